@@ -1,0 +1,177 @@
+// Package evalsha runs scripts over a driver by the runner clauses of package backend: by hash,
+// loading what is missing (R2), at most once (R3), read-only ones apart (R8), single commands bare
+// (R10). Adapters give it a [Driver]; what is left to them is how their driver sends one command.
+//
+// It is public because authors of other adapters need it too. Standard library only.
+package evalsha
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// Driver is what a [Runner] needs of a driver. Each method must go to a primary, return promptly
+// when ctx ends (R7), and make each error one of three: a [*backend.ServerError] for an error
+// reply; one made by [NotSent] if the command surely never left; any other when nobody knows.
+type Driver interface {
+	// Send sends cmd once to the node that owns its keys, and must not send it again by itself.
+	Send(ctx context.Context, cmd Command) (backend.Reply, error)
+
+	// Load loads script by SCRIPT LOAD on the primary that owns key.
+	Load(ctx context.Context, script *backend.Script, key string) error
+
+	// LoadAll loads script on every primary.
+	LoadAll(ctx context.Context, script *backend.Script) error
+}
+
+// Command is one command to send.
+type Command struct {
+	Name   string // EVALSHA, EVALSHA_RO, or the script's plain command
+	Script *backend.Script
+	Keys   []string
+	Args   []string
+}
+
+// Words returns the command word by word, as the server gets it.
+func (c Command) Words() []string {
+	words := make([]string, 0, 3+len(c.Keys)+len(c.Args))
+	words = append(words, c.Name)
+	if c.Name != c.Script.Command {
+		words = append(words, c.Script.SHA1, strconv.Itoa(len(c.Keys)))
+	}
+	return append(append(words, c.Keys...), c.Args...)
+}
+
+// NotSent marks err as proof that the command was never written to a connection, or that it could
+// not be executed for another reason that the driver knows (R3).
+func NotSent(err error) error { return &notSentError{err} }
+
+type notSentError struct{ cause error }
+
+func (e *notSentError) Error() string { return e.cause.Error() }
+func (e *notSentError) Unwrap() error { return e.cause }
+
+// Runner implements [backend.ScriptRunner] over a [Driver].
+type Runner struct {
+	driver  Driver
+	cluster bool
+	closed  atomic.Bool
+	plainRO atomic.Bool // the server does not know EVALSHA_RO
+}
+
+// New returns a runner over driver. In a cluster it refuses keys of different slots.
+func New(driver Driver, cluster bool) *Runner {
+	return &Runner{driver: driver, cluster: cluster}
+}
+
+// Close makes later calls fail with [backend.ErrClosed].
+func (r *Runner) Close() { r.closed.Store(true) }
+
+// Run implements [backend.ScriptRunner].
+func (r *Runner) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	if err := r.refuse(ctx, script, keys); err != nil {
+		return backend.Reply{}, err
+	}
+	reply, err := r.driver.Send(ctx, r.command(script, keys, args))
+	if err == nil {
+		return reply, nil
+	}
+	return r.again(ctx, script, keys[0], err, func() (backend.Reply, error) {
+		return r.driver.Send(ctx, r.command(script, keys, args))
+	})
+}
+
+// RunBatch runs calls through send, which sends the commands in as few round trips as it can and
+// returns an outcome for each, in their order. What was surely not executed runs again by itself.
+// It serves adapters that implement [backend.Batcher].
+func (r *Runner) RunBatch(
+	ctx context.Context, calls []backend.Call, send func([]Command) []backend.Outcome,
+) []backend.Outcome {
+	outcomes := make([]backend.Outcome, len(calls))
+	var commands []Command
+	var sent []int // the place in calls of each command
+	for i, call := range calls {
+		if err := r.refuse(ctx, call.Script, call.Keys); err != nil {
+			outcomes[i].Err = err
+			continue
+		}
+		commands = append(commands, r.command(call.Script, call.Keys, call.Args))
+		sent = append(sent, i)
+	}
+	for i, outcome := range send(commands) {
+		outcomes[sent[i]] = r.settle(ctx, calls[sent[i]], outcome)
+	}
+	return outcomes
+}
+
+func (r *Runner) settle(
+	ctx context.Context, call backend.Call, outcome backend.Outcome,
+) backend.Outcome {
+	if outcome.Err != nil {
+		outcome.Reply, outcome.Err = r.again(ctx, call.Script, call.Keys[0], outcome.Err,
+			func() (backend.Reply, error) {
+				return r.driver.Send(ctx, r.command(call.Script, call.Keys, call.Args))
+			})
+	}
+	return outcome
+}
+
+// RunThenWait runs call through send, which sends the command and then WAIT on one connection. It
+// serves adapters that implement [backend.ReplicaWaiter].
+func (r *Runner) RunThenWait(
+	ctx context.Context, call backend.Call, send func(Command) (backend.Reply, int, error),
+) (backend.Reply, int, error) {
+	if err := r.refuse(ctx, call.Script, call.Keys); err != nil {
+		return backend.Reply{}, 0, err
+	}
+	var acked int
+	try := func() (reply backend.Reply, err error) {
+		reply, acked, err = send(r.command(call.Script, call.Keys, call.Args))
+		return reply, err
+	}
+	reply, err := try()
+	if err != nil && !errors.Is(err, backend.ErrReplicas) {
+		reply, err = r.again(ctx, call.Script, call.Keys[0], err, try)
+	}
+	return reply, acked, err
+}
+
+// refuse returns the error of a call that must not be sent.
+func (r *Runner) refuse(ctx context.Context, script *backend.Script, keys []string) error {
+	switch {
+	case r.closed.Load():
+		return backend.ErrClosed
+	case len(keys) == 0 || script.Keys >= 0 && len(keys) != script.Keys:
+		return fmt.Errorf("script %s: wrong number of keys: %d", script.Name, len(keys))
+	case r.cluster && len(keys) > 1:
+		if err := backend.SameSlot(keys); err != nil {
+			return fmt.Errorf("script %s: %w: %q", script.Name, err, keys)
+		}
+	}
+	return ctx.Err()
+}
+
+func (r *Runner) command(script *backend.Script, keys, args []string) Command {
+	name := "EVALSHA"
+	switch {
+	case script.Command != "":
+		name = script.Command
+	case script.Retry == backend.ReadOnly && !r.plainRO.Load():
+		name = "EVALSHA_RO"
+	}
+	return Command{Name: name, Script: script, Keys: keys, Args: args}
+}
+
+// unknownCommand reports whether the server refused a command because it does not know it.
+func unknownCommand(err error) bool {
+	var server *backend.ServerError
+	return errors.As(err, &server) && strings.HasPrefix(server.Message, "unknown command")
+}
