@@ -49,6 +49,7 @@ type failures struct {
 	since   time.Time
 	pause   time.Duration
 	missing int // NOSCRIPT replies
+	unnamed int // "unknown command" replies
 	unknown int // lost replies
 }
 
@@ -61,7 +62,9 @@ func (f *failures) giveUp(ctx context.Context, err error) bool {
 	case isServer && server.Code == "NOSCRIPT" && f.script.Command == "":
 		return f.load(ctx) != nil
 	case unknownCommand(err) && f.script.Retry == backend.ReadOnly && f.script.Command == "":
-		return f.runner.plainRO.Swap(true)
+		f.runner.plainRO.Store(true)
+		f.unnamed++
+		return f.unnamed > 1
 	case isServer && backend.NotExecuted(server.Code), errors.As(err, new(*notSentError)):
 		return time.Since(f.since) > refusedFor || !f.rest(ctx)
 	case isServer || f.script.Retry == backend.Never:
