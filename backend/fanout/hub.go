@@ -1,0 +1,150 @@
+package fanout
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// Hub implements [backend.Subscriber] over a [Dialer]. It is safe for concurrent use.
+type Hub struct {
+	dialer  Dialer
+	opts    Options
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	workers sync.WaitGroup // lines and the router
+
+	mu       sync.Mutex
+	closed   bool
+	channels map[string]*channel
+	lines    map[string]*line      // by node
+	adrift   map[*channel]struct{} // those that the router has to place
+	routing  bool                  // the router runs
+	nudge    chan struct{}         // tells it to look again
+}
+
+// New returns a hub over dialer. It sends nothing before the first Subscribe. It returns an error
+// if an option is out of bounds.
+func New(dialer Dialer, opts *Options) (*Hub, error) {
+	o := opts.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Hub{
+		dialer: dialer, opts: o, ctx: ctx, cancel: cancel,
+		channels: map[string]*channel{},
+		lines:    map[string]*line{},
+		adrift:   map[*channel]struct{}{},
+		nudge:    make(chan struct{}, 1),
+	}, nil
+}
+
+// Subscribe implements [backend.Subscriber]. It blocks until the server has acknowledged the
+// subscription, or ctx ends, or the server refuses it, or Options.Patience is used up, or the hub
+// is closed ([backend.ErrClosed]). After an error no subscription is left.
+func (h *Hub) Subscribe(
+	ctx context.Context, name string, handler backend.Handler,
+) (backend.Subscription, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("subscribe %q: %w", name, err)
+	}
+	s := h.add(name, handler)
+	select {
+	case <-s.ready:
+		if s.err != nil {
+			return nil, fmt.Errorf("subscribe %q: %w", name, s.err)
+		}
+		return s, nil
+	case <-ctx.Done():
+		s.Cancel()
+		return nil, fmt.Errorf("subscribe %q: %w", name, ctx.Err())
+	}
+}
+
+// Close ends all subscriptions, connections and goroutines of the hub, and waits for the
+// goroutines, but not for handlers that are running. Subscribe then returns [backend.ErrClosed].
+// Closing twice is allowed, also from within a handler.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.closed = true
+	h.cancel()
+	for _, c := range h.channels {
+		for s := range c.subs {
+			h.fail(s, backend.ErrClosed)
+		}
+	}
+	clear(h.channels)
+	clear(h.adrift)
+	h.mu.Unlock()
+	h.workers.Wait()
+}
+
+// add registers a subscription, which is ready at once if the server has acknowledged the channel.
+func (h *Hub) add(name string, handler backend.Handler) *subscription {
+	s := &subscription{
+		hub: h, handler: handler, limit: h.opts.Queue,
+		began: time.Now(), ready: make(chan struct{}),
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		h.fail(s, backend.ErrClosed)
+		return s
+	}
+	c := h.channels[name]
+	if c == nil {
+		c = &channel{name: name, subs: map[*subscription]struct{}{}}
+		h.channels[name] = c
+		h.setAdrift(c, "")
+	}
+	s.channel = c
+	c.subs[s] = struct{}{}
+	switch c.state {
+	case acked:
+		s.accept()
+	case idle:
+		c.line.add(c)
+	}
+	return s
+}
+
+// remove takes s from its channel. The last one out makes the line unsubscribe (S5).
+func (h *Hub) remove(s *subscription) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := s.channel; c != nil {
+		delete(c.subs, s)
+		h.reap(c)
+	}
+}
+
+// reap releases c if nobody is subscribed to it. While an answer of the server is outstanding, c
+// stays; it is looked at again when the answer comes.
+func (h *Hub) reap(c *channel) {
+	if len(c.subs) > 0 || h.channels[c.name] != c {
+		return
+	}
+	switch c.state {
+	case adrift:
+		delete(h.adrift, c)
+		delete(h.channels, c.name)
+	case idle, acked:
+		c.line.add(c)
+	}
+}
+
+// fail ends a subscription that was not acknowledged yet with err, or stops one that was.
+func (h *Hub) fail(s *subscription, err error) {
+	if s.channel != nil {
+		delete(s.channel.subs, s)
+	}
+	s.stop()
+	if !s.live && s.err == nil {
+		s.err = err
+		close(s.ready)
+	}
+}

@@ -1,0 +1,72 @@
+package fanout
+
+import (
+	"fmt"
+	"time"
+)
+
+// Options adjusts a [Hub]. The zero value, like nil, means the defaults.
+type Options struct {
+	// PingEvery is how long a link rests before it is pinged. Zero means 4 s.
+	PingEvery time.Duration
+
+	// AnswerWithin bounds the wait for each answer on a link; a link that exceeds it is lost. So a
+	// silent link is noticed within PingEvery + AnswerWithin. Zero means 8 s.
+	AnswerWithin time.Duration
+
+	// DialWithin bounds the dialing of a link. Zero means 5 s.
+	DialWithin time.Duration
+
+	// Patience is how long Subscribe goes on when links fail or the server is not ready, counted
+	// to the start of the last try; Subscribe then returns the last error. Zero means 3 s.
+	// Subscriptions once made are renewed without end.
+	Patience time.Duration
+
+	// Linger is how long a link without subscriptions is kept for the next. Zero means 10 s.
+	Linger time.Duration
+
+	// Queue is the number of events that wait for one slow handler. When it is full, messages are
+	// dropped and a Resubscribed event takes their place. Zero means 1024; at least 2.
+	Queue int
+
+	_ struct{}
+}
+
+func (o *Options) withDefaults() Options {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	orDefault(&out.PingEvery, 4*time.Second)
+	orDefault(&out.AnswerWithin, 8*time.Second)
+	orDefault(&out.DialWithin, 5*time.Second)
+	orDefault(&out.Patience, 3*time.Second)
+	orDefault(&out.Linger, 10*time.Second)
+	orDefault(&out.Queue, 1024)
+	return out
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (o *Options) validate() error {
+	for _, field := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"PingEvery", o.PingEvery}, {"AnswerWithin", o.AnswerWithin}, {"DialWithin", o.DialWithin},
+		{"Patience", o.Patience}, {"Linger", o.Linger},
+	} {
+		if field.value < 0 {
+			return fmt.Errorf("fanout: Options.%s is %s, must not be negative", field.name, field.value)
+		}
+	}
+	if o.Queue < 2 {
+		return fmt.Errorf("fanout: Options.Queue is %d, must be at least 2", o.Queue)
+	}
+	return nil
+}
