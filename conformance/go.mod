@@ -4,4 +4,9 @@ go 1.25.0
 
 require github.com/hasp-go/hasp v0.0.0
 
+require (
+	github.com/stretchr/testify v1.12.1
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
+
 replace github.com/hasp-go/hasp => ..

@@ -1,0 +1,188 @@
+package servers_test
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+func TestServerAnswers(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, &servers.Options{Config: map[string]string{"maxmemory": "50mb"}})
+		path, version, ok := servers.Find(kind)
+		require.True(t, ok)
+		require.FileExists(t, path)
+		require.Equal(t, version, s.Version())
+		info, err := s.Info("server")
+		require.NoError(t, err)
+		require.Equal(t, version, info[strings.ToLower(kind.String())+"_version"])
+		reply, err := s.Do("CONFIG", "GET", "maxmemory")
+		require.NoError(t, err)
+		pair, err := reply.Tuple(2)
+		require.NoError(t, err)
+		require.Equal(t, backend.StringReply("52428800"), pair[1])
+	})
+}
+
+func TestServerErrorReply(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Shared(t, kind)
+		_, err := s.Do("EVALSHA", strings.Repeat("0", 40), "0")
+		var server *backend.ServerError
+		require.ErrorAs(t, err, &server)
+		require.Equal(t, "NOSCRIPT", server.Code)
+	})
+}
+
+func TestServerListensOnLoopbackAlone(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		reply, err := servers.Shared(t, kind).Do("CONFIG", "GET", "bind")
+		require.NoError(t, err)
+		pair, err := reply.Tuple(2)
+		require.NoError(t, err)
+		require.Equal(t, backend.StringReply("127.0.0.1"), pair[1])
+	})
+}
+
+func TestServerRestart(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, nil)
+		addr := s.Addr()
+		set(t, s, "key", "value")
+		require.NoError(t, s.Restart(servers.KeepData))
+		require.Equal(t, addr, s.Addr())
+		require.Equal(t, "value", get(t, s, "key"))
+		require.NoError(t, s.Restart(servers.DropData))
+		require.Empty(t, get(t, s, "key"))
+	})
+}
+
+func TestServerRestartAfterKill(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, nil)
+		set(t, s, "key", "value")
+		s.Kill()
+		s.Kill()
+		_, err := s.Do("PING")
+		require.Error(t, err)
+		require.ErrorIs(t, s.Pause(), servers.ErrNotRunning)
+		require.NoError(t, s.Restart(servers.KeepData))
+		require.Empty(t, get(t, s, "key"), "nothing had been saved")
+	})
+}
+
+func TestServerPause(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, nil)
+		c, err := servers.Dial(s.Addr())
+		require.NoError(t, err)
+		defer func() { require.NoError(t, c.Close()) }()
+		_, err = c.Do("PING")
+		require.NoError(t, err)
+		require.NoError(t, s.Pause())
+		require.NoError(t, c.Send("PING"))
+		_, err = c.Receive(100 * time.Millisecond)
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NoError(t, s.Resume())
+		_, err = c.Receive(30 * time.Second)
+		require.NoError(t, err)
+	})
+}
+
+func TestServerEndsWithTest(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		tb := &fakeTB{}
+		var s *servers.Server
+		require.Empty(t, tb.run(func() {
+			s = servers.Start(tb, kind, nil)
+			require.NoError(t, s.Pause(), "a stopped process must end too")
+		}))
+		_, err := net.Dial("tcp", s.Addr())
+		require.Error(t, err)
+		require.NoError(t, s.Close(), "closing twice")
+		require.ErrorIs(t, s.Restart(servers.DropData), servers.ErrNotRunning)
+		require.Empty(t, tb.log)
+	})
+}
+
+func TestServerLogIsShownOnFailure(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		tb := &fakeTB{}
+		tb.run(func() {
+			servers.Start(tb, kind, nil)
+			tb.Errorf("broken")
+		})
+		require.Contains(t, tb.log, "Ready to accept connections")
+	})
+}
+
+func TestServerThatCannotStart(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		bad := &servers.Options{Config: map[string]string{"no-such-directive": "1"}}
+		_, err := servers.Launch(kind, bad)
+		require.ErrorIs(t, err, servers.ErrNotRunning)
+		require.ErrorContains(t, err, "no-such-directive")
+		tb := &fakeTB{}
+		require.Equal(t, "fatal", tb.run(func() { servers.Start(tb, kind, bad) }))
+	})
+}
+
+// TestServerDiesWithProcess runs this test binary as a child which starts a server and is killed.
+func TestServerDiesWithProcess(t *testing.T) {
+	if os.Getenv("HASP_TEST_CHILD") == "1" {
+		s := servers.Start(t, servers.Redis, nil)
+		_, _ = os.Stdout.WriteString("addr " + s.Addr() + "\n")
+		select {}
+	}
+	t.Parallel()
+	if _, err := os.Stat("/proc/self"); err != nil {
+		t.Skip("only Linux ties a server's life to its parent's")
+	}
+	servers.Need(t, servers.Redis)
+	child := exec.Command(os.Args[0], "-test.run=^TestServerDiesWithProcess$", "-test.count=1")
+	child.Env = append(os.Environ(), "HASP_TEST_CHILD=1")
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	var addr string
+	for lines := bufio.NewScanner(out); addr == "" && lines.Scan(); {
+		addr, _ = strings.CutPrefix(lines.Text(), "addr ")
+	}
+	s, err := servers.Dial(addr)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.NoError(t, child.Process.Kill())
+	_ = child.Wait()
+	eventually(t, func() bool {
+		_, err := net.Dial("tcp", addr)
+		return err != nil
+	}, "the server ends with the process that started it")
+}
+
+func set(t *testing.T, s *servers.Server, key, value string) {
+	t.Helper()
+	_, err := s.Do("SET", key, value)
+	require.NoError(t, err)
+}
+
+// get returns the value of key, "" if there is none.
+func get(t *testing.T, s *servers.Server, key string) string {
+	t.Helper()
+	reply, err := s.Do("GET", key)
+	require.NoError(t, err)
+	if reply.IsNil() {
+		return ""
+	}
+	text, err := reply.Text()
+	require.NoError(t, err)
+	return text
+}
