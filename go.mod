@@ -1,3 +1,9 @@
 module github.com/hasp-go/hasp
 
 go 1.25.0
+
+require (
+	github.com/stretchr/testify v1.12.1
+	go.uber.org/multierr v1.10.0 // indirect
+	go.uber.org/zap v1.28.0
+)

@@ -2,6 +2,15 @@ module github.com/hasp-go/hasp/backend/embedded
 
 go 1.25.0
 
-require github.com/hasp-go/hasp v0.0.0
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0
+	github.com/hasp-go/hasp v0.0.0
+	github.com/stretchr/testify v1.12.1
+)
+
+require (
+	github.com/yuin/gopher-lua v1.1.1 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
 
 replace github.com/hasp-go/hasp => ../..

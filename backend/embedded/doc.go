@@ -1,0 +1,22 @@
+// Package embedded is a backend on a server inside the process (miniredis), without a socket and
+// without a client: for tests, examples, and locks within one process.
+//
+//	server := embedded.NewServer()
+//	b, err := embedded.New(server, nil)          // one client of it
+//	client, err := primitives.New(b, nil)
+//
+// Each [New] on one [Server] is a client of its own, as two processes on one Redis server are.
+//
+// # Time
+//
+// The server's clock is the process's: keys with a time to live expire by themselves. Inside a
+// testing/synctest bubble it is the bubble's clock, so that leases and watchdogs run in virtual
+// time. [Server.Advance] moves it forward without waiting.
+//
+// # Guarantees
+//
+// Everything is in memory and lives as long as the [Server] is referenced; nothing needs closing
+// but the backends. There is one node: no cluster, no replicas, no sharded pub/sub, no gaps. What
+// the server knows of Redis is what miniredis knows; in scripts the libraries struct and bit are
+// missing, and error() with a table loses its text: return redis.error_reply(...) instead.
+package embedded

@@ -1,0 +1,115 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/evalsha"
+)
+
+// Backend is one client of a [Server]. It implements [backend.Backend], [backend.Batcher] and
+// [backend.ReplicaWaiter], and never sees a gap or a lost reply.
+type Backend struct {
+	*evalsha.Runner
+	*feed
+	server *Server
+}
+
+var (
+	_ backend.Backend       = (*Backend)(nil)
+	_ backend.Batcher       = (*Backend)(nil)
+	_ backend.ReplicaWaiter = (*Backend)(nil)
+)
+
+// Options are the options of [New]; there are none yet.
+type Options struct {
+	_ struct{}
+}
+
+// New returns a backend that is a new client of server. It fails if server is nil. Backends need
+// closing if they subscribe; the server does not.
+func New(server *Server, _ *Options) (*Backend, error) {
+	if server == nil {
+		return nil, errors.New("embedded: server is nil")
+	}
+	return &Backend{
+		Runner: evalsha.New(driver{server}, false),
+		feed:   &feed{server: server, subs: map[string][]*subscription{}},
+		server: server,
+	}, nil
+}
+
+// Server returns the server that the backend is a client of.
+func (b *Backend) Server() *Server { return b.server }
+
+// Capabilities implements [backend.Backend].
+func (b *Backend) Capabilities() backend.Capabilities {
+	return backend.Capabilities{PubSub: true}
+}
+
+// Close implements [backend.Backend]. The server and its other backends go on.
+func (b *Backend) Close() error {
+	b.Runner.Close()
+	b.feed.close()
+	return nil
+}
+
+// RunBatch implements [backend.Batcher]: there is no round trip to save.
+func (b *Backend) RunBatch(ctx context.Context, calls []backend.Call) []backend.Outcome {
+	return b.Runner.RunBatch(ctx, calls, func(commands []evalsha.Command) []backend.Outcome {
+		outcomes := make([]backend.Outcome, len(commands))
+		for i, cmd := range commands {
+			outcomes[i].Reply, outcomes[i].Err = driver{b.server}.Send(ctx, cmd)
+		}
+		return outcomes
+	})
+}
+
+// RunThenWait implements [backend.ReplicaWaiter]. The server has no replicas: acked is 0, at once.
+func (b *Backend) RunThenWait(
+	ctx context.Context, call backend.Call, _ int, _ time.Duration,
+) (backend.Reply, int, error) {
+	reply, err := b.Run(ctx, call.Script, call.Keys, call.Args)
+	return reply, 0, err
+}
+
+// driver sends a runner's commands to the server.
+type driver struct{ server *Server }
+
+type result struct {
+	reply backend.Reply
+	err   error
+}
+
+// Send implements [evalsha.Driver]. A call that ctx may end runs in a goroutine of its own, so
+// that a long script delays nobody beyond his ctx.
+func (d driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
+	words := cmd.Words()
+	if ctx.Done() == nil {
+		return d.server.Do(words...)
+	}
+	done := make(chan result, 1)
+	go func() {
+		reply, err := d.server.Do(words...)
+		done <- result{reply, err}
+	}()
+	select {
+	case r := <-done:
+		return r.reply, r.err
+	case <-ctx.Done():
+		return backend.Reply{}, ctx.Err()
+	}
+}
+
+// Load implements [evalsha.Driver].
+func (d driver) Load(_ context.Context, script *backend.Script, _ string) error {
+	_, err := d.server.Do("SCRIPT", "LOAD", script.Source)
+	return err
+}
+
+// LoadAll implements [evalsha.Driver].
+func (d driver) LoadAll(ctx context.Context, script *backend.Script) error {
+	return d.Load(ctx, script, "")
+}

@@ -1,0 +1,218 @@
+package embedded_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+)
+
+var (
+	setScript = backend.NewScript("set",
+		"redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])\n"+
+			"return redis.call('publish', ARGV[3], ARGV[1])", 1, backend.Never)
+	getScript = backend.NewScript("get", "return redis.call('get', KEYS[1])", 1, backend.ReadOnly)
+)
+
+func newBackend(t *testing.T, server *embedded.Server) *embedded.Backend {
+	t.Helper()
+	b, err := embedded.New(server, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	return b
+}
+
+// inbox collects the events of a subscription.
+type inbox struct {
+	mu     sync.Mutex
+	events []backend.Event
+}
+
+func (i *inbox) handle(e backend.Event) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.events = append(i.events, e)
+}
+
+func (i *inbox) payloads() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	texts := make([]string, len(i.events))
+	for n, e := range i.events {
+		texts[n] = e.Payload
+	}
+	return texts
+}
+
+func (i *inbox) waitFor(t *testing.T, want ...string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(i.payloads()) >= len(want) },
+		10*time.Second, time.Millisecond)
+	require.Equal(t, want, i.payloads())
+}
+
+func TestNewNeedsServer(t *testing.T) {
+	t.Parallel()
+	_, err := embedded.New(nil, nil)
+	require.ErrorContains(t, err, "server is nil")
+}
+
+func TestBackendsShareTheServer(t *testing.T) {
+	t.Parallel()
+	server := embedded.NewServer()
+	one, two := newBackend(t, server), newBackend(t, server)
+	_, err := one.Run(t.Context(), setScript, []string{"k"}, []string{"v", "60000", "c"})
+	require.NoError(t, err)
+	reply, err := two.Run(context.Background(), getScript, []string{"k"}, nil)
+	require.NoError(t, err)
+	require.Equal(t, backend.StringReply("v"), reply)
+	require.Equal(t, server, one.Server())
+}
+
+func TestScriptFlush(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, embedded.NewServer())
+	for range 3 {
+		_, err := b.Run(t.Context(), getScript, []string{"k"}, nil)
+		require.NoError(t, err)
+		_, err = b.Server().Do("SCRIPT", "FLUSH")
+		require.NoError(t, err)
+	}
+}
+
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, embedded.NewServer())
+	for source, want := range map[string]backend.Reply{
+		"return nil":                           {},
+		"return false":                         {},
+		"return true":                          backend.IntegerReply(1),
+		"return 9007199254740992":              backend.IntegerReply(1 << 53),
+		"return -3.7":                          backend.IntegerReply(-3),
+		"return 'a\\r\\n\\0b'":                 backend.StringReply("a\r\n\x00b"),
+		"return ''":                            backend.StringReply(""),
+		"return redis.status_reply('DONE')":    backend.StringReply("DONE"),
+		"return redis.call('set', 'x', ''..1)": backend.StringReply("OK"),
+		"return {}":                            backend.ArrayReply([]backend.Reply{}),
+		"return {1, false, {'x'}}": backend.ArrayReply([]backend.Reply{
+			backend.IntegerReply(1), {}, backend.ArrayReply([]backend.Reply{backend.StringReply("x")}),
+		}),
+	} {
+		script := backend.NewScript("reply", source, 1, backend.Never)
+		reply, err := b.Run(t.Context(), script, []string{"k"}, nil)
+		require.NoError(t, err, source)
+		require.Equal(t, want, reply, source)
+	}
+}
+
+func TestNestedErrorIsNoErrorReply(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, embedded.NewServer())
+	script := backend.NewScript("nested",
+		"redis.call('incr', KEYS[1]) return {redis.error_reply('NOSCRIPT x')}", 1, backend.Never)
+	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
+	require.ErrorIs(t, err, backend.ErrReply)
+	reply, err := b.Server().Do("GET", "k")
+	require.NoError(t, err)
+	require.Equal(t, backend.StringReply("1"), reply, "ran once")
+}
+
+func TestPlainCommandIsExactBeyondDoubles(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, embedded.NewServer())
+	incr := backend.NewScript("incr", "return redis.call('incrby', KEYS[1], ARGV[1])", 1, backend.Never)
+	incr.Command = "INCRBY"
+	reply, err := b.Run(t.Context(), incr, []string{"n"}, []string{"9223372036854775807"})
+	require.NoError(t, err)
+	require.Equal(t, backend.IntegerReply(1<<63-1), reply)
+}
+
+func TestTimePasses(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, embedded.NewServer())
+	_, err := b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "30", "c"})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		reply, err := b.Run(t.Context(), getScript, []string{"k"}, nil)
+		return err == nil && reply.IsNil()
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestAdvance(t *testing.T) {
+	t.Parallel()
+	server := embedded.NewServer()
+	b := newBackend(t, server)
+	_, err := b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "3600000", "c"})
+	require.NoError(t, err)
+	server.Advance(30 * time.Minute)
+	reply, err := server.Do("PTTL", "k")
+	require.NoError(t, err)
+	left, err := reply.Duration(time.Millisecond)
+	require.NoError(t, err)
+	require.LessOrEqual(t, left, 30*time.Minute)
+	require.Greater(t, left, 20*time.Minute)
+	server.Advance(30 * time.Minute)
+	reply, err = server.Do("GET", "k")
+	require.NoError(t, err)
+	require.True(t, reply.IsNil())
+	require.Panics(t, func() { server.Advance(-1) })
+}
+
+func TestVirtualTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := embedded.NewServer()
+		one, two := newBackend(t, server), newBackend(t, server)
+		var got inbox
+		sub, err := two.Subscribe(t.Context(), "c", got.handle)
+		require.NoError(t, err)
+		_, err = one.Run(t.Context(), setScript, []string{"k"}, []string{"v", "30000", "c"})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, []string{"v"}, got.payloads())
+		time.Sleep(30*time.Second - time.Nanosecond)
+		reply, err := two.Run(t.Context(), getScript, []string{"k"}, nil)
+		require.NoError(t, err)
+		require.Equal(t, backend.StringReply("v"), reply)
+		time.Sleep(time.Nanosecond)
+		reply, err = two.Run(t.Context(), getScript, []string{"k"}, nil)
+		require.NoError(t, err)
+		require.True(t, reply.IsNil())
+		sub.Cancel()
+	})
+}
+
+// A busy server's lock does not stop the bubble's clock for good, nor do blocked callers.
+func TestVirtualTimeManyCallers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := embedded.NewServer()
+		var got inbox
+		listener := newBackend(t, server)
+		_, err := listener.Subscribe(t.Context(), "c", got.handle)
+		require.NoError(t, err)
+		var group sync.WaitGroup
+		for i := range 20 {
+			group.Go(func() {
+				b := newBackend(t, server)
+				for range 5 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					_, err := b.Run(ctx, setScript, []string{fmt.Sprint(i)}, []string{"v", "100", "c"})
+					cancel()
+					require.NoError(t, err)
+					time.Sleep(time.Second)
+				}
+			})
+		}
+		group.Wait()
+		synctest.Wait()
+		require.Len(t, got.payloads(), 100)
+	})
+}

@@ -1,0 +1,117 @@
+package embedded
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// Server is an in-process server that any number of backends share. It starts no goroutine and
+// needs no closing. All methods are safe for concurrent use.
+type Server struct {
+	mini *miniredis.Miniredis
+
+	mu    sync.Mutex
+	ahead time.Duration // of the process's clock
+}
+
+// NewServer returns an empty server.
+func NewServer() *Server {
+	mini := miniredis.NewMiniRedis()
+	// The only way to start a miniredis without a listener is to dial it. Closing the inner
+	// server ends what serves the connection, and leaves commands dispatchable.
+	conn, err := mini.Dial()
+	if err != nil {
+		panic("embedded: starting the server: " + err.Error())
+	}
+	_ = conn.Close()
+	mini.Server().Close()
+	mini.ClockTTL(true)
+	return &Server{mini: mini}
+}
+
+// Do runs one command, such as Do("GET", "key"), as a client that is on no backend: for looking at
+// what is stored and for preparing it. An error reply is a [*backend.ServerError]. Commands that
+// block, such as BLPOP, are not supported.
+func (s *Server) Do(args ...string) (backend.Reply, error) {
+	if len(args) == 0 {
+		return backend.Reply{}, errors.New("embedded: no command")
+	}
+	var out bytes.Buffer
+	peer := server.NewPeer(bufio.NewWriter(&out))
+	s.dispatch(peer, args)
+	return readReply(out.Bytes())
+}
+
+// Advance moves the server's clock forward by d: what expires within d is gone, and TIME goes on
+// from there. It panics if d is negative.
+func (s *Server) Advance(d time.Duration) {
+	if d < 0 {
+		panic("embedded: Advance by a negative duration")
+	}
+	s.mu.Lock()
+	s.ahead += d
+	s.mu.Unlock()
+	s.tick()
+}
+
+// dispatch runs one command at the present time, and has the reply written.
+func (s *Server) dispatch(peer *server.Peer, args []string) {
+	s.tick()
+	s.mini.Server().Dispatch(peer, args)
+	peer.Flush()
+}
+
+// tick sets miniredis's clock. With a clock that stands still while a script runs, miniredis looks
+// for expired keys once per script; left to itself it does so at each redis.call.
+func (s *Server) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// Round drops the monotonic reading: a server's clock is the wall's.
+	s.mini.SetTime(time.Now().Add(s.ahead).Round(0))
+}
+
+// readReply decodes a whole reply.
+func readReply(raw []byte) (backend.Reply, error) {
+	parsed, err := server.ParseReply(bufio.NewReader(bytes.NewReader(raw)))
+	switch {
+	case err == nil:
+		return convert(parsed)
+	case len(raw) > 0 && raw[0] == '-':
+		return backend.Reply{}, backend.ParseServerError(err.Error())
+	}
+	// An error inside an array is no error reply: the command ran.
+	return backend.Reply{}, fmt.Errorf("%w: %w", backend.ErrReply, err)
+}
+
+// convert returns the reply for what ParseReply returns.
+func convert(parsed any) (backend.Reply, error) {
+	switch v := parsed.(type) {
+	case nil:
+		return backend.Reply{}, nil
+	case int:
+		return backend.IntegerReply(int64(v)), nil
+	case string:
+		return backend.StringReply(v), nil
+	case server.Simple:
+		return backend.StringReply(string(v)), nil
+	case []any:
+		items := make([]backend.Reply, len(v))
+		for i, item := range v {
+			var err error
+			if items[i], err = convert(item); err != nil {
+				return backend.Reply{}, err
+			}
+		}
+		return backend.ArrayReply(items), nil
+	}
+	return backend.Reply{}, fmt.Errorf("%w: type %T", backend.ErrReply, parsed)
+}
