@@ -1,0 +1,237 @@
+package primitives
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/renew"
+	"github.com/hasp-go/hasp/primitives/internal/wait"
+)
+
+// minLease is the shortest lease that leaves time for renewing it and for giving it up.
+const minLease = 100 * time.Millisecond
+
+// Options configure a [Client]. The zero value of each field means its default.
+type Options struct {
+	// KeyPrefix is put before every name, to keep applications on one server apart. Redisson does
+	// the same by a NameMapper. Zero means none.
+	KeyPrefix string
+
+	// WatchdogLease is the lease of what is held without a lease of its own: it is renewed every
+	// third of it for as long as it is held, and is what a dead holder costs the others. At least
+	// 100 ms, in whole milliseconds. Zero means 30 s, as in Redisson.
+	WatchdogLease time.Duration
+
+	// Allowance is how much earlier than the server a holder gives its lease up, for the server's
+	// clock running ahead of its own meanwhile. Less than half of any lease. Zero means a tenth of
+	// the lease, at least 2 ms.
+	Allowance time.Duration
+
+	// PollInterval bounds, give or take a tenth, how long a waiter goes without asking the server,
+	// in case that a message was lost or never sent. At least 10 ms. Zero means 5 s.
+	PollInterval time.Duration
+
+	// Logger hears of what no caller is told: renewals and subscriptions that failed. Zero means
+	// silence.
+	Logger *zap.Logger
+
+	_ struct{}
+}
+
+func (o *Options) withDefaults() Options {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.WatchdogLease == 0 {
+		opts.WatchdogLease = 30 * time.Second
+	}
+	if opts.PollInterval == 0 {
+		opts.PollInterval = 5 * time.Second
+	}
+	if opts.Logger == nil {
+		opts.Logger = zap.NewNop()
+	}
+	return opts
+}
+
+func (o *Options) validate() error {
+	if err := atLeast("PollInterval", o.PollInterval, 10*time.Millisecond); err != nil {
+		return err
+	}
+	return o.validateLease("WatchdogLease", o.WatchdogLease)
+}
+
+// validateLease checks a lease of the given field together with the allowance.
+func (o *Options) validateLease(field string, lease time.Duration) error {
+	if err := atLeast(field, lease, minLease); err != nil {
+		return err
+	}
+	if o.Allowance < 0 || o.Allowance >= lease/2 {
+		return &FieldError{"Allowance", fmt.Sprintf(
+			"%s is not between 0 and half of %s, %s", o.Allowance, field, lease)}
+	}
+	return nil
+}
+
+func atLeast(field string, d, least time.Duration) error {
+	if d < least {
+		return &FieldError{field, fmt.Sprintf("%s is under the least, %s", d, least)}
+	}
+	return nil
+}
+
+// allowanceFor returns the allowance of a lease.
+func (o *Options) allowanceFor(lease time.Duration) time.Duration {
+	if o.Allowance > 0 {
+		return o.Allowance
+	}
+	return max(lease/10, 2*time.Millisecond)
+}
+
+// Client makes primitives over one backend. It holds what they share: the watchdog, the
+// subscriptions, the identity of their owners. A process needs one for each backend. It is safe for
+// concurrent use.
+type Client struct {
+	backend backend.Backend
+	publish string
+	opts    Options
+	id      string // a random UUID, the first half of every owner
+	waiters *wait.Waiters
+	keeper  *renew.Keeper
+
+	ctx    context.Context //nolint:containedctx // It ends what goes on in the background at Close.
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	busy   int           // calls and background work under way
+	idle   chan struct{} // closed when the client is closed and nothing is under way
+}
+
+// New returns a client over b. It sends nothing. It returns a [*FieldError] for a nil backend or an
+// option out of bounds.
+func New(b backend.Backend, opts *Options) (*Client, error) {
+	if b == nil {
+		return nil, fmt.Errorf("new client: %w", &FieldError{"backend", "nil"})
+	}
+	o := opts.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("new client: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Client{
+		backend: b, publish: b.Capabilities().Publish(), opts: o, id: newUUID(),
+		waiters: wait.NewWaiters(b, o.PollInterval, o.Logger),
+		keeper:  renew.NewKeeper(b, o.Logger),
+		ctx:     ctx, cancel: cancel, idle: make(chan struct{}),
+	}, nil
+}
+
+// Close ends the client: waiters get [ErrClosed], the contexts of held leases end with that cause
+// and what they hold is released. It returns when all that was begun is done, releases and
+// renewals included, or when ctx ends: then it gives the rest up and returns ctx's error; what is
+// held on the server ends with its lease. Closing twice is allowed. The backend stays open.
+func (c *Client) Close(ctx context.Context) error {
+	if !c.shut() {
+		return nil
+	}
+	c.waiters.Close()
+	for _, h := range c.keeper.Close() {
+		h.OnLost.(*hold).close() //nolint:forcetypeassert // Holds are this package's.
+	}
+	c.leave()
+	var err error
+	select {
+	case <-c.idle:
+	case <-ctx.Done():
+		err = fmt.Errorf("close client: %w", ctx.Err())
+	}
+	c.cancel()
+	return err
+}
+
+// shut makes enter fail from now on, and counts the closing itself as being under way. It reports
+// false if that was done before.
+func (c *Client) shut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.closed = true
+	c.busy++
+	return true
+}
+
+// enter begins a call: Close waits for it to leave.
+func (c *Client) enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.busy++
+	return nil
+}
+
+func (c *Client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy--
+	if c.closed && c.busy == 0 {
+		close(c.idle)
+	}
+}
+
+// tooLate is why a grant was not believed.
+func (c *Client) tooLate() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	return fmt.Errorf("granted too late: %w", ErrLost)
+}
+
+// background runs work that Close waits for, unless the client is closed and nothing is under way:
+// then there is nothing left to do.
+func (c *Client) background(work func(context.Context)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed && c.busy == 0 {
+		return
+	}
+	c.busy++
+	go func() {
+		defer c.leave()
+		work(c.ctx)
+	}()
+}
+
+// key returns the key of the object called name.
+func (c *Client) key(name string) string { return c.opts.KeyPrefix + name }
+
+// newOwner returns an owner of Redisson's form that is never used again.
+func (c *Client) newOwner() string {
+	owner := make([]byte, 0, len(c.id)+20)
+	owner = append(append(owner, c.id...), ':')
+	return string(strconv.AppendInt(owner, mathrand.Int64(), 10)) //nolint:gosec // A name, no secret.
+}
+
+// newUUID returns a random UUID. Source: RFC 9562, version 4.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // It never fails.
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,55 @@
+package primitives
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/wait"
+)
+
+var (
+	// ErrNotAcquired means that another owner holds what was tried for.
+	ErrNotAcquired = errors.New("held by another owner")
+
+	// ErrNotHeld means that the lease does not hold what it was to release: it was released before,
+	// or lost. An error that wraps it after a loss wraps [ErrLost] too.
+	ErrNotHeld = errors.New("not held")
+
+	// ErrLost means that a lease ended before it was released: it could not be renewed in time, or
+	// the server no longer had it. It is the cause of the end of the lease's contexts.
+	ErrLost = errors.New("lease lost")
+
+	// ErrReleased means that a lease was released. It is the cause of the end of the lease's
+	// contexts after Unlock.
+	ErrReleased = errors.New("lease released")
+
+	// ErrClosed means that the client is closed. Nothing was sent.
+	ErrClosed = wait.ErrClosed
+
+	// ErrConflict means that the key holds something else: another kind of primitive, or another
+	// program's data. It was not touched.
+	ErrConflict = errors.New("key is in use by something else")
+)
+
+// FieldError tells which argument or option cannot be used, and why. Nothing was sent.
+type FieldError struct {
+	Field   string // such as "name" or "Lease"
+	Problem string // such as "50ms is under the least, 100ms"
+}
+
+// Error returns the field and the problem.
+func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
+
+// describe wraps err with the operation and the object, and adds ErrConflict where the server says
+// that the key is of another kind.
+func describe(operation, kind, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var server *backend.ServerError
+	if errors.As(err, &server) && server.Code == "WRONGTYPE" {
+		err = fmt.Errorf("%w: %w", ErrConflict, err)
+	}
+	return fmt.Errorf("%s %s %q: %w", operation, kind, name, err)
+}

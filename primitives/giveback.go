@@ -1,0 +1,59 @@
+package primitives
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+const (
+	firstRepeat = 50 * time.Millisecond
+	mostRepeat  = 500 * time.Millisecond
+
+	// releaseTimeout bounds the waiting for one background release's reply.
+	releaseTimeout = time.Second
+)
+
+// giveBack releases in the background what the server may hold for h. Its owner is used for nothing
+// else, so that a release that comes late or twice does no harm. It is repeated until it is
+// answered, and, unless the grant is known to have happened, until it has found the hold: a release
+// may overtake the acquire that it follows. After one lease there is nothing left to release.
+func (h *hold) giveBack(granted bool) {
+	h.of.client.background(func(ctx context.Context) {
+		end := time.Now().Add(h.Lease)
+		for pause := firstRepeat; ; pause = min(2*pause, mostRepeat) {
+			released, err := h.releaseOnce(ctx)
+			if err == nil && (released || granted) {
+				return
+			}
+			if !time.Now().Before(end) || !sleep(ctx, pause) {
+				h.of.client.opts.Logger.Debug("gave up releasing",
+					append(zapObject(h.of), zap.Error(err))...)
+				return
+			}
+		}
+	})
+}
+
+func (h *hold) releaseOnce(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	return h.locker.release(ctx, h.Owner)
+}
+
+// sleep pauses for d, and reports false if ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func zapObject(o object) []zap.Field {
+	return []zap.Field{zap.String("kind", o.kind), zap.String("name", o.name)}
+}

@@ -1,0 +1,6 @@
+--- Tells what the holder's lease still has.
+---
+---@key lock hash           owner -> hold count
+---@return milliseconds remaining   -1 ms: no end; -2 ms: the lock is free
+---@readonly
+return redis.call('pttl', lock)

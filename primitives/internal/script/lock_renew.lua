@@ -1,0 +1,20 @@
+--- Gives each lock that its owner holds a whole lease again. Each lock has a status of its own: a
+--- key of another kind costs only itself.
+---
+---@key locks hash...       owner -> hold count
+---@arg lease milliseconds
+---@arg owners string... per locks
+---@return int[] status     per lock: 1 renewed, 0 not held by its owner, -1 not a lock
+---@retry safe
+local status = {}
+for i, lock in ipairs(locks) do
+  local held = redis.pcall('hexists', lock, owners[i])
+  if held == 1 then
+    status[i] = redis.call('pexpire', lock, lease)
+  elseif held == 0 then
+    status[i] = 0
+  else
+    status[i] = -1
+  end
+end
+return status

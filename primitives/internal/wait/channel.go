@@ -1,0 +1,262 @@
+package wait
+
+import (
+	"container/list"
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// channel is where the waiters of one client for one object meet. Its fields are guarded by the
+// mutex of Waiters.
+//
+// Invariant: while a waiter is parked, the timer is armed, so that at the latest then one waiter
+// tries.
+type channel struct {
+	waiters *Waiters
+	name    string
+	wakes   Wakes
+
+	users  int       // waiters that have joined, parked or trying
+	parked list.List // of *waiter, the head is woken first
+
+	// generation counts everything that may make trying worth while. A waiter reads it before it
+	// tries, and does not park if it has moved since: what moved it came too late for the answer.
+	generation uint64
+
+	heard        bool // messages reach the channel
+	subscribing  bool
+	subscription backend.Subscription
+	dropped      bool
+
+	timer *time.Timer
+	due   time.Time // when timer fires; zero: it is not armed
+}
+
+// waiter is one caller of Wait.
+type waiter struct {
+	ready chan struct{} // receives once for each time that it is woken
+	place *list.Element // in channel.parked; nil: it is not parked
+	woken bool          // it owes the next one a wake if it gets no answer
+	spent bool          // it was woken before, and keeps its place in front
+}
+
+func newWaiter() *waiter { return &waiter{ready: make(chan struct{}, 1)} }
+
+// wake makes me ready. The caller holds the mutex.
+func (me *waiter) wake() {
+	me.place, me.woken, me.spent = nil, true, true
+	me.ready <- struct{}{}
+}
+
+// contend tries a until it is granted, parking in between.
+func (c *channel) contend(ctx context.Context, me *waiter, a Attempt) error {
+	for {
+		generation := c.now()
+		answer, err := a.Try(ctx)
+		if err != nil {
+			c.passOn(me)
+			return err
+		}
+		if answer.Granted {
+			return nil
+		}
+		if c.parkUnless(generation, me, answer) {
+			if err := c.sleep(ctx, me); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// now returns the channel's generation.
+func (c *channel) now() uint64 {
+	c.waiters.mu.Lock()
+	defer c.waiters.mu.Unlock()
+	return c.generation
+}
+
+// parkUnless parks me after a refusal, unless the generation has moved since the given one.
+func (c *channel) parkUnless(generation uint64, me *waiter, refused Answer) bool {
+	c.waiters.mu.Lock()
+	defer c.waiters.mu.Unlock()
+	if c.generation != generation {
+		me.woken = true
+		return false
+	}
+	c.park(me, refused)
+	return true
+}
+
+// park queues me, in front if it has been there before. The caller holds the mutex.
+func (c *channel) park(me *waiter, refused Answer) {
+	me.woken = false
+	if me.spent {
+		me.place = c.parked.PushFront(me)
+	} else {
+		me.place = c.parked.PushBack(me)
+	}
+	in := c.waiters.pollIn(c.heard)
+	if refused.RetryIn >= 0 {
+		// One millisecond more: the server rounds down.
+		in = min(in, refused.RetryIn+time.Millisecond)
+	}
+	c.arm(in)
+}
+
+// sleep returns nil when me is woken, or an error that ends its waiting.
+func (c *channel) sleep(ctx context.Context, me *waiter) error {
+	select {
+	case <-me.ready:
+		return nil
+	case <-ctx.Done():
+		c.passOn(me)
+		return ctx.Err()
+	case <-c.waiters.ctx.Done():
+		return ErrClosed
+	}
+}
+
+// passOn takes me out of the queue, or wakes the next if me was woken and got no answer.
+func (c *channel) passOn(me *waiter) {
+	c.waiters.mu.Lock()
+	defer c.waiters.mu.Unlock()
+	if me.place != nil {
+		c.parked.Remove(me.place)
+		me.place = nil
+		return
+	}
+	if me.woken {
+		c.wake(1)
+	}
+}
+
+// leave ends one waiter's use of the channel.
+func (c *channel) leave() {
+	c.waiters.mu.Lock()
+	defer c.waiters.mu.Unlock()
+	c.users--
+	if c.users == 0 && !c.dropped {
+		c.arm(linger)
+	}
+}
+
+// wake makes up to n parked waiters try, and those that are trying try again if they are refused.
+// The caller holds the mutex.
+func (c *channel) wake(n int) {
+	c.generation++
+	for ; n > 0 && c.parked.Len() > 0; n-- {
+		c.parked.Remove(c.parked.Front()).(*waiter).wake() //nolint:forcetypeassert // Only waiters.
+	}
+}
+
+// arm makes the timer fire in d, or earlier if it does anyway. The caller holds the mutex.
+func (c *channel) arm(d time.Duration) {
+	at := time.Now().Add(d)
+	if !c.due.IsZero() && !at.Before(c.due) {
+		return
+	}
+	c.due = at
+	if c.timer == nil {
+		c.timer = time.AfterFunc(d, c.tick)
+		return
+	}
+	c.timer.Reset(d)
+}
+
+// tick polls: it wakes one waiter, or ends a channel that nobody uses any more.
+func (c *channel) tick() {
+	c.waiters.mu.Lock()
+	c.due = time.Time{}
+	unused := func() {}
+	switch {
+	case c.dropped:
+	case c.users == 0:
+		unused = c.drop()
+	default:
+		c.poll()
+	}
+	c.waiters.mu.Unlock()
+	unused()
+}
+
+// poll wakes one waiter, and keeps the timer going for the others. The caller holds the mutex.
+func (c *channel) poll() {
+	c.wake(1)
+	if c.parked.Len() > 0 {
+		c.arm(c.waiters.pollIn(c.heard))
+	}
+	c.subscribe()
+}
+
+// drop ends the channel. The caller holds the mutex, and calls what drop returns without it, to
+// cancel the subscription.
+func (c *channel) drop() (cancel func()) {
+	c.dropped = true
+	delete(c.waiters.channels, c.name)
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	if c.subscription == nil {
+		return func() {}
+	}
+	return c.subscription.Cancel
+}
+
+// subscribe begins to subscribe if nothing was subscribed yet. The caller holds the mutex.
+func (c *channel) subscribe() {
+	w := c.waiters
+	if !w.pubsub || c.heard || c.subscribing {
+		return
+	}
+	c.subscribing = true
+	w.running.Add(1)
+	go func() {
+		defer w.running.Done()
+		subscription, err := w.backend.Subscribe(w.ctx, c.name, c.handle)
+		c.subscribed(subscription, err)
+	}()
+}
+
+// subscribed notes the acknowledgement: what was published before it may have been missed, so one
+// waiter looks again.
+func (c *channel) subscribed(subscription backend.Subscription, err error) {
+	if err != nil {
+		// The poll goes on, and tries to subscribe again.
+		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.name), zap.Error(err))
+	}
+	if !c.accept(subscription, err) {
+		subscription.Cancel()
+	}
+}
+
+// accept reports false if the channel was dropped while its subscription was being made.
+func (c *channel) accept(subscription backend.Subscription, err error) bool {
+	c.waiters.mu.Lock()
+	defer c.waiters.mu.Unlock()
+	c.subscribing = false
+	if err != nil {
+		return true
+	}
+	if c.dropped {
+		return false
+	}
+	c.subscription, c.heard = subscription, true
+	c.wake(1)
+	return true
+}
+
+// handle takes an event of the subscription: a message wakes those that can use it, a gap one,
+// since a message may have been missed.
+func (c *channel) handle(event backend.Event) {
+	c.waiters.mu.Lock()
+	defer c.waiters.mu.Unlock()
+	n := 1
+	if event.Kind == backend.Message {
+		n = c.wakes(event.Payload)
+	}
+	c.wake(n)
+}

@@ -1,0 +1,166 @@
+// Package wait is the waiting loop that all primitives share. A waiter tries, and if it is refused
+// it parks until a message says that trying again may help, until the time that the server gave has
+// passed, or until a bounded poll is due. No wait is without that poll.
+//
+// Waiters for one object share a channel: one subscription per client, a queue, one timer. A
+// message that one can use wakes one waiter, so that a client's waiters do not contend with each
+// other. A waiter that was woken and leaves without an answer wakes the next.
+package wait
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// ErrClosed is returned to waiters whose client is closed.
+var ErrClosed = errors.New("client closed")
+
+const (
+	// linger keeps the subscription of a channel whose last waiter left, since the next one often
+	// comes at once.
+	linger = 500 * time.Millisecond
+
+	// unheard is how much more often than usual a waiter polls while no subscription tells it of
+	// messages.
+	unheard = 20
+)
+
+// Attempt is one waiter's way to take what it waits for.
+type Attempt interface {
+	// Try runs the script once. An error ends the waiting: the outcome may be unknown.
+	Try(ctx context.Context) (Answer, error)
+}
+
+// Answer is a script's definite answer.
+type Answer struct {
+	Granted bool
+	// RetryIn is how long what was refused stays unavailable if nobody says otherwise; negative:
+	// the server cannot tell.
+	RetryIn time.Duration
+}
+
+// Wakes tells how many waiters of a client can use the given message; [All] for all of them.
+type Wakes func(payload string) int
+
+// All is more waiters than there are.
+const All = int(^uint(0) >> 1)
+
+// Waiters are all waiters of one client, by channel.
+type Waiters struct {
+	backend backend.Backend
+	pubsub  bool
+	poll    time.Duration
+	log     *zap.Logger
+
+	ctx     context.Context //nolint:containedctx // It bounds the subscriptions, which outlive calls.
+	cancel  context.CancelFunc
+	running sync.WaitGroup // subscriptions being made
+
+	mu       sync.Mutex
+	channels map[string]*channel
+}
+
+// NewWaiters returns the waiters of a client that polls at the given interval, give or take a
+// tenth.
+func NewWaiters(b backend.Backend, poll time.Duration, log *zap.Logger) *Waiters {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Waiters{
+		backend: b, pubsub: b.Capabilities().PubSub, poll: poll, log: log,
+		ctx: ctx, cancel: cancel, channels: make(map[string]*channel),
+	}
+}
+
+// Wait tries a until it is granted, and returns nil then. It returns a's error, ctx's error or
+// [ErrClosed] otherwise; after the last two nothing is under way. Messages on channel wake waiters
+// as wakes says, which must be the same for all waiters of a channel.
+func (w *Waiters) Wait(ctx context.Context, channel string, wakes Wakes, a Attempt) error {
+	c := w.existing(channel)
+	if c == nil {
+		// Nobody waits here: most attempts are granted and need no channel.
+		answer, err := a.Try(ctx)
+		if err != nil || answer.Granted {
+			return err
+		}
+		var me *waiter
+		if c, me, err = w.join(channel, wakes, answer); err != nil {
+			return err
+		}
+		defer c.leave()
+		if err := c.sleep(ctx, me); err != nil {
+			return err
+		}
+		return c.contend(ctx, me, a)
+	}
+	defer c.leave()
+	return c.contend(ctx, newWaiter(), a)
+}
+
+// Close ends all waiting, and returns when no subscription is left.
+func (w *Waiters) Close() {
+	w.cancel()
+	for _, cancel := range w.dropAll() {
+		cancel()
+	}
+	w.running.Wait()
+}
+
+func (w *Waiters) dropAll() (cancels []func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.channels {
+		cancels = append(cancels, c.drop())
+	}
+	return cancels
+}
+
+// existing joins a channel that has waiters, or had until just now.
+func (w *Waiters) existing(name string) *channel {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.channels[name]
+	if c != nil {
+		c.users++
+	}
+	return c
+}
+
+// join joins a channel, which is made if need be, after an answer that was got outside of it. If
+// the channel has had its subscription for longer than the answer is known, the waiter is ready to
+// try again at once; else the acknowledgement is going to wake one.
+func (w *Waiters) join(name string, wakes Wakes, refused Answer) (*channel, *waiter, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx.Err() != nil {
+		return nil, nil, ErrClosed
+	}
+	c := w.channels[name]
+	if c == nil {
+		c = &channel{waiters: w, name: name, wakes: wakes}
+		w.channels[name] = c
+		c.subscribe()
+	}
+	c.users++
+	me := newWaiter()
+	if c.heard {
+		me.wake()
+	} else {
+		c.park(me, refused)
+	}
+	return c, me, nil
+}
+
+// pollIn is the time to the next poll of a channel.
+func (w *Waiters) pollIn(heard bool) time.Duration {
+	d := w.poll
+	if !heard {
+		d /= unheard
+	}
+	return d - d/10 + rand.N(d/5+1) //nolint:gosec // Jitter.
+}

@@ -1,0 +1,447 @@
+package wait_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/wait"
+)
+
+// hour is a poll that no test waits for: what wakes a waiter must be a message.
+const hour = time.Hour
+
+func TestWaitGrantedAtOnceDoesNotSubscribe(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		w := s.client(t, hour)
+		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.Zero(t, s.subscribes)
+		require.Equal(t, 1, s.tries)
+	})
+}
+
+func TestWaitTriesAgainAfterAcknowledgement(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held = true
+		w := s.client(t, hour)
+		// The release is published before the subscription is acknowledged: nobody hears it.
+		s.ackAfter = time.Second
+		time.AfterFunc(500*time.Millisecond, s.release)
+		start := time.Now()
+		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.Less(t, time.Since(start), 2*time.Second)
+		require.Equal(t, 2, s.tries)
+	})
+}
+
+func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held = true
+		w := s.client(t, hour)
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if err := w.Wait(t.Context(), "c", wakeOne, s.attempt()); err == nil {
+					s.release()
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		tries := s.tries
+		s.release()
+		all.Wait()
+		require.Equal(t, 1, s.subscribes)
+		// One wake, one try: each hand-over costs one script, whatever the number of waiters.
+		require.LessOrEqual(t, s.tries-tries, 2*50)
+	})
+}
+
+func TestWaitPollsWithoutPubSub(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.mute, s.held = true, true
+		w := s.client(t, 2*time.Second)
+		time.AfterFunc(10*time.Second, s.release)
+		start := time.Now()
+		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.Less(t, time.Since(start), 12500*time.Millisecond)
+		require.Zero(t, s.subscribes)
+	})
+}
+
+func TestWaitPollsWhenMessagesAreLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held, s.lossy = true, true
+		w := s.client(t, 5*time.Second)
+		time.AfterFunc(30*time.Second, s.release)
+		start := time.Now()
+		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.Less(t, time.Since(start), 36*time.Second)
+		require.Less(t, s.tries, 12)
+	})
+}
+
+func TestWaitRetriesWhenTheServerSays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held, s.lossy = true, true
+		s.expires = time.Now().Add(3 * time.Second)
+		w := s.client(t, hour)
+		start := time.Now()
+		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.InDelta(t, 3, time.Since(start).Seconds(), 0.1)
+		require.LessOrEqual(t, s.tries, 3)
+	})
+}
+
+func TestWaitSubscribesAgainAfterAnError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held, s.refusals = true, 2
+		w := s.client(t, 5*time.Second)
+		done := make(chan error, 1)
+		go func() { done <- w.Wait(t.Context(), "c", wakeOne, s.attempt()) }()
+		time.Sleep(time.Minute)
+		tries := s.tries
+		s.release()
+		require.NoError(t, <-done)
+		require.Equal(t, 3, s.subscribes)
+		require.Less(t, s.tries-tries, 3)
+	})
+}
+
+func TestWaitCancelledLeavesNoSubscription(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held = true
+		w := s.client(t, hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, w.Wait(ctx, "c", wakeOne, s.attempt()), context.DeadlineExceeded)
+		time.Sleep(time.Second)
+		require.Equal(t, 1, s.subscribes)
+		require.Zero(t, s.subscribed())
+	})
+}
+
+func TestWaitClosedEndsWaiters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held = true
+		w := s.client(t, hour)
+		done := make(chan error, 1)
+		go func() { done <- w.Wait(t.Context(), "c", wakeOne, s.attempt()) }()
+		time.Sleep(time.Second)
+		w.Close()
+		require.ErrorIs(t, <-done, wait.ErrClosed)
+		require.Zero(t, s.subscribed())
+	})
+}
+
+// TestWaitWakeIsPassedOn cancels or fails the waiter that a release woke, at each place where it
+// can be: the next one must get the lock without a poll.
+func TestWaitWakeIsPassedOn(t *testing.T) {
+	t.Parallel()
+	for _, leave := range []string{"CancelledInFlight", "FailedInFlight", "CancelledParked"} {
+		t.Run(leave, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(1)
+				s.held, s.latency = true, 10*time.Millisecond
+				w := s.client(t, hour)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				first, second := make(chan error, 1), make(chan error, 1)
+				go func() { first <- w.Wait(ctx, "c", wakeOne, s.attempt()) }()
+				time.Sleep(time.Second)
+				go func() { second <- w.Wait(t.Context(), "c", wakeOne, s.attempt()) }()
+				time.Sleep(time.Second)
+				start := time.Now()
+				switch leave {
+				case "CancelledInFlight":
+					s.release()
+					time.AfterFunc(15*time.Millisecond, cancel)
+				case "FailedInFlight":
+					s.failNext = 1
+					s.release()
+				case "CancelledParked":
+					s.onMessage = cancel
+					s.release()
+				}
+				require.Error(t, <-first)
+				require.NoError(t, <-second)
+				require.Less(t, time.Since(start), time.Second)
+			})
+		})
+	}
+}
+
+// TestWaitNeverLeavesAFreeLock runs random schedules of waiters that are cancelled, fail, lose
+// replies and miss messages, in virtual time. Polls are an hour apart: whenever the lock stays
+// free for longer than a wake-up takes while somebody waits, a wake was lost.
+func TestWaitNeverLeavesAFreeLock(t *testing.T) {
+	t.Parallel()
+	schedules := 3000
+	if testing.Short() {
+		schedules = 300
+	}
+	for seed := range uint64(schedules) {
+		synctest.Test(t, func(t *testing.T) { runSchedule(t, seed) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func runSchedule(t *testing.T, seed uint64) {
+	t.Helper()
+	s := newServer(seed)
+	s.random = true
+	clients := []*wait.Waiters{s.client(t, hour), s.client(t, hour)}
+	var all sync.WaitGroup
+	for range 12 {
+		w := clients[s.rng.IntN(2)]
+		begin := time.Duration(s.rng.IntN(200)) * time.Millisecond
+		patience := time.Duration(s.rng.IntN(400)) * time.Millisecond
+		if s.rng.IntN(2) == 0 {
+			patience = hour / 2
+		}
+		hold := time.Duration(s.rng.IntN(40)) * time.Millisecond
+		all.Go(func() {
+			time.Sleep(begin)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			began := time.Now()
+			if err := w.Wait(ctx, "c", wakeOne, s.attempt()); err != nil {
+				return
+			}
+			s.checkIdle(t, began)
+			time.Sleep(hold)
+			s.release()
+		})
+	}
+	start := time.Now()
+	all.Wait()
+	if took := time.Since(start); took > time.Minute {
+		t.Errorf("the schedule took %s: a waiter was stuck", took)
+	}
+}
+
+func wakeOne(string) int { return 1 }
+
+// server is a lock on a server with latency, seen by several clients.
+type server struct {
+	mu         sync.Mutex
+	rng        *rand.Rand
+	random     bool // latencies, failures, lost replies, gaps
+	latency    time.Duration
+	ackAfter   time.Duration
+	held       bool
+	expires    time.Time // of the holder's lease; zero: no end
+	freeSince  time.Time
+	idle       time.Duration // how long the lock was free before the last grant
+	tries      int
+	subscribes int
+	refusals   int  // subscriptions that fail
+	failNext   int  // tries that fail unexecuted
+	lossy      bool // messages are lost
+	mute       bool // no pub/sub
+	onMessage  func()
+	handlers   map[*subscription]backend.Handler
+}
+
+func newServer(seed uint64) *server {
+	return &server{
+		rng:      rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // A test's schedule.
+		handlers: make(map[*subscription]backend.Handler),
+	}
+}
+
+func (s *server) client(t *testing.T, poll time.Duration) *wait.Waiters {
+	t.Helper()
+	w := wait.NewWaiters(s, poll, zap.NewNop())
+	t.Cleanup(func() {
+		w.Close()
+		time.Sleep(time.Second) // What is under way arrives.
+	})
+	return w
+}
+
+func (s *server) subscribed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.handlers)
+}
+
+func (s *server) delay() {
+	s.mu.Lock()
+	d := s.latency
+	if s.random {
+		d = time.Duration(s.rng.IntN(10)) * time.Millisecond
+	}
+	s.mu.Unlock()
+	time.Sleep(d)
+}
+
+// chance reports true in one of n calls of a random schedule.
+func (s *server) chance(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.random && s.rng.IntN(n) == 0
+}
+
+var errLost = errors.New("reply lost")
+
+type attempt struct{ s *server }
+
+func (s *server) attempt() wait.Attempt { return attempt{s} }
+
+// Try implements wait.Attempt. A grant whose reply is lost, or whose asker has left, is given back.
+func (a attempt) Try(ctx context.Context) (wait.Answer, error) {
+	if ctx.Err() != nil {
+		return wait.Answer{}, ctx.Err()
+	}
+	replies := make(chan wait.Answer) // closed: the reply is lost
+	lost := a.s.chance(20)
+	go func() {
+		a.s.delay()
+		answer, ok := a.s.run()
+		a.s.delay()
+		if ok && !lost {
+			select {
+			case replies <- answer:
+				return
+			case <-ctx.Done():
+			}
+		}
+		close(replies)
+		if answer.Granted {
+			a.s.delay()
+			a.s.release()
+		}
+	}()
+	select {
+	case answer, ok := <-replies:
+		if ok {
+			return answer, nil
+		}
+		return wait.Answer{}, errLost
+	case <-ctx.Done():
+		return wait.Answer{}, ctx.Err()
+	}
+}
+
+func (s *server) run() (wait.Answer, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tries++
+	if s.failNext > 0 {
+		s.failNext--
+		return wait.Answer{}, false
+	}
+	now := time.Now()
+	if s.held && (s.expires.IsZero() || now.Before(s.expires)) {
+		left := time.Duration(-1)
+		if !s.expires.IsZero() {
+			left = s.expires.Sub(now)
+		}
+		return wait.Answer{RetryIn: left}, true
+	}
+	s.held, s.expires = true, time.Time{}
+	s.idle = now.Sub(s.freeSince)
+	return wait.Answer{Granted: true}, true
+}
+
+// checkIdle fails if the lock was free for long before the last grant, to one who waited since.
+func (s *server) checkIdle(t *testing.T, began time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle > 500*time.Millisecond && time.Since(began) > s.idle {
+		t.Errorf("the lock was free for %s with a waiter", s.idle)
+	}
+}
+
+// release frees the lock and publishes, over links that may have a gap.
+func (s *server) release() {
+	s.mu.Lock()
+	s.held, s.freeSince = false, time.Now()
+	lossy := s.lossy
+	var handlers []backend.Handler
+	for _, h := range s.handlers {
+		handlers = append(handlers, h)
+	}
+	s.mu.Unlock()
+	for _, h := range handlers {
+		kind := backend.Message
+		if s.chance(10) {
+			kind = backend.Resubscribed
+		}
+		go func() {
+			s.delay()
+			if s.onMessage != nil {
+				s.onMessage()
+			}
+			if !lossy {
+				h(backend.Event{Kind: kind, Payload: "0"})
+			}
+		}()
+	}
+}
+
+type subscription struct{ s *server }
+
+func (sub *subscription) Cancel() {
+	sub.s.mu.Lock()
+	defer sub.s.mu.Unlock()
+	delete(sub.s.handlers, sub)
+}
+
+func (s *server) Subscribe(
+	_ context.Context, _ string, h backend.Handler,
+) (backend.Subscription, error) {
+	time.Sleep(s.ackAfter)
+	s.delay()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subscribes++
+	if s.refusals > 0 {
+		s.refusals--
+		return nil, errors.New("refused")
+	}
+	sub := &subscription{s}
+	s.handlers[sub] = h
+	return sub, nil
+}
+
+func (s *server) Capabilities() backend.Capabilities {
+	return backend.Capabilities{PubSub: !s.mute}
+}
+
+func (s *server) Run(
+	context.Context, *backend.Script, []string, []string,
+) (backend.Reply, error) {
+	panic("not used")
+}
+
+func (s *server) Close() error { return nil }
