@@ -7,14 +7,15 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/evalsha"
+	"github.com/hasp-go/hasp/backend/fanout"
 )
 
 // Backend is one client of a [Server]. It implements [backend.Backend], [backend.Batcher] and
 // [backend.ReplicaWaiter], and never sees a gap or a lost reply.
 type Backend struct {
-	*evalsha.Runner
-	*feed
 	server *Server
+	runner *evalsha.Runner
+	hub    *fanout.Hub
 }
 
 var (
@@ -34,11 +35,11 @@ func New(server *Server, _ *Options) (*Backend, error) {
 	if server == nil {
 		return nil, errors.New("embedded: server is nil")
 	}
-	return &Backend{
-		Runner: evalsha.New(driver{server}, false),
-		feed:   &feed{server: server, subs: map[string][]*subscription{}},
-		server: server,
-	}, nil
+	hub, err := fanout.New(dialer{server}, &hubOptions)
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{server: server, runner: evalsha.New(driver{server}, false), hub: hub}, nil
 }
 
 // Server returns the server that the backend is a client of.
@@ -51,14 +52,28 @@ func (b *Backend) Capabilities() backend.Capabilities {
 
 // Close implements [backend.Backend]. The server and its other backends go on.
 func (b *Backend) Close() error {
-	b.Runner.Close()
-	b.feed.close()
+	b.runner.Close()
+	b.hub.Close()
 	return nil
+}
+
+// Run implements [backend.ScriptRunner].
+func (b *Backend) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	return b.runner.Run(ctx, script, keys, args)
+}
+
+// Subscribe implements [backend.Subscriber].
+func (b *Backend) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	return b.hub.Subscribe(ctx, channel, handler)
 }
 
 // RunBatch implements [backend.Batcher]: there is no round trip to save.
 func (b *Backend) RunBatch(ctx context.Context, calls []backend.Call) []backend.Outcome {
-	return b.Runner.RunBatch(ctx, calls, func(commands []evalsha.Command) []backend.Outcome {
+	return b.runner.RunBatch(ctx, calls, func(commands []evalsha.Command) []backend.Outcome {
 		outcomes := make([]backend.Outcome, len(commands))
 		for i, cmd := range commands {
 			outcomes[i].Reply, outcomes[i].Err = driver{b.server}.Send(ctx, cmd)
