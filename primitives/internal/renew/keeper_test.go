@@ -1,0 +1,370 @@
+package renew_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/renew"
+)
+
+const lease = 30 * time.Second
+
+func TestKeeperRenewsTenThousandInAHundredScripts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{latency: 10 * time.Millisecond}
+		k := s.keeper(t)
+		var holds []*hold
+		for i := range 10000 {
+			// They are taken over five seconds: rounds are to fill up all the same.
+			if i%100 == 0 {
+				time.Sleep(50 * time.Millisecond)
+			}
+			holds = append(holds, s.hold(t, k, fmt.Sprint("key", i)))
+		}
+		time.Sleep(60 * time.Second)
+		rounds := float64(s.renewed()) / 10000
+		require.InDelta(t, 6, rounds, 1)
+		require.InDelta(t, 100, float64(s.scripts())/rounds, 10)
+		for _, h := range holds {
+			require.Positive(t, k.Remaining(&h.Hold))
+		}
+		require.LessOrEqual(t, s.goroutines, 100)
+	})
+}
+
+func TestKeeperOfIdleHoldsSendsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		k := s.keeper(t)
+		h := s.hold(t, k, "key")
+		require.True(t, k.End(&h.Hold))
+		time.Sleep(time.Hour)
+		require.Zero(t, s.scripts())
+		require.Zero(t, h.losses())
+	})
+}
+
+func TestKeeperLosesWhenTheLinkIsSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{silent: true}
+		k := s.keeper(t)
+		h := s.hold(t, k, "key")
+		start := time.Now()
+		<-h.lost
+		require.Equal(t, 27*time.Second, time.Since(start))
+		require.Zero(t, k.Remaining(&h.Hold))
+		require.False(t, k.End(&h.Hold))
+		require.Equal(t, 1, h.losses())
+	})
+}
+
+func TestKeeperOutlivesFailedRenewals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{err: errors.New("reset")}
+		k := s.keeper(t)
+		h := s.hold(t, k, "key")
+		time.Sleep(20 * time.Second)
+		s.set(func() { s.err = nil })
+		time.Sleep(3 * lease)
+		require.Zero(t, h.losses())
+		require.Positive(t, k.Remaining(&h.Hold))
+	})
+}
+
+func TestKeeperFixedLeaseIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		k := s.keeper(t)
+		h := s.newHold("key")
+		h.Renewer = nil
+		k.Begin(&h.Hold)
+		require.True(t, k.Confirm(&h.Hold))
+		start := time.Now()
+		<-h.lost
+		require.Equal(t, 27*time.Second, time.Since(start))
+		require.Zero(t, s.scripts())
+	})
+}
+
+func TestKeeperLosesOnlyWhatIsNotHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{statuses: map[string]renew.Status{
+			"gone": renew.NotHeld, "wrong": renew.Failed,
+		}}
+		k := s.keeper(t)
+		good, gone, wrong := s.hold(t, k, "good"), s.hold(t, k, "gone"), s.hold(t, k, "wrong")
+		time.Sleep(11 * time.Second)
+		require.Equal(t, []int{0, 1, 0}, []int{good.losses(), gone.losses(), wrong.losses()})
+		time.Sleep(2 * lease)
+		require.Equal(t, []int{0, 1, 1}, []int{good.losses(), gone.losses(), wrong.losses()})
+	})
+}
+
+func TestKeeperSplitsARefusedBatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{forbidden: "key42"}
+		k := s.keeper(t)
+		var holds []*hold
+		for i := range 100 {
+			holds = append(holds, s.hold(t, k, fmt.Sprint("key", i)))
+		}
+		time.Sleep(2 * lease)
+		for i, h := range holds {
+			require.Equal(t, i == 42, h.losses() == 1, "key%d", i)
+		}
+	})
+}
+
+// TestKeeperIgnoresNotHeldFromBeforeTheGrant lets a renewal run on the server before the acquire
+// that it was registered ahead of.
+func TestKeeperIgnoresNotHeldFromBeforeTheGrant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{statuses: map[string]renew.Status{"key": renew.NotHeld}}
+		s.latency = 2 * time.Second
+		k := s.keeper(t)
+		h := s.newHold("key")
+		k.Begin(&h.Hold)
+		time.Sleep(11 * time.Second) // The first renewal is under way.
+		s.set(func() { s.statuses = nil })
+		require.True(t, k.Confirm(&h.Hold))
+		time.Sleep(2 * lease)
+		require.Zero(t, h.losses())
+		s.set(func() { s.statuses = map[string]renew.Status{"key": renew.NotHeld} })
+		time.Sleep(13 * time.Second)
+		require.Equal(t, 1, h.losses())
+	})
+}
+
+func TestKeeperLateGrantIsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{silent: true}
+		k := s.keeper(t)
+		h := s.newHold("key")
+		k.Begin(&h.Hold)
+		time.Sleep(27 * time.Second)
+		require.False(t, k.Confirm(&h.Hold))
+		time.Sleep(2 * lease)
+		require.Zero(t, h.losses())
+	})
+}
+
+// TestKeeperLateRenewalDoesNotRevive answers a renewal after the lease that it was sent for.
+func TestKeeperLateRenewalDoesNotRevive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{latency: 25 * time.Second, deaf: true}
+		k := s.keeper(t)
+		h := s.hold(t, k, "key")
+		<-h.lost
+		time.Sleep(2 * lease)
+		require.Equal(t, 1, h.losses())
+		require.Zero(t, k.Remaining(&h.Hold))
+	})
+}
+
+func TestKeeperRenewalCountsFromItsSending(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{latency: 4 * time.Second}
+		k := s.keeper(t)
+		h := s.hold(t, k, "key")
+		time.Sleep(14500 * time.Millisecond)
+		s.set(func() { s.silent = true })
+		start := time.Now()
+		<-h.lost
+		// Sent at about 9.5 s, answered at 13.5 s: held until 27 s after the sending.
+		require.InDelta(t, 22, time.Since(start).Seconds(), 1)
+	})
+}
+
+func TestKeeperBatchesBySlotAndLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{cluster: true}
+		k := s.keeper(t)
+		for i := range 20 {
+			s.hold(t, k, fmt.Sprintf("{a}%d", i))
+			s.hold(t, k, fmt.Sprintf("{b}%d", i))
+		}
+		short := s.newHold("{a}short")
+		short.Lease /= 2
+		k.Begin(&short.Hold)
+		require.True(t, k.Confirm(&short.Hold))
+		time.Sleep(11 * time.Second)
+		require.Equal(t, 41+1, s.renewed()) // the short one twice
+		require.Equal(t, 2+2, s.scripts())
+	})
+}
+
+func TestKeeperCloseReturnsWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{silent: true}
+		k := s.keeper(t)
+		h, ended, begun := s.hold(t, k, "key"), s.hold(t, k, "ended"), s.newHold("begun")
+		k.End(&ended.Hold)
+		k.Begin(&begun.Hold)
+		time.Sleep(15 * time.Second) // A renewal hangs.
+		require.Equal(t, []*renew.Hold{&h.Hold}, k.Close())
+		require.False(t, k.Confirm(&begun.Hold))
+		time.Sleep(2 * lease)
+		require.Zero(t, h.losses())
+	})
+}
+
+// server is what renewals reach.
+type server struct {
+	mu         sync.Mutex
+	latency    time.Duration
+	silent     bool // replies never come
+	deaf       bool // contexts are ignored
+	cluster    bool
+	err        error
+	forbidden  string // a key for which the server refuses a whole script
+	statuses   map[string]renew.Status
+	sent       [][]string
+	underWay   int
+	goroutines int // renewals under way at once, at most
+}
+
+func (s *server) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+func (s *server) scripts() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sent)
+}
+
+func (s *server) renewed() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, keys := range s.sent {
+		n += len(keys)
+	}
+	return n
+}
+
+func (s *server) keeper(t *testing.T) *renew.Keeper {
+	t.Helper()
+	k := renew.NewKeeper(backendOf{cluster: s.cluster}, zap.NewNop())
+	t.Cleanup(func() { k.Close() })
+	return k
+}
+
+func (s *server) newHold(key string) *hold {
+	h := &hold{lost: make(chan struct{})}
+	h.Hold = renew.Hold{
+		Key: key, Owner: "owner", Lease: lease, Allowance: lease / 10, Renewer: s, OnLost: h,
+	}
+	return h
+}
+
+func (s *server) hold(t *testing.T, k *renew.Keeper, key string) *hold {
+	t.Helper()
+	h := s.newHold(key)
+	k.Begin(&h.Hold)
+	require.True(t, k.Confirm(&h.Hold))
+	return h
+}
+
+// Renew implements renew.Renewer.
+func (s *server) Renew(
+	ctx context.Context, _ backend.ScriptRunner, holds []*renew.Hold,
+) ([]renew.Status, error) {
+	keys := make([]string, len(holds))
+	statuses := make([]renew.Status, len(holds))
+	s.set(func() {
+		s.underWay++
+		s.goroutines = max(s.goroutines, s.underWay)
+		for i, h := range holds {
+			keys[i], statuses[i] = h.Key, renew.Renewed
+			if status, ok := s.statuses[h.Key]; ok {
+				statuses[i] = status
+			}
+		}
+		s.sent = append(s.sent, keys)
+	})
+	defer s.set(func() { s.underWay-- })
+	if err := s.answer(ctx, keys); err != nil {
+		return nil, err
+	}
+	return statuses, nil
+}
+
+func (s *server) answer(ctx context.Context, keys []string) error {
+	s.mu.Lock()
+	latency, silent, err := s.latency, s.silent, s.err
+	s.mu.Unlock()
+	if silent {
+		latency = 24 * time.Hour
+	}
+	done := ctx.Done()
+	if s.deaf {
+		done = nil
+	}
+	timer := time.NewTimer(latency)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-done:
+		return backend.Indeterminate(ctx.Err())
+	}
+	if s.forbidden != "" && slices.Contains(keys, s.forbidden) {
+		return &backend.ServerError{Code: "NOPERM", Message: "no access to a key"}
+	}
+	return err
+}
+
+// hold counts its losses.
+type hold struct {
+	renew.Hold
+	mu    sync.Mutex
+	count int
+	lost  chan struct{}
+}
+
+func (h *hold) Lost() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count++
+	close(h.lost)
+}
+
+func (h *hold) losses() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.count
+}
+
+// backendOf is a backend that only has capabilities: renewals go to the server above.
+type backendOf struct {
+	backend.Backend
+	cluster bool
+}
+
+func (b backendOf) Capabilities() backend.Capabilities {
+	return backend.Capabilities{Cluster: b.cluster}
+}
