@@ -27,8 +27,8 @@ func TestKeeperRenewsTenThousandInAHundredScripts(t *testing.T) {
 		var holds []*hold
 		for i := range 10000 {
 			// They are taken over five seconds: rounds are to fill up all the same.
-			if i%100 == 0 {
-				time.Sleep(50 * time.Millisecond)
+			if i%50 == 0 {
+				time.Sleep(25 * time.Millisecond)
 			}
 			holds = append(holds, s.hold(t, k, fmt.Sprint("key", i)))
 		}
