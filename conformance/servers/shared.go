@@ -2,7 +2,6 @@ package servers
 
 import (
 	"errors"
-	"io"
 	"sync"
 )
 
@@ -17,9 +16,11 @@ type sharedKey struct {
 	masters int // 0: a server alone
 }
 
+type closer interface{ Close() error }
+
 type sharedItem struct {
 	once  sync.Once
-	value io.Closer
+	value closer
 	err   error
 }
 
@@ -28,7 +29,7 @@ type sharedItem struct {
 // configuration. TestMain should call [CloseShared] after m.Run.
 func Shared(tb TB, kind Kind) *Server {
 	tb.Helper()
-	s, _ := share(tb, sharedKey{kind: kind}, func() (io.Closer, error) {
+	s, _ := share(tb, sharedKey{kind: kind}, func() (closer, error) {
 		return Launch(kind, nil)
 	}).(*Server)
 	tb.Cleanup(func() { s.showLog(tb) })
@@ -36,7 +37,7 @@ func Shared(tb TB, kind Kind) *Server {
 }
 
 // share returns the item of key, made by the first caller while others wait for it.
-func share(tb TB, key sharedKey, make func() (io.Closer, error)) io.Closer {
+func share(tb TB, key sharedKey, make func() (closer, error)) closer {
 	tb.Helper()
 	Need(tb, key.kind)
 	shared.Lock()
