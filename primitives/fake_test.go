@@ -1,0 +1,248 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// fakeServer does in Go what the lock's scripts do in Lua, for tests in virtual time of what
+// happens around them: latency, lost replies, scripts that run late. The scripts themselves are
+// tested on servers, by package conformance.
+type fakeServer struct {
+	mu       sync.Mutex
+	locks    map[string]fakeLock
+	tokens   map[string]int64
+	handlers map[*fakeSubscription]string
+	calls    map[string]int // by script
+	freed    time.Time      // when a lock was last freed
+	idle     time.Duration  // how long the lock was free before its last grant
+
+	// fault says what happens to a call of the given script; nil: nothing does.
+	fault func(script string) fault
+}
+
+type fakeLock struct {
+	owner   string
+	expires time.Time
+}
+
+// fault is what a link does to one call.
+type fault struct {
+	before, after time.Duration // on the way to the server, and back
+	lost          bool          // the reply never comes
+	broken        bool          // the connection breaks instead of the reply
+	err           error         // the server's reply
+}
+
+type fakeSubscription struct {
+	server  *fakeServer
+	handler backend.Handler
+}
+
+func newFakeServer() *fakeServer {
+	return &fakeServer{
+		locks: make(map[string]fakeLock), tokens: make(map[string]int64),
+		handlers: make(map[*fakeSubscription]string), calls: make(map[string]int),
+		fault: func(string) fault { return fault{} },
+	}
+}
+
+// client returns a client that is closed with the test, after which nothing may be under way.
+func (s *fakeServer) client(t *testing.T, opts *primitives.Options) *primitives.Client {
+	t.Helper()
+	c, err := primitives.New(s, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, c.Close(context.Background()))
+		time.Sleep(time.Hour) // What is under way arrives.
+	})
+	return c
+}
+
+// set changes what others may be reading.
+func (s *fakeServer) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// called returns how often the script of that name was sent.
+func (s *fakeServer) called(script string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[script]
+}
+
+// holder returns who holds the lock of that key.
+func (s *fakeServer) holder(key string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live(key).owner
+}
+
+func (s *fakeServer) subscribed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.handlers)
+}
+
+// Run implements backend.ScriptRunner.
+func (s *fakeServer) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	s.mu.Lock()
+	s.calls[script.Name]++
+	f := s.fault(script.Name)
+	s.mu.Unlock()
+	keys, args = slices.Clone(keys), slices.Clone(args)
+	replies := make(chan backend.Reply, 1)
+	go func() {
+		time.Sleep(f.before)
+		if f.err == nil {
+			replies <- s.execute(script.Name, keys, args)
+		}
+	}()
+	timer := time.NewTimer(f.before + f.after)
+	defer timer.Stop()
+	if f.lost {
+		timer.Stop()
+	}
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return backend.Reply{}, s.unknown(script, ctx.Err())
+	}
+	switch {
+	case f.err != nil:
+		return backend.Reply{}, f.err
+	case f.broken:
+		return backend.Reply{}, s.unknown(script, errors.New("connection reset"))
+	}
+	return <-replies, nil
+}
+
+func (s *fakeServer) unknown(script *backend.Script, err error) error {
+	if script.Retry.Writes() {
+		return backend.Indeterminate(err)
+	}
+	return err
+}
+
+func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch script {
+	case "lock_acquire":
+		return s.acquire(keys[0], keys[1], args[0], args[1])
+	case "lock_release":
+		return s.release(keys[0], args[2], func(l fakeLock) bool { return l.owner == args[0] })
+	case "lock_force_release":
+		return s.release(keys[0], args[1], func(l fakeLock) bool { return l.owner != "" })
+	case "lock_renew":
+		return s.renew(keys, args[0], args[1:])
+	case "lock_exists":
+		return truth(s.live(keys[0]).owner != "")
+	case "lock_held_by":
+		return truth(s.live(keys[0]).owner == args[0])
+	}
+	panic("unknown script " + script)
+}
+
+func (s *fakeServer) live(key string) fakeLock {
+	if l := s.locks[key]; time.Now().Before(l.expires) {
+		return l
+	}
+	return fakeLock{}
+}
+
+func (s *fakeServer) acquire(key, token, owner, lease string) backend.Reply {
+	if l := s.live(key); l.owner != "" {
+		left := time.Until(l.expires).Milliseconds()
+		return backend.ArrayReply([]backend.Reply{{}, backend.IntegerReply(left)})
+	}
+	s.idle = time.Since(s.freed)
+	s.tokens[token] = max(s.tokens[token]+1, time.Now().UnixMicro())
+	s.locks[key] = fakeLock{owner, time.Now().Add(milliseconds(lease))}
+	return backend.ArrayReply([]backend.Reply{
+		backend.StringReply(strconv.FormatInt(s.tokens[token], 10)), backend.IntegerReply(0),
+	})
+}
+
+func (s *fakeServer) release(key, channel string, mine func(fakeLock) bool) backend.Reply {
+	if !mine(s.live(key)) {
+		return truth(false)
+	}
+	delete(s.locks, key)
+	s.freed = time.Now()
+	handlers := maps.Clone(s.handlers)
+	go func() {
+		time.Sleep(time.Millisecond)
+		for sub, name := range handlers {
+			if name == channel {
+				sub.handler(backend.Event{Payload: "0"})
+			}
+		}
+	}()
+	return truth(true)
+}
+
+func (s *fakeServer) renew(keys []string, lease string, owners []string) backend.Reply {
+	statuses := make([]backend.Reply, len(keys))
+	for i, key := range keys {
+		held := s.live(key).owner == owners[i]
+		if held {
+			s.locks[key] = fakeLock{owners[i], time.Now().Add(milliseconds(lease))}
+		}
+		statuses[i] = truth(held)
+	}
+	return backend.ArrayReply(statuses)
+}
+
+func truth(b bool) backend.Reply {
+	if b {
+		return backend.IntegerReply(1)
+	}
+	return backend.IntegerReply(0)
+}
+
+func milliseconds(text string) time.Duration {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+// Subscribe implements backend.Subscriber.
+func (s *fakeServer) Subscribe(
+	_ context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sub := &fakeSubscription{s, handler}
+	s.handlers[sub] = channel
+	return sub, nil
+}
+
+func (sub *fakeSubscription) Cancel() {
+	sub.server.mu.Lock()
+	defer sub.server.mu.Unlock()
+	delete(sub.server.handlers, sub)
+}
+
+func (s *fakeServer) Capabilities() backend.Capabilities {
+	return backend.Capabilities{PubSub: true}
+}
+
+func (s *fakeServer) Close() error { return nil }

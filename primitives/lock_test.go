@@ -1,0 +1,554 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+func TestLockAndUnlockAreOneScriptEach(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", nil)
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, lease.Owner(), s.holder("x"))
+		require.Positive(t, lease.Token())
+		require.NoError(t, lease.Err())
+		require.NoError(t, lease.Unlock(t.Context()))
+		require.Empty(t, s.holder("x"))
+		require.Equal(t, map[string]int{"lock_acquire": 1, "lock_release": 1}, s.calls)
+	})
+}
+
+func TestLockOneValueExcludesGoroutines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", nil)
+		outer, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		// A lease's context is no permission to enter again.
+		_, err = lock.TryLock(outer.Context(t.Context()))
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		inside, most := 0, 0
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				lease, err := lock.Lock(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				inside++
+				most = max(most, inside)
+				time.Sleep(time.Second)
+				inside--
+				if err := lease.Unlock(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		require.NoError(t, outer.Unlock(t.Context()))
+		all.Wait()
+		require.Equal(t, 1, most)
+	})
+}
+
+func TestLeaseReenter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		lock := client.NewLock("x", nil)
+		outer, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		ctx := outer.Reenter(t.Context())
+
+		inner, err := client.NewLock("x", nil).Lock(ctx)
+		require.NoError(t, err)
+		require.Equal(t, outer.Token(), inner.Token())
+		require.Equal(t, 1, s.called("lock_acquire"))
+
+		// Another name, and another client, do not re-enter.
+		other, err := client.NewLock("y", nil).Lock(ctx)
+		require.NoError(t, err)
+		require.NotEqual(t, outer.Owner(), other.Owner())
+		_, err = s.client(t, nil).NewLock("x", nil).TryLock(ctx)
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+
+		// An inner lease option does not shorten the outer hold, nor does a refused one free it.
+		_, err = client.NewLock("x", &primitives.LockOptions{Lease: time.Second}).Lock(ctx)
+		var field *primitives.FieldError
+		require.ErrorAs(t, err, &field)
+		require.Equal(t, "Lease", field.Field)
+
+		// Each lease is released once; the last one frees.
+		require.NoError(t, inner.Unlock(ctx))
+		require.ErrorIs(t, inner.Unlock(ctx), primitives.ErrNotHeld)
+		require.NoError(t, outer.Err())
+		require.Equal(t, outer.Owner(), s.holder("x"))
+		require.NoError(t, outer.Unlock(t.Context()))
+		require.Empty(t, s.holder("x"))
+
+		_, err = lock.Lock(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, primitives.ErrReleased)
+	})
+}
+
+func TestLeaseOuterReleasedFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", nil)
+		outer, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		inner, err := lock.Lock(outer.Reenter(t.Context()))
+		require.NoError(t, err)
+		work := inner.Context(t.Context())
+		require.NoError(t, outer.Unlock(t.Context()))
+		require.ErrorIs(t, outer.Err(), primitives.ErrReleased)
+		require.NoError(t, inner.Err())
+		require.NoError(t, work.Err())
+		require.Equal(t, inner.Owner(), s.holder("x"))
+		require.NoError(t, inner.Unlock(t.Context()))
+		require.ErrorIs(t, context.Cause(work), primitives.ErrReleased)
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+// TestLeaseEndsWithSilentLink cuts a holder off: its belief must end before the server's lease.
+func TestLeaseEndsWithSilentLink(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		work, reentry := lease.Context(t.Context()), lease.Reenter(t.Context())
+		s.set(func() { s.fault = func(string) fault { return fault{before: time.Hour, lost: true} } })
+		start := time.Now()
+		<-work.Done()
+		require.Equal(t, 27*time.Second, time.Since(start))
+		require.Equal(t, lease.Owner(), s.holder("x"))
+		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
+		require.ErrorIs(t, context.Cause(reentry), primitives.ErrLost)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.Zero(t, lease.Remaining())
+		<-lease.Done()
+		err = lease.Unlock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+	})
+}
+
+func TestLeaseIsRenewedWhileHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		time.Sleep(10 * time.Minute)
+		require.NoError(t, lease.Err())
+		require.Greater(t, lease.Remaining(), 15*time.Second)
+		require.InDelta(t, 60, s.called("lock_renew"), 10)
+		require.NoError(t, lease.Unlock(t.Context()))
+		renewals := s.called("lock_renew")
+		time.Sleep(time.Hour)
+		require.Equal(t, renewals, s.called("lock_renew"))
+	})
+}
+
+func TestLeaseFixedEndsByItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second})
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		time.Sleep(9*time.Second + time.Millisecond)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.Zero(t, s.called("lock_renew"))
+		synctest.Wait()
+		require.Equal(t, 1, s.called("lock_release"))
+	})
+}
+
+// TestLeaseLostToForceUnlock lets another take the lock: the renewal must tell, and touch nothing.
+func TestLeaseLostToForceUnlock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", nil)
+		lost, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		forced, err := lock.ForceUnlock(t.Context())
+		require.NoError(t, err)
+		require.True(t, forced)
+		next, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		require.Greater(t, next.Token(), lost.Token())
+		<-lost.Done()
+		require.ErrorIs(t, lost.Err(), primitives.ErrLost)
+		require.ErrorIs(t, lost.Unlock(t.Context()), primitives.ErrNotHeld)
+		require.NoError(t, next.Err())
+		require.Equal(t, next.Owner(), s.holder("x"))
+	})
+}
+
+func TestUnlockTellsOfALossThatNoRenewalSaw(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", nil)
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		_, err = lock.ForceUnlock(t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrNotHeld)
+	})
+}
+
+// TestLockCancelledLeavesNothing cancels an acquire in flight, whose script runs after that or
+// whose reply never comes, while other releases come through.
+func TestLockCancelledLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, acquire := range map[string]fault{
+		"RunsLater":  {before: 500 * time.Millisecond},
+		"RunsMuch":   {before: 5 * time.Second},
+		"NoReply":    {before: 50 * time.Millisecond, lost: true},
+		"LateReply":  {before: 50 * time.Millisecond, after: time.Second},
+		"LongNoTrip": {before: 500 * time.Millisecond, lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer()
+				client := s.client(t, nil)
+				first := true
+				s.fault = func(script string) fault {
+					if script == "lock_acquire" && first {
+						first = false
+						return acquire
+					}
+					return fault{}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				start := time.Now()
+				_, err := client.NewLock("x", nil).Lock(ctx)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, backend.ErrIndeterminate)
+				require.Equal(t, 100*time.Millisecond, time.Since(start))
+
+				// A second after the script ran nothing is left.
+				time.Sleep(time.Until(start.Add(acquire.before + time.Second)))
+				require.Empty(t, s.holder("x"))
+				require.Zero(t, s.subscribed())
+
+				// What still comes does not touch a later hold.
+				next, err := client.NewLock("x", nil).Lock(t.Context())
+				require.NoError(t, err)
+				renewals := s.called("lock_renew")
+				time.Sleep(8 * time.Second)
+				require.Equal(t, next.Owner(), s.holder("x"))
+				require.Equal(t, renewals, s.called("lock_renew"))
+				require.NoError(t, next.Unlock(t.Context()))
+			})
+		})
+	}
+}
+
+func TestLockCancelledWhileParkedSendsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", nil)
+		held, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = lock.Lock(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, backend.ErrIndeterminate)
+		time.Sleep(time.Second)
+		require.Zero(t, s.called("lock_release"))
+		require.Zero(t, s.subscribed())
+		require.NoError(t, held.Unlock(t.Context()))
+	})
+}
+
+func TestLockBrokenConnectionIsGivenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		s.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} }
+		_, err := client.NewLock("x", nil).Lock(t.Context())
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		synctest.Wait()
+		require.Empty(t, s.holder("x"))
+		require.Equal(t, 1, s.called("lock_acquire"))
+	})
+}
+
+func TestLockGrantedTooLateIsGivenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: time.Second})
+		s.fault = func(script string) fault {
+			if script == "lock_acquire" {
+				return fault{before: 950 * time.Millisecond}
+			}
+			return fault{}
+		}
+		_, err := lock.Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrLost)
+		synctest.Wait()
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+func TestUnlockLostReplyIsRepeatedInTheBackground(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		releases := 0
+		s.fault = func(string) fault {
+			releases++
+			// The first never arrives, and the connection breaks.
+			return fault{broken: releases == 1, err: map[bool]error{true: errors.New("EOF")}[releases == 1]}
+		}
+		require.Error(t, lease.Unlock(t.Context()))
+		require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
+		synctest.Wait()
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+func TestUnlockSendsUnderADoneContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err = lease.Unlock(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		synctest.Wait()
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+func TestClientCloseReleasesAndEndsAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		waiting := make(chan error, 1)
+		go func() {
+			_, err := client.NewLock("x", nil).Lock(t.Context())
+			waiting <- err
+		}()
+		time.Sleep(time.Second)
+		require.NoError(t, client.Close(t.Context()))
+		require.ErrorIs(t, <-waiting, primitives.ErrClosed)
+		require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
+		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrClosed)
+		require.Empty(t, s.holder("x"))
+		require.Zero(t, s.subscribed())
+		_, err = client.NewLock("x", nil).Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrClosed)
+		require.NoError(t, client.Close(t.Context()))
+	})
+}
+
+func TestClientCloseIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client, err := primitives.New(s, nil)
+		require.NoError(t, err)
+		_, err = client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(string) fault { return fault{lost: true, before: time.Minute} } })
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		require.ErrorIs(t, client.Close(ctx), context.DeadlineExceeded)
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestBadInputSendsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		field := func(err error) string {
+			var e *primitives.FieldError
+			require.ErrorAs(t, err, &e)
+			return e.Field
+		}
+		_, err := client.NewLock("", nil).Lock(t.Context())
+		require.Equal(t, "name", field(err))
+		short := client.NewLock("x", &primitives.LockOptions{Lease: 99 * time.Millisecond})
+		_, err = short.TryLock(t.Context())
+		require.Equal(t, "Lease", field(err))
+		_, err = short.IsLocked(t.Context())
+		require.Equal(t, "Lease", field(err))
+		_, err = primitives.New(nil, nil)
+		require.Equal(t, "backend", field(err))
+		_, err = primitives.New(s, &primitives.Options{WatchdogLease: time.Millisecond})
+		require.Equal(t, "WatchdogLease", field(err))
+		_, err = primitives.New(s, &primitives.Options{PollInterval: time.Millisecond})
+		require.Equal(t, "PollInterval", field(err))
+		_, err = primitives.New(s, &primitives.Options{Allowance: 20 * time.Second})
+		require.Equal(t, "Allowance", field(err))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errors.New("shutting down"))
+		_, err = client.NewLock("x", nil).Lock(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "shutting down")
+		require.Empty(t, s.calls)
+	})
+}
+
+func TestLockConflict(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		s.fault = func(string) fault { return fault{err: &backend.ServerError{Code: "WRONGTYPE"}} }
+		_, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrConflict)
+		require.ErrorContains(t, err, `acquire lock "x"`)
+	})
+}
+
+// TestLockRandomSchedules lets clients contend over bad links, in virtual time: never do two
+// leases believe, tokens rise, and the lock is not free for longer than a wake-up takes while
+// somebody waits. Polls are an hour apart, so that nothing but messages wakes.
+func TestLockRandomSchedules(t *testing.T) {
+	t.Parallel()
+	schedules := 2000
+	if testing.Short() {
+		schedules = 200
+	}
+	for seed := range uint64(schedules) {
+		synctest.Test(t, func(t *testing.T) { (&schedule{seed: seed}).run(t) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+type schedule struct {
+	seed   uint64
+	rng    *rand.Rand // of the faults; guarded by the server's mutex
+	server *fakeServer
+
+	mu    sync.Mutex
+	token int64
+	held  map[*primitives.Lease]bool
+}
+
+func (s *schedule) run(t *testing.T) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(s.seed, 1))  //nolint:gosec // A test's schedule.
+	s.rng = rand.New(rand.NewPCG(s.seed, 2)) //nolint:gosec // A test's schedule.
+	s.held = make(map[*primitives.Lease]bool)
+	s.server = newFakeServer()
+	s.server.fault = s.fault
+	opts := &primitives.Options{PollInterval: time.Hour, WatchdogLease: 3 * time.Second}
+	clients := []*primitives.Client{s.server.client(t, opts), s.server.client(t, opts)}
+	start := time.Now()
+	var all sync.WaitGroup
+	for range 10 {
+		lock := clients[rng.IntN(2)].NewLock("x", nil)
+		begin := time.Duration(rng.IntN(300)) * time.Millisecond
+		patience := time.Duration(rng.IntN(500)) * time.Millisecond
+		if rng.IntN(2) == 0 {
+			patience = time.Hour
+		}
+		hold := time.Duration(rng.IntN(100)) * time.Millisecond
+		all.Go(func() {
+			time.Sleep(begin)
+			s.worker(t, lock, patience, hold)
+		})
+	}
+	all.Wait()
+	if took := time.Since(start); took > time.Minute {
+		t.Errorf("the schedule took %s: a waiter was stuck", took)
+	}
+}
+
+func (s *schedule) worker(
+	t *testing.T, lock *primitives.Lock, patience, hold time.Duration,
+) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	began := time.Now()
+	lease, err := lock.Lock(ctx)
+	if err != nil {
+		return
+	}
+	s.enter(t, lease, time.Since(began))
+	time.Sleep(hold)
+	s.mu.Lock()
+	delete(s.held, lease)
+	s.mu.Unlock()
+	_ = lease.Unlock(t.Context())
+}
+
+// enter checks the invariants at a grant.
+func (s *schedule) enter(t *testing.T, lease *primitives.Lease, waited time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.held {
+		if other.Err() == nil && lease.Err() == nil {
+			t.Error("two leases believe")
+		}
+	}
+	s.held[lease] = true
+	if lease.Token() <= s.token {
+		t.Error("the token did not rise")
+	}
+	s.token = lease.Token()
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	if s.server.idle > time.Second && waited > s.server.idle {
+		t.Errorf("the lock was free for %s with a waiter", s.server.idle)
+	}
+}
+
+func (s *schedule) fault(string) fault {
+	f := fault{
+		before: time.Duration(s.rng.IntN(20)) * time.Millisecond,
+		after:  time.Duration(s.rng.IntN(20)) * time.Millisecond,
+	}
+	switch s.rng.IntN(30) {
+	case 0:
+		f.broken = true
+	case 1:
+		f.before = time.Duration(s.rng.IntN(600)) * time.Millisecond
+	case 2:
+		f.after = time.Duration(s.rng.IntN(600)) * time.Millisecond
+	}
+	return f
+}
