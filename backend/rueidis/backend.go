@@ -1,0 +1,129 @@
+package rueidisbackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/evalsha"
+	"github.com/hasp-go/hasp/backend/fanout"
+)
+
+// detectWithin bounds the question to the server in New.
+const detectWithin = 5 * time.Second
+
+// Options adjusts a [Backend]. The zero value, like nil, means the defaults.
+type Options struct {
+	// Sharded says whether subscriptions in a cluster use sharded pub/sub. Zero asks the server.
+	Sharded backend.Sharding
+
+	// PubSub adjusts pings, time-outs and queues of subscriptions. Nil means the defaults.
+	PubSub *fanout.Options
+
+	_ struct{}
+}
+
+// Backend runs scripts and subscribes over a [rueidis.Client]. It implements [backend.Backend],
+// [backend.Batcher] and [backend.ReplicaWaiter]. It is safe for concurrent use.
+type Backend struct {
+	driver *driver
+	runner *evalsha.Runner
+	hub    *fanout.Hub
+	can    backend.Capabilities
+}
+
+var (
+	_ backend.Backend       = (*Backend)(nil)
+	_ backend.Batcher       = (*Backend)(nil)
+	_ backend.ReplicaWaiter = (*Backend)(nil)
+)
+
+// New returns a backend over client, which the caller keeps and closes, after the backend. In a
+// cluster, unless opts.Sharded says otherwise, it asks a server whether it knows sharded pub/sub,
+// for up to 5 s, and fails if none answers. Else it sends nothing.
+func New(client rueidis.Client, opts *Options) (*Backend, error) {
+	if client == nil {
+		return nil, errors.New("rueidisbackend: client is nil")
+	}
+	if opts == nil {
+		opts = &Options{}
+	}
+	can := backend.Capabilities{PubSub: true, Cluster: client.Mode() == rueidis.ClientModeCluster}
+	if can.Cluster {
+		var err error
+		if can.Sharded, err = sharded(client, opts.Sharded); err != nil {
+			return nil, fmt.Errorf("rueidisbackend: is sharded pub/sub known? %w", err)
+		}
+	}
+	hub, err := fanout.New(newDialer(client, can), opts.PubSub)
+	if err != nil {
+		return nil, fmt.Errorf("rueidisbackend: Options.PubSub: %w", err)
+	}
+	d := &driver{client: client}
+	return &Backend{driver: d, runner: evalsha.New(d, can.Cluster), hub: hub, can: can}, nil
+}
+
+// sharded decides by option, or by asking the server.
+func sharded(client rueidis.Client, option backend.Sharding) (bool, error) {
+	switch option {
+	case backend.ShardedOn:
+		return true, nil
+	case backend.ShardedOff:
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), detectWithin)
+	defer cancel()
+	result := client.Do(ctx, client.B().PubsubShardnumsub().Build())
+	err := failure(result)
+	var server *backend.ServerError
+	if errors.As(err, &server) && server.Code == "ERR" {
+		return false, nil // the subcommand is unknown
+	}
+	return err == nil, err
+}
+
+// Capabilities implements [backend.Backend].
+func (b *Backend) Capabilities() backend.Capabilities { return b.can }
+
+// Close implements [backend.Backend]. It blocks while the connections of subscriptions are closed:
+// up to a second if a link is silent.
+func (b *Backend) Close() error {
+	b.runner.Close()
+	b.hub.Close()
+	return nil
+}
+
+// Run implements [backend.ScriptRunner].
+func (b *Backend) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	return b.runner.Run(ctx, script, keys, args)
+}
+
+// RunBatch implements [backend.Batcher]: one round trip to each node, side by side.
+func (b *Backend) RunBatch(ctx context.Context, calls []backend.Call) []backend.Outcome {
+	return b.runner.RunBatch(ctx, calls, func(cmds []evalsha.Command) []backend.Outcome {
+		return b.driver.sendAll(ctx, cmds)
+	})
+}
+
+// RunThenWait implements [backend.ReplicaWaiter] on a connection from the client's pool for
+// blocking commands.
+func (b *Backend) RunThenWait(
+	ctx context.Context, call backend.Call, replicas int, timeout time.Duration,
+) (backend.Reply, int, error) {
+	return b.runner.RunThenWait(ctx, call, func(cmd evalsha.Command) (backend.Reply, int, error) {
+		return b.driver.sendThenWait(ctx, cmd, replicas, timeout)
+	})
+}
+
+// Subscribe implements [backend.Subscriber].
+func (b *Backend) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	return b.hub.Subscribe(ctx, channel, handler)
+}

@@ -1,0 +1,181 @@
+package rueidisbackend
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/fanout"
+)
+
+// noChannel is unsubscribed from as a ping, and never subscribed to.
+const noChannel = "hasp:ping"
+
+// dialer implements [fanout.Dialer].
+type dialer struct {
+	client  rueidis.Client
+	sharded bool
+	slots   *slots // nil if there is one node
+}
+
+func newDialer(client rueidis.Client, can backend.Capabilities) *dialer {
+	d := &dialer{client: client, sharded: can.Sharded}
+	if can.Cluster {
+		d.slots = &slots{client: client}
+	}
+	return d
+}
+
+// Node names the primary of channel's slot, also for channels that are not sharded: scripts
+// publish there, so that messages need not cross the cluster's bus.
+func (d *dialer) Node(ctx context.Context, channel string) (string, error) {
+	if d.slots == nil {
+		return "", nil
+	}
+	return d.slots.primary(ctx, channel)
+}
+
+// Dial takes a connection out of the client's pool for good.
+func (d *dialer) Dial(
+	ctx context.Context, node string, events fanout.Events,
+) (fanout.Link, error) {
+	client := d.client
+	if d.slots != nil {
+		if client = d.client.Nodes()[node]; client == nil {
+			d.slots.forget()
+			return nil, fmt.Errorf("the client does not know node %s", node)
+		}
+	}
+	conn, _, err := dedicate(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{dialer: d, conn: conn, home: node}
+	if d.slots == nil {
+		l.home = onlyNode(client)
+	}
+	if err := l.listen(ctx, events); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// onlyNode returns the address of a client's only node; a client of Sentinel changes it after a
+// failover.
+func onlyNode(client rueidis.Client) string {
+	nodes := client.Nodes()
+	for address := range nodes {
+		if len(nodes) == 1 {
+			return address
+		}
+	}
+	return ""
+}
+
+// link implements [fanout.Link] on a connection of its own. Each command names one channel,
+// because the client matches answers to commands by their number only.
+type link struct {
+	dialer *dialer
+	conn   rueidis.DedicatedClient
+	home   string // its node; empty if not known
+}
+
+// listen begins to report what arrives. It may dial, which knows no context.
+func (l *link) listen(ctx context.Context, events fanout.Events) error {
+	listening := make(chan struct{})
+	go func() {
+		lost := l.conn.SetPubSubHooks(hooks(events))
+		close(listening)
+		err := <-lost
+		if l.dialer.slots != nil {
+			l.dialer.slots.forget()
+		}
+		events.Lost(cmp.Or(err, rueidis.ErrClosing))
+	}()
+	select {
+	case <-listening:
+		return nil
+	case <-ctx.Done():
+		go func() {
+			<-listening
+			l.conn.Close()
+		}()
+		return ctx.Err()
+	}
+}
+
+// hooks report to events, from the goroutine that reads the connection.
+func hooks(events fanout.Events) rueidis.PubSubHooks {
+	return rueidis.PubSubHooks{
+		OnMessage: func(m rueidis.PubSubMessage) { events.Message(m.Channel, m.Message) },
+		OnSubscription: func(s rueidis.PubSubSubscription) {
+			switch s.Kind {
+			case "subscribe", "ssubscribe":
+				events.Subscribed(s.Channel)
+			case "unsubscribe", "sunsubscribe":
+				events.Unsubscribed(s.Channel)
+			}
+		},
+	}
+}
+
+// Subscribe implements [fanout.Link].
+func (l *link) Subscribe(ctx context.Context, channels []string) []error {
+	return l.doEach(ctx, channels, func(b rueidis.Builder, channel string) rueidis.Completed {
+		if l.dialer.sharded {
+			return b.Ssubscribe().Channel(channel).Build()
+		}
+		return b.Subscribe().Channel(channel).Build()
+	})
+}
+
+// Unsubscribe implements [fanout.Link].
+func (l *link) Unsubscribe(ctx context.Context, channels []string) error {
+	errs := l.doEach(ctx, channels, func(b rueidis.Builder, channel string) rueidis.Completed {
+		if l.dialer.sharded {
+			return b.Sunsubscribe().Channel(channel).Build()
+		}
+		return b.Unsubscribe().Channel(channel).Build()
+	})
+	return errors.Join(errs...)
+}
+
+// Ping implements [fanout.Link]. It is an UNSUBSCRIBE, because the client of RESP2 sends PING to
+// another connection than that of subscriptions. It also fails if the client has left the node.
+func (l *link) Ping(ctx context.Context) error {
+	if l.home != "" && l.dialer.client.Nodes()[l.home] == nil {
+		return fmt.Errorf("the client has left node %s", l.home)
+	}
+	return l.conn.Do(ctx, l.conn.B().Unsubscribe().Channel(noChannel).Build()).Error()
+}
+
+// Close implements [fanout.Link]. If the link is silent it blocks for a second.
+func (l *link) Close() { l.conn.Close() }
+
+// doEach sends a command for each channel, and returns their errors.
+func (l *link) doEach(
+	ctx context.Context, channels []string,
+	build func(rueidis.Builder, string) rueidis.Completed,
+) []error {
+	cmds := make([]rueidis.Completed, len(channels))
+	for i, channel := range channels {
+		cmds[i] = build(l.conn.B(), channel)
+	}
+	errs := make([]error, len(channels))
+	for i, result := range l.conn.DoMulti(ctx, cmds...) {
+		errs[i] = failure(result)
+		l.dialer.noteMoved(errs[i])
+	}
+	return errs
+}
+
+func (d *dialer) noteMoved(err error) {
+	var server *backend.ServerError
+	if d.slots != nil && errors.As(err, &server) && server.Code == "MOVED" {
+		d.slots.forget()
+	}
+}

@@ -1,0 +1,147 @@
+package rueidisbackend
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+const (
+	// slotsFor is how long a list of slots is believed when nothing speaks against it.
+	slotsFor = time.Minute
+
+	// askWithin bounds the question to one node.
+	askWithin = time.Second
+)
+
+// slots knows which node is the primary of which slot. The client knows it too, but does not tell.
+type slots struct {
+	client rueidis.Client
+
+	mu     sync.Mutex
+	ranges []slotRange
+	read   time.Time
+}
+
+type slotRange struct {
+	first, last int
+	primary     string
+}
+
+// forget makes the next question go to the servers.
+func (s *slots) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ranges = nil
+}
+
+// primary returns the address of the primary of channel's slot.
+func (s *slots) primary(ctx context.Context, channel string) (string, error) {
+	ranges, err := s.current(ctx)
+	if err != nil {
+		return "", err
+	}
+	slot := backend.Slot(channel)
+	for _, r := range ranges {
+		if r.first <= slot && slot <= r.last {
+			s.introduce(ctx, r.primary, channel)
+			return r.primary, nil
+		}
+	}
+	s.forget()
+	return "", rueidis.ErrNoSlot
+}
+
+func (s *slots) current(ctx context.Context) ([]slotRange, error) {
+	s.mu.Lock()
+	ranges, read := s.ranges, s.read
+	s.mu.Unlock()
+	if ranges != nil && time.Since(read) < slotsFor {
+		return ranges, nil
+	}
+	ranges, err := s.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ranges, s.read = ranges, time.Now()
+	return ranges, nil
+}
+
+// ask reads the list from the first node that answers.
+func (s *slots) ask(ctx context.Context) ([]slotRange, error) {
+	err := rueidis.ErrNoSlot
+	for address, node := range s.client.Nodes() {
+		var ranges []slotRange
+		if ranges, err = askNode(ctx, address, node); err == nil {
+			return ranges, nil
+		}
+	}
+	return nil, fmt.Errorf("cluster slots: %w", err)
+}
+
+func askNode(ctx context.Context, address string, node rueidis.Client) ([]slotRange, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	s := &sending{Context: ctx}
+	list, err := s.outcome(node.Do(s, node.B().ClusterSlots().Build().ToPipe()))
+	if err != nil {
+		return nil, err
+	}
+	entries, err := list.Items()
+	ranges := make([]slotRange, 0, len(entries))
+	for _, entry := range entries {
+		r, err := parseRange(entry, address)
+		if err != nil {
+			return nil, err
+		}
+		ranges = append(ranges, r)
+	}
+	return ranges, err
+}
+
+// parseRange reads an entry of CLUSTER SLOTS: first, last, [host, port, ...] of the primary, then
+// of replicas. No host means that of the node that was asked.
+func parseRange(entry backend.Reply, asked string) (r slotRange, err error) {
+	parts, err := entry.Items()
+	if err != nil || len(parts) < 3 {
+		return r, fmt.Errorf("%w: slot range of %d parts", backend.ErrReply, len(parts))
+	}
+	primary, err := parts[2].Items()
+	if err != nil || len(primary) < 2 {
+		return r, fmt.Errorf("%w: node of %d parts", backend.ErrReply, len(primary))
+	}
+	first, err1 := parts[0].Int()
+	last, err2 := parts[1].Int()
+	port, err3 := primary[1].Int()
+	host, _ := primary[0].Text()
+	if host == "" {
+		host, _, _ = net.SplitHostPort(asked)
+	}
+	for _, e := range []error{err1, err2, err3} {
+		if e != nil {
+			return r, e
+		}
+	}
+	address := net.JoinHostPort(host, strconv.FormatInt(port, 10))
+	return slotRange{int(first), int(last), address}, nil
+}
+
+// introduce makes the client acquainted with a node that it has not met: a command for a slot that
+// has moved there is redirected.
+func (s *slots) introduce(ctx context.Context, address, channel string) {
+	if s.client.Nodes()[address] != nil {
+		return
+	}
+	sent := &sending{Context: ctx}
+	cmd := s.client.B().Arbitrary("EXISTS").Args(channel).Build().SetSlot(channel).ToPipe()
+	_ = s.client.Do(sent, cmd) // if it fails, so does Dial, which is tried again
+}
