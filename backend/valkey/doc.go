@@ -1,0 +1,34 @@
+// Package valkeybackend is the backend over a ready client of github.com/valkey-io/valkey-go: a
+// single server, Sentinel, or a cluster.
+//
+//	conn, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
+//	b, err := valkeybackend.New(conn, nil)
+//	client, err := primitives.New(b, nil)
+//
+// Scripts share the application's connections. Subscriptions get one connection of their own for
+// each node, taken from the client's pool for blocking commands (ClientOption.BlockingPoolSize);
+// a client that speaks RESP2 opens two. The backend never closes the client.
+//
+// The client is a fork of rueidis, and this package is generated from package rueidisbackend,
+// whose guarantees hold here too.
+//
+// # Guarantees
+//
+// What the driver would send a second time by itself, because ClientOption.ConnLifetime ended a
+// connection while a reply was outstanding, is not sent: its outcome is unknown
+// ([backend.ErrIndeterminate]). The means to that is a bound: a connection cannot be set up, on
+// behalf of a script, over a link whose round trip takes 0.9 s or more. One case is left, in which
+// the driver does send a script again: a connection that has reached ConnLifetime breaks within
+// the second in which it waits for its last replies.
+//
+// A client whose options send every command to replicas is of no use here. Options that send
+// read-only commands there are: all scripts go to primaries.
+//
+// # Errors
+//
+// The driver ends a connection whose replies take longer than ClientOption.ConnWriteTimeout; calls
+// then return an unknown outcome. Calls return promptly when their context ends, except while 1024
+// commands are in flight on a silent connection ([valkey.ClientOption.RingScaleEachConn]).
+package valkeybackend
+
+//go:generate go run ./internal/gen
