@@ -1,0 +1,3 @@
+package hasp
+
+//go:generate go run ./luagen ./primitives/internal/script

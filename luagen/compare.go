@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/emit"
+)
+
+// compare prints how the files on disk differ from what they should be, and reports whether they
+// do not.
+func (j *job) compare(w io.Writer) (ok bool, err error) {
+	ok = true
+	for _, f := range j.files {
+		have, err := os.ReadFile(f.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			fmt.Fprint(w, unified("/dev/null", f.path+" (missing)", nil, f.content))
+		case err != nil:
+			return false, err
+		case bytes.Equal(have, f.content):
+			continue
+		default:
+			fmt.Fprint(w, unified(f.path+" (stale)", f.path, have, f.content))
+		}
+		ok = false
+	}
+	left, err := j.leftOver()
+	if err != nil {
+		return false, err
+	}
+	for _, path := range left {
+		have, err := os.ReadFile(path)
+		if err != nil {
+			return false, err
+		}
+		fmt.Fprint(w, unified(path+" (left over: its script is gone)", "/dev/null", have, nil))
+		ok = false
+	}
+	return ok, nil
+}
+
+// leftOver returns the generated files in the folders of this run that no script accounts for.
+func (j *job) leftOver() ([]string, error) {
+	if len(j.folders) == 0 {
+		return nil, nil // single scripts say nothing about others
+	}
+	folders := j.folders
+	if j.out != "" {
+		folders = []string{j.out}
+	}
+	var left []string
+	for _, dir := range folders {
+		paths, err := filepath.Glob(filepath.Join(dir, "*.lua"+suffix))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			wanted := slices.ContainsFunc(j.files, func(f file) bool { return f.path == path })
+			if !wanted && generated(path) {
+				left = append(left, path)
+			}
+		}
+	}
+	return left, nil
+}
+
+// generated reports whether luagen wrote a file.
+func generated(path string) bool {
+	content, err := os.ReadFile(path)
+	return err == nil && bytes.HasPrefix(content, []byte(emit.Header+"\n"))
+}
+
+// around is the number of equal lines that a hunk shows on each side.
+const around = 3
+
+// edit is one line of a difference: ' ' in both, '-' only old, '+' only new.
+type edit struct {
+	kind byte
+	line string
+}
+
+// unified returns the difference of two texts in the unified format.
+func unified(oldName, newName string, oldText, newText []byte) string {
+	edits := difference(lines(oldText), lines(newText))
+	var b strings.Builder
+	fmt.Fprintf(&b, "--- %s\n+++ %s\n", oldName, newName)
+	oldLine, newLine := 1, 1
+	for i := 0; i < len(edits); {
+		start, end := hunk(edits, i)
+		for _, e := range edits[i:start] {
+			oldLine, newLine = advance(e, oldLine, newLine)
+		}
+		nextOld, nextNew := oldLine, newLine
+		for _, e := range edits[start:end] {
+			nextOld, nextNew = advance(e, nextOld, nextNew)
+		}
+		if start < end {
+			fmt.Fprintf(&b, "@@ -%s +%s @@\n", span(oldLine, nextOld), span(newLine, nextNew))
+		}
+		for _, e := range edits[start:end] {
+			fmt.Fprintf(&b, "%c%s\n", e.kind, e.line)
+		}
+		oldLine, newLine = nextOld, nextNew
+		i = end
+	}
+	return b.String()
+}
+
+// span writes the lines from the first up to, not including, the second. An empty range is
+// written with the line before it.
+func span(from, to int) string {
+	if from == to {
+		return fmt.Sprintf("%d,0", from-1)
+	}
+	return fmt.Sprintf("%d,%d", from, to-from)
+}
+
+func advance(e edit, oldLine, newLine int) (nextOld, nextNew int) {
+	if e.kind != '+' {
+		oldLine++
+	}
+	if e.kind != '-' {
+		newLine++
+	}
+	return oldLine, newLine
+}
+
+// hunk returns where the next hunk at or after i begins and ends; both are the end if none follows.
+func hunk(edits []edit, i int) (start, end int) {
+	first := i
+	for first < len(edits) && edits[first].kind == ' ' {
+		first++
+	}
+	if first == len(edits) {
+		return first, first
+	}
+	last := first
+	for k := first; k < len(edits) && k <= last+2*around; k++ {
+		if edits[k].kind != ' ' {
+			last = k
+		}
+	}
+	return max(i, first-around), min(len(edits), last+1+around)
+}
+
+func lines(text []byte) []string {
+	if len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// difference returns the edits that turn a into b, by the longest common subsequence of what lies
+// between their equal ends.
+func difference(a, b []string) []edit {
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	var edits []edit
+	for _, line := range a[:head] {
+		edits = append(edits, edit{' ', line})
+	}
+	edits = append(edits, middle(a[head:len(a)-tail], b[head:len(b)-tail])...)
+	for _, line := range a[len(a)-tail:] {
+		edits = append(edits, edit{' ', line})
+	}
+	return edits
+}
+
+// middle compares two texts of generated files, which are small: the table has len(a) x len(b)
+// entries.
+func middle(a, b []string) []edit {
+	common := make([][]int, len(a)+1)
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			common[i][j] = max(common[i+1][j], common[i][j+1])
+			if a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			}
+		}
+	}
+	var edits []edit
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			edits = append(edits, edit{' ', a[i]})
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
+			edits = append(edits, edit{'-', a[i]})
+			i++
+		default:
+			edits = append(edits, edit{'+', b[j]})
+			j++
+		}
+	}
+	return edits
+}

@@ -1,0 +1,68 @@
+// Package check finds what a script can get wrong beyond its syntax and its header.
+package check
+
+import (
+	"fmt"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// The rules of this package, by the names that "---@allow" takes.
+const (
+	Unused      = "unused"      // a name that is never read
+	Undeclared  = "undeclared"  // a global that the server does not have
+	SetGlobal   = "global"      // an assignment to a global
+	Assign      = "assign"      // an assignment to a declared name
+	Index       = "index"       // KEYS or ARGV themselves
+	Unreachable = "unreachable" // code that never runs
+	Optional    = "optional"    // an absent argument compared with an empty text
+	uselessRule = "allow"       // an allow that allows nothing
+)
+
+// Rules lists what "---@allow" may name.
+var Rules = []string{Unused, Undeclared, SetGlobal, Assign, Index, Unreachable, Optional}
+
+// Script returns the findings of a script that parsed, those allowed left out.
+func Script(s *parse.Script) []parse.Finding {
+	c := &checker{s: s}
+	c.names()
+	c.globals()
+	c.block(s.Body)
+	return c.allowed()
+}
+
+type checker struct {
+	s        *parse.Script
+	findings []parse.Finding
+}
+
+func (c *checker) find(pos parse.Pos, rule, format string, args ...any) {
+	c.findings = append(c.findings,
+		parse.Finding{File: c.s.File, Pos: pos, Msg: fmt.Sprintf(format, args...), Rule: rule})
+}
+
+// allowed drops the findings that are allowed on their lines, and reports what allows nothing.
+func (c *checker) allowed() []parse.Finding {
+	var kept []parse.Finding
+	used := map[*parse.Allow]bool{}
+	for _, f := range c.findings {
+		allowed := false
+		for _, a := range c.s.Header.Allows {
+			if a.Rule == f.Rule && a.Line == f.Pos.Line {
+				used[a], allowed = true, true
+			}
+		}
+		if !allowed {
+			kept = append(kept, f)
+		}
+	}
+	for _, a := range c.s.Header.Allows {
+		if !used[a] {
+			kept = append(kept, parse.Finding{
+				File: c.s.File, Pos: a.Pos, Rule: uselessRule,
+				Msg: fmt.Sprintf("allow %s: line %d has no such finding", a.Rule, a.Line),
+			})
+		}
+	}
+	return kept
+}

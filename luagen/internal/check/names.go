@@ -1,0 +1,82 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// names checks how local and declared names are used.
+func (c *checker) names() {
+	for _, v := range c.s.Vars {
+		switch v.Kind {
+		case parse.DeclaredVar:
+			if len(v.Reads) == 0 {
+				c.find(v.Pos, Unused, "%s is declared and never used", v.Name)
+			}
+			for _, w := range v.Writes {
+				c.find(w.P, Assign, "assignment to the declared name %s", v.Name)
+			}
+		case parse.LocalVar, parse.FuncVar:
+			shared := v.Kind == parse.FuncVar && c.s.Header.Library
+			if len(v.Reads) == 0 && v.Name != "_" && !shared {
+				c.find(v.Pos, Unused, "%s is never used", v.Name)
+			}
+		}
+	}
+}
+
+// globals checks every use of a name that is not local.
+func (c *checker) globals() {
+	for _, g := range c.s.Globals {
+		switch {
+		case g.Set:
+			c.find(g.P, SetGlobal, "assignment to the global %s: write local", g.Name)
+		case g.Name == "KEYS" || g.Name == "ARGV":
+			c.find(g.P, Index, "%s by index: declare a name with %s", g.Name,
+				map[string]string{"KEYS": "---@key", "ARGV": "---@arg"}[g.Name])
+		case g.Name == "server" && !c.s.Header.Targets("redis"):
+		case !parse.KnownGlobal(g.Name):
+			c.find(g.P, Undeclared, "%s is not declared%s", g.Name, c.near(g.Name))
+		}
+	}
+}
+
+// near returns a suggestion for a name that is not known.
+func (c *checker) near(name string) string {
+	if name == "server" {
+		return ": only Valkey has it; write redis"
+	}
+	var names []string
+	for _, v := range c.s.Vars {
+		names = append(names, v.Name)
+	}
+	names = append(names, parse.GlobalNames()...)
+	slices.Sort(names)
+	if near := parse.Nearest(name, names); near != "" && near != name {
+		return ": did you mean " + near + "?"
+	}
+	if slices.Contains(names, name) {
+		return " here: the name of that spelling is not visible"
+	}
+	return ""
+}
+
+// member checks a use of X.name where X is a library of the server.
+func (c *checker) member(e *parse.IndexExpr) {
+	lib, isName := e.X.(*parse.NameExpr)
+	name, isText := e.Key.(*parse.StringExpr)
+	if !isName || !isText || lib.Var != nil {
+		return
+	}
+	members := parse.Members(lib.Name)
+	if members == nil || slices.Contains(members, name.Value) {
+		return
+	}
+	near := parse.Nearest(name.Value, members)
+	if near != "" {
+		near = ": did you mean " + lib.Name + "." + near + "?"
+	}
+	c.find(name.P, Undeclared, "there is no %s.%s%s", lib.Name, strings.TrimSpace(name.Value), near)
+}

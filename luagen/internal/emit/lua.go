@@ -1,0 +1,201 @@
+// Package emit writes what luagen ships: the text that the server gets, and the Go file around it.
+package emit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// Source returns the text that the server gets for a script without syntax findings: names bound
+// on the lines of their annotations, comments blanked, no line moved.
+func Source(s *parse.Script) string {
+	bound := bindings(s)
+	var b strings.Builder
+	end := 0
+	for i, tok := range s.Tokens {
+		gap := string(s.Source[end:tok.Pos.Offset])
+		switch {
+		case i == 0:
+			b.WriteString(preamble(bound, tok))
+			b.WriteString(indentation(gap))
+		case strings.Contains(gap, "\n"):
+			b.WriteString(strings.Repeat("\n", strings.Count(gap, "\n")))
+			b.WriteString(indentation(gap))
+		case strings.TrimLeft(gap, " \t\v\f") != "":
+			b.WriteString(" ")
+		default:
+			b.WriteString(gap)
+		}
+		b.WriteString(tok.Text)
+		end = tok.End
+	}
+	return strings.TrimRight(b.String(), " \t\n\v\f") + "\n"
+}
+
+// indentation returns the white space at the start of the last line of a gap between tokens, ""
+// if a comment stands there or the gap has one line.
+func indentation(gap string) string {
+	last := gap[strings.LastIndexByte(gap, '\n')+1:]
+	if len(last) == len(gap) || strings.TrimLeft(last, " \t\v\f") != "" {
+		return ""
+	}
+	return last
+}
+
+// preamble returns the lines above the first token, with what is bound on them.
+func preamble(bound map[int]string, first parse.Token) string {
+	var b strings.Builder
+	ended := true // a "(" that follows would not be taken for a call
+	for line := 1; line < first.Pos.Line; line++ {
+		if text := bound[line]; text != "" {
+			b.WriteString(text)
+			ended = strings.HasSuffix(text, "end")
+		}
+		if line == first.Pos.Line-1 && first.Text == "(" && !ended {
+			b.WriteString(";")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// bindings returns the text that stands for each annotation, by line.
+func bindings(s *parse.Script) map[int]string {
+	bound := map[int]string{}
+	keys := s.Header.Keys()
+	for i, b := range keys {
+		if b.Type.List {
+			bound[b.Pos.Line] = bindList(b.Name, "KEYS", strconv.Itoa(i), fmt.Sprintf("#KEYS - %d", i))
+			continue
+		}
+		bound[b.Pos.Line] = fmt.Sprintf("local %s = KEYS[%d]", b.Name, i+1)
+	}
+	args := s.Header.Args()
+	for i, b := range args {
+		if b.Type.List {
+			bindLists(bound, args[:i], args[i:])
+			break
+		}
+		bound[b.Pos.Line] = bindArg(b, i+1)
+	}
+	for _, inc := range s.Header.Includes {
+		bound[inc.Pos.Line] = strings.Join(joined(inc.Script), " ")
+	}
+	return bound
+}
+
+// bindArg binds one argument. Arguments are texts in Lua, but for a bool; an absent one is nil.
+func bindArg(b *parse.Binding, n int) string {
+	text := fmt.Sprintf("local %s = ARGV[%d]", b.Name, n)
+	switch {
+	case b.Type.Name == "bool":
+		text += " == '1'"
+	case b.Type.Optional:
+		text += fmt.Sprintf(" if %s == '' then %s = nil end", b.Name, b.Name)
+	}
+	return text
+}
+
+// bindLists binds the lists that follow the fixed arguments. Lists per a list of keys are as long
+// as that; the others share what is left.
+func bindLists(bound map[int]string, fixed, lists []*parse.Binding) {
+	var free int
+	left := fmt.Sprintf("#ARGV - %d", len(fixed))
+	for _, b := range lists {
+		if perKeys(b, lists) {
+			left += " - #" + b.Per
+		} else {
+			free++
+		}
+	}
+	if free > 1 {
+		left = fmt.Sprintf("(%s) / %d", left, free)
+	}
+	offset := strconv.Itoa(len(fixed))
+	first := ""
+	for _, b := range lists {
+		length := left
+		switch {
+		case perKeys(b, lists):
+			length = "#" + b.Per
+		case first != "":
+			length = "#" + first
+		default:
+			first = b.Name
+		}
+		bound[b.Pos.Line] = bindList(b.Name, "ARGV", offset, length)
+		if b.Type.Name == "bool" {
+			bound[b.Pos.Line] = strings.Replace(bound[b.Pos.Line], "] end", "] == '1' end", 1)
+		}
+		offset += " + #" + b.Name
+	}
+}
+
+// perKeys reports whether b has the length of a list that is not among lists, which are the
+// arguments': then of the list of keys.
+func perKeys(b *parse.Binding, lists []*parse.Binding) bool {
+	for _, other := range lists {
+		if other.Name == b.Per {
+			return false
+		}
+	}
+	return b.Per != ""
+}
+
+// bindList copies length elements behind offset. It is a loop because unpack fails from 8000 on.
+func bindList(name, from, offset, length string) string {
+	index := "i"
+	if name == index {
+		index = "n"
+	}
+	return fmt.Sprintf("local %s = {} for %s = 1, %s do %s[%s] = %s[%s + %s] end",
+		name, index, length, name, index, from, offset, index)
+}
+
+// joined returns the code of an included file, and of what that includes, each on one line.
+func joined(library *parse.Script) []string {
+	if library == nil {
+		return nil
+	}
+	var texts []string
+	for _, inc := range library.Header.Includes {
+		texts = append(texts, joined(inc.Script)...)
+	}
+	var b strings.Builder
+	end := 0
+	for i, tok := range library.Tokens {
+		if i > 0 && tok.Pos.Offset > end && tok.Kind != parse.EOF {
+			b.WriteByte(' ')
+		}
+		b.WriteString(oneLine(tok))
+		end = tok.End
+	}
+	return append(texts, b.String())
+}
+
+// oneLine returns a token so that it fits on one line.
+func oneLine(tok parse.Token) string {
+	if tok.Kind != parse.String || !strings.Contains(tok.Text, "\n") {
+		return tok.Text
+	}
+	var b strings.Builder
+	b.WriteByte('\'')
+	for i := range len(tok.Value) {
+		switch c := tok.Value[i]; {
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\'' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ':
+			fmt.Fprintf(&b, `\%03d`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
+}

@@ -1,0 +1,416 @@
+package emit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// taken are the identifiers that a wrapper's body needs for itself.
+var taken = map[string]bool{
+	"ctx": true, "r": true, "p": true, "words": true, "keys": true, "reply": true, "err": true,
+	"ok": true, "v": true, "text": true, "rest": true, "found": true,
+	"backend": true, "context": true, "errors": true, "fmt": true, "math": true, "strconv": true,
+	"strings": true, "time": true,
+	"append": true, "bool": true, "byte": true, "error": true, "false": true, "float64": true,
+	"int": true, "int64": true, "len": true, "make": true, "nil": true, "string": true,
+	"true": true,
+}
+
+// local returns the Go name of a parameter. Declared names have no "_" in Go.
+func local(name string) string {
+	name = parse.GoName(name, false)
+	if taken[name] {
+		name += "_"
+	}
+	return name
+}
+
+// value returns the Go expression for a key or argument.
+func (g *generator) value(b *parse.Binding) string {
+	if g.structured() {
+		return "p." + parse.GoName(b.Name, true)
+	}
+	return local(b.Name)
+}
+
+// wrapper writes the function.
+func (g *generator) wrapper() {
+	g.doc()
+	g.signature()
+	for _, b := range g.ordered() {
+		g.validate(b)
+	}
+	g.validateSlots()
+	keys, args := g.words()
+	run := fmt.Sprintf("r.Run(ctx, &%sScript, %s, %s)", g.low, keys, args)
+	failed := "err"
+	if len(g.s.Header.Errors) > 0 {
+		failed = g.low + "Error(err)"
+	}
+	switch {
+	case len(g.s.Header.Returns) > 0:
+		g.printf("reply, err := %s\nif err != nil {\nreturn %s\n}\n", run, g.zeros(failed))
+		g.printf("return decode%s(reply)\n}\n\n", g.fn)
+	case failed == "err":
+		g.printf("_, err := %s\nreturn err\n}\n\n", run)
+	default:
+		g.printf("if _, err := %s; err != nil {\nreturn %s\n}\nreturn nil\n}\n\n", run, failed)
+	}
+}
+
+// signature writes the function's first line, or lines if one is too long.
+func (g *generator) signature() {
+	params := g.params()
+	results := g.results()
+	one := fmt.Sprintf("func %s(ctx context.Context, r backend.ScriptRunner, %s) %s {",
+		g.fn, strings.Join(params, ", "), results)
+	if len(one) <= columns {
+		g.printf("%s\n", one)
+		return
+	}
+	g.printf("func %s(\nctx context.Context, r backend.ScriptRunner,\n", g.fn)
+	line := ""
+	for _, param := range params {
+		if line != "" && len(line)+len(param)+2 > columns-8 {
+			g.printf("%s\n", line)
+			line = ""
+		}
+		line = strings.TrimPrefix(line+" "+param+",", " ")
+	}
+	g.printf("%s\n) %s {\n", line, results)
+}
+
+// params returns the parameters, those of one type in a row as "a, b T".
+func (g *generator) params() []string {
+	if g.structured() {
+		return []string{"p " + g.fn + "Params"}
+	}
+	var params, names []string
+	all := g.ordered()
+	for i, b := range all {
+		names = append(names, local(b.Name))
+		kind := g.goType(b.Type, true)
+		if i+1 < len(all) && g.goType(all[i+1].Type, true) == kind {
+			continue
+		}
+		params = append(params, strings.Join(names, ", ")+" "+kind)
+		names = nil
+	}
+	return params
+}
+
+// results returns the function's result list.
+func (g *generator) results() string {
+	returns := g.s.Header.Returns
+	switch {
+	case len(returns) == 0:
+		return "error"
+	case len(returns) > 1:
+		return "(" + g.fn + "Result, error)"
+	}
+	name := parse.GoName(returns[0].Name, false)
+	kind := g.goType(returns[0].Type, false)
+	hidden := taken[name] || slices.ContainsFunc(g.s.Header.Bindings, func(b *parse.Binding) bool {
+		return parse.GoName(b.Name, false) == name
+	})
+	switch {
+	case hidden && returns[0].Type.Optional:
+		return "(" + kind + ", bool, error)"
+	case hidden:
+		return "(" + kind + ", error)"
+	case returns[0].Type.Optional:
+		return "(" + name + " " + kind + ", ok bool, err error)"
+	}
+	return "(" + name + " " + kind + ", err error)"
+}
+
+// zeros returns what a return statement says beside the error.
+func (g *generator) zeros(err string) string {
+	returns := g.s.Header.Returns
+	switch {
+	case len(returns) == 0:
+		return err
+	case len(returns) > 1:
+		return g.fn + "Result{}, " + err
+	case returns[0].Type.Optional:
+		return zero(returns[0].Type) + ", false, " + err
+	}
+	return zero(returns[0].Type) + ", " + err
+}
+
+func zero(t parse.Type) string {
+	switch {
+	case t.List, t.Name == "bytes":
+		return "nil"
+	case t.Name == "string":
+		return `""`
+	case t.Name == "bool":
+		return "false"
+	case t.Name == "unixmilli":
+		return "time.Time{}"
+	}
+	return "0"
+}
+
+// refuse writes a check: if condition holds, nothing is sent.
+func (g *generator) refuse(condition, text string, args ...string) {
+	g.printf("if %s {\nreturn %s\n}\n", condition, g.zeros(g.errorf(text, args...)))
+}
+
+// validate writes the checks of one key or argument.
+func (g *generator) validate(b *parse.Binding) {
+	v := g.value(b)
+	switch {
+	case b.Kind == parse.Key && b.Prefix:
+		g.imports["strings"] = true
+		g.printf("if _, rest, found := strings.Cut(%s, \"{\"); "+
+			"!found || strings.IndexByte(rest, '}') < 1 {\nreturn %s\n}\n",
+			v, g.zeros(g.errorf(b.Name+": no hash tag in %q", v)))
+	case b.Kind == parse.Command:
+		g.imports["strings"] = true
+		var parts []string
+		for _, choice := range b.Choices {
+			parts = append(parts, fmt.Sprintf("!strings.EqualFold(%s, %q)",
+				v, strings.ToUpper(choice)))
+		}
+		g.refuse(strings.Join(parts, " && "),
+			b.Name+": %q is not "+choices(b), v)
+	case b.Kind == parse.Key && b.Type.List && len(g.s.Header.Keys()) == 1:
+		g.refuse("len("+v+") == 0", b.Name+": no key")
+	case b.Kind == parse.Arg:
+		g.validateArg(b, v)
+	}
+}
+
+func (g *generator) validateArg(b *parse.Binding, v string) {
+	if b.Per != "" {
+		per := v
+		for _, other := range g.s.Header.Bindings {
+			if other.Name == b.Per {
+				per = g.value(other)
+			}
+		}
+		g.refuse(fmt.Sprintf("len(%s) != len(%s)", v, per),
+			fmt.Sprintf("%s: %%d for %%d of %s", b.Name, b.Per),
+			"len("+v+")", "len("+per+")")
+	}
+	one := v
+	switch {
+	case b.Type.List:
+		one = "v"
+	case b.Type.Optional:
+		one = "*" + v
+	}
+	condition, text := g.outside(b.Type, one)
+	switch {
+	case condition == "":
+	case b.Type.List:
+		g.printf("for _, v := range %s {\n", v)
+		g.refuse(condition, b.Name+": "+text, one)
+		g.printf("}\n")
+	case b.Type.Optional:
+		g.refuse(fmt.Sprintf("%s != nil && (%s)", v, condition), b.Name+": "+text, one)
+	default:
+		g.refuse(condition, b.Name+": "+text, one)
+	}
+}
+
+// outside returns the condition under which v is no value of the type, and how an error says so.
+func (g *generator) outside(t parse.Type, v string) (condition, text string) {
+	if t.Name == "float" {
+		g.imports["math"] = true
+		return "math.IsNaN(" + v + ")", "%v is no number"
+	}
+	if !t.Bounded {
+		return "", ""
+	}
+	var parts []string
+	if t.Min > math.MinInt64 {
+		parts = append(parts, fmt.Sprintf("%s < %d", v, t.Min))
+	}
+	if t.Max < math.MaxInt64 {
+		parts = append(parts, fmt.Sprintf("%s > %d", v, t.Max))
+	}
+	return strings.Join(parts, " || "), fmt.Sprintf("%%d is not in %d..%d", t.Min, t.Max)
+}
+
+// validateSlots writes the checks that an SPUBLISH would reach the node that runs the script.
+func (g *generator) validateSlots() {
+	condition := g.sharded()
+	key := g.value(g.s.Header.Keys()[0])
+	if g.s.Header.Keys()[0].Type.List {
+		key += "[0]"
+	}
+	for _, b := range g.s.Header.Args() {
+		if b.Kind != parse.Channel || condition == "" {
+			continue
+		}
+		v := g.value(b)
+		check := fmt.Sprintf("backend.Slot(%s) != backend.Slot(%s)", v, key)
+		if condition != "true" {
+			check = condition + " && " + check
+		}
+		if b.Prefix {
+			g.shardedPrefix(b, condition, v)
+		}
+		g.refuse(check, b.Name+": %w", "backend.ErrCrossSlot")
+	}
+}
+
+// shardedPrefix writes the check that what begins with a channel prefix has its slot.
+func (g *generator) shardedPrefix(b *parse.Binding, condition, v string) {
+	g.imports["strings"] = true
+	if condition == "true" {
+		condition = ""
+	} else {
+		condition += " && "
+	}
+	g.printf("if _, rest, found := strings.Cut(%s, \"{\"); "+
+		"%s(!found || strings.IndexByte(rest, '}') < 1) {\nreturn %s\n}\n",
+		v, condition, g.zeros(g.errorf(b.Name+": no hash tag in %q", v)))
+}
+
+// sharded returns the Go condition under which the script calls SPUBLISH: "" is never.
+func (g *generator) sharded() string {
+	for _, b := range g.s.Header.Bindings {
+		if b.Kind == parse.Command && slices.Contains(b.Choices, "spublish") {
+			g.imports["strings"] = true
+			return fmt.Sprintf("strings.EqualFold(%s, \"SPUBLISH\")", g.value(b))
+		}
+	}
+	for _, tok := range g.s.Tokens {
+		if tok.Kind == parse.String && strings.EqualFold(tok.Value, "spublish") {
+			return "true"
+		}
+	}
+	return ""
+}
+
+// words writes the building of all keys and arguments as one slice, and returns the expressions
+// for the two.
+func (g *generator) words() (keys, args string) {
+	all := g.ordered()
+	if slices.ContainsFunc(all, func(b *parse.Binding) bool { return b.Type.List }) {
+		return g.appended()
+	}
+	g.printf("words := [...]string{")
+	if len(all) > 4 {
+		g.printf("\n")
+	}
+	var parts []string
+	for _, b := range all {
+		text, _ := g.text(b.Type, g.value(b))
+		parts = append(parts, text)
+	}
+	if len(all) > 4 {
+		g.printf("%s,\n}\n", strings.Join(parts, ",\n"))
+	} else {
+		g.printf("%s}\n", strings.Join(parts, ", "))
+	}
+	for i, b := range all {
+		if _, later := g.text(b.Type, g.value(b)); later != "" {
+			g.printf("if %s {\nwords[%d] = %s\n}\n", condition(b.Type, g.value(b)), i, later)
+		}
+	}
+	n := strconv.Itoa(len(g.s.Header.Keys()))
+	if len(all) == len(g.s.Header.Keys()) {
+		return "words[:]", "nil"
+	}
+	return "words[:" + n + ":" + n + "]", "words[" + n + ":]"
+}
+
+// appended builds the slice where there are lists.
+func (g *generator) appended() (keys, args string) {
+	fixed := 0
+	size := ""
+	for _, b := range g.ordered() {
+		if b.Type.List {
+			size += "+len(" + g.value(b) + ")"
+		} else {
+			fixed++
+		}
+	}
+	g.printf("words := make([]string, 0, %s)\n", strings.TrimPrefix(fmt.Sprint(fixed)+size, "0+"))
+	for _, b := range g.s.Header.Keys() {
+		g.appendWord(b)
+	}
+	if len(g.s.Header.Args()) == 0 {
+		return "words", "nil"
+	}
+	g.printf("keys := len(words)\n")
+	for _, b := range g.s.Header.Args() {
+		g.appendWord(b)
+	}
+	return "words[:keys:keys]", "words[keys:]"
+}
+
+func (g *generator) appendWord(b *parse.Binding) {
+	v := g.value(b)
+	text, later := g.text(b.Type, v)
+	switch {
+	case b.Type.List && b.Type.Name == "string":
+		g.printf("words = append(words, %s...)\n", v)
+	case b.Type.List:
+		text, later = g.text(b.Type, "v")
+		g.printf("for _, v := range %s {\nwords = append(words, %s)\n", v, text)
+		if later != "" {
+			g.printf("if %s {\nwords[len(words)-1] = %s\n}\n", condition(b.Type, "v"), later)
+		}
+		g.printf("}\n")
+	default:
+		g.printf("words = append(words, %s)\n", text)
+		if later != "" {
+			g.printf("if %s {\nwords[len(words)-1] = %s\n}\n", condition(b.Type, v), later)
+		}
+	}
+}
+
+// text returns the expression for v as a word. If that takes a condition, text is the word where it
+// does not hold, and later the word where it does.
+func (g *generator) text(t parse.Type, v string) (text, later string) {
+	if t.Optional {
+		plain := t
+		plain.Optional = false
+		later, _ = g.text(plain, "(*"+v+")")
+		if t.Name == "int" || t.Name == "float" {
+			later = strings.Replace(later, "(*"+v+")", "*"+v, 1)
+		}
+		if t.Name == "milliseconds" || t.Name == "unixmilli" {
+			later = strings.Replace(later, "(*"+v+")", v, 1)
+		}
+		return `""`, later
+	}
+	if t.Name != "string" && t.Name != "bytes" && t.Name != "bool" {
+		g.imports["strconv"] = true
+	}
+	switch t.Name {
+	case "bytes":
+		return "string(" + v + ")", ""
+	case "int":
+		return "strconv.FormatInt(" + v + ", 10)", ""
+	case "float":
+		return "strconv.FormatFloat(" + v + ", 'g', -1, 64)", ""
+	case "bool":
+		return `"0"`, `"1"`
+	case "milliseconds":
+		return "strconv.FormatInt(" + v + ".Milliseconds(), 10)", ""
+	case "seconds":
+		return "strconv.FormatInt(int64(" + v + "/time.Second), 10)", ""
+	case "unixmilli":
+		return "strconv.FormatInt(" + v + ".UnixMilli(), 10)", ""
+	}
+	return v, ""
+}
+
+// condition is when the second word of text stands.
+func condition(t parse.Type, v string) string {
+	if t.Optional {
+		return v + " != nil"
+	}
+	return v
+}

@@ -1,0 +1,250 @@
+package parse
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// annotations are the words that may follow "---@".
+var annotations = []string{
+	"key", "arg", "command", "channel", "return", "error", "readonly", "retry", "include",
+	"library", "since", "allow",
+}
+
+// headerReader collects a header and its findings.
+type headerReader struct {
+	file     string
+	header   *Header
+	findings []Finding
+	seen     map[string]Pos // "name x", "go X", "error X": where it was declared
+	retry    bool
+}
+
+func (h *headerReader) find(pos Pos, format string, args ...any) {
+	h.findings = append(h.findings, Finding{h.file, pos, fmt.Sprintf(format, args...), RuleHeader})
+}
+
+// once reports whether what was not seen before, and finds fault if it was.
+func (h *headerReader) once(what string, pos Pos) bool {
+	if first, ok := h.seen[what]; ok {
+		h.find(pos, "%s is declared twice, first in line %d", what, first.Line)
+		return false
+	}
+	h.seen[what] = pos
+	return true
+}
+
+// words reads an annotation word by word.
+type words struct {
+	text string
+	pos  Pos
+}
+
+// next returns the next word and its place; at the end "" and the place behind the text.
+func (w *words) next() (string, Pos) {
+	w.space()
+	end := strings.IndexAny(w.text, " \t")
+	if end < 0 {
+		end = len(w.text)
+	}
+	word, pos := w.text[:end], w.pos
+	w.text, w.pos = w.text[end:], w.pos.Add(end)
+	return word, pos
+}
+
+// peek returns the next word without taking it.
+func (w *words) peek() string {
+	word, _ := (&words{w.text, w.pos}).next()
+	return word
+}
+
+func (w *words) space() {
+	n := len(w.text) - len(strings.TrimLeft(w.text, " \t"))
+	w.text, w.pos = w.text[n:], w.pos.Add(n)
+}
+
+// rest returns what is left, as a description.
+func (w *words) rest() string { return strings.TrimSpace(w.text) }
+
+// isDoc reports whether a comment is of the form ---, and not a ruler of dashes.
+func isDoc(c Comment) bool {
+	return !c.Long && strings.HasPrefix(c.Text, "---") && !strings.HasPrefix(c.Text, "----")
+}
+
+func isAnnotation(c Comment) bool { return isDoc(c) && strings.HasPrefix(c.Text, "---@") }
+
+// annotationWord returns the word after "---@", and its place.
+func annotationWord(c Comment) (string, Pos) {
+	w := &words{c.Text[len("---@"):], c.Pos.Add(len("---@"))}
+	return w.next()
+}
+
+func isAllow(c Comment) bool {
+	if !isAnnotation(c) {
+		return false
+	}
+	word, _ := annotationWord(c)
+	return word == "allow"
+}
+
+// readHeader reads the comments of a file whose first token stands at body.
+func (h *headerReader) readHeader(comments []Comment, body int) {
+	var docs []Comment
+	last := -1 // the last annotation among docs
+	for _, c := range comments {
+		switch {
+		case c.Pos.Offset > body:
+			h.outside(c)
+		case isAllow(c):
+		case isAnnotation(c):
+			docs = append(docs, c)
+			last = len(docs) - 1
+		case isDoc(c):
+			h.misspelt(c)
+			docs = append(docs, c)
+		case !c.Long:
+			h.misspelt(c)
+		}
+	}
+	annotated := false
+	for i, c := range docs {
+		switch {
+		case isAnnotation(c):
+			annotated = true
+			h.annotation(c)
+		case !annotated && (last >= 0 || i == 0 || c.Pos.Line == docs[i-1].Pos.Line+1):
+			h.header.Prose = append(h.header.Prose, strings.TrimSpace(c.Text[len("---"):]))
+		case i > last && (c.Pos.Line > docs[i-1].Pos.Line+1 || !annotated):
+			// The documentation of what follows, not of the script.
+			return
+		case strings.TrimSpace(c.Text[len("---"):]) != "":
+			h.find(c.Pos, "prose stands before the annotations; "+
+				"a description goes behind its annotation, on its line")
+		}
+	}
+}
+
+var nearlyAnnotation = regexp.MustCompile(`^--+\s*@\s*([A-Za-z]+)`)
+
+// misspelt finds comments that look like annotations and are none.
+func (h *headerReader) misspelt(c Comment) {
+	m := nearlyAnnotation.FindStringSubmatch(c.Text)
+	if m == nil {
+		return
+	}
+	word := strings.ToLower(m[1])
+	if near := Nearest(word, annotations); near != "" {
+		h.find(c.Pos, "this is a plain comment: an annotation is written ---@%s", near)
+	}
+}
+
+// outside judges a comment behind the first line of code.
+func (h *headerReader) outside(c Comment) {
+	if !isAnnotation(c) || isAllow(c) {
+		return
+	}
+	word, pos := annotationWord(c)
+	if word == "param" || word == "return" {
+		return // a local function's, for the Lua language server
+	}
+	if slices.Contains(annotations, word) {
+		h.find(pos, "misplaced annotation %s: it belongs above the first line of code", word)
+		return
+	}
+	if near := Nearest(word, annotations); near != "" {
+		h.find(pos, "unknown annotation %s: did you mean %s?", word, near)
+	}
+}
+
+func (h *headerReader) annotation(c Comment) {
+	w := &words{c.Text[len("---@"):], c.Pos.Add(len("---@"))}
+	word, pos := w.next()
+	switch word {
+	case "key":
+		h.key(w)
+	case "arg":
+		h.arg(w)
+	case "command":
+		h.command(w)
+	case "channel":
+		h.channel(w)
+	case "return":
+		h.result(w)
+	case "error":
+		h.errorCode(w)
+	case "include":
+		h.include(w)
+	case "since":
+		h.since(w, pos)
+	case "retry":
+		h.retryClass(w, pos)
+	case "readonly":
+		h.header.ReadOnly = h.flag(word, w, pos)
+	case "library":
+		h.header.Library = h.flag(word, w, pos)
+	default:
+		near := suggest(word, annotations)
+		if near == "" {
+			near = "; there are " + strings.Join(annotations, ", ")
+		}
+		h.find(pos, "unknown annotation %s%s", word, near)
+	}
+}
+
+// flag reads an annotation that takes nothing.
+func (h *headerReader) flag(word string, w *words, pos Pos) bool {
+	if extra, at := w.next(); extra != "" {
+		h.find(at, "%s takes nothing", word)
+	}
+	h.once(word, pos)
+	if word == "readonly" && h.retry {
+		h.find(pos, "a read-only script may always be repeated: leave retry out")
+	}
+	return true
+}
+
+func (h *headerReader) retryClass(w *words, pos Pos) {
+	class, at := w.next()
+	if class != "safe" && class != "never" {
+		h.find(at, "retry is safe or never")
+	}
+	if extra, at := w.next(); extra != "" {
+		h.find(at, "retry takes one word")
+	}
+	if h.header.ReadOnly {
+		h.find(pos, "a read-only script may always be repeated: leave retry out")
+	}
+	h.once("retry", pos)
+	h.retry, h.header.Repeat = true, class == "safe"
+}
+
+// name reads a name to declare; kind says of what.
+func (h *headerReader) name(w *words, kind string) (string, Pos, bool) {
+	name, pos := w.next()
+	if name == "" {
+		h.find(pos, "%s without a name", kind)
+		return "", pos, false
+	}
+	if why := badName(name); why != "" {
+		h.findings = append(h.findings, Finding{h.file, pos, name + " " + why, RuleName})
+		return name, pos, false
+	}
+	return name, pos, true
+}
+
+// declare adds a binding, unless its name is taken.
+func (h *headerReader) declare(b *Binding) {
+	if !h.once("name "+b.Name, b.Pos) {
+		return
+	}
+	exported := GoName(b.Name, true)
+	if first, ok := h.seen["go "+exported]; ok {
+		h.findings = append(h.findings, Finding{h.file, b.Pos, fmt.Sprintf(
+			"%s is %s in Go, as is the name of line %d", b.Name, exported, first.Line), RuleName})
+		return
+	}
+	h.seen["go "+exported] = b.Pos
+	h.header.Bindings = append(h.header.Bindings, b)
+}

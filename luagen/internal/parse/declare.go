@@ -1,0 +1,262 @@
+package parse
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func (h *headerReader) key(w *words) {
+	name, pos, ok := h.name(w, "key")
+	kind, kindPos := w.next()
+	b := &Binding{Kind: Key, Name: name, Pos: pos, Type: Type{Name: "string"}}
+	b.KeyKind, b.Type.List = strings.CutSuffix(kind, "...")
+	switch {
+	case kind == "":
+		h.find(kindPos, "key %s without a kind: %s", name, strings.Join(keyKinds, ", "))
+		ok = false
+	case !slices.Contains(keyKinds, b.KeyKind):
+		h.find(kindPos, "unknown kind of key %s%s", b.KeyKind, orList(b.KeyKind, keyKinds))
+		ok = false
+	}
+	if prefixPos, prefix := h.prefix(w); prefix {
+		b.Prefix = true
+		if b.Type.List {
+			h.find(prefixPos, "a list of keys cannot be a prefix")
+		}
+	}
+	b.Text = w.rest()
+	for _, other := range h.header.Keys() {
+		if other.Type.List {
+			h.find(pos, "the list %s must be the last key", other.Name)
+			break
+		}
+	}
+	if ok {
+		h.declare(b)
+	}
+}
+
+// prefix takes the word prefix, if it is next.
+func (h *headerReader) prefix(w *words) (Pos, bool) {
+	if w.peek() != "prefix" {
+		return Pos{}, false
+	}
+	_, pos := w.next()
+	return pos, true
+}
+
+func orList(word string, valid []string) string {
+	if s := suggest(word, valid); s != "" {
+		return s
+	}
+	return "; there are " + strings.Join(valid, ", ")
+}
+
+func (h *headerReader) arg(w *words) {
+	name, pos, ok := h.name(w, "arg")
+	word, typePos := w.next()
+	if word == "" {
+		h.find(typePos, "arg %s without a type", name)
+		return
+	}
+	t, msg := parseType(word, true)
+	if msg != "" {
+		h.find(typePos, "%s", msg)
+		ok = false
+	}
+	b := &Binding{Kind: Arg, Name: name, Pos: pos, Type: t}
+	if w.peek() == "per" {
+		_, perPos := w.next()
+		b.Per, b.perPos = w.next()
+		if !t.List {
+			h.find(perPos, "only a list (%s...) can go per another", t.Name)
+			ok = false
+		}
+	}
+	b.Text = w.rest()
+	if ok {
+		h.declare(b)
+	}
+}
+
+var commandShape = regexp.MustCompile(`^[a-z]+(\|[a-z]+)*$`)
+
+func (h *headerReader) command(w *words) {
+	name, pos, ok := h.name(w, "command")
+	word, wordPos := w.next()
+	if !commandShape.MatchString(word) {
+		h.find(wordPos, "command %s needs the commands that it may be: publish|spublish", name)
+		return
+	}
+	b := &Binding{Kind: Command, Name: name, Pos: pos, Type: Type{Name: "string"}}
+	b.Choices, b.Text = strings.Split(word, "|"), w.rest()
+	for i, choice := range b.Choices {
+		if slices.Contains(b.Choices[:i], choice) {
+			h.find(wordPos, "command %s names %s twice", name, choice)
+		}
+	}
+	if ok {
+		h.declare(b)
+	}
+}
+
+func (h *headerReader) channel(w *words) {
+	name, pos, ok := h.name(w, "channel")
+	_, prefix := h.prefix(w)
+	if ok {
+		h.declare(&Binding{
+			Kind: Channel, Name: name, Pos: pos, Type: Type{Name: "string"},
+			Prefix: prefix, Text: w.rest(),
+		})
+	}
+}
+
+func (h *headerReader) result(w *words) {
+	word, typePos := w.next()
+	t, msg := parseType(word, false)
+	if word == "" {
+		msg = "return without a type"
+	}
+	if msg != "" {
+		h.find(typePos, "%s", msg)
+	}
+	name, pos, ok := h.name(w, "return")
+	if !ok || msg != "" || !h.once("result "+name, pos) {
+		return
+	}
+	for _, other := range h.header.Returns {
+		if GoName(other.Name, true) == GoName(name, true) {
+			h.find(pos, "%s and %s are one name in Go", other.Name, name)
+			return
+		}
+	}
+	h.header.Returns = append(h.header.Returns, &Result{name, pos, t, w.rest()})
+}
+
+var codeShape = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+
+// serverCodes begin errors that the server or the backend speaks itself.
+var serverCodes = []string{
+	"ERR", "WRONGTYPE", "NOSCRIPT", "MOVED", "ASK", "TRYAGAIN", "LOADING", "BUSY", "CLUSTERDOWN",
+	"MASTERDOWN", "READONLY", "CROSSSLOT", "NOPERM", "NOAUTH", "OOM", "MISCONF", "NOREPLICAS",
+	"EXECABORT", "UNKILLABLE", "NOPROTO",
+}
+
+func (h *headerReader) errorCode(w *words) {
+	code, pos := w.next()
+	switch {
+	case !codeShape.MatchString(code):
+		h.find(pos, "an error code is one word in capitals, such as NOTOWNER")
+	case slices.Contains(serverCodes, code):
+		h.find(pos, "%s is the server's own: a script's errors need a code of their own", code)
+	case h.once("error "+code, pos):
+		h.header.Errors = append(h.header.Errors, &ErrorCode{code, pos, w.rest()})
+	}
+}
+
+func (h *headerReader) include(w *words) {
+	file, pos := w.next()
+	switch {
+	case !fileShape.MatchString(file):
+		h.find(pos, "include takes the name of a .lua file in the same folder")
+		return
+	case !h.once("include "+file, pos):
+		return
+	}
+	if extra, at := w.next(); extra != "" {
+		h.find(at, "include takes one file")
+	}
+	h.header.Includes = append(h.header.Includes, &Include{File: file, Pos: pos})
+}
+
+var (
+	fileShape    = regexp.MustCompile(`^[A-Za-z0-9_-]+\.lua$`)
+	versionShape = regexp.MustCompile(`^[0-9]+(\.[0-9]+){1,2}$`)
+	serverNames  = []string{"redis", "valkey", "embedded"}
+)
+
+func (h *headerReader) since(w *words, at Pos) {
+	h.once("since", at)
+	for more := true; more; {
+		server, pos := w.next()
+		server, more = strings.CutSuffix(server, ",")
+		if !slices.Contains(serverNames, server) {
+			h.find(pos, "unknown server %s%s", server, orList(server, serverNames))
+			return
+		}
+		target := Target{Server: server}
+		if server != "embedded" {
+			var versionPos Pos
+			target.Version, versionPos = w.next()
+			target.Version, more = strings.CutSuffix(target.Version, ",")
+			if !versionShape.MatchString(target.Version) {
+				h.find(versionPos, "%s needs a version, such as 7.0", server)
+				return
+			}
+		}
+		for _, other := range h.header.Since {
+			if other.Server == server {
+				h.find(pos, "%s is named twice", server)
+			}
+		}
+		h.header.Since = append(h.header.Since, target)
+	}
+	if extra, pos := w.next(); extra != "" {
+		h.find(pos, "servers are parted by commas")
+	}
+}
+
+// finish checks what needs the whole header.
+func (h *headerReader) finish() {
+	lists := map[string]*Binding{}
+	var free *Binding
+	args := h.header.Args()
+	for i, b := range args {
+		if !b.Type.List {
+			if i > 0 && args[i-1].Type.List {
+				h.find(b.Pos, "lists come last: %s stands behind the list %s", b.Name, args[i-1].Name)
+			}
+			continue
+		}
+		h.checkList(b, lists, free)
+		if b.Per == "" && free == nil {
+			free = b
+		}
+		lists[b.Name] = b
+	}
+	if !h.header.Library && len(h.header.Keys()) == 0 {
+		h.find(Pos{0, 1, 1}, "no key is declared: a script runs on the node that owns its keys")
+	}
+	if h.header.Library {
+		h.refuseForLibrary()
+	}
+}
+
+// checkList checks what a variadic argument's length hangs on.
+func (h *headerReader) checkList(b *Binding, lists map[string]*Binding, free *Binding) {
+	if b.Per == "" {
+		if free != nil {
+			h.find(b.Pos, "a second list of free length: write %s... per %s", b.Type.Name, free.Name)
+		}
+		return
+	}
+	for _, key := range h.header.Keys() {
+		if key.Name == b.Per && key.Type.List {
+			return
+		}
+	}
+	if other := lists[b.Per]; other == nil || other.Per != "" {
+		h.find(b.perPos, "%s is no list that is declared before %s", b.Per, b.Name)
+	}
+}
+
+// refuseForLibrary refuses what a file of functions cannot declare.
+func (h *headerReader) refuseForLibrary() {
+	for _, b := range h.header.Bindings {
+		h.find(b.Pos, "a library declares no names: pass %s to its functions", b.Name)
+	}
+	for _, r := range h.header.Returns {
+		h.find(r.Pos, "a library has no results")
+	}
+}

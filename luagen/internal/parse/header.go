@@ -1,0 +1,108 @@
+package parse
+
+// Header is what the annotations of a script declare.
+type Header struct {
+	Prose    []string // lines of the text at the top, "" between paragraphs
+	Bindings []*Binding
+	Returns  []*Result
+	Errors   []*ErrorCode
+	Since    []Target
+	Includes []*Include
+	Allows   []*Allow // of the whole file
+
+	ReadOnly bool
+	Repeat   bool // "---@retry safe"
+	Library  bool
+}
+
+// BindingKind says which annotation declared a name.
+type BindingKind int
+
+// The annotations that declare names.
+const (
+	Key BindingKind = iota
+	Arg
+	Command
+	Channel
+)
+
+// Binding is one declared name of a script.
+type Binding struct {
+	Kind    BindingKind
+	Name    string
+	Pos     Pos      // of the name
+	KeyKind string   // of a Key: string, list, set, zset, hash, stream, any
+	Type    Type     // of an Arg; of the others a string, with List set for a variadic key
+	Per     string   // of a variadic Arg: the list whose length it has
+	Prefix  bool     // of a Key or Channel: what begins with it is meant
+	Choices []string // of a Command
+	Text    string   // the description
+	Var     *Var     // its name in the script's scope
+
+	perPos Pos
+}
+
+// IsKey reports whether the binding travels as a key.
+func (b *Binding) IsKey() bool { return b.Kind == Key }
+
+// Keys returns the bindings that travel as keys, in order.
+func (h *Header) Keys() []*Binding { return h.bindings(true) }
+
+// Args returns the bindings that travel as arguments, in order.
+func (h *Header) Args() []*Binding { return h.bindings(false) }
+
+func (h *Header) bindings(keys bool) []*Binding {
+	var found []*Binding
+	for _, b := range h.Bindings {
+		if b.IsKey() == keys {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// Result is one declared result.
+type Result struct {
+	Name string
+	Pos  Pos
+	Type Type
+	Text string
+}
+
+// ErrorCode is one declared error code.
+type ErrorCode struct {
+	Code string
+	Pos  Pos
+	Text string
+}
+
+// Target is a server that the script is meant for, from a version on.
+type Target struct {
+	Server  string // redis, valkey, embedded
+	Version string // "" for embedded
+}
+
+// Include is one "---@include".
+type Include struct {
+	File   string
+	Pos    Pos
+	Script *Script // nil if the file is bad, or was joined before
+}
+
+// Allow is one "---@allow".
+type Allow struct {
+	Rule   string
+	Reason string
+	Pos    Pos // of the rule
+	Line   int // the line that it allows the rule on
+}
+
+// Targets reports whether the script is meant for server: it is, unless "---@since" leaves it out.
+func (h *Header) Targets(server string) bool {
+	for _, t := range h.Since {
+		if t.Server == server {
+			return true
+		}
+	}
+	return len(h.Since) == 0
+}

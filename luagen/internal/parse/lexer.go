@@ -1,0 +1,325 @@
+package parse
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Kind is the class of a [Token].
+type Kind int
+
+// The classes of tokens.
+const (
+	EOF Kind = iota
+	Name
+	Keyword
+	Op
+	Number
+	String
+)
+
+// Token is one word of Lua.
+type Token struct {
+	Kind  Kind
+	Text  string // as written; for a name, keyword or operator its identity
+	Value string // of a String, with its escapes resolved
+	Pos   Pos
+	End   int // offset behind it
+
+	endLine int
+}
+
+// is reports whether the token is the given keyword or operator.
+func (t Token) is(text string) bool {
+	return (t.Kind == Keyword || t.Kind == Op) && t.Text == text
+}
+
+// Comment is one comment, its dashes included.
+type Comment struct {
+	Text string
+	Pos  Pos
+	End  int  // offset behind it
+	Long bool // of the form --[[ ]]
+}
+
+var keywords = map[string]bool{
+	"and": true, "break": true, "do": true, "else": true, "elseif": true, "end": true,
+	"false": true, "for": true, "function": true, "if": true, "in": true, "local": true,
+	"nil": true, "not": true, "or": true, "repeat": true, "return": true, "then": true,
+	"true": true, "until": true, "while": true,
+}
+
+// operators, the longer ones first.
+var operators = []string{
+	"...", "..", "==", "~=", "<=", ">=", "+", "-", "*", "/", "%", "^", "#", "<", ">", "=",
+	"(", ")", "{", "}", "[", "]", ";", ":", ",", ".",
+}
+
+// numeral is what C's strtod and strtoul accept of the characters that Lua collects.
+var numeral = regexp.MustCompile(
+	`^(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F]+(?:[pP][0-9]+)?)$`)
+
+// syntaxError is the first fault of a text; nothing after it was looked at.
+type syntaxError struct {
+	pos  Pos
+	msg  string
+	rule string
+}
+
+func (e *syntaxError) Error() string { return e.msg }
+
+// lexer splits a normalized text. It fails by panicking with a *syntaxError, which [lex] and the
+// parser catch.
+type lexer struct {
+	src       []byte
+	at        int
+	line      int
+	lineStart int
+	tokens    []Token
+	comments  []Comment
+}
+
+// lex returns the tokens of src, the last of them EOF, and its comments.
+func lex(src []byte) (tokens []Token, comments []Comment, err *syntaxError) {
+	l := &lexer{src: src, line: 1}
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case *syntaxError:
+			tokens, comments, err = l.tokens, l.comments, e
+		default:
+			panic(e)
+		}
+	}()
+	l.refuseBytes()
+	for l.next() {
+	}
+	return l.tokens, l.comments, nil
+}
+
+func (l *lexer) fail(pos Pos, format string, args ...any) {
+	panic(&syntaxError{pos, fmt.Sprintf(format, args...), RuleSyntax})
+}
+
+// refuseBytes refuses what a text may not hold anywhere, or not begin with.
+func (l *lexer) refuseBytes() {
+	if bytes.HasPrefix(l.src, []byte("\xef\xbb\xbf")) {
+		l.fail(l.pos(), "byte order mark: the server refuses it; save the file without")
+	}
+	if bytes.HasPrefix(l.src, []byte("#!")) {
+		l.fail(l.pos(), "shebang line: what it would say stands in annotations")
+	}
+	if i := bytes.IndexByte(l.src, 0); i >= 0 {
+		start := bytes.LastIndexByte(l.src[:i], '\n') + 1
+		line := 1 + bytes.Count(l.src[:i], []byte("\n"))
+		l.fail(Pos{i, line, i - start + 1}, "NUL byte")
+	}
+}
+
+func (l *lexer) pos() Pos { return Pos{l.at, l.line, l.at - l.lineStart + 1} }
+
+// peek returns the byte n places ahead, 0 behind the end: the text holds no NUL.
+func (l *lexer) peek(n int) byte {
+	if l.at+n < len(l.src) {
+		return l.src[l.at+n]
+	}
+	return 0
+}
+
+// skip goes n bytes on, counting lines.
+func (l *lexer) skip(n int) {
+	for range n {
+		if l.src[l.at] == '\n' {
+			l.line++
+			l.lineStart = l.at + 1
+		}
+		l.at++
+	}
+}
+
+func (l *lexer) emit(kind Kind, pos Pos, value string) {
+	l.tokens = append(l.tokens, Token{
+		Kind: kind, Text: string(l.src[pos.Offset:l.at]), Value: value,
+		Pos: pos, End: l.at, endLine: l.line,
+	})
+}
+
+// next reads one token or comment, and reports whether there may be more.
+func (l *lexer) next() bool {
+	for strings.IndexByte(" \t\n\v\f", l.peek(0)) >= 0 && l.at < len(l.src) {
+		l.skip(1)
+	}
+	pos := l.pos()
+	c := l.peek(0)
+	switch {
+	case l.at == len(l.src):
+		l.emit(EOF, pos, "")
+		return false
+	case c == '-' && l.peek(1) == '-':
+		l.comment(pos)
+	case isLetter(c):
+		l.word(pos)
+	case isDigit(c), c == '.' && isDigit(l.peek(1)):
+		l.number(pos)
+	case c == '"' || c == '\'':
+		l.quoted(pos, c)
+	case c == '[' && l.peek(1) == '[', c == '[' && l.peek(1) == '=':
+		l.emit(String, pos, l.long(pos, "string"))
+	default:
+		l.operator(pos)
+	}
+	return true
+}
+
+func (l *lexer) comment(pos Pos) {
+	l.skip(2)
+	long := l.peek(0) == '[' && l.longLevel() >= 0
+	if long {
+		l.long(pos, "comment")
+	}
+	for !long && l.at < len(l.src) && l.src[l.at] != '\n' {
+		l.at++
+	}
+	l.comments = append(l.comments, Comment{string(l.src[pos.Offset:l.at]), pos, l.at, long})
+}
+
+// longLevel returns the number of equal signs in a long bracket that opens here, or -1.
+func (l *lexer) longLevel() int {
+	n := 0
+	for l.peek(1+n) == '=' {
+		n++
+	}
+	if l.peek(1+n) == '[' {
+		return n
+	}
+	return -1
+}
+
+// long reads a long string or comment and returns its content.
+func (l *lexer) long(pos Pos, what string) string {
+	level := l.longLevel()
+	if level < 0 {
+		l.fail(pos, "malformed long string: the server expects [[ or [=[")
+	}
+	l.skip(2 + level)
+	if l.peek(0) == '\n' {
+		l.skip(1)
+	}
+	start := l.at
+	closing := "]" + strings.Repeat("=", level) + "]"
+	length := bytes.Index(l.src[start:], []byte(closing))
+	if length < 0 {
+		l.fail(pos, "unfinished long %s", what)
+	}
+	content := l.src[start : start+length]
+	if i := bytes.Index(content, []byte("[[")); level == 0 && i >= 0 {
+		l.skip(i)
+		l.fail(l.pos(), "[[ inside [[ ]]: some servers refuse it; write [=[ ]=] around")
+	}
+	l.skip(length + len(closing))
+	return string(content)
+}
+
+func (l *lexer) word(pos Pos) {
+	for isLetter(l.peek(0)) || isDigit(l.peek(0)) {
+		l.at++
+	}
+	kind := Name
+	if keywords[string(l.src[pos.Offset:l.at])] {
+		kind = Keyword
+	}
+	l.emit(kind, pos, "")
+}
+
+// number collects the characters that Lua takes for a numeral, then asks whether they are one.
+func (l *lexer) number(pos Pos) {
+	for isDigit(l.peek(0)) || l.peek(0) == '.' {
+		l.at++
+	}
+	if l.peek(0) == 'e' || l.peek(0) == 'E' {
+		l.at++
+		if l.peek(0) == '+' || l.peek(0) == '-' {
+			l.at++
+		}
+	}
+	for isLetter(l.peek(0)) || isDigit(l.peek(0)) {
+		l.at++
+	}
+	if text := l.src[pos.Offset:l.at]; !numeral.Match(text) {
+		l.fail(pos, "malformed number %s", text)
+	}
+	l.emit(Number, pos, "")
+}
+
+func (l *lexer) quoted(pos Pos, quote byte) {
+	var value []byte
+	l.skip(1)
+	for l.peek(0) != quote {
+		switch c := l.peek(0); {
+		case l.at == len(l.src), c == '\n':
+			l.fail(pos, "unfinished string")
+		case c == '\\':
+			value = append(value, l.escape(pos))
+		default:
+			value = append(value, c)
+			l.skip(1)
+		}
+	}
+	l.skip(1)
+	l.emit(String, pos, string(value))
+}
+
+var escapes = map[byte]byte{
+	'a': '\a', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v',
+}
+
+// escape reads one escape sequence. As in Lua 5.1, an unknown one stands for its character.
+func (l *lexer) escape(start Pos) byte {
+	pos := l.pos()
+	l.skip(1)
+	if l.at == len(l.src) {
+		l.fail(start, "unfinished string")
+	}
+	digits := 0
+	for digits < 3 && isDigit(l.peek(digits)) {
+		digits++
+	}
+	if digits > 0 {
+		n, _ := strconv.Atoi(string(l.src[l.at : l.at+digits]))
+		if n > 255 {
+			l.fail(pos, `escape \%d is larger than 255`, n)
+		}
+		l.skip(digits)
+		return byte(n)
+	}
+	c := l.peek(0)
+	l.skip(1)
+	if e, ok := escapes[c]; ok {
+		return e
+	}
+	return c
+}
+
+func (l *lexer) operator(pos Pos) {
+	for _, op := range operators {
+		if bytes.HasPrefix(l.src[l.at:], []byte(op)) {
+			l.skip(len(op))
+			l.emit(Op, pos, "")
+			return
+		}
+	}
+	c := l.peek(0)
+	if c >= ' ' && c < 0x7f {
+		l.fail(pos, "unexpected %q", rune(c))
+	}
+	l.fail(pos, "unexpected byte 0x%02x", c)
+}
+
+func isLetter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

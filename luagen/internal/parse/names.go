@@ -1,0 +1,94 @@
+package parse
+
+import (
+	"go/token"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+var nameShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+
+// badName says why name cannot be declared, or returns "".
+func badName(name string) string {
+	switch {
+	case !nameShape.MatchString(name):
+		return "is no name: a letter, then letters, digits and _"
+	case keywords[name]:
+		return "is a word of Lua"
+	case token.IsKeyword(name):
+		return "is a word of Go"
+	case KnownGlobal(name):
+		return "hides the server's own " + name
+	}
+	return ""
+}
+
+// initialisms are written in capitals, as Go has them.
+var initialisms = map[string]string{
+	"id": "ID", "ids": "IDs", "ttl": "TTL", "uuid": "UUID", "url": "URL",
+}
+
+// GoName returns name in CamelCase, with a capital at its front if it is exported.
+func GoName(name string, exported bool) string {
+	var b strings.Builder
+	for i, part := range strings.FieldsFunc(name, func(r rune) bool { return r == '_' }) {
+		upper, ok := initialisms[part]
+		switch {
+		case i == 0 && !exported && ok:
+			b.WriteString(part)
+		case i == 0 && !exported:
+			b.WriteString(strings.ToLower(part[:1]) + part[1:])
+		case ok:
+			b.WriteString(upper)
+		default:
+			b.WriteRune(unicode.ToUpper(rune(part[0])))
+			b.WriteString(part[1:])
+		}
+	}
+	return b.String()
+}
+
+// Nearest returns the candidate that word is most likely a misspelling of, or "".
+func Nearest(word string, candidates []string) string {
+	best, bestDistance := "", 1+max(1, len(word)/3)
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// distance is the number of letters to insert, drop, change or swap that makes a of b.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
+
+// suggest returns ": did you mean X?" for the nearest candidate, or "".
+func suggest(word string, candidates []string) string {
+	if near := Nearest(word, candidates); near != "" {
+		return ": did you mean " + near + "?"
+	}
+	return ""
+}

@@ -1,0 +1,190 @@
+package parse
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Script is one .lua file, read.
+type Script struct {
+	File     string // the path as it was given
+	Name     string // the file's name without .lua
+	Source   []byte // normalized
+	Tokens   []Token
+	Comments []Comment
+	Header   *Header
+	Body     *Block
+	Vars     []*Var   // every local name, declared ones first
+	Globals  []Global // every use of a name that is not local, in order
+}
+
+// Global is one use of a global name.
+type Global struct {
+	*NameExpr
+	Set bool // an assignment
+}
+
+// Options says how to read scripts.
+type Options struct {
+	// Include returns the content of a file beside the script. Nil: nothing can be included.
+	Include func(file string) ([]byte, error)
+
+	// Rules lists what "---@allow" may name.
+	Rules []string
+}
+
+// Parse reads the script of the given path. If there are findings of rule syntax or limit, the
+// script has no Body.
+func Parse(file string, src []byte, opts Options) (*Script, []Finding) {
+	r := &reader{opts: opts, joined: map[string]bool{}}
+	return r.read(file, src), r.findings
+}
+
+// Check returns the first reason why src is not Lua 5.1, or nil. Nothing is declared in it.
+func Check(src []byte) *Finding {
+	src = Normalize(src)
+	tokens, _, err := lex(src)
+	p := newParser(tokens, err)
+	if _, err = p.main(nil, nil); err != nil {
+		return &Finding{"", err.pos, err.msg, err.rule}
+	}
+	return nil
+}
+
+// reader reads a script and what it includes.
+type reader struct {
+	opts      Options
+	findings  []Finding
+	joined    map[string]bool // files that are read, by name
+	functions []string        // of the files included so far
+}
+
+func (r *reader) find(file string, pos Pos, msg, rule string) {
+	r.findings = append(r.findings, Finding{file, pos, msg, rule})
+}
+
+func (r *reader) read(file string, src []byte) *Script {
+	s := &Script{File: file, Source: Normalize(src), Header: &Header{}}
+	s.Name = strings.TrimSuffix(filepath.Base(file), ".lua")
+	r.joined[filepath.Base(file)] = true
+	var err *syntaxError
+	s.Tokens, s.Comments, err = lex(s.Source)
+	h := &headerReader{file: file, header: s.Header, seen: map[string]Pos{}}
+	body := len(s.Source)
+	if len(s.Tokens) > 0 {
+		body = s.Tokens[0].Pos.Offset
+	}
+	h.readHeader(s.Comments, body)
+	h.allows(s, r.opts.Rules)
+	h.finish()
+	r.findings = append(r.findings, h.findings...)
+	for _, inc := range s.Header.Includes {
+		r.include(s, inc)
+	}
+	r.parse(s, newParser(s.Tokens, err))
+	return s
+}
+
+// include reads one included file, unless it was joined before.
+func (r *reader) include(s *Script, inc *Include) {
+	if r.joined[inc.File] {
+		return
+	}
+	if r.opts.Include == nil {
+		r.find(s.File, inc.Pos, "nothing can be included here", RuleHeader)
+		return
+	}
+	src, err := r.opts.Include(filepath.Join(filepath.Dir(s.File), inc.File))
+	if err != nil {
+		r.find(s.File, inc.Pos, "cannot read "+inc.File, RuleHeader)
+		return
+	}
+	library := r.read(filepath.Join(filepath.Dir(s.File), inc.File), src)
+	if !library.Header.Library {
+		r.find(s.File, inc.Pos, inc.File+" does not say ---@library", RuleHeader)
+	}
+	inc.Script = library
+	if library.Body == nil {
+		return
+	}
+	for _, stmt := range library.Body.Stmts {
+		if f, ok := stmt.(*LocalFuncStmt); ok {
+			r.function(s, inc, f.Var.Name)
+		}
+	}
+}
+
+// function makes a function of an included file known.
+func (r *reader) function(s *Script, inc *Include, name string) {
+	for _, b := range s.Header.Bindings {
+		if b.Name == name {
+			r.find(s.File, b.Pos, name+" is a function of "+inc.File+" too", RuleName)
+			return
+		}
+	}
+	if slices.Contains(r.functions, name) {
+		r.find(s.File, inc.Pos,
+			"function "+name+" of "+inc.File+" is in another included file too", RuleName)
+		return
+	}
+	r.functions = append(r.functions, name)
+}
+
+// parse parses the code of s with the declared and included names in scope.
+func (r *reader) parse(s *Script, p *parser) {
+	body, err := p.main(s.Header.Bindings, r.functions)
+	if err != nil {
+		r.find(s.File, err.pos, err.msg, err.rule)
+		return
+	}
+	s.Body, s.Vars = body, p.vars
+	for _, n := range p.globals {
+		s.Globals = append(s.Globals, Global{n, p.sets[n]})
+	}
+	if !s.Header.Library {
+		return
+	}
+	for _, stmt := range body.Stmts {
+		if _, ok := stmt.(*LocalFuncStmt); !ok {
+			r.find(s.File, stmt.Pos(), "a library holds local functions only", RuleHeader)
+		}
+	}
+}
+
+// allows reads the "---@allow" comments of the whole file.
+func (h *headerReader) allows(s *Script, rules []string) {
+	alone := map[int]bool{} // lines that hold nothing but an allow
+	for _, c := range s.Comments {
+		start := bytes.LastIndexByte(s.Source[:c.Pos.Offset], '\n') + 1
+		if isAllow(c) && len(bytes.TrimSpace(s.Source[start:c.Pos.Offset])) == 0 {
+			alone[c.Pos.Line] = true
+		}
+	}
+	for _, c := range s.Comments {
+		if isAllow(c) {
+			h.allow(c, alone, rules)
+		}
+	}
+}
+
+func (h *headerReader) allow(c Comment, alone map[int]bool, rules []string) {
+	w := &words{c.Text[len("---@"):], c.Pos.Add(len("---@"))}
+	w.next()
+	rule, pos := w.next()
+	if !slices.Contains(rules, rule) {
+		h.find(pos, "allow: unknown rule %s%s", rule, orList(rule, rules))
+		return
+	}
+	reason := w.rest()
+	if reason == "" {
+		h.find(w.pos, "allow %s without a reason", rule)
+		return
+	}
+	line := c.Pos.Line
+	for alone[line] {
+		line++
+	}
+	h.header.Allows = append(h.header.Allows, &Allow{rule, reason, pos, line})
+}

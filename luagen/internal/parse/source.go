@@ -1,0 +1,78 @@
+// Package parse reads annotated Redis scripts: Lua exactly as version 5.1 has it, with columns,
+// comments and scopes, and the header that declares what a script takes and returns.
+package parse
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Pos is a place in a file. Line and Col count from 1; Col counts bytes. Offset counts from 0 in
+// the source after [Normalize].
+type Pos struct {
+	Offset int
+	Line   int
+	Col    int
+}
+
+// Add returns the place n bytes to the right, on the same line.
+func (p Pos) Add(n int) Pos { return Pos{p.Offset + n, p.Line, p.Col + n} }
+
+// Finding is one fault of a script.
+type Finding struct {
+	File string // the path as it was given
+	Pos  Pos
+	Msg  string
+	Rule string // the name that "---@allow" takes
+}
+
+// String returns the finding as "file:line:col: message [rule]".
+func (f Finding) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s [%s]", f.File, f.Pos.Line, f.Pos.Col, f.Msg, f.Rule)
+}
+
+// Sort sorts findings by file, place and text, and drops repetitions.
+func Sort(findings []Finding) []Finding {
+	slices.SortFunc(findings, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Pos.Line, b.Pos.Line),
+			cmp.Compare(a.Pos.Col, b.Pos.Col),
+			cmp.Compare(a.Rule, b.Rule),
+			cmp.Compare(a.Msg, b.Msg),
+		)
+	})
+	return slices.Compact(findings)
+}
+
+// The rules of this package. None of them can be allowed away.
+const (
+	RuleSyntax = "syntax" // not Lua 5.1
+	RuleLimit  = "limit"  // beyond what the server's compiler takes
+	RuleHeader = "header" // an annotation that is unknown, misplaced, repeated or malformed
+	RuleName   = "name"   // a declared name that Lua or Go cannot have
+)
+
+// Normalize returns src with every end of line as Lua counts them ("\r\n", "\n\r", "\r") written
+// "\n". Lua itself reads them so, in strings too, and the shipped text is then the same whatever
+// the checkout did to it.
+func Normalize(src []byte) []byte {
+	if !bytes.ContainsRune(src, '\r') {
+		return src
+	}
+	out := make([]byte, 0, len(src))
+	for i := 0; i < len(src); i++ {
+		c := src[i]
+		if c != '\n' && c != '\r' {
+			out = append(out, c)
+			continue
+		}
+		out = append(out, '\n')
+		if i+1 < len(src) && (src[i+1] == '\n' || src[i+1] == '\r') && src[i+1] != c {
+			i++
+		}
+	}
+	return out
+}

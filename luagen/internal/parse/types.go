@@ -1,0 +1,89 @@
+package parse
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Type is the declared type of an argument or a result.
+type Type struct {
+	Name     string // string, bytes, int, float, bool, milliseconds, seconds, unixmilli
+	Bounded  bool   // an int with Min and Max
+	Min, Max int64
+	Optional bool // T?
+	List     bool // T... of an argument, T[] of a result
+}
+
+// String returns the type as the header writes it, but for the mark of a list.
+func (t Type) String() string {
+	s := t.Name
+	if t.Bounded {
+		s += "(" + strconv.FormatInt(t.Min, 10) + ".." + strconv.FormatInt(t.Max, 10) + ")"
+	}
+	if t.Optional {
+		s += "?"
+	}
+	return s
+}
+
+var (
+	typeNames = []string{
+		"string", "bytes", "int", "float", "bool", "milliseconds", "seconds", "unixmilli",
+	}
+	keyKinds  = []string{"string", "list", "set", "zset", "hash", "stream", "any"}
+	typeShape = regexp.MustCompile(`^([a-z0-9]+)(\(([^()]*)\))?(\?|\[\]|\.\.\.)?(.*)$`)
+)
+
+// parseType reads a type; argument says of which side. It returns a message if it is none.
+func parseType(word string, argument bool) (t Type, msg string) {
+	m := typeShape.FindStringSubmatch(word)
+	if m == nil || m[5] != "" {
+		return t, "malformed type " + word
+	}
+	t.Name = m[1]
+	t.Optional = m[4] == "?"
+	t.List = m[4] == "..." || m[4] == "[]"
+	switch {
+	case !slices.Contains(typeNames, t.Name):
+		return t, "unknown type " + t.Name + suggestType(t.Name)
+	case argument && m[4] == "[]":
+		return t, "an argument of many values is written " + t.Name + "..."
+	case !argument && m[4] == "...":
+		return t, "a result of many values is written " + t.Name + "[]"
+	case t.Optional && t.Name == "bool":
+		return t, "there is no bool?: nil is how false arrives"
+	case t.Optional && argument && (t.Name == "string" || t.Name == "bytes"):
+		return t, "there is no " + t.Name +
+			"? argument: absent travels as an empty text, which is a " + t.Name + " too"
+	}
+	if m[2] != "" {
+		msg = t.bounds(m[3])
+	}
+	return t, msg
+}
+
+func suggestType(name string) string {
+	if s := suggest(name, typeNames); s != "" {
+		return s
+	}
+	return "; the types are " + strings.Join(typeNames, ", ")
+}
+
+// bounds reads "min..max".
+func (t *Type) bounds(text string) string {
+	low, high, found := strings.Cut(text, "..")
+	minimum, err1 := strconv.ParseInt(low, 10, 64)
+	maximum, err2 := strconv.ParseInt(high, 10, 64)
+	switch {
+	case t.Name != "int":
+		return "only int takes bounds"
+	case !found || err1 != nil || err2 != nil:
+		return "malformed bounds (" + text + "): write int(1..100)"
+	case minimum > maximum:
+		return "empty bounds (" + text + ")"
+	}
+	t.Bounded, t.Min, t.Max = true, minimum, maximum
+	return ""
+}

@@ -1,0 +1,62 @@
+package parse
+
+// Exprs returns the expressions that stand directly in a statement, not those in its blocks.
+func Exprs(stmt Stmt) []Expr {
+	switch s := stmt.(type) {
+	case *LocalStmt:
+		return s.Values
+	case *AssignStmt:
+		return append(append([]Expr{}, s.Targets...), s.Values...)
+	case *CallStmt:
+		return []Expr{s.Call}
+	case *WhileStmt:
+		return []Expr{s.Cond}
+	case *RepeatStmt:
+		return []Expr{s.Cond}
+	case *IfStmt:
+		return s.Conds
+	case *NumForStmt:
+		if s.Step == nil {
+			return []Expr{s.From, s.To}
+		}
+		return []Expr{s.From, s.To, s.Step}
+	case *GenForStmt:
+		return s.Values
+	case *FuncStmt:
+		return []Expr{s.Target, s.Func}
+	case *LocalFuncStmt:
+		return []Expr{s.Func}
+	case *ReturnStmt:
+		return s.Values
+	}
+	return nil
+}
+
+// Walk calls visit for e and every expression in it, but for those in the bodies of functions.
+func Walk(e Expr, visit func(Expr)) {
+	visit(e)
+	switch e := e.(type) {
+	case *IndexExpr:
+		Walk(e.X, visit)
+		Walk(e.Key, visit)
+	case *CallExpr:
+		Walk(e.Fn, visit)
+		for _, arg := range e.Args {
+			Walk(arg, visit)
+		}
+	case *BinaryExpr:
+		Walk(e.L, visit)
+		Walk(e.R, visit)
+	case *UnaryExpr:
+		Walk(e.X, visit)
+	case *ParenExpr:
+		Walk(e.X, visit)
+	case *TableExpr:
+		for _, f := range e.Fields {
+			if f.Key != nil {
+				Walk(f.Key, visit)
+			}
+			Walk(f.Value, visit)
+		}
+	}
+}
