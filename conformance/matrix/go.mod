@@ -1,14 +1,16 @@
 module github.com/hasp-go/hasp/conformance/matrix
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/hasp-go/hasp v0.0.0
 	github.com/hasp-go/hasp/backend/embedded v0.0.0
-	github.com/hasp-go/hasp/backend/goredis v0.0.0
-	github.com/hasp-go/hasp/backend/rueidis v0.0.0
-	github.com/hasp-go/hasp/backend/valkey v0.0.0
 	github.com/hasp-go/hasp/conformance v0.0.0
+)
+
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
+	github.com/yuin/gopher-lua v1.1.1 // indirect
 )
 
 replace (

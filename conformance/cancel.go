@@ -1,0 +1,157 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// prompt is how soon a call must return after its context ended: far more than scheduling costs,
+// far less than the time-outs and deadlines that a driver may wait for instead.
+const prompt = 2 * time.Second
+
+// cancelCases are about contexts: R7.
+func cancelCases() []Case {
+	link := []need{needsLink}
+	return []Case{
+		{Name: "EndedContextSendsNothing", Clause: "R7", check: checkEndedContext},
+		{Name: "CancelReturnsPromptly", Clause: "R7", needs: link, check: checkCancel},
+		{
+			Name: "CancelBeforeADeadlineReturnsPromptly", Clause: "R7",
+			needs: link, check: checkCancelWithDeadline,
+		},
+		{Name: "DeadlineReturnsPromptly", Clause: "R7", needs: link, check: checkDeadline},
+		{Name: "CancelledReadReturnsPromptly", Clause: "R7", needs: link, check: checkCancelRead},
+		{Name: "CancelledRunsAtMostOnce", Clause: "R7", needs: link, check: checkLate},
+	}
+}
+
+func checkEndedContext(ctx context.Context, e *env) error {
+	b, err := e.backend(ctx)
+	if err != nil {
+		return err
+	}
+	script, key := e.incr(backend.Never), e.key("n")
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	for range 20 {
+		_, err = b.Run(ended, script, []string{key}, nil)
+		if !errors.Is(err, context.Canceled) || backend.MayHaveRun(err) {
+			return fmt.Errorf("got error %w, want a definite one that wraps context.Canceled", err)
+		}
+	}
+	// What was sent after all would run before or soon after this.
+	if err := e.recovers(ctx, b); err != nil {
+		return err
+	}
+	return e.wantCount(ctx, key, 0)
+}
+
+// silent runs a script behind a link that lost its way, and returns the run's error.
+func (e *env) silent(
+	ctx context.Context, retry backend.Retry, bound func() (context.Context, context.CancelFunc),
+) (runErr, err error) {
+	in, err := e.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	script, key := e.script("return 1", 1, retry), e.key("n")
+	if _, err := in.Backend.Run(ctx, script, []string{key}, nil); err != nil {
+		return nil, err
+	}
+	in.Link.Blackhole()
+	callCtx, cancel := bound()
+	defer cancel()
+	err = promptly(prompt, "Run", func() {
+		_, runErr = in.Backend.Run(callCtx, script, []string{key}, nil)
+	})
+	in.Link.Restore()
+	return runErr, err
+}
+
+// cancelled returns a context that is cancelled soon.
+func cancelled(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	time.AfterFunc(50*time.Millisecond, cancel)
+	return ctx, cancel
+}
+
+// wantBoth checks the error of a write whose context ended while it was under way.
+func wantBoth(runErr, want error) error {
+	if !errors.Is(runErr, want) || !errors.Is(runErr, backend.ErrIndeterminate) {
+		return fmt.Errorf("got error %w, want one that wraps %w and ErrIndeterminate", runErr, want)
+	}
+	return nil
+}
+
+func checkCancel(ctx context.Context, e *env) error {
+	// No deadline at all: drivers take another path with one.
+	runErr, err := e.silent(ctx, backend.Never, func() (context.Context, context.CancelFunc) {
+		return cancelled(context.WithoutCancel(ctx))
+	})
+	if err != nil {
+		return err
+	}
+	return wantBoth(runErr, context.Canceled)
+}
+
+func checkCancelWithDeadline(ctx context.Context, e *env) error {
+	runErr, err := e.silent(ctx, backend.Never, func() (context.Context, context.CancelFunc) {
+		return cancelled(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	return wantBoth(runErr, context.Canceled)
+}
+
+func checkDeadline(ctx context.Context, e *env) error {
+	runErr, err := e.silent(ctx, backend.Never, func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(ctx, 50*time.Millisecond)
+	})
+	if err != nil {
+		return err
+	}
+	return wantBoth(runErr, context.DeadlineExceeded)
+}
+
+func checkCancelRead(ctx context.Context, e *env) error {
+	runErr, err := e.silent(ctx, backend.ReadOnly, func() (context.Context, context.CancelFunc) {
+		return cancelled(ctx)
+	})
+	if err == nil && !errors.Is(runErr, context.Canceled) {
+		err = fmt.Errorf("got error %w, want one that wraps context.Canceled", runErr)
+	}
+	return err
+}
+
+// checkLate cancels a call whose command is held up on its way.
+func checkLate(ctx context.Context, e *env) error {
+	in, err := e.open(ctx)
+	if err != nil {
+		return err
+	}
+	script, key := e.incr(backend.Never), e.key("n")
+	if _, err := in.Backend.Run(ctx, script, []string{key}, nil); err != nil {
+		return err
+	}
+	const late = 300 * time.Millisecond
+	in.Link.Delay(late)
+	callCtx, cancel := cancelled(ctx)
+	defer cancel()
+	_, runErr := in.Backend.Run(callCtx, script, []string{key}, nil)
+	in.Link.Restore()
+	if err := e.recovers(ctx, in.Backend); err != nil {
+		return err
+	}
+	// A second sending would come from the driver's or the backend's retries, after the first.
+	time.Sleep(2 * late)
+	n, err := e.count(ctx, key)
+	if err == nil && n > 2 {
+		err = fmt.Errorf("the cancelled script ran %d times; its error was %w", n-1, runErr)
+	}
+	return err
+}

@@ -1,0 +1,97 @@
+package conformance
+
+import (
+	"context"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// Harness is what the suite needs to judge an adapter against one server or cluster. The required
+// fields come first; an optional one that is nil or zero makes the cases that need it skip. All
+// functions must be safe for concurrent use.
+type Harness struct {
+	// New makes a backend over a client of its own. All instances use the same server. Required.
+	New func(ctx context.Context) (*Instance, error)
+
+	// Do runs a command on the primary that owns key (any, if key is empty), on a connection that
+	// no instance uses. An error reply is a [*backend.ServerError]. Required.
+	Do func(ctx context.Context, key string, args ...string) (backend.Reply, error)
+
+	// Capabilities is what the backends are expected to declare.
+	Capabilities backend.Capabilities
+
+	// Batches and WaitsForReplicas say that the backends implement [backend.Batcher] and
+	// [backend.ReplicaWaiter].
+	Batches, WaitsForReplicas bool
+
+	// Nodes runs a command on every primary; nil: there is one, that of Do.
+	Nodes func(ctx context.Context, args ...string) ([]backend.Reply, error)
+
+	// ListsClients says that the server answers CLIENT LIST, and that nobody else subscribes on
+	// it while a case with [Case.Alone] runs.
+	ListsClients bool
+
+	// Faults says that instances have a [Link]; NoClient that they are not made from a client.
+	Faults, NoClient bool
+
+	// Record collects the commands that clients send to any node, from its return to the call of
+	// stop, without those that scripts run. MONITOR can do it.
+	Record func(ctx context.Context) (stop func() ([][]string, error), err error)
+
+	// Restart ends the server and starts it again, without its data.
+	Restart func(ctx context.Context) error
+
+	// Migrate begins to move the slot of key to another node, and stops on half the way: the slot
+	// is migrating on the one and importing on the other, and what keys it has have moved. finish
+	// completes it.
+	Migrate func(ctx context.Context, key string) (finish func(ctx context.Context) error, err error)
+
+	_ struct{}
+}
+
+// Instance is one backend, with the client that it was made from.
+type Instance struct {
+	// Backend is what is judged.
+	Backend backend.Backend
+
+	// Close ends the client. It is called after Backend.Close. Nil if there is no client.
+	Close func()
+
+	// Ping uses the client as its application would. Nil if there is no client.
+	Ping func(ctx context.Context) error
+
+	// Link makes faults on all connections of this instance's client and backend. Nil if there
+	// are no connections, or they cannot be disturbed.
+	Link Link
+}
+
+// Link is the way between an instance and the server's nodes. The faults of one link must not
+// touch another.
+type Link interface {
+	// Cut breaks the connections that are open. New ones can be made.
+	Cut()
+
+	// Silence loses, from now on, whatever is sent in either direction on the connections that are
+	// open. They stay open for as long as the client keeps them. New ones work.
+	Silence()
+
+	// Blackhole loses, from now on, whatever is sent in either direction, on open and on new
+	// connections; they stay open. Restore ends it, and breaks those that have lost something.
+	Blackhole()
+
+	// Refuse breaks the open connections, and makes dialling fail until Restore.
+	Refuse()
+
+	// Restore ends Blackhole, Refuse and Delay.
+	Restore()
+
+	// Delay holds up each direction by d.
+	Delay(d time.Duration)
+
+	// CutReply lets the next command for which match is true reach the server, and breaks its
+	// connection instead of passing the reply on. match gets the command word by word; it must be
+	// quick. The returned channel is closed when the reply was lost. At least one command has been
+	// sent before.
+	CutReply(match func(words []string) bool) <-chan struct{}
+}

@@ -1,0 +1,33 @@
+package matrix
+
+import (
+	"context"
+	"testing"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance"
+)
+
+// embeddedHarness returns a harness on a server within the process.
+func embeddedHarness() *conformance.Harness {
+	server := embedded.NewServer()
+	return &conformance.Harness{
+		New: func(context.Context) (*conformance.Instance, error) {
+			b, err := embedded.New(server, nil)
+			return &conformance.Instance{Backend: b}, err
+		},
+		Do: func(_ context.Context, _ string, args ...string) (backend.Reply, error) {
+			return server.Do(args...)
+		},
+		Capabilities:     backend.Capabilities{PubSub: true},
+		Batches:          true,
+		WaitsForReplicas: true,
+		NoClient:         true,
+	}
+}
+
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	conformance.Run(t, embeddedHarness())
+}
