@@ -29,16 +29,13 @@ func (r *Runner) again(
 	send func() (backend.Reply, error),
 ) (backend.Reply, error) {
 	f := failures{runner: r, script: script, key: key, pause: firstPause, since: time.Now()}
-	for err != nil {
-		if f.giveUp(ctx, err) {
-			return backend.Reply{}, outcome(ctx, script, err)
-		}
+	for f.mayRetry(ctx, err) {
 		var reply backend.Reply
 		if reply, err = send(); err == nil {
 			return reply, nil
 		}
 	}
-	return backend.Reply{}, nil
+	return backend.Reply{}, f.outcome(ctx, err)
 }
 
 // failures counts what went wrong with one call so far.
@@ -48,42 +45,55 @@ type failures struct {
 	key     string
 	since   time.Time
 	pause   time.Duration
-	missing int // NOSCRIPT replies
-	unnamed int // "unknown command" replies
-	unknown int // lost replies
+	missing int   // NOSCRIPT replies
+	unnamed int   // "unknown command" replies
+	unknown int   // lost replies
+	loading error // why the script could not be loaded
 }
 
-// giveUp prepares another try after err, by loading or pausing, and reports false; or it reports
-// that there must be no other.
-func (f *failures) giveUp(ctx context.Context, err error) bool {
+// mayRetry reports whether there may be another try after err, and prepares it by loading or
+// pausing.
+func (f *failures) mayRetry(ctx context.Context, err error) bool {
 	var server *backend.ServerError
 	isServer := errors.As(err, &server)
 	switch {
-	case isServer && server.Code == "NOSCRIPT" && f.script.Command == "":
-		return f.load(ctx) != nil
+	case f.runner.closed.Load(), errors.Is(err, backend.ErrClosed), errors.Is(err, backend.ErrReply):
+		return false
+	case noScript(err) && f.script.Command == "":
+		return f.load(ctx)
 	case unknownCommand(err) && f.script.Retry == backend.ReadOnly && f.script.Command == "":
 		f.runner.plainRO.Store(true)
 		f.unnamed++
-		return f.unnamed > 1
-	case isServer && backend.NotExecuted(server.Code), errors.As(err, new(*notSentError)):
-		return time.Since(f.since) > refusedFor || !f.rest(ctx)
+		return f.unnamed == 1
+	case isServer && backend.NotExecuted(server.Code), isNotSent(err):
+		return time.Since(f.since) <= refusedFor && f.rest(ctx)
 	case isServer || f.script.Retry == backend.Never:
-		return true
+		return false
 	}
 	f.unknown++
-	return f.unknown > unknownTries || !f.rest(ctx)
+	return f.unknown <= unknownTries && f.rest(ctx)
 }
 
-// load loads the missing script: first where its key lives, then everywhere, then no more.
-func (f *failures) load(ctx context.Context) error {
+// load loads the missing script, first where its key lives, then everywhere, then no more, and
+// reports whether to go on. A load that failed for a reason that may pass is as good as the next.
+func (f *failures) load(ctx context.Context) bool {
 	f.missing++
 	switch f.missing {
 	case 1:
-		return f.runner.driver.Load(ctx, f.script, f.key)
+		f.loading = f.runner.driver.Load(ctx, f.script, f.key)
 	case 2:
-		return f.runner.driver.LoadAll(ctx, f.script)
+		f.loading = f.runner.driver.LoadAll(ctx, f.script)
+	default:
+		return false
 	}
-	return backend.ErrNotSupported
+	var server *backend.ServerError
+	switch {
+	case f.loading == nil:
+		return ctx.Err() == nil
+	case errors.As(f.loading, &server) && !backend.NotExecuted(server.Code):
+		return false
+	}
+	return f.rest(ctx)
 }
 
 // rest waits before the next try, and reports whether ctx still lasts.
@@ -93,20 +103,28 @@ func (f *failures) rest(ctx context.Context) bool {
 	f.pause = min(2*f.pause, mostPause)
 	select {
 	case <-timer.C:
-		return true
 	case <-ctx.Done():
-		return false
 	}
+	return ctx.Err() == nil
 }
 
 // outcome is the error that the caller gets when there is no other try after err.
-func outcome(ctx context.Context, script *backend.Script, err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) && !errors.As(err, new(*notSentError)) && script.Retry.Writes() {
+func (f *failures) outcome(ctx context.Context, err error) error {
+	if f.loading != nil {
+		err = fmt.Errorf("%w (loading it: %v)", err, f.loading)
+	}
+	// An earlier try may have run even if the last surely did not.
+	if f.script.Retry.Writes() && (f.unknown > 0 || isUnknown(err)) {
 		err = backend.Indeterminate(err)
 	}
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
 	}
-	return fmt.Errorf("script %s: %w", script.Name, err)
+	return fmt.Errorf("script %s: %w", f.script.Name, err)
+}
+
+// isUnknown reports whether err leaves open if the command ran.
+func isUnknown(err error) bool {
+	return !errors.As(err, new(*backend.ServerError)) && !isNotSent(err) &&
+		!errors.Is(err, backend.ErrReply) && !errors.Is(err, backend.ErrClosed)
 }

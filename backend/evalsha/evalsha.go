@@ -17,8 +17,10 @@ import (
 )
 
 // Driver is what a [Runner] needs of a driver. Each method must go to a primary, return promptly
-// when ctx ends (R7), and make each error one of three: a [*backend.ServerError] for an error
-// reply; one made by [NotSent] if the command surely never left; any other when nobody knows.
+// when ctx ends (R7), and make each error one of these: a [*backend.ServerError] for an error
+// reply; one made by [NotSent] if the command surely never left, and which wraps
+// [backend.ErrClosed] if it never will; one that wraps [backend.ErrReply] for a reply that is none
+// of a script's; any other when nobody knows.
 type Driver interface {
 	// Send sends cmd once to the node that owns its keys, and must not send it again by itself.
 	Send(ctx context.Context, cmd Command) (backend.Reply, error)
@@ -57,6 +59,8 @@ type notSentError struct{ cause error }
 func (e *notSentError) Error() string { return e.cause.Error() }
 func (e *notSentError) Unwrap() error { return e.cause }
 
+func isNotSent(err error) bool { return errors.As(err, new(*notSentError)) }
+
 // Runner implements [backend.ScriptRunner] over a [Driver].
 type Runner struct {
 	driver  Driver
@@ -90,38 +94,25 @@ func (r *Runner) Run(
 }
 
 // RunBatch runs calls through send, which sends the commands in as few round trips as it can and
-// returns an outcome for each, in their order. What was surely not executed runs again by itself.
-// It serves adapters that implement [backend.Batcher].
+// returns an outcome for each, in their order. What was not executed for want of the script goes
+// through send once more; whatever else may be sent again, goes by itself, side by side. It serves
+// adapters that implement [backend.Batcher].
 func (r *Runner) RunBatch(
 	ctx context.Context, calls []backend.Call, send func([]Command) []backend.Outcome,
 ) []backend.Outcome {
-	outcomes := make([]backend.Outcome, len(calls))
-	var commands []Command
-	var sent []int // the place in calls of each command
+	b := batch{
+		runner: r, calls: calls, send: send, outcomes: make([]backend.Outcome, len(calls)),
+	}
+	var accepted []int
 	for i, call := range calls {
-		if err := r.refuse(ctx, call.Script, call.Keys); err != nil {
-			outcomes[i].Err = err
-			continue
+		if b.outcomes[i].Err = r.refuse(ctx, call.Script, call.Keys); b.outcomes[i].Err == nil {
+			accepted = append(accepted, i)
 		}
-		commands = append(commands, r.command(call.Script, call.Keys, call.Args))
-		sent = append(sent, i)
 	}
-	for i, outcome := range send(commands) {
-		outcomes[sent[i]] = r.settle(ctx, calls[sent[i]], outcome)
-	}
-	return outcomes
-}
-
-func (r *Runner) settle(
-	ctx context.Context, call backend.Call, outcome backend.Outcome,
-) backend.Outcome {
-	if outcome.Err != nil {
-		outcome.Reply, outcome.Err = r.again(ctx, call.Script, call.Keys[0], outcome.Err,
-			func() (backend.Reply, error) {
-				return r.driver.Send(ctx, r.command(call.Script, call.Keys, call.Args))
-			})
-	}
-	return outcome
+	b.run(accepted)
+	b.run(b.load(ctx, accepted))
+	b.settle(ctx, accepted)
+	return b.outcomes
 }
 
 // RunThenWait runs call through send, which sends the command and then WAIT on one connection. It
@@ -133,15 +124,19 @@ func (r *Runner) RunThenWait(
 		return backend.Reply{}, 0, err
 	}
 	var acked int
+	var waiting error
 	try := func() (reply backend.Reply, err error) {
 		reply, acked, err = send(r.command(call.Script, call.Keys, call.Args))
+		if errors.Is(err, backend.ErrReplicas) {
+			waiting, err = err, nil // the script ran
+		}
 		return reply, err
 	}
 	reply, err := try()
-	if err != nil && !errors.Is(err, backend.ErrReplicas) {
+	if err != nil {
 		reply, err = r.again(ctx, call.Script, call.Keys[0], err, try)
 	}
-	return reply, acked, err
+	return reply, acked, errors.Join(err, waiting)
 }
 
 // refuse returns the error of a call that must not be sent.
