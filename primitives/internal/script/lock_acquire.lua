@@ -17,8 +17,7 @@ local time = redis.call('time')
 local now = time[1] .. string.format('%06d', time[2])
 local grant = now
 local last = redis.call('get', token)
--- Decimal texts, not numbers: a token may pass 2^53.
----@allow text-order digits only, of one length
+-- Decimal texts of digits only, not numbers: a token may pass 2^53.
 if last and (#last > #now or #last == #now and last >= now) then
   redis.call('incr', token)
   grant = redis.call('get', token)
