@@ -5,12 +5,19 @@ go 1.26.0
 require (
 	github.com/hasp-go/hasp v0.0.0
 	github.com/hasp-go/hasp/backend/embedded v0.0.0
+	github.com/hasp-go/hasp/backend/rueidis v0.0.0-00010101000000-000000000000
+	github.com/hasp-go/hasp/backend/valkey v0.0.0-00010101000000-000000000000
 	github.com/hasp-go/hasp/conformance v0.0.0
+	github.com/redis/rueidis v1.0.79
+	github.com/stretchr/testify v1.12.1
+	github.com/valkey-io/valkey-go v1.0.79
 )
 
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sys v0.47.0 // indirect
 )
 
 replace (

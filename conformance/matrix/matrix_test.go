@@ -1,0 +1,90 @@
+package matrix
+
+import (
+	"context"
+	"testing"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// variant is how a client is set up, beyond the defaults.
+type variant struct {
+	resp2   bool
+	sharded backend.Sharding
+}
+
+// open makes an instance behind a wire of its own.
+func open(ctx context.Context, a adapter, on *target, v variant) (*conformance.Instance, *wire, error) {
+	w := newWire()
+	in, err := a.open(ctx, clientOptions{
+		addrs: on.addrs(), cluster: on.cluster != nil, resp2: v.resp2, sharded: v.sharded, dial: w.dial,
+	})
+	if err != nil {
+		w.close()
+		return nil, nil, err
+	}
+	closeClient := in.Close
+	in.Link, in.Close = w, func() { closeClient(); w.close() }
+	return in, w, nil
+}
+
+// harness judges an adapter on a target that nobody else uses.
+func harness(a adapter, on *target, v variant) *conformance.Harness {
+	h := &conformance.Harness{
+		New: func(ctx context.Context) (*conformance.Instance, error) {
+			in, _, err := open(ctx, a, on, v)
+			return in, err
+		},
+		Do:               on.do,
+		Nodes:            on.doAll,
+		Capabilities:     backend.Capabilities{PubSub: true},
+		Batches:          true,
+		WaitsForReplicas: true,
+		ListsClients:     true,
+		Faults:           true,
+		Record:           on.record,
+	}
+	if on.cluster == nil {
+		h.Restart = on.restart
+	} else {
+		h.Migrate = on.migrate
+		h.Capabilities.Cluster = true
+		h.Capabilities.Sharded = v.sharded != backend.ShardedOff
+	}
+	return h
+}
+
+// TestMatrix runs the whole suite for every adapter, server and topology.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	for _, a := range adapters() {
+		for _, kind := range servers.Kinds() {
+			t.Run(a.name+"On"+kind.String(), func(t *testing.T) {
+				t.Parallel()
+				conformance.Run(t, harness(a, standalone(t, kind), variant{}))
+			})
+			t.Run(a.name+"On"+kind.String()+"Cluster", func(t *testing.T) {
+				t.Parallel()
+				conformance.Run(t, harness(a, clusterOf3(t, kind), variant{}))
+			})
+		}
+	}
+}
+
+// TestVariants runs the suite with RESP2, and without sharded pub/sub.
+func TestVariants(t *testing.T) {
+	t.Parallel()
+	for _, a := range adapters() {
+		t.Run(a.name+"RESP2", func(t *testing.T) {
+			t.Parallel()
+			conformance.Run(t, harness(a, standalone(t, servers.Redis), variant{resp2: true}))
+		})
+		t.Run(a.name+"RESP2UnshardedCluster", func(t *testing.T) {
+			t.Parallel()
+			v := variant{resp2: true, sharded: backend.ShardedOff}
+			conformance.Run(t, harness(a, clusterOf3(t, servers.Valkey), v))
+		})
+	}
+}
