@@ -1,0 +1,7 @@
+// Package bench measures what the primitives cost above their driver. It holds benchmarks only:
+//
+//	go test -bench . ./bench
+//
+// Each compares, in one run and in turns, a primitive with the driver's own bare commands for the
+// same scripts: ratios hold on a noisy machine where times do not.
+package bench
