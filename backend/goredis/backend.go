@@ -1,0 +1,129 @@
+package goredisbackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/evalsha"
+	"github.com/hasp-go/hasp/backend/fanout"
+)
+
+// detectWithin bounds the question to the servers in New.
+const detectWithin = 5 * time.Second
+
+// Options adjusts a [Backend]. The zero value, like nil, means the defaults.
+type Options struct {
+	// Sharded says whether subscriptions in a cluster use sharded pub/sub. Zero asks the servers.
+	Sharded backend.Sharding
+
+	// PubSub adjusts pings, time-outs and queues of subscriptions. Nil means the defaults.
+	PubSub *fanout.Options
+
+	_ struct{}
+}
+
+// Backend runs scripts and subscribes over a go-redis client. It implements [backend.Backend],
+// [backend.Batcher] and [backend.ReplicaWaiter]. It is safe for concurrent use.
+type Backend struct {
+	driver *driver
+	runner *evalsha.Runner
+	hub    *fanout.Hub
+	can    backend.Capabilities
+}
+
+var (
+	_ backend.Backend       = (*Backend)(nil)
+	_ backend.Batcher       = (*Backend)(nil)
+	_ backend.ReplicaWaiter = (*Backend)(nil)
+)
+
+// New returns a backend over client, which the caller keeps and closes, after the backend. client
+// is a [*redis.Client] or a [*redis.ClusterClient], those of Sentinel included; any other type is
+// refused with [backend.ErrNotSupported]. In a cluster, unless opts.Sharded says otherwise, New
+// asks the primaries whether they know sharded pub/sub, for up to 5 s, and fails if it does not
+// learn it. Else it sends nothing.
+func New(client redis.UniversalClient, opts *Options) (*Backend, error) {
+	d, err := newDriver(client)
+	if err != nil {
+		return nil, fmt.Errorf("goredisbackend: %w", err)
+	}
+	if opts == nil {
+		opts = &Options{}
+	}
+	can := backend.Capabilities{PubSub: true, Cluster: d.cluster != nil}
+	if can.Cluster {
+		if can.Sharded, err = d.sharded(opts.Sharded); err != nil {
+			return nil, fmt.Errorf("goredisbackend: is sharded pub/sub known? %w", err)
+		}
+	}
+	hub, err := fanout.New(&dialer{driver: d, sharded: can.Sharded}, opts.PubSub)
+	if err != nil {
+		return nil, fmt.Errorf("goredisbackend: Options.PubSub: %w", err)
+	}
+	return &Backend{driver: d, runner: evalsha.New(d, can.Cluster), hub: hub, can: can}, nil
+}
+
+func newDriver(client redis.UniversalClient) (*driver, error) {
+	switch c := client.(type) {
+	case *redis.Client:
+		if c != nil {
+			return &driver{client: c, single: c}, nil
+		}
+	case *redis.ClusterClient:
+		if c != nil {
+			return &driver{client: c, cluster: c}, nil
+		}
+	case *redis.Ring:
+		return nil, fmt.Errorf("%w: *redis.Ring, which shards by itself", backend.ErrNotSupported)
+	case nil:
+	default:
+		return nil, fmt.Errorf("%w: client of type %T", backend.ErrNotSupported, client)
+	}
+	return nil, errors.New("client is nil")
+}
+
+// Capabilities implements [backend.Backend].
+func (b *Backend) Capabilities() backend.Capabilities { return b.can }
+
+// Close implements [backend.Backend].
+func (b *Backend) Close() error {
+	b.runner.Close()
+	b.hub.Close()
+	return nil
+}
+
+// Run implements [backend.ScriptRunner].
+func (b *Backend) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	return b.runner.Run(ctx, script, keys, args)
+}
+
+// RunBatch implements [backend.Batcher]: one round trip to each node, side by side.
+func (b *Backend) RunBatch(ctx context.Context, calls []backend.Call) []backend.Outcome {
+	return b.runner.RunBatch(ctx, calls, func(cmds []evalsha.Command) []backend.Outcome {
+		return b.driver.sendAll(ctx, cmds)
+	})
+}
+
+// RunThenWait implements [backend.ReplicaWaiter], in two round trips on a connection from the
+// client's pool.
+func (b *Backend) RunThenWait(
+	ctx context.Context, call backend.Call, replicas int, timeout time.Duration,
+) (backend.Reply, int, error) {
+	return b.runner.RunThenWait(ctx, call, func(cmd evalsha.Command) (backend.Reply, int, error) {
+		return b.driver.sendThenWait(ctx, cmd, replicas, timeout)
+	})
+}
+
+// Subscribe implements [backend.Subscriber].
+func (b *Backend) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	return b.hub.Subscribe(ctx, channel, handler)
+}

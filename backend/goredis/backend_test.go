@@ -1,0 +1,28 @@
+package goredisbackend_test
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
+)
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer func() { _ = ring.Close() }()
+	_, err := goredisbackend.New(ring, nil)
+	require.ErrorIs(t, err, backend.ErrNotSupported)
+	require.ErrorContains(t, err, "Ring")
+	_, err = goredisbackend.New(nil, nil)
+	require.ErrorContains(t, err, "client is nil")
+	_, err = goredisbackend.New((*redis.Client)(nil), nil)
+	require.ErrorContains(t, err, "client is nil")
+	_, err = goredisbackend.New((*redis.ClusterClient)(nil), nil)
+	require.ErrorContains(t, err, "client is nil")
+	_, err = goredisbackend.New(struct{ redis.UniversalClient }{ring}, nil)
+	require.ErrorIs(t, err, backend.ErrNotSupported)
+}

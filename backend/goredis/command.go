@@ -1,0 +1,91 @@
+package goredisbackend
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/evalsha"
+)
+
+// command is a [redis.Cmder] that the driver sends at most once.
+type command struct {
+	*redis.Cmd
+	cluster bool
+	state   atomic.Int32
+}
+
+// The states of a command. It leaves pending once.
+const (
+	pending int32 = iota
+	taken         // its words were asked for: it may have been written
+	revoked       // it must not be written any more
+)
+
+func newCommand(ctx context.Context, cmd evalsha.Command, cluster bool) *command {
+	words := cmd.Words()
+	args := make([]any, len(words))
+	for i, word := range words {
+		args[i] = word
+	}
+	c := &command{Cmd: redis.NewCmd(ctx, args...), cluster: cluster}
+	// A cluster client routes by the key, and looks up the step count if there is none.
+	c.SetFirstKeyPos(int8(len(words) - len(cmd.Keys) - len(cmd.Args)))
+	c.SetStepCount(1)
+	return c
+}
+
+// NoRetry keeps the driver from sending the command again after it may have run (R3). It follows
+// redirects all the same.
+func (c *command) NoRetry() bool { return true }
+
+// Name is what a cluster client routes by. As an EVALSHA, a command goes to the primary of its
+// first key: neither to a replica (R8) nor, in parts, to many nodes.
+func (c *command) Name() string {
+	if c.cluster {
+		return "evalsha"
+	}
+	return c.Cmd.Name()
+}
+
+// Args returns the words to write. The driver asks for them right before it writes; a cluster
+// client asks when it looks for the node, too.
+func (c *command) Args() []any {
+	if !c.state.CompareAndSwap(pending, taken) && c.state.Load() == revoked {
+		return []any{"ping"}
+	}
+	return c.Cmd.Args()
+}
+
+// revoke sees to it that the command is not written any more, and reports false if it is too late.
+// The driver, should it come to write it, writes a PING.
+func (c *command) revoke() bool { return c.state.CompareAndSwap(pending, revoked) }
+
+// outcome returns the reply, or err by the classes of [evalsha.Driver].
+func (c *command) outcome(err error) (backend.Reply, error) {
+	switch {
+	case err == nil:
+		return convert(c.Val())
+	case err == redis.Nil:
+		return backend.Reply{}, nil
+	}
+	return backend.Reply{}, c.classify(err)
+}
+
+func (c *command) classify(err error) error {
+	err = failure(err)
+	if neverWritten(err) || c.state.Load() == pending && !isServerError(err) {
+		return evalsha.NotSent(err)
+	}
+	return err
+}
+
+// abandoned returns the outcome when ctx has ended before the driver's.
+func (c *command) abandoned(ctx context.Context) error {
+	if c.revoke() {
+		return evalsha.NotSent(ctx.Err())
+	}
+	return ctx.Err()
+}

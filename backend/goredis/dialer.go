@@ -1,0 +1,90 @@
+package goredisbackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hasp-go/hasp/backend/fanout"
+)
+
+var errNoNode = errors.New("the client does not know the node")
+
+// dialer implements [fanout.Dialer].
+type dialer struct {
+	driver  *driver
+	sharded bool
+	stale   atomic.Bool // a node was lost: what the client knows of the cluster may be out of date
+}
+
+// Node names the primary of channel's slot, also for channels that are not sharded: scripts
+// publish there, so that messages need not cross the cluster's bus.
+func (d *dialer) Node(ctx context.Context, channel string) (string, error) {
+	if d.driver.cluster == nil {
+		return "", nil
+	}
+	if d.stale.Swap(false) {
+		d.driver.cluster.ReloadState(ctx)
+	}
+	var node *redis.Client
+	err := promptError(ctx, func() (err error) {
+		node, err = d.driver.primary(ctx, channel)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return node.Options().Addr, nil
+}
+
+// Dial connects, outside the client's pool.
+func (d *dialer) Dial(
+	ctx context.Context, node string, events fanout.Events,
+) (fanout.Link, error) {
+	client, err := d.find(ctx, node)
+	if err != nil {
+		d.stale.Store(true)
+		return nil, err
+	}
+	l := &link{
+		dialer: d, events: events, pubsub: client.Subscribe(ctx), lost: make(chan struct{}),
+	}
+	l.ask(pong, "") // the driver connects with the first command
+	if err := promptError(ctx, func() error { return l.pubsub.Ping(ctx) }); err != nil {
+		d.stale.Store(true)
+		go func() { _ = l.pubsub.Close() }() // once it has connected
+		return nil, err
+	}
+	go l.receive()
+	return l, nil
+}
+
+// find returns the client of a node of the cluster as it now is.
+func (d *dialer) find(ctx context.Context, address string) (*redis.Client, error) {
+	if d.driver.single != nil {
+		return d.driver.single, nil
+	}
+	var mu sync.Mutex
+	var found *redis.Client
+	err := promptError(ctx, func() error {
+		return errors.Join(d.driver.onPrimaries(ctx, func(node *redis.Client) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if node.Options().Addr == address {
+				found = node
+			}
+			return nil
+		})...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%w: %s", errNoNode, address)
+	}
+	return found, nil
+}

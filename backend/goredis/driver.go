@@ -1,0 +1,251 @@
+package goredisbackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/evalsha"
+)
+
+// driver implements [evalsha.Driver].
+type driver struct {
+	client  redis.UniversalClient
+	single  *redis.Client        // nil in a cluster
+	cluster *redis.ClusterClient // nil if single
+}
+
+// promptly returns what do returns, or false as soon as ctx ends; do then goes on by itself. The
+// driver waits for connections and replies without regard to ctx (R7).
+func promptly[T any](ctx context.Context, do func() T) (result T, ok bool) {
+	if ctx.Done() == nil {
+		return do(), true
+	}
+	done := make(chan T, 1)
+	go func() { done <- do() }()
+	select {
+	case result = <-done:
+		return result, true
+	case <-ctx.Done():
+	}
+	select {
+	case result = <-done: // it came in the same instant
+		return result, true
+	default:
+		return result, false
+	}
+}
+
+// promptError is promptly for what returns an error only.
+func promptError(ctx context.Context, do func() error) error {
+	if err, ok := promptly(ctx, do); ok {
+		return err
+	}
+	return ctx.Err()
+}
+
+// Send implements [evalsha.Driver]. A cluster client follows redirects.
+func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
+	c := newCommand(ctx, cmd, d.cluster != nil)
+	err, ok := promptly(ctx, func() error { return d.client.Process(ctx, c) })
+	if !ok {
+		return backend.Reply{}, c.abandoned(ctx)
+	}
+	return c.outcome(err)
+}
+
+// sendAll sends cmds in one round trip to each node. It leaves redirects to those who send again:
+// within a pipeline, the driver may take a command that was redirected, sent there and lost for
+// one that was only redirected.
+func (d *driver) sendAll(ctx context.Context, cmds []evalsha.Command) []backend.Outcome {
+	commands := make([]*command, len(cmds))
+	for i, cmd := range cmds {
+		commands[i] = newCommand(ctx, cmd, d.cluster != nil)
+	}
+	errs, ok := promptly(ctx, func() []error { return d.pipeline(ctx, cmds, commands) })
+	outcomes := make([]backend.Outcome, len(cmds))
+	for i, c := range commands {
+		if ok {
+			outcomes[i].Reply, outcomes[i].Err = c.outcome(errs[i])
+		} else {
+			outcomes[i].Err = c.abandoned(ctx)
+		}
+	}
+	return outcomes
+}
+
+// pipeline sends commands, which are cmds, and returns an error or nil for each.
+func (d *driver) pipeline(
+	ctx context.Context, cmds []evalsha.Command, commands []*command,
+) []error {
+	errs := make([]error, len(cmds))
+	places := map[*redis.Client][]int{}
+	for i, cmd := range cmds {
+		node, err := d.primary(ctx, cmd.Keys[0])
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		places[node] = append(places[node], i)
+	}
+	var sending sync.WaitGroup
+	for node, places := range places {
+		sending.Go(func() {
+			pipe := node.Pipeline()
+			for _, i := range places {
+				_ = pipe.Process(ctx, commands[i]) // queues it
+			}
+			_, _ = pipe.Exec(ctx)
+			for _, i := range places {
+				errs[i] = commands[i].Err()
+			}
+		})
+	}
+	sending.Wait()
+	return errs
+}
+
+// primary returns the client of the node that owns key. It may ask the cluster.
+func (d *driver) primary(ctx context.Context, key string) (*redis.Client, error) {
+	if d.single != nil {
+		return d.single, nil
+	}
+	return d.cluster.MasterForKey(ctx, key)
+}
+
+// Load implements [evalsha.Driver].
+func (d *driver) Load(ctx context.Context, script *backend.Script, key string) error {
+	return promptError(ctx, func() error {
+		node, err := d.primary(ctx, key)
+		if err != nil {
+			return err
+		}
+		return failure(node.ScriptLoad(ctx, script.Source).Err())
+	})
+}
+
+// LoadAll implements [evalsha.Driver]. It fails if it could load nowhere: a node that is down has
+// no slot that matters.
+func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
+	if d.single != nil {
+		return d.Load(ctx, script, "")
+	}
+	return promptError(ctx, func() error {
+		errs := d.onPrimaries(ctx, func(node *redis.Client) error {
+			return failure(node.ScriptLoad(ctx, script.Source).Err())
+		})
+		for _, err := range errs {
+			if err == nil {
+				return nil
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// onPrimaries calls do on all primaries of the cluster, as it now is, side by side, and returns at
+// least one error or nil.
+func (d *driver) onPrimaries(ctx context.Context, do func(*redis.Client) error) []error {
+	var mu sync.Mutex
+	var errs []error
+	err := d.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		err := do(node)
+		mu.Lock()
+		defer mu.Unlock()
+		errs = append(errs, err)
+		return nil
+	})
+	if err != nil || len(errs) == 0 {
+		return []error{fmt.Errorf("no primary: %w", errors.Join(err, backend.ErrNotSupported))}
+	}
+	return errs
+}
+
+// sendThenWait sends cmd, then WAIT, on one connection of the node itself, where the driver
+// follows no redirect. If the connection breaks in between, the driver does not get another.
+func (d *driver) sendThenWait(
+	ctx context.Context, cmd evalsha.Command, replicas int, timeout time.Duration,
+) (backend.Reply, int, error) {
+	c := newCommand(ctx, cmd, false)
+	type acks struct {
+		n   int64
+		err error
+	}
+	ran, acked := make(chan error, 1), make(chan acks, 1)
+	go func() {
+		node, err := d.primary(ctx, cmd.Keys[0])
+		if err != nil {
+			ran <- err
+			return
+		}
+		conn := node.Conn()
+		defer func() { _ = conn.Close() }()
+		err = conn.Process(ctx, c)
+		ran <- err
+		if err == nil || err == redis.Nil {
+			// WAIT takes 0 ms for ever.
+			n, err := conn.Wait(ctx, replicas, max(timeout, time.Millisecond)).Result()
+			acked <- acks{n, err}
+		}
+	}()
+	var reply backend.Reply
+	select {
+	case err := <-ran:
+		if reply, err = c.outcome(err); err != nil {
+			d.reloadIfMoved(err)
+			return reply, 0, err
+		}
+	case <-ctx.Done():
+		return reply, 0, c.abandoned(ctx)
+	}
+	select {
+	case a := <-acked:
+		if a.err != nil {
+			a.err = fmt.Errorf("%w: %w", backend.ErrReplicas, failure(a.err))
+		}
+		return reply, int(a.n), a.err
+	case <-ctx.Done():
+		return reply, 0, fmt.Errorf("%w: %w", backend.ErrReplicas, ctx.Err())
+	}
+}
+
+// reloadIfMoved makes the client look at the cluster again if it did not know where a slot is.
+func (d *driver) reloadIfMoved(err error) {
+	var server *backend.ServerError
+	if d.cluster != nil && errors.As(err, &server) && server.Code == "MOVED" {
+		d.cluster.ReloadState(context.Background())
+	}
+}
+
+// sharded decides by option, or by asking all primaries.
+func (d *driver) sharded(option backend.Sharding) (bool, error) {
+	switch option {
+	case backend.ShardedOn:
+		return true, nil
+	case backend.ShardedOff:
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), detectWithin)
+	defer cancel()
+	known := true
+	err := promptError(ctx, func() error {
+		var failed []error
+		for _, err := range d.onPrimaries(ctx, func(node *redis.Client) error {
+			return failure(node.PubSubShardNumSub(ctx).Err())
+		}) {
+			var server *backend.ServerError
+			if errors.As(err, &server) && server.Code == "ERR" {
+				known = false // the subcommand is unknown
+				err = nil
+			}
+			failed = append(failed, err)
+		}
+		return errors.Join(failed...)
+	})
+	return err == nil && known, err
+}
