@@ -155,9 +155,6 @@ func badFileName(name string) string {
 	if last != name && slices.Contains(platforms, last) {
 		return "Go would build " + name + ".lua.go on " + last + " only: choose another name"
 	}
-	if token.IsKeyword(parse.GoName(name, false)) {
-		return name + " is a word of Go"
-	}
 	return ""
 }
 

@@ -36,6 +36,7 @@ func (c *checker) globals() {
 		case g.Name == "KEYS" || g.Name == "ARGV":
 			c.find(g.P, Index, "%s by index: declare a name with %s", g.Name,
 				map[string]string{"KEYS": "---@key", "ARGV": "---@arg"}[g.Name])
+		case slices.Contains(c.s.Header.Tried, g.Name): // its declaration has a finding
 		case g.Name == "server" && !c.s.Header.Targets("redis"):
 		case !parse.KnownGlobal(g.Name):
 			c.find(g.P, Undeclared, "%s is not declared%s", g.Name, c.near(g.Name))

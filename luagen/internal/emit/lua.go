@@ -3,6 +3,7 @@ package emit
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,10 +66,10 @@ func preamble(bound map[int]string, first parse.Token) string {
 // bindings returns the text that stands for each annotation, by line.
 func bindings(s *parse.Script) map[int]string {
 	bound := map[int]string{}
-	keys := s.Header.Keys()
-	for i, b := range keys {
+	index := freeName(s.Header.Bindings)
+	for i, b := range s.Header.Keys() {
 		if b.Type.List {
-			bound[b.Pos.Line] = bindList(b.Name, "KEYS", strconv.Itoa(i), fmt.Sprintf("#KEYS - %d", i))
+			bound[b.Pos.Line] = bindList(b.Name, index, "KEYS", sum("", i), sum("#KEYS", -i))
 			continue
 		}
 		bound[b.Pos.Line] = fmt.Sprintf("local %s = KEYS[%d]", b.Name, i+1)
@@ -76,7 +77,7 @@ func bindings(s *parse.Script) map[int]string {
 	args := s.Header.Args()
 	for i, b := range args {
 		if b.Type.List {
-			bindLists(bound, args[:i], args[i:])
+			bindLists(bound, index, args[:i], args[i:])
 			break
 		}
 		bound[b.Pos.Line] = bindArg(b, i+1)
@@ -85,6 +86,28 @@ func bindings(s *parse.Script) map[int]string {
 		bound[inc.Pos.Line] = strings.Join(joined(inc.Script), " ")
 	}
 	return bound
+}
+
+// freeName returns a name for a loop's index that no binding has.
+func freeName(bindings []*parse.Binding) string {
+	name := "i"
+	for slices.ContainsFunc(bindings, func(b *parse.Binding) bool { return b.Name == name }) {
+		name += "i"
+	}
+	return name
+}
+
+// sum returns the Lua expression text + n, without what adds nothing.
+func sum(text string, n int) string {
+	switch {
+	case n == 0:
+		return text
+	case n < 0:
+		return fmt.Sprintf("%s - %d", text, -n)
+	case text == "":
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%s + %d", text, n)
 }
 
 // bindArg binds one argument. Arguments are texts in Lua, but for a bool; an absent one is nil.
@@ -101,9 +124,9 @@ func bindArg(b *parse.Binding, n int) string {
 
 // bindLists binds the lists that follow the fixed arguments. Lists per a list of keys are as long
 // as that; the others share what is left.
-func bindLists(bound map[int]string, fixed, lists []*parse.Binding) {
+func bindLists(bound map[int]string, index string, fixed, lists []*parse.Binding) {
 	var free int
-	left := fmt.Sprintf("#ARGV - %d", len(fixed))
+	left := sum("#ARGV", -len(fixed))
 	for _, b := range lists {
 		if perKeys(b, lists) {
 			left += " - #" + b.Per
@@ -114,7 +137,7 @@ func bindLists(bound map[int]string, fixed, lists []*parse.Binding) {
 	if free > 1 {
 		left = fmt.Sprintf("(%s) / %d", left, free)
 	}
-	offset := strconv.Itoa(len(fixed))
+	offset := sum("", len(fixed))
 	first := ""
 	for _, b := range lists {
 		length := left
@@ -126,11 +149,15 @@ func bindLists(bound map[int]string, fixed, lists []*parse.Binding) {
 		default:
 			first = b.Name
 		}
-		bound[b.Pos.Line] = bindList(b.Name, "ARGV", offset, length)
+		text := bindList(b.Name, index, "ARGV", offset, length)
 		if b.Type.Name == "bool" {
-			bound[b.Pos.Line] = strings.Replace(bound[b.Pos.Line], "] end", "] == '1' end", 1)
+			text = strings.TrimSuffix(text, " end") + " == '1' end"
 		}
-		offset += " + #" + b.Name
+		bound[b.Pos.Line] = text
+		if offset != "" {
+			offset += " + "
+		}
+		offset += "#" + b.Name
 	}
 }
 
@@ -146,13 +173,13 @@ func perKeys(b *parse.Binding, lists []*parse.Binding) bool {
 }
 
 // bindList copies length elements behind offset. It is a loop because unpack fails from 8000 on.
-func bindList(name, from, offset, length string) string {
-	index := "i"
-	if name == index {
-		index = "n"
+func bindList(name, index, from, offset, length string) string {
+	element := index
+	if offset != "" {
+		element = offset + " + " + index
 	}
-	return fmt.Sprintf("local %s = {} for %s = 1, %s do %s[%s] = %s[%s + %s] end",
-		name, index, length, name, index, from, offset, index)
+	return fmt.Sprintf("local %s = {} for %s = 1, %s do %s[%s] = %s[%s] end",
+		name, index, length, name, index, from, element)
 }
 
 // joined returns the code of an included file, and of what that includes, each on one line.

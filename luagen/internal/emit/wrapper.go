@@ -214,7 +214,10 @@ func (g *generator) validateArg(b *parse.Binding, v string) {
 		g.refuse(condition, b.Name+": "+text, one)
 		g.printf("}\n")
 	case b.Type.Optional:
-		g.refuse(fmt.Sprintf("%s != nil && (%s)", v, condition), b.Name+": "+text, one)
+		if strings.Contains(condition, "||") {
+			condition = "(" + condition + ")"
+		}
+		g.refuse(v+" != nil && "+condition, b.Name+": "+text, one)
 	default:
 		g.refuse(condition, b.Name+": "+text, one)
 	}

@@ -227,6 +227,7 @@ func (h *headerReader) name(w *words, kind string) (string, Pos, bool) {
 		h.find(pos, "%s without a name", kind)
 		return "", pos, false
 	}
+	h.header.Tried = append(h.header.Tried, name)
 	if why := badName(name); why != "" {
 		h.findings = append(h.findings, Finding{h.file, pos, name + " " + why, RuleName})
 		return name, pos, false

@@ -8,6 +8,9 @@ import (
 
 func (h *headerReader) key(w *words) {
 	name, pos, ok := h.name(w, "key")
+	if name == "" {
+		return
+	}
 	kind, kindPos := w.next()
 	b := &Binding{Kind: Key, Name: name, Pos: pos, Type: Type{Name: "string"}}
 	b.KeyKind, b.Type.List = strings.CutSuffix(kind, "...")
@@ -56,7 +59,10 @@ func orList(word string, valid []string) string {
 func (h *headerReader) arg(w *words) {
 	name, pos, ok := h.name(w, "arg")
 	word, typePos := w.next()
-	if word == "" {
+	switch {
+	case name == "":
+		return
+	case word == "":
 		h.find(typePos, "arg %s without a type", name)
 		return
 	}
@@ -84,6 +90,9 @@ var commandShape = regexp.MustCompile(`^[a-z]+(\|[a-z]+)*$`)
 
 func (h *headerReader) command(w *words) {
 	name, pos, ok := h.name(w, "command")
+	if name == "" {
+		return
+	}
 	word, wordPos := w.next()
 	if !commandShape.MatchString(word) {
 		h.find(wordPos, "command %s needs the commands that it may be: publish|spublish", name)
@@ -116,7 +125,8 @@ func (h *headerReader) result(w *words) {
 	word, typePos := w.next()
 	t, msg := parseType(word, false)
 	if word == "" {
-		msg = "return without a type"
+		h.find(typePos, "return without a type")
+		return
 	}
 	if msg != "" {
 		h.find(typePos, "%s", msg)
@@ -181,6 +191,10 @@ func (h *headerReader) since(w *words, at Pos) {
 	for more := true; more; {
 		server, pos := w.next()
 		server, more = strings.CutSuffix(server, ",")
+		if server == "" {
+			h.find(pos, "since without a server, such as redis 7.0")
+			return
+		}
 		if !slices.Contains(serverNames, server) {
 			h.find(pos, "unknown server %s%s", server, orList(server, serverNames))
 			return

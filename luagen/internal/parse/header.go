@@ -10,6 +10,8 @@ type Header struct {
 	Includes []*Include
 	Allows   []*Allow // of the whole file
 
+	Tried []string // every name that a declaration names, good or bad
+
 	ReadOnly bool
 	Repeat   bool // "---@retry safe"
 	Library  bool

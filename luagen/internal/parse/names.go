@@ -19,7 +19,7 @@ func badName(name string) string {
 	case token.IsKeyword(name):
 		return "is a word of Go"
 	case KnownGlobal(name):
-		return "hides the server's own " + name
+		return "is a name of the server's own"
 	}
 	return ""
 }
@@ -53,6 +53,9 @@ func GoName(name string, exported bool) string {
 func Nearest(word string, candidates []string) string {
 	best, bestDistance := "", 1+max(1, len(word)/3)
 	for _, c := range candidates {
+		if min(len(c), len(word)) >= 3 && (strings.HasPrefix(word, c) || strings.HasPrefix(c, word)) {
+			return c
+		}
 		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
 			best, bestDistance = c, d
 		}

@@ -78,7 +78,9 @@ func (r *reader) read(file string, src []byte) *Script {
 	}
 	h.readHeader(s.Comments, body)
 	h.allows(s, r.opts.Rules)
-	h.finish()
+	if err == nil {
+		h.finish()
+	}
 	r.findings = append(r.findings, h.findings...)
 	for _, inc := range s.Header.Includes {
 		r.include(s, inc)
@@ -173,6 +175,10 @@ func (h *headerReader) allow(c Comment, alone map[int]bool, rules []string) {
 	w := &words{c.Text[len("---@"):], c.Pos.Add(len("---@"))}
 	w.next()
 	rule, pos := w.next()
+	if rule == "" {
+		h.find(pos, "allow without a rule")
+		return
+	}
 	if !slices.Contains(rules, rule) {
 		h.find(pos, "allow: unknown rule %s%s", rule, orList(rule, rules))
 		return

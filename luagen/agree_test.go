@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// TestAgreesWithServers: the parser accepts and refuses what SCRIPT LOAD accepts and refuses, on a
+// corpus and on its mutations, which differ from run to run.
+func TestAgreesWithServers(t *testing.T) {
+	t.Parallel()
+	texts := corpus(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	texts = append(texts, mutations(texts, rand.New(rand.NewPCG(seed, 1)), 20_000)...)
+	onServers(t, func(t *testing.T, c *client) {
+		const batch = 200
+		accepted := 0
+		for i := 0; i < len(texts); i += batch {
+			accepted += agree(t, c, texts[i:min(i+batch, len(texts))])
+		}
+		t.Logf("%d texts, %d of them Lua", len(texts), accepted)
+		require.Greater(t, accepted, len(texts)/10)
+		require.Less(t, accepted, len(texts)*9/10)
+	})
+}
+
+// agree compares the parser with a server on some texts, and returns how many both accept.
+func agree(t *testing.T, c *client, texts []string) (accepted int) {
+	t.Helper()
+	for _, text := range texts {
+		c.send("SCRIPT", "LOAD", text)
+	}
+	require.NoError(t, c.w.Flush())
+	for _, text := range texts {
+		_, err := c.receive()
+		finding := ours(text)
+		switch {
+		case err == nil && finding == "":
+			accepted++
+		case finding != "" && stricter(text):
+		default:
+			require.Equal(t, err != nil, finding != "",
+				"%s\n\nserver: %v\nluagen: %s", text, err, finding)
+		}
+	}
+	return accepted
+}
+
+// ours reports whether the parser takes a text, and why not.
+func ours(text string) string {
+	if f := parse.Check([]byte(text)); f != nil {
+		return f.String()
+	}
+	return ""
+}
+
+var nestedLong = regexp.MustCompile(`\[\[(?s:.*)\[\[`)
+
+// stricter reports whether luagen refuses on purpose what a server may take.
+func stricter(text string) bool {
+	return strings.ContainsRune(text, 0) || strings.HasPrefix(text, "#!") ||
+		nestedLong.MatchString(text)
+}
+
+// corpus returns texts, good and bad: testdata/lua51.txt, parted by lines of dashes, and the
+// scripts of all cases.
+func corpus(t *testing.T) []string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/lua51.txt")
+	require.NoError(t, err)
+	texts := strings.Split(string(data), "\n-----\n")
+	scripts, err := filepath.Glob("testdata/cases/*/*.lua")
+	require.NoError(t, err)
+	for _, path := range scripts {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		texts = append(texts, string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
+	}
+	require.Greater(t, len(texts), 200)
+	return append(texts, limits()...)
+}
+
+// limits returns texts on both sides of each limit of the compiler.
+func limits() []string {
+	var texts []string
+	for _, n := range []int{190, 195, 196, 197, 198, 199, 200, 201, 205} {
+		texts = append(texts,
+			"return "+strings.Repeat("(", n)+"1"+strings.Repeat(")", n),
+			"return "+strings.Repeat("{", n)+"1"+strings.Repeat("}", n),
+			"return "+strings.Repeat("not ", n)+"1",
+			"return 1"+strings.Repeat(" .. 1", n),
+			"return 1"+strings.Repeat(" ^ 1", n),
+			"return 1"+strings.Repeat(" + 1", n),
+			strings.Repeat("do ", n)+strings.Repeat(" end", n),
+			strings.Repeat("if a then ", n)+strings.Repeat(" end", n),
+			"local "+names(n),
+			"local "+names(n)+" local function f() end",
+			"local "+names(n-1)+" for i = 1, 2 do end",
+			"local "+names(n-4)+" for i = 1, 2 do end",
+			"local "+names(n-3)+" for i in f do end",
+			"local "+names(n-5)+" for i, j in f do end",
+			"local function f("+names(n)+") end",
+			"local function f("+names(n-1)+", ...) end",
+			"function f:g("+names(n-1)+") end",
+			globals(n)+" = 1",
+			"do "+globals(n)+" = 1 end",
+			"do do "+globals(n)+" = 1 end end",
+		)
+	}
+	for _, n := range []int{58, 59, 60, 61, 62} {
+		texts = append(texts,
+			"local "+names(n)+" return function() return "+sumOf(n)+" end",
+			"local "+names(n)+" return function() return function() return "+sumOf(n)+" end end",
+			"local "+names(n)+" return function() "+names(n)+" = 1 end",
+			"local "+names(n)+" return function() local v0 return "+sumOf(n)+" end",
+		)
+	}
+	return texts
+}
+
+func names(n int) string { return list("v", n, ", ") }
+
+func globals(n int) string { return list("g", n, ", ") }
+
+func sumOf(n int) string { return list("v", n, " + ") }
+
+func list(prefix string, n int, by string) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s%d", prefix, i)
+	}
+	return strings.Join(all, by)
+}
+
+var piece = regexp.MustCompile(`[A-Za-z_]\w*|\d[\w.]*|"[^"\n]*"|'[^'\n]*'|\s+|(?s:.)`)
+
+// vocabulary is what mutations put in.
+var vocabulary = strings.Split(`and break do else elseif end false for function if in local nil not or
+repeat return then true until while + - * / % ^ # == ~= <= >= < > = ( ) { } [ ] ; : , . .. ... x f 1
+0x1F 1e3 'a' "b" [[c]] [=[d]=] -- --[[ ]] \n \\ ' " \300 ~ ! @ $ & é goto :: 3..2 .5 5. 0x 1e a.b
+f() f{} f'x' self arg`, " ")
+
+// mutations returns n texts that differ a little from some of texts.
+func mutations(texts []string, r *rand.Rand, n int) []string {
+	var all []string
+	for len(all) < n {
+		text := texts[r.IntN(len(texts))]
+		if len(text) > 2000 {
+			continue
+		}
+		pieces := piece.FindAllString(text, -1)
+		for range 1 + r.IntN(3) {
+			pieces = mutate(pieces, texts, r)
+		}
+		all = append(all, strings.Join(pieces, ""))
+	}
+	return all
+}
+
+// mutate changes one place.
+func mutate(pieces, texts []string, r *rand.Rand) []string {
+	if len(pieces) == 0 {
+		return pieces
+	}
+	i := r.IntN(len(pieces))
+	word := strings.ReplaceAll(vocabulary[r.IntN(len(vocabulary))], "\\n", "\n")
+	switch r.IntN(7) {
+	case 0:
+		return slices.Delete(pieces, i, i+1)
+	case 1:
+		return slices.Insert(pieces, i, pieces[i])
+	case 2:
+		pieces[i] = word
+	case 3:
+		return slices.Insert(pieces, i, " ", word, " ")
+	case 4:
+		j := r.IntN(len(pieces))
+		pieces[i], pieces[j] = pieces[j], pieces[i]
+	case 5:
+		return slices.Insert(pieces, i, string([]byte{byte(1 + r.IntN(255))}))
+	case 6:
+		return slices.Insert(pieces, i, "\n"+texts[r.IntN(200)]+"\n")
+	}
+	return pieces
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the files that cases expect")
+
+// TestCases runs luagen on the in.lua of each folder of testdata/cases, and expects want.go there,
+// or stderr.txt.
+func TestCases(t *testing.T) {
+	t.Parallel()
+	folders, err := filepath.Glob("testdata/cases/*/in.lua")
+	require.NoError(t, err)
+	require.Greater(t, len(folders), 30)
+	for _, in := range folders {
+		dir := filepath.Dir(in)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			runCase(t, dir)
+		})
+	}
+}
+
+func runCase(t *testing.T, dir string) {
+	t.Helper()
+	out := t.TempDir()
+	var stdout, stderr bytes.Buffer
+	code := run(&stdout, &stderr, []string{"-o", out, "-p", "cases", filepath.Join(dir, "in.lua")})
+	require.Empty(t, stdout.String())
+	generated, err := os.ReadFile(filepath.Join(out, "in.lua.go"))
+	findings := strings.ReplaceAll(stderr.String(), dir+string(filepath.Separator), "")
+	if code == 0 {
+		require.NoError(t, err)
+		require.Empty(t, findings)
+	} else {
+		require.Equal(t, 1, code, findings)
+		require.Error(t, err, "written in spite of findings")
+	}
+	expect(t, filepath.Join(dir, "want.go"), generated)
+	expect(t, filepath.Join(dir, "stderr.txt"), []byte(findings))
+}
+
+// expect compares got with a file, which must be missing if got is empty.
+func expect(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update && len(got) > 0 {
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	} else if *update {
+		require.NoError(t, os.RemoveAll(path))
+	}
+	want, err := os.ReadFile(path)
+	if len(got) == 0 {
+		require.ErrorIs(t, err, os.ErrNotExist)
+		return
+	}
+	require.NoError(t, err, "run go test -update and look at what it writes:\n%s", got)
+	require.Equal(t, string(want), string(got))
+}

@@ -1,0 +1,3 @@
+---@key lock hash
+local f = redis.call
+(f)('get', lock)

@@ -1,0 +1,51 @@
+---@keys lock hash
+---@key
+---@key lock
+---@key lock hsh
+---@key a-b hash
+---@key end hash
+---@key func hash
+---@key redis hash
+---@key ok hash
+---@key ok string
+---@key a_b string
+---@key aB string
+---@arg n
+---@arg n integer
+---@arg n int[]
+---@arg n int(1..)
+---@arg n int(2..1)
+---@arg n string(1..2)
+---@arg n bool?
+---@arg n string?
+---@arg n int..
+---@arg n int per ok
+---@wibble
+---@retry maybe
+---@retry safe twice
+---@readonly now
+---@readonly
+---@error lower
+---@error WRONGTYPE
+---@error TWICE
+---@error TWICE
+---@return
+---@return int
+---@return int x
+---@return int x
+---@return int... y
+---@return bool? z
+---@command c
+---@command c Publish
+---@command c get|get
+---@channel
+---@include nothing.lua
+---@include ../x.lua
+---@since
+---@since redis
+---@since memcached 1
+---@since redis 7.0, redis 8.0
+---@allow
+---@allow nothing
+---@allow unused
+return redis.call('get', ok, a_b)

@@ -1,0 +1,2 @@
+---@key lock hash
+goto done

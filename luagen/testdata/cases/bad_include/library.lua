@@ -1,0 +1,6 @@
+---@library
+---@arg n int
+---@readonly
+local function helper() return missing end
+local constant = 1
+return constant

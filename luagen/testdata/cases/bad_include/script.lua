@@ -1,0 +1,2 @@
+---@key x hash
+return x

@@ -1,0 +1,2 @@
+---@arg owner string
+return redis.call('get', owner)

@@ -1,0 +1,3 @@
+#!lua flags=no-writes
+---@key lock hash
+return redis.call('get', lock)

@@ -1,0 +1,2 @@
+---@key lock hash
+return redis.call('get', 'abc

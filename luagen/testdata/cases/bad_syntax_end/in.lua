@@ -1,0 +1,3 @@
+---@key lock hash
+if lock then
+  return 1

@@ -1,0 +1,2 @@
+---@library
+local function twice(s) return s .. s end

@@ -1,0 +1,3 @@
+---@library
+---@include text.lua
+local function double(s) return twice(s) end -- the end

@@ -1,0 +1,7 @@
+---@library
+-- Doubles.
+local function twice(s)
+  return s .. s .. [[
+a 'line'
+]]
+end

@@ -1,0 +1,4 @@
+---@key counter string
+---@arg delta int
+---@return int value
+return redis.call('incrby', counter, delta)

@@ -1,0 +1,5 @@
+---@key counter string
+---@arg a int
+---@arg b int
+---@return string value
+return redis.call('getrange', counter, b, a)

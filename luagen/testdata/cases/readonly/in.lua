@@ -1,0 +1,5 @@
+--- Tells who holds it.
+---@key lock hash
+---@readonly
+---@return string[] owners
+return redis.call('hkeys', lock)

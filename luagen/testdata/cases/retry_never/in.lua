@@ -1,0 +1,3 @@
+---@key lock hash
+---@retry never
+redis.call('del', lock)

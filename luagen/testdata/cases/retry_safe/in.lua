@@ -1,0 +1,3 @@
+---@key lock hash
+---@retry safe
+redis.call('del', lock)

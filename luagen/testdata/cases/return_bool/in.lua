@@ -1,0 +1,3 @@
+---@key k any
+---@return bool value
+return redis.call('get', k)

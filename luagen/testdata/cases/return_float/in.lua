@@ -1,0 +1,3 @@
+---@key k any
+---@return float value
+return redis.call('get', k)

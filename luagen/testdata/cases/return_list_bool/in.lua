@@ -1,0 +1,3 @@
+---@key k list
+---@return bool[] values
+return redis.call('lrange', k, 0, -1)

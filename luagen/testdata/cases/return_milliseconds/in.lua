@@ -1,0 +1,3 @@
+---@key k any
+---@return milliseconds value
+return redis.call('get', k)

@@ -1,0 +1,3 @@
+---@key k any
+---@return bytes? value
+return redis.call('get', k)

@@ -1,0 +1,3 @@
+---@key k any
+---@return int? value
+return redis.call('get', k)

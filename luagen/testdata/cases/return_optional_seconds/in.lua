@@ -1,0 +1,3 @@
+---@key k any
+---@return seconds? value
+return redis.call('get', k)

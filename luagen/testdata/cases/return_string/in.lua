@@ -1,0 +1,3 @@
+---@key k any
+---@return string value
+return redis.call('get', k)

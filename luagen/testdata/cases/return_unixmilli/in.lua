@@ -1,0 +1,3 @@
+---@key k any
+---@return unixmilli value
+return redis.call('get', k)

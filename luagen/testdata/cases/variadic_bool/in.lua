@@ -1,0 +1,3 @@
+---@key k any
+---@arg values bool...
+return redis.call('set', k, #values)

@@ -1,0 +1,3 @@
+---@key k any
+---@arg values bytes...
+return redis.call('set', k, #values)

@@ -1,0 +1,3 @@
+---@key k any
+---@arg values float...
+return redis.call('set', k, #values)

@@ -1,0 +1,3 @@
+---@key k any
+---@arg values int...
+return redis.call('set', k, #values)

@@ -1,0 +1,3 @@
+---@key k any
+---@arg values milliseconds...
+return redis.call('set', k, #values)

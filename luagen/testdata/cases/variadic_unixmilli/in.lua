@@ -1,0 +1,3 @@
+---@key k any
+---@arg values unixmilli...
+return redis.call('set', k, #values)
