@@ -194,12 +194,16 @@ func (c *Client) leave() {
 
 // tooLate is why a grant was not believed.
 func (c *Client) tooLate() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
+	if c.isClosed() {
 		return ErrClosed
 	}
 	return fmt.Errorf("granted too late: %w", ErrLost)
+}
+
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
 }
 
 // background runs work that Close waits for, unless the client is closed and nothing is under way:

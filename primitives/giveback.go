@@ -13,6 +13,10 @@ const (
 
 	// releaseTimeout bounds the waiting for one background release's reply.
 	releaseTimeout = time.Second
+
+	// lastSearch is how long a closed client looks for a grant that may still come. Later than
+	// that only a request that was held up on its way is granted, as after a crash.
+	lastSearch = time.Second
 )
 
 // giveBack releases in the background what the server may hold for h. Its owner is used for nothing
@@ -21,19 +25,25 @@ const (
 // may overtake the acquire that it follows. After one lease there is nothing left to release.
 func (h *hold) giveBack(granted bool) {
 	h.of.client.background(func(ctx context.Context) {
-		end := time.Now().Add(h.Lease)
+		began := time.Now()
 		for pause := firstRepeat; ; pause = min(2*pause, mostRepeat) {
 			released, err := h.releaseOnce(ctx)
 			if err == nil && (released || granted) {
 				return
 			}
-			if !time.Now().Before(end) || !sleep(ctx, pause) {
+			if h.searched(time.Since(began), err) || !sleep(ctx, pause) {
 				h.of.client.opts.Logger.Debug("gave up releasing",
 					append(zapObject(h.of), zap.Error(err))...)
 				return
 			}
 		}
 	})
+}
+
+// searched reports whether a hold that was not found after so long, or could not be looked for, is
+// given up: nobody waits for a closed client to be sure.
+func (h *hold) searched(took time.Duration, err error) bool {
+	return took >= h.Lease || err == nil && took >= lastSearch && h.of.client.isClosed()
 }
 
 func (h *hold) releaseOnce(ctx context.Context) (bool, error) {

@@ -396,6 +396,30 @@ func TestClientCloseIsBounded(t *testing.T) {
 	})
 }
 
+// TestClientCloseAfterACancelledLock lets an acquire be cancelled that never reaches the server:
+// nobody can know that, but Close does not wait for a lease to pass.
+func TestClientCloseAfterACancelledLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		s.fault = func(script string) fault {
+			if script == "lock_acquire" {
+				return fault{before: time.Minute, lost: true}
+			}
+			return fault{}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := client.NewLock("x", nil).Lock(ctx)
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		start := time.Now()
+		require.NoError(t, client.Close(t.Context()))
+		require.Less(t, time.Since(start), 2*time.Second)
+		require.Greater(t, s.called("lock_release"), 3)
+	})
+}
+
 func TestBadInputSendsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
