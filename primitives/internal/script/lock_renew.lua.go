@@ -15,7 +15,7 @@ import (
 const lockRenewSource = `
 
 
-local locks = {} for i = 1, #KEYS - 0 do locks[i] = KEYS[0 + i] end
+local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
@@ -34,7 +34,7 @@ end
 return status
 `
 
-const lockRenewSHA1 = "d6c600fe7f0055752e1c131f41cc906efe1cc6a9"
+const lockRenewSHA1 = "5d02fa4ee78c0a6b12257a3534c2e8a71fdfadf0"
 
 var lockRenewScript = backend.Script{
 	Name:   "lock_renew",
