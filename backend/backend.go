@@ -151,9 +151,9 @@ const (
 
 // Subscription is one handler's registration on one channel.
 type Subscription interface {
-	// Cancel ends the subscription and returns without waiting for the server (S5). After it
-	// returned no new call of the handler begins. Cancelling twice is allowed, also from within
-	// the handler.
+	// Cancel ends the subscription and returns without waiting for the server (S5), nor for the
+	// handler: a call that had begun, or was about to, may still run. What arrives later is not
+	// delivered. Cancelling twice is allowed, also from within the handler.
 	Cancel()
 }
 
