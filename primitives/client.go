@@ -35,8 +35,10 @@ type Options struct {
 	// the lease, at least 2 ms.
 	Allowance time.Duration
 
-	// PollInterval bounds, give or take a tenth, how long a waiter goes without asking the server,
-	// in case that a message was lost or never sent. At least 10 ms. Zero means 5 s.
+	// PollInterval bounds, give or take a tenth, how long the waiters for one object go without
+	// asking the server, in case that a message was lost or never sent. While there is no
+	// subscription, or with a backend that cannot subscribe, they ask twenty times as often. At
+	// least 10 ms. Zero means 5 s.
 	PollInterval time.Duration
 
 	// Logger hears of what no caller is told: renewals and subscriptions that failed. Zero means
