@@ -1,0 +1,338 @@
+package fanout_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/fanout"
+)
+
+func TestLossIsReportedAfterTheNewAcknowledgement(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		n.delay = 100 * time.Millisecond
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		settle(10 * time.Second)
+		n.killAll()
+		settle(99 * time.Millisecond)
+		n.publish("x") // to nobody
+		settle(100 * time.Millisecond)
+		require.Empty(t, got.take())
+		settle(2 * time.Millisecond)
+		require.Equal(t, []string{"gap"}, got.take())
+		n.publish("x")
+		settle(time.Second)
+		require.Equal(t, []string{"2"}, got.take())
+	})
+}
+
+func TestSilentLinkIsAGap(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		for range 20 {
+			settle(time.Duration(rand.N(10_000)) * time.Millisecond)
+			n.set(func() { // a new link is fine
+				for l := range n.links {
+					l.mute = true
+				}
+			})
+			settle(15 * time.Second)
+			require.Equal(t, []string{"gap"}, got.take())
+			seq := n.publish("x")
+			settle(time.Second)
+			require.Equal(t, []string{fmt.Sprint(seq)}, got.take())
+		}
+	})
+}
+
+func TestSilentNetworkHeals(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		n.set(func() { n.silent = true })
+		settle(5 * time.Minute)
+		require.Empty(t, got.take())
+		n.set(func() { n.silent = false })
+		settle(12 * time.Second)
+		require.Equal(t, []string{"gap"}, got.take())
+	})
+}
+
+func TestServerThatWasDownIsFoundAgain(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		n.set(func() { n.down = true })
+		n.killAll()
+		settle(time.Minute)
+		require.Less(t, n.dials, 60, "pauses grow")
+		n.set(func() { n.down = false })
+		settle(2100 * time.Millisecond)
+		require.Equal(t, []string{"gap"}, got.take())
+	})
+}
+
+func TestRefusalOfARenewalPasses(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		n.set(func() { n.refuse["x"] = &backend.ServerError{Code: "NOPERM"} })
+		n.killAll()
+		settle(time.Minute)
+		require.Empty(t, got.take())
+		n.set(func() { clear(n.refuse) })
+		settle(2100 * time.Millisecond)
+		require.Equal(t, []string{"gap"}, got.take())
+	})
+}
+
+func TestMovedIsFollowed(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		n.owner["x"], n.believe["x"] = "b", "a"
+		var got, other log
+		start := time.Now()
+		subscribe(t, hub, "x", got.handle)
+		require.Equal(t, 4*time.Millisecond, time.Since(start), "two round trips")
+		subscribe(t, hub, "y", other.handle)
+
+		n.migrate("x", "c")
+		n.migrate("y", "c")
+		settle(time.Second)
+		require.Equal(t, []string{"gap"}, got.take())
+		require.Equal(t, []string{"gap"}, other.take())
+		n.publish("x")
+		settle(time.Second)
+		require.Equal(t, []string{"1"}, got.take())
+		settle(time.Minute)
+		subs, links := n.subscriptions()
+		require.Equal(t, []int{2, 1}, []int{subs, links}, "one link to c; the others have gone")
+	})
+}
+
+func TestSlowHandlerDelaysNobody(t *testing.T) {
+	bubble(t, &fanout.Options{Queue: 4}, func(t *testing.T, n *network, hub *fanout.Hub) {
+		release := make(chan struct{})
+		var slow, fast log
+		subscribe(t, hub, "x", func(e backend.Event) {
+			<-release
+			slow.handle(e)
+		})
+		subscribe(t, hub, "x", fast.handle)
+		for range 9 {
+			n.publish("x")
+			settle(time.Second)
+		}
+		require.Len(t, fast.take(), 9)
+		close(release)
+		settle(time.Second)
+		n.publish("x")
+		settle(time.Second)
+		// One is in the handler, three wait, the notice stands for the other five.
+		require.Equal(t, []string{"1", "2", "3", "4", "gap", "10"}, slow.take())
+	})
+}
+
+func TestGapsOfASlowHandlerAreOne(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		release := make(chan struct{})
+		var slow log
+		subscribe(t, hub, "x", func(e backend.Event) {
+			<-release
+			slow.handle(e)
+		})
+		n.publish("x")
+		for range 5 {
+			settle(time.Second)
+			n.killAll()
+		}
+		settle(time.Second)
+		close(release)
+		settle(time.Second)
+		require.Equal(t, []string{"1", "gap"}, slow.take())
+	})
+}
+
+// eavesdropper is a dialer that keeps the receivers of events.
+type eavesdropper struct {
+	*network
+	events []fanout.Events
+}
+
+func (e *eavesdropper) Dial(
+	ctx context.Context, node string, events fanout.Events,
+) (fanout.Link, error) {
+	e.events = append(e.events, events)
+	return e.network.Dial(ctx, node, events)
+}
+
+func TestEventsOfAnOldLinkAreIgnored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &eavesdropper{network: newNetwork()}
+		hub, err := fanout.New(e, nil)
+		require.NoError(t, err)
+		defer hub.Close()
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		e.killAll()
+		settle(time.Second)
+		require.Equal(t, []string{"gap"}, got.take())
+		old := e.events[0]
+		old.Message("x", "late")
+		old.Unsubscribed("x")
+		old.Subscribed("x")
+		old.Lost(errKilled)
+		settle(time.Second)
+		require.Empty(t, got.take())
+		require.Equal(t, 2, e.dials)
+	})
+}
+
+// checker is a handler that knows which messages must come.
+type checker struct {
+	mu      sync.Mutex
+	last    int // the last number received, or published before Subscribe returned
+	before  int // the latter
+	started bool
+	gap     bool
+	fault   string
+}
+
+// start says that Subscribe returned, and which message was the last before.
+func (c *checker) start(last int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last, c.before, c.started = max(c.last, last), last, true
+}
+
+func (c *checker) handle(e backend.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seq, _ := strconv.Atoi(e.Payload)
+	switch {
+	case e.Kind == backend.Resubscribed:
+		c.gap = true
+		return
+	case c.started && seq <= c.before:
+		return // it may come, or not
+	case c.started && !c.gap && seq != c.last+1:
+		c.fault = fmt.Sprintf("%d came after %d without a notice", seq, c.last)
+	}
+	c.last, c.gap = max(seq, c.last), false
+}
+
+func (c *checker) state() (last int, fault string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last, c.fault
+}
+
+// TestNoGapIsSilent makes faults, subscriptions and messages at random. Afterwards every message
+// must have come, or a notice in its place.
+func TestNoGapIsSilent(t *testing.T) {
+	for seed := range uint64(150) {
+		t.Run(fmt.Sprintf("Seed=%d", seed), func(t *testing.T) {
+			opts := &fanout.Options{Queue: 4 + int(seed%3)*500, Linger: time.Second}
+			bubble(t, opts, func(t *testing.T, n *network, hub *fanout.Hub) {
+				chaos(t, n, hub, rand.New(rand.NewPCG(seed, 1)))
+			})
+		})
+	}
+}
+
+type held struct {
+	channel string
+	checker *checker
+	sub     backend.Subscription
+}
+
+func chaos(t *testing.T, n *network, hub *fanout.Hub, r *rand.Rand) {
+	t.Helper()
+	var (
+		mu   sync.Mutex
+		all  []held
+		busy sync.WaitGroup
+	)
+	n.earlyUnsubscribe = r.IntN(2) == 0
+	channel := func() string { return string(rune('p' + r.IntN(4))) }
+	begin := func(channel string) {
+		defer busy.Done()
+		c := &checker{}
+		sub, err := hub.Subscribe(t.Context(), channel, c.handle)
+		if err != nil {
+			return
+		}
+		n.set(func() { c.start(n.seq[channel]) })
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, held{channel, c, sub})
+	}
+	for range 300 {
+		time.Sleep(time.Duration(r.IntN(4000)) * 100 * time.Microsecond)
+		switch r.IntN(12) {
+		case 0, 1:
+			busy.Add(1)
+			go begin(channel())
+		case 2:
+			mu.Lock()
+			if len(all) > 0 {
+				i := r.IntN(len(all))
+				all[i].sub.Cancel()
+				all = append(all[:i], all[i+1:]...)
+			}
+			mu.Unlock()
+		case 3:
+			fault(n, r, channel())
+		case 4:
+			n.set(func() { n.silent, n.down = false, false; clear(n.refuse); clear(n.believe) })
+		default:
+			n.publish(channel())
+		}
+	}
+	n.set(func() { n.silent, n.down = false, false; clear(n.refuse); clear(n.believe) })
+	busy.Wait()
+	settle(30 * time.Second)
+	for _, c := range "pqrs" {
+		n.publish(string(c))
+	}
+	settle(time.Second)
+	for _, h := range all {
+		last, fault := h.checker.state()
+		require.Empty(t, fault)
+		require.Equal(t, n.seq[h.channel], last)
+		h.sub.Cancel()
+	}
+	settle(5 * time.Second)
+	subs, links := n.subscriptions()
+	require.Zero(t, subs)
+	require.Zero(t, links)
+}
+
+// fault makes one at random.
+func fault(n *network, r *rand.Rand, channel string) {
+	switch r.IntN(6) {
+	case 0, 1:
+		n.killAll()
+	case 2:
+		n.migrate(channel, string(rune('a'+r.IntN(3))))
+	case 3:
+		n.set(func() { n.silent = true })
+	case 4:
+		n.set(func() { n.down = true })
+	case 5:
+		n.set(func() {
+			n.believe[channel] = string(rune('a' + r.IntN(3)))
+			n.refuse[channel] = &backend.ServerError{Code: "CLUSTERDOWN"}
+		})
+	}
+}

@@ -1,0 +1,260 @@
+package fanout_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/fanout"
+)
+
+// bubble runs check on a hub over a fake network, in virtual time. The bubble fails if a goroutine
+// is left after Close.
+func bubble(
+	t *testing.T, opts *fanout.Options, check func(*testing.T, *network, *fanout.Hub),
+) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		hub, err := fanout.New(n, opts)
+		require.NoError(t, err)
+		defer hub.Close()
+		check(t, n, hub)
+		hub.Close()
+		subs, links := n.subscriptions()
+		require.Zero(t, subs)
+		require.Zero(t, links)
+	})
+}
+
+func subscribe(
+	t *testing.T, hub *fanout.Hub, channel string, handler backend.Handler,
+) backend.Subscription {
+	t.Helper()
+	s, err := hub.Subscribe(t.Context(), channel, handler)
+	require.NoError(t, err)
+	return s
+}
+
+// settle lets d pass and everything that follows from it happen.
+func settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestHandlersShareOneServerSubscription(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		var first, second, other log
+		s1 := subscribe(t, hub, "x", first.handle)
+		s2 := subscribe(t, hub, "x", second.handle)
+		subscribe(t, hub, "y", other.handle)
+		subs, links := n.subscriptions()
+		require.Equal(t, []int{2, 1}, []int{subs, links})
+
+		n.publish("x")
+		settle(time.Second)
+		s1.Cancel()
+		s1.Cancel()
+		n.publish("x")
+		settle(time.Second)
+		require.Equal(t, []string{"1"}, first.take())
+		require.Equal(t, []string{"1", "2"}, second.take())
+		require.Empty(t, other.take())
+		require.Zero(t, n.did("unsubscribe 1"))
+
+		s2.Cancel()
+		settle(time.Second)
+		require.Equal(t, 1, n.did("unsubscribe 1"))
+		subs, _ = n.subscriptions()
+		require.Equal(t, 1, subs)
+	})
+}
+
+func TestSubscribeReturnsAfterTheAcknowledgement(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		n.delay = time.Second
+		var got log
+		start := time.Now()
+		subscribe(t, hub, "x", got.handle)
+		require.Equal(t, 2*time.Second, time.Since(start))
+		for range 100 {
+			n.publish("x")
+		}
+		settle(time.Second)
+		events := got.take()
+		require.Len(t, events, 100)
+		for i, event := range events {
+			require.Equal(t, fmt.Sprint(i+1), event)
+		}
+	})
+}
+
+func TestCallsAreBatched(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		n.delay = 100 * time.Millisecond
+		for i := range 500 {
+			go func() { _, _ = hub.Subscribe(t.Context(), fmt.Sprint(i), func(backend.Event) {}) }()
+		}
+		settle(2 * time.Second)
+		subs, links := n.subscriptions()
+		require.Equal(t, []int{500, 1}, []int{subs, links})
+
+		n.killAll()
+		settle(2 * time.Second)
+		subs, _ = n.subscriptions()
+		require.Equal(t, 500, subs)
+		require.Less(t, len(n.calls), 15)
+	})
+}
+
+func TestCancelledSubscribeLeavesNothing(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		n.delay = 100 * time.Millisecond
+		// In each phase: dialing, sending, waiting for the answer.
+		for _, after := range []time.Duration{0, 1, 50, 99, 100, 150, 199, 200} {
+			ctx, cancel := context.WithTimeout(t.Context(), after*time.Millisecond)
+			var got log
+			_, err := hub.Subscribe(ctx, "x", got.handle)
+			cancel()
+			if err != nil {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+			settle(time.Second)
+			if err != nil {
+				subs, _ := n.subscriptions()
+				require.Zero(t, subs, "cancelled after %d ms", after)
+				n.publish("x")
+				settle(time.Second)
+				require.Empty(t, got.take())
+			}
+		}
+	})
+}
+
+func TestCancelledSubscribeDoesNotEndAnother(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		n.delay = 100 * time.Millisecond
+		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+		defer cancel()
+		go func() { _, _ = hub.Subscribe(ctx, "x", func(backend.Event) {}) }()
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		settle(time.Second)
+		n.publish("x")
+		settle(time.Second)
+		require.Equal(t, []string{"1"}, got.take())
+	})
+}
+
+func TestSubscribeWhileTheLastOneEnds(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		t.Run(fmt.Sprintf("EarlyUnsubscribe=%t", early), func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+				n.delay, n.earlyUnsubscribe = 100*time.Millisecond, early
+				for _, after := range []time.Duration{0, 1, 50, 100, 101, 150, 199, 200, 201} {
+					old := subscribe(t, hub, "x", func(backend.Event) {})
+					settle(time.Second)
+					old.Cancel()
+					time.Sleep(after * time.Millisecond)
+					var got log
+					s := subscribe(t, hub, "x", got.handle)
+					seq := n.publish("x")
+					settle(time.Second)
+					require.Equal(t, []string{fmt.Sprint(seq)}, got.take(), "after %d ms", after)
+					s.Cancel()
+					settle(time.Second)
+				}
+			})
+		})
+	}
+}
+
+func TestRefusedChannelFailsAlone(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		n.refuse["x"] = &backend.ServerError{Code: "NOPERM", Message: "no"}
+		n.delay = 100 * time.Millisecond
+		go func() { subscribe(t, hub, "y", func(backend.Event) {}) }()
+		start := time.Now()
+		_, err := hub.Subscribe(t.Context(), "x", func(backend.Event) {})
+		require.ErrorContains(t, err, `subscribe "x": NOPERM no`)
+		require.LessOrEqual(t, time.Since(start), 400*time.Millisecond)
+		settle(time.Second)
+		subs, _ := n.subscriptions()
+		require.Equal(t, 1, subs)
+	})
+}
+
+func TestSubscribeGivesUpOnAServerThatIsDown(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		n.down = true
+		start := time.Now()
+		_, err := hub.Subscribe(t.Context(), "x", func(backend.Event) {})
+		require.ErrorIs(t, err, errDown)
+		require.GreaterOrEqual(t, time.Since(start), 3*time.Second)
+		require.LessOrEqual(t, time.Since(start), 5*time.Second)
+		settle(time.Minute)
+		dials := n.dials
+		settle(time.Minute)
+		require.Equal(t, dials, n.dials, "nobody is left to dial for")
+	})
+}
+
+func TestIdleLinkLingers(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		subscribe(t, hub, "x", func(backend.Event) {}).Cancel()
+		settle(9 * time.Second)
+		subscribe(t, hub, "y", func(backend.Event) {}).Cancel()
+		require.Equal(t, 1, n.dials)
+		settle(time.Minute)
+		_, links := n.subscriptions()
+		require.Zero(t, links)
+		subscribe(t, hub, "x", func(backend.Event) {})
+		require.Equal(t, 2, n.dials)
+	})
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		var got log
+		var s backend.Subscription
+		s = subscribe(t, hub, "x", func(e backend.Event) {
+			got.handle(e)
+			hub.Close()
+			s.Cancel()
+		})
+		n.delay = time.Second
+		waiting := make(chan error)
+		go func() {
+			_, err := hub.Subscribe(context.Background(), "y", func(backend.Event) {})
+			waiting <- err
+		}()
+		n.publish("x")
+		require.ErrorIs(t, <-waiting, backend.ErrClosed)
+		n.publish("x")
+		settle(time.Minute)
+		require.Equal(t, []string{"1"}, got.take())
+		_, err := hub.Subscribe(t.Context(), "x", func(backend.Event) {})
+		require.ErrorIs(t, err, backend.ErrClosed)
+	})
+}
+
+func TestBadOptionsAreNamed(t *testing.T) {
+	t.Parallel()
+	for want, opts := range map[string]*fanout.Options{
+		"Options.Queue is 1, must be at least 2":             {Queue: 1},
+		"Options.Linger is -1ns, must not be negative":       {Linger: -1},
+		"Options.PingEvery is -1s, must not be negative":     {PingEvery: -time.Second},
+		"Options.AnswerWithin is -2ns, must not be negative": {AnswerWithin: -2},
+		"Options.DialWithin is -1ns, must not be negative":   {DialWithin: -1},
+		"Options.Patience is -1h0m0s, must not be negative":  {Patience: -time.Hour},
+	} {
+		_, err := fanout.New(newNetwork(), opts)
+		require.ErrorContains(t, err, want)
+	}
+}
