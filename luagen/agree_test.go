@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
+var mutationCount = flag.Int("mutations", 4000, "how many mutated texts to ask the servers about")
+
 // TestAgreesWithServers: the parser accepts and refuses what SCRIPT LOAD accepts and refuses, on a
 // corpus and on its mutations, which differ from run to run.
 func TestAgreesWithServers(t *testing.T) {
@@ -23,7 +26,7 @@ func TestAgreesWithServers(t *testing.T) {
 	texts := corpus(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	texts = append(texts, mutations(texts, rand.New(rand.NewPCG(seed, 1)), 20_000)...)
+	texts = append(texts, mutations(texts, rand.New(rand.NewPCG(seed, 1)), *mutationCount)...)
 	onServers(t, func(t *testing.T, c *client) {
 		const batch = 200
 		accepted := 0

@@ -70,9 +70,9 @@ func (j *job) add(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return usageError{err}
 	case !info.IsDir() && filepath.Ext(path) != ".lua":
-		return fmt.Errorf("%w: %s is no .lua file", errUsage, path)
+		return usagef("%s is no .lua file", path)
 	case !info.IsDir():
 		j.source(path)
 		return nil
@@ -99,7 +99,7 @@ func (j *job) source(path string) {
 // read parses and checks every script, and returns those that get a file.
 func (j *job) read() ([]*parse.Script, error) {
 	if len(j.sources) == 0 {
-		return nil, fmt.Errorf("%w: no .lua file in %s", errUsage, strings.Join(j.folders, ", "))
+		return nil, usagef("no .lua file in %s", strings.Join(j.folders, ", "))
 	}
 	var scripts []*parse.Script
 	for _, path := range j.sources {
@@ -195,7 +195,7 @@ func (j *job) generate(s *parse.Script) error {
 		}
 	}
 	if !token.IsIdentifier(pkg) {
-		return fmt.Errorf("%w: %q is no package name: give one with -p", errUsage, pkg)
+		return usagef("%q is no package name: give one with -p", pkg)
 	}
 	content, err := emit.File(s, pkg)
 	if err != nil {

@@ -34,8 +34,11 @@ A path is a .lua file or a folder of them; the default is the current folder.
 
 func main() { os.Exit(run(os.Stdout, os.Stderr, os.Args[1:])) }
 
-// errUsage marks what the caller of the command got wrong.
-var errUsage = errors.New("usage")
+// usageError is what the caller of the command got wrong.
+type usageError struct{ error }
+
+// usagef returns a usageError.
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // run is the command. It returns the exit code.
 func run(stdout, stderr io.Writer, args []string) int {
@@ -62,7 +65,7 @@ func run(stdout, stderr io.Writer, args []string) int {
 	j := &job{out: *out, pkg: *pkg}
 	if err := j.load(paths); err != nil {
 		fmt.Fprintf(stderr, "luagen: %v\n", err)
-		if errors.Is(err, errUsage) {
+		if errors.As(err, new(usageError)) {
 			return 2
 		}
 		return 1

@@ -88,7 +88,7 @@ func In(ctx context.Context, r backend.ScriptRunner, p InParams) (n int64, err e
 	if p.D != nil && (*p.D < -5 || *p.D > 5) {
 		return 0, fmt.Errorf("script in: d: %d is not in -5..5", *p.D)
 	}
-	if p.E != nil && (math.IsNaN(*p.E)) {
+	if p.E != nil && math.IsNaN(*p.E) {
 		return 0, fmt.Errorf("script in: e: %v is no number", *p.E)
 	}
 	words := [...]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-const inSource = `local locks = {} for i = 1, #KEYS - 0 do locks[i] = KEYS[0 + i] end
+const inSource = `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local released = ARGV[1]
 local turn = ARGV[2]
 redis.call('del', locks[1])
@@ -19,7 +19,7 @@ redis.call('spublish', released, '0')
 redis.call('spublish', turn .. ':1', '0')
 `
 
-const inSHA1 = "b230d7405150380c5120bd32a02a0fb7c5b82e4b"
+const inSHA1 = "00a1f492d0b0912dfbd07acfc6ff7634a48a903c"
 
 var inScript = backend.Script{
 	Name:   "in",

@@ -14,16 +14,16 @@ import (
 
 const inSource = `local counter = KEYS[1]
 local queues = {} for i = 1, #KEYS - 1 do queues[i] = KEYS[1 + i] end
-local ids = {} for i = 1, (#ARGV - 0) / 3 do ids[i] = ARGV[0 + i] end
-local scores = {} for i = 1, #ids do scores[i] = ARGV[0 + #ids + i] end
-local flags = {} for i = 1, #ids do flags[i] = ARGV[0 + #ids + #scores + i] == '1' end
+local ids = {} for i = 1, (#ARGV) / 3 do ids[i] = ARGV[i] end
+local scores = {} for i = 1, #ids do scores[i] = ARGV[#ids + i] end
+local flags = {} for i = 1, #ids do flags[i] = ARGV[#ids + #scores + i] == '1' end
 for i, id in ipairs(ids) do
   redis.call('rpush', queues[1], id, scores[i], flags[i] and 1 or 0)
 end
 return redis.call('incr', counter)
 `
 
-const inSHA1 = "33a233c0575ea8a192fbf8cb4ab7f1a1f5fb190d"
+const inSHA1 = "a2a091c5d1d157397bf07dca586f6b216fc7c95c"
 
 var inScript = backend.Script{
 	Name:   "in",

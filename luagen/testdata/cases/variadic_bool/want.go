@@ -10,11 +10,11 @@ import (
 )
 
 const inSource = `local k = KEYS[1]
-local values = {} for i = 1, #ARGV - 0 do values[i] = ARGV[0 + i] == '1' end
+local values = {} for i = 1, #ARGV do values[i] = ARGV[i] == '1' end
 return redis.call('set', k, #values)
 `
 
-const inSHA1 = "5675b45163ce007a3d99e1306b63a3e328d7b6bf"
+const inSHA1 = "f331afb1dbaa62e37f6018b7bbfcad80111014fb"
 
 var inScript = backend.Script{
 	Name:   "in",

@@ -13,11 +13,11 @@ import (
 )
 
 const inSource = `local k = KEYS[1]
-local values = {} for i = 1, #ARGV - 0 do values[i] = ARGV[0 + i] end
+local values = {} for i = 1, #ARGV do values[i] = ARGV[i] end
 return redis.call('set', k, #values)
 `
 
-const inSHA1 = "3c2462c6fd1a7ca23eb43e42f623a2a618578ce7"
+const inSHA1 = "5a295f558f383cc66e04c834e1eff359456108c9"
 
 var inScript = backend.Script{
 	Name:   "in",

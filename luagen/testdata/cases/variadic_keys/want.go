@@ -13,7 +13,7 @@ import (
 )
 
 const inSource = `
-local locks = {} for i = 1, #KEYS - 0 do locks[i] = KEYS[0 + i] end
+local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 local counts = {} for i = 1, #locks do counts[i] = ARGV[1 + #owners + i] end
@@ -26,7 +26,7 @@ end
 return out
 `
 
-const inSHA1 = "4c50281b404592f4631ad30c61917e4f8a98934c"
+const inSHA1 = "2e015f8014b115445bf0fa2de0f7b43ae3009641"
 
 var inScript = backend.Script{
 	Name:   "in",

@@ -11,16 +11,16 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-const inSource = `local i = {} for n = 1, #KEYS - 0 do i[n] = KEYS[0 + n] end
-local owners = {} for i = 1, #i do owners[i] = ARGV[0 + i] end
-local ids = {} for i = 1, (#ARGV - 0 - #i) / 2 do ids[i] = ARGV[0 + #owners + i] end
-local names = {} for i = 1, #ids do names[i] = ARGV[0 + #owners + #ids + i] end
+const inSource = `local i = {} for ii = 1, #KEYS do i[ii] = KEYS[ii] end
+local owners = {} for ii = 1, #i do owners[ii] = ARGV[ii] end
+local ids = {} for ii = 1, (#ARGV - #i) / 2 do ids[ii] = ARGV[#owners + ii] end
+local names = {} for ii = 1, #ids do names[ii] = ARGV[#owners + #ids + ii] end
 for n, queue in ipairs(i) do
   redis.call('rpush', queue, owners[n], ids[1], names[1])
 end
 `
 
-const inSHA1 = "792fc8c0a727f3dd720fc69b45c72c2c5bab0f5b"
+const inSHA1 = "f1c5a9846987b1cf615ae186f3724f8d13f81333"
 
 var inScript = backend.Script{
 	Name:   "in",

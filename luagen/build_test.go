@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// userModule makes the module of a user in an empty folder: its go.mod names this checkout, and
+// its go command may not use the network or the workspace.
+func userModule(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	write(t, dir, "go.mod", "module example.test/user\n\ngo 1.25.0\n\n"+
+		"require github.com/hasp-go/hasp v0.0.0\n\nreplace github.com/hasp-go/hasp => "+root+"\n")
+	return dir
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+}
+
+// goTool runs the go command in a user's module and returns what it prints.
+func goTool(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOPROXY=off", "GOFLAGS=-mod=mod", "GOSUMDB=off")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+// TestWantedFilesBuild compiles the want.go of every case, each as a package of a user's module.
+func TestWantedFilesBuild(t *testing.T) {
+	t.Parallel()
+	dir := userModule(t)
+	wanted, err := filepath.Glob("testdata/cases/*/want.go")
+	require.NoError(t, err)
+	require.Greater(t, len(wanted), 30)
+	for _, path := range wanted {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		write(t, dir, filepath.Join(filepath.Base(filepath.Dir(path)), "in.lua.go"), string(content))
+	}
+	require.Empty(t, goTool(t, dir, "vet", "./..."))
+}
+
+// TestUserProgram generates for the scripts of testdata/user, in a user's module, and runs the
+// program there.
+func TestUserProgram(t *testing.T) {
+	t.Parallel()
+	dir := userModule(t)
+	sources, err := filepath.Glob("testdata/user/*")
+	require.NoError(t, err)
+	for _, path := range sources {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		write(t, dir, strings.TrimSuffix(filepath.Base(path), ".txt"), string(content))
+	}
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 0, run(&stdout, &stderr, []string{dir}), stderr.String())
+	require.Empty(t, stdout.String())
+	require.Empty(t, goTool(t, dir, "vet", "."))
+	expect(t, "testdata/user.out", []byte(goTool(t, dir, "run", ".")))
+}
+
+// TestWantedFilesAreGenerated: linters leave the output alone.
+func TestWantedFilesAreGenerated(t *testing.T) {
+	t.Parallel()
+	wanted, err := filepath.Glob("testdata/cases/*/want.go")
+	require.NoError(t, err)
+	for _, path := range wanted {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		f, err := parser.ParseFile(token.NewFileSet(), path, content, parser.ParseComments)
+		require.NoError(t, err)
+		require.Regexp(t, `^// Code generated .* DO NOT EDIT\.$`, f.Comments[0].List[0].Text)
+	}
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const goodScript = "--- Gets.\n---@key k string\n---@return string? v\nreturn redis.call('get', k)\n"
+
+// luagen runs the command and returns its exit code and outputs.
+func luagen(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(&out, &errs, args)
+	return code, out.String(), errs.String()
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(path...))
+	require.NoError(t, err)
+	return string(content)
+}
+
+func TestCheckTellsStaleMissingAndLeftOver(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "a.lua", goodScript)
+	write(t, dir, "b.lua", goodScript)
+	write(t, dir, "doc.go", "package scripts\n")
+	code, _, errs := luagen(dir)
+	require.Equal(t, 0, code, errs)
+	require.Contains(t, read(t, dir, "a.lua.go"), "\npackage scripts\n")
+	code, out, errs := luagen("-check", dir)
+	require.Equal(t, 0, code)
+	require.Empty(t, out+errs)
+
+	write(t, dir, "a.lua", strings.Replace(goodScript, "Gets.", "Reads.", 1))
+	require.NoError(t, os.Remove(filepath.Join(dir, "b.lua.go")))
+	gone := read(t, dir, "a.lua.go")
+	write(t, dir, "gone.lua.go", gone)
+	write(t, dir, "mine.lua.go", "package scripts\n")
+	code, out, errs = luagen("-check", dir)
+	require.Equal(t, 1, code)
+	require.Empty(t, errs)
+	require.Contains(t, out, "-// A gets.\n+// A reads.\n")
+	require.Contains(t, out, "--- /dev/null\n+++ "+filepath.Join(dir, "b.lua.go")+" (missing)\n@@ -0,0 +1,")
+	require.Contains(t, out, "--- "+filepath.Join(dir, "gone.lua.go")+" (left over")
+	require.NotContains(t, out, "mine.lua.go")
+	require.Equal(t, gone, read(t, dir, "a.lua.go"), "-check wrote")
+
+	code, _, _ = luagen(dir)
+	require.Equal(t, 0, code)
+	code, out, _ = luagen("-check", filepath.Join(dir, "a.lua"))
+	require.Equal(t, 0, code, out)
+	require.NoError(t, os.Remove(filepath.Join(dir, "gone.lua.go")))
+	code, out, _ = luagen("-check", dir)
+	require.Equal(t, 0, code, out)
+}
+
+func TestNothingIsWrittenIfAnyScriptIsBad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "bad.lua", "---@key k string\nreturn x\n")
+	write(t, dir, "good.lua", goodScript)
+	write(t, dir, "worse.lua", "---@key k string\nreturn (\n")
+	code, out, errs := luagen(dir)
+	require.Equal(t, 1, code)
+	require.Empty(t, out)
+	bad, worse := filepath.Join(dir, "bad.lua"), filepath.Join(dir, "worse.lua")
+	require.Equal(t, bad+":1:9: k is declared and never used [unused]\n"+
+		bad+":2:8: x is not declared [undeclared]\n"+
+		worse+":3:1: unexpected the end of the file [syntax]\n", errs)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 3)
+}
+
+// TestOutputDependsOnContentAlone: neither path nor time nor line endings show in the output.
+func TestOutputDependsOnContentAlone(t *testing.T) {
+	t.Parallel()
+	one, two, out := t.TempDir(), filepath.Join(t.TempDir(), "deep", "er"), t.TempDir()
+	write(t, one, "a.lua", goodScript)
+	write(t, two, "a.lua", strings.ReplaceAll(goodScript, "\n", "\r\n"))
+	write(t, one, "x.go", "package p\n")
+	write(t, one, "x_test.go", "package p_test\n")
+	code, _, errs := luagen(one)
+	require.Equal(t, 0, code, errs)
+	code, _, errs = luagen("-p", "p", "-o", out, two)
+	require.Equal(t, 0, code, errs)
+	require.Equal(t, read(t, one, "a.lua.go"), read(t, out, "a.lua.go"))
+	code, diff, _ := luagen("-check", "-p", "p", "-o", out, two)
+	require.Equal(t, 0, code, diff)
+}
+
+func TestFolderNamesThePackage(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "scripts")
+	write(t, dir, "a.lua", goodScript)
+	write(t, dir, "a.lua.go", "package other\n")
+	write(t, dir, "inner/b.lua", "not Lua, but in a folder inside")
+	code, _, errs := luagen(dir)
+	require.Equal(t, 0, code, errs)
+	require.Contains(t, read(t, dir, "a.lua.go"), "\npackage scripts\n")
+	odd := filepath.Join(t.TempDir(), "my-scripts")
+	write(t, odd, "a.lua", goodScript)
+	code, _, errs = luagen(odd)
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, `"my-scripts" is no package name: give one with -p`)
+}
+
+func TestWrongUsage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "notes.txt", "")
+	for _, args := range [][]string{
+		{"-nonsense"},
+		{filepath.Join(dir, "missing")},
+		{filepath.Join(dir, "notes.txt")},
+		{dir},
+	} {
+		code, out, errs := luagen(args...)
+		require.Equal(t, 2, code, args)
+		require.Empty(t, out)
+		require.NotEmpty(t, errs)
+	}
+	code, _, errs := luagen("-h")
+	require.Equal(t, 0, code)
+	require.Contains(t, errs, "usage: luagen")
+}
+
+func TestFileNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"Lock.lua":          "the file's name becomes the function's",
+		"lock-acquire.lua":  "the file's name becomes the function's",
+		"_lock.lua":         "the file's name becomes the function's",
+		"lock__acquire.lua": "the file's name becomes the function's",
+		"1lock.lua":         "the file's name becomes the function's",
+		"lock_linux.lua":    "Go would build lock_linux.lua.go on linux only",
+		"lock_js.lua":       "Go would build lock_js.lua.go on js only",
+		"linux.lua":         "",
+		"lock_acquire2.lua": "",
+		"type.lua":          "",
+		"init.lua":          "",
+		"lock_test.lua":     "",
+	} {
+		dir := filepath.Join(t.TempDir(), "p")
+		write(t, dir, name, goodScript)
+		code, _, errs := luagen(dir)
+		if want == "" {
+			require.Equal(t, 0, code, errs)
+			continue
+		}
+		require.Equal(t, 1, code, name)
+		require.Contains(t, errs, name+":1:1: "+want)
+		require.Contains(t, errs, "[name]")
+	}
+}
+
+func TestNamesThatClashInGo(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "p")
+	write(t, dir, "lock.lua", "---@key k string\n---@return int a\n---@return int b\n"+
+		"return {redis.call('get', k), 1}\n")
+	write(t, dir, "lock_result.lua", goodScript)
+	code, _, errs := luagen(dir)
+	require.Equal(t, 1, code)
+	require.Equal(t, filepath.Join(dir, "lock_result.lua")+
+		":1:1: lock.lua declares LockResult in Go too [name]\n", errs)
+
+	// Two folders in one.
+	other := t.TempDir()
+	write(t, other, "get.lua", goodScript)
+	write(t, dir, "get.lua", goodScript)
+	code, _, errs = luagen("-o", t.TempDir(), filepath.Join(dir, "get.lua"), other)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "get.lua declares Get in Go too")
+	// The same script twice is one.
+	code, _, errs = luagen("-p", "p", other, filepath.Join(other, "get.lua"))
+	require.Equal(t, 0, code, errs)
+}
+
+// TestLibraries: a file of functions gets no Go file, and its faults are told once.
+func TestLibraries(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "p")
+	write(t, dir, "text.lua", "---@library\nlocal function f(x) return x .. y end\n")
+	for _, name := range []string{"a.lua", "b.lua"} {
+		write(t, dir, name, "---@key k string\n---@include text.lua\nreturn redis.call('get', f(k))\n")
+	}
+	code, _, errs := luagen(dir)
+	require.Equal(t, 1, code)
+	require.Equal(t, filepath.Join(dir, "text.lua")+":2:33: y is not declared [undeclared]\n", errs)
+	write(t, dir, "text.lua", "---@library\nlocal function f(x) return x end\n")
+	code, _, errs = luagen(dir)
+	require.Equal(t, 0, code, errs)
+	require.FileExists(t, filepath.Join(dir, "a.lua.go"))
+	require.NoFileExists(t, filepath.Join(dir, "text.lua.go"))
+	code, out, _ := luagen("-check", dir)
+	require.Equal(t, 0, code, out)
+	write(t, dir, "text.lua", "---@library\nlocal function f(x) return (x) end\n")
+	code, _, _ = luagen("-check", dir)
+	require.Equal(t, 1, code, "the included file changed")
+}
+
+// TestDifferencesAreComplete: the edits hold both texts, and hunks leave out only equal lines.
+func TestDifferencesAreComplete(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(rand.Uint64(), 2))
+	for range 500 {
+		a, b := randomLines(r), randomLines(r)
+		if r.IntN(2) == 0 {
+			b = append(slices.Clone(a), b...)
+		}
+		var gotA, gotB []string
+		for _, e := range difference(a, b) {
+			if e.kind != '+' {
+				gotA = append(gotA, e.line)
+			}
+			if e.kind != '-' {
+				gotB = append(gotB, e.line)
+			}
+		}
+		require.Equal(t, a, gotA)
+		require.Equal(t, b, gotB)
+	}
+}
+
+func randomLines(r *rand.Rand) []string {
+	var all []string
+	for range r.IntN(12) {
+		all = append(all, string(rune('a'+r.IntN(4))))
+	}
+	return all
+}
+
+func TestUnifiedFormat(t *testing.T) {
+	t.Parallel()
+	a := "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n"
+	b := "1\n2\n3\n4\nfive\n6\n7\n8\n9\n10\n11\n12\n13\n14\n16\n17\n"
+	require.Equal(t, `--- a
++++ b
+@@ -2,7 +2,7 @@
+ 2
+ 3
+ 4
+-5
++five
+ 6
+ 7
+ 8
+@@ -12,5 +12,5 @@
+ 12
+ 13
+ 14
+-15
+ 16
++17
+`, unified("a", "b", []byte(a), []byte(b)))
+	require.Equal(t, "--- a\n+++ b\n@@ -1,2 +0,0 @@\n-x\n-y\n",
+		unified("a", "b", []byte("x\ny\n"), nil))
+}

@@ -1,0 +1,12 @@
+--- Takes one argument of each type.
+---@key k any
+---@arg a string
+---@arg b bytes
+---@arg c int
+---@arg d int(1..10)
+---@arg e float
+---@arg f bool
+---@arg g milliseconds
+---@arg h seconds
+---@arg i unixmilli
+return redis.call('rpush', k, a, b, c, d, e, f and 1 or 0, g, h, i)

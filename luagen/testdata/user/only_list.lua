@@ -1,0 +1,3 @@
+--- Takes keys alone.
+---@key locks hash...
+return redis.call('del', unpack(locks))
