@@ -1,0 +1,165 @@
+package hasp_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Third parties, by import path; "x/..." is x and all below it.
+const (
+	testify   = "github.com/stretchr/testify/require"
+	rapid     = "pgregory.net/rapid"
+	porcupine = "github.com/anishathalye/porcupine"
+	goleak    = "go.uber.org/goleak"
+	zap       = "go.uber.org/zap/..."
+	rueidis   = "github.com/redis/rueidis"
+	valkey    = "github.com/valkey-io/valkey-go"
+	goredis   = "github.com/redis/go-redis/v9/..."
+	miniredis = "github.com/alicebob/miniredis/v2/..."
+)
+
+// rule says what the packages of a folder may import beside the standard library: packages of ours
+// by folder, third parties by path. Tests may import their own package and testify beyond that.
+type rule struct {
+	dir     string
+	imports []string
+	testing bool // it may import testing outside of tests
+}
+
+// rules is docs/design.md's "Who may import whom". The first whose dir covers a package counts; a
+// package that none covers is a fault.
+var rules = []rule{
+	{dir: "."},
+	{dir: "backend"},
+	{dir: "backend/fanout", imports: []string{"backend"}},
+	{dir: "backend/evalsha", imports: []string{"backend"}},
+	adapter("backend/rueidis", rueidis),
+	adapter("backend/valkey", valkey),
+	{dir: "backend/valkey/internal/gen"},
+	adapter("backend/goredis", goredis),
+	adapter("backend/embedded", miniredis),
+	{dir: "primitives/internal/script", imports: []string{"backend"}},
+	{dir: "primitives/...", imports: []string{"backend", "primitives/internal/...", zap}},
+	{dir: "luagen/...", imports: []string{"luagen/internal/..."}},
+	{dir: "conformance/servers", imports: []string{"backend"}},
+	{
+		dir: "conformance/matrix/...",
+		imports: []string{
+			"backend/...", "primitives", "conformance", "conformance/servers",
+			testify, rapid, porcupine, zap, goleak, rueidis, valkey, goredis, miniredis,
+		},
+		testing: true,
+	},
+	{
+		dir:     "conformance",
+		imports: []string{"backend", "primitives", testify, rapid, porcupine},
+		testing: true,
+	},
+	{
+		dir:     "examples/...",
+		imports: []string{"backend/...", "primitives", zap, rueidis, valkey, goredis},
+	},
+	{dir: "bench/...", imports: []string{"..."}},
+}
+
+func adapter(dir, driver string) rule {
+	return rule{dir: dir, imports: []string{"backend", "backend/fanout", "backend/evalsha", driver}}
+}
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	for _, f := range sources(t) {
+		for _, fault := range faults(f) {
+			t.Error(fault)
+		}
+	}
+}
+
+// faults returns what breaks the rules in f.
+func faults(f file) []string {
+	i := slices.IndexFunc(rules, func(r rule) bool { return covers(r.dir, f.dir) })
+	if i < 0 {
+		return []string{fmt.Sprintf("%s: no rule of arch_test.go covers package %s", f.name, f.dir)}
+	}
+	var out []string
+	for _, imported := range f.imports {
+		if !rules[i].allows(f, imported) {
+			out = append(out, fmt.Sprintf("%s: %s must not import %s", f.name, f.dir, imported))
+		}
+	}
+	return out
+}
+
+func (r rule) allows(f file, imported string) bool {
+	target := imported
+	if imported == module {
+		target = "."
+	} else if folder, ours := strings.CutPrefix(imported, module+"/"); ours {
+		target = folder
+	}
+	first, _, _ := strings.Cut(imported, "/")
+	switch {
+	case first == "testing":
+		return f.test || r.testing
+	case !strings.Contains(first, "."):
+		return true // the standard library
+	case f.byLuagen:
+		return target == "backend"
+	case f.test && (target == testify || target == f.dir):
+		return true
+	}
+	return slices.ContainsFunc(r.imports, func(allowed string) bool { return covers(allowed, target) })
+}
+
+// covers reports whether pattern, which may end with "...", names a folder or an import path.
+func covers(pattern, name string) bool {
+	tree, isTree := strings.CutSuffix(pattern, "...")
+	return pattern == name || isTree && strings.HasPrefix(name+"/", tree)
+}
+
+// TestImportRules shows that each rule can be broken.
+func TestImportRules(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		dir, imported string
+		test, luagen  bool
+		allowed       bool
+	}{
+		{dir: "backend", imported: "go.uber.org/zap"},
+		{dir: "backend", imported: module + "/primitives"},
+		{dir: "backend", imported: testify},
+		{dir: "backend", imported: testify, test: true, allowed: true},
+		{dir: "backend", imported: "github.com/stretchr/testify/assert", test: true},
+		{dir: "backend", imported: "testing"},
+		{dir: "backend", imported: "testing/synctest", test: true, allowed: true},
+		{dir: "backend/fanout", imported: module + "/backend/evalsha"},
+		{dir: "backend/fanout", imported: module + "/backend", allowed: true},
+		{dir: "backend/valkey", imported: module + "/backend/rueidis"},
+		{dir: "backend/valkey", imported: rueidis, test: true},
+		{dir: "backend/rueidis", imported: rueidis, allowed: true},
+		{dir: "backend/rueidis", imported: rueidis + "/rueidislock"},
+		{dir: "backend/goredis", imported: "github.com/redis/go-redis/v9", allowed: true},
+		{dir: "backend/goredis", imported: goleak, test: true},
+		{dir: "backend/postgres", imported: "fmt"},
+		{dir: "primitives", imported: module + "/backend/fanout"},
+		{dir: "primitives", imported: module + "/primitives/internal/wait", allowed: true},
+		{dir: "primitives", imported: module + "/luagen/internal/parse"},
+		{dir: "primitives", imported: "time", luagen: true, allowed: true},
+		{dir: "primitives", imported: "go.uber.org/zap", luagen: true},
+		{dir: "luagen/internal/parse", imported: module + "/backend"},
+		{dir: "conformance", imported: module + "/backend/embedded"},
+		{dir: "conformance", imported: "testing", allowed: true},
+		{dir: "conformance/servers", imported: "testing"},
+		{dir: "conformance/matrix", imported: module + "/bench", test: true},
+		{dir: "examples/quickstart", imported: module + "/conformance"},
+		{dir: "examples/quickstart", imported: "github.com/go-redsync/redsync/v4"},
+		{dir: "bench", imported: "github.com/go-redsync/redsync/v4", allowed: true},
+	} {
+		f := file{dir: c.dir, imports: []string{c.imported}, test: c.test, byLuagen: c.luagen}
+		require.Equal(t, c.allowed, len(faults(f)) == 0, "%+v", c)
+	}
+}

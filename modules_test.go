@@ -1,0 +1,114 @@
+package hasp_test
+
+import (
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// modules returns the folders of all modules, "." first.
+func modules(t *testing.T) []string {
+	t.Helper()
+	var dirs []string
+	walk(t, func(name string) {
+		if path.Base(name) == "go.mod" {
+			dirs = append(dirs, path.Dir(name))
+		}
+	})
+	slices.Sort(dirs)
+	return dirs
+}
+
+// directive returns what a go.mod or go.work says under a verb, line by line, in blocks or not.
+func directive(t *testing.T, name, verb string) []string {
+	t.Helper()
+	var out []string
+	inBlock := false
+	for line := range strings.Lines(read(t, name)) {
+		line, _, _ = strings.Cut(line, "//")
+		line = strings.TrimSpace(line)
+		rest, found := strings.CutPrefix(line, verb+" ")
+		switch {
+		case inBlock && line == ")":
+			inBlock = false
+		case inBlock && line != "":
+			out = append(out, line)
+		case found && rest == "(":
+			inBlock = true
+		case found:
+			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestModulePaths(t *testing.T) {
+	t.Parallel()
+	for _, dir := range modules(t) {
+		require.Equal(t, []string{path.Join(module, dir)}, directive(t, dir+"/go.mod", "module"))
+	}
+}
+
+func TestModulesAreListed(t *testing.T) {
+	t.Parallel()
+	want := modules(t)
+	require.Contains(t, want, "luagen")
+
+	var inWork []string
+	for _, dir := range directive(t, "go.work", "use") {
+		inWork = append(inWork, path.Clean(dir))
+	}
+	require.ElementsMatch(t, want, inWork, "go.work")
+
+	list := regexp.MustCompile(`(?m)^MODULES := ((?:.*\\\n)*.*)$`).FindStringSubmatch(read(t, "Makefile"))
+	require.NotNil(t, list)
+	require.ElementsMatch(t, want, strings.Fields(strings.ReplaceAll(list[1], "\\", " ")), "Makefile")
+}
+
+// TestReplace: a replace directive is ignored for importers, but makes "go install
+// .../luagen@latest" fail, and the root's would hide that a user's build lacks something.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, directive(t, "go.mod", "replace"))
+	require.Empty(t, directive(t, "luagen/go.mod", "replace"))
+	for _, dir := range modules(t) {
+		for _, line := range directive(t, dir+"/go.mod", "replace") {
+			replaced, by, found := strings.Cut(line, " => ")
+			require.True(t, found, line)
+			require.Equal(t, replaced, path.Join(module, dir, by), "%s: only ours, by path", dir)
+		}
+	}
+}
+
+func TestPackagesHaveOneDocEach(t *testing.T) {
+	t.Parallel()
+	docs, code := map[string][]string{}, map[string]bool{}
+	for _, f := range sources(t) {
+		code[f.dir] = code[f.dir] || !f.test
+		if f.doc {
+			docs[f.dir] = append(docs[f.dir], f.name)
+		}
+	}
+	for dir := range code {
+		require.Len(t, docs[dir], 1, "package comments of %s: %v", dir, docs[dir])
+	}
+}
+
+func TestLicence(t *testing.T) {
+	t.Parallel()
+	text := read(t, "LICENSE")
+	require.Contains(t, text, "Apache License\n                           Version 2.0, January 2004")
+	require.Contains(t, text, "END OF TERMS AND CONDITIONS")
+}

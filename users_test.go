@@ -1,0 +1,126 @@
+package hasp_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// drivers are the modules that a user may want one of, by the adapter's folder.
+var drivers = map[string]string{
+	"backend/rueidis":  "github.com/redis/rueidis",
+	"backend/valkey":   "github.com/valkey-io/valkey-go",
+	"backend/goredis":  "github.com/redis/go-redis/v9",
+	"backend/embedded": "github.com/alicebob/miniredis/v2",
+}
+
+// testOnly are modules that only our tests and programs use.
+var testOnly = []string{
+	"pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/go-redsync/redsync/v4",
+	"github.com/bsm/redislock",
+}
+
+// TestUsersGetOneDriver builds, for each adapter, the module of a user who imports it and
+// primitives, outside of the workspace, and looks at the user's go.sum.
+func TestUsersGetOneDriver(t *testing.T) {
+	t.Parallel()
+	for adapter := range drivers {
+		t.Run(strings.TrimPrefix(adapter, "backend/"), func(t *testing.T) {
+			t.Parallel()
+			names := userModules(t, adapter)
+			require.Contains(t, names, drivers[adapter])
+			for other, driver := range drivers {
+				if other != adapter {
+					require.NotContains(t, names, driver)
+				}
+			}
+			for _, library := range testOnly {
+				require.NotContains(t, names, library)
+			}
+		})
+	}
+}
+
+// TestUsersModulesRequire looks at what we ask for ourselves. (A go.sum also names goleak, gomega and
+// the like: the tests of zap and of the drivers need them.)
+func TestUsersModulesRequire(t *testing.T) {
+	t.Parallel()
+	want := map[string][]string{".": {"go.uber.org/zap", "github.com/stretchr/testify"}}
+	for adapter, driver := range drivers {
+		want[adapter] = []string{driver, "github.com/stretchr/testify", module}
+	}
+	for dir, allowed := range want {
+		for _, line := range strings.Split(read(t, filepath.Join(dir, "go.mod")), "\n") {
+			if name, found := required(line); found {
+				require.Contains(t, allowed, name, "go.mod of %s", dir)
+			}
+		}
+	}
+}
+
+// required returns the module of a line of go.mod that requires one directly.
+func required(line string) (string, bool) {
+	words := strings.Fields(strings.TrimPrefix(line, "require "))
+	direct := len(words) == 2 && strings.HasPrefix(words[1], "v")
+	return strings.Join(words[:min(1, len(words))], ""), direct
+}
+
+// userModules builds a user's program and returns the modules that its go.sum names.
+func userModules(t *testing.T, adapter string) []string {
+	t.Helper()
+	root, err := filepath.Abs(".")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), fmt.Sprintf(`module example.com/user
+
+go %[1]s
+
+require (
+	%[2]s v0.0.0
+	%[2]s/%[3]s v0.0.0
+)
+
+replace (
+	%[2]s => %[4]s
+	%[2]s/%[3]s => %[4]s/%[3]s
+)
+`, directive(t, "go.work", "go")[0], module, adapter, root))
+	write(t, filepath.Join(dir, "main.go"), fmt.Sprintf(`package main
+
+import (
+	backend %q
+	%q
+)
+
+func main() {
+	_, _ = backend.New, primitives.New
+}
+`, module+"/"+adapter, module+"/primitives"))
+	goCommand(t, dir, "mod", "tidy")
+	goCommand(t, dir, "build", "-o", filepath.Join(dir, "user"), ".")
+	var names []string
+	for line := range strings.Lines(read(t, filepath.Join(dir, "go.sum"))) {
+		names = append(names, strings.Fields(line)[0])
+	}
+	return slices.Compact(names)
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+}
+
+func goCommand(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, "go %s:\n%s", strings.Join(args, " "), out)
+}
