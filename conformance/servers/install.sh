@@ -5,6 +5,9 @@
 # else, or without the right to install, it says what to install and exits with 1.
 #
 # HASP_REDIS_SERVER and HASP_VALKEY_SERVER name binaries outside PATH, here and in the tests.
+#
+# "install.sh [-b] package..." installs these packages instead, in the same way; -b takes all of them
+# from the backports suite.
 set -eu
 
 missing() {
@@ -13,9 +16,10 @@ missing() {
 }
 
 give_up() {
-	cat >&2 <<TEXT
-install.sh: $1
-The tests start servers of their own. Missing on PATH: $(echo $(missing))
+	echo "install.sh: $1" >&2
+	[ -n "$servers" ] || echo "Please install: $wanted" >&2
+	[ -z "$servers" ] || cat >&2 <<TEXT
+The tests start servers of their own. Missing on PATH: $wanted
   redis-server   7.0 or newer: https://redis.io/docs/latest/operate/oss_and_stack/install/
   valkey-server  8.0 or newer: https://valkey.io/topics/installation/
   Debian, as root: apt-get install redis-server; apt-get install -t <release>-backports valkey-server
@@ -125,23 +129,36 @@ install_packages() {
 	mkdir -p "$temp/sources" "$temp/lists/partial"
 	update "$release" "$release-backports" || update "$release" "" || give_up "apt-get update failed"
 	keep_stopped
+	[ -z "$backports" ] || set -- -t "$release-backports" "$@"
 	DEBIAN_FRONTEND=noninteractive with_sources apt-get install -y --no-install-recommends "$@" ||
 		give_up "apt-get install failed"
-	for name; do
-		# Nothing of ours needs the service at the next boot either.
+	for name in $servers; do
+		# The tests need no service at the next boot either.
 		! command -v systemctl >/dev/null || systemctl disable "$name" >/dev/null 2>&1 || true
 	done
 }
 
-packages=$(missing)
-[ -n "$packages" ] || exit 0
+arguments=$*
+backports=
+if [ "${1:-}" = -b ]; then
+	backports=yes
+	shift
+fi
+servers=
+wanted=$*
+if [ -z "$wanted" ]; then
+	servers=$(missing)
+	wanted=$(echo $servers) # on one line
+fi
+[ -n "$wanted" ] || exit 0
 command -v apt-get >/dev/null || give_up "this machine has no apt-get"
 if [ "$(id -u)" != 0 ]; then
 	sudo -n true 2>/dev/null || give_up "installing needs root, or sudo without a password"
-	exec sudo -n --preserve-env=http_proxy,https_proxy,no_proxy \
-		HASP_REDIS_SERVER="${HASP_REDIS_SERVER:-}" HASP_VALKEY_SERVER="${HASP_VALKEY_SERVER:-}" "$0"
+	# shellcheck disable=SC2086 # One word per argument, here and below.
+	exec sudo -n env http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" \
+		HASP_REDIS_SERVER="${HASP_REDIS_SERVER:-}" HASP_VALKEY_SERVER="${HASP_VALKEY_SERVER:-}" \
+		"$0" $arguments
 fi
-# shellcheck disable=SC2086 # One word per package.
-install_packages $packages
-packages=$(missing)
-[ -z "$packages" ] || give_up "still missing after the installation: $packages"
+# shellcheck disable=SC2086
+install_packages $wanted
+[ -z "$servers" ] || [ -z "$(missing)" ] || give_up "installed, but still not on PATH"
