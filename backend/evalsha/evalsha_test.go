@@ -1,0 +1,338 @@
+package evalsha_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/evalsha"
+)
+
+func TestCommandWords(t *testing.T) {
+	t.Parallel()
+	keys, args := []string{"k1", "k2"}, []string{"a"}
+	cmd := evalsha.Command{Name: "EVALSHA", Script: write, Keys: keys, Args: args}
+	require.Equal(t, []string{"EVALSHA", write.SHA1, "2", "k1", "k2", "a"}, cmd.Words())
+	cmd = evalsha.Command{Name: "PTTL", Script: plain, Keys: keys, Args: args}
+	require.Equal(t, []string{"PTTL", "k1", "k2", "a"}, cmd.Words())
+}
+
+func TestCommandByClass(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[*backend.Script]string{
+		write: "EVALSHA", repeat: "EVALSHA", read: "EVALSHA_RO", plain: "PTTL",
+	} {
+		f, reply, err := run(t, t.Context(), script)
+		requireDone(t, script, reply, err)
+		require.Equal(t, []string{want}, f.asked())
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	f := &fake{}
+	r := evalsha.New(f, true)
+	any := backend.NewScript("any", "return 1", -1, backend.Never)
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	_, err := r.Run(t.Context(), write, nil, nil)
+	require.ErrorContains(t, err, "wrong number of keys: 0")
+	_, err = r.Run(t.Context(), any, nil, nil)
+	require.ErrorContains(t, err, "wrong number of keys: 0")
+	_, err = r.Run(t.Context(), write, []string{"a", "{a}"}, nil)
+	require.ErrorContains(t, err, "wrong number of keys: 2")
+	_, err = r.Run(t.Context(), any, []string{"a", "b"}, nil)
+	require.ErrorIs(t, err, backend.ErrCrossSlot)
+	_, err = r.Run(done, write, []string{"a"}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, backend.MayHaveRun(err))
+	require.Empty(t, f.asked())
+
+	_, err = r.Run(t.Context(), any, []string{"a", "{a}b"}, nil)
+	require.NoError(t, err)
+	r.Close()
+	_, err = r.Run(t.Context(), write, []string{"a"}, nil)
+	require.ErrorIs(t, err, backend.ErrClosed)
+	require.Len(t, f.asked(), 1)
+}
+
+func TestLoadsMissingScript(t *testing.T) {
+	t.Parallel()
+	missing := serverError("NOSCRIPT No matching script.")
+	for _, script := range []*backend.Script{write, repeat, read} {
+		name := "EVALSHA"
+		if script == read {
+			name = "EVALSHA_RO"
+		}
+		load, loadAll := "load "+script.Name+" k", "load all "+script.Name
+
+		f, reply, err := run(t, t.Context(), script, fails(missing)...)
+		requireDone(t, script, reply, err)
+		require.Equal(t, []string{name, load, name}, f.asked())
+
+		f, reply, err = run(t, t.Context(), script, fails(missing, missing)...)
+		requireDone(t, script, reply, err)
+		require.Equal(t, []string{name, load, name, loadAll, name}, f.asked())
+
+		f, _, err = run(t, t.Context(), script, fails(missing, missing, missing)...)
+		require.ErrorIs(t, err, missing)
+		require.False(t, backend.MayHaveRun(err))
+		require.Equal(t, []string{name, load, name, loadAll, name}, f.asked())
+	}
+}
+
+func TestLoadingFails(t *testing.T) {
+	t.Parallel()
+	missing := serverError("NOSCRIPT No matching script.")
+
+	t.Run("ForGood", func(t *testing.T) {
+		t.Parallel()
+		f := &fake{steps: fails(missing), loadErr: []error{serverError("ERR Error compiling script")}}
+		_, err := evalsha.New(f, false).Run(t.Context(), write, []string{"k"}, nil)
+		require.ErrorIs(t, err, missing)
+		require.ErrorContains(t, err, "compiling")
+		require.False(t, backend.MayHaveRun(err))
+		require.Len(t, f.asked(), 2)
+	})
+	t.Run("ForNow", func(t *testing.T) {
+		t.Parallel()
+		f := &fake{steps: fails(missing, missing), loadErr: []error{errEOF}}
+		reply, err := evalsha.New(f, false).Run(t.Context(), write, []string{"k"}, nil)
+		requireDone(t, write, reply, err)
+		require.Equal(t, []string{"EVALSHA", "load write k", "EVALSHA", "load all write", "EVALSHA"},
+			f.asked())
+	})
+}
+
+func TestPlainCommandIsNotLoaded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, reply, err := run(t, t.Context(), plain, fails(serverError("NOSCRIPT x"))...)
+		requireDone(t, plain, reply, err)
+		require.Equal(t, []string{"PTTL", "PTTL"}, f.asked())
+	})
+}
+
+func TestUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		script *backend.Script
+		lost   int // replies lost
+		sent   int
+		ok     bool
+	}{
+		{write, 1, 1, false},
+		{repeat, 1, 2, true},
+		{repeat, 2, 3, true},
+		{repeat, 3, 3, false},
+		{read, 2, 3, true},
+		{read, 3, 3, false},
+		{plain, 2, 3, true},
+	} {
+		t.Run(fmt.Sprint(c.script.Name, c.lost), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				lost := make([]error, c.lost)
+				for i := range lost {
+					lost[i] = errEOF
+				}
+				f, reply, err := run(t, t.Context(), c.script, fails(lost...)...)
+				require.Len(t, f.asked(), c.sent)
+				if c.ok {
+					requireDone(t, c.script, reply, err)
+					return
+				}
+				require.ErrorIs(t, err, errEOF)
+				require.Equal(t, c.script.Retry.Writes(), errors.Is(err, backend.ErrIndeterminate))
+				require.Equal(t, c.script.Retry.Writes(), backend.MayHaveRun(err))
+			})
+		})
+	}
+}
+
+// A later try that surely did not run leaves the earlier one as unknown as it was.
+func TestUnknownStaysUnknown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		steps := fails(errEOF)
+		for range 1000 {
+			steps = append(steps, step{err: evalsha.NotSent(errors.New("dial"))})
+		}
+		_, _, err := run(t, t.Context(), repeat, steps...)
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		_, _, err = run(t, t.Context(), repeat, fails(errEOF, backend.ErrClosed)...)
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+	})
+}
+
+func TestErrorReplyIsFinal(t *testing.T) {
+	t.Parallel()
+	for _, script := range []*backend.Script{write, repeat, read} {
+		wrong := serverError("WRONGTYPE x")
+		f, _, err := run(t, t.Context(), script, fails(wrong)...)
+		require.ErrorIs(t, err, wrong)
+		require.NotErrorIs(t, err, backend.ErrIndeterminate)
+		require.ErrorContains(t, err, "script "+script.Name)
+		require.Len(t, f.asked(), 1)
+	}
+}
+
+func TestUnreadableReplyIsFinal(t *testing.T) {
+	t.Parallel()
+	unreadable := fmt.Errorf("%w: x", backend.ErrReply)
+	f, _, err := run(t, t.Context(), repeat, fails(unreadable)...)
+	require.ErrorIs(t, err, backend.ErrReply)
+	require.NotErrorIs(t, err, backend.ErrIndeterminate)
+	require.Len(t, f.asked(), 1)
+}
+
+func TestRefusedCommandIsSentAgain(t *testing.T) {
+	t.Parallel()
+	for _, refusal := range []error{
+		serverError("MOVED 1 a:1"), serverError("ASK 1 a:1"), serverError("TRYAGAIN x"),
+		serverError("LOADING x"), serverError("BUSY x"), serverError("CLUSTERDOWN x"),
+		serverError("MASTERDOWN x"), serverError("READONLY x"), evalsha.NotSent(errEOF),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, reply, err := run(t, t.Context(), write, fails(refusal, refusal)...)
+			requireDone(t, write, reply, err)
+			require.Len(t, f.asked(), 3)
+		})
+	}
+}
+
+func TestRefusedForLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		down := errors.New("connection refused")
+		steps := make([]step, 1000)
+		for i := range steps {
+			steps[i].err = evalsha.NotSent(down)
+		}
+		began := time.Now()
+		f, _, err := run(t, t.Context(), write, steps...)
+		require.ErrorIs(t, err, down)
+		require.False(t, backend.MayHaveRun(err))
+		require.InDelta(t, 3*time.Second, time.Since(began), float64(time.Second))
+		require.Less(t, len(f.asked()), 30)
+	})
+}
+
+func TestContextEndsThePauses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		steps := make([]step, 1000)
+		for i := range steps {
+			steps[i].err = serverError("LOADING x")
+		}
+		began := time.Now()
+		_, _, err := run(t, ctx, write, steps...)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorAs(t, err, new(*backend.ServerError))
+		require.False(t, backend.MayHaveRun(err))
+		require.Equal(t, 100*time.Millisecond, time.Since(began))
+	})
+}
+
+func TestCancelledInFlight(t *testing.T) {
+	t.Parallel()
+	for _, script := range []*backend.Script{write, repeat, read} {
+		ctx, cancel := context.WithCancel(t.Context())
+		f, _, err := run(t, ctx, script, step{err: context.Canceled, during: cancel})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, script.Retry.Writes(), errors.Is(err, backend.ErrIndeterminate))
+		require.Len(t, f.asked(), 1, "nothing is sent once ctx has ended")
+	}
+}
+
+func TestCancelledWhileLoading(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	missing := serverError("NOSCRIPT x")
+	f, _, err := run(t, ctx, write, step{err: missing, during: cancel})
+	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, backend.MayHaveRun(err))
+	require.Equal(t, []string{"EVALSHA", "load write k"}, f.asked())
+}
+
+func TestClosedEndsTheTries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		r := evalsha.New(f, false)
+		f.steps = []step{{err: serverError("LOADING x"), during: r.Close}}
+		_, err := r.Run(t.Context(), write, []string{"k"}, nil)
+		require.ErrorContains(t, err, "LOADING")
+		require.Len(t, f.asked(), 1)
+	})
+}
+
+func TestClosedClientIsNotAskedAgain(t *testing.T) {
+	t.Parallel()
+	closed := evalsha.NotSent(fmt.Errorf("%w: client", backend.ErrClosed))
+	f, _, err := run(t, t.Context(), write, fails(closed)...)
+	require.ErrorIs(t, err, backend.ErrClosed)
+	require.False(t, backend.MayHaveRun(err))
+	require.Len(t, f.asked(), 1)
+}
+
+func TestServerWithoutEvalshaRO(t *testing.T) {
+	t.Parallel()
+	unknown := serverError("ERR unknown command `EVALSHA_RO`, with args beginning with: `x`, ")
+
+	t.Run("FallsBackForGood", func(t *testing.T) {
+		t.Parallel()
+		f := &fake{steps: fails(unknown)}
+		r := evalsha.New(f, false)
+		for range 2 {
+			reply, err := r.Run(t.Context(), read, []string{"k"}, nil)
+			requireDone(t, read, reply, err)
+		}
+		require.Equal(t, []string{"EVALSHA_RO", "EVALSHA", "EVALSHA"}, f.asked())
+	})
+	t.Run("Concurrently", func(t *testing.T) {
+		t.Parallel()
+		const callers = 20
+		all := make(chan struct{})
+		var arrived, group sync.WaitGroup
+		arrived.Add(callers)
+		go func() { arrived.Wait(); close(all) }()
+		f := &fake{}
+		for range callers {
+			f.steps = append(f.steps, step{unknown, func() { arrived.Done(); <-all }})
+		}
+		r := evalsha.New(f, false)
+		for range callers {
+			group.Go(func() {
+				_, err := r.Run(t.Context(), read, []string{"k"}, nil)
+				require.NoError(t, err)
+			})
+		}
+		group.Wait()
+		require.Len(t, f.asked(), 2*callers)
+	})
+	t.Run("NotTwice", func(t *testing.T) {
+		t.Parallel()
+		f, _, err := run(t, t.Context(), read, fails(unknown, unknown)...)
+		require.ErrorIs(t, err, unknown)
+		require.Len(t, f.asked(), 2)
+	})
+	t.Run("OfNoConcernToOthers", func(t *testing.T) {
+		t.Parallel()
+		for _, script := range []*backend.Script{write, repeat, plain} {
+			f, _, err := run(t, t.Context(), script, fails(unknown)...)
+			require.ErrorIs(t, err, unknown)
+			require.Len(t, f.asked(), 1)
+		}
+	})
+}
