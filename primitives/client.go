@@ -194,12 +194,12 @@ func (c *Client) leave() {
 	}
 }
 
-// tooLate is why a grant was not believed.
-func (c *Client) tooLate() error {
+// lost is why a hold has ended that nobody released.
+func (c *Client) lost() error {
 	if c.isClosed() {
 		return ErrClosed
 	}
-	return fmt.Errorf("granted too late: %w", ErrLost)
+	return ErrLost
 }
 
 func (c *Client) isClosed() bool {

@@ -67,7 +67,7 @@ func (h *hold) Try(ctx context.Context) (wait.Answer, error) {
 	h.token = token
 	if !h.of.client.keeper.Confirm(&h.Hold) {
 		h.giveBack(true)
-		return wait.Answer{}, h.of.client.tooLate()
+		return wait.Answer{}, fmt.Errorf("granted too late: %w", h.of.client.lost())
 	}
 	return answer, nil
 }
@@ -75,7 +75,7 @@ func (h *hold) Try(ctx context.Context) (wait.Answer, error) {
 // reenter returns another lease of h, for an inner lock with the given lease options. It returns
 // nil and no error if h was released: then the inner lock is on its own.
 func (h *hold) reenter(lease time.Duration, renewer renew.Renewer) (*Lease, error) {
-	h.of.client.keeper.Remaining(&h.Hold) // It finds a loss that no timer has told of yet.
+	remaining := h.of.client.keeper.Remaining(&h.Hold)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -83,6 +83,8 @@ func (h *hold) reenter(lease time.Duration, renewer renew.Renewer) (*Lease, erro
 		return nil, h.cause
 	case len(h.leases) == 0:
 		return nil, nil //nolint:nilnil // Internal, and said above.
+	case remaining <= 0:
+		return nil, h.of.client.lost()
 	case h.Lease != lease || h.Renewer != renewer:
 		return nil, &FieldError{"Lease", "not that of the hold that is re-entered"}
 	}
@@ -94,6 +96,9 @@ func (h *hold) reenter(lease time.Duration, renewer renew.Renewer) (*Lease, erro
 // unlock releases l, and frees the lock if it was the last lease of h.
 func (h *hold) unlock(ctx context.Context, l *Lease) error {
 	if err := h.of.client.enter(); err != nil {
+		if cause := l.Err(); cause != nil {
+			err = cause // It may have ended before the client.
+		}
 		return fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	defer h.of.client.leave()
@@ -103,18 +108,18 @@ func (h *hold) unlock(ctx context.Context, l *Lease) error {
 	}
 	if !h.of.client.keeper.End(&h.Hold) {
 		h.giveBack(true)
-		return fmt.Errorf("%w: %w", ErrNotHeld, ErrLost)
+		return fmt.Errorf("%w: %w", ErrNotHeld, h.of.client.lost())
 	}
 	return h.release(ctx)
 }
 
 // drop ends l, and reports whether it was the last lease of h.
 func (h *hold) drop(l *Lease) (last bool, err error) {
-	h.of.client.keeper.Remaining(&h.Hold) // It finds a loss that no timer has told of yet.
+	remaining := h.of.client.keeper.Remaining(&h.Hold)
 	h.mu.Lock()
-	if l.err != nil {
-		defer h.mu.Unlock()
-		return false, fmt.Errorf("%w: %w", ErrNotHeld, l.err)
+	if err := l.ended(remaining); err != nil {
+		h.mu.Unlock()
+		return false, fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	cancel := l.end(ErrReleased)
 	h.leases = slices.DeleteFunc(h.leases, func(other *Lease) bool { return other == l })

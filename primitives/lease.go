@@ -19,8 +19,8 @@ type Lease struct {
 
 	// Guarded by hold.mu.
 	err      error
-	done     chan struct{} // made when first asked for
-	contexts map[*leaseContext]context.CancelCauseFunc
+	done     chan struct{}                 // made when first asked for
+	contexts map[*leaseContext]func() bool // what stops watching the parent, or nil
 }
 
 // Context returns a child of parent that ends with the lease: its cause is then [ErrLost],
@@ -28,13 +28,13 @@ type Lease struct {
 // that bounded the waiting for the lock has no part in it.
 func (l *Lease) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
-	c := &leaseContext{Context: ctx, lease: l}
-	if err := l.attach(c, cancel); err != nil {
+	c := &leaseContext{Context: ctx, lease: l, cancel: cancel}
+	if err := l.attach(c); err != nil {
 		cancel(err)
 		return c
 	}
 	if parent.Done() != nil {
-		context.AfterFunc(parent, func() { l.detach(c) })
+		l.watch(parent, c)
 	}
 	return c
 }
@@ -84,14 +84,19 @@ func (l *Lease) look() (time.Duration, error) {
 	remaining := l.hold.of.client.keeper.Remaining(&l.hold.Hold)
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
-	switch {
-	case l.err != nil:
-		return 0, l.err
-	case remaining <= 0:
-		// Another goroutine has just found the loss, and is about to end the lease.
-		return 0, ErrLost
+	if err := l.ended(remaining); err != nil {
+		return 0, err
 	}
 	return remaining, nil
+}
+
+// ended returns why l has ended, given what the keeper says remains. The caller holds hold.mu.
+func (l *Lease) ended(remaining time.Duration) error {
+	if l.err == nil && remaining <= 0 {
+		// Another goroutine has just found that out, and is about to end the lease.
+		return l.hold.of.client.lost()
+	}
+	return l.err
 }
 
 // Token returns the fencing token of the grant: it is higher than that of every earlier grant of
@@ -127,14 +132,17 @@ func (l *Lease) end(cause error) (cancel func()) {
 	contexts := l.contexts
 	l.contexts = nil
 	return func() {
-		for _, cancel := range contexts {
-			cancel(cause)
+		for c, stop := range contexts {
+			if stop != nil {
+				stop()
+			}
+			c.cancel(cause)
 		}
 	}
 }
 
 // attach registers c to end with l, or returns why l has ended.
-func (l *Lease) attach(c *leaseContext, cancel context.CancelCauseFunc) error {
+func (l *Lease) attach(c *leaseContext) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
@@ -144,10 +152,25 @@ func (l *Lease) attach(c *leaseContext, cancel context.CancelCauseFunc) error {
 		return l.err
 	}
 	if l.contexts == nil {
-		l.contexts = make(map[*leaseContext]context.CancelCauseFunc)
+		l.contexts = make(map[*leaseContext]func() bool)
 	}
-	l.contexts[c] = cancel
+	l.contexts[c] = nil
 	return nil
+}
+
+// watch makes l forget c when its parent ends first. A parent may outlive l by far, so that it must
+// not remember l.
+func (l *Lease) watch(parent context.Context, c *leaseContext) {
+	stop := context.AfterFunc(parent, func() { l.detach(c) })
+	l.hold.mu.Lock()
+	_, attached := l.contexts[c]
+	if attached {
+		l.contexts[c] = stop
+	}
+	l.hold.mu.Unlock()
+	if !attached {
+		stop()
+	}
 }
 
 // detach forgets a context whose parent has ended.
@@ -161,11 +184,15 @@ func (l *Lease) detach(c *leaseContext) {
 type leaseContext struct {
 	context.Context //nolint:containedctx // It is a context.
 	lease           *Lease
+	cancel          context.CancelCauseFunc
 }
 
 // Err implements [context.Context].
 func (c *leaseContext) Err() error {
-	_ = c.lease.Err() // It ends the context if it finds the lease lost.
+	if err := c.lease.Err(); err != nil {
+		// Who found the loss may not have come to this context yet.
+		c.cancel(err)
+	}
 	return c.Context.Err()
 }
 
