@@ -10,10 +10,11 @@ LINT := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)
 TIMEOUT ?= 20m
 COUNT ?= 20
 
-# Runs a command in the folder of each module that has packages, and stops at the first failure.
-in_modules = @set -e; for module in $(MODULES); do \
-	if [ -n "$$(cd $$module && go list ./... 2>/dev/null)" ]; then \
-	echo "== $$module: $(1)"; (cd $$module && $(1)); fi; done
+# Runs a command in the folder of each module that has packages; fails at the end, if any failed.
+in_modules = @failed=; for module in $(MODULES); do \
+	[ -n "$$(cd $$module && go list ./... 2>/dev/null)" ] || continue; \
+	echo "== $$module: $(1)"; (cd $$module && $(1)) || failed="$$failed $$module"; done; \
+	[ -z "$$failed" ] || { echo "failed in:$$failed"; exit 1; }
 
 # A checksum of all Go files, to see whether a generator changes one, also outside of git.
 go_files = find . -name '*.go' -not -path './.bin/*' | LC_ALL=C sort | xargs cksum
@@ -63,8 +64,7 @@ generated:
 
 # Outside the workspace, as importers see the modules.
 tidy:
-	@set -e; for module in $(MODULES); do \
-	echo "== $$module: go mod tidy -diff"; (cd $$module && GOWORK=off go mod tidy -diff); done
+	$(call in_modules,GOWORK=off go mod tidy -diff)
 
 $(LINT):
 	GOWORK=off GOBIN=$(CURDIR)/.bin go install \
