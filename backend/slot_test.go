@@ -31,3 +31,22 @@ func TestSlot(t *testing.T) {
 		require.Equal(t, want, backend.Slot(key), "%q", key)
 	}
 }
+
+func TestSameSlot(t *testing.T) {
+	t.Parallel()
+	for _, keys := range [][]string{nil, {"a"}, {"a", "a"}, {"{a}1", "a", "x{a}y"}} {
+		require.NoError(t, backend.SameSlot(keys), "%q", keys)
+	}
+	for _, keys := range [][]string{{"a", "b"}, {"a", "a", "b"}, {"{a}", "{a}{b}", "{}{a}"}} {
+		require.ErrorIs(t, backend.SameSlot(keys), backend.ErrCrossSlot, "%q", keys)
+	}
+}
+
+func FuzzSlot(f *testing.F) {
+	f.Add("a{b}c")
+	f.Fuzz(func(t *testing.T, key string) {
+		slot := backend.Slot(key)
+		require.GreaterOrEqual(t, slot, 0)
+		require.Less(t, slot, backend.Slots)
+	})
+}

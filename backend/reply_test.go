@@ -1,0 +1,136 @@
+package backend_test
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+var (
+	nilReply = backend.Reply{}
+	one      = backend.IntegerReply(1)
+	text     = backend.StringReply("a\x00\xff")
+	array    = backend.ArrayReply([]backend.Reply{one, text})
+)
+
+func TestReplyKinds(t *testing.T) {
+	t.Parallel()
+	for name, reply := range map[string]backend.Reply{
+		"nil": nilReply, "integer": one, "string": text, "array": array,
+	} {
+		require.Equal(t, name, reply.Kind().String())
+		require.Equal(t, name == "nil", reply.IsNil())
+	}
+	require.Equal(t, "unknown", backend.Kind(99).String())
+}
+
+// decoded is what a decoding method returns; want of nil stands for ErrReply.
+func requireDecodes[T any](t *testing.T, decode func(backend.Reply) (T, error),
+	want map[string]any, replies map[string]backend.Reply,
+) {
+	t.Helper()
+	for name, reply := range replies {
+		got, err := decode(reply)
+		if expected, ok := want[name]; ok {
+			require.NoError(t, err, name)
+			require.Equal(t, expected, any(got), name)
+			continue
+		}
+		require.ErrorIs(t, err, backend.ErrReply, name)
+		require.Zero(t, got, name)
+	}
+}
+
+func TestReplyDecoding(t *testing.T) {
+	t.Parallel()
+	replies := map[string]backend.Reply{
+		"nil": nilReply, "1": one, "0": backend.IntegerReply(0), "2": backend.IntegerReply(2),
+		"min": backend.IntegerReply(math.MinInt64), "text": text, "array": array,
+		"'max'": backend.StringReply("9223372036854775807"),
+		"'big'": backend.StringReply("9223372036854775808"),
+		"'1.5'": backend.StringReply("1.5"), "''": backend.StringReply(""),
+		"' 1'": backend.StringReply(" 1"), "'inf'": backend.StringReply("inf"),
+		"'1e400'": backend.StringReply("1e400"),
+	}
+	requireDecodes(t, backend.Reply.Text, map[string]any{
+		"1": "1", "0": "0", "2": "2", "min": "-9223372036854775808", "text": "a\x00\xff",
+		"'max'": "9223372036854775807", "'big'": "9223372036854775808", "'1.5'": "1.5", "''": "",
+		"' 1'": " 1", "'inf'": "inf", "'1e400'": "1e400",
+	}, replies)
+	requireDecodes(t, backend.Reply.Int, map[string]any{
+		"1": int64(1), "0": int64(0), "2": int64(2), "min": int64(math.MinInt64),
+		"'max'": int64(math.MaxInt64),
+	}, replies)
+	requireDecodes(t, backend.Reply.Float, map[string]any{
+		"1": 1.0, "0": 0.0, "2": 2.0, "min": float64(math.MinInt64), "'1.5'": 1.5,
+		"'max'": float64(1 << 63), "'big'": float64(1 << 63), "'inf'": math.Inf(1),
+	}, replies)
+	requireDecodes(t, backend.Reply.Bool, map[string]any{
+		"1": true, "0": false, "nil": false,
+	}, replies)
+	requireDecodes(t, backend.Reply.UnixMilli, map[string]any{
+		"1": time.UnixMilli(1), "0": time.UnixMilli(0), "2": time.UnixMilli(2),
+		"min": time.UnixMilli(math.MinInt64), "'max'": time.UnixMilli(math.MaxInt64),
+	}, replies)
+	requireDecodes(t, backend.Reply.Items, map[string]any{
+		"array": []backend.Reply{one, text},
+	}, replies)
+}
+
+func TestReplyDuration(t *testing.T) {
+	t.Parallel()
+	d, err := backend.IntegerReply(-1500).Duration(time.Millisecond)
+	require.NoError(t, err)
+	require.Equal(t, -1500*time.Millisecond, d)
+	_, err = backend.IntegerReply(math.MaxInt64 / 2).Duration(time.Second)
+	require.ErrorIs(t, err, backend.ErrReply)
+	_, err = backend.IntegerReply(math.MinInt64).Duration(time.Millisecond)
+	require.ErrorIs(t, err, backend.ErrReply)
+	_, err = text.Duration(time.Second)
+	require.ErrorIs(t, err, backend.ErrReply)
+}
+
+func TestReplyTuple(t *testing.T) {
+	t.Parallel()
+	items, err := array.Tuple(2)
+	require.NoError(t, err)
+	require.Equal(t, []backend.Reply{one, text}, items)
+	_, err = array.Tuple(3)
+	require.ErrorIs(t, err, backend.ErrReply)
+	_, err = one.Tuple(1)
+	require.ErrorIs(t, err, backend.ErrReply)
+	items, err = backend.ArrayReply(nil).Tuple(0)
+	require.NoError(t, err)
+	require.Empty(t, items)
+}
+
+func FuzzReplyNumbers(f *testing.F) {
+	for _, seed := range []string{"0", "-1", "9007199254740993", "1_000", "0x10", "+5", "1e3", "NaN"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		reply := backend.StringReply(s)
+		n, err := reply.Int()
+		if err == nil {
+			want, err := strconv.ParseInt(s, 10, 64)
+			require.NoError(t, err)
+			require.Equal(t, want, n)
+		} else {
+			require.ErrorIs(t, err, backend.ErrReply)
+		}
+		if _, err := reply.Float(); err != nil {
+			require.ErrorIs(t, err, backend.ErrReply)
+		}
+		d, err := reply.Duration(time.Millisecond)
+		if err == nil {
+			require.Equal(t, n, int64(d/time.Millisecond))
+		}
+		require.False(t, errors.Is(err, backend.ErrIndeterminate))
+	})
+}
