@@ -46,12 +46,12 @@ func NewScript(name, source string, keys int, retry Retry) *Script {
 type Retry int
 
 const (
-	// Never: the script may write, and running it twice is not the same as running it once.
+	// Never is for scripts that may write, where two runs are not the same as one.
 	Never Retry = iota
-	// Repeatable: the script may write, but a second run right after the first changes nothing
-	// and gives an answer that the caller accepts.
+	// Repeatable is for scripts that may write, where a second run right after the first changes
+	// nothing and gives an answer that the caller accepts.
 	Repeatable
-	// ReadOnly: the script writes nothing.
+	// ReadOnly is for scripts that write nothing.
 	ReadOnly
 )
 

@@ -525,6 +525,7 @@ func (s *schedule) run(t *testing.T) {
 func (s *schedule) worker(
 	t *testing.T, lock *primitives.Lock, patience, hold time.Duration,
 ) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	began := time.Now()
@@ -542,6 +543,7 @@ func (s *schedule) worker(
 
 // enter checks the invariants at a grant.
 func (s *schedule) enter(t *testing.T, lease *primitives.Lease, waited time.Duration) {
+	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other := range s.held {

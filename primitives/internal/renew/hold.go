@@ -37,11 +37,11 @@ type Renewer interface {
 type Status int64
 
 const (
-	// Failed: the server could not tell.
+	// Failed means that the server could not tell.
 	Failed Status = -1
-	// NotHeld: the owner does not hold the key.
+	// NotHeld means that the owner does not hold the key.
 	NotHeld Status = 0
-	// Renewed: the lease runs anew.
+	// Renewed means that the lease runs anew.
 	Renewed Status = 1
 )
 

@@ -436,6 +436,7 @@ func (s *server) run() (wait.Answer, bool) {
 
 // checkIdle fails if the lock was free for long before the last grant, to one who waited since.
 func (s *server) checkIdle(t *testing.T, began time.Time) {
+	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.idle > 500*time.Millisecond && time.Since(began) > s.idle {
