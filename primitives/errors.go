@@ -47,9 +47,14 @@ func describe(operation, kind, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var server *backend.ServerError
-	if errors.As(err, &server) && server.Code == "WRONGTYPE" {
+	if otherKind(err) {
 		err = fmt.Errorf("%w: %w", ErrConflict, err)
 	}
 	return fmt.Errorf("%s %s %q: %w", operation, kind, name, err)
+}
+
+// otherKind reports whether the server says that the key is of another kind.
+func otherKind(err error) bool {
+	var server *backend.ServerError
+	return errors.As(err, &server) && server.Code == "WRONGTYPE"
 }

@@ -2,9 +2,12 @@ package primitives
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
 )
 
 const (
@@ -21,14 +24,14 @@ const (
 
 // giveBack releases in the background what the server may hold for h. Its owner is used for nothing
 // else, so that a release that comes late or twice does no harm. It is repeated until it is
-// answered, and, unless the grant is known to have happened, until it has found the hold: a release
-// may overtake the acquire that it follows. After one lease there is nothing left to release.
-func (h *hold) giveBack(granted bool) {
+// answered, and, unless the acquire is known to be over, until it has found the hold: a release may
+// overtake the acquire that it follows. After one lease there is nothing left to release.
+func (h *hold) giveBack(over bool) {
 	h.of.client.background(func(ctx context.Context) {
 		began := time.Now()
-		for pause := firstRepeat; ; pause = min(2*pause, mostRepeat) {
+		for pause := firstRepeat; ; pause = min(2*pause, mostPause(time.Since(began))) {
 			released, err := h.releaseOnce(ctx)
-			if err == nil && (released || granted) {
+			if released || over && (err == nil || otherKind(err)) {
 				return
 			}
 			if h.searched(time.Since(began), err) || !sleep(ctx, pause) {
@@ -40,10 +43,14 @@ func (h *hold) giveBack(granted bool) {
 	})
 }
 
+// mostPause bounds a pause after so long: what comes later is less likely, and a lease can be a day.
+func mostPause(took time.Duration) time.Duration { return max(mostRepeat, took/8) }
+
 // searched reports whether a hold that was not found after so long, or could not be looked for, is
-// given up: nobody waits for a closed client to be sure.
+// given up: nobody waits for a closed client to be sure, and a closed backend sends no more.
 func (h *hold) searched(took time.Duration, err error) bool {
-	return took >= h.Lease || err == nil && took >= lastSearch && h.of.client.isClosed()
+	return took >= h.Lease || errors.Is(err, backend.ErrClosed) ||
+		err == nil && took >= lastSearch && h.of.client.isClosed()
 }
 
 func (h *hold) releaseOnce(ctx context.Context) (bool, error) {

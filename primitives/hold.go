@@ -2,6 +2,7 @@ package primitives
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -57,7 +58,7 @@ func (h *hold) Try(ctx context.Context) (wait.Answer, error) {
 	case err != nil:
 		h.of.client.keeper.End(&h.Hold)
 		if backend.MayHaveRun(err) {
-			h.giveBack(false)
+			h.giveBack(!errors.Is(err, backend.ErrIndeterminate))
 		}
 		return wait.Answer{}, err
 	case !answer.Granted:
@@ -137,13 +138,20 @@ func (h *hold) release(ctx context.Context) error {
 	}
 	released, err := h.locker.release(ctx, h.Owner)
 	switch {
-	case err != nil:
-		h.giveBack(true)
-		return err
-	case !released:
+	case err == nil && released:
+		return nil
+	case err == nil:
 		return fmt.Errorf("%w: %w", ErrNotHeld, ErrLost)
+	case otherKind(err):
+		return fmt.Errorf("%w: %w: %w", ErrNotHeld, ErrLost, err)
+	case errors.Is(err, backend.ErrClosed):
+		return err
 	}
-	return nil
+	h.giveBack(true)
+	if !backend.MayHaveRun(err) {
+		err = backend.Indeterminate(err) // It may run yet.
+	}
+	return err
 }
 
 // Lost implements [renew.Loser].

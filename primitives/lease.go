@@ -114,7 +114,8 @@ func (l *Lease) Owner() string { return l.hold.Owner }
 //
 // ctx bounds only the waiting for the answer: the release is sent also if ctx is done, and repeated
 // in the background, for up to one lease, if it may not have arrived. The error then wraps
-// [backend.ErrIndeterminate] and ctx's.
+// [backend.ErrIndeterminate] and ctx's. After a closed backend's error, or a server's refusal, the
+// lock may stay until its lease ends.
 //
 // If the lease had ended before, Unlock frees nothing and returns an error that wraps [ErrNotHeld]
 // and what had ended it: [ErrLost], [ErrReleased] or [ErrClosed].

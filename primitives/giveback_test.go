@@ -1,0 +1,109 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestGiveBackEndsWithAnAnswer closes a client after an acquire that left something to give back:
+// once the server has answered, or never will, there is nothing to wait for.
+func TestGiveBackEndsWithAnAnswer(t *testing.T) {
+	t.Parallel()
+	wrong := &backend.ServerError{Code: "WRONGTYPE"}
+	for name, c := range map[string]struct{ acquire, release error }{
+		"OtherKind":     {wrong, wrong},
+		"ScriptError":   {&backend.ServerError{Code: "ERR"}, nil},
+		"BadReply":      {backend.ErrReply, nil},
+		"BackendClosed": {backend.Indeterminate(errors.New("EOF")), backend.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer()
+				client := s.client(t, nil)
+				s.fault = func(script string) fault {
+					if script == "lock_acquire" {
+						return fault{err: c.acquire}
+					}
+					return fault{err: c.release}
+				}
+				_, err := client.NewLock("x", nil).Lock(t.Context())
+				require.ErrorIs(t, err, c.acquire)
+				start := time.Now()
+				require.NoError(t, client.Close(t.Context()))
+				require.Zero(t, time.Since(start))
+				require.Equal(t, 1, s.called("lock_release"))
+			})
+		})
+	}
+}
+
+// TestGiveBackOfALongLeaseIsNoLoad looks for a grant that never comes for a whole day.
+func TestGiveBackOfALongLeaseIsNoLoad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		s.fault = func(script string) fault {
+			return fault{broken: script == "lock_acquire", before: 20 * time.Millisecond}
+		}
+		day := &primitives.LockOptions{Lease: 24 * time.Hour}
+		s.locks["x"] = fakeLock{"another", time.Now().Add(48 * time.Hour)}
+		_, err := client.NewLock("x", day).Lock(t.Context())
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		time.Sleep(30 * time.Second)
+		require.InDelta(t, 25, s.called("lock_release"), 10)
+		time.Sleep(25 * time.Hour)
+		require.InDelta(t, 100, s.called("lock_release"), 20)
+	})
+}
+
+// TestUnlockFailed tells apart what an Unlock without an answer leaves.
+func TestUnlockFailed(t *testing.T) {
+	t.Parallel()
+	unknown := []error{backend.ErrIndeterminate}
+	lost := []error{primitives.ErrNotHeld, primitives.ErrLost, primitives.ErrConflict}
+	for name, c := range map[string]struct {
+		cause    error
+		releases int
+		is, not  []error
+	}{
+		"NotSent":       {errors.New("dial"), 2, unknown, lost},
+		"Unknown":       {backend.Indeterminate(errors.New("EOF")), 2, unknown, lost},
+		"Refused":       {&backend.ServerError{Code: "NOPERM"}, 2, nil, append(unknown, lost...)},
+		"OtherKind":     {&backend.ServerError{Code: "WRONGTYPE"}, 1, lost, unknown},
+		"BackendClosed": {backend.ErrClosed, 1, nil, append(unknown, lost...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer()
+				lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+				require.NoError(t, err)
+				cause := c.cause
+				s.fault = func(string) fault {
+					defer func() { cause = nil }()
+					return fault{err: cause}
+				}
+				err = lease.Unlock(context.Background())
+				require.ErrorIs(t, err, c.cause)
+				for _, is := range c.is {
+					require.ErrorIs(t, err, is)
+				}
+				for _, not := range c.not {
+					require.NotErrorIs(t, err, not)
+				}
+				time.Sleep(time.Minute)
+				require.Equal(t, c.releases, s.called("lock_release"))
+			})
+		})
+	}
+}
