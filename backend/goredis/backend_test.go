@@ -26,3 +26,12 @@ func TestNewRefuses(t *testing.T) {
 	_, err = goredisbackend.New(struct{ redis.UniversalClient }{ring}, nil)
 	require.ErrorIs(t, err, backend.ErrNotSupported)
 }
+
+// over returns a backend over client.
+func over(t *testing.T, client redis.UniversalClient) *goredisbackend.Backend {
+	t.Helper()
+	b, err := goredisbackend.New(client, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	return b
+}

@@ -1,0 +1,140 @@
+package goredisbackend_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
+)
+
+// hangup as an answer closes the connection; none answers nothing.
+const (
+	hangup = "hangup"
+	none   = ""
+)
+
+// fakeServer speaks just enough RESP to answer each command by answer, in RESP, and notes them.
+type fakeServer struct {
+	addr   string
+	answer func(words []string) string
+
+	mu   sync.Mutex
+	seen []string
+}
+
+func newFakeServer(t *testing.T, answer func(words []string) string) *fakeServer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &fakeServer{addr: listener.Addr().String(), answer: answer}
+	var open sync.WaitGroup
+	open.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			open.Go(func() { s.serve(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		open.Wait()
+	})
+	return s
+}
+
+func (s *fakeServer) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	in := bufio.NewReader(conn)
+	for {
+		words, err := readCommand(in)
+		if err != nil {
+			return
+		}
+		answer := s.reply(words)
+		if answer == hangup {
+			return
+		}
+		if _, err := io.WriteString(conn, answer); err != nil {
+			return
+		}
+	}
+}
+
+// reply answers what the driver sends on its own account, and asks the test for the rest.
+func (s *fakeServer) reply(words []string) string {
+	switch strings.ToUpper(words[0]) {
+	case "HELLO":
+		return "%1\r\n+proto\r\n:3\r\n"
+	case "CLIENT":
+		return "+OK\r\n"
+	case "PING":
+		return "+PONG\r\n"
+	}
+	s.mu.Lock()
+	s.seen = append(s.seen, strings.Join(words, " "))
+	s.mu.Unlock()
+	return s.answer(words)
+}
+
+// count returns how many commands seen hold text.
+func (s *fakeServer) count(text string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, command := range s.seen {
+		if strings.Contains(command, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func readCommand(in *bufio.Reader) ([]string, error) {
+	n, err := readNumber(in)
+	if err != nil {
+		return nil, err
+	}
+	words := make([]string, n)
+	for i := range words {
+		size, err := readNumber(in)
+		if err != nil {
+			return nil, err
+		}
+		word := make([]byte, size+2)
+		if _, err := io.ReadFull(in, word); err != nil {
+			return nil, err
+		}
+		words[i] = string(word[:size])
+	}
+	return words, nil
+}
+
+func readNumber(in *bufio.Reader) (int, error) {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(line[1:]))
+}
+
+// connect returns a backend over a client of s.
+func connect(t *testing.T, s *fakeServer, opts redis.Options) *goredisbackend.Backend {
+	t.Helper()
+	opts.Addr = s.addr
+	client := redis.NewClient(&opts)
+	t.Cleanup(func() { _ = client.Close() })
+	b, err := goredisbackend.New(client, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	return b
+}

@@ -1,0 +1,205 @@
+package goredisbackend_test
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+var (
+	script = backend.NewScript("script", "return 1", 1, backend.Never)
+	read   = backend.NewScript("read", "return 2", 1, backend.ReadOnly)
+)
+
+func TestLostReplyIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	s := newFakeServer(t, func([]string) string { return hangup })
+	b := connect(t, s, redis.Options{MaxRetries: 5})
+	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
+	require.ErrorIs(t, err, backend.ErrIndeterminate)
+	require.Equal(t, 1, s.count("EVALSHA "))
+}
+
+func TestLostRepliesOfBatchAreNotSentAgain(t *testing.T) {
+	t.Parallel()
+	s := newFakeServer(t, func(words []string) string {
+		if words[3] == "a" {
+			return ":1\r\n"
+		}
+		return hangup
+	})
+	b := connect(t, s, redis.Options{MaxRetries: 5})
+	var calls []backend.Call
+	for _, key := range []string{"a", "b", "c"} {
+		calls = append(calls, backend.Call{Script: script, Keys: []string{key}})
+	}
+	for _, outcome := range b.RunBatch(t.Context(), calls)[1:] {
+		require.ErrorIs(t, outcome.Err, backend.ErrIndeterminate)
+	}
+	require.Equal(t, 1, s.count(" 1 a"))
+	require.Equal(t, 1, s.count(" 1 b"))
+	require.LessOrEqual(t, s.count(" 1 c"), 1)
+}
+
+func TestReadIsSentAgainInBounds(t *testing.T) {
+	t.Parallel()
+	s := newFakeServer(t, func([]string) string { return hangup })
+	b := connect(t, s, redis.Options{})
+	_, err := b.Run(t.Context(), read, []string{"k"}, nil)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, backend.ErrIndeterminate)
+	require.Equal(t, 3, s.count("EVALSHA_RO "))
+}
+
+func TestCancelReturnsBeforeTheReply(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newFakeServer(t, func([]string) string { cancel(); return none })
+	b := connect(t, s, redis.Options{ReadTimeout: time.Minute})
+	_, err := b.Run(ctx, script, []string{"k"}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, backend.ErrIndeterminate)
+}
+
+func TestCancelledWhileWaitingForTheirTurn(t *testing.T) {
+	t.Parallel()
+	began, release := make(chan struct{}), make(chan struct{})
+	s := newFakeServer(t, func(words []string) string {
+		if words[3] == "first" {
+			close(began)
+			<-release
+		}
+		return ":1\r\n"
+	})
+	b := connect(t, s, redis.Options{PoolSize: 1, PipelinePoolSize: -1})
+	first := make(chan error, 1)
+	go func() {
+		_, err := b.Run(context.Background(), script, []string{"first"}, nil)
+		first <- err
+	}()
+	<-began
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := b.Run(ctx, script, []string{"second"}, nil)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.False(t, backend.MayHaveRun(err), "it never left")
+	outcomes := b.RunBatch(t.Context(), nil)
+	require.Empty(t, outcomes)
+	close(release)
+	require.NoError(t, <-first)
+	_, err = b.Run(t.Context(), script, []string{"third"}, nil)
+	require.NoError(t, err)
+	require.Zero(t, s.count("second"))
+}
+
+func TestNothingThereIsNotSent(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{
+		Addr: "127.0.0.1:1", DialerRetries: 1, MaxRetries: -1,
+	})
+	defer func() { _ = client.Close() }()
+	b := over(t, client)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := b.Run(ctx, script, []string{"k"}, nil)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.False(t, backend.MayHaveRun(err))
+}
+
+func TestClosedClient(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	b := over(t, client)
+	require.NoError(t, client.Close())
+	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
+	require.ErrorIs(t, err, backend.ErrClosed)
+	require.False(t, backend.MayHaveRun(err))
+}
+
+func TestRepliesOfRESP3(t *testing.T) {
+	t.Parallel()
+	var answer atomic.Value
+	s := newFakeServer(t, func([]string) string { return answer.Load().(string) })
+	b := connect(t, s, redis.Options{})
+	str := backend.StringReply
+	for raw, want := range map[string]backend.Reply{
+		"_\r\n":                           {},
+		"#t\r\n":                          backend.IntegerReply(1),
+		"#f\r\n":                          backend.IntegerReply(0),
+		":9223372036854775807\r\n":        backend.IntegerReply(math.MaxInt64),
+		",1.5\r\n":                        str("1.5"),
+		"(12345678901234567890\r\n":       str("12345678901234567890"),
+		"=5\r\ntxt:a\r\n":                 str("a"),
+		"$3\r\n\x00\r\n\r\n":              str("\x00\r\n"),
+		"+OK\r\n":                         str("OK"),
+		"%1\r\n$1\r\na\r\n:2\r\n":         backend.ArrayReply([]backend.Reply{str("a"), backend.IntegerReply(2)}),
+		"~2\r\n_\r\n$1\r\nb\r\n":          backend.ArrayReply([]backend.Reply{{}, str("b")}),
+		"*2\r\n*0\r\n*1\r\n$-1\r\n":       nested(backend.ArrayReply([]backend.Reply{}), nested(backend.Reply{})),
+		"*2\r\n+a\r\n*2\r\n:1\r\n+OK\r\n": nested(str("a"), nested(backend.IntegerReply(1), str("OK"))),
+	} {
+		answer.Store(raw)
+		reply, err := b.Run(t.Context(), script, []string{"k"}, nil)
+		require.NoError(t, err, "%q", raw)
+		require.Equal(t, want, reply, "%q", raw)
+	}
+	answer.Store("*1\r\n-WRONGTYPE x\r\n")
+	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
+	require.ErrorIs(t, err, backend.ErrReply)
+}
+
+func nested(items ...backend.Reply) backend.Reply { return backend.ArrayReply(items) }
+
+func TestServerErrors(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]backend.ServerError{
+		"ERR DB index is out of range":                        {Code: "ERR", Message: "DB index is out of range"},
+		"OOM no memory":                                       {Code: "OOM", Message: "no memory"},
+		"NOAUTH Authentication required.":                     {Code: "NOAUTH", Message: "Authentication required."},
+		"WRONGTYPE x script: 3f78, on @user_script:3.":        {Code: "WRONGTYPE", Message: "x", Line: 3},
+		"EXECABORT Transaction discarded":                     {Code: "EXECABORT", Message: "Transaction discarded"},
+		"NOREPLICAS Not enough good replicas to write.":       {Code: "NOREPLICAS", Message: "Not enough good replicas to write."},
+		"ERR max number of clients reached":                   {Code: "ERR", Message: "max number of clients reached"},
+		"UNKILLABLE Sorry the script already executed writes": {Code: "UNKILLABLE", Message: "Sorry the script already executed writes"},
+	} {
+		s := newFakeServer(t, func([]string) string { return "-" + text + "\r\n" })
+		b := connect(t, s, redis.Options{})
+		_, err := b.Run(t.Context(), script, []string{"k"}, nil)
+		var server *backend.ServerError
+		require.ErrorAs(t, err, &server, text)
+		require.Equal(t, want, *server)
+		require.Equal(t, 1, s.count("EVALSHA"), text)
+	}
+}
+
+func TestRunThenWait(t *testing.T) {
+	t.Parallel()
+	var wait atomic.Value
+	wait.Store(":2\r\n")
+	s := newFakeServer(t, func(words []string) string {
+		if words[0] == "wait" {
+			return wait.Load().(string)
+		}
+		return ":7\r\n"
+	})
+	b := connect(t, s, redis.Options{})
+	call := backend.Call{Script: script, Keys: []string{"k"}}
+	reply, acked, err := b.RunThenWait(t.Context(), call, 3, time.Microsecond)
+	require.NoError(t, err)
+	require.Equal(t, backend.IntegerReply(7), reply)
+	require.Equal(t, 2, acked)
+	require.Equal(t, 1, s.count("wait 3 1"), "0 would wait for ever")
+
+	wait.Store(hangup)
+	reply, _, err = b.RunThenWait(t.Context(), call, 3, time.Second)
+	require.ErrorIs(t, err, backend.ErrReplicas)
+	require.NotErrorIs(t, err, backend.ErrIndeterminate)
+	require.Equal(t, backend.IntegerReply(7), reply)
+	require.Equal(t, 2, s.count("EVALSHA"))
+}
