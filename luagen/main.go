@@ -1,19 +1,3 @@
-// Luagen turns annotated Redis scripts into typed Go functions.
-//
-// Usage:
-//
-//	luagen [-check] [-o dir] [-p package] [path ...]
-//
-// Each path is a .lua file or a folder of them (its own files, not those of folders inside); the
-// default is the current folder. Beside each x.lua, or in the folder of -o, luagen writes x.lua.go:
-// the text that the server gets, its SHA-1, and a function that takes and returns what the
-// annotations at the top of x.lua declare. If any script has a fault, all faults of the run are
-// printed as file:line:col: message [rule], and nothing is written.
-//
-// With -check nothing is written either: luagen prints how the files on disk differ from what it
-// would write, files that are missing or left over included.
-//
-// The exit code is 0 if all is well, 1 if there are findings or differences, 2 for wrong usage.
 package main
 
 import (

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // annotations are the words that may follow "---@".
@@ -110,6 +111,9 @@ func (h *headerReader) readHeader(comments []Comment, body int) {
 	}
 	annotated := false
 	for i, c := range docs {
+		if !utf8.ValidString(c.Text) || strings.Contains(c.Text, "\ufeff") {
+			h.find(c.Pos, "this line goes into Go source, and is not UTF-8")
+		}
 		switch {
 		case isAnnotation(c):
 			annotated = true

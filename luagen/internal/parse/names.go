@@ -51,6 +51,9 @@ func GoName(name string, exported bool) string {
 
 // Nearest returns the candidate that word is most likely a misspelling of, or "".
 func Nearest(word string, candidates []string) string {
+	if len(word) > 50 {
+		return ""
+	}
 	best, bestDistance := "", min(len(word), 1+max(1, len(word)/3))
 	for _, c := range candidates {
 		if min(len(c), len(word)) >= 3 && (strings.HasPrefix(word, c) || strings.HasPrefix(c, word)) {

@@ -1,0 +1,52 @@
+// Luagen turns annotated Redis scripts into typed Go functions.
+//
+// Usage:
+//
+//	luagen [-check] [-o dir] [-p package] [path ...]
+//
+// Each path is a .lua file or a folder of them (its own files, not those of folders inside); the
+// default is the current folder. Beside each x.lua, or in the folder of -o, luagen writes x.lua.go:
+// the text that the server gets, its SHA-1, and a function that takes and returns what the
+// annotations at the top of x.lua declare. If any script has a fault, all faults of the run are
+// printed as file:line:col: message [rule], and nothing is written.
+//
+// With -check nothing is written either: luagen prints how the files on disk differ from what it
+// would write, files that are missing or left over included.
+//
+// The exit code is 0 if all is well, 1 if there are findings or differences, 2 for wrong usage.
+//
+// # Annotations
+//
+// They stand in "---" comments above the first line of code, after the prose that becomes the
+// function's doc comment. Most take a description at their end.
+//
+//	---@key lock hash            a key, of kind string, list, set, zset, hash, stream or any
+//	---@key locks hash...        a list of keys; the last key
+//	---@key side string prefix   keys that begin with it; it must hold a hash tag
+//	---@arg lease milliseconds   an argument
+//	---@arg ids string...        a list of arguments; lists come last
+//	---@arg owners string... per locks   a list as long as another
+//	---@command publish publish|spublish a command to call, chosen by the caller
+//	---@channel released         a channel; with the word prefix, what begins with it
+//	---@return int? token        a result; several make a struct; int[] is a list
+//	---@error NOTOWNER           a code that an error reply may begin with
+//	---@readonly                 the script writes nothing
+//	---@retry safe               it may run again when its reply was lost; the default is never
+//	---@include text.lua         the local functions of a file that says ---@library
+//	---@since redis 7.0, valkey 8.0   the servers that it is meant for; embedded is one
+//	---@allow RULE reason        lets a finding be: behind the line, or alone above it
+//
+// In Lua each declared name is a local variable. Keys and arguments are texts, as the server has
+// them, but for a bool, which is true or false; an argument of a type with a question mark is nil if
+// it is absent. In Go the types are
+//
+//	string, bytes    string, []byte
+//	int, int(1..9)   int64; the bounds are checked before sending, and in results
+//	float            float64, not NaN
+//	bool             bool; a result may be 1, 0 or nil
+//	milliseconds     time.Duration, cut to whole milliseconds; seconds likewise
+//	unixmilli        time.Time, cut to the millisecond
+//
+// and T? is *T as an argument, T and a bool as a result. Wrappers take the keys, then the arguments,
+// in the order of declaration; from seven on in a struct.
+package main
