@@ -65,7 +65,8 @@ func parse(t *testing.T, name string) file {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
-	tree, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly|parser.ParseComments)
+	mode := parser.ImportsOnly | parser.ParseComments
+	tree, err := parser.ParseFile(token.NewFileSet(), name, text, mode)
 	require.NoError(t, err)
 	f := file{
 		name:     name,

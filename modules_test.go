@@ -72,7 +72,8 @@ func TestModulesAreListed(t *testing.T) {
 	}
 	require.ElementsMatch(t, want, inWork, "go.work")
 
-	list := regexp.MustCompile(`(?m)^MODULES := ((?:.*\\\n)*.*)$`).FindStringSubmatch(read(t, "Makefile"))
+	variable := regexp.MustCompile(`(?m)^MODULES := ((?:.*\\\n)*.*)$`)
+	list := variable.FindStringSubmatch(read(t, "Makefile"))
 	require.NotNil(t, list)
 	require.ElementsMatch(t, want, strings.Fields(strings.ReplaceAll(list[1], "\\", " ")), "Makefile")
 }

@@ -47,8 +47,8 @@ func TestUsersGetOneDriver(t *testing.T) {
 	}
 }
 
-// TestUsersModulesRequire looks at what we ask for ourselves. (A go.sum also names goleak, gomega and
-// the like: the tests of zap and of the drivers need them.)
+// TestUsersModulesRequire looks at what we ask for ourselves. (A go.sum also names goleak, gomega
+// and the like: the tests of zap and of the drivers need them.)
 func TestUsersModulesRequire(t *testing.T) {
 	t.Parallel()
 	want := map[string][]string{".": {"go.uber.org/zap", "github.com/stretchr/testify"}}

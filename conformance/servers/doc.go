@@ -9,10 +9,10 @@
 //	... the script runs, and its reply never comes ...
 //	<-lost.Hit()
 //
-// All servers listen on loopback, on free ports, in temporary folders of their own, and persist
-// nothing unless told to. They end with the test, and on Linux also when the test's process dies.
-// Functions named Start take the test and fail it; those named Launch return an error, and what
-// they return must be closed.
+// It needs Unix. All servers listen on loopback, on free ports, in temporary folders of their own,
+// and persist nothing unless told to. They end with the test, and on Linux also when the test's
+// process dies. Functions named Start take the test and fail it; those named Launch return an
+// error, and what they return must be closed.
 //
 // The binaries are looked for on PATH; HASP_REDIS_SERVER and HASP_VALKEY_SERVER name others. A test
 // whose server is missing is skipped, or fails if HASP_REQUIRE_SERVERS is 1. The script install.sh

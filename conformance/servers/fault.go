@@ -81,11 +81,15 @@ func (p *Proxy) LoseReply(match Match) *Fault { return p.aim(loseReply, match, 0
 
 // HoldRequest keeps the next matching request, and what follows it on its connection, for d before
 // forwarding it; 0 means until it is released.
-func (p *Proxy) HoldRequest(match Match, d time.Duration) *Fault { return p.aim(holdRequest, match, d) }
+func (p *Proxy) HoldRequest(match Match, d time.Duration) *Fault {
+	return p.aim(holdRequest, match, d)
+}
 
 // HoldReply keeps the next matching request's reply, and what follows it on its connection, for d;
 // 0 means until it is released.
-func (p *Proxy) HoldReply(match Match, d time.Duration) *Fault { return p.aim(holdReply, match, d) }
+func (p *Proxy) HoldReply(match Match, d time.Duration) *Fault {
+	return p.aim(holdReply, match, d)
+}
 
 func (p *Proxy) aim(action action, match Match, d time.Duration) *Fault {
 	f := &Fault{

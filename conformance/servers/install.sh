@@ -6,8 +6,8 @@
 #
 # HASP_REDIS_SERVER and HASP_VALKEY_SERVER name binaries outside PATH, here and in the tests.
 #
-# "install.sh [-b] package..." installs these packages instead, in the same way; -b takes all of them
-# from the backports suite.
+# "install.sh [-b] package..." installs these packages instead, in the same way; -b takes all of
+# them from the backports suite.
 set -eu
 
 missing() {

@@ -1,8 +1,10 @@
 package servers_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -13,12 +15,25 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	before := runtime.NumGoroutine()
 	code := m.Run()
-	if err := servers.CloseShared(); err != nil {
+	if err := errors.Join(servers.CloseShared(), leaked(before)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// leaked waits until there are as few goroutines as before the tests.
+func leaked(before int) error {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		if runtime.NumGoroutine() <= before {
+			return nil
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	stacks := make([]byte, 1<<20)
+	return fmt.Errorf("goroutines left:\n%s", stacks[:runtime.Stack(stacks, true)])
 }
 
 // eventually polls until check holds, with a deadline that no working machine needs.

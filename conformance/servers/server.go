@@ -178,7 +178,7 @@ func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 // open, the kernel still accepts bytes and new connections, and nothing answers.
 func (s *Server) Pause() error { return s.signal(syscall.SIGSTOP) }
 
-// Resume lets a paused server go on. Its clock has moved on, and what arrived meanwhile is executed.
+// Resume lets a paused server go on. Its clock has moved on, and what arrived meanwhile is run.
 func (s *Server) Resume() error { return s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig syscall.Signal) error {
