@@ -145,4 +145,3 @@ func TestProxyCutsSubscribeConfirmation(t *testing.T) {
 	require.NoError(t, c.Send("SUBSCRIBE", "a"))
 	requireCut(t, c)
 }
-
