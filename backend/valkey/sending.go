@@ -19,7 +19,9 @@ import (
 // make the client keep the contract.
 //
 // It hides the deadline. With one, the client reads from the socket until that deadline, deaf to
-// cancellation (R7); without, it waits for Done.
+// cancellation (R7); without, it waits for Done. But while the client connects it is always deaf,
+// for as long as Dialer.Timeout; then the deadline at least must be known. The client connects
+// before it first asks for the error, and asks for the deadline as it does.
 //
 // It fails when it is asked for its error a second time after resendAfter. The client asks before
 // each time it writes the command. It writes a command again, whatever the command, if
@@ -28,8 +30,9 @@ import (
 // from the last question and not from the first.
 type sending struct {
 	context.Context
-	asked   atomic.Int64 // when, since epoch; 0 if never
+	asked   atomic.Int64 // for the error, since epoch; 0 if never
 	refused atomic.Bool
+	dials   atomic.Bool
 }
 
 const resendAfter = 900 * time.Millisecond
@@ -40,8 +43,16 @@ var (
 	errResend = errors.New("the connection's lifetime ended before the reply came")
 )
 
-// Deadline hides the deadline.
-func (*sending) Deadline() (time.Time, bool) { return time.Time{}, false }
+// Deadline hides the deadline, unless the client is connecting.
+func (s *sending) Deadline() (time.Time, bool) {
+	if s.asked.Load() == 0 {
+		s.dials.Store(true)
+	}
+	if s.dials.Load() {
+		return s.Context.Deadline()
+	}
+	return time.Time{}, false
+}
 
 // Err returns the caller's error, or that of a resend.
 func (s *sending) Err() error {
