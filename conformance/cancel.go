@@ -11,7 +11,7 @@ import (
 
 // prompt is how soon a call must return after its context ended: far more than scheduling costs,
 // far less than the time-outs and deadlines that a driver may wait for instead.
-const prompt = 2 * time.Second
+const prompt = 5 * time.Second
 
 // cancelCases are about contexts: R7.
 func cancelCases() []Case {
@@ -25,6 +25,7 @@ func cancelCases() []Case {
 		},
 		{Name: "DeadlineReturnsPromptly", Clause: "R7", needs: link, check: checkDeadline},
 		{Name: "CancelledReadReturnsPromptly", Clause: "R7", needs: link, check: checkCancelRead},
+		{Name: "CancelWhileConnectingReturns", Clause: "R7", needs: link, check: checkConnecting},
 		{Name: "CancelledRunsAtMostOnce", Clause: "R7", needs: link, check: checkLate},
 	}
 }
@@ -59,8 +60,11 @@ func (e *env) silent(
 		return nil, err
 	}
 	script, key := e.script("return 1", 1, retry), e.key("n")
-	if _, err := in.Backend.Run(ctx, script, []string{key}, nil); err != nil {
-		return nil, err
+	// Drivers spread calls over a few connections, and make each when it is first used.
+	for range 64 {
+		if _, err := in.Backend.Run(ctx, script, []string{key}, nil); err != nil {
+			return nil, err
+		}
 	}
 	in.Link.Blackhole()
 	callCtx, cancel := bound()
@@ -122,6 +126,28 @@ func checkCancelRead(ctx context.Context, e *env) error {
 	runErr, err := e.silent(ctx, backend.ReadOnly, func() (context.Context, context.CancelFunc) {
 		return cancelled(ctx)
 	})
+	if err == nil && !errors.Is(runErr, context.Canceled) {
+		err = fmt.Errorf("got error %w, want one that wraps context.Canceled", runErr)
+	}
+	return err
+}
+
+// checkConnecting cancels a call for which the driver has to connect first. It may take as long as
+// drivers let a connection take.
+func checkConnecting(ctx context.Context, e *env) error {
+	in, err := e.open(ctx)
+	if err != nil {
+		return err
+	}
+	script, key := e.incr(backend.Never), e.key("n")
+	in.Link.Blackhole()
+	callCtx, cancel := cancelled(ctx)
+	defer cancel()
+	var runErr error
+	err = promptly(3*prompt, "Run", func() {
+		_, runErr = in.Backend.Run(callCtx, script, []string{key}, nil)
+	})
+	in.Link.Restore()
 	if err == nil && !errors.Is(runErr, context.Canceled) {
 		err = fmt.Errorf("got error %w, want one that wraps context.Canceled", runErr)
 	}

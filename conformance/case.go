@@ -60,6 +60,11 @@ func needsPubSub(h *Harness) string {
 	return unless(h.Capabilities.PubSub, "the backend has no pub/sub")
 }
 
+func needsSharded(h *Harness) string {
+	return unless(h.Capabilities.PubSub && h.Capabilities.Sharded,
+		"channels do not move with slots")
+}
+
 func needsNoPubSub(h *Harness) string {
 	return unless(!h.Capabilities.PubSub, "the backend has pub/sub")
 }

@@ -1,8 +1,13 @@
 package conformance
 
-// Clause returns the text of a clause of package backend's contract, such as "R3"; "" if there is
-// none of that number.
-func Clause(number string) string { return clauses[number] }
+// Clause returns the text of a clause of package backend's contract, such as "R3", or of what
+// package primitives promises of a lock, such as "Lock.Waiting"; "" if there is none.
+func Clause(number string) string {
+	if text := clauses[number]; text != "" {
+		return text
+	}
+	return promises[number]
+}
 
 // clauses repeats the contract, for the messages of failing cases; a test compares the two.
 var clauses = map[string]string{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // validate reports a required field that is missing.
@@ -39,6 +40,7 @@ type env struct {
 
 	mu        sync.Mutex
 	instances []*Instance
+	clients   []*primitives.Client
 }
 
 func newEnv(h *Harness) *env { return &env{Harness: h, tag: "conf-" + rand.Text()[:10]} }
@@ -71,9 +73,37 @@ func (e *env) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, in := range e.instances {
+		if in.Link != nil {
+			in.Link.Restore()
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Patience/4)
+	defer cancel()
+	for _, c := range e.clients {
+		_ = c.Close(ctx)
+	}
+	for _, in := range e.instances {
 		in.end()
 	}
-	e.instances = nil
+	e.instances, e.clients = nil, nil
+}
+
+// client makes a client of primitives, over a backend of its own, that ends with the case.
+func (e *env) client(ctx context.Context, o *primitives.Options) (
+	*primitives.Client, *Instance, error,
+) {
+	in, err := e.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := primitives.New(in.Backend, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.clients = append(e.clients, c)
+	return c, in, nil
 }
 
 // end ends the backend and its client.

@@ -26,7 +26,7 @@ func gapCases() []Case {
 		{Name: "RestartIsAGap", Clause: "S2", Alone: true,
 			needs: []need{needsPubSub, needsRestart}, check: checkRestartGap},
 		{Name: "MovedSlotIsAGap", Clause: "S2", Alone: true,
-			needs: []need{needsPubSub, needsMigrate}, check: checkMovedGap},
+			needs: []need{needsSharded, needsMigrate}, check: checkMovedGap},
 	}
 }
 
@@ -118,11 +118,7 @@ func checkRestartGap(ctx context.Context, e *env) error {
 	return e.checkGap(ctx, silence, func(*Instance, string) error { return e.Restart(ctx) })
 }
 
-// checkMovedGap needs a gap only if messages can be missed: sharded channels move with their slot.
 func checkMovedGap(ctx context.Context, e *env) error {
-	if !e.Capabilities.Sharded {
-		return nil
-	}
 	return e.checkGap(ctx, silence, func(_ *Instance, channel string) error {
 		finish, err := e.Migrate(ctx, channel)
 		if err != nil {

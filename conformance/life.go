@@ -134,6 +134,11 @@ func checkGoroutines(ctx context.Context, e *env) (err error) {
 	if err != nil {
 		return err
 	}
+	return e.awaitNoGoroutine(ctx)
+}
+
+// awaitNoGoroutine waits until no goroutine has the case's label.
+func (e *env) awaitNoGoroutine(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience/2)
 	defer cancel()
 	return eventually(ctx, "the goroutines to end", func() (bool, error) {

@@ -30,6 +30,12 @@ func RunRunner(t *testing.T, h *Harness) Report {
 	return run(t, h, RunnerCases())
 }
 
+// RunPrimitives judges the primitives over the backends of h.
+func RunPrimitives(t *testing.T, h *Harness) Report {
+	t.Helper()
+	return run(t, h, PrimitiveCases())
+}
+
 // RunSubscriber judges the backends of h as subscribers: clauses S.
 func RunSubscriber(t *testing.T, h *Harness) Report {
 	t.Helper()
@@ -38,7 +44,7 @@ func RunSubscriber(t *testing.T, h *Harness) Report {
 
 // Cases returns all cases of the suite.
 func Cases() []Case {
-	return slices.Concat(RunnerCases(), SubscriberCases())
+	return slices.Concat(RunnerCases(), SubscriberCases(), PrimitiveCases())
 }
 
 // RunnerCases returns the cases of the clauses R, B and W.
@@ -50,6 +56,11 @@ func RunnerCases() []Case {
 // SubscriberCases returns the cases of the clauses S.
 func SubscriberCases() []Case {
 	return slices.Concat(subscribeCases(), gapCases(), shareCases())
+}
+
+// PrimitiveCases returns the cases of what package primitives promises.
+func PrimitiveCases() []Case {
+	return slices.Concat(lockCases(), leaseCases(), lockFaultCases(), lockWireCases())
 }
 
 // run runs cases: first those that may share the server, side by side, then the others.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/hasp-go/hasp/backend"
+	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
 	"github.com/hasp-go/hasp/conformance"
@@ -34,6 +37,7 @@ func adapters() []adapter {
 	return []adapter{
 		{name: "Rueidis", open: openRueidis},
 		{name: "Valkey", open: openValkey},
+		{name: "GoRedis", open: openGoRedis},
 	}
 }
 
@@ -86,5 +90,33 @@ func openValkey(_ context.Context, o clientOptions) (*conformance.Instance, erro
 		Ping: func(ctx context.Context) error {
 			return client.Do(ctx, client.B().Ping().Build()).Error()
 		},
+	}, nil
+}
+
+func openGoRedis(_ context.Context, o clientOptions) (*conformance.Instance, error) {
+	protocol := 3
+	if o.resp2 {
+		protocol = 2
+	}
+	client := redis.NewUniversalClient(&redis.UniversalOptions{
+		Addrs:         o.addrs,
+		IsClusterMode: o.cluster,
+		Protocol:      protocol,
+		// Longer than the suite allows for a cancelled call, or it would not see one that waits.
+		ReadTimeout: 10 * time.Second,
+		Dialer: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return o.dial(ctx, addr)
+		},
+	})
+	closeClient := func() { _ = client.Close() }
+	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: o.sharded})
+	if err != nil {
+		closeClient()
+		return nil, err
+	}
+	return &conformance.Instance{
+		Backend: b,
+		Close:   closeClient,
+		Ping:    func(ctx context.Context) error { return client.Ping(ctx).Err() },
 	}, nil
 }

@@ -1,0 +1,396 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// lockFaultCases are about locks over links that fail.
+func lockFaultCases() []Case {
+	link := []need{needsLink}
+	return []Case{
+		{Name: "SilentLinkNeverOverlaps", Clause: "Lock.Lease", needs: link, check: checkOverlap},
+		{Name: "SlowLinkAcquires", Clause: "Lock.Waiting", needs: link, check: checkSlowLink},
+		{Name: "StalledLinkAcquires", Clause: "Lock.Waiting", needs: link, check: checkStall},
+		{Name: "BrokenLinkWakesAWaiter", Clause: "Lock.Waiting",
+			needs: []need{needsLink, needsPubSub}, check: checkBrokenWait},
+		{Name: "CancelledLockLeavesNothing", Clause: "Lock.GivingBack", needs: link, check: checkCancelled},
+		{Name: "CancelledLockTouchesNoLaterHold", Clause: "Lock.GivingBack",
+			needs: link, check: checkLaterHold},
+		{Name: "LostAcquireIsGivenBack", Clause: "Lock.GivingBack", needs: link, check: checkLostAcquire},
+		{Name: "LostUnlockFrees", Clause: "Lock.Unlock", needs: link, check: checkLostUnlock},
+		{Name: "LostForceUnlockFrees", Clause: "Lock.Queries", needs: link, check: checkLostForce},
+		{Name: "LostRenewalIsRepeated", Clause: "Lock.Renewal", needs: link, check: checkLostRenewal},
+	}
+}
+
+// checkOverlap silences the holder's link, and notes when a waiter on another link gets the lock.
+func checkOverlap(ctx context.Context, e *env) error {
+	o := &primitives.Options{WatchdogLease: 1500 * time.Millisecond}
+	first, in, err := e.client(ctx, o)
+	if err != nil {
+		return err
+	}
+	second, _, err := e.client(ctx, o)
+	if err != nil {
+		return err
+	}
+	lease, err := first.NewLock(e.key("lock"), nil).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	held := lease.Context(ctx)
+	ended := make(chan time.Time, 1)
+	go func() { <-held.Done(); ended <- time.Now() }()
+	in.Link.Blackhole()
+	next, err := soon(lockLater(ctx, second.NewLock(e.key("lock"), nil)))
+	granted := time.Now()
+	if err != nil {
+		return err
+	}
+	if err := lease.Err(); !errors.Is(err, primitives.ErrLost) {
+		return fmt.Errorf("two holders: the first's error is %w when the second holds", err)
+	}
+	select {
+	case at := <-ended:
+		if at.After(granted) {
+			return fmt.Errorf("the first's context ended %v after the second's grant", at.Sub(granted))
+		}
+	case <-ctx.Done():
+		return errors.New("the first's context did not end")
+	}
+	if lease.Token() >= next.Token() {
+		return fmt.Errorf("token %d, then %d", lease.Token(), next.Token())
+	}
+	return next.Unlock(ctx)
+}
+
+func checkSlowLink(ctx context.Context, e *env) error {
+	c, in, err := e.client(ctx, nil)
+	if err != nil {
+		return err
+	}
+	in.Link.Delay(25 * time.Millisecond)
+	for range 3 {
+		lease, err := soon(lockLater(ctx, c.NewLock(e.key("lock"), nil)))
+		if err != nil {
+			return err
+		}
+		if err := lease.Unlock(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkStall holds the link up once, while a lock is taken that was just freed.
+func checkStall(ctx context.Context, e *env) error {
+	c, in, err := e.client(ctx, nil)
+	if err != nil {
+		return err
+	}
+	lock := c.NewLock(e.key("lock"), nil)
+	for range 5 {
+		in.Link.Delay(30 * time.Millisecond)
+		time.AfterFunc(60*time.Millisecond, in.Link.Restore)
+		lease, err := soon(lockLater(ctx, lock))
+		if err != nil {
+			return err
+		}
+		if err := lease.Unlock(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkBrokenWait frees the lock while the waiter cannot hear of it.
+func checkBrokenWait(ctx context.Context, e *env) error {
+	o := &primitives.Options{PollInterval: never}
+	first, _, err := e.client(ctx, o)
+	if err != nil {
+		return err
+	}
+	second, in, err := e.client(ctx, o)
+	if err != nil {
+		return err
+	}
+	lease, err := first.NewLock(e.key("lock"), nil).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	got := lockLater(ctx, second.NewLock(e.key("lock"), nil))
+	if err := e.awaitSubscribers(ctx, e.channel(), 1); err != nil {
+		return err
+	}
+	in.Link.Refuse()
+	if err := lease.Unlock(ctx); err != nil {
+		return err
+	}
+	in.Link.Restore()
+	next, err := soon(got)
+	if err != nil {
+		// The waiter's own script may have met the broken link: that is an error, not a hang.
+		if errors.Is(err, backend.ErrIndeterminate) {
+			return nil
+		}
+		return err
+	}
+	return next.Unlock(ctx)
+}
+
+// granted waits until the server has granted the lock at key once: then its token exists.
+func (e *env) granted(ctx context.Context) error {
+	key := "redisson_lock_token:" + e.key("lock")
+	return eventually(ctx, "the grant", func() (bool, error) {
+		reply, err := e.Do(ctx, key, "EXISTS", key)
+		return same(reply, backend.IntegerReply(1)), err
+	})
+}
+
+// checkCancelled cancels an acquire whose script runs 400 ms later.
+func checkCancelled(ctx context.Context, e *env) error {
+	c, in, err := e.client(ctx, nil)
+	if err != nil {
+		return err
+	}
+	lock := c.NewLock(e.key("lock"), nil)
+	if err := e.warm(ctx, in.Backend, lock); err != nil {
+		return err
+	}
+	const late = 400 * time.Millisecond
+	in.Link.Delay(late)
+	callCtx, cancel := cancelled(ctx)
+	defer cancel()
+	var lockErr error
+	if err := promptly(prompt, "Lock", func() { _, lockErr = lock.Lock(callCtx) }); err != nil {
+		return err
+	}
+	if !errors.Is(lockErr, context.Canceled) {
+		return fmt.Errorf("got error %w, want one that wraps context.Canceled", lockErr)
+	}
+	if err := e.granted(ctx); err != nil {
+		return err
+	}
+	if err := e.awaitFree(ctx, e.key("lock"), Patience/6); err != nil {
+		return err
+	}
+	in.Link.Restore()
+	if !e.Capabilities.PubSub {
+		return nil
+	}
+	return e.awaitSubscribers(ctx, e.channel(), 0)
+}
+
+// warm runs the scripts of a lock once, so that they are loaded and the driver is connected, and
+// removes the traces.
+func (e *env) warm(ctx context.Context, b backend.Backend, lock *primitives.Lock) error {
+	for range 16 {
+		lease, err := lock.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		if err := lease.Unlock(ctx); err != nil {
+			return err
+		}
+	}
+	key := "redisson_lock_token:" + e.key("lock")
+	_, err := e.Do(ctx, key, "DEL", key)
+	return err
+}
+
+// checkLaterHold lets another attempt of the same client win while the release of a cancelled one
+// is still to come.
+func checkLaterHold(ctx context.Context, e *env) error {
+	c, in, err := e.client(ctx, nil)
+	if err != nil {
+		return err
+	}
+	lock := c.NewLock(e.key("lock"), nil)
+	if err := e.warm(ctx, in.Backend, lock); err != nil {
+		return err
+	}
+	for range 5 {
+		in.Link.Delay(100 * time.Millisecond)
+		callCtx, cancel := cancelled(ctx)
+		_, lockErr := lock.Lock(callCtx)
+		cancel()
+		if !errors.Is(lockErr, context.Canceled) {
+			return fmt.Errorf("got error %w, want one that wraps context.Canceled", lockErr)
+		}
+		in.Link.Restore()
+		lease, err := soon(lockLater(ctx, lock))
+		if err != nil {
+			return err
+		}
+		// The releases of the cancelled attempt go on for up to a second or more.
+		for range 20 {
+			time.Sleep(25 * time.Millisecond)
+			if held, err := lock.IsHeldBy(ctx, lease.Owner()); err != nil || !held {
+				return fmt.Errorf("the later hold is gone: %t, %w", held, err)
+			}
+		}
+		if err := lease.Unlock(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loseLockReply loses the reply to the next script that has n keys, the lock's first, and the
+// given first argument, if there is one.
+func (e *env) loseLockReply(in *Instance, sha string) <-chan struct{} {
+	return in.Link.CutReply(func(words []string) bool {
+		return len(words) > 3 && words[3] == e.key("lock") && (sha == "" || words[1] == sha)
+	})
+}
+
+// lostCall runs call while the reply to the lock's next script is lost.
+func (e *env) lostCall(ctx context.Context, in *Instance, call func() error) error {
+	lost := e.loseLockReply(in, "")
+	err := call()
+	select {
+	case <-lost:
+	case <-ctx.Done():
+		return errors.New("no reply was lost")
+	}
+	if !errors.Is(err, backend.ErrIndeterminate) {
+		return fmt.Errorf("got error %w, want one that wraps ErrIndeterminate", err)
+	}
+	return nil
+}
+
+// sentTo counts how often each script was sent for the case's lock while call runs.
+func (e *env) sentTo(ctx context.Context, call func() error) (most int, err error) {
+	if e.Record == nil {
+		return 1, call()
+	}
+	stop, err := e.Record(ctx)
+	if err != nil {
+		return 0, err
+	}
+	err = call()
+	commands, stopErr := stop()
+	counts := map[string]int{}
+	for _, words := range commands {
+		if len(words) > 3 && words[3] == e.key("lock") {
+			counts[words[1]]++
+			most = max(most, counts[words[1]])
+		}
+	}
+	return most, errors.Join(err, stopErr)
+}
+
+func checkLostAcquire(ctx context.Context, e *env) error {
+	c, in, err := e.client(ctx, nil)
+	if err != nil {
+		return err
+	}
+	lock := c.NewLock(e.key("lock"), nil)
+	if err := e.warm(ctx, in.Backend, lock); err != nil {
+		return err
+	}
+	times, err := e.sentTo(ctx, func() error {
+		return e.lostCall(ctx, in, func() error { _, err := lock.TryLock(ctx); return err })
+	})
+	if err != nil {
+		return err
+	}
+	if times != 1 {
+		return fmt.Errorf("the script was sent %d times", times)
+	}
+	if err := e.granted(ctx); err != nil {
+		return err
+	}
+	if err := e.awaitFree(ctx, e.key("lock"), Patience/6); err != nil {
+		return err
+	}
+	lease, err := soon(lockLater(ctx, lock))
+	if err != nil {
+		return err
+	}
+	return lease.Unlock(ctx)
+}
+
+// checkLostUnlock does not count: a release is repeated on purpose, since that is harmless.
+func checkLostUnlock(ctx context.Context, e *env) error {
+	c, in, err := e.client(ctx, nil)
+	if err != nil {
+		return err
+	}
+	lock := c.NewLock(e.key("lock"), nil)
+	if err := e.warm(ctx, in.Backend, lock); err != nil {
+		return err
+	}
+	lease, err := lock.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.lostCall(ctx, in, func() error { return lease.Unlock(ctx) }); err != nil {
+		return err
+	}
+	if err := lease.Err(); !errors.Is(err, primitives.ErrReleased) {
+		return fmt.Errorf("after an Unlock without a reply: %w, want ErrReleased", err)
+	}
+	return e.awaitFree(ctx, e.key("lock"), Patience/6)
+}
+
+func checkLostForce(ctx context.Context, e *env) error {
+	c, in, err := e.client(ctx, nil)
+	if err != nil {
+		return err
+	}
+	lock := c.NewLock(e.key("lock"), nil)
+	if err := e.warm(ctx, in.Backend, lock); err != nil {
+		return err
+	}
+	if _, err := lock.ForceUnlock(ctx); err != nil {
+		return err
+	}
+	if err := e.foreign(ctx, e.key("lock"), 0); err != nil {
+		return err
+	}
+	times, err := e.sentTo(ctx, func() error {
+		return e.lostCall(ctx, in, func() error { _, err := lock.ForceUnlock(ctx); return err })
+	})
+	if err != nil {
+		return err
+	}
+	if times != 1 {
+		return fmt.Errorf("the script was sent %d times", times)
+	}
+	return e.awaitFree(ctx, e.key("lock"), Patience/6)
+}
+
+func checkLostRenewal(ctx context.Context, e *env) error {
+	const length = 3 * time.Second
+	c, in, err := e.client(ctx, &primitives.Options{WatchdogLease: length})
+	if err != nil {
+		return err
+	}
+	lock := c.NewLock(e.key("lock"), nil)
+	if err := e.warm(ctx, in.Backend, lock); err != nil {
+		return err
+	}
+	lease, err := lock.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-e.loseLockReply(in, ""):
+	case <-ctx.Done():
+		return errors.New("no renewal was sent")
+	}
+	held := lease.Context(ctx)
+	select {
+	case <-held.Done():
+		return fmt.Errorf("after one lost renewal: %w", context.Cause(held))
+	case <-time.After(length + length/2):
+	}
+	return lease.Unlock(ctx)
+}

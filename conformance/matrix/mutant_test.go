@@ -1,0 +1,270 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// The mutants judge the suite: each is a backend broken in one way, which must fail the cases that
+// it is meant for, and no case of another clause. They are here and not in package conformance,
+// which imports no adapter, because they need a good backend to break.
+
+// mutant is a backend broken in one way.
+type mutant struct {
+	name  string
+	base  base
+	kills []string // the cases that it must fail
+	also  []string // cases of other clauses that cannot but fail with them
+
+	// breakIt breaks a backend. broken passes everything through where it is not changed.
+	breakIt func(b *broken)
+
+	// harness, if not nil, changes the harness first.
+	harness func(h *conformance.Harness)
+}
+
+// base is the good backend that a mutant is made of.
+type base int
+
+const (
+	onEmbedded base = iota // no faults, but fast
+	onServer
+	onCluster
+	onNoPubSub
+)
+
+// broken is a backend whose methods can be replaced.
+type broken struct {
+	backend.Backend
+	instance *conformance.Instance
+	harness  *conformance.Harness
+
+	run       func(ctx context.Context, c backend.Call) (backend.Reply, error)
+	subscribe func(context.Context, string, backend.Handler) (backend.Subscription, error)
+	batch     func(ctx context.Context, calls []backend.Call) []backend.Outcome
+	wait      waitFunc
+	can       func(c backend.Capabilities) backend.Capabilities
+	close     func() error
+}
+
+type waitFunc func(
+	ctx context.Context, c backend.Call, replicas int, timeout time.Duration,
+) (backend.Reply, int, error)
+
+func newBroken(in *conformance.Instance, h *conformance.Harness) *broken {
+	b := &broken{Backend: in.Backend, instance: in, harness: h}
+	b.run = b.good
+	b.subscribe = in.Backend.Subscribe
+	b.batch = in.Backend.(backend.Batcher).RunBatch
+	b.wait = in.Backend.(backend.ReplicaWaiter).RunThenWait
+	b.can = func(c backend.Capabilities) backend.Capabilities { return c }
+	b.close = in.Backend.Close
+	return b
+}
+
+// good is Run of the backend below.
+func (b *broken) good(ctx context.Context, c backend.Call) (backend.Reply, error) {
+	return b.Backend.Run(ctx, c.Script, c.Keys, c.Args)
+}
+
+func (b *broken) Run(
+	ctx context.Context, s *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	return b.run(ctx, backend.Call{Script: s, Keys: keys, Args: args})
+}
+
+func (b *broken) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	return b.subscribe(ctx, channel, handler)
+}
+
+func (b *broken) RunBatch(ctx context.Context, calls []backend.Call) []backend.Outcome {
+	return b.batch(ctx, calls)
+}
+
+func (b *broken) RunThenWait(
+	ctx context.Context, c backend.Call, replicas int, timeout time.Duration,
+) (backend.Reply, int, error) {
+	return b.wait(ctx, c, replicas, timeout)
+}
+
+func (b *broken) Capabilities() backend.Capabilities { return b.can(b.Backend.Capabilities()) }
+func (b *broken) Close() error                       { return b.close() }
+
+// apply returns the harness whose instances are broken.
+func (m mutant) apply(h *conformance.Harness) *conformance.Harness {
+	mutated := *h
+	if m.harness != nil {
+		m.harness(&mutated)
+	}
+	mutated.New = func(ctx context.Context) (*conformance.Instance, error) {
+		in, err := h.New(ctx)
+		if err != nil {
+			return nil, err
+		}
+		b := newBroken(in, h)
+		m.breakIt(b)
+		in.Backend = b
+		return in, nil
+	}
+	return &mutated
+}
+
+// failures runs cases against a harness and returns the errors of those that failed, by name.
+func failures(ctx context.Context, h *conformance.Harness, cases []conformance.Case) map[string]error {
+	failed := map[string]error{}
+	var mu sync.Mutex
+	check := func(c conformance.Case) {
+		ctx, cancel := context.WithTimeout(ctx, mutantPatience)
+		defer cancel()
+		if err := c.Check(ctx, h); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			failed[c.Name] = err
+		}
+	}
+	var group sync.WaitGroup
+	slots := make(chan struct{}, 8)
+	for _, c := range cases {
+		if c.Skip(h) == "" && !c.Alone {
+			slots <- struct{}{}
+			group.Go(func() { check(c); <-slots })
+		}
+	}
+	group.Wait()
+	for _, c := range cases {
+		if c.Skip(h) == "" && c.Alone {
+			check(c)
+		}
+	}
+	return failed
+}
+
+// mutantPatience bounds each case. It is longer than a link may be silent.
+const mutantPatience = 25 * time.Second
+
+// backendCases are the cases that mutants of backends are meant for.
+func backendCases() []conformance.Case {
+	return slices.Concat(conformance.RunnerCases(), conformance.SubscriberCases())
+}
+
+// slowCases wait for something by their nature. Mutants that are not meant for them skip them.
+var slowCases = []string{"SilentLinkIsAGap", "RefusedDialIsDefinite", "ReadOnlyRetriesAreBounded"}
+
+// judge returns what is wrong with the suite if it judges m by these cases.
+func (m mutant) judge(ctx context.Context, h *conformance.Harness) error {
+	clauses := map[string]bool{}
+	cases := slices.DeleteFunc(backendCases(), func(c conformance.Case) bool {
+		if slices.Contains(m.kills, c.Name) {
+			clauses[c.Clause] = true
+			return false
+		}
+		return slices.Contains(slowCases, c.Name)
+	})
+	failed := failures(ctx, m.apply(h), cases)
+	for _, name := range m.kills {
+		if failed[name] == nil {
+			return fmt.Errorf("case %s did not fail", name)
+		}
+	}
+	for _, c := range cases {
+		err := failed[c.Name]
+		if err != nil && !clauses[c.Clause] && !slices.Contains(m.also, c.Name) {
+			return fmt.Errorf("case %s of another clause failed: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// baseHarness returns the harness of good backends.
+func baseHarness(t *testing.T, on base) *conformance.Harness {
+	t.Helper()
+	switch on {
+	case onServer:
+		return harness(adapters()[0], standalone(t, servers.Redis), variant{})
+	case onCluster:
+		return harness(adapters()[0], clusterOf3(t, servers.Redis), variant{})
+	case onNoPubSub:
+		h := embeddedHarness()
+		h.Capabilities.PubSub = false
+		return mutant{breakIt: withoutPubSub}.apply(h)
+	}
+	return embeddedHarness()
+}
+
+// withoutPubSub makes a good backend that has no pub/sub.
+func withoutPubSub(b *broken) {
+	b.can = func(c backend.Capabilities) backend.Capabilities { c.PubSub = false; return c }
+	b.subscribe = func(context.Context, string, backend.Handler) (backend.Subscription, error) {
+		return nil, backend.ErrNotSupported
+	}
+}
+
+func mutants() []mutant {
+	return slices.Concat(sendMutants(), onceMutants(), replyMutants(), cancelMutants(),
+		lifeMutants(), batchMutants(), subscribeMutants(), gapMutants(), shareMutants())
+}
+
+// TestMutants prints how many mutants were killed.
+func TestMutants(t *testing.T) {
+	t.Parallel()
+	all := mutants()
+	var mu sync.Mutex
+	killed := 0
+	t.Run("Each", func(t *testing.T) {
+		for _, m := range all {
+			t.Run(camel(m.name), func(t *testing.T) {
+				t.Parallel()
+				require.NoError(t, m.judge(t.Context(), baseHarness(t, m.base)), m.name)
+				mu.Lock()
+				defer mu.Unlock()
+				killed++
+			})
+		}
+	})
+	fmt.Printf("killed %d of %d\n", killed, len(all))
+}
+
+// camel makes a subtest's name of a sentence.
+func camel(text string) string {
+	var name strings.Builder
+	for word := range strings.FieldsSeq(text) {
+		word = strings.Trim(word, ",.;:'")
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return name.String()
+}
+
+func TestEveryCaseHasAMutant(t *testing.T) {
+	t.Parallel()
+	killed := map[string]bool{}
+	for _, m := range mutants() {
+		for _, name := range m.kills {
+			killed[name] = true
+		}
+	}
+	for _, c := range backendCases() {
+		require.True(t, killed[c.Name], "no mutant is meant for %s", c.Name)
+		delete(killed, c.Name)
+	}
+	require.Empty(t, killed, "mutants are meant for cases that do not exist")
+}
+
+// TestWithoutPubSub runs the suite over a backend that has no pub/sub.
+func TestWithoutPubSub(t *testing.T) {
+	t.Parallel()
+	report := conformance.Run(t, baseHarness(t, onNoPubSub))
+	require.Contains(t, report.Passed, "SubscribeWithoutPubSubIsRefused")
+}
