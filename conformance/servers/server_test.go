@@ -136,6 +136,22 @@ func TestServerThatCannotStart(t *testing.T) {
 	})
 }
 
+// TestServerMeetsTakenPort: another process that has taken the port, or that of the cluster bus, is
+// told from the server that was started.
+func TestServerMeetsTakenPort(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		other := servers.Start(t, kind, nil)
+		require.ErrorIs(t, servers.MoveTo(kind, other.Port(), nil), servers.ErrPortTaken)
+
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer func() { require.NoError(t, listener.Close()) }()
+		bus := listener.Addr().(*net.TCPAddr).Port
+		config := map[string]string{"cluster-enabled": "yes"}
+		require.ErrorIs(t, servers.MoveTo(kind, bus-10000, config), servers.ErrPortTaken)
+	})
+}
+
 // TestServerDiesWithProcess runs this test binary as a child which starts a server and is killed.
 func TestServerDiesWithProcess(t *testing.T) {
 	if os.Getenv("HASP_TEST_CHILD") == "1" {

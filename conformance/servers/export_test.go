@@ -1,0 +1,16 @@
+package servers
+
+// ErrPortTaken lets tests see why a start is tried again.
+var ErrPortTaken = errPortTaken
+
+// MoveTo starts a server, then starts it again on another port.
+func MoveTo(kind Kind, port int, config map[string]string) error {
+	s, err := Launch(kind, &Options{Config: config})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	s.Kill()
+	s.port = port
+	return s.start()
+}
