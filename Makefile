@@ -31,7 +31,7 @@ demo: ## 8 workers contend for one lock on the embedded server; needs Go alone
 test: servers ## every module's tests on real servers, which are installed if missing
 	$(call in_modules,HASP_REQUIRE_SERVERS=1 go test -race -count=1 -timeout $(TIMEOUT) ./...)
 
-verify: formatted vetted lint generated tidy ## formatted, vetted, linted, generated code current, modules tidy
+verify: formatted vetted lint generated tidy ## formatted, vetted, linted, generated, modules tidy
 
 lint: $(LINT) ## golangci-lint, by the version pinned here
 	$(call in_modules,$(LINT) run ./...)
@@ -46,7 +46,7 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 	cd conformance/matrix && HASP_REQUIRE_SERVERS=1 go test -race -count=1 -timeout $(TIMEOUT) -v ./...
 
 bench: servers ## every module's benchmarks
-	$(call in_modules,HASP_REQUIRE_SERVERS=1 go test -run '^$$$$' -bench . -benchmem ./...)
+	$(call in_modules,HASP_REQUIRE_SERVERS=1 go test -run '^$$' -bench . -benchmem ./...)
 
 servers:
 	@conformance/servers/install.sh
@@ -59,8 +59,8 @@ vetted:
 
 generated:
 	go run ./luagen -check primitives/internal/script
-	@before=$$($(go_files)); $(MAKE) --no-print-directory generate; \
-	[ "$$before" = "$$($(go_files))" ] || { echo "generated code was not current"; exit 1; }
+	@before=$$($(go_files)); $(MAKE) --no-print-directory generate && \
+	{ [ "$$before" = "$$($(go_files))" ] || { echo "generated code was not current"; exit 1; }; }
 
 # Outside the workspace, as importers see the modules.
 tidy:
