@@ -150,6 +150,10 @@ func (c *Client) Close(ctx context.Context) error {
 	for _, h := range c.keeper.Close() {
 		h.OnLost.(*hold).close() //nolint:forcetypeassert // Holds are this package's.
 	}
+	c.background(func(context.Context) {
+		c.waiters.AwaitEnd()
+		c.keeper.AwaitEnd()
+	})
 	c.leave()
 	var err error
 	select {

@@ -43,7 +43,8 @@ func (h *hold) giveBack(over bool) {
 	})
 }
 
-// mostPause bounds a pause after so long: what comes later is less likely, and a lease can be a day.
+// mostPause bounds a pause after so long: what comes later is less likely, and a lease may be a
+// day.
 func mostPause(took time.Duration) time.Duration { return max(mostRepeat, took/8) }
 
 // searched reports whether a hold that was not found after so long, or could not be looked for, is

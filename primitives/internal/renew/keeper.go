@@ -111,8 +111,8 @@ func (k *Keeper) Remaining(h *Hold) time.Duration {
 	return 0
 }
 
-// Close stops watching and renewing, and returns when no renewal is under way any more. It returns
-// the holds that were held.
+// Close stops watching, and ends the renewals under way without waiting for them. It returns the
+// holds that were held.
 func (k *Keeper) Close() []*Hold {
 	k.mu.Lock()
 	k.closed = true
@@ -129,9 +129,11 @@ func (k *Keeper) Close() []*Hold {
 	}
 	k.mu.Unlock()
 	k.cancel()
-	k.running.Wait()
 	return rest
 }
+
+// AwaitEnd returns when, after Close, no renewal is under way any more.
+func (k *Keeper) AwaitEnd() { k.running.Wait() }
 
 // remove ends the watch over h in the given state. The caller holds k.mu.
 func (k *Keeper) remove(h *Hold, as state) {

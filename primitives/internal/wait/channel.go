@@ -29,6 +29,7 @@ type channel struct {
 
 	heard        bool // messages reach the channel
 	subscribing  bool
+	giveUp       context.CancelFunc // ends the subscribing
 	subscription backend.Subscription
 	dropped      bool
 
@@ -200,10 +201,15 @@ func (c *channel) drop() (cancel func()) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	if c.subscription == nil {
-		return func() {}
+	subscription, giveUp := c.subscription, c.giveUp
+	return func() {
+		if giveUp != nil {
+			giveUp()
+		}
+		if subscription != nil {
+			subscription.Cancel()
+		}
 	}
-	return c.subscription.Cancel
 }
 
 // subscribe begins to subscribe if nothing was subscribed yet. The caller holds the mutex.
@@ -212,41 +218,40 @@ func (c *channel) subscribe() {
 	if !w.pubsub || c.heard || c.subscribing {
 		return
 	}
-	c.subscribing = true
+	ctx, giveUp := context.WithCancel(w.ctx)
+	c.subscribing, c.giveUp = true, giveUp
 	w.running.Add(1)
 	go func() {
 		defer w.running.Done()
-		subscription, err := w.backend.Subscribe(w.ctx, c.name, c.handle)
+		defer giveUp()
+		subscription, err := w.backend.Subscribe(ctx, c.name, c.handle)
 		c.subscribed(subscription, err)
 	}()
 }
 
-// subscribed notes the acknowledgement: what was published before it may have been missed, so one
-// waiter looks again.
+// subscribed ends the subscribing, well or not.
 func (c *channel) subscribed(subscription backend.Subscription, err error) {
-	if err != nil {
+	needed := c.note(subscription, err)
+	switch {
+	case err == nil && !needed:
+		subscription.Cancel()
+	case err != nil && needed:
 		// The poll goes on, and tries to subscribe again.
 		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.name), zap.Error(err))
 	}
-	if !c.accept(subscription, err) {
-		subscription.Cancel()
-	}
 }
 
-// accept reports false if the channel was dropped while its subscription was being made.
-func (c *channel) accept(subscription backend.Subscription, err error) bool {
+// note notes the acknowledgement: what was published before it may have been missed, so one waiter
+// looks again. It reports false if the channel was dropped meanwhile.
+func (c *channel) note(subscription backend.Subscription, err error) (needed bool) {
 	c.waiters.mu.Lock()
 	defer c.waiters.mu.Unlock()
 	c.subscribing = false
-	if err != nil {
-		return true
+	if err == nil && !c.dropped {
+		c.subscription, c.heard = subscription, true
+		c.wake(1)
 	}
-	if c.dropped {
-		return false
-	}
-	c.subscription, c.heard = subscription, true
-	c.wake(1)
-	return true
+	return !c.dropped
 }
 
 // handle takes an event of the subscription: a message wakes those that can use it, a gap one,

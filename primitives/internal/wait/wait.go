@@ -30,6 +30,9 @@ const (
 	// unheard is how much more often than usual a waiter polls while no subscription tells it of
 	// messages.
 	unheard = 20
+
+	// mostPoll keeps a poll that is meant never to come from overflowing by its jitter.
+	mostPoll = 1000 * time.Hour
 )
 
 // Attempt is one waiter's way to take what it waits for.
@@ -102,14 +105,16 @@ func (w *Waiters) Wait(ctx context.Context, channel string, wakes Wakes, a Attem
 	return c.contend(ctx, newWaiter(), a)
 }
 
-// Close ends all waiting, and returns when no subscription is left.
+// Close ends all waiting and all subscriptions, without waiting for anything.
 func (w *Waiters) Close() {
 	w.cancel()
 	for _, cancel := range w.dropAll() {
 		cancel()
 	}
-	w.running.Wait()
 }
+
+// AwaitEnd returns when, after Close, no subscription is being made any more.
+func (w *Waiters) AwaitEnd() { w.running.Wait() }
 
 func (w *Waiters) dropAll() (cancels []func()) {
 	w.mu.Lock()
@@ -158,7 +163,7 @@ func (w *Waiters) join(name string, wakes Wakes, refused Answer) (*channel, *wai
 
 // pollIn is the time to the next poll of a channel.
 func (w *Waiters) pollIn(heard bool) time.Duration {
-	d := w.poll
+	d := min(w.poll, mostPoll)
 	if !heard {
 		d /= unheard
 	}

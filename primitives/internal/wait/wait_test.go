@@ -3,6 +3,7 @@ package wait_test
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -98,6 +99,20 @@ func TestWaitPollsWhenMessagesAreLost(t *testing.T) {
 	})
 }
 
+func TestWaitLongestPoll(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(1)
+			s.held = true
+			w := s.client(t, math.MaxInt64)
+			time.AfterFunc(time.Minute, s.release)
+			require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+			require.Equal(t, 3, s.tries)
+		})
+	}
+}
+
 func TestWaitRetriesWhenTheServerSays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -141,6 +156,29 @@ func TestWaitCancelledLeavesNoSubscription(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, 1, s.subscribes)
 		require.Zero(t, s.subscribed())
+	})
+}
+
+// TestWaitGivesUpSubscribing leaves channels whose subscriptions are never acknowledged.
+func TestWaitGivesUpSubscribing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held, s.silent = true, true
+		w := s.client(t, hour)
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			require.ErrorIs(t, w.Wait(ctx, "c", wakeOne, s.attempt()), context.DeadlineExceeded)
+			cancel()
+			require.Equal(t, 1, s.subscribing())
+			time.Sleep(time.Second)
+			require.Zero(t, s.subscribing())
+		}
+		go func() { _ = w.Wait(t.Context(), "c", wakeOne, s.attempt()) }()
+		time.Sleep(time.Second)
+		w.Close()
+		w.AwaitEnd()
+		require.Zero(t, s.subscribing())
 	})
 }
 
@@ -315,6 +353,8 @@ type server struct {
 	failNext   int  // tries that fail unexecuted
 	lossy      bool // messages are lost
 	mute       bool // no pub/sub
+	silent     bool // subscriptions are not acknowledged
+	waiting    int  // subscriptions that wait for that
 	onMessage  func()
 	handlers   map[*subscription]backend.Handler
 }
@@ -480,9 +520,21 @@ func (sub *subscription) Cancel() {
 	delete(sub.s.handlers, sub)
 }
 
+func (s *server) subscribing() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting
+}
+
 func (s *server) Subscribe(
-	_ context.Context, _ string, h backend.Handler,
+	ctx context.Context, _ string, h backend.Handler,
 ) (backend.Subscription, error) {
+	if s.silent {
+		s.set(func() { s.waiting++ })
+		<-ctx.Done()
+		s.set(func() { s.waiting-- })
+		return nil, ctx.Err()
+	}
 	time.Sleep(s.ackAfter)
 	s.delay()
 	s.mu.Lock()
