@@ -45,8 +45,8 @@ var (
 // New returns a backend over client, which the caller keeps and closes, after the backend. client
 // is a [*redis.Client] or a [*redis.ClusterClient], those of Sentinel included; any other type is
 // refused with [backend.ErrNotSupported]. In a cluster, unless opts.Sharded says otherwise, New
-// asks the primaries whether they know sharded pub/sub, for up to 5 s, and fails if it does not
-// learn it. Else it sends nothing.
+// asks the primaries whether they know sharded pub/sub, for up to 5 s, and fails if none answers.
+// Else it sends nothing.
 func New(client redis.UniversalClient, opts *Options) (*Backend, error) {
 	d, err := newDriver(client)
 	if err != nil {

@@ -2,6 +2,7 @@ package goredisbackend
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -68,7 +69,7 @@ func (c *command) outcome(err error) (backend.Reply, error) {
 	switch {
 	case err == nil:
 		return convert(c.Val())
-	case err == redis.Nil:
+	case errors.Is(err, redis.Nil):
 		return backend.Reply{}, nil
 	}
 	return backend.Reply{}, c.classify(err)

@@ -187,7 +187,7 @@ func (d *driver) sendThenWait(
 		defer func() { _ = conn.Close() }()
 		err = conn.Process(ctx, c)
 		ran <- err
-		if err == nil || err == redis.Nil {
+		if err == nil || errors.Is(err, redis.Nil) {
 			// WAIT takes 0 ms for ever.
 			n, err := conn.Wait(ctx, replicas, max(timeout, time.Millisecond)).Result()
 			acked <- acks{n, err}
@@ -222,7 +222,7 @@ func (d *driver) reloadIfMoved(err error) {
 	}
 }
 
-// sharded decides by option, or by asking all primaries.
+// sharded decides by option, or by asking the primaries: those that answer must all know it.
 func (d *driver) sharded(option backend.Sharding) (bool, error) {
 	switch option {
 	case backend.ShardedOn:
@@ -232,20 +232,24 @@ func (d *driver) sharded(option backend.Sharding) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), detectWithin)
 	defer cancel()
-	known := true
-	err := promptError(ctx, func() error {
-		var failed []error
-		for _, err := range d.onPrimaries(ctx, func(node *redis.Client) error {
+	errs, ok := promptly(ctx, func() []error {
+		return d.onPrimaries(ctx, func(node *redis.Client) error {
 			return failure(node.PubSubShardNumSub(ctx).Err())
-		}) {
-			var server *backend.ServerError
-			if errors.As(err, &server) && server.Code == "ERR" {
-				known = false // the subcommand is unknown
-				err = nil
-			}
-			failed = append(failed, err)
-		}
-		return errors.Join(failed...)
+		})
 	})
-	return err == nil && known, err
+	if !ok {
+		return false, ctx.Err()
+	}
+	var server *backend.ServerError
+	known := false
+	for _, err := range errs {
+		if errors.As(err, &server) && server.Code == "ERR" {
+			return false, nil // the subcommand is unknown
+		}
+		known = known || err == nil
+	}
+	if known {
+		return true, nil
+	}
+	return false, errors.Join(errs...)
 }

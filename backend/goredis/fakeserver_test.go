@@ -26,8 +26,9 @@ type fakeServer struct {
 	addr   string
 	answer func(words []string) string
 
-	mu   sync.Mutex
-	seen []string
+	mu    sync.Mutex
+	seen  []string
+	hello func() // runs before a connection is set up
 }
 
 func newFakeServer(t *testing.T, answer func(words []string) string) *fakeServer {
@@ -74,15 +75,22 @@ func (s *fakeServer) serve(conn net.Conn) {
 func (s *fakeServer) reply(words []string) string {
 	switch strings.ToUpper(words[0]) {
 	case "HELLO":
+		s.mu.Lock()
+		hello := s.hello
+		s.mu.Unlock()
+		if hello != nil {
+			hello()
+		}
 		return "%1\r\n+proto\r\n:3\r\n"
-	case "CLIENT":
+	case "CLIENT", "READONLY":
 		return "+OK\r\n"
-	case "PING":
-		return "+PONG\r\n"
 	}
 	s.mu.Lock()
-	s.seen = append(s.seen, strings.Join(words, " "))
+	s.seen = append(s.seen, strings.Join(words, " ")+"\n")
 	s.mu.Unlock()
+	if strings.ToUpper(words[0]) == "PING" {
+		return "+PONG\r\n"
+	}
 	return s.answer(words)
 }
 

@@ -63,9 +63,28 @@ func TestCancelReturnsBeforeTheReply(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := newFakeServer(t, func([]string) string { cancel(); return none })
 	b := connect(t, s, redis.Options{ReadTimeout: time.Minute})
+	began := time.Now()
 	_, err := b.Run(ctx, script, []string{"k"}, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, backend.ErrIndeterminate)
+	require.Less(t, time.Since(began), 30*time.Second)
+}
+
+// The driver goes on with a connection that it is setting up, and then writes.
+func TestCancelledWhileConnecting(t *testing.T) {
+	t.Parallel()
+	s := newFakeServer(t, func([]string) string { return ":1\r\n" })
+	b := connect(t, s, redis.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	release := make(chan struct{})
+	s.hello = func() { cancel(); <-release }
+	_, err := b.Run(ctx, script, []string{"k"}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, backend.MayHaveRun(err))
+	close(release)
+	require.Eventually(t, func() bool { return s.count("ping") == 1 },
+		10*time.Second, time.Millisecond, "written in place of the script")
+	require.Zero(t, s.count("EVALSHA"))
 }
 
 func TestCancelledWhileWaitingForTheirTurn(t *testing.T) {

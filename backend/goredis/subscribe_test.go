@@ -49,7 +49,7 @@ func TestSubscribeDelivers(t *testing.T) {
 	require.Equal(t, backend.Event{Payload: "a\r\n\x00"}, <-events)
 	require.Equal(t, backend.Event{}, <-events)
 	sub.Cancel()
-	require.Eventually(t, func() bool { return s.count("unsubscribe c") == 1 },
+	require.Eventually(t, func() bool { return s.count("unsubscribe c\n") == 1 },
 		10*time.Second, time.Millisecond)
 }
 
@@ -81,6 +81,7 @@ func TestLostConnectionIsAGap(t *testing.T) {
 	close(release)
 	require.Equal(t, backend.Event{Kind: backend.Resubscribed}, <-events)
 	require.Equal(t, backend.Event{Payload: "after"}, <-events)
+	require.Equal(t, 2, s.count("subscribe c\n"), "a second one would be the driver's doing")
 }
 
 // Errors name no channel, so they go by the order.

@@ -1,0 +1,181 @@
+package goredisbackend_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
+)
+
+// commandInfo is what a cluster client learns of commands, to route them.
+const commandInfo = "*4\r\n" +
+	"*6\r\n$7\r\nevalsha\r\n:-3\r\n~0\r\n:0\r\n:0\r\n:0\r\n" +
+	"*6\r\n$4\r\npttl\r\n:2\r\n~1\r\n+readonly\r\n:1\r\n:1\r\n:1\r\n" +
+	"*6\r\n$10\r\nevalsha_ro\r\n:-3\r\n~1\r\n+readonly\r\n:0\r\n:0\r\n:0\r\n" +
+	"*6\r\n$6\r\nexists\r\n:-2\r\n~1\r\n+readonly\r\n:1\r\n:-1\r\n:1\r\n"
+
+// node is a fake node of a cluster: it answers what concerns the cluster, and the test the rest.
+func node(t *testing.T, answer func(words []string) string) *fakeServer {
+	t.Helper()
+	return newFakeServer(t, func(words []string) string {
+		switch strings.ToLower(words[0]) {
+		case "command":
+			return commandInfo
+		case "pubsub":
+			return "*0\r\n"
+		}
+		return answer(words)
+	})
+}
+
+// cluster returns a client of a cluster whose lower half of slots is one's, with a replica, and
+// whose upper is two's. The slot of "b" is in the lower half, that of "a" in the upper.
+func cluster(
+	t *testing.T, one, replica, two string, opts redis.ClusterOptions,
+) *redis.ClusterClient {
+	t.Helper()
+	opts.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
+		return []redis.ClusterSlot{
+			{Start: 0, End: 8191, Nodes: []redis.ClusterNode{{Addr: one}, {Addr: replica}}},
+			{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: two}}},
+		}, nil
+	}
+	client := redis.NewClusterClient(&opts)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func ok([]string) string { return ":1\r\n" }
+
+func TestClusterRunsOnPrimaries(t *testing.T) {
+	t.Parallel()
+	one, replica, two := node(t, ok), node(t, ok), node(t, ok)
+	b := over(t, cluster(t, one.addr, replica.addr, two.addr, redis.ClusterOptions{ReadOnly: true}))
+	pttl := &backend.Script{Name: "pttl", Command: "PTTL", Keys: 1, Retry: backend.ReadOnly}
+	exists := &backend.Script{Name: "exists", Command: "EXISTS", Keys: -1, Retry: backend.ReadOnly}
+	for _, call := range []backend.Call{
+		{Script: script, Keys: []string{"b"}}, {Script: read, Keys: []string{"b"}},
+		{Script: pttl, Keys: []string{"b"}}, {Script: exists, Keys: []string{"b", "{b}2", "b"}},
+	} {
+		_, err := b.Run(t.Context(), call.Script, call.Keys, call.Args)
+		require.NoError(t, err)
+		require.NoError(t, b.RunBatch(t.Context(), []backend.Call{call})[0].Err)
+	}
+	for _, command := range []string{
+		"EVALSHA " + script.SHA1 + " 1 b\n", "EVALSHA_RO " + read.SHA1 + " 1 b\n", "PTTL b\n",
+		"EXISTS b {b}2 b\n",
+	} {
+		require.Equal(t, 2, one.count(command), command)
+		require.Zero(t, replica.count(command)+two.count(command), command)
+	}
+}
+
+func TestClusterRefusesKeysOfDifferentSlots(t *testing.T) {
+	t.Parallel()
+	one, two := node(t, ok), node(t, ok)
+	b := over(t, cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{}))
+	both := backend.NewScript("both", "return 1", 2, backend.Never)
+	_, err := b.Run(t.Context(), both, []string{"a", "b"}, nil)
+	require.ErrorIs(t, err, backend.ErrCrossSlot)
+	require.Zero(t, one.count("EVALSHA")+two.count("EVALSHA"))
+}
+
+func TestClusterFollowsRedirects(t *testing.T) {
+	t.Parallel()
+	for _, redirect := range []string{"MOVED", "ASK"} {
+		two := node(t, ok)
+		one := node(t, func([]string) string { return "-" + redirect + " 1 " + two.addr + "\r\n" })
+		b := over(t, cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{}))
+		_, err := b.Run(t.Context(), script, []string{"b"}, nil)
+		require.NoError(t, err)
+		require.NoError(t, b.RunBatch(t.Context(),
+			[]backend.Call{{Script: script, Keys: []string{"b"}}})[0].Err)
+		require.Equal(t, 2, two.count("EVALSHA"))
+	}
+}
+
+// A batch that is redirected, sent there and then lost must not look merely redirected.
+func TestClusterBatchLostAfterRedirect(t *testing.T) {
+	t.Parallel()
+	two := node(t, func(words []string) string {
+		if words[3] == "b" {
+			return hangup
+		}
+		return ":1\r\n"
+	})
+	one := node(t, func([]string) string { return "-MOVED 1 " + two.addr + "\r\n" })
+	b := over(t, cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{}))
+	outcomes := b.RunBatch(t.Context(), []backend.Call{
+		{Script: script, Keys: []string{"b"}}, {Script: script, Keys: []string{"{b}2"}},
+	})
+	require.ErrorIs(t, outcomes[0].Err, backend.ErrIndeterminate)
+	require.Equal(t, 1, two.count(" 1 b\n"))
+	require.Equal(t, 1, two.count(" 1 {b}2\n"))
+}
+
+func TestClusterNodeThatIsDown(t *testing.T) {
+	t.Parallel()
+	one := node(t, ok)
+	dead := "127.0.0.1:1"
+	b := over(t, cluster(t, one.addr, one.addr, dead, redis.ClusterOptions{DialerRetries: 1}))
+	calls := []backend.Call{
+		{Script: script, Keys: []string{"b"}}, {Script: script, Keys: []string{"a"}},
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	outcomes := b.RunBatch(ctx, calls)
+	require.NoError(t, outcomes[0].Err)
+	require.Error(t, outcomes[1].Err)
+	require.False(t, backend.MayHaveRun(outcomes[1].Err), "dialing failed")
+}
+
+func TestClusterDetectsShardedPubSub(t *testing.T) {
+	t.Parallel()
+	knows := node(t, ok)
+	lacks := newFakeServer(t, func(words []string) string {
+		if words[0] == "pubsub" {
+			return "-ERR Unknown PUBSUB subcommand or wrong number of arguments for 'shardnumsub'\r\n"
+		}
+		return commandInfo
+	})
+	refuses := newFakeServer(t, func([]string) string { return "-NOPERM x\r\n" })
+	for _, c := range []struct {
+		two     string
+		option  backend.Sharding
+		sharded bool
+	}{
+		{knows.addr, backend.ShardedAuto, true}, {lacks.addr, backend.ShardedAuto, false},
+		{knows.addr, backend.ShardedOff, false}, {lacks.addr, backend.ShardedOn, true},
+		{refuses.addr, backend.ShardedAuto, true}, {"127.0.0.1:1", backend.ShardedAuto, true},
+	} {
+		client := cluster(t, knows.addr, knows.addr, c.two, redis.ClusterOptions{})
+		b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: c.option})
+		require.NoError(t, err)
+		require.Equal(t, backend.Capabilities{PubSub: true, Cluster: true, Sharded: c.sharded},
+			b.Capabilities())
+		require.NoError(t, b.Close())
+	}
+	client := cluster(t, refuses.addr, knows.addr, refuses.addr, redis.ClusterOptions{})
+	_, err := goredisbackend.New(client, nil)
+	require.ErrorContains(t, err, "NOPERM")
+}
+
+func TestClusterSubscribesWhereTheSlotIs(t *testing.T) {
+	t.Parallel()
+	one, two := node(t, ack), node(t, ack)
+	client := cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{})
+	b := over(t, client)
+	for _, channel := range []string{"a", "b", "{b}2"} {
+		_, _ = collect(t, b, channel)
+	}
+	require.Equal(t, 1, one.count("ssubscribe b\n"))
+	require.Equal(t, 1, one.count("ssubscribe {b}2\n"))
+	require.Equal(t, 1, two.count("ssubscribe a\n"))
+	require.Equal(t, 1, one.count("ping"), "one connection per node")
+}
