@@ -85,7 +85,7 @@ func (s *sending) outcome(result rueidis.RedisResult) (backend.Reply, error) {
 // not, nor that the client is closing: both were seen for commands that had been executed.
 func (s *sending) notSent(err error) bool {
 	var op *net.OpError
-	switch {
+	switch { //nolint:errorlint // Only the bare errors are known to be raised before writing.
 	case errors.As(err, &op):
 		return op.Op == "dial"
 	case err == rueidis.ErrNoSlot:

@@ -87,7 +87,7 @@ func (s *sending) outcome(result valkey.ValkeyResult) (backend.Reply, error) {
 // not, nor that the client is closing: both were seen for commands that had been executed.
 func (s *sending) notSent(err error) bool {
 	var op *net.OpError
-	switch {
+	switch { //nolint:errorlint // Only the bare errors are known to be raised before writing.
 	case errors.As(err, &op):
 		return op.Op == "dial"
 	case err == valkey.ErrNoSlot:

@@ -1,0 +1,211 @@
+package rueidisbackend_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/fanout"
+	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
+)
+
+var write = backend.NewScript("write", "return 1", -1, backend.Never)
+
+func TestNewRefusesWhatItCannotUse(t *testing.T) {
+	t.Parallel()
+	_, err := rueidisbackend.New(nil, nil)
+	require.ErrorContains(t, err, "client is nil")
+
+	f := &fakeServer{}
+	client := f.client(t)
+	_, err = rueidisbackend.New(client, &rueidisbackend.Options{PubSub: &fanout.Options{Queue: 1}})
+	require.ErrorContains(t, err, "Options.PubSub: fanout: Options.Queue is 1")
+}
+
+func TestRepliesOfRESP3(t *testing.T) {
+	t.Parallel()
+	text := backend.StringReply
+	for name, test := range map[string]struct {
+		raw  string
+		want backend.Reply
+	}{
+		"Nil":     {"_\r\n", backend.Reply{}},
+		"OldNil":  {"$-1\r\n", backend.Reply{}},
+		"Integer": {":-9223372036854775808\r\n", backend.IntegerReply(-1 << 63)},
+		"Status":  {"+FINE\r\n", text("FINE")},
+		"Bytes":   {"$4\r\n\r\n\x00\xff\r\n", text("\r\n\x00\xff")},
+		"Empty":   {"$0\r\n\r\n", text("")},
+		"Double":  {",1.5\r\n", text("1.5")},
+		"True":    {"#t\r\n", backend.IntegerReply(1)},
+		"False":   {"#f\r\n", backend.IntegerReply(0)},
+		"NoItems": {"*0\r\n", backend.ArrayReply([]backend.Reply{})},
+		"Set":     {"~1\r\n:1\r\n", backend.ArrayReply([]backend.Reply{backend.IntegerReply(1)})},
+		"Map":     {"%1\r\n+a\r\n_\r\n", backend.ArrayReply([]backend.Reply{text("a"), {}})},
+		"Nested": {"*2\r\n*1\r\n+a\r\n_\r\n", backend.ArrayReply([]backend.Reply{
+			backend.ArrayReply([]backend.Reply{text("a")}), {},
+		})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fakeServer{answer: func([]string) string { return test.raw }}
+			reply, err := f.connect(t).Run(t.Context(), write, []string{"k"}, nil)
+			require.NoError(t, err)
+			require.Equal(t, test.want, reply)
+		})
+	}
+}
+
+func TestErrorReplies(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]backend.ServerError{
+		"-WRONGTYPE bad kind\r\n":      {Code: "WRONGTYPE", Message: "bad kind"},
+		"-ERR WAIT is not for you\r\n": {Code: "ERR", Message: "WAIT is not for you"},
+		"-lower case\r\n":              {Code: "ERR", Message: "lower case"},
+		"!9\r\nNOPE long\r\n":          {Code: "NOPE", Message: "long"},
+	} {
+		f := &fakeServer{answer: func([]string) string { return raw }}
+		_, err := f.connect(t).Run(t.Context(), write, []string{"k"}, nil)
+		var server *backend.ServerError
+		require.ErrorAs(t, err, &server)
+		require.Equal(t, want, *server)
+		require.Len(t, f.commands(), 1)
+	}
+}
+
+func TestCommandsAsTheServerGetsThem(t *testing.T) {
+	t.Parallel()
+	f := &fakeServer{answer: func(words []string) string {
+		if words[0] == "EVALSHA" && words[3] == "missing" {
+			return "-NOSCRIPT no\r\n"
+		}
+		return ":1\r\n"
+	}}
+	b := f.connect(t)
+	run := func(s *backend.Script, keys, args []string) error {
+		_, err := b.Run(t.Context(), s, keys, args)
+		return err
+	}
+	read := backend.NewScript("read", "return 2", 1, backend.ReadOnly)
+	require.NoError(t, run(write, []string{"a", "b"}, []string{"x"}))
+	require.NoError(t, run(read, []string{"a"}, nil))
+	plain := &backend.Script{Name: "pttl", Keys: 1, Command: "PTTL"}
+	require.NoError(t, run(plain, []string{"a"}, nil))
+	require.ErrorContains(t, run(write, []string{"missing"}, nil), "NOSCRIPT")
+	require.Equal(t, []string{
+		"EVALSHA " + write.SHA1 + " 2 a b x",
+		"EVALSHA_RO " + read.SHA1 + " 1 a",
+		"PTTL a",
+		"EVALSHA " + write.SHA1 + " 1 missing",
+		"SCRIPT LOAD return 1",
+		"EVALSHA " + write.SHA1 + " 1 missing",
+		"SCRIPT LOAD return 1",
+		"EVALSHA " + write.SHA1 + " 1 missing",
+	}, f.commands())
+}
+
+func TestLostReplyIsIndeterminateAndSentOnce(t *testing.T) {
+	t.Parallel()
+	f := &fakeServer{answer: func([]string) string { return hangUp }}
+	b := f.connect(t)
+	_, err := b.Run(t.Context(), write, []string{"k"}, nil)
+	require.ErrorIs(t, err, backend.ErrIndeterminate)
+	require.Len(t, f.commands(), 1)
+
+	outcomes := b.RunBatch(t.Context(), []backend.Call{{Script: write, Keys: []string{"k"}}})
+	require.ErrorIs(t, outcomes[0].Err, backend.ErrIndeterminate)
+	require.Len(t, f.commands(), 2)
+
+	_, _, err = b.RunThenWait(t.Context(), backend.Call{Script: write, Keys: []string{"k"}}, 1, 0)
+	require.ErrorIs(t, err, backend.ErrIndeterminate)
+	require.Len(t, f.commands(), 3)
+}
+
+func TestCancelledCallReturnsThoughItHasADeadline(t *testing.T) {
+	t.Parallel()
+	sent := make(chan struct{})
+	f := &fakeServer{answer: func(words []string) string {
+		if words[3] == "warm" {
+			return ok
+		}
+		close(sent)
+		return silent
+	}}
+	b := f.connect(t)
+	_, err := b.Run(t.Context(), write, []string{"warm"}, nil) // connects
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	go func() {
+		<-sent
+		cancel()
+	}()
+	_, err = b.Run(ctx, write, []string{"k"}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, backend.ErrIndeterminate)
+}
+
+func TestRunThenWait(t *testing.T) {
+	t.Parallel()
+	waited := ":2\r\n"
+	f := &fakeServer{answer: func(words []string) string {
+		if words[0] == "WAIT" {
+			return waited
+		}
+		return "+done\r\n"
+	}}
+	b := f.connect(t)
+	call := backend.Call{Script: write, Keys: []string{"k"}}
+	reply, acked, err := b.RunThenWait(t.Context(), call, 3, time.Microsecond)
+	require.NoError(t, err)
+	require.Equal(t, backend.StringReply("done"), reply)
+	require.Equal(t, 2, acked)
+	require.Equal(t, "WAIT 3 1", f.commands()[1], "0 ms would be for ever")
+
+	waited = "-ERR no\r\n"
+	reply, _, err = b.RunThenWait(t.Context(), call, 3, time.Second)
+	require.ErrorIs(t, err, backend.ErrReplicas)
+	require.Equal(t, backend.StringReply("done"), reply)
+}
+
+func TestSubscriptionHasOneConnectionAndOneCommandEach(t *testing.T) {
+	t.Parallel()
+	f := &fakeServer{}
+	b := f.connect(t)
+	for _, channel := range []string{"x", "y", "x"} {
+		s, err := b.Subscribe(t.Context(), channel, func(backend.Event) {})
+		require.NoError(t, err)
+		defer s.Cancel()
+	}
+	require.Equal(t, []string{"SUBSCRIBE x", "SUBSCRIBE y"}, f.commands())
+}
+
+func TestClosedBackendSendsNothing(t *testing.T) {
+	t.Parallel()
+	f := &fakeServer{}
+	b := f.connect(t)
+	require.NoError(t, b.Close())
+	call := backend.Call{Script: write, Keys: []string{"k"}}
+	_, err := b.Run(t.Context(), write, []string{"k"}, nil)
+	require.ErrorIs(t, err, backend.ErrClosed)
+	require.ErrorIs(t, b.RunBatch(t.Context(), []backend.Call{call})[0].Err, backend.ErrClosed)
+	_, _, err = b.RunThenWait(t.Context(), call, 1, time.Second)
+	require.ErrorIs(t, err, backend.ErrClosed)
+	_, err = b.Subscribe(t.Context(), "x", func(backend.Event) {})
+	require.ErrorIs(t, err, backend.ErrClosed)
+	require.Empty(t, f.commands())
+}
+
+func TestErrorInsideAnArrayIsNotAnAnswer(t *testing.T) {
+	t.Parallel()
+	f := &fakeServer{answer: func([]string) string { return "*1\r\n-NOSCRIPT x\r\n" }}
+	_, err := f.connect(t).Run(t.Context(), write, []string{"k"}, nil)
+	require.ErrorIs(t, err, backend.ErrReply)
+	require.False(t, errors.As(err, new(*backend.ServerError)))
+	require.Len(t, f.commands(), 1)
+	require.True(t, strings.HasPrefix(f.commands()[0], "EVALSHA "))
+}

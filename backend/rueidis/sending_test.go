@@ -1,0 +1,108 @@
+package rueidisbackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/evalsha"
+)
+
+func TestSendingRefusesAResend(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &sending{Context: t.Context()}
+		for range 5 { // connecting, over a slow network
+			require.NoError(t, s.Err())
+			time.Sleep(resendAfter - 1)
+		}
+		require.NoError(t, s.Err())
+		time.Sleep(resendAfter)
+		require.ErrorIs(t, s.Err(), errResend)
+		require.ErrorIs(t, s.Err(), errResend, "for good")
+	})
+}
+
+func TestSendingShowsTheDeadlineWhileConnecting(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	s := &sending{Context: ctx}
+	_, shown := s.Deadline()
+	require.True(t, shown, "asked before the error: connecting")
+
+	s = &sending{Context: ctx}
+	require.NoError(t, s.Err())
+	_, shown = s.Deadline()
+	require.False(t, shown, "asked after the error: sending")
+
+	cancel()
+	require.ErrorIs(t, s.Err(), context.Canceled)
+}
+
+// classify returns what a runner makes of err on a script that may write.
+func classify(ctx context.Context, refused bool, err error) error {
+	s := &sending{Context: ctx}
+	s.refused.Store(refused)
+	_, err = s.outcome(rueidis.NewErrorResult(err))
+	return evalshaClass(ctx, err)
+}
+
+// failing is a driver all of whose sends fail.
+type failing struct {
+	evalsha.Driver
+	err error
+}
+
+func (f failing) Send(context.Context, evalsha.Command) (backend.Reply, error) {
+	return backend.Reply{}, f.err
+}
+
+func evalshaClass(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Millisecond)
+	defer cancel()
+	script := backend.NewScript("s", "return 1", 1, backend.Never)
+	_, err = evalsha.New(failing{err: err}, false).Run(ctx, script, []string{"k"}, nil)
+	return err
+}
+
+func TestWhatProvesThatNothingWasSent(t *testing.T) {
+	t.Parallel()
+	live := t.Context()
+	ended, cancel := context.WithCancel(live)
+	cancel()
+	dial := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	for name, test := range map[string]struct {
+		ctx     context.Context
+		refused bool
+		err     error
+		unsent  bool
+	}{
+		"Dial":                 {live, false, fmt.Errorf("tls: %w", dial), true},
+		"NoSlot":               {live, false, rueidis.ErrNoSlot, true},
+		"AnotherCallsContext":  {live, false, context.Canceled, true},
+		"AnotherCallsDeadline": {live, false, context.DeadlineExceeded, true},
+		"AnotherCallsResend":   {live, false, errResend, true},
+		"OwnContext":           {ended, false, context.Canceled, false},
+		"OwnResend":            {live, true, errResend, false},
+		"EOF":                  {live, false, io.EOF, false},
+		"Read":                 {live, false, &net.OpError{Op: "read", Err: io.EOF}, false},
+		"Closing":              {live, false, rueidis.ErrClosing, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := classify(test.ctx, test.refused, test.err)
+			require.ErrorIs(t, err, test.err)
+			require.Equal(t, !test.unsent, errors.Is(err, backend.ErrIndeterminate))
+		})
+	}
+}

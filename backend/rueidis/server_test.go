@@ -1,0 +1,144 @@
+package rueidisbackend_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
+)
+
+const (
+	ok     = "+OK\r\n"
+	silent = "" // no answer at all
+	hangUp = "hang up"
+)
+
+// fakeServer answers commands by a function; those of setting up a connection by itself.
+type fakeServer struct {
+	answer func(words []string) string
+
+	mu    sync.Mutex
+	calls []string
+}
+
+// client returns a client whose connections lead to the server. It is closed with the test.
+func (f *fakeServer) client(t *testing.T) rueidis.Client {
+	t.Helper()
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress:       []string{"127.0.0.1:1"},
+		ForceSingleClient: true,
+		DisableCache:      true,
+		DialCtxFn:         f.dial,
+	})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return client
+}
+
+// connect returns a backend on a client of the server. It is closed with the test.
+func (f *fakeServer) connect(t *testing.T) *rueidisbackend.Backend {
+	t.Helper()
+	b, err := rueidisbackend.New(f.client(t), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	return b
+}
+
+func (f *fakeServer) dial(
+	context.Context, string, *net.Dialer, *tls.Config,
+) (net.Conn, error) {
+	near, far := net.Pipe()
+	go f.serve(far)
+	return near, nil
+}
+
+func (f *fakeServer) serve(conn net.Conn) {
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	for {
+		words, err := readCommand(in)
+		if err != nil {
+			return
+		}
+		answer := f.reply(words)
+		if answer == hangUp {
+			return
+		}
+		if _, err := io.WriteString(conn, answer); err != nil {
+			return
+		}
+	}
+}
+
+func (f *fakeServer) reply(words []string) string {
+	switch words[0] {
+	case "HELLO":
+		return "%2\r\n" + bulk("version") + bulk("7.0.0") + bulk("proto") + ":3\r\n"
+	case "CLIENT":
+		return ok
+	case "PING":
+		return "+PONG\r\n"
+	case "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE": // of a connection put back into the pool
+		return ">3\r\n" + bulk(strings.ToLower(words[0])) + "_\r\n:0\r\n"
+	case "DISCARD":
+		return "-ERR DISCARD without MULTI\r\n"
+	case "SUBSCRIBE":
+		f.note(words)
+		return ">3\r\n" + bulk(strings.ToLower(words[0])) + bulk(words[1]) + ":1\r\n"
+	}
+	f.note(words)
+	return f.answer(words)
+}
+
+func (f *fakeServer) note(words []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, strings.Join(words, " "))
+}
+
+func (f *fakeServer) commands() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.calls...)
+}
+
+func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
+
+// readCommand reads an array of bulk strings.
+func readCommand(in *bufio.Reader) ([]string, error) {
+	n, err := readLength(in, '*')
+	words := make([]string, max(n, 0))
+	for i := range words {
+		if n, err = readLength(in, '$'); err != nil {
+			return nil, err
+		}
+		word := make([]byte, n+2)
+		if _, err = io.ReadFull(in, word); err != nil {
+			return nil, err
+		}
+		words[i] = string(word[:n])
+	}
+	return words, err
+}
+
+func readLength(in *bufio.Reader, kind byte) (int, error) {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	if line[0] != kind {
+		return 0, fmt.Errorf("want %c, got %q", kind, line)
+	}
+	return strconv.Atoi(strings.TrimSpace(line[1:]))
+}

@@ -1,0 +1,50 @@
+package rueidisbackend
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+func TestParseRange(t *testing.T) {
+	t.Parallel()
+	number, text := backend.IntegerReply, backend.StringReply
+	list := func(items ...backend.Reply) backend.Reply { return backend.ArrayReply(items) }
+	replica := list(text("10.0.0.9"), number(7000), text("id"))
+	for name, test := range map[string]struct {
+		entry backend.Reply
+		want  slotRange
+		fails bool
+	}{
+		"Address": {
+			entry: list(number(1), number(5), list(text("10.0.0.1"), number(7001)), replica),
+			want:  slotRange{1, 5, "10.0.0.1:7001"},
+		},
+		"IPv6": {
+			entry: list(number(1), number(5), list(text("::1"), number(7001))),
+			want:  slotRange{1, 5, "[::1]:7001"},
+		},
+		"HostOfTheAsked": {
+			entry: list(number(0), number(0), list(backend.Reply{}, number(7001))),
+			want:  slotRange{0, 0, "asked:7001"},
+		},
+		"NoPrimary":    {entry: list(number(1), number(5)), fails: true},
+		"NoPort":       {entry: list(number(1), number(5), list(text("h"))), fails: true},
+		"NoNumber":     {entry: list(text("x"), number(5), list(text("h"), number(1))), fails: true},
+		"NotAnArray":   {entry: number(1), fails: true},
+		"NodeIsNoList": {entry: list(number(1), number(5), number(7)), fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := parseRange(test.entry, "asked:7000")
+			if test.fails {
+				require.Error(t, err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.want, got)
+		})
+	}
+}
