@@ -51,13 +51,6 @@ func (i *inbox) payloads() []string {
 	return texts
 }
 
-func (i *inbox) waitFor(t *testing.T, want ...string) {
-	t.Helper()
-	require.Eventually(t, func() bool { return len(i.payloads()) >= len(want) },
-		10*time.Second, time.Millisecond)
-	require.Equal(t, want, i.payloads())
-}
-
 func TestNewNeedsServer(t *testing.T) {
 	t.Parallel()
 	_, err := embedded.New(nil, nil)

@@ -135,10 +135,9 @@ func TestRunThenWait(t *testing.T) {
 		acked int
 		err   error
 	}
-	run := func(t *testing.T, answers ...answer) (backend.Reply, int, error, int) {
+	run := func(t *testing.T, answers ...answer) (reply backend.Reply, acked, sent int, err error) {
 		t.Helper()
-		sent := 0
-		reply, acked, err := evalsha.New(&fake{}, false).RunThenWait(t.Context(), call(write, "k"),
+		reply, acked, err = evalsha.New(&fake{}, false).RunThenWait(t.Context(), call(write, "k"),
 			func(evalsha.Command) (backend.Reply, int, error) {
 				a := answers[sent]
 				sent++
@@ -147,31 +146,31 @@ func TestRunThenWait(t *testing.T) {
 				}
 				return backend.IntegerReply(7), a.acked, a.err
 			})
-		return reply, acked, err, sent
+		return reply, acked, sent, err
 	}
 	seven := backend.IntegerReply(7)
 	waiting := fmt.Errorf("%w: %w", backend.ErrReplicas, errEOF)
 
-	reply, acked, err, _ := run(t, answer{acked: 2})
+	reply, acked, _, err := run(t, answer{acked: 2})
 	require.NoError(t, err)
 	require.Equal(t, seven, reply)
 	require.Equal(t, 2, acked)
 
-	reply, acked, err, sent := run(t, answer{err: serverError("NOSCRIPT x")}, answer{acked: 1})
+	reply, acked, sent, err := run(t, answer{err: serverError("NOSCRIPT x")}, answer{acked: 1})
 	require.NoError(t, err)
 	require.Equal(t, seven, reply)
 	require.Equal(t, 1, acked)
 	require.Equal(t, 2, sent)
 
 	for _, before := range [][]answer{nil, {{err: serverError("NOSCRIPT x")}}} {
-		reply, _, err, sent = run(t, append(before, answer{err: waiting})...)
+		reply, _, sent, err = run(t, append(before, answer{err: waiting})...)
 		require.ErrorIs(t, err, backend.ErrReplicas)
 		require.NotErrorIs(t, err, backend.ErrIndeterminate)
 		require.Equal(t, seven, reply, "the script ran")
 		require.Equal(t, len(before)+1, sent)
 	}
 
-	_, _, err, sent = run(t, answer{err: errEOF})
+	_, _, sent, err = run(t, answer{err: errEOF})
 	require.ErrorIs(t, err, backend.ErrIndeterminate)
 	require.Equal(t, 1, sent)
 

@@ -83,9 +83,11 @@ func (s *sending) outcome(result rueidis.RedisResult) (backend.Reply, error) {
 
 // notSent reports whether err proves that the command was not written. A broken connection does
 // not, nor that the client is closing: both were seen for commands that had been executed.
+//
+//nolint:errorlint // Only the bare errors are known to be raised before writing.
 func (s *sending) notSent(err error) bool {
 	var op *net.OpError
-	switch { //nolint:errorlint // Only the bare errors are known to be raised before writing.
+	switch {
 	case errors.As(err, &op):
 		return op.Op == "dial"
 	case err == rueidis.ErrNoSlot:

@@ -66,10 +66,10 @@ func dumpValue(b *strings.Builder, v reflect.Value) {
 	}
 }
 
-func corpus(t testing.TB) []string {
-	t.Helper()
+func corpus(tb testing.TB) []string {
+	tb.Helper()
 	data, err := os.ReadFile("../../testdata/lua51.txt")
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return strings.Split(string(data), "\n-----\n")
 }
 
