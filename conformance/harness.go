@@ -94,4 +94,8 @@ type Link interface {
 	// quick. The returned channel is closed when the reply was lost. At least one command has been
 	// sent before.
 	CutReply(match func(words []string) bool) <-chan struct{}
+
+	// LoseReply does as CutReply, but its connection stays open, and silent to the client from
+	// then on. What the client sends on it still reaches the server.
+	LoseReply(match func(words []string) bool) <-chan struct{}
 }

@@ -22,6 +22,8 @@ func lockFaultCases() []Case {
 		{Name: "CancelledLockLeavesNothing", Clause: "Lock.GivingBack", needs: link, check: checkCancelled},
 		{Name: "CancelledLockTouchesNoLaterHold", Clause: "Lock.GivingBack",
 			needs: link, check: checkLaterHold},
+		{Name: "CancelledLockWithoutReplyLeavesNothing", Clause: "Lock.GivingBack",
+			needs: link, check: checkNoReply},
 		{Name: "LostAcquireIsGivenBack", Clause: "Lock.GivingBack", needs: link, check: checkLostAcquire},
 		{Name: "LostUnlockFrees", Clause: "Lock.Unlock", needs: link, check: checkLostUnlock},
 		{Name: "LostForceUnlockFrees", Clause: "Lock.Queries", needs: link, check: checkLostForce},
@@ -70,6 +72,14 @@ func checkOverlap(ctx context.Context, e *env) error {
 	return next.Unlock(ctx)
 }
 
+// withinAPoll acquires a lock in no more time than a waiter may go without asking the server.
+func withinAPoll(ctx context.Context, lock *primitives.Lock) (*primitives.Lease, error) {
+	const poll = 5 * time.Second // the default of primitives.Options
+	ctx, cancel := context.WithTimeout(ctx, poll)
+	defer cancel()
+	return lock.Lock(ctx)
+}
+
 func checkSlowLink(ctx context.Context, e *env) error {
 	c, in, err := e.client(ctx, nil)
 	if err != nil {
@@ -77,7 +87,7 @@ func checkSlowLink(ctx context.Context, e *env) error {
 	}
 	in.Link.Delay(25 * time.Millisecond)
 	for range 3 {
-		lease, err := soon(lockLater(ctx, c.NewLock(e.key("lock"), nil)))
+		lease, err := withinAPoll(ctx, c.NewLock(e.key("lock"), nil))
 		if err != nil {
 			return err
 		}
@@ -98,7 +108,7 @@ func checkStall(ctx context.Context, e *env) error {
 	for range 5 {
 		in.Link.Delay(30 * time.Millisecond)
 		time.AfterFunc(60*time.Millisecond, in.Link.Restore)
-		lease, err := soon(lockLater(ctx, lock))
+		lease, err := withinAPoll(ctx, lock)
 		if err != nil {
 			return err
 		}
@@ -141,7 +151,11 @@ func checkBrokenWait(ctx context.Context, e *env) error {
 		}
 		return err
 	}
-	return next.Unlock(ctx)
+	// So may the release, on another of the driver's connections; it is repeated then.
+	if err := next.Unlock(ctx); err != nil && !errors.Is(err, backend.ErrIndeterminate) {
+		return err
+	}
+	return e.awaitFree(ctx, e.key("lock"), Patience/6)
 }
 
 // granted waits until the server has granted the lock at key once: then its token exists.
@@ -185,6 +199,33 @@ func checkCancelled(ctx context.Context, e *env) error {
 		return nil
 	}
 	return e.awaitSubscribers(ctx, e.channel(), 0)
+}
+
+// checkNoReply cancels an acquire that is granted, and whose reply never comes.
+func checkNoReply(ctx context.Context, e *env) error {
+	c, in, err := e.client(ctx, nil)
+	if err != nil {
+		return err
+	}
+	lock := c.NewLock(e.key("lock"), nil)
+	if err := e.warm(ctx, in.Backend, lock); err != nil {
+		return err
+	}
+	lost := in.Link.LoseReply(func(words []string) bool { return runsScript(words, e.key("lock")) })
+	callCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { <-lost; cancel() }()
+	var lockErr error
+	if err := promptly(prompt, "Lock", func() { _, lockErr = lock.Lock(callCtx) }); err != nil {
+		return err
+	}
+	if err := wantBoth(lockErr, context.Canceled); err != nil {
+		return err
+	}
+	if err := e.granted(ctx); err != nil {
+		return err
+	}
+	return e.awaitFree(ctx, e.key("lock"), Patience/4)
 }
 
 // warm runs the scripts of a lock once, so that they are loaded and the driver is connected, and

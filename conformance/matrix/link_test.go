@@ -115,6 +115,10 @@ func (w *wire) CutReply(match func(words []string) bool) <-chan struct{} {
 	return w.fault(func(p *servers.Proxy) *servers.Fault { return p.CutReply(match) })
 }
 
+func (w *wire) LoseReply(match func(words []string) bool) <-chan struct{} {
+	return w.fault(func(p *servers.Proxy) *servers.Fault { return p.LoseReply(match) })
+}
+
 // fault aims one fault at all nodes; the first that it befalls withdraws the others.
 func (w *wire) fault(aim func(p *servers.Proxy) *servers.Fault) <-chan struct{} {
 	var faults []*servers.Fault

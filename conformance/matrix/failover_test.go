@@ -1,0 +1,108 @@
+package matrix
+
+import (
+	"testing"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/hasp-go/hasp/backend"
+	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
+	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// TestTokensRiseOverFailover promotes a replica that has not seen the last grants. Its tokens must
+// be higher than those of the grants that were lost, and the old primary's, which goes on for its
+// clients, must not fall either.
+func TestTokensRiseOverFailover(t *testing.T) {
+	t.Parallel()
+	for _, a := range adapters() {
+		for _, kind := range servers.Kinds() {
+			t.Run(a.name+"On"+kind.String(), func(t *testing.T) {
+				t.Parallel()
+				failOver(t, a, servers.StartReplicated(t, kind, nil))
+			})
+		}
+	}
+}
+
+func failOver(t *testing.T, a adapter, r *servers.Replicated) {
+	t.Helper()
+	last := int64(0)
+	grant := func(on *servers.Server) {
+		client, _ := openClient(t, a, &target{nodes: []*servers.Server{on}}, nil)
+		for range 5 {
+			lease, err := client.NewLock("failover", nil).Lock(t.Context())
+			require.NoError(t, err)
+			require.Greater(t, lease.Token(), last)
+			last = lease.Token()
+			require.NoError(t, lease.Unlock(t.Context()))
+		}
+	}
+	grant(r.Primary)
+	require.NoError(t, r.Sync())
+	r.Lag()
+	grant(r.Primary)
+	require.NoError(t, r.Promote())
+	grant(r.Replica)
+	grant(r.Primary)
+	grant(r.Replica)
+}
+
+// TestReadsGoToThePrimary reads behind a client that sends what only reads to a replica, which
+// lags (R8).
+func TestReadsGoToThePrimary(t *testing.T) {
+	t.Parallel()
+	t.Run("Rueidis", func(t *testing.T) {
+		t.Parallel()
+		r := servers.StartReplicated(t, servers.Redis, nil)
+		client, err := rueidis.NewClient(rueidis.ClientOption{
+			InitAddress:    []string{r.Primary.Addr()},
+			Standalone:     rueidis.StandaloneOption{ReplicaAddress: []string{r.Replica.Addr()}},
+			SendToReplicas: func(cmd rueidis.Completed) bool { return cmd.IsReadOnly() },
+		})
+		require.NoError(t, err)
+		t.Cleanup(client.Close)
+		b, err := rueidisbackend.New(client, nil)
+		require.NoError(t, err)
+		readFresh(t, b, r)
+	})
+	t.Run("Valkey", func(t *testing.T) {
+		t.Parallel()
+		r := servers.StartReplicated(t, servers.Valkey, nil)
+		client, err := valkey.NewClient(valkey.ClientOption{
+			InitAddress:    []string{r.Primary.Addr()},
+			Standalone:     valkey.StandaloneOption{ReplicaAddress: []string{r.Replica.Addr()}},
+			SendToReplicas: func(cmd valkey.Completed) bool { return cmd.IsReadOnly() },
+		})
+		require.NoError(t, err)
+		t.Cleanup(client.Close)
+		b, err := valkeybackend.New(client, nil)
+		require.NoError(t, err)
+		readFresh(t, b, r)
+	})
+}
+
+// readFresh writes what the replica does not get, and reads it.
+func readFresh(t *testing.T, b backend.Backend, r *servers.Replicated) {
+	t.Helper()
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	read := backend.NewScript("read", "return redis.call('get', KEYS[1])", 1, backend.ReadOnly)
+	plain := backend.NewScript("read", "return redis.call('get', KEYS[1])", 1, backend.ReadOnly)
+	plain.Command = "GET"
+	_, err := b.Run(t.Context(), read, []string{"k"}, nil)
+	require.NoError(t, err)
+	require.NoError(t, r.Sync())
+	r.Lag()
+	_, err = r.Primary.Do("SET", "k", "fresh")
+	require.NoError(t, err)
+	for range 20 {
+		for _, script := range []*backend.Script{read, plain} {
+			got, err := b.Run(t.Context(), script, []string{"k"}, nil)
+			require.NoError(t, err)
+			require.Equal(t, backend.StringReply("fresh"), got)
+		}
+	}
+}
