@@ -24,8 +24,12 @@ type channel struct {
 	parked list.List // of *waiter, the head is woken first
 
 	// generation counts everything that may make trying worth while. A waiter reads it before it
-	// tries, and does not park if it has moved since: what moved it came too late for the answer.
+	// tries: what has moved it since came too late for the answer.
 	generation uint64
+
+	// owed counts the wakes that found nobody parked. As many of those that were trying then try
+	// again before they park, and no more: a wake for one makes one contend.
+	owed int
 
 	heard        bool // messages reach the channel
 	subscribing  bool
@@ -80,11 +84,12 @@ func (c *channel) now() uint64 {
 	return c.generation
 }
 
-// parkUnless parks me after a refusal, unless the generation has moved since the given one.
+// parkUnless parks me after a refusal, unless it is owed a wake since the given generation.
 func (c *channel) parkUnless(generation uint64, me *waiter, refused Answer) bool {
 	c.waiters.mu.Lock()
 	defer c.waiters.mu.Unlock()
-	if c.generation != generation {
+	if c.generation != generation && c.owed > 0 {
+		c.owed--
 		me.woken = true
 		return false
 	}
@@ -140,18 +145,27 @@ func (c *channel) leave() {
 	c.waiters.mu.Lock()
 	defer c.waiters.mu.Unlock()
 	c.users--
+	c.owe(0)
 	if c.users == 0 && !c.dropped {
 		c.arm(linger)
 	}
 }
 
-// wake makes up to n parked waiters try, and those that are trying try again if they are refused.
-// The caller holds the mutex.
+// wake makes up to n waiters try: those that are parked, and then those that are trying, again, if
+// they are refused. The caller holds the mutex.
 func (c *channel) wake(n int) {
 	c.generation++
 	for ; n > 0 && c.parked.Len() > 0; n-- {
 		c.parked.Remove(c.parked.Front()).(*waiter).wake() //nolint:forcetypeassert // Only waiters.
 	}
+	c.owe(n)
+}
+
+// owe adds n to what is owed, which is never more than there are waiters trying. The caller holds
+// the mutex.
+func (c *channel) owe(n int) {
+	trying := c.users - c.parked.Len()
+	c.owed = min(c.owed+min(n, trying), trying)
 }
 
 // arm makes the timer fire in d, or earlier if it does anyway. The caller holds the mutex.

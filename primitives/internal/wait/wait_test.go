@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +70,73 @@ func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
 		// One wake, one try: a hand-over costs a script or two, whatever the number of waiters.
 		require.LessOrEqual(t, s.tried()-tries, 2*50)
 	})
+}
+
+// TestWaitOneTriesForEachMessage announces releases faster than a try takes, while others are always
+// quicker: those that are trying must not all try again for each.
+func TestWaitOneTriesForEachMessage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held, s.latency = true, 25*time.Millisecond
+		w := s.client(t, hour)
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if err := w.Wait(t.Context(), "c", wakeOne, s.attempt()); err == nil {
+					s.release()
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		tries := s.tried()
+		for range 200 {
+			s.publish()
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		require.InDelta(t, 200, s.tried()-tries, 20)
+		s.release()
+		all.Wait()
+	})
+}
+
+// TestWaitAllAreWoken opens a gate for all while some are parked and some have just seen it shut.
+func TestWaitAllAreWoken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, g := newServer(1), &gate{}
+		w := s.client(t, hour)
+		var all sync.WaitGroup
+		through := func() {
+			wakeAll := func(string) int { return wait.All }
+			if err := w.Wait(t.Context(), "c", wakeAll, g); err != nil {
+				t.Error(err)
+			}
+		}
+		for range 3 {
+			all.Go(through)
+		}
+		time.Sleep(time.Minute)
+		for range 3 {
+			all.Go(through)
+		}
+		time.Sleep(time.Millisecond)
+		g.open.Store(true)
+		s.publish()
+		start := time.Now()
+		all.Wait()
+		require.Less(t, time.Since(start), 3*time.Second)
+	})
+}
+
+// gate lets all through once it is open, and tells them a second after it looked.
+type gate struct{ open atomic.Bool }
+
+// Try implements wait.Attempt.
+func (g *gate) Try(context.Context) (wait.Answer, error) {
+	defer time.Sleep(time.Second)
+	return wait.Answer{Granted: g.open.Load(), RetryIn: -1}, nil
 }
 
 func TestWaitPollsWithoutPubSub(t *testing.T) {
@@ -486,8 +554,12 @@ func (s *server) checkIdle(t *testing.T, began time.Time) {
 
 // release frees the lock and publishes, over links that may have a gap.
 func (s *server) release() {
+	s.set(func() { s.held, s.freeSince = false, time.Now() })
+	s.publish()
+}
+
+func (s *server) publish() {
 	s.mu.Lock()
-	s.held, s.freeSince = false, time.Now()
 	lossy := s.lossy
 	var handlers []backend.Handler
 	for _, h := range s.handlers {
