@@ -112,8 +112,26 @@ func (j *job) read() ([]*parse.Script, error) {
 		if !s.Header.Library {
 			scripts = append(scripts, s)
 		}
+		j.libraries(s, map[string]bool{path: true})
 	}
 	return scripts, nil
+}
+
+// libraries checks the files that a script includes, which may not be among the run's own.
+func (j *job) libraries(s *parse.Script, seen map[string]bool) {
+	for _, inc := range s.Header.Includes {
+		path := filepath.Join(filepath.Dir(s.File), inc.File)
+		src, err := os.ReadFile(path)
+		if err != nil || seen[path] {
+			continue // what cannot be read is found where it is included
+		}
+		seen[path] = true
+		library, findings := examine(path, src)
+		if library.Header.Library {
+			j.findings = append(j.findings, findings...)
+			j.libraries(library, seen)
+		}
+	}
 }
 
 // examine parses and checks one script.

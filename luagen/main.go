@@ -14,6 +14,10 @@ const usage = `usage: luagen [-check] [-o dir] [-p package] [path ...]
 Turns annotated Redis scripts into typed Go functions: x.lua.go beside each x.lua.
 A path is a .lua file or a folder of them; the default is the current folder.
 
+       luagen commands -addr host:port
+
+Prints the command table of a server, as internal/check/commands holds them.
+
 `
 
 func main() { os.Exit(run(os.Stdout, os.Stderr, os.Args[1:])) }
@@ -26,6 +30,9 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // run is the command. It returns the exit code.
 func run(stdout, stderr io.Writer, args []string) int {
+	if len(args) > 0 && args[0] == "commands" {
+		return runCommands(stdout, stderr, args[1:])
+	}
 	flags := flag.NewFlagSet("luagen", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {

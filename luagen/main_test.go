@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const goodScript = "--- Gets.\n---@key k string\n---@return string? v\nreturn redis.call('get', k)\n"
+const goodScript = "--- Gets.\n---@key k string\n---@readonly\n---@return string? v\nreturn redis.call('get', k)\n"
 
 // luagen runs the command and returns its exit code and outputs.
 func luagen(args ...string) (code int, stdout, stderr string) {
@@ -168,7 +168,7 @@ func TestNamesThatClashInGo(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "p")
 	write(t, dir, "lock.lua", "---@key k string\n---@return int a\n---@return int b\n"+
-		"return {redis.call('get', k), 1}\n")
+		"return {redis.call('incr', k), 1}\n")
 	write(t, dir, "lock_result.lua", goodScript)
 	code, _, errs := luagen(dir)
 	require.Equal(t, 1, code)
@@ -193,7 +193,7 @@ func TestLibraries(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	write(t, dir, "text.lua", "---@library\nlocal function f(x) return x .. y end\n")
 	for _, name := range []string{"a.lua", "b.lua"} {
-		write(t, dir, name, "---@key k string\n---@include text.lua\nreturn redis.call('get', f(k))\n")
+		write(t, dir, name, "---@key k string\n---@include text.lua\nreturn redis.call('set', k, f(k))\n")
 	}
 	code, _, errs := luagen(dir)
 	require.Equal(t, 1, code)

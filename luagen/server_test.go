@@ -54,14 +54,16 @@ func startServer(t *testing.T, name string) *client {
 		return err == nil
 	}, 20*time.Second, 10*time.Millisecond)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	return &client{t: t, w: bufio.NewWriter(conn), r: bufio.NewReader(conn)}
+	return &client{t: t, addr: conn.RemoteAddr().String(), w: bufio.NewWriter(conn),
+		r: bufio.NewReader(conn)}
 }
 
 // client speaks RESP2.
 type client struct {
-	t *testing.T
-	w *bufio.Writer
-	r *bufio.Reader
+	t    *testing.T
+	addr string
+	w    *bufio.Writer
+	r    *bufio.Reader
 }
 
 // do sends one command and returns its reply: nil, int64, string or []any; an error reply is err.

@@ -16,24 +16,44 @@ const (
 	Index       = "index"       // KEYS or ARGV themselves
 	Unreachable = "unreachable" // code that never runs
 	Optional    = "optional"    // an absent argument compared with an empty text
+	Command     = "command"     // unknown, refused in scripts, or with a wrong number of arguments
+	ReadOnly    = "readonly"    // a write in a read-only script, or a script that could be one
+	Key         = "key"         // what is no declared key where a command has one
+	Kind        = "kind"        // a command for another kind of key
 	uselessRule = "allow"       // an allow that allows nothing
 )
 
 // Rules lists what "---@allow" may name.
-var Rules = []string{Unused, Undeclared, SetGlobal, Assign, Index, Unreachable, Optional}
+var Rules = []string{
+	Unused, Undeclared, SetGlobal, Assign, Index, Unreachable, Optional, Command, ReadOnly, Key, Kind,
+}
 
 // Script returns the findings of a script that parsed, those allowed left out.
 func Script(s *parse.Script) []parse.Finding {
-	c := &checker{s: s}
+	c := newChecker(s)
 	c.names()
 	c.globals()
 	c.block(s.Body)
+	c.commands()
+	c.includedKeys()
 	return c.allowed()
 }
 
 type checker struct {
 	s        *parse.Script
 	findings []parse.Finding
+	flow     *values
+	visiting map[*parse.Var]bool // names that are being looked into
+	included map[string]included
+	bound    map[*parse.Var]argument // parameters of the included function that is looked at
+	depth    int                     // of calls of included functions
+}
+
+func newChecker(s *parse.Script) *checker {
+	return &checker{
+		s: s, flow: collect(s), visiting: map[*parse.Var]bool{},
+		included: includedFunctions(s, map[string]included{}),
+	}
 }
 
 func (c *checker) find(pos parse.Pos, rule, format string, args ...any) {

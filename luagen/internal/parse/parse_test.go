@@ -247,7 +247,7 @@ function b:c() return self, arg end
 // TestHostileTexts: what is huge, deep or cut off is read or refused in time, without a panic.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
-	const n = 1 << 18
+	const n = 1 << 17
 	for _, src := range []string{
 		strings.Repeat("(", n), strings.Repeat("{", n), strings.Repeat("[", n),
 		strings.Repeat("-", n), strings.Repeat("a.", n), strings.Repeat("a(", n),
@@ -270,7 +270,7 @@ func TestHostileTexts(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	t.Parallel()
 	whole := strings.Join(corpus(t), "\n")
-	for i := range min(len(whole), 6000) {
+	for i := range min(len(whole), 2500) {
 		read(whole[:i])
 	}
 	header, err := os.ReadFile("../../testdata/cases/bad_annotations/in.lua")

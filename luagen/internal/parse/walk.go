@@ -60,3 +60,25 @@ func Walk(e Expr, visit func(Expr)) {
 		}
 	}
 }
+
+// Blocks returns the blocks of a statement, those of functions in its expressions left out.
+func Blocks(stmt Stmt) []*Block {
+	switch s := stmt.(type) {
+	case *DoStmt:
+		return []*Block{s.Body}
+	case *WhileStmt:
+		return []*Block{s.Body}
+	case *RepeatStmt:
+		return []*Block{s.Body}
+	case *IfStmt:
+		if s.Else == nil {
+			return s.Blocks
+		}
+		return append(append([]*Block{}, s.Blocks...), s.Else)
+	case *NumForStmt:
+		return []*Block{s.Body}
+	case *GenForStmt:
+		return []*Block{s.Body}
+	}
+	return nil
+}

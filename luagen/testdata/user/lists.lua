@@ -1,5 +1,5 @@
 --- Takes lists.
----@key counter string
+---@key counter list
 ---@key locks hash...
 ---@arg n int
 ---@arg owners bytes... per locks

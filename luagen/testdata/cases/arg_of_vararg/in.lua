@@ -1,3 +1,3 @@
 ---@key lock hash
 local function count(...) return #arg + select('#', ...) end
-return redis.call('hget', lock, count(1, 2))
+return redis.call('hdel', lock, count(1, 2))

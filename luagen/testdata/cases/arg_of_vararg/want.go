@@ -11,10 +11,10 @@ import (
 
 const inSource = `local lock = KEYS[1]
 local function count(...) return #arg + select('#', ...) end
-return redis.call('hget', lock, count(1, 2))
+return redis.call('hdel', lock, count(1, 2))
 `
 
-const inSHA1 = "50cfb3c7480c949656e30f1aa0044fc28a45bf97"
+const inSHA1 = "d1ba850626af2933b82b4c1780e644071fa1e25b"
 
 var inScript = backend.Script{
 	Name:   "in",

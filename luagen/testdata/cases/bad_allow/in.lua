@@ -1,3 +1,3 @@
----@key lock hash
+---@key lock any
 ---@allow unused nothing is unused
-return redis.call('get', lock) ---@allow index not by index
+return redis.call('getdel', lock) ---@allow index not by index

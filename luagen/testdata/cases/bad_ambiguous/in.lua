@@ -1,3 +1,3 @@
----@key lock hash
+---@key lock any
 local f = redis.call
-(f)('get', lock)
+(f)('getdel', lock)

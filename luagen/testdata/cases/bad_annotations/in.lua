@@ -48,4 +48,4 @@
 ---@allow
 ---@allow nothing
 ---@allow unused
-return redis.call('get', ok, a_b)
+return redis.call('hget', ok, a_b)

@@ -1,2 +1,2 @@
 ﻿---@key lock hash
-return redis.call('get', lock)
+return redis.call('getdel', lock)

@@ -1,2 +1,2 @@
----@key lock hash
-return redis.call('get', lock, '\300')
+---@key lock any
+return redis.call('rpush', lock, '\300')

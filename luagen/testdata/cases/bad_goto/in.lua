@@ -1,2 +1,2 @@
----@key lock hash
+---@key lock any
 goto done

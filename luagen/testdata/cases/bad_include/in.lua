@@ -1,7 +1,7 @@
----@key lock hash
+---@key lock any
 ---@include script.lua
 ---@include library.lua
 ---@include missing.lua
 ---@include again.lua
 ---@arg helper string
-return redis.call('get', lock, helper, other())
+return redis.call('rpush', lock, helper, other())

@@ -7,4 +7,4 @@
 ---@arg pairs_of int... per late
 ---@arg of_more int... per ids
 ---@arg of_of int... per of_more
-return redis.call('get', queues[1], last, ids, late, more, of_more)
+return redis.call('rpush', queues[1], last, ids, late, more, of_more)

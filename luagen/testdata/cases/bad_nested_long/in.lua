@@ -1,2 +1,2 @@
----@key lock hash
-return redis.call('get', lock, [[ a [[ b ]])
+---@key lock any
+return redis.call('rpush', lock, [[ a [[ b ]])

@@ -1,2 +1,2 @@
 ---@arg owner string
-return redis.call('get', owner)
+return redis.call('getdel', owner)

@@ -1,2 +1,2 @@
----@key lock hash
-return redis.call('get', lock, 0x)
+---@key lock any
+return redis.call('rpush', lock, 0x)

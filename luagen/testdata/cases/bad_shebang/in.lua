@@ -1,3 +1,3 @@
 #!lua flags=no-writes
----@key lock hash
-return redis.call('get', lock)
+---@key lock any
+return redis.call('getdel', lock)

@@ -1,2 +1,2 @@
----@key lock hash
+---@key lock any
 return redis.call('get', 'abc

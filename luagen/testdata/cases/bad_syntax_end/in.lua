@@ -1,3 +1,3 @@
----@key lock hash
+---@key lock any
 if lock then
   return 1

@@ -1,4 +1,4 @@
 --- Prose ‚.
----@key lock hash
+---@key lock any
 ---@arg owner bool ï»¿text
-if owner then return redis.call("get", lock) end
+if owner then return redis.call("getdel", lock) end

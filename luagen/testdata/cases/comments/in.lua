@@ -17,4 +17,4 @@ long  ]] .. "q"
 ---@param x string
 ---@return string
 local function f(x) return x end
-return redis.call('hget', lock, f(c))
+return redis.call('hdel', lock, f(c))

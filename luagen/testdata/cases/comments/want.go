@@ -28,10 +28,10 @@ long  ]] .. "q"
 
 
 local function f(x) return x end
-return redis.call('hget', lock, f(c))
+return redis.call('hdel', lock, f(c))
 `
 
-const inSHA1 = "5fb9a5975b72d335fb71710d6912f42cb2ed15f0"
+const inSHA1 = "b17a034c6468d52e7866fe9a6076790295f37138"
 
 var inScript = backend.Script{
 	Name:   "in",

@@ -1,3 +1,3 @@
 ---@key lock hash
 ---@arg owner string
-(redis).call('hget', lock, owner)
+(redis).call('hdel', lock, owner)

@@ -11,10 +11,10 @@ import (
 
 const inSource = `local lock = KEYS[1]
 local owner = ARGV[1];
-(redis).call('hget', lock, owner)
+(redis).call('hdel', lock, owner)
 `
 
-const inSHA1 = "15790bcd662dfe582266bb8adef476b86cf851fe"
+const inSHA1 = "7a10308156b7705a8c3245eb9d5ec732f1dfe29a"
 
 var inScript = backend.Script{
 	Name:   "in",

@@ -1,4 +1,5 @@
 ---@key scores zset
+---@readonly
 ---@arg member string
 ---@return float score
 return redis.call('zscore', scores, member)

@@ -11,19 +11,20 @@ import (
 )
 
 const inSource = `local scores = KEYS[1]
+
 local member = ARGV[1]
 
 return redis.call('zscore', scores, member)
 `
 
-const inSHA1 = "222aa2d67531bbd7310a35e22db5f0cfde8d0e68"
+const inSHA1 = "872aca0531166e80c228028f8016b3d8cbbab17e"
 
 var inScript = backend.Script{
 	Name:   "in",
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.ReadOnly,
 }
 
 // In runs the script in.
@@ -37,7 +38,7 @@ var inScript = backend.Script{
 // Results:
 //   - score
 //
-// The script may write, and is not sent again once it may have run.
+// The script only reads.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	scores, member string,

@@ -1,4 +1,5 @@
 ---@key counter string
+---@readonly
 ---@arg a int
 ---@arg b int
 ---@return string value

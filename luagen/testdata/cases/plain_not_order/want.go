@@ -12,20 +12,21 @@ import (
 )
 
 const inSource = `local counter = KEYS[1]
+
 local a = ARGV[1]
 local b = ARGV[2]
 
 return redis.call('getrange', counter, b, a)
 `
 
-const inSHA1 = "ccfb53efd0a12006fa1d7ef557293859bec7cdd9"
+const inSHA1 = "f431edf8a1b481230402a1914b952059001b8c70"
 
 var inScript = backend.Script{
 	Name:   "in",
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.ReadOnly,
 }
 
 // In runs the script in.
@@ -40,7 +41,7 @@ var inScript = backend.Script{
 // Results:
 //   - value
 //
-// The script may write, and is not sent again once it may have run.
+// The script only reads.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, a, b int64,

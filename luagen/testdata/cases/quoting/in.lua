@@ -1,2 +1,2 @@
 ---@key lock hash
-return redis.call('hget', lock, '`' .. "\\`é\255")
+return redis.call('hdel', lock, '`' .. "\\`é\255")

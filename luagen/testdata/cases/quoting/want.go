@@ -10,9 +10,9 @@ import (
 )
 
 const inSource = "local lock = KEYS[1]\n" +
-	"return redis.call('hget', lock, '`' .. \"\\\\`é\\255\")\n"
+	"return redis.call('hdel', lock, '`' .. \"\\\\`é\\255\")\n"
 
-const inSHA1 = "f2e8a623e89214a45277d5e4864db196f6d0d9db"
+const inSHA1 = "eabacffd415b6a68e88ca9a4b8fac8cd6005ee5a"
 
 var inScript = backend.Script{
 	Name:   "in",

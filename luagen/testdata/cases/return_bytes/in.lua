@@ -1,3 +1,4 @@
 ---@key k any
+---@readonly
 ---@return bytes value
 return redis.call('get', k)

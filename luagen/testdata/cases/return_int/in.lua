@@ -1,3 +1,4 @@
 ---@key k any
+---@readonly
 ---@return int value
 return redis.call('get', k)

@@ -12,17 +12,18 @@ import (
 
 const inSource = `local k = KEYS[1]
 
+
 return redis.call('lrange', k, 0, -1)
 `
 
-const inSHA1 = "8683178918e28d3d4ac3919216c232169caf8bc2"
+const inSHA1 = "776dc7d0ebfc0ade9db9da4365104e5238f64696"
 
 var inScript = backend.Script{
 	Name:   "in",
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.ReadOnly,
 }
 
 // In runs the script in.
@@ -33,7 +34,7 @@ var inScript = backend.Script{
 // Results:
 //   - values
 //
-// The script may write, and is not sent again once it may have run.
+// The script only reads.
 func In(ctx context.Context, r backend.ScriptRunner, k string) (values []bool, err error) {
 	words := [...]string{k}
 	reply, err := r.Run(ctx, &inScript, words[:], nil)

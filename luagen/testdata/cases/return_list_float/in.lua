@@ -1,3 +1,4 @@
 ---@key k list
+---@readonly
 ---@return float[] values
 return redis.call('lrange', k, 0, -1)

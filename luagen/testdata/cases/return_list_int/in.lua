@@ -1,3 +1,4 @@
 ---@key k list
+---@readonly
 ---@return int[] values
 return redis.call('lrange', k, 0, -1)

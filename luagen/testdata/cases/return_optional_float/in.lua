@@ -1,3 +1,4 @@
 ---@key k any
+---@readonly
 ---@return float? value
 return redis.call('get', k)

@@ -1,3 +1,4 @@
 ---@key k any
+---@readonly
 ---@return milliseconds? value
 return redis.call('get', k)

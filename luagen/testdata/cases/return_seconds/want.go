@@ -13,17 +13,18 @@ import (
 
 const inSource = `local k = KEYS[1]
 
+
 return redis.call('get', k)
 `
 
-const inSHA1 = "3235d85c2d0f57d6664a539bb664277d4ea13d2a"
+const inSHA1 = "b17b886a0793a141f9bd744f49177da14dc48342"
 
 var inScript = backend.Script{
 	Name:    "in",
 	Source:  inSource,
 	SHA1:    inSHA1,
 	Keys:    1,
-	Retry:   backend.Never,
+	Retry:   backend.ReadOnly,
 	Command: "GET",
 }
 
@@ -35,8 +36,7 @@ var inScript = backend.Script{
 // Results:
 //   - value
 //
-// The script may write, and is not sent again once it may have run. It is sent as the command
-// GET.
+// The script only reads. It is sent as the command GET.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	k string,

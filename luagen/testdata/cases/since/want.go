@@ -11,17 +11,18 @@ import (
 
 const inSource = `local counter = KEYS[1]
 
+
 return redis.call('get', counter)
 `
 
-const inSHA1 = "5f9f01a6b70c7acf096c3c358144ae98b265d7da"
+const inSHA1 = "8819f37d246ff6f581183926236f3ad9d1d0fa54"
 
 var inScript = backend.Script{
 	Name:    "in",
 	Source:  inSource,
 	SHA1:    inSHA1,
 	Keys:    1,
-	Retry:   backend.Never,
+	Retry:   backend.ReadOnly,
 	Command: "GET",
 }
 
@@ -30,8 +31,7 @@ var inScript = backend.Script{
 // Keys:
 //   - counter: string
 //
-// The script may write, and is not sent again once it may have run. It is sent as the command
-// GET.
+// The script only reads. It is sent as the command GET.
 func In(ctx context.Context, r backend.ScriptRunner, counter string) error {
 	words := [...]string{counter}
 	_, err := r.Run(ctx, &inScript, words[:], nil)

@@ -11,17 +11,18 @@ import (
 
 const inSource = `local counter = KEYS[1]
 
+
 return server.call('get', counter)
 `
 
-const inSHA1 = "a9df8d229464d6d648ddf1f9b12a9264c7eb86cd"
+const inSHA1 = "b919d90c0822233c1469d31eb5acea04b2898657"
 
 var inScript = backend.Script{
 	Name:   "in",
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.ReadOnly,
 }
 
 // In runs the script in.
@@ -29,7 +30,7 @@ var inScript = backend.Script{
 // Keys:
 //   - counter: string
 //
-// The script may write, and is not sent again once it may have run.
+// The script only reads.
 func In(ctx context.Context, r backend.ScriptRunner, counter string) error {
 	words := [...]string{counter}
 	_, err := r.Run(ctx, &inScript, words[:], nil)

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// runCommands is "luagen commands": it prints the command table of a running server, in the form of
+// the files in internal/check/commands.
+func runCommands(stdout, stderr io.Writer, args []string) int {
+	flags := flag.NewFlagSet("luagen commands", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	addr := flags.String("addr", "127.0.0.1:6379", "the server's `host:port`")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	table, err := commandTable(*addr)
+	if err != nil {
+		fmt.Fprintf(stderr, "luagen: %v\n", err)
+		return 1
+	}
+	fmt.Fprint(stdout, table)
+	return 0
+}
+
+// commandTable asks the server at addr for its commands.
+func commandTable(addr string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		return "", err
+	}
+	s := &serverConn{w: conn, r: bufio.NewReader(conn)}
+	version, err := s.version()
+	if err != nil {
+		return "", err
+	}
+	reply, err := s.do("COMMAND")
+	if err != nil {
+		return "", err
+	}
+	list, _ := reply.([]any)
+	var lines []string
+	for _, entry := range list {
+		lines = append(lines, s.describe(entry)...)
+	}
+	if s.err != nil {
+		return "", s.err
+	}
+	slices.Sort(lines)
+	return version + "\n" + strings.Join(lines, "\n") + "\n", nil
+}
+
+// serverConn speaks RESP2 with one server.
+type serverConn struct {
+	w   io.Writer
+	r   *bufio.Reader
+	err error // the first that describe met
+}
+
+// replyError is an error reply.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+
+// do sends a command and returns its reply: nil, int64, string or []any.
+func (s *serverConn) do(words ...string) (any, error) {
+	text := fmt.Sprintf("*%d\r\n", len(words))
+	for _, word := range words {
+		text += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
+	}
+	if _, err := io.WriteString(s.w, text); err != nil {
+		return nil, err
+	}
+	return s.receive()
+}
+
+func (s *serverConn) receive() (any, error) {
+	line, err := s.r.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	text := strings.TrimSpace(line[1:])
+	switch line[0] {
+	case '-':
+		return nil, replyError(text)
+	case '+':
+		return text, nil
+	case ':':
+		return strconv.ParseInt(text, 10, 64)
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return nil, err
+	}
+	if line[0] == '$' {
+		data := make([]byte, n+2)
+		_, err := io.ReadFull(s.r, data)
+		return string(data[:n]), err
+	}
+	items := make([]any, n)
+	for i := range items {
+		if items[i], err = s.receive(); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// version returns the table's first line, "# valkey 8.0.1".
+func (s *serverConn) version() (string, error) {
+	reply, err := s.do("INFO", "server")
+	if err != nil {
+		return "", err
+	}
+	text, _ := reply.(string)
+	field := func(name string) string {
+		_, rest, _ := strings.Cut(text, "\n"+name+":")
+		value, _, _ := strings.Cut(rest, "\r")
+		return value
+	}
+	if v := field("valkey_version"); v != "" {
+		return "# valkey " + v, nil
+	}
+	return "# redis " + field("redis_version"), nil
+}
+
+// describe returns the lines for one entry of COMMAND: the command and its subcommands.
+func (s *serverConn) describe(entry any) []string {
+	fields, ok := entry.([]any)
+	if !ok || len(fields) < 10 {
+		s.err = errors.Join(s.err, errors.New("COMMAND: the server is older than Redis 7.0"))
+		return nil
+	}
+	name, arity := fmt.Sprint(fields[0]), fmt.Sprint(fields[1])
+	flags := texts(fields[2])
+	var marks []string
+	switch {
+	case slices.Contains(flags, "write"):
+		marks = append(marks, "write")
+	case s.refusedReadOnly(name, arity):
+		marks = append(marks, "replicated")
+	}
+	for _, flag := range []string{"noscript", "module"} {
+		if slices.Contains(flags, flag) {
+			marks = append(marks, flag)
+		}
+	}
+	marks = append(marks, kinds(texts(fields[6]))...)
+	line := []string{name, arity, orDash(marks, ","), orDash(specs(fields[8]), ";")}
+	lines := []string{strings.Join(line, " ")}
+	subcommands, _ := fields[9].([]any)
+	for _, sub := range subcommands {
+		lines = append(lines, s.describe(sub)...)
+	}
+	return lines
+}
+
+func orDash(words []string, by string) string {
+	if len(words) == 0 {
+		return "-"
+	}
+	return strings.Join(words, by)
+}
+
+// texts returns an array reply's strings.
+func texts(reply any) []string {
+	list, _ := reply.([]any)
+	var all []string
+	for _, item := range list {
+		all = append(all, fmt.Sprint(item))
+	}
+	return all
+}
+
+// hidden are commands that write no key and are yet refused in read-only scripts, which COMMAND
+// does not tell.
+var hidden = []string{"pfcount", "publish", "spublish"}
+
+// refusedReadOnly asks the server whether a read-only script may call a hidden command.
+func (s *serverConn) refusedReadOnly(name, arity string) bool {
+	if !slices.Contains(hidden, name) {
+		return false
+	}
+	call := "return redis.call('" + name + "', 'luagen-probe'"
+	if arity == "3" {
+		call += ", ''"
+	}
+	_, err := s.do("EVAL_RO", call+")", "0")
+	var refused replyError
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &refused) && strings.Contains(string(refused), "read-only script"):
+		return true
+	}
+	s.err = errors.Join(s.err, fmt.Errorf("probe of %s: %w", name, err))
+	return false
+}
+
+// kinds returns the kinds of keys that a command's categories speak of.
+func kinds(categories []string) []string {
+	var found []string
+	for _, c := range categories {
+		kind, ok := map[string]string{
+			"@string": "string", "@bitmap": "string", "@hyperloglog": "string", "@list": "list",
+			"@set": "set", "@sortedset": "zset", "@geo": "zset", "@hash": "hash",
+			"@stream": "stream",
+		}[c]
+		if ok && !slices.Contains(found, kind) {
+			found = append(found, kind)
+		}
+	}
+	return found
+}
+
+// specs returns the key specifications, each as begin:find.
+func specs(reply any) []string {
+	list, _ := reply.([]any)
+	var all []string
+	for _, item := range list {
+		spec := fieldsOf(item)
+		if slices.Contains(texts(spec["flags"]), "not_key") {
+			continue
+		}
+		all = append(all, begin(fieldsOf(spec["begin_search"]))+":"+find(fieldsOf(spec["find_keys"])))
+	}
+	return all
+}
+
+func begin(search map[string]any) string {
+	spec := fieldsOf(search["spec"])
+	switch search["type"] {
+	case "index":
+		return fmt.Sprint("index,", spec["index"])
+	case "keyword":
+		return fmt.Sprint("keyword,", spec["keyword"], ",", spec["startfrom"])
+	}
+	return "unknown"
+}
+
+func find(keys map[string]any) string {
+	spec := fieldsOf(keys["spec"])
+	switch keys["type"] {
+	case "range":
+		return fmt.Sprint("range,", spec["lastkey"], ",", spec["keystep"], ",", spec["limit"])
+	case "keynum":
+		return fmt.Sprint("keynum,", spec["keynumidx"], ",", spec["firstkey"], ",", spec["keystep"])
+	}
+	return "unknown"
+}
+
+// fieldsOf returns a map that RESP2 sent as an array.
+func fieldsOf(reply any) map[string]any {
+	list, _ := reply.([]any)
+	fields := map[string]any{}
+	for i := 0; i+1 < len(list); i += 2 {
+		fields[fmt.Sprint(list[i])] = list[i+1]
+	}
+	return fields
+}

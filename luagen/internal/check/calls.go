@@ -1,0 +1,339 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// commandCall is one call of redis.call or redis.pcall.
+type commandCall struct {
+	expr  *parse.CallExpr
+	words []parse.Expr // the command and its arguments
+	names []string     // the commands that it may be, in small letters; none: unknown
+	open  bool         // the last word may stand for any number of words
+}
+
+// commands checks every call of a command.
+func (c *checker) commands() {
+	calls := c.calls()
+	writes, sure := false, len(calls) > 0 && !c.escapes()
+	for _, inc := range c.s.Header.Includes {
+		sure = false
+		c.includedWrites(inc)
+	}
+	for _, call := range calls {
+		if len(call.names) == 0 {
+			sure = false
+		}
+		for _, name := range call.names {
+			for _, t := range c.targets() {
+				if cmd := c.command(t, call, name); cmd != nil {
+					writes = writes || cmd.writes
+					c.readOnly(call, cmd)
+					c.keyArguments(call, cmd)
+				} else {
+					sure = false
+				}
+			}
+		}
+	}
+	if sure && !writes && !c.s.Header.ReadOnly && !c.s.Header.Library {
+		c.find(calls[0].expr.P, ReadOnly,
+			"the script only reads: say ---@readonly, or ---@allow this if it is to stay as it is")
+	}
+}
+
+// targets returns the tables of the servers that the script is meant for.
+func (c *checker) targets() []*table {
+	var all []*table
+	for _, t := range tables() {
+		if c.s.Header.Targets(t.server) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// calls finds the calls of commands, and says so of those whose command is made at run time.
+func (c *checker) calls() []commandCall {
+	var all []commandCall
+	for _, e := range c.flow.calls {
+		call, ok := c.commandCall(e)
+		switch {
+		case !ok:
+			continue
+		case len(call.words) == 0:
+			c.find(e.P, Command, "a call without a command")
+			continue
+		case len(call.names) == 0:
+			c.find(call.words[0].Pos(), Command,
+				"the command is made at run time: write it out, or declare it with ---@command")
+		}
+		all = append(all, call)
+	}
+	return all
+}
+
+// commandCall reads a call, if it is one of a command.
+func (c *checker) commandCall(e *parse.CallExpr) (commandCall, bool) {
+	words, ok := c.words(e)
+	call := commandCall{expr: e, words: words}
+	if len(words) > 0 {
+		call.open = manyValues(words[len(words)-1])
+		call.names = c.commandNames(words[0])
+	}
+	return call, ok
+}
+
+// words returns the words of the command that a call sends, if it does.
+func (c *checker) words(e *parse.CallExpr) ([]parse.Expr, bool) {
+	switch {
+	case e.Method != "":
+		return nil, false
+	case c.isCommandFunction(e.Fn):
+		return e.Args, true
+	}
+	// pcall(redis.call, 'get', key)
+	if isGlobal(e.Fn, "pcall") && len(e.Args) > 0 && c.isCommandFunction(e.Args[0]) {
+		return e.Args[1:], true
+	}
+	return nil, false
+}
+
+// isCommandFunction reports whether e is redis.call or redis.pcall, by whatever local name.
+func (c *checker) isCommandFunction(e parse.Expr) bool {
+	switch e := e.(type) {
+	case *parse.ParenExpr:
+		return c.isCommandFunction(e.X)
+	case *parse.IndexExpr:
+		key, ok := e.Key.(*parse.StringExpr)
+		return ok && (key.Value == "call" || key.Value == "pcall") && c.isServer(e.X)
+	case *parse.NameExpr:
+		source, ok := c.flow.only(e.Var)
+		return ok && c.once(e.Var, func() bool { return c.isCommandFunction(source) })
+	}
+	return false
+}
+
+// isServer reports whether e is the library redis or server, by whatever local name.
+func (c *checker) isServer(e parse.Expr) bool {
+	switch e := e.(type) {
+	case *parse.ParenExpr:
+		return c.isServer(e.X)
+	case *parse.NameExpr:
+		if e.Var == nil {
+			return e.Name == "redis" || e.Name == "server"
+		}
+		source, ok := c.flow.only(e.Var)
+		return ok && c.once(e.Var, func() bool { return c.isServer(source) })
+	}
+	return false
+}
+
+func isGlobal(e parse.Expr, name string) bool {
+	n, ok := e.(*parse.NameExpr)
+	return ok && n.Var == nil && n.Name == name
+}
+
+// manyValues reports whether an expression at the end of a list may stand for any number of values.
+func manyValues(e parse.Expr) bool {
+	switch e.(type) {
+	case *parse.CallExpr, *parse.VarargExpr:
+		return true
+	}
+	return false
+}
+
+// commandNames returns the commands that the first word of a call may be, nil if that is unknown.
+func (c *checker) commandNames(e parse.Expr) []string {
+	switch e := e.(type) {
+	case *parse.ParenExpr:
+		return c.commandNames(e.X)
+	case *parse.StringExpr:
+		return []string{strings.ToLower(e.Value)}
+	case *parse.BinaryExpr:
+		return c.eitherCommand(e)
+	case *parse.NameExpr:
+		if e.Var != nil && e.Var.Decl != nil && e.Var.Decl.Kind == parse.Command {
+			return e.Var.Decl.Choices
+		}
+		if source, ok := c.flow.only(e.Var); ok {
+			var names []string
+			c.once(e.Var, func() bool { names = c.commandNames(source); return true })
+			return names
+		}
+	}
+	return nil
+}
+
+// eitherCommand returns the commands of "condition and 'x' or 'y'".
+func (c *checker) eitherCommand(e *parse.BinaryExpr) []string {
+	switch e.Op {
+	case "and":
+		return c.commandNames(e.R)
+	case "or":
+		left, right := c.commandNames(e.L), c.commandNames(e.R)
+		if len(left) > 0 && len(right) > 0 {
+			return append(slices.Clone(left), right...)
+		}
+	}
+	return nil
+}
+
+// command returns what a target knows of a command, nil if it does not know it or if what it knows
+// says nothing of this call.
+func (c *checker) command(t *table, call commandCall, name string) *command {
+	pos := call.words[0].Pos()
+	cmd := t.commands[name]
+	if cmd == nil {
+		c.unknown(t, pos, name)
+		return nil
+	}
+	if cmd.subs {
+		sub, ok := subcommand(call)
+		if !ok {
+			return nil
+		}
+		if t.commands[name+"|"+sub] == nil {
+			c.unknown(t, call.words[1].Pos(), name+"|"+sub)
+			return nil
+		}
+		cmd = t.commands[name+"|"+sub]
+	}
+	shown := strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " "))
+	if cmd.noscript {
+		c.find(pos, Command, "%s %s does not allow %s in scripts", title(t.server), t.version, shown)
+		return nil
+	}
+	n := len(call.words)
+	if call.open {
+		n-- // the last word may be none
+	}
+	tooMany := cmd.arity >= 0 && n > cmd.arity
+	tooFew := n < max(cmd.arity, -cmd.arity) && !call.open
+	if tooMany || tooFew {
+		c.find(pos, Command, "wrong number of arguments for %s: %d, it takes %s", shown, n-1,
+			takes(cmd))
+		return nil
+	}
+	return cmd
+}
+
+// takes says how many arguments a command takes, itself not counted.
+func takes(cmd *command) string {
+	if cmd.arity < 0 {
+		return "at least " + itoa(-cmd.arity-1)
+	}
+	return itoa(cmd.arity - 1)
+}
+
+// subcommand returns the literal subcommand of a call.
+func subcommand(call commandCall) (string, bool) {
+	if len(call.words) < 2 {
+		return "", false
+	}
+	text, ok := call.words[1].(*parse.StringExpr)
+	if !ok {
+		return "", false
+	}
+	return strings.ToLower(text.Value), true
+}
+
+// unknown finds a command that a target does not know. It is silent where the target may well know
+// it: in a later version than the table's, or by a module.
+func (c *checker) unknown(t *table, pos parse.Pos, name string) {
+	newer := false
+	for _, target := range c.s.Header.Since {
+		for _, known := range c.targets() {
+			later := target.Server == known.server && older(known.version, target.Version)
+			if later && known == t {
+				return
+			}
+			newer = newer || later
+		}
+	}
+	if strings.Contains(name, ".") {
+		return
+	}
+	shown := strings.ToUpper(strings.ReplaceAll(name, "|", " "))
+	if newer || c.anywhere(name) {
+		c.find(pos, Command, "%s %s does not know the command %s", title(t.server), t.version, shown)
+		return
+	}
+	if near := parse.Nearest(name, t.names(name)); near != "" {
+		c.find(pos, Command, "there is no command %s: did you mean %s?", shown,
+			strings.ReplaceAll(near, "|", " "))
+		return
+	}
+	c.find(pos, Command, "%s %s does not know the command %s; if a later version does, "+
+		"say so with ---@since", title(t.server), t.version, shown)
+}
+
+// anywhere reports whether some server knows a command.
+func (c *checker) anywhere(name string) bool {
+	return slices.ContainsFunc(tables(), func(t *table) bool { return t.commands[name] != nil })
+}
+
+func title(server string) string { return strings.ToUpper(server[:1]) + server[1:] }
+
+// readOnly finds writes in a script that says it has none.
+func (c *checker) readOnly(call commandCall, cmd *command) {
+	if c.s.Header.ReadOnly && cmd.writes {
+		c.find(call.words[0].Pos(), ReadOnly, "%s is not allowed in a read-only script",
+			strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " ")))
+	}
+}
+
+// includedWrites finds a file with a write that a read-only script includes.
+func (c *checker) includedWrites(inc *parse.Include) {
+	if !c.s.Header.ReadOnly || inc.Script == nil || inc.Script.Body == nil {
+		return
+	}
+	for _, inner := range inc.Script.Header.Includes {
+		c.includedWrites(&parse.Include{File: inner.File, Pos: inc.Pos, Script: inner.Script})
+	}
+	library := newChecker(inc.Script)
+	for _, call := range library.calls() {
+		for _, name := range call.names {
+			for _, t := range c.targets() {
+				cmd := library.command(t, call, name)
+				if cmd != nil && cmd.writes {
+					c.find(inc.Pos, ReadOnly, "%s calls %s, which is not allowed in a read-only script",
+						inc.File, strings.ToUpper(name))
+				}
+			}
+		}
+	}
+}
+
+// escapes reports whether redis.call is used in another way than by a call that is known.
+func (c *checker) escapes() bool {
+	known := map[parse.Expr]bool{}
+	for _, e := range c.flow.calls {
+		known[e.Fn] = true
+		if isGlobal(e.Fn, "pcall") && len(e.Args) > 0 {
+			known[e.Args[0]] = true
+		}
+	}
+	for x := range c.flow.sources {
+		if only, ok := c.flow.only(x); ok {
+			known[only] = true
+		}
+	}
+	for _, e := range c.flow.exprs {
+		if index, ok := e.(*parse.IndexExpr); ok && c.isServer(index.X) {
+			known[index.X] = true
+			_, literal := index.Key.(*parse.StringExpr)
+			known[index] = known[index] || literal && !c.isCommandFunction(index)
+		}
+	}
+	return slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
+		if index, ok := e.(*parse.IndexExpr); ok && c.isServer(index.X) {
+			return !known[e]
+		}
+		_, name := e.(*parse.NameExpr)
+		return name && !known[e] && (c.isServer(e) || c.isCommandFunction(e))
+	})
+}

@@ -1,0 +1,111 @@
+package check
+
+import "github.com/hasp-go/hasp/luagen/internal/parse"
+
+// maxCalls bounds how deep calls of included functions are followed into each other.
+const maxCalls = 8
+
+// included is a function of an included file.
+type included struct {
+	script *parse.Script
+	flow   *values
+	body   *parse.FuncExpr
+}
+
+// argument is what a parameter holds during a call: an expression, and where it stands.
+type argument struct {
+	from *checker
+	expr parse.Expr // nil: nothing is passed
+}
+
+// includedFunctions returns the functions of all files that a script includes.
+func includedFunctions(s *parse.Script, all map[string]included) map[string]included {
+	for _, inc := range s.Header.Includes {
+		if inc.Script == nil || inc.Script.Body == nil {
+			continue
+		}
+		includedFunctions(inc.Script, all)
+		flow := collect(inc.Script)
+		for _, stmt := range inc.Script.Body.Stmts {
+			if f, ok := stmt.(*parse.LocalFuncStmt); ok {
+				all[f.Var.Name] = included{inc.Script, flow, f.Func}
+			}
+		}
+	}
+	return all
+}
+
+// enter returns a checker that looks at the body of an included function as this call makes it run.
+func (c *checker) enter(call *parse.CallExpr) (*checker, *parse.FuncExpr) {
+	name, ok := call.Fn.(*parse.NameExpr)
+	if !ok || name.Var == nil || name.Var.Kind != parse.IncludedVar || c.depth == maxCalls {
+		return c, nil
+	}
+	f, ok := c.included[name.Name]
+	if !ok {
+		return c, nil
+	}
+	in := &checker{
+		s: f.script, flow: f.flow, visiting: map[*parse.Var]bool{}, included: c.included,
+		bound: map[*parse.Var]argument{}, depth: c.depth + 1,
+	}
+	for i, p := range f.body.Params {
+		in.bound[p] = argument{from: c}
+		if i < len(call.Args) {
+			in.bound[p] = argument{c, call.Args[i]}
+		}
+	}
+	return in, f.body
+}
+
+// includedKeys finds calls of included functions that use what they get as a key, where that is
+// none.
+func (c *checker) includedKeys() {
+	for _, call := range c.flow.calls {
+		in, body := c.enter(call)
+		if body != nil && in.usesOtherKeys(body) {
+			c.find(call.P, Key, "%s uses what it gets as a key, and that is not surely one that is "+
+				"declared", call.Fn.(*parse.NameExpr).Name)
+		}
+	}
+}
+
+// usesOtherKeys reports whether a function's body, with the arguments that are bound, has a key
+// that is none. What is none whatever the arguments are is found in the library.
+func (c *checker) usesOtherKeys(body *parse.FuncExpr) bool {
+	library := &checker{
+		s: c.s, flow: c.flow, visiting: map[*parse.Var]bool{}, included: c.included,
+	}
+	inner := newValues()
+	inner.block(body.Body, body)
+	for _, e := range inner.calls {
+		if in, deeper := c.enter(e); deeper != nil && in.usesOtherKeys(deeper) {
+			return true
+		}
+		call, ok := c.commandCall(e)
+		if !ok {
+			continue
+		}
+		for _, i := range c.allKeyPlaces(call) {
+			if !c.isKeyAt(call, i) && library.isKeyAt(call, i) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// allKeyPlaces returns which words of a call are keys on some server.
+func (c *checker) allKeyPlaces(call commandCall) []int {
+	var all []int
+	for _, name := range call.names {
+		for _, t := range tables() {
+			if cmd := c.command(t, call, name); cmd != nil {
+				for _, s := range cmd.specs {
+					all = append(all, keyPlaces(call, s)...)
+				}
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,199 @@
+package check
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// values is what the code of a script does with its names, wherever in the code it stands.
+type values struct {
+	exprs    []parse.Expr // every one
+	calls    []*parse.CallExpr
+	sources  map[*parse.Var][]source     // what a name may hold
+	stores   map[*parse.Var][]parse.Expr // what is put into the table that a name holds
+	called   map[*parse.Var][]*parse.CallExpr
+	bodies   map[*parse.Var]*parse.FuncExpr // of local functions that are never replaced
+	params   map[*parse.Var]param
+	returned map[*parse.FuncExpr][]parse.Expr // the first value of each return
+	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
+}
+
+// source is one thing that a name may hold.
+type source struct {
+	expr  parse.Expr // nil: unknown
+	nth   int        // the place among expr's values, from 0
+	in    parse.Expr // of a loop over ipairs(in) or pairs(in): an element of it
+	index bool       // of such a loop: the index
+}
+
+type param struct {
+	owner *parse.Var // the name of the function
+	n     int
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// collect reads the whole tree of a script.
+func collect(s *parse.Script) *values {
+	v := newValues()
+	v.block(s.Body, nil)
+	return v
+}
+
+func newValues() *values {
+	return &values{
+		sources: map[*parse.Var][]source{}, stores: map[*parse.Var][]parse.Expr{},
+		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
+		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
+		uses: map[*parse.NameExpr]bool{},
+	}
+}
+
+func (v *values) block(b *parse.Block, fn *parse.FuncExpr) {
+	for _, stmt := range b.Stmts {
+		v.statement(stmt, fn)
+		for _, e := range parse.Exprs(stmt) {
+			parse.Walk(e, v.expr)
+		}
+		for _, inner := range parse.Blocks(stmt) {
+			v.block(inner, fn)
+		}
+	}
+}
+
+// expr notes a call, and goes into the body of a function.
+func (v *values) expr(e parse.Expr) {
+	v.exprs = append(v.exprs, e)
+	switch e := e.(type) {
+	case *parse.FuncExpr:
+		v.block(e.Body, e)
+	case *parse.CallExpr:
+		v.calls = append(v.calls, e)
+		if name, ok := e.Fn.(*parse.NameExpr); ok && name.Var != nil && e.Method == "" {
+			v.called[name.Var] = append(v.called[name.Var], e)
+			v.uses[name] = true
+		}
+		v.insert(e)
+	}
+}
+
+// insert notes table.insert(t, x).
+func (v *values) insert(e *parse.CallExpr) {
+	fn, ok := e.Fn.(*parse.IndexExpr)
+	if !ok || !isGlobal(fn.X, "table") || len(e.Args) < 2 {
+		return
+	}
+	name, ok := e.Args[0].(*parse.NameExpr)
+	if !ok || name.Var == nil {
+		return
+	}
+	stored := e.Args[len(e.Args)-1]
+	if key, ok := fn.Key.(*parse.StringExpr); ok && key.Value == "insert" {
+		v.stores[name.Var] = append(v.stores[name.Var], stored)
+	}
+}
+
+func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
+	switch s := stmt.(type) {
+	case *parse.LocalStmt:
+		for i, x := range s.Vars {
+			if len(s.Values) > 0 { // "local x" holds nothing until it is assigned
+				v.assign(x, s.Values, i)
+			}
+		}
+	case *parse.AssignStmt:
+		v.assignment(s)
+	case *parse.GenForStmt:
+		v.loop(s)
+	case *parse.NumForStmt:
+		v.sources[s.Var] = append(v.sources[s.Var], source{})
+	case *parse.LocalFuncStmt:
+		v.function(s.Var, s.Func)
+	case *parse.FuncStmt:
+		if name, ok := s.Target.(*parse.NameExpr); ok && name.Var != nil {
+			v.sources[name.Var] = append(v.sources[name.Var], source{})
+		}
+	case *parse.ReturnStmt:
+		first := parse.Expr(nil)
+		if len(s.Values) > 0 {
+			first = s.Values[0]
+		}
+		v.returned[fn] = append(v.returned[fn], first)
+	}
+}
+
+// assign notes that x gets the i-th value of a list.
+func (v *values) assign(x *parse.Var, list []parse.Expr, i int) {
+	from := source{}
+	switch {
+	case i < len(list):
+		from.expr = list[i]
+	case manyValues(list[len(list)-1]):
+		from.expr, from.nth = list[len(list)-1], i-len(list)+1
+	}
+	if f, ok := from.expr.(*parse.FuncExpr); ok && len(x.Writes) == 0 {
+		v.function(x, f)
+		return
+	}
+	v.sources[x] = append(v.sources[x], from)
+}
+
+func (v *values) assignment(s *parse.AssignStmt) {
+	for i, target := range s.Targets {
+		switch t := target.(type) {
+		case *parse.NameExpr:
+			if t.Var != nil {
+				v.assign(t.Var, s.Values, i)
+			}
+		case *parse.IndexExpr:
+			name, ok := t.X.(*parse.NameExpr)
+			if !ok || name.Var == nil {
+				continue
+			}
+			stored := parse.Expr(nil)
+			if i < len(s.Values) {
+				stored = s.Values[i]
+			}
+			v.stores[name.Var] = append(v.stores[name.Var], stored)
+		}
+	}
+}
+
+// loop notes the names of a loop over ipairs(x) or pairs(x).
+func (v *values) loop(s *parse.GenForStmt) {
+	var in parse.Expr
+	if call, ok := s.Values[0].(*parse.CallExpr); ok && len(call.Args) == 1 &&
+		(isGlobal(call.Fn, "ipairs") || isGlobal(call.Fn, "pairs")) {
+		in = call.Args[0]
+	}
+	for i, x := range s.Vars {
+		v.sources[x] = append(v.sources[x], source{in: in, index: i == 0})
+	}
+}
+
+func (v *values) function(x *parse.Var, f *parse.FuncExpr) {
+	if len(x.Writes) > 0 {
+		v.sources[x] = append(v.sources[x], source{})
+		return
+	}
+	v.bodies[x] = f
+	for i, p := range f.Params {
+		v.params[p] = param{x, i}
+	}
+}
+
+// only returns the one expression that a name ever holds.
+func (v *values) only(x *parse.Var) (parse.Expr, bool) {
+	if x == nil || len(v.sources[x]) != 1 {
+		return nil, false
+	}
+	from := v.sources[x][0]
+	return from.expr, from.expr != nil && from.nth == 0
+}
+
+// onlyCalled reports whether a function's name is used for calls alone, so that all are known.
+func (v *values) onlyCalled(x *parse.Var) bool {
+	return !slices.ContainsFunc(x.Reads, func(n *parse.NameExpr) bool { return !v.uses[n] })
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/luagen/internal/check"
+)
+
+// TestTablesAreOfServers: the committed tables are what "luagen commands" prints for a server of
+// their version.
+func TestTablesAreOfServers(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, c *client) {
+		code, table, errs := luagen("commands", "-addr", c.addr)
+		require.Equal(t, 0, code, errs)
+		first, _, _ := strings.Cut(table, "\n")
+		server := strings.Fields(first)[1]
+		committed := read(t, "internal", "check", "commands", server+".txt")
+		want, _, _ := strings.Cut(committed, "\n")
+		if first != want {
+			t.Skipf("the table is of %s, the server is %s", want, first)
+		}
+		require.Equal(t, committed, table)
+	})
+}
+
+func TestCommandsWithoutServer(t *testing.T) {
+	t.Parallel()
+	code, out, errs := luagen("commands", "-addr", "127.0.0.1:1")
+	require.Equal(t, 1, code)
+	require.Empty(t, out)
+	require.Contains(t, errs, "luagen: dial tcp 127.0.0.1:1")
+	code, _, _ = luagen("commands", "-nonsense")
+	require.Equal(t, 2, code)
+}
+
+// keyCalls are calls whose words are all different, so that a place is known by its word.
+var keyCalls = []string{
+	"get a", "set a b", "mset a b c d", "msetnx a b c d", "del a b c", "exists a", "rename a b",
+	"rpoplpush a b", "lmove a b left right", "sinterstore a b c", "zunionstore a 2 b c",
+	"zunionstore a 2 b c weights 1 3", "zinter 2 a b", "zintercard 2 a b limit 5",
+	"zrangestore a b 0 1", "xread count 2 streams a b 0-0 0-1", "xread streams a 0-0",
+	"xreadgroup group g c streams a b x y", "xgroup create a g 0", "xinfo stream a",
+	"xadd a * f v", "bitop and a b c", "geosearchstore a b frommember m byradius 1 m",
+	"georadius_ro a 1 2 3 m", "pfmerge a b c", "object encoding a", "hset a f v", "lmpop 2 a b left",
+	"smove a b m", "sort_ro a", "copy a b", "lcs a b", "eval_ro s 0", "getex a", "zadd a 1 m",
+	"publish a b", "spublish a b", "time", "ping a", "echo a", "touch a b", "unlink a b",
+	"pfcount a b", "sdiff a b c", "memory usage a",
+}
+
+// TestKeyPlaces: the words that luagen takes for keys are those that the server does.
+func TestKeyPlaces(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, c *client) {
+		for _, call := range keyCalls {
+			words := strings.Fields(call)
+			reply, err := c.do(append([]string{"COMMAND", "GETKEYS"}, words...)...)
+			var want []string
+			if err == nil {
+				want = texts(reply)
+			} else {
+				require.Regexp(t, "no key arguments|number of arguments for 'command", err.Error(), call)
+			}
+			// The server counts a sharded channel among the keys; for luagen it is none.
+			if words[0] == "spublish" {
+				want = nil
+			}
+			require.Equal(t, want, flaggedWords(t, words), call)
+		}
+	})
+}
+
+// flaggedWords returns the words that are found to be no declared keys.
+func flaggedWords(t *testing.T, words []string) []string {
+	t.Helper()
+	var src strings.Builder
+	src.WriteString("---@key unused string\nredis.call(\n")
+	for i, word := range words {
+		if i > 0 {
+			src.WriteString(",\n")
+		}
+		fmt.Fprintf(&src, "%q", word)
+	}
+	src.WriteString(")\n")
+	_, findings := examine("in.lua", []byte(src.String()))
+	var flagged []string
+	for _, f := range findings {
+		switch f.Rule {
+		case check.Key:
+			flagged = append(flagged, words[f.Pos.Line-3])
+		case check.Command:
+			// A command that scripts may not call has no keys for luagen.
+			require.Contains(t, f.Msg, "does not allow")
+		}
+	}
+	slices.SortStableFunc(flagged, func(a, b string) int {
+		return slices.Index(words, a) - slices.Index(words, b)
+	})
+	return slices.Compact(flagged)
+}
+
+// TestScriptsOfTheProject: every script of the project is free of findings, and its Go file is
+// current.
+func TestScriptsOfTheProject(t *testing.T) {
+	t.Parallel()
+	const dir = "../primitives/internal/script"
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("this module stands alone")
+	}
+	code, out, errs := luagen("-check", dir)
+	require.Equal(t, 0, code, "%s%s", out, errs)
+}

@@ -1,0 +1,2 @@
+---@library
+local function log_it(log) redis.call('rpush', log, 'x') end
