@@ -17,9 +17,9 @@ type Options struct {
 	// DialWithin bounds the dialing of a link. Zero means 5 s.
 	DialWithin time.Duration
 
-	// Patience is how long Subscribe goes on when links fail or the server is not ready, counted
-	// to the start of the last try; Subscribe then returns the last error. Zero means 3 s.
-	// Subscriptions once made are renewed without end.
+	// Patience is how long Subscribe tries again when links fail or the server is not ready: the
+	// first failure after that is its error. Zero means 3 s. Subscriptions once made are renewed
+	// without end.
 	Patience time.Duration
 
 	// Linger is how long a link without subscriptions is kept for the next. Zero means 10 s.
