@@ -33,10 +33,11 @@ range from a plain command (R10).`,
 	"R5": `RESP2 and RESP3 must give the same [Reply]: nil, int64, string or array; a status is a
 string. Scripts do not return types that only RESP3 has.`,
 	"R6": `A server's error reply must be a [*ServerError], found by errors.As.`,
-	"R7": `When ctx ends, Run must return promptly, short of a full queue in the driver, with an
-error that wraps ctx's. If the script was handed to the driver and may write, it may still
-be executed later, at most once, and the error wraps [ErrIndeterminate]. A reply that
-arrives in that instant may be lost. If ctx had ended before the call, nothing is sent.`,
+	"R7": `When ctx ends, Run must return promptly, short of a full queue in the driver or of a
+connection that the driver is setting up within a bound of its own, with an error that wraps
+ctx's. If the script was handed to the driver and may write, it may still be executed later,
+at most once, and the error wraps [ErrIndeterminate]. A reply that arrives in that instant
+may be lost. If ctx had ended before the call, nothing is sent.`,
 	"R8": `A script of class [ReadOnly] should be sent as EVALSHA_RO where the server knows it, may
 be sent again within bounds, and must always run on the primary, whatever routing the client
 is configured for: a replica's stale answer would park a waiter for good.`,
