@@ -41,7 +41,7 @@ type soak struct {
 	names  [50]contended
 
 	locked, failed atomic.Int64
-	idle           atomic.Int64 // the longest time that a name had waiters and no holder
+	idle           atomic.Int64          // the longest time that a name had waiters and no holder
 	odd            atomic.Pointer[error] // what a soak may not meet
 }
 
