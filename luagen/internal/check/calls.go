@@ -104,32 +104,37 @@ func (c *checker) words(e *parse.CallExpr) ([]parse.Expr, bool) {
 
 // isCommandFunction reports whether e is redis.call or redis.pcall, by whatever local name.
 func (c *checker) isCommandFunction(e parse.Expr) bool {
-	switch e := e.(type) {
-	case *parse.ParenExpr:
-		return c.isCommandFunction(e.X)
-	case *parse.IndexExpr:
-		key, ok := e.Key.(*parse.StringExpr)
-		return ok && (key.Value == "call" || key.Value == "pcall") && c.isServer(e.X)
-	case *parse.NameExpr:
-		source, ok := c.flow.only(e.Var)
-		return ok && c.once(e.Var, func() bool { return c.isCommandFunction(source) })
+	index, ok := c.origin(e).(*parse.IndexExpr)
+	if !ok {
+		return false
 	}
-	return false
+	key, ok := index.Key.(*parse.StringExpr)
+	return ok && (key.Value == "call" || key.Value == "pcall") && c.isServer(index.X)
+}
+
+// origin returns what e is, if e is a local name for it.
+func (c *checker) origin(e parse.Expr) parse.Expr {
+	for range maxNames {
+		switch x := e.(type) {
+		case *parse.ParenExpr:
+			e = x.X
+		case *parse.NameExpr:
+			source, ok := c.flow.only(x.Var)
+			if !ok {
+				return e
+			}
+			e = source
+		default:
+			return e
+		}
+	}
+	return e
 }
 
 // isServer reports whether e is the library redis or server, by whatever local name.
 func (c *checker) isServer(e parse.Expr) bool {
-	switch e := e.(type) {
-	case *parse.ParenExpr:
-		return c.isServer(e.X)
-	case *parse.NameExpr:
-		if e.Var == nil {
-			return e.Name == "redis" || e.Name == "server"
-		}
-		source, ok := c.flow.only(e.Var)
-		return ok && c.once(e.Var, func() bool { return c.isServer(source) })
-	}
-	return false
+	e = c.origin(e)
+	return isGlobal(e, "redis") || isGlobal(e, "server")
 }
 
 func isGlobal(e parse.Expr, name string) bool {
@@ -159,11 +164,13 @@ func (c *checker) commandNames(e parse.Expr) []string {
 		if e.Var != nil && e.Var.Decl != nil && e.Var.Decl.Kind == parse.Command {
 			return e.Var.Decl.Choices
 		}
-		if source, ok := c.flow.only(e.Var); ok {
-			var names []string
-			c.once(e.Var, func() bool { names = c.commandNames(source); return true })
-			return names
+		names, known := c.commandsOf[e.Var]
+		if source, ok := c.flow.only(e.Var); ok && !known {
+			c.commandsOf[e.Var] = nil // while it is looked into
+			names = c.commandNames(source)
+			c.commandsOf[e.Var] = names
 		}
+		return names
 	}
 	return nil
 }
@@ -176,7 +183,9 @@ func (c *checker) eitherCommand(e *parse.BinaryExpr) []string {
 	case "or":
 		left, right := c.commandNames(e.L), c.commandNames(e.R)
 		if len(left) > 0 && len(right) > 0 {
-			return append(slices.Clone(left), right...)
+			all := append(slices.Clone(left), right...)
+			slices.Sort(all)
+			return slices.Compact(all)
 		}
 	}
 	return nil

@@ -43,15 +43,18 @@ type checker struct {
 	s        *parse.Script
 	findings []parse.Finding
 	flow     *values
-	visiting map[*parse.Var]bool // names that are being looked into
+	asked    map[question]bool // what the present question led to
 	included map[string]included
 	bound    map[*parse.Var]argument // parameters of the included function that is looked at
 	depth    int                     // of calls of included functions
+	frames   *int                    // how many such calls were followed
+
+	commandsOf map[*parse.Var][]string // the commands that a name may hold
 }
 
 func newChecker(s *parse.Script) *checker {
 	return &checker{
-		s: s, flow: collect(s), visiting: map[*parse.Var]bool{},
+		s: s, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{},
 		included: includedFunctions(s, map[string]included{}),
 	}
 }

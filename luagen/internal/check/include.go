@@ -2,8 +2,10 @@ package check
 
 import "github.com/hasp-go/hasp/luagen/internal/parse"
 
-// maxCalls bounds how deep calls of included functions are followed into each other.
-const maxCalls = 8
+const (
+	maxCalls = 8      // how deep calls of included functions are followed into each other
+	maxFrame = 10_000 // how many are followed in all
+)
 
 // included is a function of an included file.
 type included struct {
@@ -38,16 +40,20 @@ func includedFunctions(s *parse.Script, all map[string]included) map[string]incl
 // enter returns a checker that looks at the body of an included function as this call makes it run.
 func (c *checker) enter(call *parse.CallExpr) (*checker, *parse.FuncExpr) {
 	name, ok := call.Fn.(*parse.NameExpr)
-	if !ok || name.Var == nil || name.Var.Kind != parse.IncludedVar || c.depth == maxCalls {
+	if !ok || name.Var == nil || call.Method != "" || c.depth == maxCalls || *c.frames == maxFrame {
 		return c, nil
 	}
 	f, ok := c.included[name.Name]
-	if !ok {
+	// Inside an included file its own functions are entered too, to know what they get.
+	sibling := c.bound != nil && ok && c.flow.bodies[name.Var] == f.body
+	if !ok || name.Var.Kind != parse.IncludedVar && !sibling {
 		return c, nil
 	}
+	*c.frames++
 	in := &checker{
-		s: f.script, flow: f.flow, visiting: map[*parse.Var]bool{}, included: c.included,
-		bound: map[*parse.Var]argument{}, depth: c.depth + 1,
+		s: f.script, flow: f.flow, included: c.included, frames: c.frames, depth: c.depth + 1,
+		asked: map[question]bool{}, commandsOf: map[*parse.Var][]string{},
+		bound: map[*parse.Var]argument{},
 	}
 	for i, p := range f.body.Params {
 		in.bound[p] = argument{from: c}
@@ -73,9 +79,7 @@ func (c *checker) includedKeys() {
 // usesOtherKeys reports whether a function's body, with the arguments that are bound, has a key
 // that is none. What is none whatever the arguments are is found in the library.
 func (c *checker) usesOtherKeys(body *parse.FuncExpr) bool {
-	library := &checker{
-		s: c.s, flow: c.flow, visiting: map[*parse.Var]bool{}, included: c.included,
-	}
+	library := &checker{s: c.s, flow: c.flow, included: c.included, frames: c.frames}
 	inner := newValues()
 	inner.block(body.Body, body)
 	for _, e := range inner.calls {

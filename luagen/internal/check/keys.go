@@ -24,7 +24,7 @@ func (c *checker) keyArgument(call commandCall, cmd *command, i int) {
 		c.find(e.Pos(), Key, "%s takes a key here, and this is not surely one that is declared", shown)
 		return
 	}
-	b := c.declaredKey(e)
+	b := c.declaredKey(e, maxNames)
 	if b == nil || b.KeyKind == "any" || len(cmd.kinds) == 0 || slices.Contains(cmd.kinds, b.KeyKind) {
 		return
 	}
@@ -40,13 +40,8 @@ var setAlgebra = []string{
 	"zunionstore", "zinterstore", "zdiffstore", "zunion", "zinter", "zdiff", "zintercard",
 }
 
-// isKeyAt reports whether a word of a call is a key, or stands for keys alone.
-func (c *checker) isKeyAt(call commandCall, i int) bool {
-	if i == len(call.words)-1 && call.open {
-		return c.isKeyValues(call.words[i])
-	}
-	return c.isKey(call.words[i])
-}
+// maxNames is how many names are followed from one to the next.
+const maxNames = 100
 
 // keyPlaces returns which words of a call are keys. A last word that stands for many values is
 // among them if every word from it on is a key.
@@ -122,195 +117,20 @@ func findKeyword(call commandCall, s spec) int {
 	return 0
 }
 
-// once calls f unless it runs for x already, as it does for names that are defined by each other;
-// such a name is held to be what is asked.
-func (c *checker) once(x *parse.Var, f func() bool) bool {
-	if c.visiting[x] {
-		return true
+// declaredKey returns the binding that an expression surely is, if it is one alone. It follows so
+// many names and no more, since names may be defined by each other.
+func (c *checker) declaredKey(e parse.Expr, left int) *parse.Binding {
+	if left == 0 {
+		return nil
 	}
-	c.visiting[x] = true
-	defer delete(c.visiting, x)
-	return f()
-}
-
-// isKey reports whether an expression is surely a declared key, an element of a declared list, or
-// begins with a declared prefix.
-func (c *checker) isKey(e parse.Expr) bool {
 	switch e := e.(type) {
 	case *parse.ParenExpr:
-		return c.isKey(e.X)
-	case *parse.NameExpr:
-		if e.Var == nil && !parse.KnownGlobal(e.Name) {
-			return true // it is not declared, which is found elsewhere
-		}
-		return c.holds(e.Var, (*checker).isKey, func(b *parse.Binding) bool {
-			return b.Kind == parse.Key && !b.Type.List
-		})
+		return c.declaredKey(e.X, left)
 	case *parse.IndexExpr:
-		return c.isKeyList(e.X)
-	case *parse.CallExpr:
-		return c.returns(e, (*checker).isKey)
-	case *parse.BinaryExpr:
-		switch e.Op {
-		case "..":
-			return c.isPrefix(e.L)
-		case "and":
-			return c.isKey(e.R)
-		case "or":
-			return c.isKey(e.R) && (c.isKey(e.L) || isFalsy(e.L))
-		}
-	}
-	return false
-}
-
-// isFalsy reports whether "e or x" is x whenever e is no key: e is nil or false.
-func isFalsy(e parse.Expr) bool {
-	switch e := e.(type) {
-	case *parse.NilExpr:
-		return true
-	case *parse.BoolExpr:
-		return !e.Value
-	}
-	return false
-}
-
-// isPrefix reports whether a text surely begins with a declared prefix.
-func (c *checker) isPrefix(e parse.Expr) bool {
-	switch e := e.(type) {
-	case *parse.ParenExpr:
-		return c.isPrefix(e.X)
-	case *parse.NameExpr:
-		return c.holds(e.Var, (*checker).isPrefix, func(b *parse.Binding) bool {
-			return b.Kind == parse.Key && b.Prefix
-		})
-	case *parse.CallExpr:
-		return c.returns(e, (*checker).isPrefix)
-	case *parse.BinaryExpr:
-		return e.Op == ".." && c.isPrefix(e.L)
-	}
-	return false
-}
-
-// isKeyList reports whether an expression is a declared list of keys, or a table into which only
-// keys are put.
-func (c *checker) isKeyList(e parse.Expr) bool {
-	switch e := e.(type) {
-	case *parse.ParenExpr:
-		return c.isKeyList(e.X)
-	case *parse.TableExpr:
-		return !slices.ContainsFunc(e.Fields, func(f parse.Field) bool { return !c.isKey(f.Value) })
-	case *parse.CallExpr:
-		return c.returns(e, (*checker).isKeyList)
-	case *parse.NameExpr:
-		if e.Var == nil {
-			return e.Name == "KEYS" || !parse.KnownGlobal(e.Name) // found elsewhere
-		}
-		for _, stored := range c.flow.stores[e.Var] {
-			if stored == nil || !c.once(e.Var, func() bool { return c.isKey(stored) }) {
-				return false
-			}
-		}
-		return c.holds(e.Var, (*checker).isKeyList, func(b *parse.Binding) bool {
-			return b.Kind == parse.Key && b.Type.List
-		})
-	}
-	return false
-}
-
-// isKeyValues reports whether all values of an expression at the end of a call are keys.
-func (c *checker) isKeyValues(e parse.Expr) bool {
-	call, ok := e.(*parse.CallExpr)
-	if !ok {
-		return false
-	}
-	if isGlobal(call.Fn, "unpack") && len(call.Args) > 0 {
-		return c.isKeyList(call.Args[0])
-	}
-	return c.isKey(call) // a function that returns a key
-}
-
-// quality is what is asked of an expression: isKey, isPrefix or isKeyList.
-type quality func(*checker, parse.Expr) bool
-
-// holds reports whether whatever a name may hold is as asked, or is declared as declared says.
-func (c *checker) holds(x *parse.Var, is quality, declared func(*parse.Binding) bool) bool {
-	switch {
-	case x == nil || x.Kind == parse.IncludedVar:
-		return false
-	case x.Decl != nil:
-		return declared(x.Decl)
-	}
-	if arg, ok := c.bound[x]; ok {
-		return arg.expr != nil && is(arg.from, arg.expr)
-	}
-	return c.once(x, func() bool {
-		p, isParam := c.flow.params[x]
-		if isParam && !c.everyCall(p, is) || !isParam && len(c.flow.sources[x]) == 0 {
-			return false
-		}
-		return !slices.ContainsFunc(c.flow.sources[x], func(s source) bool {
-			return !c.sourceIs(s, is)
-		})
-	})
-}
-
-// sourceIs reports whether one thing that a name may hold is as asked. Nil is, since it fails.
-func (c *checker) sourceIs(s source, is quality) bool {
-	switch {
-	case s.in != nil:
-		return !s.index && c.isKeyList(s.in)
-	case s.expr == nil || s.nth > 0:
-		return false
-	}
-	_, isNil := s.expr.(*parse.NilExpr)
-	return isNil || is(c, s.expr)
-}
-
-// everyCall reports whether every call of a local function passes what is asked. What a library's
-// functions get is seen where they are called.
-func (c *checker) everyCall(p param, is quality) bool {
-	if c.s.Header.Library {
-		return true
-	}
-	calls := c.flow.called[p.owner]
-	if len(calls) == 0 || !c.flow.onlyCalled(p.owner) {
-		return false
-	}
-	return !slices.ContainsFunc(calls, func(call *parse.CallExpr) bool {
-		return p.n >= len(call.Args) || !is(c, call.Args[p.n])
-	})
-}
-
-// returns reports whether every return of a local or included function that is called is as asked.
-func (c *checker) returns(call *parse.CallExpr, is quality) bool {
-	name, ok := call.Fn.(*parse.NameExpr)
-	if !ok || name.Var == nil || call.Method != "" {
-		return false
-	}
-	in, body := c, c.flow.bodies[name.Var]
-	if name.Var.Kind == parse.IncludedVar {
-		in, body = c.enter(call)
-	}
-	if body == nil || len(in.flow.returned[body]) == 0 {
-		return false
-	}
-	return c.once(name.Var, func() bool {
-		return !slices.ContainsFunc(in.flow.returned[body], func(e parse.Expr) bool {
-			return e == nil || !is(in, e)
-		})
-	})
-}
-
-// declaredKey returns the binding that an expression surely is, if it is one alone.
-func (c *checker) declaredKey(e parse.Expr) *parse.Binding {
-	switch e := e.(type) {
-	case *parse.ParenExpr:
-		return c.declaredKey(e.X)
-	case *parse.IndexExpr:
-		return c.declaredKey(e.X)
+		return c.declaredKey(e.X, left)
 	case *parse.BinaryExpr:
 		if e.Op == ".." {
-			return c.declaredKey(e.L)
+			return c.declaredKey(e.L, left)
 		}
 	case *parse.NameExpr:
 		if e.Var == nil {
@@ -320,12 +140,10 @@ func (c *checker) declaredKey(e parse.Expr) *parse.Binding {
 			return e.Var.Decl
 		}
 		if sources := c.flow.sources[e.Var]; len(sources) == 1 && sources[0].in != nil {
-			return c.declaredKey(sources[0].in)
+			return c.declaredKey(sources[0].in, left-1)
 		}
 		if only, ok := c.flow.only(e.Var); ok && len(c.flow.stores[e.Var]) == 0 {
-			var b *parse.Binding
-			c.once(e.Var, func() bool { b = c.declaredKey(only); return true })
-			return b
+			return c.declaredKey(only, left-1)
 		}
 	}
 	return nil

@@ -36,3 +36,11 @@ redis.call('set', name and side or name, 1)
 redis.call('mset', side, 1, name, 2)
 local never
 redis.call('get', never)
+local grown = lock
+grown = grown .. 'x'
+redis.call('hgetall', grown)
+local one, two
+one, two = two, one
+redis.call('get', one)
+redis.call('get', (side))
+redis.call('get', ('x'))

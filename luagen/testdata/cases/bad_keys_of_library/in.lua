@@ -5,6 +5,7 @@
 ---@include more.lua
 drop(name)
 redis.call('set', key_of(name, side), 1)
+deep(name, 3)
 redis.call('del', first({lock, name}))
 again(name, lock)
 again(lock)

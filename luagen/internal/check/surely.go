@@ -1,0 +1,169 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// quality is what is asked of an expression.
+type quality int
+
+const (
+	aKey     quality = iota // a declared key, an element of a list of keys, or text with a prefix
+	aPrefix                 // text that begins with a declared prefix
+	aKeyList                // a declared list of keys, or a table into which only keys are put
+)
+
+// question is a quality that is asked of all that a name may hold.
+type question struct {
+	quality quality
+	of      *parse.Var
+}
+
+// isKeyAt reports whether a word of a call is surely a key, or surely stands for keys alone.
+func (c *checker) isKeyAt(call commandCall, i int) bool {
+	// An answer is yes only if that of every question on the way is: so a name that is asked for
+	// again, by itself or by another, may be taken for what is asked until something else is not.
+	c.asked = map[question]bool{}
+	e := call.words[i]
+	unpacked, ok := e.(*parse.CallExpr)
+	if i == len(call.words)-1 && ok && isGlobal(unpacked.Fn, "unpack") && len(unpacked.Args) > 0 {
+		return c.is(aKeyList, unpacked.Args[0])
+	}
+	return c.is(aKey, e)
+}
+
+// is reports whether an expression surely has a quality.
+func (c *checker) is(q quality, e parse.Expr) bool {
+	switch e := e.(type) {
+	case *parse.ParenExpr:
+		return c.is(q, e.X)
+	case *parse.NameExpr:
+		return c.nameIs(q, e)
+	case *parse.CallExpr:
+		return c.returns(q, e)
+	case *parse.IndexExpr:
+		return q == aKey && c.is(aKeyList, e.X)
+	case *parse.TableExpr:
+		return q == aKeyList && !slices.ContainsFunc(e.Fields, func(f parse.Field) bool {
+			return !c.is(aKey, f.Value)
+		})
+	case *parse.BinaryExpr:
+		switch e.Op {
+		case "..":
+			return q != aKeyList && c.is(aPrefix, e.L)
+		case "and":
+			return c.is(q, e.R)
+		case "or":
+			return c.is(q, e.R) && (isFalsy(e.L) || c.is(q, e.L))
+		}
+	}
+	return false
+}
+
+// isFalsy reports whether e is nil or false.
+func isFalsy(e parse.Expr) bool {
+	switch e := e.(type) {
+	case *parse.NilExpr:
+		return true
+	case *parse.BoolExpr:
+		return !e.Value
+	}
+	return false
+}
+
+// nameIs reports whether all that a name may hold has a quality.
+func (c *checker) nameIs(q quality, e *parse.NameExpr) bool {
+	x := e.Var
+	switch {
+	case x == nil:
+		// What is not declared, or KEYS, is found elsewhere.
+		return !parse.KnownGlobal(e.Name) || q == aKeyList && e.Name == "KEYS"
+	case x.Kind == parse.IncludedVar:
+		return false
+	case x.Decl != nil:
+		return declaredAs(q, x.Decl)
+	}
+	if arg, ok := c.bound[x]; ok {
+		return arg.expr != nil && arg.from.is(q, arg.expr)
+	}
+	if c.asked[question{q, x}] {
+		return true
+	}
+	c.asked[question{q, x}] = true
+	return c.storesAre(q, x) && c.sourcesAre(q, x)
+}
+
+func declaredAs(q quality, b *parse.Binding) bool {
+	switch q {
+	case aKey:
+		return b.Kind == parse.Key && !b.Type.List
+	case aPrefix:
+		return b.Kind == parse.Key && b.Prefix
+	}
+	return b.Kind == parse.Key && b.Type.List
+}
+
+// storesAre reports whether all that is put into a name's table are keys, if that is asked.
+func (c *checker) storesAre(q quality, x *parse.Var) bool {
+	return q != aKeyList || !slices.ContainsFunc(c.flow.stores[x], func(e parse.Expr) bool {
+		return e == nil || !c.is(aKey, e)
+	})
+}
+
+// sourcesAre reports whether all that is assigned to a name, or passed to it, has a quality.
+func (c *checker) sourcesAre(q quality, x *parse.Var) bool {
+	p, isParam := c.flow.params[x]
+	if isParam && !c.everyCall(q, p) || !isParam && len(c.flow.sources[x]) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(c.flow.sources[x], func(s source) bool {
+		switch {
+		case s.in != nil:
+			return q != aKey || s.index || !c.is(aKeyList, s.in)
+		case s.expr == nil || s.nth > 0:
+			return true
+		}
+		_, isNil := s.expr.(*parse.NilExpr) // a command that gets it fails
+		return !isNil && !c.is(q, s.expr)
+	})
+}
+
+// everyCall reports whether every call of a local function passes what is asked. What a library's
+// functions get is seen where they are called.
+func (c *checker) everyCall(q quality, p param) bool {
+	if c.s.Header.Library {
+		return true
+	}
+	calls := c.flow.called[p.owner]
+	if len(calls) == 0 || !c.flow.onlyCalled(p.owner) {
+		return false
+	}
+	return !slices.ContainsFunc(calls, func(call *parse.CallExpr) bool {
+		return p.n >= len(call.Args) || !c.is(q, call.Args[p.n])
+	})
+}
+
+// returns reports whether every return of a local or included function that is called has a
+// quality.
+func (c *checker) returns(q quality, call *parse.CallExpr) bool {
+	name, ok := call.Fn.(*parse.NameExpr)
+	if !ok || name.Var == nil || call.Method != "" {
+		return false
+	}
+	in, body := c.enter(call)
+	if body == nil {
+		body = c.flow.bodies[name.Var]
+		if c.asked[question{q, name.Var}] {
+			return true
+		}
+		c.asked[question{q, name.Var}] = true
+	}
+	if body == nil || len(in.flow.returned[body]) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(in.flow.returned[body], func(e parse.Expr) bool {
+		return e == nil || !in.is(q, e)
+	})
+}
