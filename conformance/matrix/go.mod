@@ -5,9 +5,9 @@ go 1.26.0
 require (
 	github.com/hasp-go/hasp v0.0.0
 	github.com/hasp-go/hasp/backend/embedded v0.0.0
-	github.com/hasp-go/hasp/backend/goredis v0.0.0-00010101000000-000000000000
-	github.com/hasp-go/hasp/backend/rueidis v0.0.0-00010101000000-000000000000
-	github.com/hasp-go/hasp/backend/valkey v0.0.0-00010101000000-000000000000
+	github.com/hasp-go/hasp/backend/goredis v0.0.0
+	github.com/hasp-go/hasp/backend/rueidis v0.0.0
+	github.com/hasp-go/hasp/backend/valkey v0.0.0
 	github.com/hasp-go/hasp/conformance v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
