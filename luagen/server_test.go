@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -15,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serverNames are the programs that tests ask; what is not installed is skipped.
+// serverNames are the programs that tests ask. One that is not installed is skipped, or fails the
+// test if HASP_REQUIRE_SERVERS is 1.
 var serverNames = []string{"redis-server", "valkey-server"}
 
 // onServers runs test against each server that is installed.
@@ -33,9 +35,10 @@ func onServers(t *testing.T, test func(t *testing.T, c *client)) {
 func startServer(t *testing.T, name string) *client {
 	t.Helper()
 	path, err := exec.LookPath(name)
-	if err != nil {
+	if err != nil && os.Getenv("HASP_REQUIRE_SERVERS") != "1" {
 		t.Skipf("%s is not installed", name)
 	}
+	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(listener.Addr().String())

@@ -247,7 +247,7 @@ function b:c() return self, arg end
 // TestHostileTexts: what is huge, deep or cut off is read or refused in time, without a panic.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
-	const n = 1 << 17
+	const n = 1 << 15
 	for _, src := range []string{
 		strings.Repeat("(", n), strings.Repeat("{", n), strings.Repeat("[", n),
 		strings.Repeat("-", n), strings.Repeat("a.", n), strings.Repeat("a(", n),
