@@ -136,7 +136,8 @@ func TestCancelledCallReturnsThoughItHasADeadline(t *testing.T) {
 		return silent
 	}}
 	b := f.connect(t)
-	_, err := b.Run(t.Context(), write, []string{"warm"}, nil) // connects
+	// Connects, and leaves the client reading in the goroutine of each call.
+	_, err := b.Run(context.WithoutCancel(t.Context()), write, []string{"warm"}, nil)
 	require.NoError(t, err)
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
