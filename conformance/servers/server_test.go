@@ -165,7 +165,7 @@ func TestServerDiesWithProcess(t *testing.T) {
 	}
 	servers.Need(t, servers.Redis)
 	child := exec.Command(os.Args[0], "-test.run=^TestServerDiesWithProcess$", "-test.count=1")
-	child.Env = append(os.Environ(), "HASP_TEST_CHILD=1")
+	child.Env = append(os.Environ(), "HASP_TEST_CHILD=1", "TMPDIR="+t.TempDir())
 	out, err := child.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, child.Start())
