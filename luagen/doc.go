@@ -49,4 +49,24 @@
 //
 // and T? is *T as an argument, T and a bool as a result. Wrappers take the keys, then the arguments,
 // in the order of declaration; from seven on in a struct.
+//
+// # Findings
+//
+// These rules may be allowed on a line; syntax, limit, header and name may not.
+//
+//	unused       a declared or local name that is never read
+//	undeclared   a name that neither the script nor the server has
+//	global       an assignment to a global
+//	assign       an assignment to a declared name
+//	index        KEYS or ARGV themselves
+//	unreachable  code that never runs
+//	optional     an absent argument compared with an empty text
+//	command      a command that a server of the script does not know or does not allow in scripts,
+//	             that has a wrong number of arguments, or that is made at run time
+//	readonly     a write in a read-only script, or a script that could be one
+//	key, channel what is not surely declared, where a command takes a key or a channel; local names,
+//	             functions and tables are followed
+//	kind         a command for another kind of key
+//
+// What servers know is in tables that "luagen commands -addr host:port" printed.
 package main

@@ -32,7 +32,7 @@ func (c *checker) commands() {
 				if cmd := c.command(t, call, name); cmd != nil {
 					writes = writes || cmd.writes
 					c.readOnly(call, cmd)
-					c.keyArguments(call, cmd)
+					c.arguments(call, cmd)
 				} else {
 					sure = false
 				}

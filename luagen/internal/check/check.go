@@ -20,12 +20,14 @@ const (
 	ReadOnly    = "readonly"    // a write in a read-only script, or a script that could be one
 	Key         = "key"         // what is no declared key where a command has one
 	Kind        = "kind"        // a command for another kind of key
+	Channel     = "channel"     // what is no declared channel where a command has one
 	uselessRule = "allow"       // an allow that allows nothing
 )
 
 // Rules lists what "---@allow" may name.
 var Rules = []string{
 	Unused, Undeclared, SetGlobal, Assign, Index, Unreachable, Optional, Command, ReadOnly, Key, Kind,
+	Channel,
 }
 
 // Script returns the findings of a script that parsed, those allowed left out.
@@ -35,7 +37,7 @@ func Script(s *parse.Script) []parse.Finding {
 	c.globals()
 	c.block(s.Body)
 	c.commands()
-	c.includedKeys()
+	c.includedCalls()
 	return c.allowed()
 }
 

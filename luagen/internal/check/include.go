@@ -64,34 +64,34 @@ func (c *checker) enter(call *parse.CallExpr) (*checker, *parse.FuncExpr) {
 	return in, f.body
 }
 
-// includedKeys finds calls of included functions that use what they get as a key, where that is
-// none.
-func (c *checker) includedKeys() {
+// includedCalls finds calls of included functions that use what they get as a key or channel, where
+// that is none.
+func (c *checker) includedCalls() {
 	for _, call := range c.flow.calls {
 		in, body := c.enter(call)
-		if body != nil && in.usesOtherKeys(body) {
-			c.find(call.P, Key, "%s uses what it gets as a key, and that is not surely one that is "+
-				"declared", call.Fn.(*parse.NameExpr).Name)
+		if body != nil && in.misuses(body) {
+			c.find(call.P, Key, "%s uses what it gets as a key or channel, and that is not surely "+
+				"one that is declared", call.Fn.(*parse.NameExpr).Name)
 		}
 	}
 }
 
-// usesOtherKeys reports whether a function's body, with the arguments that are bound, has a key
+// misuses reports whether a function's body, with the arguments that are bound, has a key or channel
 // that is none. What is none whatever the arguments are is found in the library.
-func (c *checker) usesOtherKeys(body *parse.FuncExpr) bool {
+func (c *checker) misuses(body *parse.FuncExpr) bool {
 	library := &checker{s: c.s, flow: c.flow, included: c.included, frames: c.frames}
 	inner := newValues()
 	inner.block(body.Body, body)
 	for _, e := range inner.calls {
-		if in, deeper := c.enter(e); deeper != nil && in.usesOtherKeys(deeper) {
+		if in, deeper := c.enter(e); deeper != nil && in.misuses(deeper) {
 			return true
 		}
 		call, ok := c.commandCall(e)
 		if !ok {
 			continue
 		}
-		for _, i := range c.allKeyPlaces(call) {
-			if !c.isKeyAt(call, i) && library.isKeyAt(call, i) {
+		for _, p := range c.allPlaces(call) {
+			if !c.isAt(call, p) && library.isAt(call, p) {
 				return true
 			}
 		}
@@ -99,15 +99,13 @@ func (c *checker) usesOtherKeys(body *parse.FuncExpr) bool {
 	return false
 }
 
-// allKeyPlaces returns which words of a call are keys on some server.
-func (c *checker) allKeyPlaces(call commandCall) []int {
-	var all []int
+// allPlaces returns the places of a call on all servers.
+func (c *checker) allPlaces(call commandCall) []place {
+	var all []place
 	for _, name := range call.names {
 		for _, t := range tables() {
 			if cmd := c.command(t, call, name); cmd != nil {
-				for _, s := range cmd.specs {
-					all = append(all, keyPlaces(call, s)...)
-				}
+				all = append(all, places(call, cmd)...)
 			}
 		}
 	}

@@ -8,30 +8,59 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// keyArguments checks the words of a call that stand where the command has keys.
-func (c *checker) keyArguments(call commandCall, cmd *command) {
+// place is a word of a call that must have a quality.
+type place struct {
+	word    int
+	quality quality
+}
+
+// places returns the words of a call that must be keys, or channels. A channel that is written out
+// is one: it needs no declaration to be known.
+func places(call commandCall, cmd *command) []place {
+	var all []place
 	for _, s := range cmd.specs {
 		for _, i := range keyPlaces(call, s) {
-			c.keyArgument(call, cmd, i)
+			all = append(all, place{i, aKey})
+		}
+	}
+	if (cmd.name == "publish" || cmd.name == "spublish") && len(call.words) > 1 {
+		if _, literal := call.words[1].(*parse.StringExpr); !literal {
+			all = append(all, place{1, aChannel})
+		}
+	}
+	return all
+}
+
+// arguments checks the words of a call that must be keys or channels.
+func (c *checker) arguments(call commandCall, cmd *command) {
+	shown := strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " "))
+	for _, p := range places(call, cmd) {
+		pos := call.words[p.word].Pos()
+		switch {
+		case c.isAt(call, p):
+			c.keyKind(call, cmd, p)
+		case p.quality == aChannel:
+			c.find(pos, Channel, "%s takes a channel here, and this is not surely one that is declared",
+				shown)
+		default:
+			c.find(pos, Key, "%s takes a key here, and this is not surely one that is declared", shown)
 		}
 	}
 }
 
-func (c *checker) keyArgument(call commandCall, cmd *command, i int) {
-	e := call.words[i]
-	shown := strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " "))
-	if !c.isKeyAt(call, i) {
-		c.find(e.Pos(), Key, "%s takes a key here, and this is not surely one that is declared", shown)
-		return
-	}
+// keyKind checks that a command is for the kind of its key.
+func (c *checker) keyKind(call commandCall, cmd *command, p place) {
+	e := call.words[p.word]
 	b := c.declaredKey(e, maxNames)
-	if b == nil || b.KeyKind == "any" || len(cmd.kinds) == 0 || slices.Contains(cmd.kinds, b.KeyKind) {
+	if b == nil || b.Kind != parse.Key || b.KeyKind == "any" || len(cmd.kinds) == 0 ||
+		slices.Contains(cmd.kinds, b.KeyKind) {
 		return
 	}
 	// Sorted-set algebra takes sets too.
-	if b.KeyKind == "set" && slices.Contains(setAlgebra, cmd.name) && i > 1 {
+	if b.KeyKind == "set" && slices.Contains(setAlgebra, cmd.name) && p.word > 1 {
 		return
 	}
+	shown := strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " "))
 	c.find(e.Pos(), Kind, "%s is for a %s, and %s is declared a %s", shown,
 		strings.Join(cmd.kinds, " or "), b.Name, b.KeyKind)
 }

@@ -13,7 +13,15 @@ const (
 	aKey     quality = iota // a declared key, an element of a list of keys, or text with a prefix
 	aPrefix                 // text that begins with a declared prefix
 	aKeyList                // a declared list of keys, or a table into which only keys are put
+
+	aChannel       // a declared channel, or text that begins with one that is a prefix
+	aChannelPrefix // text that begins with a declared prefix of channels
 )
+
+// beginning is the quality that text needs at its front to have another; none for lists.
+var beginning = map[quality]quality{
+	aKey: aPrefix, aPrefix: aPrefix, aChannel: aChannelPrefix, aChannelPrefix: aChannelPrefix,
+}
 
 // question is a quality that is asked of all that a name may hold.
 type question struct {
@@ -21,17 +29,19 @@ type question struct {
 	of      *parse.Var
 }
 
-// isKeyAt reports whether a word of a call is surely a key, or surely stands for keys alone.
-func (c *checker) isKeyAt(call commandCall, i int) bool {
+// isAt reports whether a word of a call surely is what its place asks for, or surely stands for
+// such values alone.
+func (c *checker) isAt(call commandCall, p place) bool {
 	// An answer is yes only if that of every question on the way is: so a name that is asked for
 	// again, by itself or by another, may be taken for what is asked until something else is not.
 	c.asked = map[question]bool{}
-	e := call.words[i]
+	e := call.words[p.word]
 	unpacked, ok := e.(*parse.CallExpr)
-	if i == len(call.words)-1 && ok && isGlobal(unpacked.Fn, "unpack") && len(unpacked.Args) > 0 {
+	last := p.word == len(call.words)-1
+	if p.quality == aKey && last && ok && isGlobal(unpacked.Fn, "unpack") && len(unpacked.Args) > 0 {
 		return c.is(aKeyList, unpacked.Args[0])
 	}
-	return c.is(aKey, e)
+	return c.is(p.quality, e)
 }
 
 // is reports whether an expression surely has a quality.
@@ -52,7 +62,8 @@ func (c *checker) is(q quality, e parse.Expr) bool {
 	case *parse.BinaryExpr:
 		switch e.Op {
 		case "..":
-			return q != aKeyList && c.is(aPrefix, e.L)
+			front, ok := beginning[q]
+			return ok && c.is(front, e.L)
 		case "and":
 			return c.is(q, e.R)
 		case "or":
@@ -101,6 +112,10 @@ func declaredAs(q quality, b *parse.Binding) bool {
 		return b.Kind == parse.Key && !b.Type.List
 	case aPrefix:
 		return b.Kind == parse.Key && b.Prefix
+	case aChannel:
+		return b.Kind == parse.Channel
+	case aChannelPrefix:
+		return b.Kind == parse.Channel && b.Prefix
 	}
 	return b.Kind == parse.Key && b.Type.List
 }

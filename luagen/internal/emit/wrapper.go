@@ -286,12 +286,22 @@ func (g *generator) sharded() string {
 			return fmt.Sprintf("strings.EqualFold(%s, \"SPUBLISH\")", g.value(b))
 		}
 	}
-	for _, tok := range g.s.Tokens {
-		if tok.Kind == parse.String && strings.EqualFold(tok.Value, "spublish") {
-			return "true"
-		}
+	if saysSpublish(g.s) {
+		return "true"
 	}
 	return ""
+}
+
+// saysSpublish reports whether a script, or a file that it includes, has SPUBLISH written out.
+func saysSpublish(s *parse.Script) bool {
+	for _, inc := range s.Header.Includes {
+		if inc.Script != nil && saysSpublish(inc.Script) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Tokens, func(tok parse.Token) bool {
+		return tok.Kind == parse.String && strings.EqualFold(tok.Value, "spublish")
+	})
 }
 
 // words writes the building of all keys and arguments as one slice, and returns the expressions

@@ -1,0 +1,2 @@
+---@library
+local function tell(channel) redis.call('SPublish', channel, '1') end
