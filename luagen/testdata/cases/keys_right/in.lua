@@ -37,3 +37,6 @@ redis.call('del', unpack(all))
 redis.call('del', unpack(some))
 for _, key in pairs({lock, token}) do redis.call('pexpire', key, n) end
 redis.call('sort', queues[1], 'by', 'nosort')
+local path = side
+for i = 1, n do path = path .. ':' .. i end
+redis.call('get', path)

@@ -51,9 +51,12 @@ redis.call('del', unpack(all))
 redis.call('del', unpack(some))
 for _, key in pairs({lock, token}) do redis.call('pexpire', key, n) end
 redis.call('sort', queues[1], 'by', 'nosort')
+local path = side
+for i = 1, n do path = path .. ':' .. i end
+redis.call('get', path)
 `
 
-const inSHA1 = "e5074a8502a7833eee86f1a3889ac0e8b4ca0202"
+const inSHA1 = "316e368ff52bdfc791a34dbdd73da4cc2fc36825"
 
 var inScript = backend.Script{
 	Name:   "in",
