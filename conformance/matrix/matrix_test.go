@@ -2,7 +2,11 @@ package matrix
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance"
@@ -56,6 +60,36 @@ func harness(a adapter, on *target, v variant) *conformance.Harness {
 	return h
 }
 
+// judge runs the suite, and fails on a skip that is not expected there.
+func judge(t *testing.T, h *conformance.Harness) {
+	t.Helper()
+	expected := []string{"the backend has pub/sub"}
+	if h.Capabilities.Cluster {
+		expected = append(expected, "the server is a cluster", "the harness cannot restart the server")
+		if !h.Capabilities.Sharded {
+			expected = append(expected, "channels do not move with slots")
+		}
+	} else {
+		expected = append(expected, "the server is not a cluster", "channels do not move with slots",
+			"the harness cannot migrate a slot")
+	}
+	requireSkips(t, conformance.Run(t, h), expected...)
+}
+
+// requireSkips compares the reasons of a report's skips, unless -run has left cases out.
+func requireSkips(t *testing.T, report conformance.Report, expected ...string) {
+	t.Helper()
+	reasons := map[string]bool{}
+	for _, reason := range report.Skipped {
+		reasons[reason] = true
+	}
+	got := slices.Sorted(maps.Keys(reasons))
+	if len(report.Passed)+len(report.Failed)+len(report.Skipped) == len(conformance.Cases()) {
+		slices.Sort(expected)
+		require.Equal(t, expected, got, "reasons of skips")
+	}
+}
+
 // TestMatrix runs the whole suite for every adapter, server and topology.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
@@ -63,11 +97,11 @@ func TestMatrix(t *testing.T) {
 		for _, kind := range servers.Kinds() {
 			t.Run(a.name+"On"+kind.String(), func(t *testing.T) {
 				t.Parallel()
-				conformance.Run(t, harness(a, standalone(t, kind), variant{}))
+				judge(t, harness(a, standalone(t, kind), variant{}))
 			})
 			t.Run(a.name+"On"+kind.String()+"Cluster", func(t *testing.T) {
 				t.Parallel()
-				conformance.Run(t, harness(a, clusterOf3(t, kind), variant{}))
+				judge(t, harness(a, clusterOf3(t, kind), variant{}))
 			})
 		}
 	}
@@ -79,12 +113,12 @@ func TestVariants(t *testing.T) {
 	for _, a := range adapters() {
 		t.Run(a.name+"RESP2", func(t *testing.T) {
 			t.Parallel()
-			conformance.Run(t, harness(a, standalone(t, servers.Redis), variant{resp2: true}))
+			judge(t, harness(a, standalone(t, servers.Redis), variant{resp2: true}))
 		})
 		t.Run(a.name+"RESP2UnshardedCluster", func(t *testing.T) {
 			t.Parallel()
 			v := variant{resp2: true, sharded: backend.ShardedOff}
-			conformance.Run(t, harness(a, clusterOf3(t, servers.Valkey), v))
+			judge(t, harness(a, clusterOf3(t, servers.Valkey), v))
 		})
 	}
 }
