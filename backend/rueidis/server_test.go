@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,8 @@ const (
 	ok     = "+OK\r\n"
 	silent = "" // no answer at all
 	hangUp = "hang up"
+
+	patience = time.Minute // of the client with a server that is silent
 )
 
 // fakeServer answers commands by a function; those of setting up a connection by itself.
@@ -39,6 +42,7 @@ func (f *fakeServer) client(t *testing.T) rueidis.Client {
 		InitAddress:       []string{"127.0.0.1:1"},
 		ForceSingleClient: true,
 		DisableCache:      true,
+		ConnWriteTimeout:  patience,
 		DialCtxFn:         f.dial,
 	})
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/valkey-io/valkey-go"
@@ -24,6 +25,8 @@ const (
 	ok     = "+OK\r\n"
 	silent = "" // no answer at all
 	hangUp = "hang up"
+
+	patience = time.Minute // of the client with a server that is silent
 )
 
 // fakeServer answers commands by a function; those of setting up a connection by itself.
@@ -41,6 +44,7 @@ func (f *fakeServer) client(t *testing.T) valkey.Client {
 		InitAddress:       []string{"127.0.0.1:1"},
 		ForceSingleClient: true,
 		DisableCache:      true,
+		ConnWriteTimeout:  patience,
 		DialCtxFn:         f.dial,
 	})
 	require.NoError(t, err)
