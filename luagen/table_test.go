@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -103,16 +102,4 @@ func flaggedWords(t *testing.T, words []string) []string {
 		return slices.Index(words, a) - slices.Index(words, b)
 	})
 	return slices.Compact(flagged)
-}
-
-// TestScriptsOfTheProject: every script of the project is free of findings, and its Go file is
-// current.
-func TestScriptsOfTheProject(t *testing.T) {
-	t.Parallel()
-	const dir = "../primitives/internal/script"
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("this module stands alone")
-	}
-	code, out, errs := luagen("-check", dir)
-	require.Equal(t, 0, code, "%s%s", out, errs)
 }
