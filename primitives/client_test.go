@@ -2,7 +2,11 @@ package primitives_test
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"runtime"
+	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,4 +106,146 @@ func TestClientClosedIsForgotten(t *testing.T) {
 		runtime.GC()
 		return forgotten.Value() == nil
 	}, time.Minute, 10*time.Millisecond)
+}
+
+// TestClientCloseAmidAll closes clients while leases are shared, re-entered, looked at, released
+// twice and lost: nothing may be left, and every error must say what happened.
+func TestClientCloseAmidAll(t *testing.T) {
+	t.Parallel()
+	schedules := uint64(500)
+	if testing.Short() {
+		schedules = 50
+	}
+	for seed := range schedules {
+		synctest.Test(t, func(t *testing.T) { closeAmidAll(t, seed) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func closeAmidAll(t *testing.T, seed uint64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 3))    //nolint:gosec // A test's schedule.
+	faults := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // A test's schedule.
+	s := newFakeServer()
+	s.fault = func(string) fault {
+		return fault{
+			before: time.Duration(faults.IntN(20)) * time.Millisecond,
+			after:  time.Duration(faults.IntN(20)) * time.Millisecond,
+			broken: faults.IntN(20) == 0,
+		}
+	}
+	client := s.client(t, &primitives.Options{WatchdogLease: 300 * time.Millisecond})
+	var all sync.WaitGroup
+	for range 6 {
+		name, opts := strconv.Itoa(rng.IntN(3)), &primitives.LockOptions{}
+		if rng.IntN(3) == 0 {
+			opts.Lease = 150 * time.Millisecond
+		}
+		hold := time.Duration(rng.IntN(200)) * time.Millisecond
+		all.Go(func() {
+			for useOften(t, client.NewLock(name, opts), hold) {
+			}
+		})
+	}
+	time.Sleep(time.Duration(rng.IntN(1000)) * time.Millisecond)
+	require.NoError(t, client.Close(t.Context()))
+	all.Wait()
+	require.Zero(t, s.subscribed())
+	for name := range 3 {
+		require.Empty(t, s.holder(strconv.Itoa(name)))
+	}
+}
+
+// useOften uses a lock from several goroutines at once, and reports false once its client is closed.
+func useOften(t *testing.T, lock *primitives.Lock, hold time.Duration) bool {
+	lease, err := lock.Lock(t.Context())
+	if err != nil {
+		return !errors.Is(err, primitives.ErrClosed)
+	}
+	var all sync.WaitGroup
+	reentry := lease.Reenter(t.Context())
+	for range 3 {
+		all.Go(func() {
+			inner, err := lock.Lock(reentry)
+			if err != nil {
+				return
+			}
+			work := inner.Context(t.Context())
+			select {
+			case <-work.Done():
+			case <-time.After(hold):
+			}
+			checkEnd(t, inner, inner.Unlock(t.Context()))
+			<-work.Done()
+			checkEnd(t, inner, context.Cause(work))
+		})
+	}
+	time.Sleep(hold)
+	checkEnd(t, lease, lease.Unlock(t.Context()))
+	all.Wait()
+	return true
+}
+
+// checkEnd checks that an error of an ended lease tells why it ended.
+func checkEnd(t *testing.T, lease *primitives.Lease, err error) {
+	if err == nil || errors.Is(err, backend.ErrIndeterminate) {
+		return
+	}
+	if end := lease.Err(); end == nil || !errors.Is(err, end) && !errors.Is(err, primitives.ErrLost) {
+		t.Errorf("the lease ended by %v, the error is %v", end, err)
+	}
+}
+
+func TestClientKeyPrefix(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, &primitives.Options{KeyPrefix: "app:"})
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, lease.Owner(), s.holder("app:x"))
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+// TestLockGrantedAfterItsContextEnded gives back a grant that nobody waits for any more.
+func TestLockGrantedAfterItsContextEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		s.fault = func(string) fault { return fault{before: time.Second} }
+		client, err := primitives.New(deaf{s}, nil)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err = client.NewLock("x", nil).Lock(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(time.Minute)
+		require.Empty(t, s.holder("x"))
+		require.Equal(t, 1, s.called("lock_release"))
+		require.Zero(t, s.called("lock_renew"))
+		require.NoError(t, client.Close(t.Context()))
+	})
+}
+
+func TestClientCloseGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client, err := primitives.New(s, nil)
+		require.NoError(t, err)
+		_, err = client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(string) fault { return fault{broken: true} } })
+		s.set(func() { s.locks = map[string]fakeLock{} })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, client.Close(ctx), context.DeadlineExceeded)
+		synctest.Wait()
+		releases := s.called("lock_release")
+		time.Sleep(time.Hour)
+		require.Equal(t, releases, s.called("lock_release"))
+	})
 }

@@ -2,10 +2,12 @@ package primitives_test
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,14 +19,18 @@ type parent struct {
 	context.Context
 	children atomic.Int64
 	slow     time.Duration
+	hook     func(children int64) // called for each new child
 }
 
 func (p *parent) Value(any) any { return nil }
 
 // AfterFunc is how package context registers children of contexts that are not its own.
 func (p *parent) AfterFunc(f func()) (stop func() bool) {
-	p.children.Add(1)
+	children := p.children.Add(1)
 	forget := context.AfterFunc(p.Context, f)
+	if p.hook != nil {
+		p.hook(children)
+	}
 	return func() bool {
 		time.Sleep(p.slow)
 		p.children.Add(-1)
@@ -45,9 +51,69 @@ func TestLeaseContextLeavesNothingAtItsParent(t *testing.T) {
 			require.NoError(t, lease.Unlock(t.Context()))
 			require.ErrorIs(t, context.Cause(work), primitives.ErrReleased)
 			require.ErrorIs(t, context.Cause(reentry), primitives.ErrReleased)
-			require.ErrorIs(t, context.Cause(lease.Context(service)), primitives.ErrReleased)
+			late := lease.Context(service)
+			<-late.Done()
+			require.ErrorIs(t, context.Cause(late), primitives.ErrReleased)
 		}
 		require.Zero(t, service.children.Load())
+	})
+}
+
+// TestLeaseContextOfALeaseThatJustEnds releases the lease within Context.
+func TestLeaseContextOfALeaseThatJustEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lease, err := newFakeServer().client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		service := &parent{Context: t.Context()}
+		service.hook = func(children int64) {
+			if children == 2 {
+				require.NoError(t, lease.Unlock(t.Context()))
+			}
+		}
+		<-lease.Context(service).Done()
+		require.Zero(t, service.children.Load())
+	})
+}
+
+// TestLeaseForgetsContextsWhoseParentsEnded makes contexts under one lease for as long as it is held.
+func TestLeaseForgetsContextsWhoseParentsEnded(t *testing.T) {
+	t.Parallel()
+	client, err := primitives.New(newFakeServer(), nil)
+	require.NoError(t, err)
+	lease, err := client.NewLock("x", nil).Lock(t.Context())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	request := &parent{Context: ctx}
+	lease.Context(request)
+	cancel()
+	forgotten := weak.Make(request)
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return forgotten.Value() == nil
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, lease.Unlock(t.Context()))
+}
+
+func TestLeaseReenterThroughOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		a, err := client.NewLock("a", nil).Lock(t.Context())
+		require.NoError(t, err)
+		b, err := client.NewLock("b", nil).Lock(a.Reenter(t.Context()))
+		require.NoError(t, err)
+		both := b.Reenter(a.Reenter(t.Context()))
+		for name, lease := range map[string]*primitives.Lease{"a": a, "b": b} {
+			inner, err := client.NewLock(name, nil).Lock(both)
+			require.NoError(t, err)
+			require.Equal(t, lease.Owner(), inner.Owner())
+			require.NoError(t, inner.Unlock(t.Context()))
+		}
+		require.Equal(t, 2, s.called("lock_acquire"))
+		require.NoError(t, b.Unlock(t.Context()))
+		require.NoError(t, a.Unlock(t.Context()))
 	})
 }
 
@@ -118,4 +184,44 @@ func TestUnlockAfterCloseTellsWhatEndedTheLease(t *testing.T) {
 			require.ErrorIs(t, lease.Err(), end)
 		}
 	})
+}
+
+func TestLeaseReenterNeedsTheSameLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newFakeServer().client(t, nil)
+		fixed := &primitives.LockOptions{Lease: 30 * time.Second}
+		longer := &primitives.LockOptions{Lease: 40 * time.Second}
+		for _, c := range []struct{ outer, inner *primitives.LockOptions }{
+			{nil, fixed}, {fixed, nil}, {fixed, longer}, {longer, fixed},
+		} {
+			lease, err := client.NewLock("x", c.outer).Lock(t.Context())
+			require.NoError(t, err)
+			_, err = client.NewLock("x", c.inner).TryLock(lease.Reenter(t.Context()))
+			var field *primitives.FieldError
+			require.ErrorAs(t, err, &field)
+			require.NoError(t, lease.Unlock(t.Context()))
+		}
+	})
+}
+
+// TestLeaseLength counts a lease in whole milliseconds, as the server does, less the allowance.
+func TestLeaseLength(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ lease, allowance, want time.Duration }{
+		{100900 * time.Microsecond, 0, 90 * time.Millisecond},
+		{time.Second, 400 * time.Millisecond, 600 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			fixed := &primitives.LockOptions{Lease: c.lease}
+			opts := &primitives.Options{Allowance: c.allowance}
+			lease, err := newFakeServer().client(t, opts).NewLock("x", fixed).Lock(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.want, lease.Remaining())
+			opts.WatchdogLease = c.lease
+			lease, err = newFakeServer().client(t, opts).NewLock("x", nil).Lock(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.want, lease.Remaining())
+		})
+	}
 }

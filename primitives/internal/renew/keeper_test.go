@@ -85,6 +85,35 @@ func TestKeeperOutlivesFailedRenewals(t *testing.T) {
 	})
 }
 
+// TestKeeperTriesAgainAfterASilence lets one renewal hang, and the link work again after that.
+func TestKeeperTriesAgainAfterASilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{silent: true}
+		k := s.keeper(t)
+		h := s.hold(t, k, "key")
+		time.Sleep(12 * time.Second)
+		require.Equal(t, 1, s.scripts())
+		s.set(func() { s.silent = false })
+		time.Sleep(2 * lease)
+		require.Zero(t, h.losses())
+	})
+}
+
+// TestKeeperKeepsABatchThatIsRefusedForNow does not split what a loading server refuses.
+func TestKeeperKeepsABatchThatIsRefusedForNow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{err: &backend.ServerError{Code: "LOADING"}}
+		k := s.keeper(t)
+		for i := range 100 {
+			s.hold(t, k, fmt.Sprint("key", i))
+		}
+		time.Sleep(20 * time.Second)
+		require.LessOrEqual(t, s.scripts(), 10)
+	})
+}
+
 func TestKeeperFixedLeaseIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -142,7 +171,8 @@ func TestKeeperIgnoresNotHeldFromBeforeTheGrant(t *testing.T) {
 		k := s.keeper(t)
 		h := s.newHold("key")
 		k.Begin(&h.Hold)
-		time.Sleep(11 * time.Second) // The first renewal is under way.
+		time.Sleep(10 * time.Second) // The first renewal is under way.
+		require.Equal(t, 1, s.scripts())
 		s.set(func() { s.statuses = nil })
 		require.True(t, k.Confirm(&h.Hold))
 		time.Sleep(2 * lease)
