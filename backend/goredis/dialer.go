@@ -19,6 +19,7 @@ type dialer struct {
 	driver  *driver
 	sharded bool
 	stale   atomic.Bool // a node was lost: what the client knows of the cluster may be out of date
+	named   sync.Map    // the *redis.Client of each address that Node named
 }
 
 // Node names the primary of channel's slot, also for channels that are not sharded: scripts
@@ -38,6 +39,7 @@ func (d *dialer) Node(ctx context.Context, channel string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	d.named.Store(node.Options().Addr, node)
 	return node.Options().Addr, nil
 }
 
@@ -63,10 +65,14 @@ func (d *dialer) Dial(
 	return l, nil
 }
 
-// find returns the client of a node of the cluster as it now is.
+// find returns the client of a node. It asks the cluster only for one that Node has not just named:
+// where links have gone silent, the question may take long.
 func (d *dialer) find(ctx context.Context, address string) (*redis.Client, error) {
 	if d.driver.single != nil {
 		return d.driver.single, nil
+	}
+	if node, ok := d.named.LoadAndDelete(address); ok {
+		return node.(*redis.Client), nil
 	}
 	var mu sync.Mutex
 	var found *redis.Client
