@@ -26,6 +26,7 @@
 // The driver ends a connection whose replies take longer than ClientOption.ConnWriteTimeout; calls
 // then return an unknown outcome. Calls return promptly when their context ends, with two
 // exceptions: while 1024 commands are in flight on a silent connection
-// ([rueidis.ClientOption.RingScaleEachConn]); and while the driver connects, which knows deadlines but
-// not cancellation, is shared by all calls that wait for it, and takes up to Dialer.Timeout.
+// ([rueidis.ClientOption.RingScaleEachConn]); and while the driver connects, which takes up to
+// Dialer.Timeout and may be on behalf of another call: cancellation is not heard then, and a
+// deadline not always.
 package rueidisbackend

@@ -17,9 +17,10 @@ import (
 // make the client keep the contract.
 //
 // It hides the deadline. With one, the client reads from the socket until that deadline, deaf to
-// cancellation (R7); without, it waits for Done. But while the client connects it is always deaf,
-// for as long as Dialer.Timeout; then the deadline at least must be known. The client connects
-// before it first asks for the error, and asks for the deadline as it does.
+// cancellation (R7); without, it waits for Done. But while the client connects it is deaf in any
+// case, for as long as Dialer.Timeout; then a deadline that is nearer must be known. The client
+// begins to connect before it asks for the error at all, and with a near deadline asks for the
+// error once while it does. (With a far one, it makes a context of its own.)
 //
 // It fails when it is asked for its error a second time after resendAfter. The client asks before
 // each time it writes the command. It writes a command again, whatever the command, if
@@ -28,9 +29,10 @@ import (
 // from the last question and not from the first.
 type sending struct {
 	context.Context
-	asked   atomic.Int64 // for the error, since epoch; 0 if never
+	asked   atomic.Int64 // when last for the error, since epoch; 0 if never
+	asks    atomic.Int32 // how often
 	refused atomic.Bool
-	dials   atomic.Bool
+	dials   atomic.Bool // the client is connecting, and the deadline is near
 }
 
 const resendAfter = 900 * time.Millisecond
@@ -41,13 +43,15 @@ var (
 	errResend = errors.New("the connection's lifetime ended before the reply came")
 )
 
-// Deadline hides the deadline, unless the client is connecting.
+// Deadline hides the deadline, unless it is near and the client is connecting.
 func (s *sending) Deadline() (time.Time, bool) {
-	if s.asked.Load() == 0 {
+	deadline, ok := s.Context.Deadline()
+	asks := s.asks.Load()
+	if ok && asks == 0 && time.Until(deadline) < rueidis.DefaultDialTimeout {
 		s.dials.Store(true)
 	}
-	if s.dials.Load() {
-		return s.Context.Deadline()
+	if asks <= 1 && s.dials.Load() {
+		return deadline, true
 	}
 	return time.Time{}, false
 }
@@ -57,6 +61,7 @@ func (s *sending) Err() error {
 	if err := s.Context.Err(); err != nil {
 		return err
 	}
+	s.asks.Add(1)
 	now := time.Since(epoch)
 	last := time.Duration(s.asked.Swap(int64(now)))
 	if last != 0 && now-last >= resendAfter {

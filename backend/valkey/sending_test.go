@@ -34,21 +34,32 @@ func TestSendingRefusesAResend(t *testing.T) {
 	})
 }
 
-func TestSendingShowsTheDeadlineWhileConnecting(t *testing.T) {
+func TestSendingShowsANearDeadlineWhileConnecting(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-	defer cancel()
-	s := &sending{Context: ctx}
-	_, shown := s.Deadline()
-	require.True(t, shown, "asked before the error: connecting")
-
-	s = &sending{Context: ctx}
-	require.NoError(t, s.Err())
-	_, shown = s.Deadline()
-	require.False(t, shown, "asked after the error: sending")
-
-	cancel()
-	require.ErrorIs(t, s.Err(), context.Canceled)
+	for name, test := range map[string]struct {
+		deadline time.Duration
+		dials    bool
+		shown    [3]bool // after so many questions for the error
+	}{
+		"Near":       {time.Second, true, [3]bool{true, true, false}},
+		"NearNoDial": {time.Second, false, [3]bool{false, false, false}},
+		"Far":        {time.Hour, true, [3]bool{false, false, false}},
+		"FarNoDial":  {time.Hour, false, [3]bool{false, false, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
+			defer cancel()
+			s := &sending{Context: ctx}
+			for asked, want := range test.shown {
+				if asked > 0 || test.dials {
+					_, shown := s.Deadline()
+					require.Equal(t, want, shown, "asked %d times", asked)
+				}
+				require.NoError(t, s.Err())
+			}
+		})
+	}
 }
 
 // classify returns what a runner makes of err on a script that may write.
