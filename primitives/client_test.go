@@ -158,7 +158,7 @@ func closeAmidAll(t *testing.T, seed uint64) {
 	}
 }
 
-// useOften uses a lock from several goroutines at once, and reports false once its client is closed.
+// useOften uses a lock from several goroutines at once. It reports false once its client is closed.
 func useOften(t *testing.T, lock *primitives.Lock, hold time.Duration) bool {
 	lease, err := lock.Lock(t.Context())
 	if err != nil {

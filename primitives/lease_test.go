@@ -76,7 +76,7 @@ func TestLeaseContextOfALeaseThatJustEnds(t *testing.T) {
 	})
 }
 
-// TestLeaseForgetsContextsWhoseParentsEnded makes contexts under one lease for as long as it is held.
+// TestLeaseForgetsContextsWhoseParentsEnded makes a context under a lease that outlives it.
 func TestLeaseForgetsContextsWhoseParentsEnded(t *testing.T) {
 	t.Parallel()
 	client, err := primitives.New(newFakeServer(), nil)

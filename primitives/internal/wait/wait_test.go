@@ -101,6 +101,44 @@ func TestWaitOneTriesForEachMessage(t *testing.T) {
 	})
 }
 
+// TestWaitOneMessageAmongManyTries lets one message come while many are trying and none is parked:
+// one of them tries again, and if that fails, the next.
+func TestWaitOneMessageAmongManyTries(t *testing.T) {
+	t.Parallel()
+	for failures := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(1)
+			s.held = true
+			w := s.client(t, hour)
+			ctx, cancel := context.WithCancel(t.Context())
+			first := make(chan error, 1)
+			go func() { first <- w.Wait(ctx, "c", wakeOne, s.attempt()) }()
+			time.Sleep(time.Second)
+			s.set(func() { s.latency = 10 * time.Millisecond })
+			done := make(chan error, 20)
+			for range cap(done) {
+				go func() { done <- w.Wait(t.Context(), "c", wakeOne, s.attempt()) }()
+			}
+			synctest.Wait()
+			cancel() // It stays no longer, so that nobody is parked.
+			require.Error(t, <-first)
+			time.Sleep(15 * time.Millisecond) // All are refused, and do not know it yet.
+			tries := s.tried()
+			s.set(func() { s.latency, s.failNext = 0, failures })
+			s.release()
+			time.Sleep(time.Second)
+			require.Equal(t, failures+1, s.tried()-tries)
+			for range failures {
+				require.Error(t, <-done)
+			}
+			for range cap(done) - failures {
+				require.NoError(t, <-done)
+				s.release()
+			}
+		})
+	}
+}
+
 // TestWaitAllAreWoken opens a gate for all while some are parked and some have just seen it shut.
 func TestWaitAllAreWoken(t *testing.T) {
 	t.Parallel()
