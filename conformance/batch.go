@@ -12,12 +12,13 @@ import (
 // batchCases are about what a backend may offer beyond Run: B1, W1.
 func batchCases() []Case {
 	batches, waits := []need{needsBatches}, []need{needsReplicaWaiter}
+	batchesLink := []need{needsBatches, needsLink}
 	waitsLink := []need{needsReplicaWaiter, needsLink}
 	return []Case{
 		{Name: "BatchOutcomesAreInOrder", Clause: "B1", needs: batches, check: checkBatchOrder},
 		{Name: "BatchFailuresStayAlone", Clause: "B1", needs: batches, check: checkBatchFailures},
 		{Name: "BatchLoadsMissingScripts", Clause: "B1", needs: batches, check: checkBatchLoads},
-		{Name: "BatchSendsOnce", Clause: "B1", needs: []need{needsBatches, needsLink}, check: checkBatchOnce},
+		{Name: "BatchSendsOnce", Clause: "B1", needs: batchesLink, check: checkBatchOnce},
 		{Name: "BatchHeedsContext", Clause: "B1", needs: batches, check: checkBatchContext},
 		{Name: "WaitReturnsTheReply", Clause: "W1", needs: waits, check: checkWait},
 		{Name: "WaitKeepsTheReplyOfALostWait", Clause: "W1", needs: waitsLink, check: checkLostWait},

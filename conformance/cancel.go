@@ -11,7 +11,7 @@ import (
 
 // prompt is how soon a call must return after its context ended: far more than scheduling costs,
 // far less than the time-outs and deadlines that a driver may wait for instead.
-const prompt = 5 * time.Second
+const prompt = 4 * time.Second
 
 // cancelCases are about contexts: R7.
 func cancelCases() []Case {

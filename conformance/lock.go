@@ -26,7 +26,14 @@ func lockCases() []Case {
 		{Name: "ReleaseWakesAWaiter", Clause: "Lock.Waiting", needs: pubsub, check: checkWake},
 		{Name: "ExpiryWakesAWaiter", Clause: "Lock.Waiting", check: checkExpiryWakes},
 		{Name: "PollFindsAFreeLock", Clause: "Lock.Waiting", check: checkPoll},
-		{Name: "CancelledWaitersPassTheWakeOn", Clause: "Lock.Waiting", needs: pubsub, check: checkPassOn},
+		{
+			Name: "CancelledWaitersPassTheWakeOn", Clause: "Lock.Waiting",
+			needs: pubsub, check: checkPassOn,
+		},
+		{
+			Name: "FreeLockTakesOneRoundTrip", Clause: "Lock.Waiting",
+			needs: []need{needsRecord}, check: checkRoundTrips,
+		},
 		{Name: "TokensRise", Clause: "Lock.Token", check: checkTokens},
 		{Name: "LockQueries", Clause: "Lock.Queries", check: checkQueries},
 		{Name: "LockConflict", Clause: "Lock.Queries", check: checkConflict},
@@ -244,6 +251,37 @@ func checkPoll(ctx context.Context, e *env) error {
 		return err
 	}
 	return lease.Unlock(ctx)
+}
+
+// checkRoundTrips counts what is sent for the lock, by scripts that are loaded.
+func checkRoundTrips(ctx context.Context, e *env) error {
+	c, _, err := e.client(ctx, nil)
+	if err != nil {
+		return err
+	}
+	lock := c.NewLock(e.key("lock"), nil)
+	if err := e.warm(ctx, lock); err != nil {
+		return err
+	}
+	stop, err := e.Record(ctx)
+	if err != nil {
+		return err
+	}
+	const pairs = 10
+	for range pairs {
+		lease, err := lock.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		if err := lease.Unlock(ctx); err != nil {
+			return err
+		}
+	}
+	commands, err := stop()
+	if sent := matching(commands, e.tag); err == nil && len(sent) != 2*pairs {
+		err = fmt.Errorf("%d pairs of lock and unlock took %d commands: %q", pairs, len(sent), sent)
+	}
+	return err
 }
 
 // checkPassOn releases while waiters give up: those that stay must not miss the wake.

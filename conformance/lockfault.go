@@ -17,14 +17,26 @@ func lockFaultCases() []Case {
 		{Name: "SilentLinkNeverOverlaps", Clause: "Lock.Lease", needs: link, check: checkOverlap},
 		{Name: "SlowLinkAcquires", Clause: "Lock.Waiting", needs: link, check: checkSlowLink},
 		{Name: "StalledLinkAcquires", Clause: "Lock.Waiting", needs: link, check: checkStall},
-		{Name: "BrokenLinkWakesAWaiter", Clause: "Lock.Waiting",
-			needs: []need{needsLink, needsPubSub}, check: checkBrokenWait},
-		{Name: "CancelledLockLeavesNothing", Clause: "Lock.GivingBack", needs: link, check: checkCancelled},
-		{Name: "CancelledLockTouchesNoLaterHold", Clause: "Lock.GivingBack",
-			needs: link, check: checkLaterHold},
-		{Name: "CancelledLockWithoutReplyLeavesNothing", Clause: "Lock.GivingBack",
-			needs: link, check: checkNoReply},
-		{Name: "LostAcquireIsGivenBack", Clause: "Lock.GivingBack", needs: link, check: checkLostAcquire},
+		{
+			Name: "BrokenLinkWakesAWaiter", Clause: "Lock.Waiting",
+			needs: []need{needsLink, needsPubSub}, check: checkBrokenWait,
+		},
+		{
+			Name: "CancelledLockLeavesNothing", Clause: "Lock.GivingBack",
+			needs: link, check: checkCancelled,
+		},
+		{
+			Name: "CancelledLockTouchesNoLaterHold", Clause: "Lock.GivingBack",
+			needs: link, check: checkLaterHold,
+		},
+		{
+			Name: "CancelledLockWithoutReplyLeavesNothing", Clause: "Lock.GivingBack",
+			needs: link, check: checkNoReply,
+		},
+		{
+			Name: "LostAcquireIsGivenBack", Clause: "Lock.GivingBack",
+			needs: link, check: checkLostAcquire,
+		},
 		{Name: "LostUnlockFrees", Clause: "Lock.Unlock", needs: link, check: checkLostUnlock},
 		{Name: "LostForceUnlockFrees", Clause: "Lock.Queries", needs: link, check: checkLostForce},
 		{Name: "LostRenewalIsRepeated", Clause: "Lock.Renewal", needs: link, check: checkLostRenewal},
@@ -174,7 +186,7 @@ func checkCancelled(ctx context.Context, e *env) error {
 		return err
 	}
 	lock := c.NewLock(e.key("lock"), nil)
-	if err := e.warm(ctx, in.Backend, lock); err != nil {
+	if err := e.warm(ctx, lock); err != nil {
 		return err
 	}
 	const late = 400 * time.Millisecond
@@ -208,7 +220,7 @@ func checkNoReply(ctx context.Context, e *env) error {
 		return err
 	}
 	lock := c.NewLock(e.key("lock"), nil)
-	if err := e.warm(ctx, in.Backend, lock); err != nil {
+	if err := e.warm(ctx, lock); err != nil {
 		return err
 	}
 	lost := in.Link.LoseReply(func(words []string) bool { return runsScript(words, e.key("lock")) })
@@ -228,9 +240,9 @@ func checkNoReply(ctx context.Context, e *env) error {
 	return e.awaitFree(ctx, e.key("lock"), Patience/4)
 }
 
-// warm runs the scripts of a lock once, so that they are loaded and the driver is connected, and
-// removes the traces.
-func (e *env) warm(ctx context.Context, b backend.Backend, lock *primitives.Lock) error {
+// warm locks a few times, so that the scripts are loaded and the driver is connected, and removes
+// the traces.
+func (e *env) warm(ctx context.Context, lock *primitives.Lock) error {
 	for range 16 {
 		lease, err := lock.Lock(ctx)
 		if err != nil {
@@ -253,7 +265,7 @@ func checkLaterHold(ctx context.Context, e *env) error {
 		return err
 	}
 	lock := c.NewLock(e.key("lock"), nil)
-	if err := e.warm(ctx, in.Backend, lock); err != nil {
+	if err := e.warm(ctx, lock); err != nil {
 		return err
 	}
 	for range 5 {
@@ -283,17 +295,14 @@ func checkLaterHold(ctx context.Context, e *env) error {
 	return nil
 }
 
-// loseLockReply loses the reply to the next script that has n keys, the lock's first, and the
-// given first argument, if there is one.
-func (e *env) loseLockReply(in *Instance, sha string) <-chan struct{} {
-	return in.Link.CutReply(func(words []string) bool {
-		return len(words) > 3 && words[3] == e.key("lock") && (sha == "" || words[1] == sha)
-	})
+// loseLockReply loses the reply to the next script on the lock.
+func (e *env) loseLockReply(in *Instance) <-chan struct{} {
+	return in.Link.CutReply(func(words []string) bool { return runsScript(words, e.key("lock")) })
 }
 
 // lostCall runs call while the reply to the lock's next script is lost.
 func (e *env) lostCall(ctx context.Context, in *Instance, call func() error) error {
-	lost := e.loseLockReply(in, "")
+	lost := e.loseLockReply(in)
 	err := call()
 	select {
 	case <-lost:
@@ -333,7 +342,7 @@ func checkLostAcquire(ctx context.Context, e *env) error {
 		return err
 	}
 	lock := c.NewLock(e.key("lock"), nil)
-	if err := e.warm(ctx, in.Backend, lock); err != nil {
+	if err := e.warm(ctx, lock); err != nil {
 		return err
 	}
 	times, err := e.sentTo(ctx, func() error {
@@ -365,7 +374,7 @@ func checkLostUnlock(ctx context.Context, e *env) error {
 		return err
 	}
 	lock := c.NewLock(e.key("lock"), nil)
-	if err := e.warm(ctx, in.Backend, lock); err != nil {
+	if err := e.warm(ctx, lock); err != nil {
 		return err
 	}
 	lease, err := lock.Lock(ctx)
@@ -387,7 +396,7 @@ func checkLostForce(ctx context.Context, e *env) error {
 		return err
 	}
 	lock := c.NewLock(e.key("lock"), nil)
-	if err := e.warm(ctx, in.Backend, lock); err != nil {
+	if err := e.warm(ctx, lock); err != nil {
 		return err
 	}
 	if _, err := lock.ForceUnlock(ctx); err != nil {
@@ -415,7 +424,7 @@ func checkLostRenewal(ctx context.Context, e *env) error {
 		return err
 	}
 	lock := c.NewLock(e.key("lock"), nil)
-	if err := e.warm(ctx, in.Backend, lock); err != nil {
+	if err := e.warm(ctx, lock); err != nil {
 		return err
 	}
 	lease, err := lock.Lock(ctx)
@@ -423,7 +432,7 @@ func checkLostRenewal(ctx context.Context, e *env) error {
 		return err
 	}
 	select {
-	case <-e.loseLockReply(in, ""):
+	case <-e.loseLockReply(in):
 	case <-ctx.Done():
 		return errors.New("no renewal was sent")
 	}

@@ -53,7 +53,7 @@ func (e *env) echo(ctx context.Context, key, text string) error {
 	}
 	for i, want := range []string{key, text, text} {
 		if got, err := items[i].Text(); err != nil || got != want {
-			return fmt.Errorf("%d bytes came back as %.100q of %d, %w", len(want), got, len(got), err)
+			return fmt.Errorf("%d bytes came back as %d, %.100q, %w", len(want), len(got), got, err)
 		}
 	}
 	return nil
@@ -73,7 +73,9 @@ func checkLargeBytes(ctx context.Context, e *env) error {
 }
 
 // returns checks what a script returns.
-func (e *env) returns(ctx context.Context, b backend.Backend, lua string, want backend.Reply) error {
+func (e *env) returns(
+	ctx context.Context, b backend.Backend, lua string, want backend.Reply,
+) error {
 	got, err := b.Run(ctx, e.script("return "+lua, 1, backend.Never), []string{e.key("k")}, nil)
 	if err == nil && !same(got, want) {
 		err = fmt.Errorf("got %+v, want %+v", got, want)

@@ -32,6 +32,13 @@ type clientOptions struct {
 	dial    func(ctx context.Context, addr string) (net.Conn, error)
 }
 
+// dialWith has the form that rueidis and valkey-go ask for.
+func (o clientOptions) dialWith(
+	ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config,
+) (net.Conn, error) {
+	return o.dial(ctx, addr)
+}
+
 // adapters are all that talk to a server.
 func adapters() []adapter {
 	return []adapter{
@@ -46,9 +53,7 @@ func openRueidis(_ context.Context, o clientOptions) (*conformance.Instance, err
 		InitAddress:  o.addrs,
 		AlwaysRESP2:  o.resp2,
 		DisableCache: o.resp2,
-		DialCtxFn: func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
-			return o.dial(ctx, addr)
-		},
+		DialCtxFn:    o.dialWith,
 	})
 	if err != nil {
 		return nil, err
@@ -72,9 +77,7 @@ func openValkey(_ context.Context, o clientOptions) (*conformance.Instance, erro
 		InitAddress:  o.addrs,
 		AlwaysRESP2:  o.resp2,
 		DisableCache: o.resp2,
-		DialCtxFn: func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
-			return o.dial(ctx, addr)
-		},
+		DialCtxFn:    o.dialWith,
 	})
 	if err != nil {
 		return nil, err
@@ -103,7 +106,7 @@ func openGoRedis(_ context.Context, o clientOptions) (*conformance.Instance, err
 		IsClusterMode: o.cluster,
 		Protocol:      protocol,
 		// Longer than the suite allows for a cancelled call, or it would not see one that waits.
-		ReadTimeout: 10 * time.Second,
+		ReadTimeout: 5 * time.Second,
 		Dialer: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			return o.dial(ctx, addr)
 		},

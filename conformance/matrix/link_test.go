@@ -145,19 +145,6 @@ func (w *wire) fault(aim func(p *servers.Proxy) *servers.Fault) <-chan struct{} 
 	return hit
 }
 
-// count returns how many of these commands were sent.
-func (w *wire) count(commands ...string) (n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, p := range w.proxies {
-		n += p.Count(commands...)
-	}
-	for _, p := range w.silent {
-		n += p.Count(commands...)
-	}
-	return n
-}
-
 func (w *wire) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

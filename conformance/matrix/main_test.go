@@ -3,10 +3,13 @@
 package matrix
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/hasp-go/hasp/conformance/servers"
 )
@@ -21,6 +24,7 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("test.parallel", parallel)
 	}
+	redis.SetLogger(silent{}) // It prints every dial that the tests make fail.
 	code := m.Run()
 	if err := servers.CloseShared(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -28,3 +32,8 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
+
+// silent drops what go-redis logs.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}

@@ -20,10 +20,13 @@ type variant struct {
 }
 
 // open makes an instance behind a wire of its own.
-func open(ctx context.Context, a adapter, on *target, v variant) (*conformance.Instance, *wire, error) {
+func open(
+	ctx context.Context, a adapter, on *target, v variant,
+) (*conformance.Instance, *wire, error) {
 	w := newWire()
 	in, err := a.open(ctx, clientOptions{
-		addrs: on.addrs(), cluster: on.cluster != nil, resp2: v.resp2, sharded: v.sharded, dial: w.dial,
+		addrs: on.addrs(), cluster: on.cluster != nil,
+		resp2: v.resp2, sharded: v.sharded, dial: w.dial,
 	})
 	if err != nil {
 		w.close()

@@ -44,7 +44,9 @@ func again(b *broken, when func(ctx context.Context, c backend.Call, err error) 
 }
 
 // fault changes the outcome of each run.
-func fault(b *broken, change func(c backend.Call, r backend.Reply, err error) (backend.Reply, error)) {
+func fault(
+	b *broken, change func(c backend.Call, r backend.Reply, err error) (backend.Reply, error),
+) {
 	b.run = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 		reply, err := b.good(ctx, c)
 		return change(c, reply, err)

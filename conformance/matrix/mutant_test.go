@@ -123,7 +123,9 @@ func (m mutant) apply(h *conformance.Harness) *conformance.Harness {
 }
 
 // failures runs cases against a harness and returns the errors of those that failed, by name.
-func failures(ctx context.Context, h *conformance.Harness, cases []conformance.Case) map[string]error {
+func failures(
+	ctx context.Context, h *conformance.Harness, cases []conformance.Case,
+) map[string]error {
 	failed := map[string]error{}
 	var mu sync.Mutex
 	check := func(c conformance.Case) {
