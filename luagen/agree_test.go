@@ -122,6 +122,27 @@ func limits() []string {
 			"do do "+globals(n)+" = 1 end end",
 		)
 	}
+	for _, n := range []int{200, 240, 243, 244, 245, 246, 247, 248, 249, 250, 251, 300} {
+		ones := strings.TrimSuffix(strings.Repeat("a,", n), ",")
+		texts = append(texts, "f("+ones+")", "f:g("+ones+")", "f("+ones+",g())", "f("+ones+",...)",
+			"return "+ones, "return "+ones+",f()", "local x = "+ones, "x = "+ones, "x = {"+ones+"}",
+			"for i in "+ones+" do end", "for i in "+ones+",f() do end",
+			"local a, b, c f("+ones+")", "local function f(a, b) g("+ones+") end",
+			"f(1, 2, g(3, h("+ones+")))", "return 1, f("+ones+")", "x = f("+ones+") + g("+ones+")",
+			"x = a.b .. g("+ones+")", "x = 1 .. 'a' .. g("+ones+")", "local y x = y < g("+ones+")",
+			"x = a and g("+ones+")", "x = 1 + 2 + g("+ones+")", "x = a + b * g("+ones+")",
+			"x = -a == g("+ones+")", "x = -1 == g("+ones+")", "x = (a) - g("+ones+")",
+			"f("+ones+")("+ones+")", "for i = 1, 2 do f("+ones+") end", "x.y(1):z("+ones+")",
+			"for i = 1, 2 do local j f("+ones+") end", "f(1, function() g("+ones+") end)",
+		)
+	}
+	for n := 46; n < 60; n++ {
+		few := strings.TrimSuffix(strings.Repeat("v1,", n), ",")
+		texts = append(texts, "local "+names(195)+" f("+few+")", "local "+names(195)+" v1:f("+few+")",
+			"local "+names(195)+" v2 = v3 .. f("+few+")", "local "+names(195)+" return "+few,
+			"local "+names(195)+" v2 = v3 + v4.x * f("+few+")",
+			"local "+names(195)+" return function() return v1 + f("+few+") end")
+	}
 	for _, n := range []int{58, 59, 60, 61, 62} {
 		texts = append(texts,
 			"local "+names(n)+" return function() return "+sumOf(n)+" end",

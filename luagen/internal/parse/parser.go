@@ -24,6 +24,8 @@ const (
 	maxDepth    = 200 // LUAI_MAXCCALLS
 	maxLocals   = 200 // LUAI_MAXVARS
 	maxUpvalues = 60  // LUAI_MAXUPVALUES
+
+	maxRegisters = 250 // MAXSTACK
 )
 
 func newParser(tokens []Token, lexErr *syntaxError) *parser {
@@ -277,6 +279,7 @@ func (p *parser) genericFor(pos Pos, first Token) Stmt {
 	}
 	p.expect("in")
 	stmt.Values = p.exprList()
+	p.fits(len(stmt.Values) + 3) // three more call the iterator
 	stmt.Body = p.forBody(3, stmt.Vars...)
 	return stmt
 }
@@ -332,6 +335,7 @@ func (p *parser) localStatement(pos Pos) Stmt {
 	}
 	if p.accept("=") {
 		stmt.Values = p.exprList()
+		p.fits(len(stmt.Values))
 	}
 	p.activate(stmt.Vars...)
 	return stmt
@@ -341,6 +345,9 @@ func (p *parser) returnStatement() Stmt {
 	stmt := &ReturnStmt{at: at{p.next().Pos}}
 	if !p.closes() && !p.tok.is(";") {
 		stmt.Values = p.exprList()
+		if len(stmt.Values) > 1 {
+			p.fits(len(stmt.Values))
+		}
 	}
 	return stmt
 }
@@ -361,6 +368,9 @@ func (p *parser) exprStatement() Stmt {
 	}
 	p.expect("=")
 	stmt.Values = p.exprList()
+	if len(stmt.Values) != len(stmt.Targets) {
+		p.fits(len(stmt.Values))
+	}
 	for _, target := range stmt.Targets {
 		if name, ok := target.(*NameExpr); ok {
 			p.assigned(name)

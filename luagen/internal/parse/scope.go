@@ -6,6 +6,7 @@ type function struct {
 	vararg   bool
 	active   []*Var // nil for a loop's hidden variables
 	pending  int    // declared and not yet visible
+	held     int    // registers that are taken by what is being parsed
 	scopes   []scope
 	upvalues map[*Var]bool
 }
