@@ -60,7 +60,8 @@ func SubscriberCases() []Case {
 
 // PrimitiveCases returns the cases of what package primitives promises.
 func PrimitiveCases() []Case {
-	return slices.Concat(lockCases(), leaseCases(), lockFaultCases(), lockWireCases())
+	return slices.Concat(lockCases(), leaseCases(), lockFaultCases(), lockStressCases(),
+		lockWireCases())
 }
 
 // run runs cases: first those that may share the server, side by side, then the others.

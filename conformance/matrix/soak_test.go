@@ -133,16 +133,25 @@ func TestSoak(t *testing.T) {
 	t.Parallel()
 	for i, a := range adapters() {
 		kind := servers.Kinds()[i%len(servers.Kinds())]
+		other := servers.Kinds()[(i+1)%len(servers.Kinds())]
 		t.Run(a.name+"On"+kind.String(), func(t *testing.T) {
 			t.Parallel()
-			on := standalone(t, kind)
-			label := t.Name()
-			pprof.Do(t.Context(), pprof.Labels("test", label), func(ctx context.Context) {
-				runSoak(ctx, t, a, on)
-			})
-			noGoroutine(t, label)
+			soakOn(t, a, standalone(t, kind))
+		})
+		t.Run(a.name+"On"+other.String()+"Cluster", func(t *testing.T) {
+			t.Parallel()
+			soakOn(t, a, clusterOf3(t, other))
 		})
 	}
+}
+
+func soakOn(t *testing.T, a adapter, on *target) {
+	t.Helper()
+	label := t.Name()
+	pprof.Do(t.Context(), pprof.Labels("test", label), func(ctx context.Context) {
+		runSoak(ctx, t, a, on)
+	})
+	noGoroutine(t, label)
 }
 
 func runSoak(ctx context.Context, t *testing.T, a adapter, on *target) {
