@@ -14,7 +14,7 @@ const (
 	firstRepeat = 50 * time.Millisecond
 	mostRepeat  = 500 * time.Millisecond
 
-	// releaseTimeout bounds the waiting for one background release's reply.
+	// releaseTimeout bounds the waiting for a release's reply that no caller's context bounds.
 	releaseTimeout = time.Second
 
 	// lastSearch is how long a closed client looks for a grant that may still come. Later than

@@ -103,9 +103,16 @@ func (h *hold) unlock(ctx context.Context, l *Lease) error {
 		return fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	defer h.of.client.leave()
+	lasted := ctx.Err() == nil
 	last, err := h.drop(l)
 	if err != nil || !last {
 		return err
+	}
+	if lasted && ctx.Err() != nil {
+		// It is one of the lease's own contexts, which are what callers have at hand.
+		var cancel context.CancelFunc
+		ctx, cancel = outlive(ctx)
+		defer cancel()
 	}
 	if !h.of.client.keeper.End(&h.Hold) {
 		h.giveBack(true)
@@ -152,6 +159,16 @@ func (h *hold) release(ctx context.Context) error {
 		err = backend.Indeterminate(err) // It may run yet.
 	}
 	return err
+}
+
+// outlive returns ctx without its end, but for its deadline; without one it lasts for
+// releaseTimeout.
+func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(releaseTimeout)
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), deadline)
 }
 
 // Lost implements [renew.Loser].

@@ -112,8 +112,9 @@ func (l *Lease) Owner() string { return l.hold.Owner }
 // Unlock ends the lease and its contexts, and then, if no re-entered lease is left, stops renewing
 // and frees the lock. A nil error proves that the lock was held to the end, failover apart.
 //
-// ctx bounds only the waiting for the answer: the release is sent also if ctx is done, and repeated
-// in the background, for up to one lease, if it may not have arrived. The error then wraps
+// ctx bounds only the waiting for the answer. It may be one of this lease's own contexts, whose end
+// by Unlock then does not count. The release is sent also if ctx is done, and repeated in the
+// background, for up to one lease, if it may not have arrived. The error then wraps
 // [backend.ErrIndeterminate] and ctx's. After a closed backend's error, or a server's refusal, the
 // lock may stay until its lease ends.
 //

@@ -117,7 +117,7 @@ func (l *Lock) take(ctx context.Context, acquire func(*hold) error) (*Lease, err
 	}
 	h := l.newHold()
 	if err := acquire(h); err != nil {
-		return nil, err
+		return nil, withCause(ctx, err)
 	}
 	if err := ended(ctx); err != nil {
 		// The grant raced with the end of ctx: whoever gave up does not expect to hold.

@@ -355,6 +355,49 @@ func TestUnlockSendsUnderADoneContext(t *testing.T) {
 	})
 }
 
+// TestUnlockUnderTheLeasesOwnContext is what "ctx = lease.Context(ctx)" and a deferred Unlock do:
+// ending the lease ends the context, but not the waiting for the answer.
+func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", nil)
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		ctx := lease.Context(t.Context())
+		s.set(func() { s.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })
+		require.NoError(t, lease.Unlock(ctx))
+		require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
+		require.Equal(t, 1, s.called("lock_release"))
+
+		// Its deadline bounds the waiting still.
+		lease, err = lock.Lock(t.Context())
+		require.NoError(t, err)
+		parent, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, lease.Unlock(lease.Context(parent)), context.DeadlineExceeded)
+		time.Sleep(time.Second)
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+func TestLockTellsTheCauseWhileParked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", nil)
+		held, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stop := errors.New("shutting down")
+		time.AfterFunc(time.Second, func() { cancel(stop) })
+		_, err = lock.Lock(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, stop)
+		require.NoError(t, held.Unlock(t.Context()))
+	})
+}
+
 func TestClientCloseReleasesAndEndsAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

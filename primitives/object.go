@@ -2,6 +2,7 @@ package primitives
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -32,11 +33,15 @@ func (o object) enter(ctx context.Context, invalid error) error {
 
 // ended returns ctx's error once it has ended, together with the cause where that is another.
 func ended(ctx context.Context) error {
-	err := ctx.Err()
-	if err == nil {
+	if ctx.Err() == nil {
 		return nil
 	}
-	if cause := context.Cause(ctx); cause != nil && cause != err { //nolint:errorlint // Identity.
+	return withCause(ctx, ctx.Err())
+}
+
+// withCause adds to err the cause of ctx's end, if it has ended and err does not tell.
+func withCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", err, cause)
 	}
 	return err

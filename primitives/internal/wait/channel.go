@@ -33,6 +33,7 @@ type channel struct {
 
 	heard        bool // messages reach the channel
 	subscribing  bool
+	warned       bool // that subscribing failed
 	giveUp       context.CancelFunc // ends the subscribing
 	subscription backend.Subscription
 	dropped      bool
@@ -245,27 +246,36 @@ func (c *channel) subscribe() {
 
 // subscribed ends the subscribing, well or not.
 func (c *channel) subscribed(subscription backend.Subscription, err error) {
-	needed := c.note(subscription, err)
-	switch {
-	case err == nil && !needed:
+	if err != nil {
+		c.refused(err)
+	} else if !c.acknowledged(subscription) {
 		subscription.Cancel()
-	case err != nil && needed:
-		// The poll goes on, and tries to subscribe again.
-		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.name), zap.Error(err))
 	}
 }
 
-// note notes the acknowledgement: what was published before it may have been missed, so one waiter
-// looks again. It reports false if the channel was dropped meanwhile.
-func (c *channel) note(subscription backend.Subscription, err error) (needed bool) {
+// acknowledged notes that messages are heard from now on: what was published before may have been
+// missed, so one waiter looks again. It reports false if the channel was dropped meanwhile.
+func (c *channel) acknowledged(subscription backend.Subscription) bool {
 	c.waiters.mu.Lock()
 	defer c.waiters.mu.Unlock()
 	c.subscribing = false
-	if err == nil && !c.dropped {
-		c.subscription, c.heard = subscription, true
-		c.wake(1)
+	if c.dropped {
+		return false
 	}
-	return !c.dropped
+	c.subscription, c.heard = subscription, true
+	c.wake(1)
+	return true
+}
+
+// refused notes a failure, and logs the first: the poll goes on, and tries to subscribe again.
+func (c *channel) refused(err error) {
+	c.waiters.mu.Lock()
+	defer c.waiters.mu.Unlock()
+	c.subscribing = false
+	if !c.dropped && !c.warned {
+		c.warned = true
+		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.name), zap.Error(err))
+	}
 }
 
 // handle takes an event of the subscription: a message wakes those that can use it, a gap one,
