@@ -33,7 +33,7 @@ type channel struct {
 
 	heard        bool // messages reach the channel
 	subscribing  bool
-	warned       bool // that subscribing failed
+	warned       bool               // that subscribing failed
 	giveUp       context.CancelFunc // ends the subscribing
 	subscription backend.Subscription
 	dropped      bool
