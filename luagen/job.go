@@ -24,6 +24,8 @@ type job struct {
 	out string // folder to write to; "": beside each script
 	pkg string // package of the files; "": found out
 
+	tables *check.Tables
+
 	folders  []string // that were given whole
 	sources  []string // the scripts, in the order given, each once
 	findings []parse.Finding
@@ -107,7 +109,7 @@ func (j *job) read() ([]*parse.Script, error) {
 		if err != nil {
 			return nil, err
 		}
-		s, findings := examine(path, src)
+		s, findings := j.examine(path, src)
 		j.findings = append(j.findings, findings...)
 		if !s.Header.Library {
 			scripts = append(scripts, s)
@@ -126,7 +128,7 @@ func (j *job) libraries(s *parse.Script, seen map[string]bool) {
 			continue // what cannot be read is found where it is included
 		}
 		seen[path] = true
-		library, findings := examine(path, src)
+		library, findings := j.examine(path, src)
 		if library.Header.Library {
 			j.findings = append(j.findings, findings...)
 			j.libraries(library, seen)
@@ -135,7 +137,7 @@ func (j *job) libraries(s *parse.Script, seen map[string]bool) {
 }
 
 // examine parses and checks one script.
-func examine(path string, src []byte) (*parse.Script, []parse.Finding) {
+func (j *job) examine(path string, src []byte) (*parse.Script, []parse.Finding) {
 	s, findings := parse.Parse(path, src, parse.Options{Include: os.ReadFile, Rules: check.Rules})
 	if why := badFileName(s.Name); why != "" {
 		findings = append(findings, parse.Finding{
@@ -143,7 +145,7 @@ func examine(path string, src []byte) (*parse.Script, []parse.Finding) {
 		})
 	}
 	if s.Body != nil {
-		findings = append(findings, check.Script(s)...)
+		findings = append(findings, check.Script(s, j.tables)...)
 	}
 	if len(findings) == 0 && !s.Header.Library {
 		// What is shipped holds more than what was parsed: the bindings and the included code.

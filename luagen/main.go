@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/hasp-go/hasp/luagen/internal/check"
 )
 
 const usage = `usage: luagen [-check] [-o dir] [-p package] [path ...]
@@ -53,7 +55,7 @@ func run(stdout, stderr io.Writer, args []string) int {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	j := &job{out: *out, pkg: *pkg}
+	j := &job{out: *out, pkg: *pkg, tables: check.Builtin()}
 	if err := j.load(paths); err != nil {
 		fmt.Fprintf(stderr, "luagen: %v\n", err)
 		if errors.As(err, new(usageError)) {

@@ -46,15 +46,7 @@ func (c *checker) commands() {
 }
 
 // targets returns the tables of the servers that the script is meant for.
-func (c *checker) targets() []*table {
-	var all []*table
-	for _, t := range tables() {
-		if c.s.Header.Targets(t.server) {
-			all = append(all, t)
-		}
-	}
-	return all
-}
+func (c *checker) targets() []*table { return c.tables.targets(c.s.Header) }
 
 // calls finds the calls of commands, and says so of those whose command is made at run time.
 func (c *checker) calls() []commandCall {
@@ -282,10 +274,16 @@ func (c *checker) unknown(t *table, pos parse.Pos, name string) {
 
 // anywhere reports whether some server knows a command.
 func (c *checker) anywhere(name string) bool {
-	return slices.ContainsFunc(tables(), func(t *table) bool { return t.commands[name] != nil })
+	return slices.ContainsFunc(c.tables.all, func(t *table) bool { return t.commands[name] != nil })
 }
 
-func title(server string) string { return strings.ToUpper(server[:1]) + server[1:] }
+// title returns a server's name as a sentence begins with it.
+func title(server string) string {
+	if server == embedded {
+		return "Embedded miniredis"
+	}
+	return strings.ToUpper(server[:1]) + server[1:]
+}
 
 // readOnly finds writes in a script that says it has none.
 func (c *checker) readOnly(call commandCall, cmd *command) {
@@ -303,7 +301,7 @@ func (c *checker) includedWrites(inc *parse.Include) {
 	for _, inner := range inc.Script.Header.Includes {
 		c.includedWrites(&parse.Include{File: inner.File, Pos: inc.Pos, Script: inner.Script})
 	}
-	library := newChecker(inc.Script)
+	library := newChecker(inc.Script, c.tables)
 	for _, call := range library.calls() {
 		for _, name := range call.names {
 			for _, t := range c.targets() {

@@ -31,8 +31,8 @@ var Rules = []string{
 }
 
 // Script returns the findings of a script that parsed, those allowed left out.
-func Script(s *parse.Script) []parse.Finding {
-	c := newChecker(s)
+func Script(s *parse.Script, tables *Tables) []parse.Finding {
+	c := newChecker(s, tables)
 	c.names()
 	c.globals()
 	c.block(s.Body)
@@ -43,6 +43,7 @@ func Script(s *parse.Script) []parse.Finding {
 
 type checker struct {
 	s        *parse.Script
+	tables   *Tables
 	findings []parse.Finding
 	flow     *values
 	asked    map[question]bool // what the present question led to
@@ -54,9 +55,9 @@ type checker struct {
 	commandsOf map[*parse.Var][]string // the commands that a name may hold
 }
 
-func newChecker(s *parse.Script) *checker {
+func newChecker(s *parse.Script, tables *Tables) *checker {
 	return &checker{
-		s: s, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{},
+		s: s, tables: tables, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{},
 		included: includedFunctions(s, map[string]included{}),
 	}
 }

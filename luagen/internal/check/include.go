@@ -51,7 +51,7 @@ func (c *checker) enter(call *parse.CallExpr) (*checker, *parse.FuncExpr) {
 	}
 	*c.frames++
 	in := &checker{
-		s: f.script, flow: f.flow, included: c.included, frames: c.frames, depth: c.depth + 1,
+		s: f.script, tables: c.tables, flow: f.flow, included: c.included, frames: c.frames, depth: c.depth + 1,
 		asked: map[question]bool{}, commandsOf: map[*parse.Var][]string{},
 		bound: map[*parse.Var]argument{},
 	}
@@ -79,7 +79,7 @@ func (c *checker) includedCalls() {
 // misuses reports whether a function's body, with the arguments that are bound, has a key or channel
 // that is none. What is none whatever the arguments are is found in the library.
 func (c *checker) misuses(body *parse.FuncExpr) bool {
-	library := &checker{s: c.s, flow: c.flow, included: c.included, frames: c.frames}
+	library := &checker{s: c.s, tables: c.tables, flow: c.flow, included: c.included, frames: c.frames}
 	inner := newValues()
 	inner.block(body.Body, body)
 	for _, e := range inner.calls {
@@ -103,7 +103,7 @@ func (c *checker) misuses(body *parse.FuncExpr) bool {
 func (c *checker) allPlaces(call commandCall) []place {
 	var all []place
 	for _, name := range call.names {
-		for _, t := range tables() {
+		for _, t := range c.tables.all {
 			if cmd := c.command(t, call, name); cmd != nil {
 				all = append(all, places(call, cmd)...)
 			}

@@ -40,6 +40,17 @@ func (c *checker) globals() {
 		case g.Name == "server" && !c.s.Header.Targets("redis"):
 		case !parse.KnownGlobal(g.Name):
 			c.find(g.P, Undeclared, "%s is not declared%s", g.Name, c.near(g.Name))
+		default:
+			c.lacking(g.P, g.Name)
+		}
+	}
+}
+
+// lacking finds a name that a server of the script does not have, and others do.
+func (c *checker) lacking(pos parse.Pos, name string) {
+	for _, t := range c.targets() {
+		if slices.Contains(t.lacks, name) {
+			c.find(pos, Undeclared, "%s %s has no %s", title(t.server), t.version, name)
 		}
 	}
 }
@@ -72,7 +83,11 @@ func (c *checker) member(e *parse.IndexExpr) {
 		return
 	}
 	members := parse.Members(lib.Name)
-	if members == nil || slices.Contains(members, name.Value) {
+	switch {
+	case members == nil:
+		return
+	case slices.Contains(members, name.Value):
+		c.lacking(name.P, lib.Name+"."+name.Value)
 		return
 	}
 	near := parse.Nearest(name.Value, members)

@@ -2,21 +2,28 @@ package check
 
 import (
 	"embed"
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// The tables are what "luagen commands" printed for each server.
+// The tables are what "luagen commands" printed for each server; the test of the embedded server's
+// commands in backend/embedded wrote its table.
 //
 //go:embed commands/*.txt
 var tableFiles embed.FS
 
 // table is what one server knows.
 type table struct {
-	server   string // redis, valkey
-	version  string // as the server tells it
+	server   string   // redis, valkey, embedded
+	version  string   // as the server tells it
+	lacks    []string // libraries and their members that others have: struct, redis.sha1hex
 	commands map[string]*command
 }
 
@@ -46,53 +53,142 @@ type spec struct {
 	limit int // with last -1: the keys are one limit-th of the words
 }
 
-// tables returns the tables of all servers.
-var tables = sync.OnceValue(func() []*table {
-	var all []*table
-	for _, server := range []string{"redis", "valkey"} {
+// embedded is the server that is a target only where it is named.
+const embedded = "embedded"
+
+// Tables are what servers know, one table each.
+type Tables struct {
+	all   []*table
+	given []string // the servers of the user's own tables
+}
+
+// Builtin returns the committed tables: of Redis, Valkey and the embedded server.
+var Builtin = sync.OnceValue(func() *Tables {
+	tables := &Tables{}
+	for _, server := range []string{"redis", "valkey", embedded} {
 		text, err := tableFiles.ReadFile("commands/" + server + ".txt")
 		if err != nil {
 			panic(err) // embedded: the build would have failed
 		}
-		all = append(all, parseTable(string(text)))
+		t, err := parseTable(string(text))
+		if err != nil {
+			panic(err) // likewise, its test
+		}
+		tables.all = append(tables.all, t)
 	}
-	return all
+	return tables
 })
 
-// parseTable reads a table. Its form is tested, so that nothing is checked here.
-func parseTable(text string) *table {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	head := strings.Fields(lines[0])
-	t := &table{server: head[1], version: head[2], commands: map[string]*command{}}
-	for _, line := range lines[1:] {
-		fields := strings.Fields(line)
-		c := &command{name: fields[0]}
-		c.arity, _ = strconv.Atoi(fields[1])
-		for mark := range strings.SplitSeq(fields[2], ",") {
-			switch mark {
-			case "write", "replicated":
-				c.writes = true
-			case "noscript":
-				c.noscript = true
-			case "-", "module":
-			default:
-				c.kinds = append(c.kinds, mark)
+// With returns the tables with one more, as "luagen commands" prints it, in the place of that of the
+// same server. Scripts without "---@since" are then meant for the servers of such tables only.
+func (ts *Tables) With(text string) (*Tables, error) {
+	t, err := parseTable(text)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(ts.given, t.server) {
+		return nil, fmt.Errorf("a second table of %s", t.server)
+	}
+	more := &Tables{all: slices.Clone(ts.all), given: append(slices.Clone(ts.given), t.server)}
+	for i, other := range more.all {
+		if other.server == t.server {
+			more.all[i] = t
+			return more, nil
+		}
+	}
+	return nil, fmt.Errorf("line 1: unknown server %s", t.server)
+}
+
+// targets returns the tables of the servers that a script is meant for.
+func (ts *Tables) targets(h *parse.Header) []*table {
+	var all []*table
+	for _, t := range ts.all {
+		meant := h.Targets(t.server)
+		if len(h.Since) == 0 {
+			meant = t.server != embedded
+			if len(ts.given) > 0 {
+				meant = slices.Contains(ts.given, t.server)
 			}
 		}
-		if fields[3] != "-" {
-			for text := range strings.SplitSeq(fields[3], ";") {
-				if s, ok := parseSpec(text); ok {
-					c.specs = append(c.specs, s)
-				}
-			}
+		if meant {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+var (
+	tableHead = regexp.MustCompile(`^# ([a-z]+) ([0-9]+(?:\.[0-9]+){1,2})` +
+		`(?: without((?: [A-Za-z0-9_.]+)+))?$`)
+	tableLine = regexp.MustCompile(`^[^ ]+ -?[0-9]+ [^ ]+ [^ ]+$`)
+)
+
+// parseTable reads a table. Users may give one, so its lines must have their form.
+func parseTable(text string) (*table, error) {
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n")
+	head := tableHead.FindStringSubmatch(lines[0])
+	if head == nil {
+		return nil, errors.New("line 1: a table begins with a server and its version, " +
+			"such as # redis 7.4.1")
+	}
+	t := &table{
+		server: head[1], version: head[2], lacks: strings.Fields(head[3]),
+		commands: map[string]*command{},
+	}
+	for i, line := range lines[1:] {
+		if !tableLine.MatchString(line) {
+			return nil, fmt.Errorf("line %d: not a name, an arity, marks and key places: %q", i+2, line)
+		}
+		c, err := parseCommand(strings.Fields(line))
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
 		}
 		t.commands[c.name] = c
-		if container, _, ok := strings.Cut(c.name, "|"); ok {
+		container, _, sub := strings.Cut(c.name, "|")
+		switch {
+		case sub && t.commands[container] == nil:
+			return nil, fmt.Errorf("line %d: %s stands before %s", i+2, c.name, container)
+		case sub:
 			t.commands[container].subs = true
 		}
 	}
-	return t
+	return t, nil
 }
+
+// parseCommand reads the four fields of a line.
+func parseCommand(fields []string) (*command, error) {
+	c := &command{name: fields[0]}
+	var err error
+	if c.arity, err = strconv.Atoi(fields[1]); err != nil {
+		return nil, err
+	}
+	for mark := range strings.SplitSeq(fields[2], ",") {
+		switch mark {
+		case "write", "replicated":
+			c.writes = true
+		case "noscript":
+			c.noscript = true
+		case "-", "module":
+		default:
+			c.kinds = append(c.kinds, mark)
+		}
+	}
+	if fields[3] == "-" {
+		return c, nil
+	}
+	for text := range strings.SplitSeq(fields[3], ";") {
+		if !specShape.MatchString(text) {
+			return nil, fmt.Errorf("malformed key place %q", text)
+		}
+		if s, ok := parseSpec(text); ok {
+			c.specs = append(c.specs, s)
+		}
+	}
+	return c, nil
+}
+
+var specShape = regexp.MustCompile(`^(unknown|index,-?\d+|keyword,[^,:;]+,-?\d+):` +
+	`(unknown|(range|keynum),-?\d+,-?\d+,-?\d+)$`)
 
 // parseSpec reads one specification; it is false for keys that the server cannot tell.
 func parseSpec(text string) (s spec, ok bool) {
