@@ -15,7 +15,7 @@ import (
 )
 
 // parallel is how many tests run side by side if -parallel is not given: most of them wait.
-const parallel = "12"
+const parallel = "8"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
