@@ -165,27 +165,29 @@ func backendCases() []conformance.Case {
 // slowCases wait for something by their nature. Mutants that are not meant for them skip them.
 var slowCases = []string{"SilentLinkIsAGap", "RefusedDialIsDefinite", "ReadOnlyRetriesAreBounded"}
 
-// judge returns what is wrong with the suite if it judges m by these cases.
+// judge returns what is wrong with the suite if it judges m by the cases that m is meant for, and
+// by those of all other clauses.
 func (m mutant) judge(ctx context.Context, h *conformance.Harness) error {
+	meant := func(c conformance.Case) bool { return slices.Contains(m.kills, c.Name) }
 	clauses := map[string]bool{}
-	cases := slices.DeleteFunc(backendCases(), func(c conformance.Case) bool {
-		if slices.Contains(m.kills, c.Name) {
+	for _, c := range backendCases() {
+		if meant(c) {
 			clauses[c.Clause] = true
-			return false
 		}
-		return slices.Contains(slowCases, c.Name)
+	}
+	cases := slices.DeleteFunc(backendCases(), func(c conformance.Case) bool {
+		return !meant(c) &&
+			(clauses[c.Clause] || slices.Contains(slowCases, c.Name) || slices.Contains(m.also, c.Name))
 	})
 	failed := failures(ctx, m.apply(h), cases)
 	for _, name := range m.kills {
 		if failed[name] == nil {
 			return fmt.Errorf("case %s did not fail", name)
 		}
+		delete(failed, name)
 	}
-	for _, c := range cases {
-		err := failed[c.Name]
-		if err != nil && !clauses[c.Clause] && !slices.Contains(m.also, c.Name) {
-			return fmt.Errorf("case %s of another clause failed: %w", c.Name, err)
-		}
+	for name, err := range failed {
+		return fmt.Errorf("case %s of another clause failed: %w", name, err)
 	}
 	return nil
 }
