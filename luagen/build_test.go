@@ -74,7 +74,7 @@ func TestUserProgram(t *testing.T) {
 	require.Equal(t, 0, run(&stdout, &stderr, []string{dir}), stderr.String())
 	require.Empty(t, stdout.String())
 	require.Empty(t, goTool(t, dir, "vet", "."))
-	expect(t, "testdata/user.out", []byte(goTool(t, dir, "run", ".")))
+	expect(t, "testdata/user_output.txt", []byte(goTool(t, dir, "run", ".")))
 }
 
 // TestWantedFilesAreGenerated: linters leave the output alone.

@@ -14,37 +14,38 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/emit"
 )
 
-// compare prints how the files on disk differ from what they should be, and reports whether they
-// do not.
-func (j *job) compare(w io.Writer) (ok bool, err error) {
-	ok = true
-	for _, f := range j.files {
-		have, err := os.ReadFile(f.path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			fmt.Fprint(w, unified("/dev/null", f.path+" (missing)", nil, f.content))
-		case err != nil:
-			return false, err
-		case bytes.Equal(have, f.content):
-			continue
-		default:
-			fmt.Fprint(w, unified(f.path+" (stale)", f.path, have, f.content))
-		}
-		ok = false
+// compare prints how the files on disk differ from what they should be.
+func (j *job) compare(w io.Writer) error {
+	err := j.files(func(f file) error { return j.compareFile(w, f) })
+	if err != nil {
+		return err
 	}
 	left, err := j.leftOver()
 	if err != nil {
-		return false, err
+		return err
 	}
 	for _, path := range left {
 		have, err := os.ReadFile(path)
 		if err != nil {
-			return false, err
+			return err
 		}
-		fmt.Fprint(w, unified(path+" (left over: its script is gone)", "/dev/null", have, nil))
-		ok = false
+		j.differ(w, path, "left over: its script is gone",
+			unified(path+" (left over: its script is gone)", "/dev/null", have, nil))
 	}
-	return ok, nil
+	return nil
+}
+
+func (j *job) compareFile(w io.Writer, f file) error {
+	have, err := os.ReadFile(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		j.differ(w, f.path, "missing", unified("/dev/null", f.path+" (missing)", nil, f.content))
+	case err != nil:
+		return err
+	case !bytes.Equal(have, f.content):
+		j.differ(w, f.path, "stale", unified(f.path+" (stale)", f.path, have, f.content))
+	}
+	return nil
 }
 
 // leftOver returns the generated files in the folders of this run that no script accounts for.
@@ -63,7 +64,7 @@ func (j *job) leftOver() ([]string, error) {
 			return nil, err
 		}
 		for _, path := range paths {
-			wanted := slices.ContainsFunc(j.files, func(f file) bool { return f.path == path })
+			wanted := slices.ContainsFunc(j.scripts, func(s string) bool { return j.target(s) == path })
 			if !wanted && generated(path) {
 				left = append(left, path)
 			}

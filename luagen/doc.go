@@ -2,7 +2,10 @@
 //
 // Usage:
 //
-//	luagen [-check] [-o dir] [-p package] [path ...]
+//	luagen [-check] [-json] [-o dir] [-p package] [-commands file] [path ...]
+//	luagen vet [-json] [-commands file] [path ...]
+//	luagen doc [-check] [-o file] [-title text] [-commands file] [path ...]
+//	luagen commands [-addr host:port]
 //
 // Each path is a .lua file or a folder of them (its own files, not those of folders inside); the
 // default is the current folder. Beside each x.lua, or in the folder of -o, luagen writes x.lua.go:
@@ -12,6 +15,17 @@
 //
 // With -check nothing is written either: luagen prints how the files on disk differ from what it
 // would write, files that are missing or left over included.
+//
+// With vet luagen only checks: it writes nothing, needs no module and no Go files, and leaves out what
+// matters for the names of Go files. With doc it writes a reference of the scripts in Markdown: their
+// keys, arguments, results and errors, whether they may be run again, and how many commands they send
+// at most, as their loops tell, or as a paragraph of the prose does that begins with "Complexity:".
+//
+// With -json the findings are one line on standard output, of this shape, to which fields may be
+// added; columns count bytes, from 1. With -check each file that is not current is a finding too, of
+// rule generated; error is there only if the run ended early.
+//
+//	{"findings":[{"file":"x.lua","line":1,"column":9,"rule":"unused","message":"..."}],"error":"..."}
 //
 // The exit code is 0 if all is well, 1 if there are findings or differences, 2 for wrong usage.
 //
@@ -68,5 +82,12 @@
 //	             functions and tables are followed
 //	kind         a command for another kind of key
 //
-// What servers know is in tables that "luagen commands -addr host:port" printed.
+// What servers know is in tables: of Redis 7.0, Valkey 8.0 and the embedded server, for which only
+// scripts are checked whose ---@since names it. "luagen commands -addr host:port" prints the table of
+// another server, with its modules; with -commands it takes the place of ours, and scripts without
+// ---@since are then meant for the servers of such tables only.
+//
+// To remake the committed tables, print those of a Redis and a Valkey into
+// internal/check/commands/redis.txt and valkey.txt, then have the embedded server's written by
+// "go test -run CommandTable -update" in backend/embedded.
 package main

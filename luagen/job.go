@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -21,15 +22,22 @@ const suffix = ".go"
 
 // job is one run of the command.
 type job struct {
-	out string // folder to write to; "": beside each script
-	pkg string // package of the files; "": found out
+	flags   *flag.FlagSet
+	out     string // folder to write to; "": beside each script
+	pkg     string // package of the files; "": found out
+	json    bool   // findings are reported as JSON
+	vetOnly bool   // no Go files are meant
+	tables  *check.Tables
+	paths   []string
 
-	tables *check.Tables
-
-	folders  []string // that were given whole
-	sources  []string // the scripts, in the order given, each once
+	folders  []string          // that were given whole
+	sources  []string          // the files, in the order given, each once
+	scripts  []string          // those that are no libraries
+	declared map[string]string // in Go: folder and name, and the script of it
+	packages map[string]string // by folder
 	findings []parse.Finding
-	files    []file
+	differs  bool  // a file is not current
+	failure  error // what ended the run
 }
 
 // file is one Go file as it should be.
@@ -43,28 +51,64 @@ func (f file) current() bool {
 	return err == nil && bytes.Equal(content, f.content)
 }
 
-// load reads and checks the scripts, and generates their files if there are no findings.
-func (j *job) load(paths []string) error {
-	for _, path := range paths {
+// load reads and checks the scripts, one after the other: none is kept, so that the memory that a run
+// takes does not grow with their number. It returns the exit code so far.
+func (j *job) load() (code int) {
+	for _, path := range j.paths {
 		if err := j.add(path); err != nil {
-			return err
+			return j.exit(err)
 		}
 	}
-	scripts, err := j.read()
-	if err != nil {
-		return err
+	if len(j.sources) == 0 {
+		return j.exit(usagef("no .lua file in %s", strings.Join(j.folders, ", ")))
 	}
-	j.clashes(scripts)
+	for _, path := range j.sources {
+		if err := j.read(path); err != nil {
+			return j.exit(err)
+		}
+	}
 	j.findings = parse.Sort(j.findings)
-	if len(j.findings) > 0 {
-		return nil
-	}
-	for _, s := range scripts {
-		if err := j.generate(s); err != nil {
+	return j.exit(nil)
+}
+
+// each reads the scripts, which have no findings, a second time.
+func (j *job) each(visit func(s *parse.Script) error) error {
+	for _, path := range j.scripts {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		s, findings := parse.Parse(path, src, parseOptions)
+		if len(findings) > 0 || s.Header.Library {
+			return fmt.Errorf("%s changed meanwhile", path)
+		}
+		if err := visit(s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// files calls visit with each Go file as it should be.
+func (j *job) files(visit func(f file) error) error {
+	// Wrong usage is told before anything is written.
+	for _, path := range j.scripts {
+		if _, err := j.packageFor(filepath.Dir(j.target(path))); err != nil {
+			return err
+		}
+	}
+	return j.each(func(s *parse.Script) error {
+		target := j.target(s.File)
+		pkg, err := j.packageFor(filepath.Dir(target))
+		if err != nil {
+			return err
+		}
+		content, err := emit.File(s, pkg)
+		if err != nil {
+			return err
+		}
+		return visit(file{target, content})
+	})
 }
 
 // add adds a file, or the scripts of a folder.
@@ -98,25 +142,20 @@ func (j *job) source(path string) {
 	}
 }
 
-// read parses and checks every script, and returns those that get a file.
-func (j *job) read() ([]*parse.Script, error) {
-	if len(j.sources) == 0 {
-		return nil, usagef("no .lua file in %s", strings.Join(j.folders, ", "))
+// read parses and checks a file.
+func (j *job) read(path string) error {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return err
 	}
-	var scripts []*parse.Script
-	for _, path := range j.sources {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		s, findings := j.examine(path, src)
-		j.findings = append(j.findings, findings...)
-		if !s.Header.Library {
-			scripts = append(scripts, s)
-		}
-		j.libraries(s, map[string]bool{path: true})
+	s, findings := j.examine(path, src)
+	j.findings = append(j.findings, findings...)
+	if !s.Header.Library {
+		j.scripts = append(j.scripts, path)
+		j.clash(s)
 	}
-	return scripts, nil
+	j.libraries(s, map[string]bool{path: true})
+	return nil
 }
 
 // libraries checks the files that a script includes, which may not be among the run's own.
@@ -136,10 +175,12 @@ func (j *job) libraries(s *parse.Script, seen map[string]bool) {
 	}
 }
 
+var parseOptions = parse.Options{Include: os.ReadFile, Rules: check.Rules}
+
 // examine parses and checks one script.
 func (j *job) examine(path string, src []byte) (*parse.Script, []parse.Finding) {
-	s, findings := parse.Parse(path, src, parse.Options{Include: os.ReadFile, Rules: check.Rules})
-	if why := badFileName(s.Name); why != "" {
+	s, findings := parse.Parse(path, src, parseOptions)
+	if why := badFileName(s.Name); why != "" && !j.vetOnly {
 		findings = append(findings, parse.Finding{
 			File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: why, Rule: parse.RuleName,
 		})
@@ -178,51 +219,51 @@ func badFileName(name string) string {
 	return ""
 }
 
-// clashes finds scripts whose Go files would declare the same name, or be the same file.
-func (j *job) clashes(scripts []*parse.Script) {
-	declared := map[string]*parse.Script{}
-	for _, s := range scripts {
-		for _, name := range emit.Identifiers(s) {
-			id := filepath.Dir(j.target(s)) + " " + name
-			if first := declared[id]; first != nil {
-				j.findings = append(j.findings, parse.Finding{
-					File: s.File, Pos: parse.Pos{Line: 1, Col: 1}, Rule: parse.RuleName,
-					Msg: fmt.Sprintf("%s declares %s in Go too", filepath.Base(first.File), name),
-				})
-				break
-			}
-			declared[id] = s
+// clash finds what a script's Go file would declare that an earlier one's does, the file itself
+// included.
+func (j *job) clash(s *parse.Script) {
+	if j.vetOnly {
+		return
+	}
+	for _, name := range emit.Identifiers(s) {
+		id := filepath.Dir(j.target(s.File)) + " " + name
+		if first, ok := j.declared[id]; ok {
+			j.findings = append(j.findings, parse.Finding{
+				File: s.File, Pos: parse.Pos{Line: 1, Col: 1}, Rule: parse.RuleName,
+				Msg: fmt.Sprintf("%s declares %s in Go too", filepath.Base(first), name),
+			})
+			return
 		}
+		j.declared[id] = s.File
 	}
 }
 
 // target returns the path of a script's Go file.
-func (j *job) target(s *parse.Script) string {
+func (j *job) target(script string) string {
 	dir := j.out
 	if dir == "" {
-		dir = filepath.Dir(s.File)
+		dir = filepath.Dir(script)
 	}
-	return filepath.Join(dir, s.Name+".lua"+suffix)
+	return filepath.Join(dir, filepath.Base(script)+suffix)
 }
 
-func (j *job) generate(s *parse.Script) error {
-	target := j.target(s)
+// packageFor returns the package of the files that are written to a folder.
+func (j *job) packageFor(dir string) (string, error) {
+	if pkg, ok := j.packages[dir]; ok {
+		return pkg, nil
+	}
 	pkg := j.pkg
 	if pkg == "" {
 		var err error
-		if pkg, err = packageOf(filepath.Dir(target)); err != nil {
-			return err
+		if pkg, err = packageOf(dir); err != nil {
+			return "", err
 		}
 	}
 	if !token.IsIdentifier(pkg) {
-		return usagef("%q is no package name: give one with -p", pkg)
+		return "", usagef("%q is no package name: give one with -p", pkg)
 	}
-	content, err := emit.File(s, pkg)
-	if err != nil {
-		return err
-	}
-	j.files = append(j.files, file{target, content})
-	return nil
+	j.packages[dir] = pkg
+	return pkg, nil
 }
 
 // packageOf returns the package of the Go files in a folder that are not generated here, else the

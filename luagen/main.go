@@ -11,14 +11,22 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/check"
 )
 
-const usage = `usage: luagen [-check] [-o dir] [-p package] [path ...]
+const usage = `usage: luagen [flags] [path ...]
 
 Turns annotated Redis scripts into typed Go functions: x.lua.go beside each x.lua.
 A path is a .lua file or a folder of them; the default is the current folder.
 
+       luagen vet [-json] [-commands file] [path ...]
+
+Checks scripts and writes nothing. It needs no Go files and no module.
+
+       luagen doc [-check] [-o file] [-commands file] [path ...]
+
+Writes a reference of scripts in Markdown.
+
        luagen commands -addr host:port
 
-Prints the command table of a server, as internal/check/commands holds them.
+Prints the command table of a server, which -commands takes.
 
 `
 
@@ -32,73 +40,108 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // run is the command. It returns the exit code.
 func run(stdout, stderr io.Writer, args []string) int {
-	if len(args) > 0 && args[0] == "commands" {
-		return runCommands(stdout, stderr, args[1:])
-	}
-	flags := flag.NewFlagSet("luagen", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprint(stderr, usage)
-		flags.PrintDefaults()
-	}
-	checkOnly := flags.Bool("check", false, "write nothing; print what is not current, exit 1")
-	out := flags.String("o", "", "write to this `folder`, not beside each script")
-	pkg := flags.String("p", "", "the `package` of the written files; default: that of the Go\n"+
-		"files in their folder, else the folder's name")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
+	if len(args) > 0 {
+		switch args[0] {
+		case "commands":
+			return runCommands(stdout, stderr, args[1:])
+		case "vet":
+			return runVet(stdout, stderr, args[1:])
+		case "doc":
+			return runDoc(stdout, stderr, args[1:])
 		}
-		return 2
 	}
-	paths := flags.Args()
-	if len(paths) == 0 {
-		paths = []string{"."}
-	}
-	j := &job{out: *out, pkg: *pkg, tables: check.Builtin()}
-	if err := j.load(paths); err != nil {
-		fmt.Fprintf(stderr, "luagen: %v\n", err)
-		if errors.As(err, new(usageError)) {
-			return 2
-		}
-		return 1
-	}
-	return j.finish(stdout, stderr, *checkOnly)
+	return runGenerate(stdout, stderr, args)
 }
 
-// finish prints the findings; if there are none it writes the files, or compares them.
-func (j *job) finish(stdout, stderr io.Writer, checkOnly bool) int {
-	for _, f := range j.findings {
-		fmt.Fprintln(stderr, f)
+// runGenerate is luagen without a subcommand.
+func runGenerate(stdout, stderr io.Writer, args []string) int {
+	j := newJob("luagen", stderr)
+	checkOnly := j.flags.Bool("check", false, "write nothing; print what is not current, exit 1")
+	j.flags.StringVar(&j.out, "o", "", "write to this `folder`, not beside each script")
+	j.flags.StringVar(&j.pkg, "p", "", "the `package` of the written files; default: that of the\n"+
+		"Go files in their folder, else the folder's name")
+	j.jsonFlag()
+	if code, ok := j.start(args); !ok {
+		return code
 	}
-	if len(j.findings) > 0 {
-		return 1
+	if code := j.load(); code != 0 {
+		return j.report(stdout, stderr, code)
 	}
-	finish := j.write
-	if checkOnly {
-		finish = func() (bool, error) { return j.compare(stdout) }
+	if *checkOnly {
+		return j.report(stdout, stderr, j.exit(j.compare(stdout)))
 	}
-	ok, err := finish()
+	return j.report(stdout, stderr, j.exit(j.files(file.write)))
+}
+
+// newJob returns a job with the flags that all subcommands have.
+func newJob(name string, stderr io.Writer) *job {
+	j := &job{
+		flags:  flag.NewFlagSet(name, flag.ContinueOnError),
+		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{},
+	}
+	j.flags.SetOutput(stderr)
+	j.flags.Usage = func() {
+		fmt.Fprint(stderr, usage)
+		fmt.Fprintf(stderr, "Flags of %s:\n", name)
+		j.flags.PrintDefaults()
+	}
+	j.flags.Func("commands", "a `file` that \"luagen commands\" printed for your server, which\n"+
+		"then takes the place of the table that luagen has; may be repeated", j.addTable)
+	return j
+}
+
+func (j *job) jsonFlag() {
+	j.flags.BoolVar(&j.json, "json", false, "print findings as JSON, to standard output")
+}
+
+// addTable reads a user's table.
+func (j *job) addTable(path string) error {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		fmt.Fprintf(stderr, "luagen: %v\n", err)
+		return err
 	}
-	if err != nil || !ok {
+	tables, err := j.tables.With(string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	j.tables = tables
+	return nil
+}
+
+// start reads the flags and the paths. If ok is false the command ends with code.
+func (j *job) start(args []string) (code int, ok bool) {
+	if err := j.flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0, false
+	} else if err != nil {
+		return 2, false
+	}
+	if j.paths = j.flags.Args(); len(j.paths) == 0 {
+		j.paths = []string{"."}
+	}
+	return 0, true
+}
+
+// exit keeps what went wrong for the report, and returns the exit code for it.
+func (j *job) exit(err error) int {
+	switch {
+	case errors.As(err, new(usageError)):
+		j.failure = err
+		return 2
+	case err != nil:
+		j.failure = err
+		return 1
+	case len(j.findings) > 0 || j.differs:
 		return 1
 	}
 	return 0
 }
 
-// write writes the files that are not current, each whole or not at all.
-func (j *job) write() (ok bool, err error) {
-	for _, f := range j.files {
-		if f.current() {
-			continue
-		}
-		if err := writeWhole(f.path, f.content); err != nil {
-			return false, err
-		}
+// write writes the file, whole or not at all, if it is not current.
+func (f file) write() error {
+	if f.current() {
+		return nil
 	}
-	return true, nil
+	return writeWhole(f.path, f.content)
 }
 
 // writeWhole replaces a file so that no reader sees half of it.

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// jsonReport is what -json prints, on one line. Fields may be added, never changed or removed.
+type jsonReport struct {
+	Findings []jsonFinding `json:"findings"`
+	Error    string        `json:"error,omitempty"` // why the run ended early
+}
+
+// jsonFinding is one finding. Line and Column count from 1, Column in bytes.
+type jsonFinding struct {
+	File    string `json:"file"` // as it was given
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Rule    string `json:"rule"`
+	Message string `json:"message"`
+}
+
+// report prints the findings and what went wrong, and returns the exit code.
+func (j *job) report(stdout, stderr io.Writer, code int) int {
+	if j.json {
+		if err := json.NewEncoder(stdout).Encode(j.asJSON()); err != nil {
+			fmt.Fprintf(stderr, "luagen: %v\n", err)
+			return 1
+		}
+		return code
+	}
+	for _, f := range j.findings {
+		fmt.Fprintln(stderr, f)
+	}
+	if j.failure != nil {
+		fmt.Fprintf(stderr, "luagen: %v\n", j.failure)
+	}
+	return code
+}
+
+func (j *job) asJSON() jsonReport {
+	report := jsonReport{Findings: []jsonFinding{}}
+	for _, f := range j.findings {
+		report.Findings = append(report.Findings,
+			jsonFinding{f.File, f.Pos.Line, f.Pos.Col, f.Rule, f.Msg})
+	}
+	if j.failure != nil {
+		report.Error = j.failure.Error()
+	}
+	return report
+}
+
+// differ tells that a file is not as it should be: in words to w, or among the findings for JSON.
+func (j *job) differ(w io.Writer, path, state, diff string) {
+	j.differs = true
+	if !j.json {
+		fmt.Fprint(w, diff)
+		return
+	}
+	j.findings = append(j.findings, parse.Finding{
+		File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: "the file is " + state, Rule: "generated",
+	})
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const badScript = "---@key k string\nreturn x\n"
+
+// TestVet: findings alone, under the names as they were given; nothing is written, and nothing of Go
+// is asked for.
+func TestVet(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "no-package")
+	write(t, dir, "get-it.lua", goodScript)
+	code, out, errs := luagen("vet", dir)
+	require.Equal(t, 0, code, errs)
+	require.Empty(t, out+errs)
+	write(t, dir, "bad.lua", badScript)
+	given := dir + "/../no-package/bad.lua"
+	code, out, errs = luagen("vet", given, filepath.Join(dir, "get-it.lua"))
+	require.Equal(t, 1, code)
+	require.Empty(t, out)
+	require.Equal(t, given+":1:9: k is declared and never used [unused]\n"+
+		given+":2:8: x is not declared [undeclared]\n", errs)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	for _, args := range [][]string{{"-o", "x"}, {filepath.Join(dir, "missing")}, {t.TempDir()}} {
+		code, out, errs = luagen(append([]string{"vet"}, args...)...)
+		require.Equal(t, 2, code, args)
+		require.Empty(t, out)
+		require.NotEmpty(t, errs)
+	}
+}
+
+// TestVetOrder: findings are sorted, whatever the order of the paths.
+func TestVetOrder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "b.lua", badScript)
+	write(t, dir, "a.lua", badScript)
+	_, _, one := luagen("vet", filepath.Join(dir, "b.lua"), filepath.Join(dir, "a.lua"))
+	_, _, two := luagen("vet", dir)
+	require.Equal(t, two, one)
+}
+
+// TestJSON: the shape that editors read is one for all commands and outcomes.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "p")
+	write(t, dir, "a.lua", badScript)
+	path := filepath.Join(dir, "a.lua")
+	quoted, err := json.Marshal(path)
+	require.NoError(t, err)
+	want := `{"findings":[` +
+		`{"file":` + string(quoted) + `,"line":1,"column":9,"rule":"unused",` +
+		`"message":"k is declared and never used"},` +
+		`{"file":` + string(quoted) + `,"line":2,"column":8,"rule":"undeclared",` +
+		`"message":"x is not declared"}]}` + "\n"
+	for _, args := range [][]string{{"-json", dir}, {"vet", "-json", dir}, {"-check", "-json", dir}} {
+		code, out, errs := luagen(args...)
+		require.Equal(t, 1, code)
+		require.Equal(t, want, out)
+		require.Empty(t, errs)
+	}
+	write(t, dir, "a.lua", goodScript)
+	code, out, errs := luagen("vet", "-json", dir)
+	require.Equal(t, 0, code)
+	require.Equal(t, `{"findings":[]}`+"\n", out+errs)
+	code, out, errs = luagen("-check", "-json", dir)
+	require.Equal(t, 1, code)
+	require.Equal(t, `{"findings":[{"file":`+strings.Replace(string(quoted), "a.lua", "a.lua.go", 1)+
+		`,"line":1,"column":1,"rule":"generated","message":"the file is missing"}]}`+"\n", out+errs)
+	code, out, _ = luagen("vet", "-json", filepath.Join(dir, "missing"))
+	require.Equal(t, 2, code)
+	var report jsonReport
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	require.Contains(t, report.Error, "missing")
+	require.Empty(t, report.Findings)
+}
+
+// TestEmbeddedIsATargetWhereNamed: what the embedded server lacks is found by "---@since embedded"
+// alone.
+func TestEmbeddedIsATargetWhereNamed(t *testing.T) {
+	t.Parallel()
+	const body = "---@key k string\n---@channel c\n" +
+		"redis.call('spublish', c, struct.pack('i', 1))\nredis.call('set', k, redis.sha1hex(k))\n"
+	path := filepath.Join(t.TempDir(), "in.lua")
+	_, findings := examine(path, []byte(body))
+	require.Empty(t, findings)
+	_, findings = examine(path, []byte("---@since redis 7.0, valkey 8.0, embedded\n"+body))
+	var got []string
+	for _, f := range findings {
+		got = append(got, strings.TrimPrefix(f.String(), path))
+	}
+	require.ElementsMatch(t, []string{
+		":4:27: Embedded miniredis 2.40.0 has no struct [undeclared]",
+		":4:12: Embedded miniredis 2.40.0 does not know the command SPUBLISH [command]",
+	}, got)
+}
+
+const ownTable = `# redis 8.2.1
+get 2 string index,1:range,0,1,0
+hgetdel -5 write,hash index,1:range,0,1,0
+json.set -4 write,module index,1:range,0,1,0
+set -3 write,string index,1:range,0,1,0
+`
+
+// TestOwnTable: a table of the user's own server takes the place of ours, and makes that server the
+// one that scripts are for.
+func TestOwnTable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	table := filepath.Join(dir, "mine.txt")
+	write(t, dir, "mine.txt", ownTable)
+	write(t, dir, "new.lua", "---@key k hash\nreturn redis.call('hgetdel', k, 'fields', 1, 'f')\n")
+	write(t, dir, "json.lua", "---@key k string\nredis.call('json.set', k)\n")
+	path := filepath.Join(dir, "new.lua")
+	code, _, errs := luagen("vet", path)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, ":2:19: ")
+	code, _, errs = luagen("vet", "-commands", table, path)
+	require.Equal(t, 0, code, errs)
+	code, _, errs = luagen("-p", "p", "-o", t.TempDir(), "-commands", table, path)
+	require.Equal(t, 0, code, errs)
+	code, _, errs = luagen("vet", "-commands", table, filepath.Join(dir, "json.lua"))
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, ":2:12: wrong number of arguments for JSON.SET: 1, it takes at least 3")
+	// What is said of Valkey holds where Valkey is named.
+	write(t, dir, "new.lua", "---@since redis 7.0, valkey 8.0\n"+read(t, path))
+	code, _, errs = luagen("vet", "-commands", table, path)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "Valkey 8.0.1 does not know the command HGETDEL")
+}
+
+func TestOwnTableThatIsNone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "a.lua", goodScript)
+	for text, want := range map[string]string{
+		"":                             "line 1: a table begins with a server",
+		"{}":                           "line 1: a table begins with a server",
+		"# keydb 6.3":                  "line 1: unknown server keydb",
+		"# redis 8.0\nget":             "line 2: not a name, an arity",
+		"# redis 8.0\nget 2 - index:x": "line 2: malformed key place",
+		"# redis 8.0\nacl|cat 2 - -":   "line 2: acl|cat stands before acl",
+		"# redis 8.0\nget 99999999999999999999 - -": "line 2: strconv.Atoi",
+	} {
+		write(t, dir, "table.txt", text)
+		code, _, errs := luagen("vet", "-commands", filepath.Join(dir, "table.txt"), dir)
+		require.Equal(t, 2, code, text)
+		require.Contains(t, errs, want)
+	}
+	write(t, dir, "table.txt", ownTable)
+	table := filepath.Join(dir, "table.txt")
+	code, _, errs := luagen("vet", "-commands", table, "-commands", table, dir)
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "a second table of redis")
+	code, _, _ = luagen("vet", "-commands", filepath.Join(dir, "missing.txt"), dir)
+	require.Equal(t, 2, code)
+}
