@@ -16,8 +16,10 @@ in_modules = @failed=; for module in $(MODULES); do \
 	echo "== $$module: $(1)"; (cd $$module && $(1)) || failed="$$failed $$module"; done; \
 	[ -z "$$failed" ] || { echo "failed in:$$failed"; exit 1; }
 
-# A checksum of all Go files, to see whether a generator changes one, also outside of git.
-go_files = find . -name '*.go' -not -path './.bin/*' | LC_ALL=C sort | xargs cksum
+# A checksum of all Go files and of what else is generated, to see whether a generator changes one,
+# also outside of git.
+go_files = find . \( -name '*.go' -o -path ./docs/scripts.md \) -not -path './.bin/*' | \
+	LC_ALL=C sort | xargs cksum
 
 .PHONY: help demo test verify lint generate race conformance bench
 .PHONY: servers formatted vetted generated tidy

@@ -10,16 +10,19 @@ require (
 	github.com/hasp-go/hasp/backend/valkey v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
+	github.com/stretchr/testify v1.12.1
 	github.com/valkey-io/valkey-go v1.0.79
 )
 
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/hasp-go/hasp/luagen v0.0.0 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
 	go.uber.org/zap v1.28.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 )
 
@@ -29,4 +32,7 @@ replace (
 	github.com/hasp-go/hasp/backend/goredis => ../backend/goredis
 	github.com/hasp-go/hasp/backend/rueidis => ../backend/rueidis
 	github.com/hasp-go/hasp/backend/valkey => ../backend/valkey
+	github.com/hasp-go/hasp/luagen => ../luagen
 )
+
+tool github.com/hasp-go/hasp/luagen

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// block is a code block of docs/luagen.md that has a name.
+var block = regexp.MustCompile("(?ms)^```[a-z]+ ([^\n]+)\n(.*?)^```$")
+
+// TestTutorial follows docs/luagen.md in a module of its own, outside of this repository and without
+// a network: its files are those of this folder, its commands work, and they print what it says.
+func TestTutorial(t *testing.T) {
+	t.Parallel()
+	files := blocks(t)
+	require.Equal(t, read(t, "take.lua"), files["take.lua"])
+	require.Equal(t, read(t, "main.go"), files["main.go"])
+	require.Equal(t, output, files["output"])
+	for _, name := range []string{".luacheckrc", ".luarc.json"} {
+		require.Equal(t, read(t, root, name), files[name])
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"take.lua", "main.go"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(files[name]), 0o600))
+	}
+	userModule(t, dir)
+	goCommand(t, dir, true, "generate", "./...")
+	require.Equal(t, read(t, "take.lua.go"), read(t, dir, "take.lua.go"))
+	goCommand(t, dir, true, "vet", ".")
+	lines := strings.Split(goCommand(t, dir, true, "run", "."), "\n")
+	want := strings.Split(output, "\n")
+	require.Len(t, lines, len(want))
+	for i, line := range want {
+		if !strings.Contains(line, "wait 500ms") { // real time passes here
+			require.Equal(t, line, lines[i])
+		}
+	}
+	goCommand(t, dir, true, "tool", "luagen", "-check", ".")
+	wrong := filepath.Join(dir, "wrong.lua")
+	require.NoError(t, os.WriteFile(wrong, []byte(files["wrong.lua"]), 0o600))
+	findings := goCommand(t, dir, false, "tool", "luagen", "vet", "wrong.lua")
+	require.Equal(t, files["findings"], findings)
+}
+
+// blocks returns the named code blocks of the tutorial.
+func blocks(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, m := range block.FindAllStringSubmatch(read(t, root, "docs", "luagen.md"), -1) {
+		files[m[1]] = m[2]
+	}
+	require.Len(t, files, 7)
+	return files
+}
+
+// userModule makes the module of the tutorial's first step, with this checkout for what it gets.
+func userModule(t *testing.T, dir string) {
+	t.Helper()
+	checkout, err := filepath.Abs(root)
+	require.NoError(t, err)
+	goCommand(t, dir, true, "mod", "init", "example.com/bucket")
+	for _, module := range []string{"", "/backend/embedded", "/luagen"} {
+		goCommand(t, dir, true, "mod", "edit",
+			"-replace=github.com/hasp-go/hasp"+module+"="+checkout+module)
+	}
+	// What is in the module cache for this module is enough for the user's.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"),
+		[]byte(read(t, root, "examples", "go.sum")), 0o600))
+	goCommand(t, dir, true, "get", "github.com/hasp-go/hasp/backend/embedded")
+	goCommand(t, dir, true, "get", "-tool", "github.com/hasp-go/hasp/luagen")
+	require.Contains(t, read(t, dir, "go.mod"), "\ntool github.com/hasp-go/hasp/luagen\n")
+}
+
+// goCommand runs the go command without a network and returns what it prints.
+func goCommand(t *testing.T, dir string, succeeds bool, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOPROXY=off", "GOFLAGS=", "GOSUMDB=off")
+	out, err := cmd.CombinedOutput()
+	require.Equal(t, succeeds, err == nil, "go %s: %v\n%s", strings.Join(args, " "), err, out)
+	return string(out)
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(path...))
+	require.NoError(t, err)
+	return string(content)
+}
