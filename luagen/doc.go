@@ -81,6 +81,17 @@
 //	key, channel what is not surely declared, where a command takes a key or a channel; local names,
 //	             functions and tables are followed
 //	kind         a command for another kind of key
+//	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; the
+//	             sum with one, returned as an int; a number of more than 14 digits made a text
+//	time         the microseconds of TIME behind the seconds, without zeros before them
+//	compare      a text with a number, texts by < or >, a nil reply with nil: it is false in Lua
+//	result       a path without a result, or with one of another kind; a number with a fraction,
+//	             which is cut; nil inside a table, which ends it; an error code without a message
+//	pairs        the order of pairs in what is written or returned
+//	expire       a call on another key between the write that creates a key and what gives it an
+//	             end: if it fails, the key never ends
+//
+// The last six tell what is certain, with what conditions and early returns rule out.
 //
 // What servers know is in tables: of Redis 7.0, Valkey 8.0 and the embedded server, for which only
 // scripts are checked whose ---@since names it. "luagen commands -addr host:port" prints the table of

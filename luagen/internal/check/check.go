@@ -21,13 +21,19 @@ const (
 	Key         = "key"         // what is no declared key where a command has one
 	Kind        = "kind"        // a command for another kind of key
 	Channel     = "channel"     // what is no declared channel where a command has one
+	Precision   = "precision"   // digits of a number that are lost
+	Time        = "time"        // microseconds that are not padded
+	Compare     = "compare"     // a comparison that fails, is always the same, or is of letters
+	Result      = "result"      // a reply that is not what the script declares
+	Pairs       = "pairs"       // an order that is not fixed in what is written or returned
+	Expire      = "expire"      // a key that may be left without an end
 	uselessRule = "allow"       // an allow that allows nothing
 )
 
 // Rules lists what "---@allow" may name.
 var Rules = []string{
 	Unused, Undeclared, SetGlobal, Assign, Index, Unreachable, Optional, Command, ReadOnly, Key, Kind,
-	Channel,
+	Channel, Precision, Time, Compare, Result, Pairs, Expire,
 }
 
 // Script returns the findings of a script that parsed, those allowed left out.
@@ -38,6 +44,7 @@ func Script(s *parse.Script, tables *Tables) []parse.Finding {
 	c.block(s.Body)
 	c.commands()
 	c.includedCalls()
+	c.follow()
 	return c.allowed()
 }
 

@@ -18,7 +18,7 @@ local now = time[1] .. string.format('%06d', time[2])
 local grant = now
 local last = redis.call('get', token)
 -- Decimal texts of digits only, not numbers: a token may pass 2^53.
-if last and (#last > #now or #last == #now and last >= now) then
+if last and (#last > #now or #last == #now and last >= now) then ---@allow compare same length
   redis.call('incr', token)
   grant = redis.call('get', token)
 end

@@ -1,4 +1,4 @@
 ---@key k any
 ---@readonly
 ---@return bool value
-return redis.call('get', k)
+return redis.call('exists', k)

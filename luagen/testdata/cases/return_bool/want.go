@@ -13,10 +13,10 @@ import (
 const inSource = `local k = KEYS[1]
 
 
-return redis.call('get', k)
+return redis.call('exists', k)
 `
 
-const inSHA1 = "b17b886a0793a141f9bd744f49177da14dc48342"
+const inSHA1 = "2ab17927852d37b54c9947e716802c3c94f88826"
 
 var inScript = backend.Script{
 	Name:    "in",
@@ -24,7 +24,7 @@ var inScript = backend.Script{
 	SHA1:    inSHA1,
 	Keys:    1,
 	Retry:   backend.ReadOnly,
-	Command: "GET",
+	Command: "EXISTS",
 }
 
 // In runs the script in.
@@ -35,7 +35,7 @@ var inScript = backend.Script{
 // Results:
 //   - value
 //
-// The script only reads. It is sent as the command GET.
+// The script only reads. It is sent as the command EXISTS.
 func In(ctx context.Context, r backend.ScriptRunner, k string) (value bool, err error) {
 	words := [...]string{k}
 	reply, err := r.Run(ctx, &inScript, words[:], nil)

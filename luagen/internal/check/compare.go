@@ -1,0 +1,80 @@
+package check
+
+import "github.com/hasp-go/hasp/luagen/internal/parse"
+
+// equality checks "l == r" and "l ~= r".
+func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
+	m.compared(l, r)
+	m.compared(r, l)
+	if l.is&r.is != 0 {
+		return
+	}
+	never := "never true"
+	if e.Op == "~=" {
+		never = "always true"
+	}
+	for _, pair := range [][2]value{{l, r}, {r, l}} {
+		if pair[1].is == isNil && pair[0].is&isFalseValue != 0 {
+			m.find(e.P, Compare, "this is %s: a nil reply is false in Lua, not nil", never)
+			return
+		}
+	}
+	m.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.is, r.is, advice(l, r))
+}
+
+// advice says how to compare a text with a number.
+func advice(l, r value) string {
+	if (l.is|r.is)&^absent == isText|isNumber {
+		return "; write tonumber, or compare texts"
+	}
+	return ""
+}
+
+// inequality checks "l < r" and its like.
+func (m *machine) inequality(e *parse.BinaryExpr, l, r value) {
+	m.compared(l, r)
+	m.compared(r, l)
+	switch {
+	case l.surely(isText) && r.surely(isNumber), l.surely(isNumber) && r.surely(isText):
+		m.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")
+	case l.surely(isText) && r.surely(isText) && !isLetter(e.L) && !isLetter(e.R):
+		m.find(e.P, Compare, "texts are compared letter by letter: '10' comes before '9'")
+	}
+}
+
+// compared finds the number of an int without bounds that is compared with one that may be large.
+func (m *machine) compared(v, other value) {
+	if v.lossy != nil && other.is&isNumber != 0 && !other.small() {
+		m.use(v)
+	}
+}
+
+// isLetter reports whether e is a literal text that is not meant to be a number.
+func isLetter(e parse.Expr) bool {
+	s, ok := unparen(e).(*parse.StringExpr)
+	return ok && (s.Value == "" || s.Value[0] < '0' || s.Value[0] > '9')
+}
+
+// String says in words what a value may be.
+func (k kinds) String() string {
+	switch k &^ absent {
+	case isText:
+		return "a text"
+	case isNumber:
+		return "a number"
+	case isTable:
+		return "a table"
+	case isStatus:
+		return "a status reply (a table with the field ok)"
+	case isFailed:
+		return "an error"
+	case isTrueValue:
+		return "true or false"
+	case 0:
+		if k == isNil {
+			return "nil"
+		}
+		return "false"
+	}
+	return "another kind of value"
+}

@@ -1,0 +1,328 @@
+package check
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// eval returns what is known of the value of an expression, and checks what is in it.
+func (m *machine) eval(e parse.Expr) value {
+	switch e := e.(type) {
+	case *parse.NilExpr:
+		return value{is: isNil, nilAt: m.branch}
+	case *parse.BoolExpr:
+		if e.Value {
+			return value{is: isTrueValue}
+		}
+		return value{is: isFalseValue}
+	case *parse.StringExpr:
+		return text(e.Value)
+	case *parse.NumberExpr:
+		return numeral(e.Text)
+	case *parse.FuncExpr:
+		m.function(e)
+		return value{is: isOther}
+	case *parse.NameExpr:
+		if v, ok := m.state.vars[e.Var]; ok {
+			return v
+		}
+	case *parse.IndexExpr:
+		return m.index(e)
+	case *parse.CallExpr:
+		return m.call(e)
+	case *parse.BinaryExpr:
+		return m.binary(e)
+	case *parse.UnaryExpr:
+		return m.unary(e)
+	case *parse.TableExpr:
+		return m.table(e)
+	case *parse.ParenExpr:
+		return m.eval(e.X)
+	}
+	return unknown()
+}
+
+// text returns the value of a literal text.
+func text(s string) value {
+	v := textValue()
+	if n, err := strconv.ParseFloat(s, 64); err == nil {
+		v.size, v.whole = max(n, -n, 1), n == float64(int64(n))
+	}
+	return v
+}
+
+// numeral returns the value of a literal number. That of 0 has a size too: half.
+func numeral(s string) value {
+	n, err := strconv.ParseFloat(s, 64)
+	if i, intErr := strconv.ParseInt(s, 0, 64); err != nil && intErr == nil {
+		n, err = float64(i), nil
+	}
+	if err != nil {
+		return value{is: isNumber}
+	}
+	whole := n > maxInt64 || n == float64(int64(n))
+	return value{is: isNumber, size: max(n, 0.5), whole: whole, frac: !whole}
+}
+
+func (m *machine) index(e *parse.IndexExpr) value {
+	x := m.eval(e.X)
+	m.eval(e.Key)
+	if x.elem == nil || x.is != isTable {
+		return unknown()
+	}
+	if number, ok := e.Key.(*parse.NumberExpr); ok {
+		i, err := strconv.Atoi(number.Text)
+		if err == nil && i > 0 && i <= len(x.items) {
+			return x.items[i-1]
+		}
+		if err == nil && i > 0 && i <= x.known {
+			return *x.elem
+		}
+	}
+	v := *x.elem
+	v.is, v.nilAt = v.is|isNil, 0
+	return v
+}
+
+func (m *machine) unary(e *parse.UnaryExpr) value {
+	v := m.eval(e.X)
+	switch e.Op {
+	case "not":
+		return value{is: boolean}
+	case "#":
+		return value{is: isNumber, whole: true, size: 1 << 40}
+	}
+	m.exact(v, e.X.Pos())
+	return value{is: isNumber, whole: v.whole, frac: v.frac, size: v.size, by: v.by}
+}
+
+// table evaluates a table constructor.
+func (m *machine) table(e *parse.TableExpr) value {
+	v := value{is: isTable, closed: true}
+	for i, f := range e.Fields {
+		if f.Key != nil {
+			m.use(m.eval(f.Key))
+			v.is |= m.named(f.Key)
+		}
+		item := m.eval(f.Value)
+		m.use(item)
+		if f.Key != nil || i == len(e.Fields)-1 && manyValues(f.Value) && !m.single(f.Value) {
+			v.closed = false
+			continue
+		}
+		v.items, v.places = append(v.items, item), append(v.places, f.Value.Pos())
+	}
+	if v.is&(isStatus|isFailed) != 0 {
+		return value{is: v.is &^ isTable}
+	}
+	return v
+}
+
+// named returns what a table with such a field is to the server.
+func (m *machine) named(key parse.Expr) kinds {
+	switch s, ok := key.(*parse.StringExpr); {
+	case !ok:
+		return isStatus | isFailed
+	case s.Value == "ok":
+		return isStatus
+	case s.Value == "err":
+		return isFailed
+	}
+	return 0
+}
+
+// single reports whether a call surely has one value: that of a command has.
+func (m *machine) single(e parse.Expr) bool {
+	call, ok := e.(*parse.CallExpr)
+	if !ok {
+		return false
+	}
+	_, isCommand := m.c.words(call)
+	return isCommand && !isGlobal(call.Fn, "pcall") || m.member(call) != ""
+}
+
+func (m *machine) binary(e *parse.BinaryExpr) value {
+	switch e.Op {
+	case "..":
+		return m.concat(e)
+	case "and", "or":
+		return m.either(e)
+	case "==", "~=":
+		m.equality(e, m.eval(e.L), m.eval(e.R))
+		return value{is: boolean}
+	case "<", "<=", ">", ">=":
+		m.inequality(e, m.eval(e.L), m.eval(e.R))
+		return value{is: boolean}
+	}
+	l, r := m.eval(e.L), m.eval(e.R)
+	m.exact(l, e.L.Pos())
+	m.exact(r, e.R.Pos())
+	return arithmetic(e, l, r)
+}
+
+// either returns the value of "x and y" or "x or y".
+func (m *machine) either(e *parse.BinaryExpr) value {
+	l := m.eval(e.L)
+	before := m.state
+	m.state = before.clone()
+	m.assume(e.L, e.Op == "and")
+	r := m.eval(e.R)
+	fresh := m.state.fresh
+	m.state = before
+	m.state.fresh = fresh
+	switch {
+	case e.Op == "or" && l.is&absent == 0:
+		return l
+	case e.Op == "or":
+		l.is, l.nilAt = l.is&^absent, 0
+		return join(l, r, 0)
+	case l.is&absent == 0:
+		return r
+	case l.is&^absent == 0:
+		return l
+	}
+	return join(l.falsy(), r, 0)
+}
+
+// arithmetic returns the value of a sum, a difference, and so on.
+func arithmetic(e *parse.BinaryExpr, l, r value) value {
+	v := value{is: isNumber, whole: l.whole && r.whole, frac: l.frac || r.frac}
+	known := l.size > 0 && r.size > 0
+	switch e.Op {
+	case "+":
+		v.size = max(l.size, r.size)
+	case "-":
+		if known && r.size <= l.size/2 {
+			v.size = l.size
+		}
+	case "*":
+		if known {
+			v.size = l.size * r.size
+		}
+	case "%":
+		v.size = r.size
+	case "/":
+		v.whole = false
+		if _, literal := unparen(e.R).(*parse.NumberExpr); literal && known {
+			v.size = l.size / r.size
+		}
+	default:
+		v.whole = false
+	}
+	if e.Op == "+" || e.Op == "-" {
+		if v.by = l.by; v.by == nil {
+			v.by = r.by
+		}
+	}
+	return v
+}
+
+// textFunctions return a text.
+var textFunctions = []string{
+	"string.char", "string.format", "string.gsub", "string.lower", "string.rep", "string.reverse",
+	"string.sub", "string.upper", "table.concat", "cjson.encode", "cmsgpack.pack", "struct.pack",
+	"redis.sha1hex", "type", "tostring",
+}
+
+// member returns the name of a function of the server that is called, such as "string.sub".
+func (m *machine) member(call *parse.CallExpr) string {
+	if call.Method != "" {
+		return ""
+	}
+	switch fn := m.c.origin(call.Fn).(type) {
+	case *parse.NameExpr:
+		if fn.Var == nil {
+			return fn.Name
+		}
+	case *parse.IndexExpr:
+		lib, isName := m.c.origin(fn.X).(*parse.NameExpr)
+		key, isString := fn.Key.(*parse.StringExpr)
+		if isName && isString && lib.Var == nil {
+			return lib.Name + "." + key.Value
+		}
+	}
+	return ""
+}
+
+func (m *machine) call(e *parse.CallExpr) value {
+	if words, ok := m.c.words(e); ok {
+		return m.command(e, words)
+	}
+	if _, isName := e.Fn.(*parse.NameExpr); !isName {
+		m.eval(e.Fn)
+	}
+	args := make([]value, len(e.Args))
+	for i, arg := range e.Args {
+		args[i] = m.eval(arg)
+	}
+	name := m.member(e)
+	if len(args) > 0 {
+		if v, ok := m.numeric(name, e, args); ok {
+			return v
+		}
+	}
+	for _, v := range args {
+		m.use(v)
+	}
+	switch {
+	case name == "redis.error_reply":
+		m.errorReply(e)
+		return value{is: isFailed}
+	case name == "redis.status_reply":
+		return value{is: isStatus}
+	case name == "tostring" && len(args) > 0:
+		m.shown(args[0], e.Args[0].Pos())
+		return asText(args[0])
+	case name == "string.len":
+		return value{is: isNumber, whole: true, size: 1 << 40}
+	case slices.Contains(textFunctions, name):
+		return textValue()
+	}
+	return unknown()
+}
+
+// asText returns what tostring makes of a value.
+func asText(v value) value {
+	if v.is != isText {
+		return textValue()
+	}
+	return v
+}
+
+// numeric returns the value of a function that makes a number of numbers.
+func (m *machine) numeric(name string, e *parse.CallExpr, args []value) (value, bool) {
+	switch name {
+	case "tonumber":
+		if len(args) == 1 {
+			return toNumber(args[0], e.P), true
+		}
+	case "math.floor", "math.ceil", "math.abs":
+		m.exact(args[0], e.Args[0].Pos())
+		v := args[0]
+		whole := v.whole || name != "math.abs"
+		return value{is: isNumber, whole: whole, frac: v.frac && !whole, size: v.size, by: v.by}, true
+	case "math.max", "math.min":
+		for i, arg := range args {
+			m.exact(arg, e.Args[i].Pos())
+		}
+		return extreme(args, name == "math.min"), true
+	}
+	return value{}, false
+}
+
+// extreme returns the least or the largest of some numbers.
+func extreme(args []value, least bool) value {
+	v := value{is: isNumber, whole: true}
+	for _, arg := range args {
+		v.whole, v.frac = v.whole && arg.whole, v.frac || arg.frac
+		switch {
+		case !least:
+			v.size = max(v.size, arg.size)
+		case v.size == 0 || arg.size > 0 && arg.size < v.size:
+			v.size = arg.size
+		}
+	}
+	return v
+}

@@ -1,0 +1,162 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// creation is a write that creates a key which has no end yet.
+type creation struct {
+	line    int
+	crossed *parse.Pos // a call on another key since then
+}
+
+// creating are the commands that create a key without an end.
+var creating = strings.Fields(`append bitfield decr decrby geoadd hincrby hincrbyfloat hmset hset hsetnx
+	incr incrby incrbyfloat linsert lpush pfadd rpush sadd set setbit setnx setrange xadd zadd
+	zincrby`)
+
+// ending are the commands that give a key an end.
+var ending = []string{"expire", "expireat", "pexpire", "pexpireat"}
+
+// command evaluates a call of a command.
+func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
+	for _, word := range words {
+		m.use(m.eval(word))
+	}
+	call, _ := m.c.commandCall(e)
+	if len(call.names) != 1 || m.resp3 {
+		return unknown()
+	}
+	name, known := call.names[0], len(words)
+	if call.open && !m.single(words[known-1]) {
+		known--
+	}
+	if m.quiet == 0 {
+		m.lifetime(call, name)
+	}
+	v := m.added(name, e, words, reply(name, words, known))
+	if key := m.keyText(words, 1); key != "" && slices.Contains(probes, name) {
+		v.probe = key
+	}
+	if isGlobal(e.Fn, "pcall") {
+		return unknown()
+	}
+	if !m.raises(e) {
+		v.is |= isFailed
+	}
+	return v
+}
+
+// raises reports whether a failing command ends the script.
+func (m *machine) raises(e *parse.CallExpr) bool {
+	index, ok := m.c.origin(e.Fn).(*parse.IndexExpr)
+	return ok && isLiteral(index.Key, "call")
+}
+
+// keyText returns a text by which a key is known: that of its names and literals, "" if there is
+// more to it.
+func (m *machine) keyText(words []parse.Expr, i int) string {
+	if i >= len(words) {
+		return ""
+	}
+	return m.keyName(words[i], maxKeyParts)
+}
+
+// maxKeyParts is how deep the text of a key is looked into.
+const maxKeyParts = 20
+
+func (m *machine) keyName(e parse.Expr, left int) string {
+	if left == 0 {
+		return ""
+	}
+	switch e := m.c.origin(e).(type) {
+	case *parse.NameExpr:
+		if e.Var != nil && len(e.Var.Writes) == 0 {
+			return e.Name + "@" + itoa(e.Var.Pos.Line)
+		}
+	case *parse.StringExpr:
+		return "'" + e.Value + "'"
+	case *parse.BinaryExpr:
+		l, r := m.keyName(e.L, left-1), m.keyName(e.R, left-1)
+		if e.Op == ".." && l != "" && r != "" {
+			return l + ".." + r
+		}
+	}
+	return ""
+}
+
+// lifetime follows which keys were created without an end.
+func (m *machine) lifetime(call commandCall, name string) {
+	key := m.keyText(call.words, 1)
+	made := m.state.fresh[key]
+	switch {
+	case slices.Contains(ending, name) && made != nil:
+		if made.crossed != nil {
+			m.find(*made.crossed, Expire, "if this fails, the key that line %d creates never ends: "+
+				"call %s first", made.line, strings.ToUpper(name))
+		}
+		delete(m.state.fresh, key)
+		return
+	case name == "del" || name == "unlink":
+		for i := range call.words {
+			delete(m.state.fresh, m.keyText(call.words, i))
+			delete(m.state.exists, m.keyText(call.words, i))
+		}
+	}
+	m.cross(call)
+	if key == "" || !slices.Contains(creating, name) {
+		return
+	}
+	if made == nil && !m.state.exists[key] && creates(name, call.words) {
+		m.state.fresh[key] = &creation{line: call.expr.P.Line}
+	}
+	m.state.exists[key] = true
+}
+
+// creates reports whether a call of a creating command surely may create a key without an end: a
+// step down is for what is there.
+func creates(name string, words []parse.Expr) bool {
+	if name == "set" {
+		all, ok := options(words)
+		return ok && !slices.ContainsFunc(all, func(o string) bool {
+			return slices.Contains(expiring, o) || o == "keepttl" || o == "xx"
+		})
+	}
+	if len(words) == 0 || !strings.Contains(name, "incr") {
+		return true
+	}
+	switch e := words[len(words)-1].(type) {
+	case *parse.UnaryExpr:
+		return e.Op != "-"
+	case *parse.StringExpr:
+		return !strings.HasPrefix(e.Value, "-")
+	}
+	return true
+}
+
+// cross notes a call on other keys than those that were created.
+func (m *machine) cross(call commandCall) {
+	if len(m.state.fresh) == 0 || !m.raises(call.expr) {
+		return
+	}
+	keys := map[string]bool{}
+	found := m.c.findings
+	for _, p := range m.c.allPlaces(call) {
+		if p.quality == aKey {
+			keys[m.keyText(call.words, p.word)] = true
+		}
+	}
+	m.c.findings = found // they were found before
+	if len(keys) == 0 || keys[""] {
+		return
+	}
+	pos := call.expr.P
+	for key, made := range m.state.fresh {
+		if made.crossed == nil && !keys[key] {
+			m.state.fresh[key] = &creation{made.line, &pos}
+		}
+	}
+}

@@ -1,0 +1,324 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/hasp-go/hasp/luagen/internal/emit"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// machine follows the code of a script with what is known of its values, each statement once.
+type machine struct {
+	c        *checker
+	state    *state
+	volatile map[*parse.Var]bool // assigned in a function that is not the one of the name
+	branch   int                 // counts the branches that were taken
+	depth    int                 // of functions
+	quiet    int                 // positive: nothing is found, nothing is done
+	budget   int
+	plain    bool // the script is sent as one command
+	resp3    bool // replies may have other shapes
+	found    map[string]bool
+	seen     map[*parse.Var]bool
+}
+
+// maxRefine is how many parts of a condition are looked at.
+const maxRefine = 200
+
+// follow checks what a script does with its values.
+func (c *checker) follow() {
+	m := &machine{
+		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
+		plain: emit.Plain(c.s) != "", found: map[string]bool{},
+	}
+	for _, x := range c.s.Vars {
+		if x.Decl != nil && len(x.Writes) == 0 {
+			m.state.vars[x] = declared(x.Decl)
+		}
+	}
+	for _, e := range c.flow.exprs {
+		if f, ok := e.(*parse.FuncExpr); ok {
+			m.capture(f)
+		}
+		index, ok := e.(*parse.IndexExpr)
+		m.resp3 = m.resp3 || ok && isLiteral(index.Key, "setresp")
+	}
+	m.block(c.s.Body)
+	m.end()
+}
+
+// capture notes the outer names that a function assigns to.
+func (m *machine) capture(f *parse.FuncExpr) {
+	for x := range assigned(f.Body) {
+		m.volatile[x] = true
+	}
+}
+
+// assigned returns the names that a block assigns to, but for its functions.
+func assigned(b *parse.Block) map[*parse.Var]bool {
+	all := map[*parse.Var]bool{}
+	var visit func(b *parse.Block)
+	visit = func(b *parse.Block) {
+		for _, stmt := range b.Stmts {
+			if s, ok := stmt.(*parse.AssignStmt); ok {
+				for _, target := range s.Targets {
+					if name, ok := target.(*parse.NameExpr); ok && name.Var != nil {
+						all[name.Var] = true
+					}
+				}
+			}
+			for _, inner := range parse.Blocks(stmt) {
+				visit(inner)
+			}
+		}
+	}
+	visit(b)
+	return all
+}
+
+func (m *machine) find(pos parse.Pos, rule, format string, args ...any) {
+	key := fmt.Sprint(pos, rule)
+	if m.quiet > 0 || m.state.dead || m.found[key] {
+		return
+	}
+	m.found[key] = true
+	m.c.find(pos, rule, format, args...)
+}
+
+// peek returns the value of an expression that was evaluated before.
+func (m *machine) peek(e parse.Expr) value {
+	m.quiet++
+	defer func() { m.quiet-- }()
+	return m.eval(e)
+}
+
+// assume notes that a condition that was evaluated is true, or is not.
+func (m *machine) assume(cond parse.Expr, truth bool) {
+	m.budget = maxRefine
+	m.quiet++
+	m.refine(cond, truth)
+	m.quiet--
+}
+
+func (m *machine) block(b *parse.Block) {
+	for _, stmt := range b.Stmts {
+		m.statement(stmt)
+	}
+	for _, stmt := range b.Stmts {
+		if s, ok := stmt.(*parse.LocalStmt); ok {
+			for _, x := range s.Vars {
+				delete(m.state.vars, x)
+			}
+		}
+	}
+}
+
+func (m *machine) statement(stmt parse.Stmt) {
+	switch s := stmt.(type) {
+	case *parse.LocalStmt:
+		for i, v := range m.values(s.Values, len(s.Vars)) {
+			m.bind(s.Vars[i], v)
+		}
+	case *parse.AssignStmt:
+		m.assign(s)
+	case *parse.CallStmt:
+		m.eval(s.Call)
+		m.state.dead = m.state.dead || isError(s.Call)
+		if isGlobal(s.Call.Fn, "assert") && len(s.Call.Args) > 0 {
+			m.assume(s.Call.Args[0], true)
+		}
+	case *parse.DoStmt:
+		m.block(s.Body)
+	case *parse.IfStmt:
+		m.ifs(s)
+	case *parse.FuncStmt:
+		m.function(s.Func)
+	case *parse.LocalFuncStmt:
+		m.function(s.Func)
+	case *parse.ReturnStmt:
+		m.returns(s)
+		m.state.dead = true
+	case *parse.BreakStmt:
+		m.state.dead = true
+	default:
+		m.loop(stmt)
+	}
+}
+
+// values evaluates a list for n names. A name beyond the list is nil, unless the last expression
+// may stand for many values.
+func (m *machine) values(list []parse.Expr, n int) []value {
+	all := make([]value, 0, max(n, len(list)))
+	for _, e := range list {
+		all = append(all, m.eval(e))
+	}
+	missing := value{is: isNil, nilAt: m.branch}
+	if len(list) > 0 && manyValues(list[len(list)-1]) {
+		missing = unknown()
+	}
+	for len(all) < n {
+		all = append(all, missing)
+	}
+	return all[:n]
+}
+
+// bind gives a name a value.
+func (m *machine) bind(x *parse.Var, v value) {
+	delete(m.state.vars, x)
+	if m.volatile[x] {
+		return
+	}
+	if v.is&isTable != 0 && (len(m.c.flow.stores[x]) > 0 || v.elem == nil) {
+		// What is put into it is not followed.
+		v = value{is: v.is | isStatus | isFailed}
+	}
+	m.state.vars[x] = v
+}
+
+func (m *machine) assign(s *parse.AssignStmt) {
+	all := m.values(s.Values, len(s.Targets))
+	for i, target := range s.Targets {
+		switch t := target.(type) {
+		case *parse.NameExpr:
+			if t.Var != nil && t.Var.Decl == nil {
+				m.bind(t.Var, all[i])
+			}
+		case *parse.IndexExpr:
+			m.eval(t.X)
+			m.eval(t.Key)
+			m.use(all[i])
+		}
+	}
+}
+
+func (m *machine) ifs(s *parse.IfStmt) {
+	end := &state{dead: true}
+	for i, cond := range s.Conds {
+		m.eval(cond)
+		m.doubt(cond)
+		m.branch++
+		before := m.state
+		m.state = before.clone()
+		m.assume(cond, true)
+		m.block(s.Blocks[i])
+		end = merge(end, m.state, m.branch+1)
+		m.state = before
+		m.assume(cond, false)
+	}
+	if s.Else != nil {
+		m.branch++
+		m.block(s.Else)
+	}
+	m.branch++
+	m.state = merge(end, m.state, m.branch)
+}
+
+// loop follows a loop's body once, with nothing known of the names that it assigns to.
+func (m *machine) loop(stmt parse.Stmt) {
+	body := parse.Blocks(stmt)[0]
+	if _, ok := stmt.(*parse.RepeatStmt); ok {
+		m.forget(body)
+	} else {
+		m.head(stmt, body)
+	}
+	after := m.state.clone()
+	switch s := stmt.(type) {
+	case *parse.WhileStmt:
+		m.assume(s.Cond, true)
+		m.block(body)
+		after.dead = after.dead || isTrue(s.Cond) && !breaks(body)
+		m.leave(after, body)
+	case *parse.RepeatStmt:
+		m.repeat(s, after)
+	case *parse.NumForStmt:
+		m.bind(s.Var, value{is: isNumber})
+		m.block(body)
+		m.leave(after, body)
+	case *parse.GenForStmt:
+		m.order(s)
+		m.elements(s)
+		m.block(body)
+		m.leave(after, body)
+	}
+}
+
+// head evaluates what stands at the head of a loop. The condition of a while loop is seen again
+// after the body, so what that assigns to is not known in it.
+func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
+	_, isWhile := stmt.(*parse.WhileStmt)
+	if isWhile {
+		m.forget(body)
+	}
+	for _, e := range parse.Exprs(stmt) {
+		m.eval(e)
+	}
+	m.forget(body)
+}
+
+// leave goes on behind a loop.
+func (m *machine) leave(after *state, body *parse.Block) {
+	m.branch++
+	for key, made := range m.state.fresh {
+		if after.fresh[key] == nil {
+			after.fresh[key] = made
+		}
+	}
+	m.state = after
+	m.forget(body)
+}
+
+func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
+	for _, stmt := range s.Body.Stmts {
+		m.statement(stmt)
+	}
+	if !m.state.dead {
+		m.eval(s.Cond)
+	}
+	after.dead = after.dead || isFalse(s.Cond) && !breaks(s.Body)
+	if !breaks(s.Body) && m.state.dead {
+		after.dead = true // it returns in its first turn
+	}
+	m.leave(after, s.Body)
+}
+
+// elements binds the names of a loop over ipairs(list) or pairs(list).
+func (m *machine) elements(s *parse.GenForStmt) {
+	call, ok := s.Values[0].(*parse.CallExpr)
+	if !ok || len(call.Args) != 1 || !isGlobal(call.Fn, "ipairs") && !isGlobal(call.Fn, "pairs") {
+		return
+	}
+	list := m.peek(call.Args[0])
+	if list.elem == nil {
+		return
+	}
+	m.bind(s.Vars[0], value{is: isNumber, whole: true, size: 1 << 40})
+	if len(s.Vars) > 1 {
+		m.bind(s.Vars[1], *list.elem)
+	}
+}
+
+// forget drops what is known of the names that a block assigns to.
+func (m *machine) forget(b *parse.Block) {
+	for x := range assigned(b) {
+		delete(m.state.vars, x)
+	}
+}
+
+// function follows the body of a function: when it runs, what is assigned anywhere may be another.
+func (m *machine) function(f *parse.FuncExpr) {
+	if m.quiet > 0 {
+		return
+	}
+	outer := m.state
+	m.state = newState()
+	for x, v := range outer.vars {
+		if len(x.Writes) == 0 {
+			v.nilAt = min(v.nilAt, 0)
+			m.state.vars[x] = v
+		}
+	}
+	m.depth++
+	m.block(f.Body)
+	m.depth--
+	m.state = outer
+}

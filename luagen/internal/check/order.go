@@ -1,0 +1,193 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// order finds a loop over pairs whose order reaches a write or the reply.
+func (m *machine) order(s *parse.GenForStmt) {
+	call, ok := s.Values[0].(*parse.CallExpr)
+	if m.quiet > 0 || !ok || !isGlobal(call.Fn, "pairs") || len(call.Args) != 1 ||
+		m.ordered(call.Args[0]) {
+		return
+	}
+	inner := newValues()
+	inner.block(s.Body, nil)
+	switch {
+	case slices.ContainsFunc(inner.calls, m.writes):
+		m.find(call.P, Pairs, "pairs has no fixed order, and this loop writes: "+
+			"sort the keys first, or loop over a list")
+	case m.depth == 0 && slices.ContainsFunc(inner.returned[nil], func(e parse.Expr) bool {
+		return e != nil && mentions(e, s.Vars...)
+	}), slices.ContainsFunc(m.collected(s.Body), m.reaches):
+		m.find(call.P, Pairs, "pairs has no fixed order, and it reaches what the script sends or "+
+			"returns: sort first, or loop over a list")
+	}
+}
+
+// ordered reports whether a table surely is a list: then pairs goes through it in order.
+func (m *machine) ordered(e parse.Expr) bool {
+	if v := m.peek(e); v.elem != nil {
+		return true
+	}
+	name, isName := e.(*parse.NameExpr)
+	table, isTable := m.c.origin(e).(*parse.TableExpr)
+	if !isTable || isName && len(m.c.flow.stores[name.Var]) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(table.Fields, func(f parse.Field) bool { return f.Key != nil })
+}
+
+// writes reports whether a call is one of a command that writes, or publishes.
+func (m *machine) writes(e *parse.CallExpr) bool {
+	call, ok := m.c.commandCall(e)
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc(call.names, func(name string) bool {
+		return slices.ContainsFunc(m.c.targets(), func(t *table) bool {
+			cmd := t.commands[name]
+			return cmd != nil && cmd.writes
+		})
+	})
+}
+
+// collected returns the outer names that a loop's body appends to: lists, and texts.
+func (m *machine) collected(b *parse.Block) []*parse.Var {
+	var all []*parse.Var
+	for _, stmt := range b.Stmts {
+		switch s := stmt.(type) {
+		case *parse.AssignStmt:
+			all = append(all, appended(s)...)
+		case *parse.CallStmt:
+			name, isName := firstArg(s.Call).(*parse.NameExpr)
+			if m.member(s.Call) == "table.insert" && len(s.Call.Args) == 2 && isName {
+				all = append(all, name.Var)
+			}
+		}
+		for _, inner := range parse.Blocks(stmt) {
+			all = append(all, m.collected(inner)...)
+		}
+	}
+	return slices.DeleteFunc(all, func(x *parse.Var) bool {
+		return x == nil || slices.Contains(locals(b), x)
+	})
+}
+
+func firstArg(call *parse.CallExpr) parse.Expr {
+	if len(call.Args) == 0 {
+		return nil
+	}
+	return call.Args[0]
+}
+
+// locals returns the names that a block declares.
+func locals(b *parse.Block) []*parse.Var {
+	var all []*parse.Var
+	for _, stmt := range b.Stmts {
+		if s, ok := stmt.(*parse.LocalStmt); ok {
+			all = append(all, s.Vars...)
+		}
+	}
+	return all
+}
+
+// appended returns the names to which an assignment appends: "t[#t + 1] = x" and "s = s .. x".
+func appended(s *parse.AssignStmt) []*parse.Var {
+	var all []*parse.Var
+	for i, target := range s.Targets {
+		switch t := target.(type) {
+		case *parse.NameExpr:
+			if i < len(s.Values) && joins(s.Values[i], t.Var) {
+				all = append(all, t.Var)
+			}
+		case *parse.IndexExpr:
+			name, ok := t.X.(*parse.NameExpr)
+			if ok && name.Var != nil && behindLast(t.Key, name.Var) {
+				all = append(all, name.Var)
+			}
+		}
+	}
+	return all
+}
+
+// joins reports whether e is a text that x is a part of.
+func joins(e parse.Expr, x *parse.Var) bool {
+	b, ok := e.(*parse.BinaryExpr)
+	return ok && x != nil && b.Op == ".." && mentions(b, x)
+}
+
+// behindLast reports whether e is #x + 1.
+func behindLast(e parse.Expr, x *parse.Var) bool {
+	b, ok := e.(*parse.BinaryExpr)
+	if !ok || b.Op != "+" {
+		return false
+	}
+	length, ok := b.L.(*parse.UnaryExpr)
+	return ok && length.Op == "#" && mentions(length.X, x)
+}
+
+// mentions reports whether an expression has one of some names in it.
+func mentions(e parse.Expr, names ...*parse.Var) bool {
+	found := false
+	parse.Walk(e, func(inner parse.Expr) {
+		name, ok := inner.(*parse.NameExpr)
+		found = found || ok && name.Var != nil && slices.Contains(names, name.Var)
+	})
+	return found
+}
+
+// reaches reports whether what a name holds goes to a command, or is returned, unsorted.
+func (m *machine) reaches(x *parse.Var) bool {
+	for _, call := range m.c.flow.calls {
+		if m.member(call) == "table.sort" && len(call.Args) > 0 && mentions(call.Args[0], x) {
+			return false
+		}
+	}
+	names := m.copies(x)
+	for _, call := range m.c.flow.calls {
+		if m.writes(call) && slices.ContainsFunc(call.Args, func(e parse.Expr) bool {
+			return shows(e, names)
+		}) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(m.c.flow.returned[nil], func(e parse.Expr) bool {
+		return e != nil && shows(e, names)
+	})
+}
+
+// shows reports whether a value has what names hold in it, and not only how long that is.
+func shows(e parse.Expr, names []*parse.Var) bool {
+	if length, ok := unparen(e).(*parse.UnaryExpr); ok && length.Op == "#" {
+		return false
+	}
+	return mentions(e, names...)
+}
+
+// maxRounds is how often names are followed to what they are assigned to.
+const maxRounds = 4
+
+// copies returns a name, and those that hold what is made of it.
+func (m *machine) copies(x *parse.Var) []*parse.Var {
+	names := []*parse.Var{x}
+	for range maxRounds {
+		before := names
+		for y, sources := range m.c.flow.sources {
+			if slices.Contains(names, y) {
+				continue
+			}
+			if slices.ContainsFunc(sources, func(s source) bool {
+				return s.expr != nil && shows(s.expr, before)
+			}) {
+				names = append(names, y)
+			}
+		}
+		if len(names) == len(before) {
+			break
+		}
+	}
+	return names
+}

@@ -1,0 +1,96 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+const tooWide = "%s may pass 2^53, and a Lua number is exact no further: give it bounds, as in " +
+	"int(0..1000), or leave the arithmetic to a command"
+
+// exact finds a number of which the last digits are lost in arithmetic.
+func (m *machine) exact(v value, pos parse.Pos) {
+	switch {
+	case v.lossy != nil:
+		m.use(v)
+	case v.wide != "" && v.is&isText != 0:
+		m.find(pos, Precision, tooWide, v.wide)
+	}
+}
+
+// use finds the number of an int without bounds, where it goes on to anything but a comparison with
+// a small number.
+func (m *machine) use(v value) {
+	if v.lossy != nil {
+		m.find(*v.lossy, Precision, tooWide, v.wide)
+	}
+}
+
+// toNumber returns the value of tonumber(x), which stands at pos.
+func toNumber(v value, pos parse.Pos) value {
+	n := value{is: isNumber, size: v.size, whole: v.whole, frac: v.frac, by: v.by}
+	n.wide, n.lossy = v.wide, v.lossy
+	if v.wide != "" && v.lossy == nil {
+		n.lossy = &pos
+	}
+	if v.is != isNumber && v.size == 0 && !v.frac || v.is&absent != 0 {
+		n.is |= isNil
+	}
+	return n
+}
+
+// shown finds a number that is made a text by the server's 14 digits.
+func (m *machine) shown(v value, pos parse.Pos) {
+	m.use(v)
+	if v.surely(isNumber) && v.size >= maxShown && v.lossy == nil {
+		m.find(pos, Precision, "a number of more than 14 digits is rounded when it is made a text: "+
+			"write string.format('%%.0f', ...), or use the text that a command gives")
+	}
+}
+
+// concat checks the parts of "a .. b .. c".
+func (m *machine) concat(e *parse.BinaryExpr) value {
+	previous, dotted := 0, false
+	for part := parse.Expr(e); part != nil; {
+		operand := part
+		b, more := part.(*parse.BinaryExpr)
+		if more = more && b.Op == ".."; more {
+			operand, part = b.L, b.R
+		} else {
+			part = nil
+		}
+		v := m.eval(operand)
+		m.shown(v, operand.Pos())
+		if previous == 1 && v.part == 2 {
+			m.find(operand.Pos(), Time, "the microseconds of TIME are not padded: "+
+				"write string.format('%%06d', ...)")
+		}
+		dot, isString := operand.(*parse.StringExpr)
+		if dotted = isString && dot.Value == "." && previous == 1 && !dotted; !dotted {
+			previous = v.part
+		}
+	}
+	return textValue()
+}
+
+// added returns the value of the reply of a command that adds an int to what a key holds.
+func (m *machine) added(name string, e *parse.CallExpr, words []parse.Expr, v value) value {
+	at := map[string]int{"incrby": 2, "decrby": 2, "hincrby": 3}[name]
+	if at == 0 || at >= len(words) || m.plain {
+		return v
+	}
+	if m.peek(words[at]).wide != "" {
+		v.by, v.size = &e.P, maxInt64
+	}
+	return v
+}
+
+// sum finds the reply of such a command that is returned as an integer.
+func (m *machine) sum(v value, r *parse.Result) {
+	exact := r.Type.Bounded && r.Type.Max <= maxExact && r.Type.Min >= -maxExact
+	if v.by != nil && !exact && strings.HasPrefix(r.Type.Name, "int") {
+		m.find(*v.by, Precision, "the sum passes through a Lua number, which is exact to 2^53 only: "+
+			"return the text that GET or HGET gives")
+	}
+}

@@ -1,0 +1,144 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// The replies of commands as scripts get them in RESP2, by shape. A command that is not here, or
+// that takes words which change its reply, has an unknown one.
+var shapes = replyShapes(map[string]string{
+	"count": `append bitcount del exists expire expireat geoadd getbit hdel hexists hlen hset hsetnx
+		hstrlen linsert llen lpush lpushx lrem msetnx persist pexpire pexpireat pfadd pfcount
+		pfmerge publish rpush rpushx sadd scard sdiffstore setbit setnx setrange sinterstore
+		sismember smove spublish srem strlen sunionstore touch ttl unlink xack xdel xlen xtrim
+		zcard zcount zdiffstore zinterstore zlexcount zrangestore zrem zremrangebylex
+		zremrangebyrank zremrangebyscore zunionstore`,
+	"milliseconds": "pttl pexpiretime",
+	"integer":      "decr decrby hincrby incr incrby",
+	"text":         "getrange hincrbyfloat incrbyfloat zincrby",
+	"maybe":        "get getdel getset hget lindex lmove rpoplpush zscore",
+	"rank":         "zrank zrevrank",
+	"status":       "hmset lset ltrim mset psetex setex type",
+	"texts": `hgetall hkeys hvals lrange sdiff sinter smembers sunion zrange zrangebylex
+		zrangebyscore zrevrange zrevrangebylex zrevrangebyscore`,
+	"maybes": "hmget mget",
+	"time":   "time",
+})
+
+func replyShapes(text map[string]string) map[string]string {
+	all := map[string]string{}
+	for shape, names := range text {
+		for _, name := range strings.Fields(names) {
+			all[name] = shape
+		}
+	}
+	return all
+}
+
+// probes are the commands whose reply tells whether their key exists: it is true and not 0 then.
+var probes = []string{
+	"exists", "get", "hexists", "hget", "hlen", "hstrlen", "lindex", "llen", "scard", "sismember",
+	"strlen", "zcard", "zscore",
+}
+
+// reply returns what is known of the reply of a command; known is how many words there are surely.
+func reply(name string, words []parse.Expr, known int) value {
+	switch shapes[name] {
+	case "count":
+		return value{is: isNumber, whole: true, size: 1 << 40}
+	case "milliseconds":
+		return value{is: isNumber, whole: true, size: 9.3e12}
+	case "integer":
+		return value{is: isNumber, whole: true}
+	case "text":
+		return textValue()
+	case "maybe":
+		return value{is: isText | isFalseValue}
+	case "rank":
+		if known == len(words) && len(words) == 3 {
+			return value{is: isNumber | isFalseValue, whole: true, size: 1 << 40}
+		}
+	case "status":
+		return value{is: isStatus}
+	case "texts":
+		return listOf(textValue(), 0)
+	case "maybes":
+		return listOf(value{is: isText | isFalseValue}, manyReplies(name, known))
+	case "time":
+		return timeReply()
+	}
+	return optionReply(name, words, known)
+}
+
+// manyReplies returns how many elements the reply of MGET or HMGET has at least.
+func manyReplies(name string, known int) int {
+	if name == "hmget" {
+		return known - 2
+	}
+	return known - 1
+}
+
+// timeReply returns that of TIME: seconds, to the year 2106, and microseconds.
+func timeReply() value {
+	v := listOf(textValue(), 2)
+	v.items = []value{
+		{is: isText, whole: true, size: 1 << 32, part: 1},
+		{is: isText, whole: true, size: 999_999, part: 2},
+	}
+	return v
+}
+
+// optionReply returns the reply of commands that have another with some options.
+func optionReply(name string, words []parse.Expr, known int) value {
+	options, ok := options(words)
+	has := func(all ...string) bool {
+		return slices.ContainsFunc(all, func(o string) bool { return slices.Contains(options, o) })
+	}
+	switch {
+	case known < len(words) || !ok && name != "zadd":
+		return unknown()
+	case name == "zadd" && has("incr"), name == "set" && has("get"):
+		return value{is: isText | isFalseValue}
+	case name == "zadd":
+		return value{is: isNumber, whole: true, size: 1 << 40}
+	case name == "set" && has("nx", "xx"):
+		return value{is: isStatus | isFalseValue}
+	case name == "set":
+		return value{is: isStatus}
+	case len(words) == 2 && slices.Contains(popping, name):
+		return value{is: isText | isFalseValue}
+	}
+	return unknown()
+}
+
+// popping are the commands that reply with one element, or with a list if they are told how many.
+var popping = []string{"hrandfield", "lpop", "rpop", "spop", "srandmember"}
+
+// options returns the words of a call that may be options of SET or ZADD, in small letters. It is
+// false if one of them is not written out and is not what follows EX, say.
+func options(words []parse.Expr) ([]string, bool) {
+	var all []string
+	written := true
+	for i := 2; i < len(words); i++ {
+		switch e := words[i].(type) {
+		case *parse.StringExpr:
+			all = append(all, strings.ToLower(e.Value))
+		case *parse.NumberExpr:
+		default:
+			follows := len(all) > 0 && slices.Contains(expiring, all[len(all)-1])
+			written = written && (i == 2 || follows)
+		}
+	}
+	return all, written
+}
+
+// expiring are the options by which SET gives its key an end.
+var expiring = []string{"ex", "px", "exat", "pxat"}
+
+func isLiteral(e parse.Expr, text string) bool {
+	s, ok := e.(*parse.StringExpr)
+	return ok && strings.EqualFold(s.Value, text)
+}

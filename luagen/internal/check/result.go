@@ -1,0 +1,162 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// returns checks a return statement.
+func (m *machine) returns(s *parse.ReturnStmt) {
+	results := m.c.s.Header.Returns
+	var first value
+	for i, e := range s.Values {
+		if v := m.eval(e); i == 0 {
+			first = v
+		}
+	}
+	switch {
+	case m.depth > 0 || len(results) == 0:
+	case len(s.Values) == 0:
+		m.nothing(s.P)
+	case len(results) == 1:
+		m.use(first)
+		m.result(results[0], first, s.Values[0].Pos())
+	default:
+		m.tuple(results, first, s.Values[0].Pos())
+	}
+}
+
+// end checks that control does not come to the end of a script that has a result.
+func (m *machine) end() {
+	stmts := m.c.s.Body.Stmts
+	if !m.state.dead && len(stmts) > 0 && len(m.c.s.Header.Returns) > 0 {
+		m.nothing(stmts[len(stmts)-1].Pos())
+	}
+}
+
+// nothing finds a path that returns nothing.
+func (m *machine) nothing(pos parse.Pos) {
+	results := m.c.s.Header.Returns
+	switch {
+	case len(results) > 1:
+		m.find(pos, Result, "a path ends here without the results %s and so on", results[0].Name)
+	case !mayBeNil(results[0].Type):
+		m.find(pos, Result, "a path ends here without a result: %s is declared %s", results[0].Name,
+			typeText(results[0].Type))
+	}
+}
+
+func mayBeNil(t parse.Type) bool { return t.Optional || t.Name == "bool" && !t.List }
+
+func typeText(t parse.Type) string {
+	if t.List {
+		return t.String() + "[]"
+	}
+	return t.String()
+}
+
+// tuple checks the value of a script that returns several results.
+func (m *machine) tuple(results []*parse.Result, v value, pos parse.Pos) {
+	switch {
+	case v.is == isFailed:
+		return
+	case v.is&(isTable|isFailed) == 0:
+		m.find(pos, Result, "this is %s, and %d results are a table", v.is, len(results))
+		return
+	case v.is != isTable || !v.closed:
+		return
+	case len(v.items) != len(results):
+		m.find(pos, Result, "this is a table of %d, and there are %d results", len(v.items),
+			len(results))
+		return
+	}
+	for i, item := range v.items {
+		if !m.hole(item, v.places[i]) {
+			m.result(results[i], item, v.places[i])
+		}
+	}
+}
+
+// hole finds an element of a reply that is nil, or certainly may be: what follows it is cut off.
+func (m *machine) hole(item value, pos parse.Pos) bool {
+	since := item.nilAt == always || item.nilAt > 0 && item.nilAt == m.branch
+	if item.is != isNil && (item.is&isNil == 0 || !since) {
+		return false
+	}
+	is := "is nil"
+	if item.is != isNil {
+		is = "may be nil"
+	}
+	m.find(pos, Result, "this %s, which ends the array: return false in its place", is)
+	return true
+}
+
+// accepted tells by the name of a type what the wrapper reads a result of it from.
+var accepted = map[string]kinds{
+	"string": isText | isNumber | isTrueValue | isStatus,
+	"bytes":  isText | isNumber | isTrueValue | isStatus,
+	"bool":   isNumber | boolean | isNil,
+}
+
+func accepts(t parse.Type) kinds {
+	if t.List {
+		return isTable
+	}
+	if k, ok := accepted[t.Name]; ok {
+		return k
+	}
+	return isText | isNumber | isTrueValue
+}
+
+// result checks one result of a script.
+func (m *machine) result(r *parse.Result, v value, pos parse.Pos) {
+	rest := v.is &^ (absent | isFailed)
+	switch {
+	case v.is&^absent == 0 && !mayBeNil(r.Type):
+		m.find(pos, Result, "this is nil for the wrapper, and %s is declared %s", r.Name,
+			typeText(r.Type))
+	case rest != 0 && rest&accepts(r.Type) == 0:
+		m.find(pos, Result, "this is %s, and %s is declared %s", rest, r.Name, typeText(r.Type))
+	case r.Type.List && v.is == isTable:
+		m.elementsOf(r, v)
+	case rest == isNumber:
+		m.sum(v, r)
+		m.cut(r, v, pos)
+	}
+}
+
+// elementsOf checks the elements of a list that is returned.
+func (m *machine) elementsOf(r *parse.Result, v value) {
+	element := *r
+	element.Type.List = false
+	for i, item := range v.items {
+		if i < len(v.places) && !m.hole(item, v.places[i]) {
+			m.result(&element, item, v.places[i])
+		}
+	}
+}
+
+// cut finds a number whose fraction does not arrive.
+func (m *machine) cut(r *parse.Result, v value, pos parse.Pos) {
+	if r.Type.Name == "float" && !v.whole || r.Type.Name != "bool" && v.frac {
+		m.find(pos, Result, "a number loses its fraction in a reply: "+
+			"return a text, as string.format('%%.17g', ...) makes it")
+	}
+}
+
+// errorReply finds redis.error_reply('CODE'): without a message behind it that is no code.
+func (m *machine) errorReply(e *parse.CallExpr) {
+	if len(e.Args) == 0 {
+		return
+	}
+	s, ok := m.c.origin(e.Args[0]).(*parse.StringExpr)
+	code := ""
+	if ok {
+		code = strings.TrimPrefix(s.Value, "-")
+	}
+	if code != "" && code == strings.ToUpper(code) && !strings.ContainsAny(code, " \t\r\n") {
+		m.find(e.Args[0].Pos(), Result, "a code without a message arrives as ERR %s: "+
+			"write a message behind it", code)
+	}
+}

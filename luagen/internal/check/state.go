@@ -1,0 +1,260 @@
+package check
+
+import (
+	"maps"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// state is what is known at one place of the code.
+type state struct {
+	vars   map[*parse.Var]value // of what is not here nothing is known
+	exists map[string]bool      // keys that surely exist
+	fresh  map[string]*creation // keys that were written and have no end yet
+	dead   bool                 // control never comes here
+}
+
+func newState() *state {
+	return &state{
+		vars: map[*parse.Var]value{}, exists: map[string]bool{}, fresh: map[string]*creation{},
+	}
+}
+
+func (s *state) clone() *state {
+	return &state{
+		vars: maps.Clone(s.vars), exists: maps.Clone(s.exists), fresh: maps.Clone(s.fresh),
+		dead: s.dead,
+	}
+}
+
+// merge returns what is known where control comes from a or b.
+func merge(a, b *state, at int) *state {
+	switch {
+	case a.dead:
+		return b
+	case b.dead:
+		return a
+	}
+	s := newState()
+	for x, v := range a.vars {
+		if w, ok := b.vars[x]; ok {
+			s.vars[x] = joined(v, w, at)
+		}
+	}
+	for key := range a.exists {
+		if b.exists[key] {
+			s.exists[key] = true
+		}
+	}
+	maps.Copy(s.fresh, a.fresh)
+	for key, made := range b.fresh {
+		if s.fresh[key] == nil || s.fresh[key].crossed == nil {
+			s.fresh[key] = made
+		}
+	}
+	return s
+}
+
+// joined is like join, but keeps all of a value that is the same on both ways.
+func joined(a, b value, at int) value {
+	if a.elem == b.elem && a.is == b.is && a.is == isTable {
+		return a
+	}
+	if a.is == anything || b.is == anything {
+		return unknown()
+	}
+	return join(a, b, at)
+}
+
+// refine notes that a condition is true, or is not. Where that would take too long, all is
+// forgotten.
+func (m *machine) refine(e parse.Expr, truth bool) {
+	m.budget--
+	if m.budget < 0 {
+		m.state.vars, m.state.exists = map[*parse.Var]value{}, map[string]bool{}
+		return
+	}
+	switch e := e.(type) {
+	case *parse.ParenExpr:
+		m.refine(e.X, truth)
+	case *parse.NameExpr:
+		m.is(e, truth)
+	case *parse.CallExpr:
+		m.probed(e, truth)
+	case *parse.UnaryExpr:
+		if e.Op == "not" {
+			m.refine(e.X, !truth)
+		}
+	case *parse.BinaryExpr:
+		m.refineBinary(e, truth)
+	}
+}
+
+func (m *machine) refineBinary(e *parse.BinaryExpr, truth bool) {
+	switch {
+	case e.Op == "and" && truth, e.Op == "or" && !truth:
+		m.refine(e.L, truth)
+		m.refine(e.R, truth)
+	case e.Op == "and", e.Op == "or":
+		other := m.state.clone()
+		m.refine(e.L, truth)
+		first := m.state
+		m.state = other
+		m.refine(e.L, !truth)
+		m.refine(e.R, truth)
+		m.state = merge(first, m.state, 0)
+	case e.Op == "==" || e.Op == "~=":
+		same := truth == (e.Op == "==")
+		l, r := m.peek(e.L), m.peek(e.R)
+		m.equal(e.L, l, r, same)
+		m.equal(e.R, r, l, same)
+		m.typed(e, same)
+	case e.Op == "<" || e.Op == ">=":
+		m.above(e.R, e.L, truth == (e.Op == "<"))
+	case e.Op == ">" || e.Op == "<=":
+		m.above(e.L, e.R, truth == (e.Op == ">"))
+	}
+}
+
+// is notes that a name is true for a condition, or is not.
+func (m *machine) is(e *parse.NameExpr, truth bool) {
+	v, ok := m.state.vars[e.Var]
+	if !ok {
+		return
+	}
+	m.probed(e, truth)
+	if truth {
+		m.state.vars[e.Var] = v.truthy()
+		return
+	}
+	m.state.vars[e.Var] = v.falsy().orUnknown()
+}
+
+// probed notes that a key exists, if a true reply tells that.
+func (m *machine) probed(e parse.Expr, truth bool) {
+	if v := m.peek(e); truth && v.probe != "" && v.is&isNumber == 0 {
+		m.state.exists[v.probe] = true
+	}
+}
+
+// equal notes that e, which is v, has the value w, or has another.
+func (m *machine) equal(e parse.Expr, v, w value, same bool) {
+	zero := w.is == isNumber && w.size == 0.5 // the size of a literal 0
+	number := w.is == isNumber && w.size > 0
+	switch {
+	case v.probe == "":
+	case same && (number && !zero || w.is == isText), !same && zero && v.is == isNumber,
+		!same && w.is == isFalseValue && v.is == isText|isFalseValue:
+		m.state.exists[v.probe] = true
+	}
+	name, ok := unparen(e).(*parse.NameExpr)
+	if _, known := m.state.vars[nameVar(name, ok)]; !known {
+		return
+	}
+	single := w.is == isNil || w.is == isFalseValue || w.is == isTrueValue
+	switch {
+	case same:
+		v.is &= w.is
+	case single:
+		v.is &^= w.is
+	}
+	if v.is&isNil == 0 || v.is == isNil {
+		v.nilAt = 0
+	}
+	m.state.vars[name.Var] = v.orUnknown()
+}
+
+// above notes that a is more than b: then a is not 0, if b is a number that is written out.
+func (m *machine) above(a, b parse.Expr, truth bool) {
+	v := m.peek(a)
+	if _, literal := unparen(b).(*parse.NumberExpr); literal && truth && v.probe != "" {
+		m.state.exists[v.probe] = true
+	}
+}
+
+var typeKinds = map[string]kinds{
+	"nil": isNil, "boolean": boolean, "string": isText, "number": isNumber,
+	"table": isTable | isStatus | isFailed,
+}
+
+// typed notes what type(x) == 'name' tells.
+func (m *machine) typed(e *parse.BinaryExpr, same bool) {
+	for _, pair := range [][2]parse.Expr{{e.L, e.R}, {e.R, e.L}} {
+		call, isCall := pair[0].(*parse.CallExpr)
+		text, isString := pair[1].(*parse.StringExpr)
+		if !isCall || !isString || !isGlobal(call.Fn, "type") || len(call.Args) != 1 {
+			continue
+		}
+		name, isName := call.Args[0].(*parse.NameExpr)
+		v, known := m.state.vars[nameVar(name, isName)]
+		if k := typeKinds[text.Value]; known && k != 0 {
+			if v.is &= k; !same {
+				v.is = m.state.vars[name.Var].is &^ k
+			}
+			v.nilAt = 0
+			m.state.vars[name.Var] = v.orUnknown()
+		}
+	}
+}
+
+func nameVar(name *parse.NameExpr, ok bool) *parse.Var {
+	if !ok {
+		return nil
+	}
+	return name.Var
+}
+
+func unparen(e parse.Expr) parse.Expr {
+	for {
+		paren, ok := e.(*parse.ParenExpr)
+		if !ok {
+			return e
+		}
+		e = paren.X
+	}
+}
+
+// doubt withdraws that names are certainly nil in some cases, if a condition may tell more of them
+// than refine sees.
+func (m *machine) doubt(cond parse.Expr) {
+	m.seen = map[*parse.Var]bool{}
+	m.doubtIn(cond, true)
+}
+
+func (m *machine) doubtIn(e parse.Expr, direct bool) {
+	switch e := e.(type) {
+	case *parse.ParenExpr:
+		m.doubtIn(e.X, direct)
+		return
+	case *parse.UnaryExpr:
+		m.doubtIn(e.X, direct && e.Op == "not")
+		return
+	case *parse.BinaryExpr:
+		comparesNil := (e.Op == "==" || e.Op == "~=") && (isFalsy(e.L) || isFalsy(e.R))
+		direct = direct && (e.Op == "and" || e.Op == "or" || comparesNil)
+		m.doubtIn(e.L, direct)
+		m.doubtIn(e.R, direct)
+		return
+	}
+	parse.Walk(e, func(inner parse.Expr) {
+		if name, ok := inner.(*parse.NameExpr); ok && name.Var != nil {
+			m.doubtName(name.Var, direct && inner == e)
+		}
+	})
+}
+
+func (m *machine) doubtName(x *parse.Var, direct bool) {
+	if m.seen[x] {
+		return
+	}
+	m.seen[x] = true
+	if v, ok := m.state.vars[x]; ok && !direct {
+		v.nilAt = 0
+		m.state.vars[x] = v
+	}
+	for _, from := range m.c.flow.sources[x] {
+		if from.expr != nil && len(m.seen) < maxNames {
+			m.doubtIn(from.expr, false)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package check
+
+import "github.com/hasp-go/hasp/luagen/internal/parse"
+
+// kinds is a set of what a value may be.
+type kinds uint16
+
+const (
+	isNil kinds = 1 << iota
+	isFalseValue
+	isTrueValue
+	isText
+	isNumber
+	isTable        // but for these two
+	isStatus       // {ok = 'text'}, as a status reply arrives
+	isFailed       // {err = 'text'}
+	isOther        // a function, say
+	anything kinds = 1<<iota - 1
+)
+
+const (
+	absent  = isNil | isFalseValue
+	boolean = isTrueValue | isFalseValue
+)
+
+const (
+	maxExact = 1 << 53 // a Lua number holds every integer so far
+	maxShown = 1e14    // from here on tostring of a number rounds
+	maxInt64 = 1 << 63
+)
+
+// always is the time of what may be nil from the start.
+const always = -1
+
+// value is what is known of what an expression stands for. Its zero but for is says nothing more.
+type value struct {
+	is    kinds
+	nilAt int // if it certainly may be nil: since which branch; 0: that is not certain
+
+	// These are of a number, or of the number that a text holds.
+	size  float64    // how large it may well be, 0: unknown
+	whole bool       // it surely has no fraction
+	frac  bool       // it may well have one
+	wide  string     // the declared int, of any size, that it is the text of
+	lossy *parse.Pos // where such a text was made a number, which has not been found yet
+	by    *parse.Pos // the call that added such an int, of which it is the reply
+
+	part   int     // of the reply of TIME: 1 the seconds, 2 the microseconds
+	probe  string  // the key that exists if this is true, or not 0
+	elem   *value  // of a table: what each element is, if it is a list
+	known  int     // how many elements there are at least
+	items  []value // of a table constructor: its elements
+	closed bool    // and there are no others
+	places []parse.Pos
+}
+
+func unknown() value { return value{is: anything} }
+
+func textValue() value { return value{is: isText} }
+
+func listOf(elem value, known int) value {
+	return value{is: isTable, elem: &elem, known: known}
+}
+
+// surely reports whether a value is of a kind, if it is not nil or false.
+func (v value) surely(k kinds) bool { return v.is&^absent == k }
+
+// small reports whether a value is a number that Lua surely holds exactly.
+func (v value) small() bool { return v.size > 0 && v.size <= maxExact && v.wide == "" }
+
+// truthy returns the part of a value that is true for a condition.
+func (v value) truthy() value {
+	v.is &^= absent
+	v.nilAt = 0
+	return v.orUnknown()
+}
+
+// falsy returns the part of a value that is false for a condition.
+func (v value) falsy() value {
+	return value{is: v.is & absent, nilAt: v.nilAt}
+}
+
+// orUnknown is for what cannot be by what is known: then too little is.
+func (v value) orUnknown() value {
+	if v.is == 0 {
+		return unknown()
+	}
+	return v
+}
+
+// join returns what is known of a value that is a or b; at is when that is decided.
+func join(a, b value, at int) value {
+	switch {
+	case a.is == 0:
+		return b
+	case b.is == 0:
+		return a
+	}
+	v := value{is: a.is | b.is, whole: a.whole && b.whole, frac: a.frac || b.frac}
+	v.nilAt = joinNil(a, b, at)
+	a, b = neutral(a, b), neutral(b, a)
+	v.wide, v.lossy, v.by = a.wide, a.lossy, a.by
+	if v.wide == "" {
+		v.wide = b.wide
+	}
+	if v.lossy == nil {
+		v.lossy = b.lossy
+	}
+	if v.by == nil {
+		v.by = b.by
+	}
+	if a.size > 0 && b.size > 0 {
+		v.size = max(a.size, b.size)
+	}
+	if a.part == b.part {
+		v.part = a.part
+	}
+	if a.probe == b.probe {
+		v.probe = a.probe
+	}
+	return v
+}
+
+// neutral returns a, or b if a is no number or text: then it does not weaken what is known.
+func neutral(a, b value) value {
+	if a.is&^absent == 0 {
+		return b
+	}
+	return a
+}
+
+// joinNil tells since when the join of two values may be nil.
+func joinNil(a, b value, at int) int {
+	switch {
+	case a.is&isNil != 0 && b.is&isNil != 0:
+		return min(a.nilAt, b.nilAt) // always, or not certain
+	case a.is == isNil || b.is == isNil:
+		return at
+	case a.is&isNil != 0:
+		return a.nilAt
+	}
+	return b.nilAt
+}
+
+// declared returns what is known of a declared name.
+func declared(b *parse.Binding) value {
+	v := scalar(b)
+	if b.Type.List {
+		return listOf(v, 0)
+	}
+	return v
+}
+
+func scalar(b *parse.Binding) value {
+	v := textValue()
+	if b.Kind != parse.Arg {
+		return v
+	}
+	t := b.Type
+	switch t.Name {
+	case "bool":
+		return value{is: boolean}
+	case "int":
+		v.whole, v.size = true, maxInt64
+		if t.Bounded {
+			v.size = max(float64(t.Max), -float64(t.Min), 1)
+		}
+		if !t.Bounded || t.Max > maxExact || t.Min < -maxExact {
+			v.wide = b.Name
+		}
+	case "milliseconds": // a time.Duration
+		v.whole, v.size = true, 9.3e12
+	case "seconds":
+		v.whole, v.size = true, 9.3e9
+	case "unixmilli": // to the year 4000
+		v.whole, v.size = true, 6.5e13
+	case "float":
+		v.frac = true
+	}
+	if t.Optional {
+		v.is, v.nilAt = v.is|isNil, always
+	}
+	return v
+}

@@ -1,0 +1,20 @@
+---@key counter string
+---@arg delta int
+---@arg step int?
+---@arg big int(0..9007199254740993)
+---@arg all int...
+---@return int old
+local now = tonumber(redis.call('get', counter) or '0')
+redis.call('set', counter, now + delta)
+redis.call('incrby', counter, tonumber(delta))
+local n = tonumber(delta)
+if n > now then redis.call('set', counter, -big) end
+local alias = delta
+if step then alias = step end
+redis.call('set', counter, alias % 10)
+redis.call('set', counter, math.max(1, all[1], 0))
+for _, one in ipairs(all) do
+  redis.call('set', counter, math.floor(one))
+end
+local total = tonumber(delta or step)
+return total

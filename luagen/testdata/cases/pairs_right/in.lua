@@ -1,0 +1,30 @@
+--- The order of pairs reaches nothing, or is one.
+---@key counts hash
+---@key log list
+---@arg json string
+---@arg names string...
+---@return string[] found
+local seen = cjson.decode(json)
+local found = {}
+for name in pairs(seen) do
+  found[#found + 1] = name
+end
+table.sort(found)
+for _, name in pairs(names) do
+  redis.call('rpush', log, name)
+end
+for _, name in pairs({'a', 'b'}) do
+  redis.call('rpush', log, name)
+end
+for _, name in pairs(redis.call('hkeys', counts)) do
+  redis.call('rpush', log, name)
+end
+local copy, n = {}, 0
+for k, v in pairs(seen) do
+  copy[k] = v
+  n = n + 1
+end
+for _, name in ipairs(found) do
+  redis.call('rpush', log, name .. n)
+end
+return found
