@@ -160,6 +160,7 @@ func closeAmidAll(t *testing.T, seed uint64) {
 
 // useOften uses a lock from several goroutines at once. It reports false once its client is closed.
 func useOften(t *testing.T, lock *primitives.Lock, hold time.Duration) bool {
+	t.Helper()
 	lease, err := lock.Lock(t.Context())
 	if err != nil {
 		return !errors.Is(err, primitives.ErrClosed)
@@ -190,6 +191,7 @@ func useOften(t *testing.T, lock *primitives.Lock, hold time.Duration) bool {
 
 // checkEnd checks that an error of an ended lease tells why it ended.
 func checkEnd(t *testing.T, lease *primitives.Lease, err error) {
+	t.Helper()
 	if err == nil || errors.Is(err, backend.ErrIndeterminate) {
 		return
 	}
