@@ -601,7 +601,9 @@ func (s *schedule) enter(t *testing.T, lease *primitives.Lease, waited time.Dura
 	s.token = lease.Token()
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
-	if s.server.idle > time.Second && waited > s.server.idle {
+	// Slow requests can add up to more than a second; a lost wake-up costs what is left of the last
+	// holder's lease, at least 2.9 s.
+	if s.server.idle > 2*time.Second && waited > s.server.idle {
 		t.Errorf("the lock was free for %s with a waiter", s.server.idle)
 	}
 }
