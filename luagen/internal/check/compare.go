@@ -6,7 +6,7 @@ import "github.com/hasp-go/hasp/luagen/internal/parse"
 func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
 	m.compared(l, r)
 	m.compared(r, l)
-	if l.is&r.is != 0 {
+	if l.is&r.is != 0 || m.covered[e] {
 		return
 	}
 	never := "never true"
@@ -14,12 +14,45 @@ func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
 		never = "always true"
 	}
 	for _, pair := range [][2]value{{l, r}, {r, l}} {
-		if pair[1].is == isNil && pair[0].is&isFalseValue != 0 {
+		v, constant := pair[0].is, pair[1].is
+		switch {
+		case constant == isNil && v&boolean == isFalseValue:
 			m.find(e.P, Compare, "this is %s: a nil reply is false in Lua, not nil", never)
 			return
+		case constant == isNil, constant == isFalseValue && v != isNumber:
+			return // to be on the safe side is no mistake
 		}
 	}
 	m.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.is, r.is, advice(l, r))
+}
+
+// cover notes a comparison with nil beside one with false, as in "x == nil or x == false".
+func (m *machine) cover(l, r parse.Expr) {
+	b, ok := unparen(l).(*parse.BinaryExpr)
+	if !ok || b.Op != "==" && b.Op != "~=" {
+		return
+	}
+	for _, pair := range [][2]parse.Expr{{b.L, b.R}, {b.R, b.L}} {
+		name, isName := pair[0].(*parse.NameExpr)
+		_, comparesNil := pair[1].(*parse.NilExpr)
+		if isName && comparesNil && name.Var != nil && testsFalse(r, name.Var) {
+			m.covered[b] = true
+		}
+	}
+}
+
+// testsFalse reports whether e is "x == false", "not x" or the like.
+func testsFalse(e parse.Expr, x *parse.Var) bool {
+	switch e := unparen(e).(type) {
+	case *parse.NameExpr:
+		return e.Var == x
+	case *parse.UnaryExpr:
+		return e.Op == "not" && testsFalse(e.X, x)
+	case *parse.BinaryExpr:
+		return (e.Op == "==" || e.Op == "~=") && (isFalse(e.L) || isFalse(e.R)) &&
+			mentions(e, x)
+	}
+	return false
 }
 
 // advice says how to compare a text with a number.
@@ -55,26 +88,31 @@ func isLetter(e parse.Expr) bool {
 	return ok && (s.Value == "" || s.Value[0] < '0' || s.Value[0] > '9')
 }
 
-// String says in words what a value may be.
+// String says in words what a value may be, nil and false left out if there is more.
 func (k kinds) String() string {
 	switch k &^ absent {
 	case isText:
 		return "a text"
 	case isNumber:
 		return "a number"
-	case isTable:
-		return "a table"
+	case isText | isNumber:
+		return "a text or a number"
 	case isStatus:
 		return "a status reply (a table with the field ok)"
 	case isFailed:
 		return "an error"
 	case isTrueValue:
 		return "true or false"
+	case isOther:
+		return "a function"
 	case 0:
 		if k == isNil {
 			return "nil"
 		}
 		return "false"
 	}
-	return "another kind of value"
+	if k&^absent&^(isTable|isStatus|isFailed) == 0 {
+		return "a table"
+	}
+	return "a value of another kind"
 }

@@ -7,8 +7,16 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
+// maxLevel is how deep expressions are followed: a sum of so many, say.
+const maxLevel = 300
+
 // eval returns what is known of the value of an expression, and checks what is in it.
 func (m *machine) eval(e parse.Expr) value {
+	if m.level == maxLevel {
+		return unknown()
+	}
+	m.level++
+	defer func() { m.level-- }()
 	switch e := e.(type) {
 	case *parse.NilExpr:
 		return value{is: isNil, nilAt: m.branch}
@@ -25,9 +33,8 @@ func (m *machine) eval(e parse.Expr) value {
 		m.function(e)
 		return value{is: isOther}
 	case *parse.NameExpr:
-		if v, ok := m.state.vars[e.Var]; ok {
-			return v
-		}
+		v, _ := m.state.get(e.Var)
+		return v
 	case *parse.IndexExpr:
 		return m.index(e)
 	case *parse.CallExpr:
@@ -100,10 +107,12 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 
 // table evaluates a table constructor.
 func (m *machine) table(e *parse.TableExpr) value {
-	v := value{is: isTable, closed: true}
+	element := unknown()
+	v := value{is: isTable, closed: true, elem: &element}
 	for i, f := range e.Fields {
 		if f.Key != nil {
 			m.use(m.eval(f.Key))
+			v.elem = nil
 			v.is |= m.named(f.Key)
 		}
 		item := m.eval(f.Value)
@@ -140,7 +149,9 @@ func (m *machine) single(e parse.Expr) bool {
 		return false
 	}
 	_, isCommand := m.c.words(call)
-	return isCommand && !isGlobal(call.Fn, "pcall") || m.member(call) != ""
+	name := m.member(call)
+	return isCommand && name != "pcall" || name == "tonumber" || name == "cjson.decode" ||
+		name != "string.gsub" && slices.Contains(textFunctions, name)
 }
 
 func (m *machine) binary(e *parse.BinaryExpr) value {
@@ -164,6 +175,8 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 
 // either returns the value of "x and y" or "x or y".
 func (m *machine) either(e *parse.BinaryExpr) value {
+	m.cover(e.L, e.R)
+	m.cover(e.R, e.L)
 	l := m.eval(e.L)
 	before := m.state
 	m.state = before.clone()

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hasp-go/hasp/luagen/internal/emit"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -15,25 +16,29 @@ type machine struct {
 	branch   int                 // counts the branches that were taken
 	depth    int                 // of functions
 	quiet    int                 // positive: nothing is found, nothing is done
+	level    int                 // of expressions
 	budget   int
 	plain    bool // the script is sent as one command
 	resp3    bool // replies may have other shapes
 	found    map[string]bool
+	covered  map[*parse.BinaryExpr]bool // comparisons with nil to be on the safe side
 	seen     map[*parse.Var]bool
+	reached  map[*parse.Var]bool // by what reaches
 }
 
 // maxRefine is how many parts of a condition are looked at.
-const maxRefine = 200
+const maxRefine = 50
 
 // follow checks what a script does with its values.
 func (c *checker) follow() {
 	m := &machine{
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
+		covered: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 	}
 	for _, x := range c.s.Vars {
 		if x.Decl != nil && len(x.Writes) == 0 {
-			m.state.vars[x] = declared(x.Decl)
+			m.state.set(x, declared(x.Decl))
 		}
 	}
 	for _, e := range c.flow.exprs {
@@ -50,22 +55,31 @@ func (c *checker) follow() {
 // capture notes the outer names that a function assigns to.
 func (m *machine) capture(f *parse.FuncExpr) {
 	for x := range assigned(f.Body) {
-		m.volatile[x] = true
+		if !slices.Contains(f.Params, x) {
+			m.volatile[x] = true
+		}
 	}
 }
 
-// assigned returns the names that a block assigns to, but for its functions.
+// assigned returns the names from outside that a block assigns to, but for its functions.
 func assigned(b *parse.Block) map[*parse.Var]bool {
-	all := map[*parse.Var]bool{}
+	all, own := map[*parse.Var]bool{}, []*parse.Var{}
 	var visit func(b *parse.Block)
 	visit = func(b *parse.Block) {
 		for _, stmt := range b.Stmts {
-			if s, ok := stmt.(*parse.AssignStmt); ok {
+			switch s := stmt.(type) {
+			case *parse.AssignStmt:
 				for _, target := range s.Targets {
 					if name, ok := target.(*parse.NameExpr); ok && name.Var != nil {
 						all[name.Var] = true
 					}
 				}
+			case *parse.LocalStmt:
+				own = append(own, s.Vars...)
+			case *parse.NumForStmt:
+				own = append(own, s.Var)
+			case *parse.GenForStmt:
+				own = append(own, s.Vars...)
 			}
 			for _, inner := range parse.Blocks(stmt) {
 				visit(inner)
@@ -73,6 +87,9 @@ func assigned(b *parse.Block) map[*parse.Var]bool {
 		}
 	}
 	visit(b)
+	for _, x := range own {
+		delete(all, x)
+	}
 	return all
 }
 
@@ -168,11 +185,15 @@ func (m *machine) bind(x *parse.Var, v value) {
 	if m.volatile[x] {
 		return
 	}
-	if v.is&isTable != 0 && (len(m.c.flow.stores[x]) > 0 || v.elem == nil) {
-		// What is put into it is not followed.
-		v = value{is: v.is | isStatus | isFailed}
+	stored := len(m.c.flow.stores[x]) > 0
+	if v.is&isTable != 0 && (stored || v.closed || v.elem == nil) {
+		// What is put into it, here or by a function that gets it, is not followed.
+		elem := v.elem
+		if v = (value{is: v.is | isStatus | isFailed}); !stored {
+			v.elem = elem
+		}
 	}
-	m.state.vars[x] = v
+	m.state.set(x, v)
 }
 
 func (m *machine) assign(s *parse.AssignStmt) {
@@ -313,8 +334,9 @@ func (m *machine) function(f *parse.FuncExpr) {
 	m.state = newState()
 	for x, v := range outer.vars {
 		if len(x.Writes) == 0 {
-			v.nilAt = min(v.nilAt, 0)
-			m.state.vars[x] = v
+			inner := *v
+			inner.nilAt = min(v.nilAt, 0)
+			m.state.set(x, inner)
 		}
 	}
 	m.depth++

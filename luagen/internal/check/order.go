@@ -141,6 +141,15 @@ func mentions(e parse.Expr, names ...*parse.Var) bool {
 
 // reaches reports whether what a name holds goes to a command, or is returned, unsorted.
 func (m *machine) reaches(x *parse.Var) bool {
+	reached, known := m.reached[x]
+	if !known {
+		reached = m.follows(x)
+		m.reached[x] = reached
+	}
+	return reached
+}
+
+func (m *machine) follows(x *parse.Var) bool {
 	for _, call := range m.c.flow.calls {
 		if m.member(call) == "table.sort" && len(call.Args) > 0 && mentions(call.Args[0], x) {
 			return false

@@ -8,15 +8,15 @@ import (
 
 // state is what is known at one place of the code.
 type state struct {
-	vars   map[*parse.Var]value // of what is not here nothing is known
-	exists map[string]bool      // keys that surely exist
-	fresh  map[string]*creation // keys that were written and have no end yet
-	dead   bool                 // control never comes here
+	vars   map[*parse.Var]*value // of what is not here nothing is known
+	exists map[string]bool       // keys that surely exist
+	fresh  map[string]*creation  // keys that were written and have no end yet
+	dead   bool                  // control never comes here
 }
 
 func newState() *state {
 	return &state{
-		vars: map[*parse.Var]value{}, exists: map[string]bool{}, fresh: map[string]*creation{},
+		vars: map[*parse.Var]*value{}, exists: map[string]bool{}, fresh: map[string]*creation{},
 	}
 }
 
@@ -26,6 +26,16 @@ func (s *state) clone() *state {
 		dead: s.dead,
 	}
 }
+
+// get returns what is known of a name, if anything is.
+func (s *state) get(x *parse.Var) (value, bool) {
+	if v := s.vars[x]; v != nil {
+		return *v, true
+	}
+	return unknown(), false
+}
+
+func (s *state) set(x *parse.Var, v value) { s.vars[x] = &v }
 
 // merge returns what is known where control comes from a or b.
 func merge(a, b *state, at int) *state {
@@ -37,8 +47,10 @@ func merge(a, b *state, at int) *state {
 	}
 	s := newState()
 	for x, v := range a.vars {
-		if w, ok := b.vars[x]; ok {
-			s.vars[x] = joined(v, w, at)
+		if w := b.vars[x]; w == v {
+			s.vars[x] = v
+		} else if w != nil {
+			s.set(x, joined(*v, *w, at))
 		}
 	}
 	for key := range a.exists {
@@ -57,7 +69,7 @@ func merge(a, b *state, at int) *state {
 
 // joined is like join, but keeps all of a value that is the same on both ways.
 func joined(a, b value, at int) value {
-	if a.elem == b.elem && a.is == b.is && a.is == isTable {
+	if a.elem == b.elem && a.elem != nil && a.is == b.is {
 		return a
 	}
 	if a.is == anything || b.is == anything {
@@ -71,7 +83,7 @@ func joined(a, b value, at int) value {
 func (m *machine) refine(e parse.Expr, truth bool) {
 	m.budget--
 	if m.budget < 0 {
-		m.state.vars, m.state.exists = map[*parse.Var]value{}, map[string]bool{}
+		m.state.vars, m.state.exists = map[*parse.Var]*value{}, map[string]bool{}
 		return
 	}
 	switch e := e.(type) {
@@ -118,16 +130,16 @@ func (m *machine) refineBinary(e *parse.BinaryExpr, truth bool) {
 
 // is notes that a name is true for a condition, or is not.
 func (m *machine) is(e *parse.NameExpr, truth bool) {
-	v, ok := m.state.vars[e.Var]
+	v, ok := m.state.get(e.Var)
 	if !ok {
 		return
 	}
 	m.probed(e, truth)
 	if truth {
-		m.state.vars[e.Var] = v.truthy()
+		m.state.set(e.Var, v.truthy())
 		return
 	}
-	m.state.vars[e.Var] = v.falsy().orUnknown()
+	m.state.set(e.Var, v.falsy().orUnknown())
 }
 
 // probed notes that a key exists, if a true reply tells that.
@@ -148,7 +160,7 @@ func (m *machine) equal(e parse.Expr, v, w value, same bool) {
 		m.state.exists[v.probe] = true
 	}
 	name, ok := unparen(e).(*parse.NameExpr)
-	if _, known := m.state.vars[nameVar(name, ok)]; !known {
+	if _, known := m.state.get(nameVar(name, ok)); !known {
 		return
 	}
 	single := w.is == isNil || w.is == isFalseValue || w.is == isTrueValue
@@ -161,7 +173,7 @@ func (m *machine) equal(e parse.Expr, v, w value, same bool) {
 	if v.is&isNil == 0 || v.is == isNil {
 		v.nilAt = 0
 	}
-	m.state.vars[name.Var] = v.orUnknown()
+	m.state.set(name.Var, v.orUnknown())
 }
 
 // above notes that a is more than b: then a is not 0, if b is a number that is written out.
@@ -186,13 +198,14 @@ func (m *machine) typed(e *parse.BinaryExpr, same bool) {
 			continue
 		}
 		name, isName := call.Args[0].(*parse.NameExpr)
-		v, known := m.state.vars[nameVar(name, isName)]
+		v, known := m.state.get(nameVar(name, isName))
+		was := v.is
 		if k := typeKinds[text.Value]; known && k != 0 {
 			if v.is &= k; !same {
-				v.is = m.state.vars[name.Var].is &^ k
+				v.is = was &^ k
 			}
 			v.nilAt = 0
-			m.state.vars[name.Var] = v.orUnknown()
+			m.state.set(name.Var, v.orUnknown())
 		}
 	}
 }
@@ -248,9 +261,9 @@ func (m *machine) doubtName(x *parse.Var, direct bool) {
 		return
 	}
 	m.seen[x] = true
-	if v, ok := m.state.vars[x]; ok && !direct {
+	if v, ok := m.state.get(x); ok && !direct && v.nilAt != 0 {
 		v.nilAt = 0
-		m.state.vars[x] = v
+		m.state.set(x, v)
 	}
 	for _, from := range m.c.flow.sources[x] {
 		if from.expr != nil && len(m.seen) < maxNames {

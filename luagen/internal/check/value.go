@@ -118,6 +118,10 @@ func join(a, b value, at int) value {
 	if a.probe == b.probe {
 		v.probe = a.probe
 	}
+	if a.elem != nil && b.elem != nil {
+		element := join(*a.elem, *b.elem, 0)
+		v.elem, v.known = &element, min(a.known, b.known)
+	}
 	return v
 }
 

@@ -7,7 +7,8 @@
 ---@arg force bool
 ---@return bool done
 local n = redis.call('get', counter)
-if n == false or not n then return 0 end
+if n == nil or n == false then return 0 end
+if name == nil or name == false then return 0 end
 if tonumber(n) < 5 or tonumber(n) >= tonumber(limit) then return 0 end
 if n == '5' or n == limit or n ~= name then return 0 end
 if after == nil or force == true then return 0 end

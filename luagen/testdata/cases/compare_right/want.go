@@ -20,7 +20,8 @@ local name = ARGV[3]
 local force = ARGV[4] == '1'
 
 local n = redis.call('get', counter)
-if n == false or not n then return 0 end
+if n == nil or n == false then return 0 end
+if name == nil or name == false then return 0 end
 if tonumber(n) < 5 or tonumber(n) >= tonumber(limit) then return 0 end
 if n == '5' or n == limit or n ~= name then return 0 end
 if after == nil or force == true then return 0 end
@@ -43,7 +44,7 @@ if count > 3 then return 0 end
 return 1
 `
 
-const inSHA1 = "7e1ea4a52bf756ca055212bc07c948beeb5a820b"
+const inSHA1 = "aca7bf92b9b08bdd9cba7b05e84505c63591a1bc"
 
 var inScript = backend.Script{
 	Name:   "in",
