@@ -48,7 +48,8 @@ func (p *parser) binary(limit int) Expr {
 	} else {
 		left = p.simple()
 	}
-	for p.tok.Kind == Keyword || p.tok.Kind == Op {
+	for n := 0; p.tok.Kind == Keyword || p.tok.Kind == Op; n++ {
+		p.chain(n)
 		prio, ok := priority[p.tok.Text]
 		if !ok || prio[0] <= limit {
 			break
@@ -56,10 +57,22 @@ func (p *parser) binary(limit int) Expr {
 		op := p.next()
 		registers := p.operand(op.Text, left)
 		p.hold(registers)
-		left = &BinaryExpr{at{left.Pos()}, op.Text, op.Pos, left, p.binary(prio[1])}
+		e := &BinaryExpr{at{left.Pos()}, op.Text, op.Pos, left, p.binary(prio[1])}
+		if op.Text != "and" && op.Text != "or" && (p.inRegister(e.L) || p.inRegister(e.R)) {
+			p.registers[e] = true
+		}
+		left = e
 		p.fn.held -= registers
 	}
 	return left
+}
+
+// chain refuses what would make a tree too deep to walk, which is luagen's own limit: servers take
+// chains of any length.
+func (p *parser) chain(n int) {
+	if n > maxChain {
+		p.limit(p.tok.Pos, "more than %d operators or calls in a row", maxChain)
+	}
 }
 
 // operand returns how many registers a left operand surely takes while the right one is parsed.
@@ -86,7 +99,7 @@ func (p *parser) inRegister(e Expr) bool {
 	case *UnaryExpr:
 		return p.inRegister(e.X)
 	case *BinaryExpr:
-		return e.Op != "and" && e.Op != "or" && (p.inRegister(e.L) || p.inRegister(e.R))
+		return p.registers[e]
 	}
 	return false
 }
@@ -133,7 +146,8 @@ func (p *parser) primary() Expr {
 	default:
 		p.fail(pos, "unexpected %s", p.found())
 	}
-	for {
+	for n := 0; ; n++ {
+		p.chain(n)
 		switch {
 		case p.accept("."):
 			e = p.field(e)

@@ -18,6 +18,8 @@ type parser struct {
 	vars    []*Var      // every name, in the order of declaration
 	globals []*NameExpr // uses of names that are not local
 	sets    map[*NameExpr]bool
+
+	registers map[*BinaryExpr]bool // those that surely need one of their own
 }
 
 const (
@@ -26,10 +28,15 @@ const (
 	maxUpvalues = 60  // LUAI_MAXUPVALUES
 
 	maxRegisters = 250 // MAXSTACK
+
+	maxChain = 1000 // our own
 )
 
 func newParser(tokens []Token, lexErr *syntaxError) *parser {
-	return &parser{tokens: tokens, lexErr: lexErr, sets: map[*NameExpr]bool{}}
+	return &parser{
+		tokens: tokens, lexErr: lexErr, sets: map[*NameExpr]bool{},
+		registers: map[*BinaryExpr]bool{},
+	}
 }
 
 // main parses a whole file in which the given names are declared.

@@ -164,14 +164,23 @@ func (h *headerReader) allows(s *Script, rules []string) {
 			alone[c.Pos.Line] = true
 		}
 	}
+	meant := map[int]int{} // for each line of alone the line that it speaks of
+	for _, c := range slices.Backward(s.Comments) {
+		if line := c.Pos.Line; alone[line] {
+			meant[line] = line + 1
+			if next, ok := meant[line+1]; ok {
+				meant[line] = next
+			}
+		}
+	}
 	for _, c := range s.Comments {
 		if isAllow(c) {
-			h.allow(c, alone, rules)
+			h.allow(c, meant, rules)
 		}
 	}
 }
 
-func (h *headerReader) allow(c Comment, alone map[int]bool, rules []string) {
+func (h *headerReader) allow(c Comment, meant map[int]int, rules []string) {
 	w := &words{c.Text[len("---@"):], c.Pos.Add(len("---@"))}
 	w.next()
 	rule, pos := w.next()
@@ -189,8 +198,8 @@ func (h *headerReader) allow(c Comment, alone map[int]bool, rules []string) {
 		return
 	}
 	line := c.Pos.Line
-	for alone[line] {
-		line++
+	if other, ok := meant[line]; ok {
+		line = other
 	}
 	h.header.Allows = append(h.header.Allows, &Allow{rule, reason, pos, line})
 }

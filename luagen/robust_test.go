@@ -1,0 +1,203 @@
+package main
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// TestTruncatedFiles: every script of the cases, cut off anywhere, has findings or becomes Go.
+func TestTruncatedFiles(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob("testdata/cases/*/in.lua")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for i, path := range scripts {
+		src := read(t, path)
+		for end := i % 11; end < len(src); end += 11 {
+			whole(t, filepath.Join(dir, "in.lua"), src[:end])
+		}
+	}
+}
+
+const mega = 1 << 20
+
+// long makes a line of a megabyte of copies of text.
+func long(text string) string { return strings.Repeat(text, mega/len(text)) }
+
+// oddScripts are what no person writes; true if it is a script all the same.
+var oddScripts = map[string]struct {
+	src  string
+	good bool
+}{
+	"Spaces":        {goodScript + long(" "), true},
+	"Comment":       {goodScript + "--" + long("x"), true},
+	"LongComment":   {goodScript + "--[[" + long("\n") + "]]", true},
+	"Prose":         {"--- " + long("word ") + "\n" + goodScript, true},
+	"Description":   {"---@key k string " + long("word ") + "\nreturn redis.call('del', k)", true},
+	"Type":          {"---@key k string\n---@arg x " + long("int") + "\nreturn k", false},
+	"KeyName":       {"---@key " + long("k") + " string\nreturn 1", false},
+	"Name":          {"---@key k string\nlocal " + long("x") + " = k", false},
+	"Text":          {"---@key k string\nredis.call('set', k, '" + long("x") + "')", true},
+	"LongText":      {"---@key k string\nredis.call('set', k, [[" + long("x\n") + "]])", true},
+	"OpenText":      {"---@key k string\nreturn '" + long("x"), false},
+	"OpenLongText":  {"---@key k string\nreturn [[" + long("x"), false},
+	"OpenComment":   {goodScript + "--[==[" + long("]"), false},
+	"Escapes":       {"---@key k string\nredis.call('set', k, '" + long(`\065`) + "')", true},
+	"Number":        {"---@key k string\nredis.call('set', k, " + long("1") + ")", true},
+	"Joined":        {"---@key k string\nreturn k" + long("..k"), false},
+	"Sum":           {"---@key k string\nreturn 1" + long("+1"), false},
+	"Parentheses":   {"---@key k string\nreturn " + long("("), false},
+	"Tables":        {"---@key k string\nreturn " + long("{"), false},
+	"Functions":     {"---@key k string\n" + long("function f() "), false},
+	"Blocks":        {"---@key k string\n" + long("do "), false},
+	"Not":           {"---@key k string\nreturn " + long("not ") + "k", false},
+	"Minus":         {"---@key k string\nreturn " + long("- ") + "1", false},
+	"Index":         {"---@key k string\nreturn k" + long(".k"), false},
+	"Calls":         {"---@key k string\nreturn tostring" + long("()"), false},
+	"Arguments":     {"---@key k string\nreturn tostring(1" + long(",1") + ")", false},
+	"List":          {"---@key k string\nlocal x = {1" + long(",1") + "} return #x + #k", true},
+	"Locals":        {"---@key k string\nlocal x" + long(",x"), false},
+	"ElseIf":        {"---@key k string\nif k then " + long("elseif k then ") + "end", true},
+	"Statements":    {"---@key k string\n" + long("redis.call('incr', k) "), true},
+	"Annotations":   {long("---@key k string\n") + "return 1", false},
+	"Allows":        {goodScript + long("---@allow key x\n"), false},
+	"NUL":           {goodScript + "\x00", false},
+	"NULs":          {strings.Repeat("\x00", mega), false},
+	"NULInText":     {"---@key k string\nreturn redis.call('set', k, '\x00')", false},
+	"NULInHeader":   {"--- a\x00b\n" + goodScript, false},
+	"CRLF":          {strings.ReplaceAll(goodScript, "\n", "\r\n"), true},
+	"CR":            {strings.ReplaceAll(goodScript, "\n", "\r"), true},
+	"BOM":           {"\ufeff" + goodScript, false},
+	"UTF16":         {"\xff\xfe-\x00-\x00", false},
+	"Empty":         {"", false},
+	"Bytes":         {long("\xff\xfe\x80"), false},
+	"BytesInText":   {"---@key k string\nredis.call('set', k, '\xff\xfe\x80')", true},
+	"OnlyHeader":    {"---@key k string", false},
+	"CommentAtEnd":  {goodScript + "--", true},
+	"LibraryOfNone": {"---@library", true},
+}
+
+// TestOddScripts: the run has findings or writes a whole file, and nothing is left behind.
+func TestOddScripts(t *testing.T) {
+	t.Parallel()
+	for name, c := range oddScripts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "p")
+			write(t, dir, "in.lua", c.src)
+			write(t, dir, "in.lua.go", "// the file of before\n")
+			code, out, errs := luagen(dir)
+			require.Empty(t, out)
+			require.Less(t, code, 2)
+			require.Equal(t, code == 1, errs != "", errs)
+			if c.good {
+				require.Equal(t, 0, code, errs[:min(len(errs), 300)])
+			} else {
+				require.Equal(t, 1, code)
+			}
+			wholeOrOld(t, dir, code)
+		})
+	}
+}
+
+// wholeOrOld requires that in.lua.go is Go, or what it was if there were findings.
+func wholeOrOld(t *testing.T, dir string, code int) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	text := read(t, dir, "in.lua.go")
+	if code == 1 {
+		require.Equal(t, "// the file of before\n", text)
+	} else if text != "// the file of before\n" { // a library has no file
+		_, err = parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+		require.NoError(t, err)
+	}
+}
+
+// TestNoHalfWrittenFile: where a file cannot take its place, what was written is gone.
+func TestNoHalfWrittenFile(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "p")
+	write(t, dir, "a.lua", goodScript)
+	write(t, dir, "a.lua.go/in_the_way", "")
+	code, _, errs := luagen(dir)
+	require.Equal(t, 1, code)
+	require.NotEmpty(t, errs)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+}
+
+// manyScripts makes a folder of n scripts.
+func manyScripts(t *testing.T, n int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "p")
+	src := read(t, "testdata", "cases", "keys_right", "in.lua")
+	for i := range n {
+		write(t, dir, fmt.Sprintf("script_%dx.lua", i), src)
+	}
+	return dir
+}
+
+// loaded returns a job that has checked the scripts of a folder.
+func loaded(t *testing.T, dir string) *job {
+	t.Helper()
+	j := newJob("luagen", os.Stderr)
+	j.paths = []string{dir}
+	require.Equal(t, 0, j.load(), j.failure)
+	return j
+}
+
+func memory() (live, total uint64) {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc, m.TotalAlloc
+}
+
+// TestMemoryIsFlat: a run of a thousand scripts allocates as much for each as one of a hundred, and
+// keeps less of them all than a hundred parsed scripts take. Not parallel: it measures the process.
+func TestMemoryIsFlat(t *testing.T) {
+	few, many := manyScripts(t, 100), manyScripts(t, 1000)
+	loaded(t, few) // what is made once
+	perScript := func(dir string, n uint64) uint64 {
+		_, before := memory()
+		code, _, errs := luagen(dir)
+		require.Equal(t, 0, code, errs)
+		_, after := memory()
+		return (after - before) / n
+	}
+	small, large := perScript(few, 100), perScript(many, 1000)
+	require.Less(t, large, small*3/2, "bytes allocated for each script")
+
+	live := func(make func() any) int64 {
+		before, _ := memory()
+		kept := make()
+		after, _ := memory()
+		runtime.KeepAlive(kept)
+		return int64(after) - int64(before)
+	}
+	kept := live(func() any { return loaded(t, many) })
+	parsed := live(func() any {
+		var scripts []*parse.Script
+		require.NoError(t, loaded(t, few).each(func(s *parse.Script) error {
+			scripts = append(scripts, s)
+			return nil
+		}))
+		return scripts
+	})
+	t.Logf("allocated for each: %d of 100, %d of 1000; kept of 1000: %d; 100 parsed: %d",
+		small, large, kept, parsed)
+	require.Less(t, kept, parsed)
+}
