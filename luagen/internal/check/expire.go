@@ -14,8 +14,8 @@ type creation struct {
 }
 
 // creating are the commands that create a key without an end.
-var creating = strings.Fields(`append bitfield decr decrby geoadd hincrby hincrbyfloat hmset hset hsetnx
-	incr incrby incrbyfloat linsert lpush pfadd rpush sadd set setbit setnx setrange xadd zadd
+var creating = strings.Fields(`append bitfield decr decrby geoadd hincrby hincrbyfloat hmset hset
+	hsetnx incr incrby incrbyfloat linsert lpush pfadd rpush sadd set setbit setnx setrange xadd zadd
 	zincrby`)
 
 // ending are the commands that give a key an end.

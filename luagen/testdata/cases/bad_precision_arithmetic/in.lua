@@ -16,5 +16,8 @@ redis.call('set', counter, math.max(1, all[1], 0))
 for _, one in ipairs(all) do
   redis.call('set', counter, math.floor(one))
 end
+redis.call('set', counter, tonumber(delta) + 1)
+local either = step or '1'
+redis.call('set', counter, either * 2)
 local total = tonumber(delta or step)
 return total

@@ -28,4 +28,10 @@ if mixed == 0 then return 0 end
 local count = redis.call('hget', counts, 'n')
 if count then count = tonumber(count) else count = 0 end
 if count > 3 then return 0 end
+local kind = redis.call('hget', counts, 'kind')
+kind = kind and tonumber(kind) or cjson.decode(name)
+if type(kind) == 'number' and kind < 5 then return 0 end
+local either = count > 2 and 'x' or 3
+if type(either) ~= 'string' and either < 5 then return 0 end
+if type(either) == 'number' and either < 5 then return 0 end
 return 1

@@ -41,10 +41,16 @@ if mixed == 0 then return 0 end
 local count = redis.call('hget', counts, 'n')
 if count then count = tonumber(count) else count = 0 end
 if count > 3 then return 0 end
+local kind = redis.call('hget', counts, 'kind')
+kind = kind and tonumber(kind) or cjson.decode(name)
+if type(kind) == 'number' and kind < 5 then return 0 end
+local either = count > 2 and 'x' or 3
+if type(either) ~= 'string' and either < 5 then return 0 end
+if type(either) == 'number' and either < 5 then return 0 end
 return 1
 `
 
-const inSHA1 = "aca7bf92b9b08bdd9cba7b05e84505c63591a1bc"
+const inSHA1 = "23e667519a4a0256930314fc19757f59dbbfda36"
 
 var inScript = backend.Script{
 	Name:   "in",

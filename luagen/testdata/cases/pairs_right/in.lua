@@ -19,6 +19,11 @@ end
 for _, name in pairs(redis.call('hkeys', counts)) do
   redis.call('rpush', log, name)
 end
+local copied = {}
+for name in pairs(seen) do
+  copied[#copied + 1] = name
+end
+redis.call('hset', counts, 'copied', #copied)
 local copy, n = {}, 0
 for k, v in pairs(seen) do
   copy[k] = v

@@ -31,6 +31,11 @@ end
 for _, name in pairs(redis.call('hkeys', counts)) do
   redis.call('rpush', log, name)
 end
+local copied = {}
+for name in pairs(seen) do
+  copied[#copied + 1] = name
+end
+redis.call('hset', counts, 'copied', #copied)
 local copy, n = {}, 0
 for k, v in pairs(seen) do
   copy[k] = v
@@ -42,7 +47,7 @@ end
 return found
 `
 
-const inSHA1 = "f9a27dd8eca02cc7c9d70f2af36f01dcbf0e2366"
+const inSHA1 = "677fdd0b8efc991ca56d26581f9a832bd0d990bc"
 
 var inScript = backend.Script{
 	Name:   "in",

@@ -12,6 +12,9 @@ end
 if tonumber(redis.call('get', used) or '0') >= tonumber(most) or not tonumber(seen) then
   return 0
 end
+if tonumber(seen) == nil or tonumber(limit) ~= nil and max > 5 then
+  return 0
+end
 for i = 1, tonumber(limit) do
   redis.call('rpush', queue, 'entry ' .. i)
 end

@@ -25,6 +25,9 @@ end
 if tonumber(redis.call('get', used) or '0') >= tonumber(most) or not tonumber(seen) then
   return 0
 end
+if tonumber(seen) == nil or tonumber(limit) ~= nil and max > 5 then
+  return 0
+end
 for i = 1, tonumber(limit) do
   redis.call('rpush', queue, 'entry ' .. i)
 end
@@ -32,7 +35,7 @@ redis.call('incr', used)
 return 1
 `
 
-const inSHA1 = "27a85bb85d0059b838d1bd88ee3580d52be89e16"
+const inSHA1 = "29c4aa11f13b376a8467572c0f458ae32ac96e78"
 
 var inScript = backend.Script{
 	Name:   "in",

@@ -16,6 +16,12 @@ if not lease then
   return {false, false, redis.call('pttl', lock), string.format('%.17g', score / 2), {}}
 end
 redis.call('pexpire', lock, lease)
+if score == '0' or not score then
+  local text = redis.call('hget', lock, 'text')
+  if text ~= false then
+    return {true, #text > 3 and text or 1, lease, text, {text}}
+  end
+end
 local held = false
 if redis.call('hexists', lock, owner) == 1 then
   held = redis.call('hincrby', lock, owner, 1)

@@ -18,6 +18,14 @@ local has = n ~= nil
 if has then
   return {last, names[1], n}
 end
+local function fits(x) return x end
+if fits(n) then
+  return {'x', 'y', n}
+end
+local list = {string.gsub(names[1], 'a', 'b')}
+if #list > 2 then
+  return {'x', string.gsub(names[1], 'a', 'b')}
+end
 local data = cjson.decode(redis.call('lindex', queue, 0) or '[]')
 if data.n then
   return {data.name, first, redis.call('hget', counts, best or '')}

@@ -31,6 +31,14 @@ local has = n ~= nil
 if has then
   return {last, names[1], n}
 end
+local function fits(x) return x end
+if fits(n) then
+  return {'x', 'y', n}
+end
+local list = {string.gsub(names[1], 'a', 'b')}
+if #list > 2 then
+  return {'x', string.gsub(names[1], 'a', 'b')}
+end
 local data = cjson.decode(redis.call('lindex', queue, 0) or '[]')
 if data.n then
   return {data.name, first, redis.call('hget', counts, best or '')}
@@ -39,7 +47,7 @@ redis.call('del', queue)
 return data
 `
 
-const inSHA1 = "c41b021443a276c763f8a1f9d933c869e105b891"
+const inSHA1 = "d4d78489dd48f8f7c511fa00ea02e9a6ee41cd4a"
 
 var inScript = backend.Script{
 	Name:   "in",
