@@ -19,5 +19,7 @@ end
 redis.call('set', counter, tonumber(delta) + 1)
 local either = step or '1'
 redis.call('set', counter, either * 2)
+local other = either == '2' and '1' or delta
+redis.call('set', counter, other * 2)
 local total = tonumber(delta or step)
 return total

@@ -28,6 +28,10 @@ if mixed == 0 then return 0 end
 local count = redis.call('hget', counts, 'n')
 if count then count = tonumber(count) else count = 0 end
 if count > 3 then return 0 end
+local raw = redis.call('get', counter)
+if raw == false then return 0 end
+if raw == nil then return 0 end
+if type(raw) == 'number' and raw < 5 then return 0 end
 local kind = redis.call('hget', counts, 'kind')
 kind = kind and tonumber(kind) or cjson.decode(name)
 if type(kind) == 'number' and kind < 5 then return 0 end

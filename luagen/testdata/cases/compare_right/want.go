@@ -41,6 +41,10 @@ if mixed == 0 then return 0 end
 local count = redis.call('hget', counts, 'n')
 if count then count = tonumber(count) else count = 0 end
 if count > 3 then return 0 end
+local raw = redis.call('get', counter)
+if raw == false then return 0 end
+if raw == nil then return 0 end
+if type(raw) == 'number' and raw < 5 then return 0 end
 local kind = redis.call('hget', counts, 'kind')
 kind = kind and tonumber(kind) or cjson.decode(name)
 if type(kind) == 'number' and kind < 5 then return 0 end
@@ -50,7 +54,7 @@ if type(either) == 'number' and either < 5 then return 0 end
 return 1
 `
 
-const inSHA1 = "23e667519a4a0256930314fc19757f59dbbfda36"
+const inSHA1 = "055aa2531475cf70a21b61339a753287bd7667a6"
 
 var inScript = backend.Script{
 	Name:   "in",

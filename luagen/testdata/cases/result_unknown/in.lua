@@ -2,6 +2,7 @@
 ---@key queue list
 ---@key counts hash
 ---@arg n int(1..9)?
+---@arg more int(1..9)?
 ---@arg names string...
 ---@return string name
 ---@return string second
@@ -19,8 +20,8 @@ if has then
   return {last, names[1], n}
 end
 local function fits(x) return x end
-if fits(n) then
-  return {'x', 'y', n}
+if fits(more) then
+  return {'x', 'y', more}
 end
 local list = {string.gsub(names[1], 'a', 'b')}
 if #list > 2 then

@@ -15,7 +15,8 @@ const inSource = `
 local queue = KEYS[1]
 local counts = KEYS[2]
 local n = ARGV[1] if n == '' then n = nil end
-local names = {} for i = 1, #ARGV - 1 do names[i] = ARGV[1 + i] end
+local more = ARGV[2] if more == '' then more = nil end
+local names = {} for i = 1, #ARGV - 2 do names[i] = ARGV[2 + i] end
 
 
 
@@ -32,8 +33,8 @@ if has then
   return {last, names[1], n}
 end
 local function fits(x) return x end
-if fits(n) then
-  return {'x', 'y', n}
+if fits(more) then
+  return {'x', 'y', more}
 end
 local list = {string.gsub(names[1], 'a', 'b')}
 if #list > 2 then
@@ -47,7 +48,7 @@ redis.call('del', queue)
 return data
 `
 
-const inSHA1 = "d4d78489dd48f8f7c511fa00ea02e9a6ee41cd4a"
+const inSHA1 = "0485a3a95862240feedf47ee64f776698cdfda0d"
 
 var inScript = backend.Script{
 	Name:   "in",
@@ -72,6 +73,7 @@ type InResult struct {
 //
 // Arguments:
 //   - n: from 1 to 9; nil: absent
+//   - more: from 1 to 9; nil: absent
 //   - names
 //
 // Results:
@@ -82,18 +84,25 @@ type InResult struct {
 // The script may write, and is not sent again once it may have run.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
-	queue, counts string, n *int64, names []string,
+	queue, counts string, n, more *int64, names []string,
 ) (InResult, error) {
 	if n != nil && (*n < 1 || *n > 9) {
 		return InResult{}, fmt.Errorf("script in: n: %d is not in 1..9", *n)
 	}
-	words := make([]string, 0, 3+len(names))
+	if more != nil && (*more < 1 || *more > 9) {
+		return InResult{}, fmt.Errorf("script in: more: %d is not in 1..9", *more)
+	}
+	words := make([]string, 0, 4+len(names))
 	words = append(words, queue)
 	words = append(words, counts)
 	keys := len(words)
 	words = append(words, "")
 	if n != nil {
 		words[len(words)-1] = strconv.FormatInt(*n, 10)
+	}
+	words = append(words, "")
+	if more != nil {
+		words[len(words)-1] = strconv.FormatInt(*more, 10)
 	}
 	words = append(words, names...)
 	reply, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
