@@ -67,19 +67,24 @@ func (e *env) silent(
 		}
 	}
 	in.Link.Blackhole()
-	callCtx, cancel := bound()
-	defer cancel()
-	err = promptly(prompt, "Run", func() {
-		_, runErr = in.Backend.Run(callCtx, script, []string{key}, nil)
+	defer in.Link.Restore()
+	return promptly(prompt, "Run", func() error {
+		// Bound here: were it to end before the call, nothing would be sent.
+		callCtx, cancel := bound()
+		defer cancel()
+		_, err := in.Backend.Run(callCtx, script, []string{key}, nil)
+		return err
 	})
-	in.Link.Restore()
-	return runErr, err
 }
+
+// soonEnded is when the contexts of calls that are to be under way end. It leaves a slow machine
+// the time to send.
+const soonEnded = 200 * time.Millisecond
 
 // cancelled returns a context that is cancelled soon.
 func cancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	time.AfterFunc(50*time.Millisecond, cancel)
+	time.AfterFunc(soonEnded, cancel)
 	return ctx, cancel
 }
 
@@ -114,7 +119,7 @@ func checkCancelWithDeadline(ctx context.Context, e *env) error {
 
 func checkDeadline(ctx context.Context, e *env) error {
 	runErr, err := e.silent(ctx, backend.Never, func() (context.Context, context.CancelFunc) {
-		return context.WithTimeout(ctx, 50*time.Millisecond)
+		return context.WithTimeout(ctx, soonEnded)
 	})
 	if err != nil {
 		return err
@@ -141,11 +146,11 @@ func checkConnecting(ctx context.Context, e *env) error {
 	}
 	script, key := e.incr(backend.Never), e.key("n")
 	in.Link.Blackhole()
-	callCtx, cancel := cancelled(ctx)
-	defer cancel()
-	var runErr error
-	err = promptly(3*prompt, "Run", func() {
-		_, runErr = in.Backend.Run(callCtx, script, []string{key}, nil)
+	runErr, err := promptly(3*prompt, "Run", func() error {
+		callCtx, cancel := cancelled(ctx)
+		defer cancel()
+		_, err := in.Backend.Run(callCtx, script, []string{key}, nil)
+		return err
 	})
 	in.Link.Restore()
 	if err == nil && !errors.Is(runErr, context.Canceled) {
@@ -164,7 +169,7 @@ func checkLate(ctx context.Context, e *env) error {
 	if _, err := in.Backend.Run(ctx, script, []string{key}, nil); err != nil {
 		return err
 	}
-	const late = 300 * time.Millisecond
+	const late = 2 * soonEnded
 	in.Link.Delay(late)
 	callCtx, cancel := cancelled(ctx)
 	defer cancel()

@@ -92,11 +92,18 @@ func (e *env) close() {
 func (e *env) client(ctx context.Context, o *primitives.Options) (
 	*primitives.Client, *Instance, error,
 ) {
+	return e.clientOver(ctx, o, func(b backend.Backend) backend.Backend { return b })
+}
+
+// clientOver makes a client over what wrap makes of an instance's backend.
+func (e *env) clientOver(
+	ctx context.Context, o *primitives.Options, wrap func(backend.Backend) backend.Backend,
+) (*primitives.Client, *Instance, error) {
 	in, err := e.open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := primitives.New(in.Backend, o)
+	c, err := primitives.New(wrap(in.Backend), o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -198,15 +205,15 @@ func eventually(ctx context.Context, what string, ok func() (bool, error)) error
 	}
 }
 
-// promptly runs f and returns an error if it takes longer than limit.
-func promptly(limit time.Duration, what string, f func()) error {
-	done := make(chan struct{})
-	go func() { defer close(done); f() }()
+// promptly returns what f returns, or an error of its own if f takes longer than limit.
+func promptly(limit time.Duration, what string, f func() error) (result, late error) {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
 	select {
-	case <-done:
-		return nil
+	case result = <-done:
+		return result, nil
 	case <-time.After(limit):
-		return fmt.Errorf("%s did not return within %v", what, limit)
+		return nil, fmt.Errorf("%s did not return within %v", what, limit)
 	}
 }
 

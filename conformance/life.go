@@ -55,9 +55,11 @@ func checkBoundedReads(ctx context.Context, e *env) error {
 		return err
 	}
 	in.Link.Refuse()
-	return promptly(Patience/4, "a read without a server", func() {
-		_, _ = in.Backend.Run(context.WithoutCancel(ctx), script, []string{key}, nil)
+	_, late := promptly(Patience/4, "a read without a server", func() error {
+		_, err := in.Backend.Run(context.WithoutCancel(ctx), script, []string{key}, nil)
+		return err
 	})
+	return late
 }
 
 func checkConcurrent(ctx context.Context, e *env) error {

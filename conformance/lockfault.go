@@ -138,7 +138,7 @@ func checkBrokenWait(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	second, in, err := e.client(ctx, o)
+	second, in, tries, err := e.countedClient(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,10 @@ func checkBrokenWait(ctx context.Context, e *env) error {
 		return err
 	}
 	got := lockLater(ctx, second.NewLock(e.key("lock"), nil))
-	if err := e.awaitSubscribers(ctx, e.channel(), 1); err != nil {
+	// It parks after its second try, which the acknowledgement of its subscription brings about.
+	if err := eventually(ctx, "the second try", func() (bool, error) {
+		return tries.ended.Load() == 2, nil
+	}); err != nil {
 		return err
 	}
 	in.Link.Refuse()
@@ -157,10 +160,6 @@ func checkBrokenWait(ctx context.Context, e *env) error {
 	in.Link.Restore()
 	next, err := soon(got)
 	if err != nil {
-		// The waiter's own script may have met the broken link: that is an error, not a hang.
-		if errors.Is(err, backend.ErrIndeterminate) {
-			return nil
-		}
 		return err
 	}
 	// So may the release, on another of the driver's connections; it is repeated then.
@@ -189,12 +188,14 @@ func checkCancelled(ctx context.Context, e *env) error {
 	if err := e.warm(ctx, lock); err != nil {
 		return err
 	}
-	const late = 400 * time.Millisecond
-	in.Link.Delay(late)
-	callCtx, cancel := cancelled(ctx)
-	defer cancel()
-	var lockErr error
-	if err := promptly(prompt, "Lock", func() { _, lockErr = lock.Lock(callCtx) }); err != nil {
+	in.Link.Delay(soonEnded + 400*time.Millisecond) // The script runs so much after the cancelling.
+	lockErr, err := promptly(prompt, "Lock", func() error {
+		callCtx, cancel := cancelled(ctx)
+		defer cancel()
+		_, err := lock.Lock(callCtx)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if !errors.Is(lockErr, context.Canceled) {
@@ -227,8 +228,11 @@ func checkNoReply(ctx context.Context, e *env) error {
 	callCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { <-lost; cancel() }()
-	var lockErr error
-	if err := promptly(prompt, "Lock", func() { _, lockErr = lock.Lock(callCtx) }); err != nil {
+	lockErr, err := promptly(prompt, "Lock", func() error {
+		_, err := lock.Lock(callCtx)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if err := wantBoth(lockErr, context.Canceled); err != nil {
@@ -269,7 +273,7 @@ func checkLaterHold(ctx context.Context, e *env) error {
 		return err
 	}
 	for range 5 {
-		in.Link.Delay(100 * time.Millisecond)
+		in.Link.Delay(soonEnded)
 		callCtx, cancel := cancelled(ctx)
 		_, lockErr := lock.Lock(callCtx)
 		cancel()

@@ -44,16 +44,29 @@ func checkBadInput(ctx context.Context, e *env) error {
 	return nil
 }
 
-// counter counts the calls of a backend.
+// counter counts the calls of a backend, and the runs that have ended.
 type counter struct {
 	backend.Backend
-	calls atomic.Int64
+	calls, ended atomic.Int64
+}
+
+// countedClient makes a client whose backend's calls are counted.
+func (e *env) countedClient(ctx context.Context, o *primitives.Options) (
+	*primitives.Client, *Instance, *counter, error,
+) {
+	var counted *counter
+	c, in, err := e.clientOver(ctx, o, func(b backend.Backend) backend.Backend {
+		counted = &counter{Backend: b}
+		return counted
+	})
+	return c, in, counted, err
 }
 
 func (c *counter) Run(
 	ctx context.Context, s *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
 	c.calls.Add(1)
+	defer c.ended.Add(1)
 	return c.Backend.Run(ctx, s, keys, args)
 }
 

@@ -247,15 +247,16 @@ func checkBoundedLoads(ctx context.Context, e *env) error {
 	}
 	script := e.incr(backend.Never)
 	script.SHA1 = strings.Repeat("0", 40)
-	promptErr := promptly(Patience/4, "Run of a script that cannot be loaded", func() {
-		_, err = b.Run(ctx, script, []string{e.key("n")}, nil)
+	runErr, err := promptly(Patience/4, "Run of a script that cannot be loaded", func() error {
+		_, err := b.Run(ctx, script, []string{e.key("n")}, nil)
+		return err
 	})
 	var server *backend.ServerError
 	switch {
-	case promptErr != nil:
-		return promptErr
-	case !errors.As(err, &server) || server.Code != "NOSCRIPT":
-		return fmt.Errorf("got error %w, want the NOSCRIPT error", err)
+	case err != nil:
+		return err
+	case !errors.As(runErr, &server) || server.Code != "NOSCRIPT":
+		return fmt.Errorf("got error %w, want the NOSCRIPT error", runErr)
 	}
 	return nil
 }

@@ -153,11 +153,11 @@ func checkSilentSubscribe(ctx context.Context, e *env) error {
 	}
 	channel := e.key("c")
 	in.Link.Blackhole()
-	callCtx, cancel := cancelled(ctx)
-	defer cancel()
-	var subErr error
-	err = promptly(prompt, "Subscribe", func() {
-		_, subErr = in.Backend.Subscribe(callCtx, channel, func(backend.Event) {})
+	subErr, err := promptly(prompt, "Subscribe", func() error {
+		callCtx, cancel := cancelled(ctx)
+		defer cancel()
+		_, err := in.Backend.Subscribe(callCtx, channel, func(backend.Event) {})
+		return err
 	})
 	in.Link.Restore()
 	switch {
