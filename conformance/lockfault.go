@@ -159,6 +159,9 @@ func checkBrokenWait(ctx context.Context, e *env) error {
 	}
 	in.Link.Restore()
 	next, err := soon(got)
+	if errors.Is(err, backend.ErrIndeterminate) {
+		return nil // It was woken, and tried on a connection of the driver's that was broken too.
+	}
 	if err != nil {
 		return err
 	}

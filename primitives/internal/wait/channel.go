@@ -141,6 +141,16 @@ func (c *channel) passOn(me *waiter) {
 	}
 }
 
+// enter begins one waiter's use of the channel. The first one ends its lingering: when it parks it
+// arms the timer for itself. The caller holds the mutex.
+func (c *channel) enter() {
+	if c.users == 0 && c.timer != nil {
+		c.timer.Stop()
+		c.due = time.Time{}
+	}
+	c.users++
+}
+
 // leave ends one waiter's use of the channel.
 func (c *channel) leave() {
 	c.waiters.mu.Lock()

@@ -131,7 +131,7 @@ func (w *Waiters) existing(name string) *channel {
 	defer w.mu.Unlock()
 	c := w.channels[name]
 	if c != nil {
-		c.users++
+		c.enter()
 	}
 	return c
 }
@@ -151,7 +151,7 @@ func (w *Waiters) join(name string, wakes Wakes, refused Answer) (*channel, *wai
 		w.channels[name] = c
 		c.subscribe()
 	}
-	c.users++
+	c.enter()
 	me := newWaiter()
 	if c.heard {
 		me.wake()

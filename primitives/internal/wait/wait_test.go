@@ -21,6 +21,9 @@ import (
 // hour is a poll that no test waits for: what wakes a waiter must be a message.
 const hour = time.Hour
 
+// linger is how long a subscription outlives its last waiter.
+const linger = 500 * time.Millisecond
+
 func TestWaitGrantedAtOnceDoesNotSubscribe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -175,6 +178,25 @@ type gate struct{ open atomic.Bool }
 func (g *gate) Try(context.Context) (wait.Answer, error) {
 	defer time.Sleep(time.Second)
 	return wait.Answer{Granted: g.open.Load(), RetryIn: -1}, nil
+}
+
+// TestWaitAgainIsNotPolled waits twice in a row: the second waiter finds the subscription of the
+// first, and not its timer.
+func TestWaitAgainIsNotPolled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held = true
+		w := s.client(t, hour)
+		time.AfterFunc(time.Second, s.release)
+		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		time.Sleep(linger / 2)
+		time.AfterFunc(time.Minute, s.release)
+		tries := s.tried()
+		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.Equal(t, 2, s.tried()-tries)
+		require.Equal(t, 1, s.subscribes)
+	})
 }
 
 func TestWaitPollsWithoutPubSub(t *testing.T) {
