@@ -276,7 +276,7 @@ func checkLaterHold(ctx context.Context, e *env) error {
 		return err
 	}
 	for range 5 {
-		in.Link.Delay(soonEnded)
+		in.Link.Delay(2 * soonEnded) // Its release overtakes it where it can.
 		callCtx, cancel := cancelled(ctx)
 		_, lockErr := lock.Lock(callCtx)
 		cancel()
