@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -40,6 +41,9 @@ func TestErrorsOfScripts(t *testing.T) {
 		var server *backend.ServerError
 		require.ErrorAs(t, err, &server, source)
 		require.Equal(t, want, *server, source)
+		if want.Line > 0 {
+			require.ErrorContains(t, err, fmt.Sprintf("script fails.lua:%d: ", want.Line))
+		}
 		require.True(t, backend.MayHaveRun(err))
 	}
 }

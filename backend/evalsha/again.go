@@ -120,7 +120,16 @@ func (f *failures) outcome(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
 	}
-	return fmt.Errorf("script %s: %w", f.script.Name, err)
+	return fmt.Errorf("script %s: %w", place(f.script, err), err)
+}
+
+// place is where in script err was raised, as far as the server tells: its name, or file and line.
+func place(script *backend.Script, err error) string {
+	var server *backend.ServerError
+	if errors.As(err, &server) && server.Line > 0 {
+		return fmt.Sprintf("%s.lua:%d", script.Name, server.Line)
+	}
+	return script.Name
 }
 
 // isUnknown reports whether err leaves open if the command ran.
