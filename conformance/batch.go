@@ -236,7 +236,7 @@ func checkLostWait(ctx context.Context, e *env) error {
 	select {
 	case <-lost:
 	case <-ctx.Done():
-		return errors.New("no WAIT was lost")
+		return fmt.Errorf("no WAIT was lost; the run's error was %w", err)
 	}
 	n, intErr := reply.Int()
 	if !errors.Is(err, backend.ErrReplicas) || intErr != nil || n != 2 {
