@@ -115,7 +115,7 @@ func checkRepeatedBreaks(ctx context.Context, e *env) error {
 }
 
 func checkRestartGap(ctx context.Context, e *env) error {
-	return e.checkGap(ctx, silence, func(*Instance, string) error { return e.Restart(ctx) })
+	return e.checkGap(ctx, silence, func(*Instance, string) error { return e.Restart(ctx, false) })
 }
 
 func checkMovedGap(ctx context.Context, e *env) error {

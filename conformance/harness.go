@@ -39,8 +39,24 @@ type Harness struct {
 	// stop, without those that scripts run. MONITOR can do it.
 	Record func(ctx context.Context) (stop func() ([][]string, error), err error)
 
-	// Restart ends the server and starts it again, without its data.
-	Restart func(ctx context.Context) error
+	// Restart kills the server and starts it again, with the data that it had, if keep is true, or
+	// without. Scripts are gone either way. It returns when the server answers.
+	Restart func(ctx context.Context, keep bool) error
+
+	// Pause stops the primary that owns key, as a machine that hangs: connections stay open, and
+	// nothing answers. resume lets it go on.
+	Pause func(ctx context.Context, key string) (resume func() error, err error)
+
+	// FailOver makes a replica the primary of key. What unseen writes meanwhile, if it is not nil,
+	// never reaches that replica, and is lost. It returns when the new primary takes writes.
+	FailOver func(ctx context.Context, key string, unseen func(ctx context.Context) error) error
+
+	// Advance moves the server's clock forward by d, without waiting.
+	Advance func(d time.Duration)
+
+	// Bubble returns a harness on a new server within the testing/synctest bubble of its caller,
+	// where time is virtual. Nil: the backends do not run in a bubble.
+	Bubble func() *Harness
 
 	// Migrate begins to move the slot of key to another node, and stops on half the way: the slot
 	// is migrating on the one and importing on the other, and what keys it has have moved. finish

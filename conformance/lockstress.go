@@ -279,7 +279,7 @@ func checkRestartWaiters(ctx context.Context, e *env) error {
 			return err
 		}
 	}
-	if err := e.Restart(ctx); err != nil {
+	if err := e.Restart(ctx, false); err != nil {
 		return err
 	}
 	for i, got := range waiting {

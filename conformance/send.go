@@ -166,7 +166,7 @@ func checkRestart(ctx context.Context, e *env) error {
 	if _, err := b.Run(ctx, script, []string{key}, nil); err != nil {
 		return err
 	}
-	if err := e.Restart(ctx); err != nil {
+	if err := e.Restart(ctx, false); err != nil {
 		return err
 	}
 	// Connections that broke may cost calls, whose scripts were not run: the data is gone.

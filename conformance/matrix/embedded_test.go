@@ -24,6 +24,8 @@ func embeddedHarness() *conformance.Harness {
 		Batches:          true,
 		WaitsForReplicas: true,
 		NoClient:         true,
+		Advance:          server.Advance,
+		Bubble:           embeddedHarness,
 	}
 }
 

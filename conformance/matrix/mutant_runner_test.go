@@ -182,7 +182,10 @@ func restartMutant() mutant {
 		kills: []string{"LoadsAgainAfterRestart"},
 		harness: func(h *conformance.Harness) {
 			restart := h.Restart
-			h.Restart = func(ctx context.Context) error { restarted.Store(true); return restart(ctx) }
+			h.Restart = func(ctx context.Context, keep bool) error {
+				restarted.Store(true)
+				return restart(ctx, keep)
+			}
 		},
 		breakIt: func(b *broken) {
 			b.run = func(ctx context.Context, c backend.Call) (backend.Reply, error) {

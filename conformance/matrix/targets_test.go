@@ -71,7 +71,13 @@ func (t *target) doAll(_ context.Context, args ...string) ([]backend.Reply, erro
 	return replies, nil
 }
 
-func (t *target) restart(context.Context) error { return t.nodes[0].Restart(servers.DropData) }
+func (t *target) restart(_ context.Context, keep bool) error {
+	data := servers.DropData
+	if keep {
+		data = servers.KeepData
+	}
+	return t.nodes[0].Restart(data)
+}
 
 // migrate moves the slot of key to the next node.
 func (t *target) migrate(_ context.Context, key string) (func(context.Context) error, error) {
