@@ -83,7 +83,7 @@ type Instance struct {
 }
 
 // Link is the way between an instance and the server's nodes. The faults of one link must not
-// touch another.
+// touch another. Wire in package conformance/servers is one for drivers whose dialing can be set.
 type Link interface {
 	// Cut breaks the connections that are open. New ones can be made.
 	Cut()
@@ -106,9 +106,9 @@ type Link interface {
 	Delay(d time.Duration)
 
 	// CutReply lets the next command for which match is true reach the server, and breaks its
-	// connection instead of passing the reply on. match gets the command word by word; it must be
-	// quick. The returned channel is closed when the reply was lost. At least one command has been
-	// sent before.
+	// connection instead of passing the reply on: one command in all, on whichever connection, those
+	// made later included. match gets the command word by word; it is quick, and safe for concurrent
+	// use. The returned channel is closed when the reply was lost.
 	CutReply(match func(words []string) bool) <-chan struct{}
 
 	// LoseReply does as CutReply, but its connection stays open, and silent to the client from

@@ -2,7 +2,9 @@ package matrix
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"net"
 	"slices"
 	"testing"
 
@@ -22,18 +24,20 @@ type variant struct {
 // open makes an instance behind a wire of its own.
 func open(
 	ctx context.Context, a adapter, on *target, v variant,
-) (*conformance.Instance, *wire, error) {
-	w := newWire()
+) (*conformance.Instance, *servers.Wire, error) {
+	w := servers.NewWire()
 	in, err := a.open(ctx, clientOptions{
 		addrs: on.addrs(), cluster: on.cluster != nil,
-		resp2: v.resp2, sharded: v.sharded, dial: w.dial,
+		resp2: v.resp2, sharded: v.sharded,
+		dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			return w.DialContext(ctx, "tcp", addr)
+		},
 	})
 	if err != nil {
-		w.close()
-		return nil, nil, err
+		return nil, nil, errors.Join(err, w.Close())
 	}
 	closeClient := in.Close
-	in.Link, in.Close = w, func() { closeClient(); w.close() }
+	in.Link, in.Close = w, func() { closeClient(); _ = w.Close() }
 	return in, w, nil
 }
 

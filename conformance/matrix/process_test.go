@@ -87,7 +87,7 @@ func lockWith(t *testing.T, a adapter, on *target) *primitives.Lease {
 // openClient makes a client of primitives that ends with the test.
 func openClient(
 	t *testing.T, a adapter, on *target, o *primitives.Options,
-) (*primitives.Client, *wire) {
+) (*primitives.Client, *servers.Wire) {
 	t.Helper()
 	in, w, err := open(t.Context(), a, on, variant{})
 	require.NoError(t, err)

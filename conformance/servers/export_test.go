@@ -1,5 +1,10 @@
 package servers
 
+import (
+	"bufio"
+	"net"
+)
+
 // ErrPortTaken lets tests see why a start is tried again.
 var ErrPortTaken = errPortTaken
 
@@ -14,3 +19,6 @@ func MoveTo(kind Kind, port int, config map[string]string) error {
 	s.port = port
 	return s.start()
 }
+
+// Over returns a connection for commands over c.
+func Over(c net.Conn) *Conn { return &Conn{net: c, in: bufio.NewReader(c)} }

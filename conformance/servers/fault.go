@@ -92,10 +92,11 @@ func (p *Proxy) HoldReply(match Match, d time.Duration) *Fault {
 }
 
 func (p *Proxy) aim(action action, match Match, d time.Duration) *Fault {
-	f := &Fault{
-		proxy: p, match: match, action: action, d: d,
-		hit: make(chan struct{}), released: make(chan struct{}),
-	}
+	return p.arm(&Fault{match: match, action: action, d: d, hit: make(chan struct{})})
+}
+
+func (p *Proxy) arm(f *Fault) *Fault {
+	f.proxy, f.released = p, make(chan struct{})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = append(p.faults, f)
