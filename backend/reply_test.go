@@ -1,9 +1,7 @@
 package backend_test
 
 import (
-	"errors"
 	"math"
-	"strconv"
 	"testing"
 	"time"
 
@@ -108,29 +106,4 @@ func TestReplyTuple(t *testing.T) {
 	items, err = backend.ArrayReply(nil).Tuple(0)
 	require.NoError(t, err)
 	require.Empty(t, items)
-}
-
-func FuzzReplyNumbers(f *testing.F) {
-	for _, seed := range []string{"0", "-1", "9007199254740993", "1_000", "0x10", "+5", "1e3", "NaN"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		reply := backend.StringReply(s)
-		n, err := reply.Int()
-		if err == nil {
-			want, err := strconv.ParseInt(s, 10, 64)
-			require.NoError(t, err)
-			require.Equal(t, want, n)
-		} else {
-			require.ErrorIs(t, err, backend.ErrReply)
-		}
-		if _, err := reply.Float(); err != nil {
-			require.ErrorIs(t, err, backend.ErrReply)
-		}
-		d, err := reply.Duration(time.Millisecond)
-		if err == nil {
-			require.Equal(t, n, int64(d/time.Millisecond))
-		}
-		require.False(t, errors.Is(err, backend.ErrIndeterminate))
-	})
 }

@@ -88,15 +88,3 @@ func TestServerErrorText(t *testing.T) {
 	t.Parallel()
 	require.EqualError(t, backend.ParseServerError("-BUSY x y"), "BUSY x y")
 }
-
-func FuzzParseServerError(f *testing.F) {
-	f.Add("-WRONGTYPE x script: " + hash + ", on @user_script:99999999999999999999.")
-	f.Add(compiling + ":1: a stack traceback: b")
-	f.Add("ERR Error running script (call to f_1): @user_script:1: ")
-	f.Fuzz(func(t *testing.T, text string) {
-		e := backend.ParseServerError(text)
-		require.NotEmpty(t, e.Code)
-		require.NotContains(t, e.Code, " ")
-		require.GreaterOrEqual(t, e.Line, 0)
-	})
-}

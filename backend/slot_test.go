@@ -41,12 +41,3 @@ func TestSameSlot(t *testing.T) {
 		require.ErrorIs(t, backend.SameSlot(keys), backend.ErrCrossSlot, "%q", keys)
 	}
 }
-
-func FuzzSlot(f *testing.F) {
-	f.Add("a{b}c")
-	f.Fuzz(func(t *testing.T, key string) {
-		slot := backend.Slot(key)
-		require.GreaterOrEqual(t, slot, 0)
-		require.Less(t, slot, backend.Slots)
-	})
-}
