@@ -46,6 +46,8 @@ var rules = []rule{
 	{dir: "primitives/...", imports: []string{"backend", "primitives/internal/...", zap}},
 	{dir: "luagen/...", imports: []string{"luagen/internal/..."}},
 	{dir: "conformance/servers", imports: []string{"backend"}},
+	{dir: "conformance/history", imports: []string{porcupine}},
+	{dir: "conformance/model", imports: []string{porcupine}},
 	{
 		dir: "conformance/matrix/...",
 		imports: []string{
@@ -56,7 +58,10 @@ var rules = []rule{
 	},
 	{
 		dir:     "conformance",
-		imports: []string{"backend", "primitives", testify, rapid, porcupine},
+		imports: []string{
+			"backend", "primitives", "conformance/history", "conformance/model",
+			testify, rapid, porcupine,
+		},
 		testing: true,
 	},
 	{

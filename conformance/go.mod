@@ -2,7 +2,11 @@ module github.com/hasp-go/hasp/conformance
 
 go 1.25.0
 
-require github.com/hasp-go/hasp v0.0.0
+require (
+	github.com/anishathalye/porcupine v1.3.1
+	github.com/hasp-go/hasp v0.0.0
+	pgregory.net/rapid v1.3.0
+)
 
 require (
 	go.uber.org/multierr v1.10.0 // indirect

@@ -58,6 +58,9 @@ type Harness struct {
 	// where time is virtual. Nil: the backends do not run in a bubble.
 	Bubble func() *Harness
 
+	// Rounds is how many schedules each history test runs in real time. Zero means 10.
+	Rounds int
+
 	// Migrate begins to move the slot of key to another node, and stops on half the way: the slot
 	// is migrating on the one and importing on the other, and what keys it has have moved. finish
 	// completes it.

@@ -1,0 +1,122 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// RunHistories draws schedules for each primitive, runs them on several clients at once, and checks
+// that the model of the primitive explains what they saw, and that nobody waited in vain. With
+// [Harness.Bubble] a schedule runs in virtual time, as often as -rapid.checks says, over links with
+// trouble; a failing one is made smaller. Without it [Harness.Rounds] of them run in real time. The
+// picture of a history that failed is named in the error.
+func RunHistories(t *testing.T, h *Harness) Report {
+	t.Helper()
+	return runAreas(t, h, "Histories", func(t *testing.T, w Workload, reached *situations) {
+		if h.Bubble == nil {
+			realHistories(t, h, w, reached)
+			return
+		}
+		rapid.Check(t, func(r *rapid.T) {
+			s := drawSchedule(r, w, true)
+			rapid.SyncTest(r, func(r *rapid.T) {
+				e := newEnv(h.Bubble())
+				defer e.close()
+				if err := s.run(r.Context(), e, w, picture(t), reached); err != nil {
+					r.Fatalf("%v\n%v", err, s)
+				}
+			})
+		})
+	})
+}
+
+// realHistories runs each schedule by itself: what happens in real time does not happen again, so
+// that there is no use in making it smaller.
+func realHistories(t *testing.T, h *Harness, w Workload, reached *situations) {
+	t.Helper()
+	draw := rapid.Custom(func(r *rapid.T) schedule { return drawSchedule(r, w, true) })
+	for seed := range h.rounds() {
+		s := draw.Example(seed)
+		e := newEnv(h)
+		err := s.run(t.Context(), e, w, picture(t), reached)
+		e.close()
+		if err != nil {
+			t.Fatalf("schedule %d: %v\n%v", seed, err, s)
+		}
+	}
+}
+
+// rounds returns how many schedules a test in real time runs.
+func (h *Harness) rounds() int {
+	if h.Rounds > 0 {
+		return h.Rounds
+	}
+	return 10
+}
+
+// picture returns where the picture of a failing history goes: it outlives the test.
+func picture(t *testing.T) string {
+	t.Helper()
+	name := strings.NewReplacer("/", "-", " ", "_").Replace(t.Name())
+	return filepath.Join(os.TempDir(), "hasp-"+name+".html")
+}
+
+// runAreas runs one kind of test for each primitive.
+func runAreas(
+	t *testing.T, h *Harness, kind string, test func(*testing.T, Workload, *situations),
+) Report {
+	t.Helper()
+	if err := h.validate(); err != nil {
+		t.Fatal(err)
+	}
+	report := Report{Skipped: map[string]string{}}
+	for _, w := range Workloads() {
+		name := w.Name + kind
+		var reached situations
+		if t.Run(name, func(t *testing.T) { test(t, w, &reached) }) {
+			report.Passed = append(report.Passed, name)
+		} else {
+			report.Failed = append(report.Failed, name)
+		}
+		t.Logf("%s: %v", name, &reached)
+	}
+	return report
+}
+
+// situations counts what histories got into.
+type situations struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (s *situations) add(situation string) { s.addN(situation, 1) }
+
+func (s *situations) operations(n int) { s.addN("checked operations", n) }
+
+func (s *situations) addN(situation string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counts == nil {
+		s.counts = map[string]int{}
+	}
+	s.counts[situation] += n
+}
+
+// String lists the counts by name.
+func (s *situations) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s.counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", s.counts[name], name))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,153 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// ErrMalformed means that a history was recorded wrongly, so that nothing can be said of it.
+var ErrMalformed = errors.New("malformed history")
+
+// ErrUndecided means that the checker ran out of time. It counts as a failure: the history must be
+// shorter, or know more of its outcomes.
+var ErrUndecided = errors.New("undecided history")
+
+// Violation is the error of a history that no order of its operations explains.
+type Violation struct {
+	Operations int    // how many there are
+	Longest    string // the longest order that the model allows, its last operations
+	Stuck      string // what was called before that ended, and fits nowhere
+	Picture    string // path of the picture; "" if there is none
+}
+
+// Error tells how far the model follows the history.
+func (v *Violation) Error() string {
+	text := fmt.Sprintf("no order explains the history of %d operations.\n"+
+		"The model can follow it up to\n%s\nbut not to all of\n%s",
+		v.Operations, indent(v.Longest), indent(v.Stuck))
+	if v.Picture != "" {
+		text += "\npicture: " + v.Picture
+	}
+	return text
+}
+
+func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
+
+// CheckOptions configure [Log.Check]. Nil means the defaults.
+type CheckOptions struct {
+	// Patience bounds the search. Zero means a minute.
+	Patience time.Duration
+
+	// Picture is the path of the HTML page that shows a history that failed: who called what when,
+	// and how far the model follows. Empty means none.
+	Picture string
+
+	_ struct{}
+}
+
+// Check returns nil if model explains the history. Else the error is a [*Violation], or wraps
+// [ErrMalformed] or [ErrUndecided]. All processes must have ended.
+func (l *Log) Check(model porcupine.Model, opts *CheckOptions) error {
+	o := CheckOptions{Patience: time.Minute}
+	if opts != nil {
+		o.Picture = opts.Picture
+		if opts.Patience > 0 {
+			o.Patience = opts.Patience
+		}
+	}
+	operations, err := l.operations()
+	if err != nil {
+		return err
+	}
+	switch porcupine.CheckOperationsTimeout(model, operations, o.Patience) {
+	case porcupine.Ok:
+		return nil
+	case porcupine.Unknown:
+		return fmt.Errorf("%w: %d operations in %v", ErrUndecided, len(operations), o.Patience)
+	}
+	return explain(model, operations, o)
+}
+
+// operations returns the history in the order of its calls, with what is open ending after all
+// else.
+func (l *Log) operations() ([]porcupine.Operation, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		l.fault("%v of process %d has no outcome", c.op.Input, c.op.ClientId)
+	}
+	if len(l.faults) > 0 {
+		return nil, fmt.Errorf("%w: %s", ErrMalformed, strings.Join(l.faults, "; "))
+	}
+	end := l.now + 1
+	all := slices.Clone(l.done)
+	for i := range all {
+		if all[i].Return == open {
+			all[i].Return = end
+		}
+	}
+	slices.SortFunc(all, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+	return all, nil
+}
+
+// explain searches again, for the longest order, and draws it.
+func explain(model porcupine.Model, operations []porcupine.Operation, o CheckOptions) error {
+	_, info := porcupine.CheckOperationsVerbose(model, operations, o.Patience)
+	v := &Violation{Operations: len(operations)}
+	var longest []porcupine.Operation
+	for _, partition := range info.PartialLinearizationsOperations() {
+		for _, partial := range partition {
+			if len(partial) > len(longest) {
+				longest = partial
+			}
+		}
+	}
+	v.Longest = describe(model, longest[max(0, len(longest)-tail):])
+	v.Stuck = describe(model, left(operations, longest))
+	if o.Picture == "" {
+		return v
+	}
+	if err := porcupine.VisualizePath(model, info, o.Picture); err != nil {
+		return errors.Join(v, fmt.Errorf("drawing the history: %w", err))
+	}
+	v.Picture = o.Picture
+	return v
+}
+
+// tail is how many operations an error shows.
+const tail = 12
+
+// left returns the first operations that an order lacks.
+func left(all, order []porcupine.Operation) (missing []porcupine.Operation) {
+	type key struct {
+		process int
+		call    int64
+	}
+	have := map[key]bool{}
+	for _, op := range order {
+		have[key{op.ClientId, op.Call}] = true
+	}
+	for _, op := range all {
+		if !have[key{op.ClientId, op.Call}] && len(missing) < tail {
+			missing = append(missing, op)
+		}
+	}
+	return missing
+}
+
+func describe(model porcupine.Model, operations []porcupine.Operation) string {
+	lines := make([]string, len(operations))
+	for i, op := range operations {
+		text := fmt.Sprintf("%v -> %v", op.Input, op.Output)
+		if model.DescribeOperation != nil {
+			text = model.DescribeOperation(op.Input, op.Output)
+		}
+		lines[i] = fmt.Sprintf("[%d, %d] process %d: %s", op.Call, op.Return, op.ClientId, text)
+	}
+	return strings.Join(lines, "\n")
+}

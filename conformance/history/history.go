@@ -1,0 +1,155 @@
+// Package history records what concurrent processes did to one object and saw of it, and checks
+// by porcupine whether some sequential order of a model explains it.
+//
+//	log := history.New()
+//	p := log.Process()
+//	op := p.Call("take 1")
+//	err := semaphore.Acquire(ctx, 1)
+//	switch {
+//	case err == nil:
+//		op.Return("taken")
+//	case errors.Is(err, backend.ErrIndeterminate):
+//		op.Unknown("taken") // it may take effect until the end
+//	default:
+//		op.Drop() // it has surely had none
+//	}
+//	...
+//	err := log.Check(model, nil)
+//
+// Time is a counter that grows by one with each call and return, so that the order of operations is
+// exact, in virtual time too.
+package history
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Log is the history of one object. It is safe for concurrent use.
+type Log struct {
+	mu        sync.Mutex
+	now       int64
+	processes int
+	open      map[*Call]struct{}
+	done      []porcupine.Operation
+	faults    []string
+}
+
+// New returns an empty history.
+func New() *Log { return &Log{open: map[*Call]struct{}{}} }
+
+// Process returns a new process: what calls one operation after the other.
+func (l *Log) Process() *Process {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &Process{log: l, id: l.newID()}
+}
+
+func (l *Log) newID() int {
+	l.processes++
+	return l.processes - 1
+}
+
+// Now returns the present time of the history, for [Log.Since].
+func (l *Log) Now() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tick()
+}
+
+func (l *Log) tick() int64 {
+	l.now++
+	return l.now
+}
+
+// Since records what happened by itself, without a call and without anybody knowing when: at some
+// time after call, which [Log.Now] has returned, or not at all before the history's end.
+func (l *Log) Since(call int64, input, output any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done = append(l.done, porcupine.Operation{
+		ClientId: l.newID(), Input: input, Call: call, Output: output, Return: open,
+	})
+}
+
+// Len returns how many operations have an outcome, known or not.
+func (l *Log) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.done)
+}
+
+// open is the time of return of what has none, until [Log.operations] knows the last one.
+const open = -1
+
+// fault notes a mistake of the recording, for [Log.Check] to report.
+func (l *Log) fault(format string, args ...any) {
+	l.faults = append(l.faults, fmt.Sprintf(format, args...))
+}
+
+// Process is a sequential process. It is not safe for concurrent use: calls that overlap make the
+// history malformed.
+type Process struct {
+	log  *Log
+	id   int
+	busy *Call
+}
+
+// Call records that the process calls an operation. Exactly one of the call's methods must follow.
+func (p *Process) Call(input any) *Call {
+	l := p.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.busy != nil {
+		l.fault("process %d calls %v while it calls %v", p.id, input, p.busy.op.Input)
+	}
+	c := &Call{process: p, op: porcupine.Operation{ClientId: p.id, Input: input, Call: l.tick()}}
+	l.open[c], p.busy = struct{}{}, c
+	return c
+}
+
+// Call is an operation that was called.
+type Call struct {
+	process *Process
+	op      porcupine.Operation
+}
+
+// Time returns when the operation was called, for [Log.Since].
+func (c *Call) Time() int64 { return c.op.Call }
+
+// Return records that the operation returned output.
+func (c *Call) Return(output any) {
+	c.end(func(l *Log) {
+		c.op.Output, c.op.Return = output, l.tick()
+		l.done = append(l.done, c.op)
+	})
+}
+
+// Unknown records that nobody knows whether the operation had its effect, which would be output, or
+// will have it later. It stays open to the end of the history, and the process goes on as a new one.
+func (c *Call) Unknown(output any) {
+	c.end(func(l *Log) {
+		c.op.Output, c.op.Return = output, open
+		l.done = append(l.done, c.op)
+		c.process.id = l.newID()
+	})
+}
+
+// Drop records that the operation surely had no effect and told nothing: it failed before it was
+// sent, or it only reads.
+func (c *Call) Drop() { c.end(func(*Log) {}) }
+
+func (c *Call) end(record func(l *Log)) {
+	l := c.process.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.open[c]; !ok {
+		l.fault("%v of process %d ends twice", c.op.Input, c.op.ClientId)
+		return
+	}
+	delete(l.open, c)
+	c.process.busy = nil
+	record(l)
+}

@@ -1,0 +1,203 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/history"
+	"github.com/hasp-go/hasp/conformance/model"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+const (
+	// workLease is the watchdog's lease of a history's clients: short, so that losses happen.
+	workLease = time.Second
+	// fixedLease is that of the step "LockFixed", which is often kept for longer.
+	fixedLease = 300 * time.Millisecond
+)
+
+// lockWorkload takes a lock in all ways, re-enters it, keeps it beyond a lease that nobody renews,
+// and deletes its key.
+func lockWorkload() Workload {
+	return Workload{
+		Name: "Lock", Clause: "Lock.Exclusion", Model: model.Lock,
+		Ops: []string{"Lock", "Lock", "Lock", "TryLock", "TryLock", "LockFixed", "Reenter", "Delete"},
+		Actor: func(a *Actor) func(context.Context, Step) error {
+			return (&lockActor{
+				Actor: a, lock: a.Client.NewLock(a.Object, nil),
+				fixed: a.Client.NewLock(a.Object, &primitives.LockOptions{Lease: fixedLease}),
+			}).step
+		},
+	}
+}
+
+// lockActor records its acquires, releases, and that a lease says of itself that it is held.
+type lockActor struct {
+	*Actor
+	lock, fixed *primitives.Lock
+}
+
+func (a *lockActor) step(ctx context.Context, s Step) error {
+	switch s.Op {
+	case "Lock":
+		return a.hold(ctx, s, a.lock.Lock, 0)
+	case "TryLock":
+		return a.hold(ctx, s, a.lock.TryLock, 0)
+	case "LockFixed":
+		return a.hold(ctx, s, a.fixed.Lock, 0)
+	case "Reenter":
+		return a.hold(ctx, s, a.lock.Lock, 1+s.N%2)
+	case "Delete":
+		return a.delete(ctx)
+	}
+	return fmt.Errorf("no such step: %s", s.Op)
+}
+
+// hold takes the lock, keeps it, and frees it, with so many re-entered leases in it.
+func (a *lockActor) hold(
+	ctx context.Context, s Step, acquire func(context.Context) (*primitives.Lease, error), depth int,
+) error {
+	call := a.Process.Call(model.LockInput{Op: model.LockAcquire})
+	lease, err := acquireWithin(ctx, s.Patience, acquire)
+	if err != nil {
+		return a.refused(call, err)
+	}
+	h := &lockHold{lockActor: a, lease: lease, number: int(call.Time())}
+	h.belief = call.Time()
+	call.Return(model.LockOutput{Hold: h.number, Token: lease.Token()})
+	a.Reach("grant")
+	return h.run(context.WithoutCancel(ctx), s.Hold, depth)
+}
+
+func acquireWithin(
+	ctx context.Context, patience time.Duration,
+	acquire func(context.Context) (*primitives.Lease, error),
+) (*primitives.Lease, error) {
+	if patience > 0 {
+		limited, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		ctx = limited
+	}
+	return acquire(ctx)
+}
+
+// refused records an acquire that failed.
+func (a *lockActor) refused(call *history.Call, err error) error {
+	switch {
+	case errors.Is(err, primitives.ErrNotAcquired):
+		a.Reach("refusal")
+		call.Return(model.LockOutput{})
+	case backend.MayHaveRun(err), errors.Is(err, primitives.ErrLost):
+		a.Reach("acquire without an answer")
+		call.Unknown(model.LockOutput{Unknown: true})
+	default:
+		if errors.Is(err, context.DeadlineExceeded) {
+			a.Reach("impatience")
+		}
+		call.Drop()
+	}
+	return nil
+}
+
+// delete frees the lock as an operator does, without a message.
+func (a *lockActor) delete(ctx context.Context) error {
+	call := a.Process.Call(model.LockInput{Op: model.LockForget})
+	if err := a.Delete(ctx); err != nil {
+		call.Unknown(nil)
+		return nil //nolint:nilerr // A server that is down may have run it.
+	}
+	call.Return(nil)
+	a.Reach("deletion")
+	return nil
+}
+
+// lockHold is what one acquire got.
+type lockHold struct {
+	*lockActor
+	lease  *primitives.Lease
+	number int
+	belief int64 // the history's time at which the hold said last that it is held
+}
+
+// run keeps the lock for d, re-entering it so many times for the middle part of that.
+func (h *lockHold) run(ctx context.Context, d time.Duration, depth int) error {
+	if depth == 0 {
+		h.keep(d)
+		return h.unlock(ctx)
+	}
+	h.keep(d / 3)
+	if err := h.reenter(ctx, d/3, depth); err != nil {
+		return err
+	}
+	h.keep(d / 3)
+	return h.unlock(ctx)
+}
+
+// reenter takes the lock again in the lease's own context. It is refused only after a loss.
+func (h *lockHold) reenter(ctx context.Context, d time.Duration, depth int) error {
+	lease, err := h.lock.TryLock(h.lease.Reenter(ctx))
+	if err != nil {
+		if h.lease.Err() == nil {
+			return fmt.Errorf("re-entering a held lock: %w", err)
+		}
+		return nil
+	}
+	h.Reach("re-entry")
+	inner := &lockHold{lockActor: h.lockActor, lease: lease, number: h.number, belief: h.belief}
+	inner.keep(d)
+	if depth > 1 {
+		if err := inner.reenter(ctx, d, depth-1); err != nil {
+			return err
+		}
+	}
+	h.belief = inner.belief
+	if err := lease.Unlock(ctx); err != nil && h.lease.Err() == nil {
+		return fmt.Errorf("unlocking a re-entered lease while the outer one is held: %w", err)
+	}
+	return nil
+}
+
+// keep asks the lease again and again whether it is held, for d or until it says no.
+func (h *lockHold) keep(d time.Duration) {
+	const often = 8
+	for range often {
+		if !h.believe() {
+			return
+		}
+		time.Sleep(d / often)
+	}
+	h.believe()
+}
+
+// believe records that the lease says that it is held.
+func (h *lockHold) believe() bool {
+	call := h.Process.Call(model.LockInput{Op: model.LockBelieve, Hold: h.number})
+	if h.lease.Err() != nil {
+		call.Drop()
+		return false
+	}
+	call.Return(nil)
+	h.belief = call.Time()
+	return true
+}
+
+// unlock frees the lock. A hold that was lost ended at some time after it was last believed in.
+func (h *lockHold) unlock(ctx context.Context) error {
+	call := h.Process.Call(model.LockInput{Op: model.LockRelease, Hold: h.number})
+	err := h.lease.Unlock(ctx)
+	switch {
+	case err == nil:
+		call.Return(model.LockOutput{})
+	case errors.Is(err, primitives.ErrNotHeld), errors.Is(err, primitives.ErrLost):
+		h.Reach("loss")
+		call.Drop()
+		h.Log.Since(h.belief, model.LockInput{Op: model.LockEnd, Hold: h.number}, nil)
+	default:
+		h.Reach("release without an answer")
+		call.Unknown(model.LockOutput{Unknown: true})
+	}
+	return nil
+}

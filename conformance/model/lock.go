@@ -1,0 +1,157 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// LockOp is what happens to a lock.
+type LockOp int
+
+// What happens to a lock.
+const (
+	// LockAcquire is Lock or TryLock: granted, refused, or without an answer. Then it may hold the
+	// lock until it is given back.
+	LockAcquire LockOp = iota
+	// LockBelieve is a lease that said of itself, at some time within the call, that it is held.
+	LockBelieve
+	// LockRelease is an Unlock. If it returned nil, the lock was held until then.
+	LockRelease
+	// LockEnd is the end of a hold that nobody saw: its lease ran out.
+	LockEnd
+	// LockForget is the server losing the hold, which its holder may go on to believe in: the key
+	// was deleted or forced, the server restarted without data or failed over.
+	LockForget
+)
+
+// LockInput is one thing that happens to a lock.
+type LockInput struct {
+	Op LockOp
+	// Hold is the number of the hold that it is about, of LockBelieve, LockRelease and LockEnd. Each
+	// grant has another one, above 0.
+	Hold int
+}
+
+// LockOutput is the answer to a LockAcquire, which is a refusal if Hold is 0, or a LockRelease.
+type LockOutput struct {
+	Hold    int
+	Token   int64 // the fencing token
+	Unknown bool  // there was no answer
+}
+
+// LockState is a lock at one time. The zero value is a lock that was never held.
+type LockState struct {
+	Holder int   // the hold that has it; 0 if it is free
+	Token  int64 // of the last grant
+	// Unsure says that an acquire without an answer may have it.
+	Unsure bool
+	// Forgotten are the holds that the server has lost, and whose holders may not know it.
+	Forgotten []int
+}
+
+// Step returns the state after one thing has happened, and whether it can have happened in s.
+func (s LockState) Step(in LockInput, out LockOutput) (LockState, bool) {
+	switch in.Op {
+	case LockAcquire:
+		return s.acquire(out)
+	case LockBelieve:
+		return s, s.Holder == in.Hold || slices.Contains(s.Forgotten, in.Hold)
+	case LockRelease, LockEnd:
+		held := s.Holder == in.Hold
+		if held {
+			s.Holder = 0
+		}
+		return s, held || in.Op == LockEnd || out.Unknown
+	case LockForget:
+		if s.Holder != 0 {
+			s.Forgotten = append(slices.Clone(s.Forgotten), s.Holder)
+			s.Holder = 0
+		}
+		return s, true
+	}
+	return s, false
+}
+
+func (s LockState) acquire(out LockOutput) (LockState, bool) {
+	if out.Unknown {
+		s.Unsure = true
+		return s, true
+	}
+	if out.Hold == 0 {
+		return s, s.Holder != 0 || s.Unsure
+	}
+	ok := s.Holder == 0 && out.Token > s.Token
+	s.Holder, s.Token = out.Hold, out.Token
+	return s, ok
+}
+
+// Equal reports whether two states are the same.
+func (s LockState) Equal(other LockState) bool {
+	return s.Holder == other.Holder && s.Token == other.Token && s.Unsure == other.Unsure &&
+		slices.Equal(s.Forgotten, other.Forgotten)
+}
+
+// String describes the state in a picture.
+func (s LockState) String() string {
+	text := "free"
+	if s.Holder != 0 {
+		text = fmt.Sprintf("hold %d", s.Holder)
+	}
+	if s.Unsure {
+		text += " or an unanswered acquire"
+	}
+	if len(s.Forgotten) > 0 {
+		text += fmt.Sprintf(", forgot %v", s.Forgotten)
+	}
+	return fmt.Sprintf("%s, token %d", text, s.Token)
+}
+
+// describe tells one operation in a picture.
+func (in LockInput) describe(out LockOutput) string {
+	switch in.Op {
+	case LockAcquire:
+		return "acquire: " + out.describe()
+	case LockBelieve:
+		return fmt.Sprintf("hold %d believes", in.Hold)
+	case LockRelease:
+		if out.Unknown {
+			return fmt.Sprintf("release of hold %d: no answer", in.Hold)
+		}
+		return fmt.Sprintf("release of hold %d", in.Hold)
+	case LockEnd:
+		return fmt.Sprintf("end of hold %d", in.Hold)
+	case LockForget:
+		return "the server forgets"
+	}
+	return fmt.Sprintf("operation %d", in.Op)
+}
+
+func (out LockOutput) describe() string {
+	switch {
+	case out.Unknown:
+		return "no answer"
+	case out.Hold == 0:
+		return "refused"
+	}
+	return fmt.Sprintf("hold %d, token %d", out.Hold, out.Token)
+}
+
+// Lock returns the model of one lock, for histories of [LockInput] and [LockOutput].
+func Lock() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return LockState{} },
+		Step: func(state, input, output any) (bool, any) {
+			out, _ := output.(LockOutput) // not all that happens has one
+			next, ok := state.(LockState).Step(input.(LockInput), out)
+			return ok, next
+		},
+		Equal: func(a, b any) bool { return a.(LockState).Equal(b.(LockState)) },
+		DescribeOperation: func(input, output any) string {
+			out, _ := output.(LockOutput)
+			return input.(LockInput).describe(out)
+		},
+		DescribeState: func(state any) string { return state.(LockState).String() },
+	}
+}

@@ -1,0 +1,240 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/history"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// schedule is a history test before it runs: all that is left to chance but the order in which
+// goroutines run.
+type schedule struct {
+	Links  []troubles // of each client
+	Actors [][]Step   // actor i uses client i modulo their number
+	Poll   time.Duration
+}
+
+// drawSchedule draws a schedule, with troubles on the links if troubled.
+func drawSchedule(t *rapid.T, w Workload, troubled bool) schedule {
+	s := schedule{Poll: time.Hour} // Nothing but messages wakes a waiter.
+	for range rapid.IntRange(1, 3).Draw(t, "clients") {
+		var plan troubles
+		if troubled {
+			plan = drawTroubles(t)
+		}
+		s.Links = append(s.Links, plan)
+	}
+	for range rapid.IntRange(2, 8).Draw(t, "actors") {
+		s.Actors = append(s.Actors, rapid.SliceOfN(drawStep(w), 1, 8).Draw(t, "steps"))
+	}
+	if s.any("Delete") {
+		s.Poll = 2 * time.Second // Nobody is told of a deletion.
+	}
+	return s
+}
+
+// any reports whether a step of that name is in the schedule.
+func (s schedule) any(op string) bool {
+	for _, steps := range s.Actors {
+		for _, step := range steps {
+			if step.Op == op {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func drawStep(w Workload) *rapid.Generator[Step] {
+	return rapid.Custom(func(t *rapid.T) Step {
+		s := Step{
+			Op:    rapid.SampledFrom(w.Ops).Draw(t, "op"),
+			Pause: drawDuration(t, "pause", 30*time.Millisecond),
+			Hold:  drawDuration(t, "hold", 30*time.Millisecond),
+			N:     rapid.IntRange(0, 4).Draw(t, "n"),
+		}
+		switch rapid.IntRange(0, 7).Draw(t, "kind") {
+		case 0: // beyond a lease that nobody renews
+			s.Hold += 2 * fixedLease
+		case 1, 2: // often given up
+			s.Patience = time.Millisecond + drawDuration(t, "patience", 60*time.Millisecond)
+		}
+		return s
+	})
+}
+
+func drawTroubles(t *rapid.T) troubles {
+	one := rapid.Custom(func(t *rapid.T) trouble {
+		tr := trouble{
+			Before: drawDuration(t, "before", 10*time.Millisecond),
+			After:  drawDuration(t, "after", 10*time.Millisecond),
+		}
+		switch rapid.IntRange(0, 19).Draw(t, "trouble") {
+		case 0:
+			tr.Loss = rapid.SampledFrom([]loss{request, reply, link, dial}).Draw(t, "loss")
+		case 1:
+			tr.Before += drawDuration(t, "slow", 500*time.Millisecond)
+		case 2:
+			tr.After += drawDuration(t, "slow", 500*time.Millisecond)
+		}
+		return tr
+	})
+	return troubles{
+		Scripts:    rapid.SliceOfN(one, 0, 60).Draw(t, "scripts"),
+		Subscribes: rapid.SliceOfN(durations(20*time.Millisecond), 0, 4).Draw(t, "subscribes"),
+		Gaps:       rapid.SliceOfN(durations(40*time.Millisecond), 0, 10).Draw(t, "gaps"),
+	}
+}
+
+// durations generates whole milliseconds up to most, 0 in half of the cases.
+func durations(most time.Duration) *rapid.Generator[time.Duration] {
+	return rapid.Custom(func(t *rapid.T) time.Duration {
+		n := rapid.IntRange(-int(most.Milliseconds()), int(most.Milliseconds())).Draw(t, "ms")
+		return time.Duration(max(0, n)) * time.Millisecond
+	})
+}
+
+func drawDuration(t *rapid.T, label string, most time.Duration) time.Duration {
+	return durations(most).Draw(t, label)
+}
+
+// bound is how long the schedule may take, with actors after one another: longer, and a waiter
+// stood before a free object.
+func (s schedule) bound() time.Duration {
+	sum := 20 * time.Second // Subscriptions, closing, a slow machine.
+	for _, steps := range s.Actors {
+		for _, step := range steps {
+			sum += step.Pause + step.Hold
+		}
+	}
+	for _, plan := range s.Links {
+		for _, t := range plan.Scripts {
+			sum += t.Before + t.After
+			if t.Loss != nothing {
+				sum += deaf + workLease
+			}
+		}
+		for _, gap := range plan.Gaps {
+			sum += gap
+		}
+	}
+	if s.any("Delete") {
+		sum += time.Duration(len(s.Actors)) * 10 * s.Poll
+	}
+	return sum
+}
+
+// String returns the schedule in lines.
+func (s schedule) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "polls every %v\n", s.Poll)
+	for i, plan := range s.Links {
+		fmt.Fprintf(&text, "link of client %d: %+v\n", i, plan)
+	}
+	for i, steps := range s.Actors {
+		fmt.Fprintf(&text, "actor %d of client %d:\n", i, i%len(s.Links))
+		for _, step := range steps {
+			fmt.Fprintf(&text, "    %v\n", step)
+		}
+	}
+	return text.String()
+}
+
+// running is a schedule while it runs.
+type running struct {
+	*env
+	schedule schedule
+	work     Workload
+	object   string
+	log      *history.Log
+	reach    func(situation string)
+	cutShort error // the cause of the end of its context
+}
+
+// run runs the schedule on an object of its own, and checks what it recorded.
+func (s schedule) run(ctx context.Context, e *env, w Workload, picture string, reached *situations) error {
+	r := &running{
+		env: e, schedule: s, work: w, object: e.key(w.Name), log: history.New(),
+		reach:    reached.add,
+		cutShort: fmt.Errorf("after %v somebody still waits", s.bound()),
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.bound(), r.cutShort)
+	defer cancel()
+	clients, err := r.clients(ctx)
+	if err != nil {
+		return err
+	}
+	if w.Prepare != nil {
+		if err := w.Prepare(ctx, clients[0], r.object); err != nil {
+			return err
+		}
+	}
+	if err := r.actors(ctx, clients); err != nil {
+		return err
+	}
+	reached.operations(r.log.Len())
+	return r.log.Check(w.Model(), &history.CheckOptions{Picture: picture})
+}
+
+func (r *running) clients(ctx context.Context) (clients []*primitives.Client, err error) {
+	for _, plan := range r.schedule.Links {
+		c, _, err := r.clientOver(ctx, &primitives.Options{
+			WatchdogLease: workLease, PollInterval: r.schedule.Poll,
+		}, func(b backend.Backend) backend.Backend {
+			return &troubled{Backend: b, plan: plan, reach: r.reach}
+		})
+		if err != nil {
+			return nil, err
+		}
+		clients = append(clients, c)
+	}
+	return clients, nil
+}
+
+// actors lets all actors take their steps, and returns what they found wrong.
+func (r *running) actors(ctx context.Context, clients []*primitives.Client) error {
+	failed := make([]error, len(r.schedule.Actors))
+	var all sync.WaitGroup
+	for i, steps := range r.schedule.Actors {
+		step := r.work.Actor(&Actor{
+			Client: clients[i%len(clients)], Object: r.object, Log: r.log, Process: r.log.Process(),
+			Delete: r.delete, Reach: r.reach,
+		})
+		all.Go(func() {
+			if err := r.steps(ctx, step, steps); err != nil {
+				failed[i] = fmt.Errorf("actor %d: %w", i, err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+func (r *running) steps(
+	ctx context.Context, take func(context.Context, Step) error, steps []Step,
+) error {
+	for _, s := range steps {
+		time.Sleep(s.Pause)
+		if err := take(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s.Op, err)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", s.Op, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+func (r *running) delete(ctx context.Context) error {
+	_, err := r.Do(ctx, r.object, "DEL", r.object)
+	return err
+}

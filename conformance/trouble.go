@@ -1,0 +1,150 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// trouble is what a bad link does to one script on its way.
+type trouble struct {
+	Before, After time.Duration // on the way to the server, and back
+	Loss          loss
+}
+
+// loss is what a link loses of a script.
+type loss int
+
+const (
+	nothing loss = iota
+	request      // it never arrives, and the caller hears nothing
+	reply        // it runs, and the caller hears nothing
+	link         // it runs, and the connection breaks
+	dial         // there is no connection
+)
+
+var errTrouble = errors.New("the link has trouble")
+
+// deaf is how long a caller waits for a link that says nothing, before its driver gives up.
+const deaf = 2 * time.Second
+
+// troubled is a backend behind a link with trouble: that of the list, one after the other for each
+// script and message, and none after that.
+type troubled struct {
+	backend.Backend
+	reach func(situation string)
+
+	mu   sync.Mutex
+	plan troubles
+}
+
+// troubles are what becomes of the scripts, subscriptions and messages of one client, one after the
+// other. What comes later has no trouble.
+type troubles struct {
+	Scripts    []trouble
+	Subscribes []time.Duration // how long each takes
+	Gaps       []time.Duration // 0: the message arrives; else a gap, noticed so much later, has it
+}
+
+func (b *troubled) next() trouble {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return pop(&b.plan.Scripts)
+}
+
+// pop takes the first of a list; from an empty one the zero value.
+func pop[T any](list *[]T) (first T) {
+	if len(*list) > 0 {
+		first, *list = (*list)[0], (*list)[1:]
+	}
+	return first
+}
+
+// Run implements backend.ScriptRunner.
+func (b *troubled) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	t := b.next()
+	switch {
+	case t == trouble{}:
+		return b.Backend.Run(ctx, script, keys, args)
+	case t.Loss == dial:
+		b.reach("no connection")
+		return backend.Reply{}, errTrouble
+	}
+	type outcome struct {
+		reply backend.Reply
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() { // The server goes on with what it was sent, whatever becomes of the caller.
+		time.Sleep(t.Before)
+		if t.Loss == request {
+			return
+		}
+		reply, err := b.Backend.Run(context.WithoutCancel(ctx), script, keys, args)
+		time.Sleep(t.After)
+		if t.Loss == nothing || t.Loss == link {
+			done <- outcome{reply, err}
+		}
+	}()
+	select {
+	case o := <-done:
+		if t.Loss == link {
+			b.reach("broken connection")
+			return backend.Reply{}, unanswered(script, errTrouble)
+		}
+		return o.reply, o.err
+	case <-time.After(t.Before + t.After + deaf):
+		b.reach("lost reply")
+		return backend.Reply{}, unanswered(script, errTrouble)
+	case <-ctx.Done():
+		b.reach("call given up")
+		return backend.Reply{}, unanswered(script, ctx.Err())
+	}
+}
+
+// unanswered is the error of a script that was sent.
+func unanswered(script *backend.Script, err error) error {
+	if script.Retry.Writes() {
+		return backend.Indeterminate(err)
+	}
+	return err
+}
+
+// Subscribe implements backend.Subscriber, late, and with gaps.
+func (b *troubled) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	b.mu.Lock()
+	late := pop(&b.plan.Subscribes)
+	b.mu.Unlock()
+	select {
+	case <-time.After(late):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	var one sync.Mutex // A handler is called by one goroutine at a time.
+	inOrder := func(e backend.Event) {
+		one.Lock()
+		defer one.Unlock()
+		handler(e)
+	}
+	return b.Backend.Subscribe(ctx, channel, func(e backend.Event) {
+		if gap := b.gap(); gap > 0 {
+			b.reach("gap")
+			time.AfterFunc(gap, func() { inOrder(backend.Event{Kind: backend.Resubscribed}) })
+			return
+		}
+		inOrder(e)
+	})
+}
+
+func (b *troubled) gap() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return pop(&b.plan.Gaps)
+}

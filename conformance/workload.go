@@ -1,0 +1,85 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/hasp-go/hasp/conformance/history"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// Workload is how one primitive is used by the history and fault tests: actors take steps on one
+// object, and a model judges what they saw. A new primitive brings one, in [Workloads].
+type Workload struct {
+	// Name is that of the primitive, such as "Lock".
+	Name string
+
+	// Clause is the promise that a violation breaks; [Clause] gives its text.
+	Clause string
+
+	// Model explains the histories that actors record.
+	Model func() porcupine.Model
+
+	// Ops are the names of the steps. A name that is listed twice is drawn twice as often.
+	Ops []string
+
+	// Prepare readies the object before the actors begin; nil: nothing is to be done.
+	Prepare func(ctx context.Context, c *primitives.Client, object string) error
+
+	// Actor returns what takes the steps of one actor. An error says that something was promised
+	// and not kept; what may fail in a step is not one.
+	Actor func(a *Actor) func(ctx context.Context, s Step) error
+}
+
+// Actor is a sequential user of one object.
+type Actor struct {
+	// Client is the actor's client, which it may share with other actors.
+	Client *primitives.Client
+
+	// Object is the name of the object that all actors of a history use.
+	Object string
+
+	// Log and Process record what the actor does.
+	Log     *history.Log
+	Process *history.Process
+
+	// Delete removes the object's key behind the back of everybody.
+	Delete func(ctx context.Context) error
+
+	// Reach counts a situation that the history got into, such as "loss".
+	Reach func(situation string)
+}
+
+// Step is one step of an actor.
+type Step struct {
+	Op       string        // one of [Workload.Ops]
+	Pause    time.Duration // before it
+	Patience time.Duration // how long it may wait; 0: for as long as it takes
+	Hold     time.Duration // how long it keeps what it got
+	N        int           // of what it takes several of, or how deep it nests
+}
+
+// String returns a step in a form that can be read in the report of a failure.
+func (s Step) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "after %v %s", s.Pause, s.Op)
+	if s.N > 0 {
+		fmt.Fprintf(&text, " %d", s.N)
+	}
+	if s.Hold > 0 {
+		fmt.Fprintf(&text, " for %v", s.Hold)
+	}
+	if s.Patience > 0 {
+		fmt.Fprintf(&text, " within %v", s.Patience)
+	}
+	return text.String()
+}
+
+// Workloads returns those of all primitives.
+func Workloads() []Workload {
+	return []Workload{lockWorkload()}
+}
