@@ -22,7 +22,7 @@ func TestTokensRiseOverFailover(t *testing.T) {
 		for _, kind := range servers.Kinds() {
 			t.Run(a.name+"On"+kind.String(), func(t *testing.T) {
 				t.Parallel()
-				failOver(t, a, servers.StartReplicated(t, kind, nil))
+				failOver(t, a, servers.StartReplicated(t, kind, 1, nil))
 			})
 		}
 	}
@@ -41,14 +41,15 @@ func failOver(t *testing.T, a adapter, r *servers.Replicated) {
 			require.NoError(t, lease.Unlock(t.Context()))
 		}
 	}
-	grant(r.Primary)
+	grant(r.Primary())
 	require.NoError(t, r.Sync())
-	r.Lag()
-	grant(r.Primary)
-	require.NoError(t, r.Promote())
-	grant(r.Replica)
-	grant(r.Primary)
-	grant(r.Replica)
+	require.NoError(t, r.Lag())
+	grant(r.Primary())
+	promoted, err := r.Promote()
+	require.NoError(t, err)
+	grant(promoted)
+	grant(r.Primary())
+	grant(promoted)
 }
 
 // TestReadsGoToThePrimary reads behind a client that sends what only reads to a replica, which
@@ -57,10 +58,10 @@ func TestReadsGoToThePrimary(t *testing.T) {
 	t.Parallel()
 	t.Run("Rueidis", func(t *testing.T) {
 		t.Parallel()
-		r := servers.StartReplicated(t, servers.Redis, nil)
+		r := servers.StartReplicated(t, servers.Redis, 1, nil)
 		client, err := rueidis.NewClient(rueidis.ClientOption{
-			InitAddress:    []string{r.Primary.Addr()},
-			Standalone:     rueidis.StandaloneOption{ReplicaAddress: []string{r.Replica.Addr()}},
+			InitAddress:    []string{r.Primary().Addr()},
+			Standalone:     rueidis.StandaloneOption{ReplicaAddress: []string{r.Replicas()[0].Addr()}},
 			SendToReplicas: func(cmd rueidis.Completed) bool { return cmd.IsReadOnly() },
 		})
 		require.NoError(t, err)
@@ -71,10 +72,10 @@ func TestReadsGoToThePrimary(t *testing.T) {
 	})
 	t.Run("Valkey", func(t *testing.T) {
 		t.Parallel()
-		r := servers.StartReplicated(t, servers.Valkey, nil)
+		r := servers.StartReplicated(t, servers.Valkey, 1, nil)
 		client, err := valkey.NewClient(valkey.ClientOption{
-			InitAddress:    []string{r.Primary.Addr()},
-			Standalone:     valkey.StandaloneOption{ReplicaAddress: []string{r.Replica.Addr()}},
+			InitAddress:    []string{r.Primary().Addr()},
+			Standalone:     valkey.StandaloneOption{ReplicaAddress: []string{r.Replicas()[0].Addr()}},
 			SendToReplicas: func(cmd valkey.Completed) bool { return cmd.IsReadOnly() },
 		})
 		require.NoError(t, err)
@@ -95,8 +96,8 @@ func readFresh(t *testing.T, b backend.Backend, r *servers.Replicated) {
 	_, err := b.Run(t.Context(), read, []string{"k"}, nil)
 	require.NoError(t, err)
 	require.NoError(t, r.Sync())
-	r.Lag()
-	_, err = r.Primary.Do("SET", "k", "fresh")
+	require.NoError(t, r.Lag())
+	_, err = r.Primary().Do("SET", "k", "fresh")
 	require.NoError(t, err)
 	for range 20 {
 		for _, script := range []*backend.Script{read, plain} {

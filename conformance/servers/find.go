@@ -13,26 +13,37 @@ import (
 // Kind is a server program.
 type Kind int
 
-// The server programs.
+// The server programs. Redis and Valkey are required where HASP_REQUIRE_SERVERS is 1; the others are
+// tested when they are found.
 const (
 	Redis Kind = iota
 	Valkey
+	Redict
+	Redis8  // a binary redis-server-8: any version beside that of redis-server
+	Valkey9 // a binary valkey-server-9, likewise
 )
 
-// Kinds lists all server programs, found or not.
-func Kinds() []Kind { return []Kind{Redis, Valkey} }
-
-// String returns the program's name as subtests spell it: Redis or Valkey.
-func (k Kind) String() string {
-	if k == Valkey {
-		return "Valkey"
-	}
-	return "Redis"
+var programs = [...]struct {
+	name, binary string
+	optional     bool
+}{
+	Redis:   {name: "Redis", binary: "redis-server"},
+	Valkey:  {name: "Valkey", binary: "valkey-server"},
+	Redict:  {name: "Redict", binary: "redict-server", optional: true},
+	Redis8:  {name: "Redis8", binary: "redis-server-8", optional: true},
+	Valkey9: {name: "Valkey9", binary: "valkey-server-9", optional: true},
 }
 
-// Binary returns the name of the program's binary: redis-server or valkey-server.
-func (k Kind) Binary() string { return strings.ToLower(k.String()) + "-server" }
+// Kinds lists all server programs, found or not.
+func Kinds() []Kind { return []Kind{Redis, Valkey, Redict, Redis8, Valkey9} }
 
+// String returns the program's name as subtests spell it, such as Redis.
+func (k Kind) String() string { return programs[k].name }
+
+// Binary returns the name of the program's binary, such as redis-server.
+func (k Kind) Binary() string { return programs[k].binary }
+
+// variable names the environment variable with the path of another binary: HASP_REDIS_SERVER.
 func (k Kind) variable() string { return "HASP_" + strings.ToUpper(k.String()) + "_SERVER" }
 
 type finding struct {
@@ -41,10 +52,12 @@ type finding struct {
 }
 
 // findings holds what is known of each Kind, looked up once per process.
-var findings = [...]func() finding{
-	Redis:  sync.OnceValue(func() finding { return find(Redis) }),
-	Valkey: sync.OnceValue(func() finding { return find(Valkey) }),
-}
+var findings = func() (all [len(programs)]func() finding) {
+	for _, kind := range Kinds() {
+		all[kind] = sync.OnceValue(func() finding { return find(kind) })
+	}
+	return all
+}()
 
 // Find returns the path of kind's binary and its version, such as 8.0.1; ok is false if there is
 // none. It looks once per process.
@@ -91,21 +104,24 @@ type TB interface {
 	Skipf(format string, args ...any)
 }
 
-// Need skips the test if kind's binary is missing, or fails it if HASP_REQUIRE_SERVERS is 1.
+// Need skips the test if kind's binary is missing, or fails it if HASP_REQUIRE_SERVERS is 1 and the
+// program is a required one.
 func Need(tb TB, kind Kind) {
 	tb.Helper()
-	need(tb, kind, os.Getenv("HASP_REQUIRE_SERVERS") == "1")
+	reason := Missing(kind)
+	switch {
+	case reason == "":
+	case !programs[kind].optional && os.Getenv("HASP_REQUIRE_SERVERS") == "1":
+		tb.Fatalf("%s: run conformance/servers/install.sh", reason)
+	default:
+		tb.Skipf("%s", reason)
+	}
 }
 
-func need(tb TB, kind Kind, required bool) {
-	tb.Helper()
+// Missing returns why kind cannot be started; "" if it can.
+func Missing(kind Kind) string {
 	if _, _, ok := Find(kind); ok {
-		return
+		return ""
 	}
-	text := fmt.Sprintf("no %s on PATH, nor in %s: run conformance/servers/install.sh",
-		kind.Binary(), kind.variable())
-	if required {
-		tb.Fatalf("%s", text)
-	}
-	tb.Skipf("%s", text)
+	return fmt.Sprintf("no %s on PATH, nor in %s", kind.Binary(), kind.variable())
 }

@@ -16,10 +16,11 @@ const (
 // link is one connection through a proxy. Each direction has a goroutine that reads and one that
 // writes, with a queue between them, so that latency delays and does not slow down.
 type link struct {
-	proxy          *Proxy
-	client, server net.Conn
-	once           sync.Once
-	done           chan struct{}
+	proxy              *Proxy
+	client, server     net.Conn // what is closed
+	toClient, toServer net.Conn // what is read and written: with TLS if the proxy has it
+	once               sync.Once
+	done               chan struct{}
 
 	silent bool // no reply passes any more; guarded by proxy.mu
 	lossy  bool // bytes have vanished; guarded by proxy.mu
@@ -60,8 +61,8 @@ func (l *link) run() {
 		from, to  net.Conn
 		forward   func(*writer, unit) bool
 	}{
-		{ToServer, l.client, l.server, l.forwardRequest},
-		{ToClient, l.server, l.client, l.forwardReply},
+		{ToServer, l.toClient, l.toServer, l.forwardRequest},
+		{ToClient, l.toServer, l.toClient, l.forwardReply},
 	} {
 		queue := make(chan unit, linkQueue)
 		work.Go(func() { l.read(way.from, way.direction, queue) })

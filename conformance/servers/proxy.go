@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +29,10 @@ type ProxyOptions struct {
 	// Raw forwards bytes as they come, without reading them as RESP: for replication, or TLS.
 	// Faults by command and counts do not work then.
 	Raw bool
+
+	// TLS makes the proxy speak TLS on both sides, with [Server.TLSConfig]: it ends the client's,
+	// and reads what it forwards as it does without.
+	TLS *tls.Config
 
 	_ struct{}
 }
@@ -179,7 +184,13 @@ func (p *Proxy) connect(client net.Conn, target string) {
 		_ = client.Close()
 		return
 	}
-	l := &link{proxy: p, client: client, server: server, done: make(chan struct{})}
+	l := &link{
+		proxy: p, client: client, server: server, done: make(chan struct{}),
+		toClient: client, toServer: server,
+	}
+	if p.opts.TLS != nil {
+		l.toClient, l.toServer = tls.Server(client, p.opts.TLS), tls.Client(server, p.opts.TLS)
+	}
 	p.mu.Lock()
 	if p.closed {
 		l.close()

@@ -4,48 +4,51 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
+	"sync"
 )
 
-// Replicated is a primary with one replica, which follows it through a proxy of its own, so that
-// the replica can be made to lag.
+// Replicated is a primary with replicas, behind one address that leads to whichever is the primary
+// now, as a service's name does that somebody else keeps up to date.
 type Replicated struct {
-	// Primary and Replica are the servers in the roles that they began with.
-	Primary, Replica *Server
+	// Nodes are the servers, the one that began as the primary first.
+	Nodes []*Server
 
-	link *Proxy
+	entry *Proxy
+
+	mu      sync.Mutex
+	primary int
 }
 
-// StartReplicated starts a primary with a replica that end with the test, and waits until the
-// replica follows. It skips and fails the test as [Start] does.
-func StartReplicated(tb TB, kind Kind, opts *Options) *Replicated {
+// StartReplicated starts a primary with so many replicas, all with opts, that end with the test,
+// and waits until they follow. It skips and fails the test as [Start] does.
+func StartReplicated(tb TB, kind Kind, replicas int, opts *Options) *Replicated {
 	tb.Helper()
 	Need(tb, kind)
-	r, err := LaunchReplicated(kind, opts)
+	r, err := LaunchReplicated(kind, replicas, opts)
 	if err != nil {
-		tb.Fatalf("starting %s with a replica: %v", kind, err)
+		tb.Fatalf("starting %s with replicas: %v", kind, err)
 	}
-	tb.Cleanup(func() {
-		r.Primary.showLog(tb)
-		r.Replica.showLog(tb)
-		if err := r.Close(); err != nil {
-			tb.Errorf("closing %s with a replica: %v", kind, err)
-		}
-	})
+	tb.Cleanup(func() { endAll(tb, r.Nodes, r.Close) })
 	return r
 }
 
-// LaunchReplicated starts a primary with a replica, both with opts, and waits until the replica
-// follows. The caller must close them.
-func LaunchReplicated(kind Kind, opts *Options) (*Replicated, error) {
-	servers := make([]*Server, 2)
-	err := each(2, func(i int) (err error) {
-		servers[i], err = Launch(kind, opts)
-		return err
-	})
-	r := &Replicated{Primary: servers[0], Replica: servers[1]}
+// endAll shows the logs of nodes if the test has failed, and ends them.
+func endAll(tb TB, nodes []*Server, end func() error) {
+	for _, node := range nodes {
+		node.showLog(tb)
+	}
+	if err := end(); err != nil {
+		tb.Errorf("closing servers: %v", err)
+	}
+}
+
+// LaunchReplicated starts a primary with so many replicas, all with opts, and waits until they
+// follow. The caller must close them.
+func LaunchReplicated(kind Kind, replicas int, opts *Options) (*Replicated, error) {
+	nodes, err := launchAll(kind, replicas+1, opts)
+	r := &Replicated{Nodes: nodes}
 	if err == nil {
-		r.link, err = LaunchProxy(r.Primary.Addr(), &ProxyOptions{Raw: true})
+		r.entry, err = LaunchProxy(nodes[0].Addr(), &ProxyOptions{Raw: true})
 	}
 	if err == nil {
 		err = r.Follow()
@@ -56,76 +59,140 @@ func LaunchReplicated(kind Kind, opts *Options) (*Replicated, error) {
 	return r, nil
 }
 
-// Follow makes the replica follow the primary, again after Promote, and waits until it does. What
-// the replica had of its own is lost.
-func (r *Replicated) Follow() error {
-	if _, err := r.Replica.Do("REPLICAOF", host, strconv.Itoa(r.link.Port())); err != nil {
+// launchAll starts n servers side by side. Those that started are returned with an error, too; the
+// others are nil.
+func launchAll(kind Kind, n int, opts *Options) ([]*Server, error) {
+	nodes := make([]*Server, n)
+	err := each(n, func(i int) (err error) {
+		nodes[i], err = Launch(kind, opts)
 		return err
-	}
-	return r.awaitReplica(func(info map[string]string) bool {
-		return info["master_link_status"] == "up"
 	})
+	return nodes, err
 }
 
-// Lag holds replication up: what the primary writes from now on never reaches the replica, unless
-// [Replicated.CatchUp] lets it. Both servers take the link for alive, for a minute by default.
-func (r *Replicated) Lag() { r.link.Blackhole(BothWays) }
-
-// CatchUp ends Lag, and waits until the replica has all that the primary had written before the
-// call.
-func (r *Replicated) CatchUp() error {
-	r.link.Heal()
-	return r.Sync()
-}
-
-// Sync waits until the replica has all that the primary had written before the call.
-func (r *Replicated) Sync() error {
-	info, err := r.Primary.Info("replication")
-	if err != nil {
-		return err
-	}
-	written, err := strconv.ParseInt(info["master_repl_offset"], 10, 64)
-	if err != nil {
-		return err
-	}
-	return r.awaitReplica(func(info map[string]string) bool {
-		seen, err := strconv.ParseInt(info["slave_repl_offset"], 10, 64)
-		return err == nil && seen >= written && info["master_link_status"] == "up"
-	})
-}
-
-// Promote makes the replica a primary with what it has, as a failover does. The old primary is not
-// told, and goes on.
-func (r *Replicated) Promote() error {
-	_, err := r.Replica.Do("REPLICAOF", "NO", "ONE")
-	return err
-}
-
-func (r *Replicated) awaitReplica(done func(info map[string]string) bool) error {
-	var info map[string]string
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
-		var err error
-		if info, err = r.Replica.Info("replication"); err != nil {
-			return err
-		}
-		if done(info) {
-			return nil
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	return fmt.Errorf("the replica does not follow: %v", info)
-}
-
-// Close ends both servers. Closing twice is allowed.
-func (r *Replicated) Close() error {
+// closeAll ends servers, of which some may be nil.
+func closeAll(nodes []*Server) error {
 	var err error
-	if r.link != nil {
-		err = r.link.Close()
-	}
-	for _, s := range []*Server{r.Primary, r.Replica} {
+	for _, s := range nodes {
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}
 	return err
+}
+
+// Addr returns the address that leads to the primary, also after FailOver.
+func (r *Replicated) Addr() string { return r.entry.Addr() }
+
+// Primary returns the server that is the primary by FailOver's account.
+func (r *Replicated) Primary() *Server {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Nodes[r.primary]
+}
+
+// Replicas returns the other servers.
+func (r *Replicated) Replicas() []*Server { return without(r.Nodes, r.Primary()) }
+
+func without(nodes []*Server, one *Server) (others []*Server) {
+	for _, s := range nodes {
+		if s != one {
+			others = append(others, s)
+		}
+	}
+	return others
+}
+
+// Follow makes all others follow the primary, again after Promote, and waits until they have what
+// it has. What they had of their own is lost.
+func (r *Replicated) Follow() error {
+	primary, replicas := r.Primary(), r.Replicas()
+	for _, s := range replicas {
+		if _, err := s.Do("REPLICAOF", host, strconv.Itoa(primary.Port())); err != nil {
+			return err
+		}
+	}
+	return caughtUp(primary, replicas...)
+}
+
+// Lag makes the replicas miss what the primary writes from now on, until CatchUp.
+func (r *Replicated) Lag() error { return cutOff(r.Primary(), r.Replicas()...) }
+
+// CatchUp ends Lag, and waits until the replicas have all that the primary had written before the
+// call.
+func (r *Replicated) CatchUp() error {
+	if err := letFollow(r.Replicas()...); err != nil {
+		return err
+	}
+	return r.Sync()
+}
+
+// Sync waits until the replicas have all that the primary had written before the call.
+func (r *Replicated) Sync() error { return caughtUp(r.Primary(), r.Replicas()...) }
+
+// Promote makes the first replica a primary with what it has, and returns it. Nobody else is told:
+// the primary goes on, and Addr leads to it.
+func (r *Replicated) Promote() (*Server, error) {
+	replicas := r.Replicas()
+	if len(replicas) == 0 {
+		return nil, errors.New("promoting: no replica")
+	}
+	_, err := replicas[0].Do("REPLICAOF", "NO", "ONE")
+	return replicas[0], err
+}
+
+// FailOver makes the first replica the primary, and the others, the old primary too, its replicas;
+// then it breaks all connections through Addr, which leads to the new primary. What the primary had
+// written before the call is kept. What unseen, if it is not nil, writes meanwhile is lost, and so
+// may be what others write.
+func (r *Replicated) FailOver(unseen func() error) error {
+	if err := r.Sync(); err != nil {
+		return err
+	}
+	if unseen != nil {
+		if err := errors.Join(r.Lag(), unseen()); err != nil {
+			return err
+		}
+	}
+	next, err := r.Promote()
+	if err != nil {
+		return fmt.Errorf("failing over: %w", err)
+	}
+	if err := letFollow(r.Replicas()...); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	for i, s := range r.Nodes {
+		if s == next {
+			r.primary = i
+		}
+	}
+	r.mu.Unlock()
+	r.entry.setTarget(next.Addr())
+	err = r.Follow()
+	r.entry.Cut()
+	return err
+}
+
+// Restart ends all servers and starts them again as [Server.Restart] does.
+func (r *Replicated) Restart(data Data) error {
+	err := restartAll(r.Nodes, data)
+	if err != nil {
+		return err
+	}
+	return r.Follow()
+}
+
+// restartAll restarts servers side by side.
+func restartAll(nodes []*Server, data Data) error {
+	return each(len(nodes), func(i int) error { return nodes[i].Restart(data) })
+}
+
+// Close ends all servers. Closing twice is allowed.
+func (r *Replicated) Close() error {
+	var err error
+	if r.entry != nil {
+		err = r.entry.Close()
+	}
+	return errors.Join(err, closeAll(r.Nodes))
 }

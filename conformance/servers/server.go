@@ -2,6 +2,7 @@ package servers
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,6 +39,10 @@ type Options struct {
 	// after the package's own, and override them.
 	Config map[string]string
 
+	// TLS makes the server listen on [Server.TLSAddr], too, for clients that have
+	// [Server.TLSConfig]: their certificate is asked for. Addr stays without TLS.
+	TLS bool
+
 	_ struct{}
 }
 
@@ -49,6 +54,8 @@ type Server struct {
 	dir     string
 	opts    Options
 	port    int
+	tlsPort int          // 0: no TLS
+	keys    *credentials // nil: no TLS
 
 	mu      sync.Mutex
 	process *process
@@ -98,27 +105,52 @@ func Launch(kind Kind, opts *Options) (*Server, error) {
 	if s.dir, err = os.MkdirTemp("", "hasp-"+kind.Binary()+"-*"); err != nil {
 		return nil, err
 	}
-	if err = s.launch(); err != nil {
+	if s.opts.TLS {
+		err = s.certify()
+	}
+	if err == nil {
+		err = s.launch()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// launch starts the server on a free port: on another one if somebody else took the first.
+func (s *Server) certify() (err error) {
+	if s.keys, err = newCredentials(); err != nil {
+		return err
+	}
+	return s.keys.write(s.dir)
+}
+
+// launch starts the server on free ports: on others if somebody else took the first.
 func (s *Server) launch() error {
 	for range 10 {
-		var err error
-		if s.port, err = takePort(); err != nil {
+		err := s.takePorts()
+		if err != nil {
 			return err
 		}
 		if err = s.start(); !errors.Is(err, errPortTaken) {
 			return err
 		}
-		givePort(s.port)
-		s.port = 0
+		s.givePorts()
 		_ = os.Remove(s.logFile()) // Or the next start would be judged by it.
 	}
 	return errPortTaken
+}
+
+func (s *Server) takePorts() (err error) {
+	if s.port, err = takePort(); err == nil && s.opts.TLS {
+		s.tlsPort, err = takePort()
+	}
+	return err
+}
+
+func (s *Server) givePorts() {
+	givePort(s.port)
+	givePort(s.tlsPort)
+	s.port, s.tlsPort = 0, 0
 }
 
 // Kind returns the server's program.
@@ -132,6 +164,18 @@ func (s *Server) Addr() string { return address(s.port) }
 
 // Port returns the server's port.
 func (s *Server) Port() int { return s.port }
+
+// TLSAddr returns the server's address for clients with TLS. It needs [Options.TLS].
+func (s *Server) TLSAddr() string { return address(s.tlsPort) }
+
+// TLSConfig returns what clients need, and what a proxy needs ([ProxyOptions.TLS]): the authority,
+// and a certificate for both ends. Nil without [Options.TLS].
+func (s *Server) TLSConfig() *tls.Config {
+	if s.keys == nil {
+		return nil
+	}
+	return s.keys.config.Clone()
+}
 
 // Do runs one command on a connection of its own, and waits for the reply for up to 20 s. An error
 // reply is a [*backend.ServerError].
@@ -226,7 +270,7 @@ func (s *Server) Restart(data Data) error {
 		return ErrNotRunning
 	}
 	if data == KeepData && s.process != nil {
-		if _, err := s.Do("SAVE"); err != nil {
+		if err := s.save(); err != nil {
 			return fmt.Errorf("saving: %w", err)
 		}
 	}
@@ -237,6 +281,18 @@ func (s *Server) Restart(data Data) error {
 		}
 	}
 	return s.start()
+}
+
+// save saves the keys, once no other save, such as that for a new replica, is under way.
+func (s *Server) save() error {
+	var err error
+	_ = awaitNil(func() error {
+		if _, err = s.Do("SAVE"); err != nil && strings.Contains(err.Error(), "in progress") {
+			return err
+		}
+		return nil
+	})
+	return err
 }
 
 // dropData removes what a server loads at its start, but not a cluster node's own file.
@@ -257,6 +313,7 @@ func (s *Server) Close() error {
 	s.closed = true
 	s.stop()
 	givePort(s.port)
+	givePort(s.tlsPort)
 	return os.RemoveAll(s.dir)
 }
 
@@ -290,9 +347,13 @@ func (s *Server) config() []byte {
 	if major(s.version) >= 7 {
 		lines["enable-debug-command"] = "local"
 	}
-	for name, value := range s.opts.Config {
-		lines[name] = value
+	if s.keys != nil {
+		lines["tls-port"] = strconv.Itoa(s.tlsPort)
+		lines["tls-ca-cert-file"] = caFile
+		lines["tls-cert-file"] = certFile
+		lines["tls-key-file"] = keyFile
 	}
+	maps.Copy(lines, s.opts.Config)
 	var text bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
 		fmt.Fprintln(&text, name, lines[name])

@@ -1,0 +1,49 @@
+package servers_test
+
+import (
+	"crypto/tls"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+func TestServerTLS(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, &servers.Options{TLS: true})
+		p := servers.StartProxy(t, s.TLSAddr(), &servers.ProxyOptions{TLS: s.TLSConfig()})
+		for _, addr := range []string{s.TLSAddr(), p.Addr()} {
+			require.Equal(t, "+PONG\r\n", pingTLS(t, addr, s.TLSConfig()))
+			anonymous := s.TLSConfig()
+			anonymous.Certificates = nil
+			require.Empty(t, pingTLS(t, addr, anonymous), "a client's certificate is asked for")
+		}
+		require.Equal(t, 1, p.Count("PING"), "the proxy reads what it carries")
+		require.NoError(t, s.Restart(servers.KeepData))
+		require.Equal(t, "+PONG\r\n", pingTLS(t, s.TLSAddr(), s.TLSConfig()))
+	})
+}
+
+func TestServerTLSOfAnother(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, &servers.Options{TLS: true})
+		other := servers.Start(t, kind, &servers.Options{TLS: true})
+		_, err := tls.Dial("tcp", s.TLSAddr(), other.TLSConfig())
+		require.ErrorContains(t, err, "certificate")
+		require.Nil(t, servers.Shared(t, kind).TLSConfig())
+	})
+}
+
+// pingTLS returns what the server says to PING; "" if it refuses the connection.
+func pingTLS(t *testing.T, addr string, config *tls.Config) string {
+	t.Helper()
+	c, err := tls.Dial("tcp", addr, config)
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	_, _ = c.Write([]byte("PING\r\n"))
+	answer := make([]byte, len("+PONG\r\n"))
+	n, _ := io.ReadFull(c, answer)
+	return string(answer[:n])
+}
