@@ -25,7 +25,7 @@ type variant struct {
 func open(
 	ctx context.Context, a adapter, on *target, v variant,
 ) (*conformance.Instance, *servers.Wire, error) {
-	w := servers.NewWire()
+	w := servers.NewWire(nil)
 	in, err := a.open(ctx, clientOptions{
 		addrs: on.addrs(), cluster: on.cluster != nil,
 		resp2: v.resp2, sharded: v.sharded,

@@ -5,6 +5,9 @@ import (
 	"net"
 )
 
+// MonitorWords reads a line of MONITOR.
+var MonitorWords = monitorWords
+
 // ErrPortTaken lets tests see why a start is tried again.
 var ErrPortTaken = errPortTaken
 

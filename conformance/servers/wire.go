@@ -12,13 +12,15 @@ import (
 // Wire is the way between one client and all nodes that it dials: a [Proxy] of its own before each
 // of them. It implements conformance.Link, for clients that let their users dial:
 //
-//	wire := servers.NewWire()
+//	wire := servers.NewWire(nil)
 //	client := newClient(addr, clientOptions{Dial: wire.DialContext})
 //	... Instance{Link: wire, Close: func() { client.Close(); wire.Close() }}
 //
 // What was asked for holds for nodes that are dialed later, too. Wires do not touch each other. The
 // methods are safe for concurrent use.
 type Wire struct {
+	opts *ProxyOptions
+
 	mu      sync.Mutex
 	closed  bool
 	proxies map[string]*Proxy // by the node's address; those that DialContext uses
@@ -29,8 +31,8 @@ type Wire struct {
 	aimed   []*aimed
 }
 
-// NewWire returns a wire without connections. The caller must close it.
-func NewWire() *Wire { return &Wire{proxies: map[string]*Proxy{}} }
+// NewWire returns a wire without connections, whose proxies have opts. The caller must close it.
+func NewWire(opts *ProxyOptions) *Wire { return &Wire{opts: opts, proxies: map[string]*Proxy{}} }
 
 // DialContext connects to the node at addr, through a proxy. Clients dial with it as they would
 // with [net.Dialer.DialContext].
@@ -52,7 +54,7 @@ func (w *Wire) proxy(addr string) (*Proxy, error) {
 	if p := w.proxies[addr]; p != nil {
 		return p, nil
 	}
-	p, err := LaunchProxy(addr, nil)
+	p, err := LaunchProxy(addr, w.opts)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 // wired returns a wire, and the addresses of two nodes: two servers of the test's own.
 func wired(t *testing.T) (w *servers.Wire, one, two *servers.Server) {
 	t.Helper()
-	w = servers.NewWire()
+	w = servers.NewWire(nil)
 	t.Cleanup(func() { require.NoError(t, w.Close()) })
 	_, one = proxied(t)
 	_, two = proxied(t)
