@@ -157,32 +157,43 @@ type running struct {
 	object   string
 	log      *history.Log
 	reach    func(situation string)
+	reached  *situations
 	cutShort error // the cause of the end of its context
 }
 
 // run runs the schedule on an object of its own, and checks what it recorded.
 func (s schedule) run(ctx context.Context, e *env, w Workload, picture string, reached *situations) error {
-	r := &running{
-		env: e, schedule: s, work: w, object: e.key(w.Name), log: history.New(),
-		reach:    reached.add,
-		cutShort: fmt.Errorf("after %v somebody still waits", s.bound()),
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.bound(), r.cutShort)
-	defer cancel()
+	r := s.on(e, w, w.Name, reached)
 	clients, err := r.clients(ctx)
 	if err != nil {
 		return err
 	}
-	if w.Prepare != nil {
-		if err := w.Prepare(ctx, clients[0], r.object); err != nil {
+	return r.run(ctx, clients, picture)
+}
+
+// on returns the schedule before it runs, on an object of that name.
+func (s schedule) on(e *env, w Workload, name string, reached *situations) *running {
+	return &running{
+		env: e, schedule: s, work: w, object: e.key(name), log: history.New(),
+		reach: reached.add, reached: reached,
+		cutShort: fmt.Errorf("after %v somebody still waits", s.bound()),
+	}
+}
+
+// run runs the schedule with clients, and checks what it recorded.
+func (r *running) run(ctx context.Context, clients []*primitives.Client, picture string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.schedule.bound(), r.cutShort)
+	defer cancel()
+	if r.work.Prepare != nil {
+		if err := r.work.Prepare(ctx, clients[0], r.object); err != nil {
 			return err
 		}
 	}
 	if err := r.actors(ctx, clients); err != nil {
 		return err
 	}
-	reached.operations(r.log.Len())
-	return r.log.Check(w.Model(), &history.CheckOptions{Picture: picture})
+	r.reached.operations(r.log.Len())
+	return r.log.Check(r.work.Model(), &history.CheckOptions{Picture: picture})
 }
 
 func (r *running) clients(ctx context.Context) (clients []*primitives.Client, err error) {
