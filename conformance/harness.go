@@ -99,10 +99,16 @@ type Link interface {
 	// connections; they stay open. Restore ends it, and breaks those that have lost something.
 	Blackhole()
 
+	// BlackholeRequests does as Blackhole, but loses only what the client sends.
+	BlackholeRequests()
+
+	// BlackholeReplies does as Blackhole, but loses only what the server sends.
+	BlackholeReplies()
+
 	// Refuse breaks the open connections, and makes dialling fail until Restore.
 	Refuse()
 
-	// Restore ends Blackhole, Refuse and Delay.
+	// Restore ends all kinds of Blackhole, Refuse and Delay.
 	Restore()
 
 	// Delay holds up each direction by d.

@@ -22,8 +22,15 @@ const (
 	// LockEnd is the end of a hold that nobody saw: its lease ran out.
 	LockEnd
 	// LockForget is the server losing the hold, which its holder may go on to believe in: the key
-	// was deleted or forced, the server restarted without data or failed over.
+	// was deleted or forced.
 	LockForget
+	// LockLapse begins a time in which the server may lose any hold, and what it was told of it,
+	// and more than one server may grant, as while it restarts without data or fails over. Only
+	// tokens rise.
+	LockLapse
+	// LockRecovery ends such a time. Of holds that were granted before, the server may have kept any
+	// and forgotten any; what it grants from now on excludes again.
+	LockRecovery
 )
 
 // LockInput is one thing that happens to a lock.
@@ -47,8 +54,12 @@ type LockState struct {
 	Token  int64 // of the last grant
 	// Unsure says that an acquire without an answer may have it.
 	Unsure bool
-	// Forgotten are the holds that the server has lost, and whose holders may not know it.
+	// Forgotten are the holds that the server has lost, or since a lapse may have lost, and whose
+	// holders may not know it.
 	Forgotten []int
+	// Lapse says that anything goes but the order of tokens; Doubt that it did, so that a release
+	// of what seemed forgotten may succeed.
+	Lapse, Doubt bool
 }
 
 // Step returns the state after one thing has happened, and whether it can have happened in s.
@@ -63,15 +74,27 @@ func (s LockState) Step(in LockInput, out LockOutput) (LockState, bool) {
 		if held {
 			s.Holder = 0
 		}
-		return s, held || in.Op == LockEnd || out.Unknown
+		return s, held || in.Op == LockEnd || out.Unknown ||
+			s.Doubt && slices.Contains(s.Forgotten, in.Hold)
 	case LockForget:
-		if s.Holder != 0 {
-			s.Forgotten = append(slices.Clone(s.Forgotten), s.Holder)
-			s.Holder = 0
-		}
+		return s.forget(), true
+	case LockLapse:
+		s.Lapse, s.Doubt, s.Unsure = true, true, true
 		return s, true
+	case LockRecovery:
+		s.Lapse = false
+		return s.forget(), true
 	}
 	return s, false
+}
+
+// forget returns the state after the server has lost the hold.
+func (s LockState) forget() LockState {
+	if s.Holder != 0 {
+		s.Forgotten = append(slices.Clone(s.Forgotten), s.Holder)
+		s.Holder = 0
+	}
+	return s
 }
 
 func (s LockState) acquire(out LockOutput) (LockState, bool) {
@@ -82,6 +105,9 @@ func (s LockState) acquire(out LockOutput) (LockState, bool) {
 	if out.Hold == 0 {
 		return s, s.Holder != 0 || s.Unsure
 	}
+	if s.Lapse {
+		s = s.forget()
+	}
 	ok := s.Holder == 0 && out.Token > s.Token
 	s.Holder, s.Token = out.Hold, out.Token
 	return s, ok
@@ -90,6 +116,7 @@ func (s LockState) acquire(out LockOutput) (LockState, bool) {
 // Equal reports whether two states are the same.
 func (s LockState) Equal(other LockState) bool {
 	return s.Holder == other.Holder && s.Token == other.Token && s.Unsure == other.Unsure &&
+		s.Lapse == other.Lapse && s.Doubt == other.Doubt &&
 		slices.Equal(s.Forgotten, other.Forgotten)
 }
 
@@ -104,6 +131,9 @@ func (s LockState) String() string {
 	}
 	if len(s.Forgotten) > 0 {
 		text += fmt.Sprintf(", forgot %v", s.Forgotten)
+	}
+	if s.Lapse {
+		text += ", in a lapse"
 	}
 	return fmt.Sprintf("%s, token %d", text, s.Token)
 }
@@ -124,6 +154,10 @@ func (in LockInput) describe(out LockOutput) string {
 		return fmt.Sprintf("end of hold %d", in.Hold)
 	case LockForget:
 		return "the server forgets"
+	case LockLapse:
+		return "the server may forget"
+	case LockRecovery:
+		return "the server keeps what it grants"
 	}
 	return fmt.Sprintf("operation %d", in.Op)
 }

@@ -28,8 +28,10 @@ func unanswered(s lockStep) lockStep {
 }
 
 var (
-	refused = lockStep{}
-	forgets = about(model.LockForget, 0)
+	refused  = lockStep{}
+	forgets  = about(model.LockForget, 0)
+	lapses   = about(model.LockLapse, 0)
+	recovers = about(model.LockRecovery, 0)
 )
 
 func believes(hold int) lockStep { return about(model.LockBelieve, hold) }
@@ -66,6 +68,21 @@ func TestLockModel(t *testing.T) {
 		"ReleaseAfterAForgetting": {[]lockStep{granted(1, 5), forgets, released(1)}, false},
 		"EndOfAnother":            {[]lockStep{granted(1, 5), ended(2), granted(3, 6)}, false},
 		"ForgettingNothing":       {[]lockStep{forgets, believes(1)}, false},
+		"TwoGrantsInALapse":       {[]lockStep{granted(1, 5), lapses, granted(2, 6), granted(3, 7)}, true},
+		"LowerTokenInALapse":      {[]lockStep{granted(1, 5), lapses, granted(2, 4)}, false},
+		"BeliefsAfterALapse": {
+			[]lockStep{lapses, granted(1, 5), granted(2, 6), recovers, granted(3, 7), believes(1), believes(2)},
+			true,
+		},
+		"ReleasesAfterALapse": {
+			[]lockStep{lapses, granted(1, 5), granted(2, 6), recovers, granted(3, 7), released(1), released(2)},
+			true,
+		},
+		"RefusalAfterALapse":     {[]lockStep{granted(1, 5), lapses, released(1), recovers, refused}, true},
+		"SecondGrantAfterALapse": {[]lockStep{lapses, recovers, granted(1, 5), granted(2, 6)}, false},
+		"ReleaseTwiceAfterALapse": {
+			[]lockStep{lapses, recovers, granted(1, 5), released(1), released(1)}, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

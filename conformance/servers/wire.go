@@ -25,7 +25,7 @@ type Wire struct {
 	closed  bool
 	proxies map[string]*Proxy // by the node's address; those that DialContext uses
 	left    []*Proxy          // those that it uses no more
-	hole    bool
+	hole    Direction
 	refused bool
 	delay   time.Duration
 	aimed   []*aimed
@@ -59,8 +59,8 @@ func (w *Wire) proxy(addr string) (*Proxy, error) {
 		return nil, err
 	}
 	p.SetLatency(BothWays, w.delay)
-	if w.hole {
-		p.Blackhole(BothWays)
+	if w.hole != 0 {
+		p.Blackhole(w.hole)
 	}
 	if w.refused {
 		p.Refuse()
@@ -118,12 +118,20 @@ func (w *Wire) leave(addr string) {
 
 // Blackhole loses, from now on, whatever is sent in either direction, on open and on new
 // connections; they stay open. Restore ends it, and breaks those that have lost something.
-func (w *Wire) Blackhole() {
+func (w *Wire) Blackhole() { w.blackhole(BothWays) }
+
+// BlackholeRequests does as Blackhole, but loses only what the client sends.
+func (w *Wire) BlackholeRequests() { w.blackhole(ToServer) }
+
+// BlackholeReplies does as Blackhole, but loses only what the server sends.
+func (w *Wire) BlackholeReplies() { w.blackhole(ToClient) }
+
+func (w *Wire) blackhole(direction Direction) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hole = true
+	w.hole = direction
 	for _, p := range w.proxies {
-		p.Blackhole(BothWays)
+		p.Blackhole(direction)
 	}
 }
 
@@ -138,11 +146,11 @@ func (w *Wire) Refuse() {
 	}
 }
 
-// Restore ends Blackhole, Refuse and Delay.
+// Restore ends all kinds of Blackhole, Refuse and Delay.
 func (w *Wire) Restore() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hole, w.refused, w.delay = false, false, 0
+	w.hole, w.refused, w.delay = 0, false, 0
 	for addr, p := range w.proxies {
 		p.SetLatency(BothWays, 0)
 		p.Heal()

@@ -97,6 +97,34 @@ func TestWireBlackhole(t *testing.T) {
 	ping(t, dialWire(t, w, two))
 }
 
+func TestWireBlackholeRequests(t *testing.T) {
+	t.Parallel()
+	w, one, two := wired(t)
+	old := dialWire(t, w, one)
+	w.BlackholeRequests()
+	for node, c := range map[*servers.Server]*servers.Conn{one: old, two: dialWire(t, w, two)} {
+		require.NoError(t, c.Send("INCR", "n"))
+		requireSilence(t, c)
+		require.Empty(t, get(t, node, "n"))
+	}
+	w.Restore()
+	requireCut(t, old)
+}
+
+func TestWireBlackholeReplies(t *testing.T) {
+	t.Parallel()
+	w, one, two := wired(t)
+	old := dialWire(t, w, one)
+	w.BlackholeReplies()
+	for node, c := range map[*servers.Server]*servers.Conn{one: old, two: dialWire(t, w, two)} {
+		require.NoError(t, c.Send("INCR", "n"))
+		requireSilence(t, c)
+		require.Equal(t, "1", get(t, node, "n"))
+	}
+	w.Restore()
+	requireCut(t, old)
+}
+
 func TestWireRefuse(t *testing.T) {
 	t.Parallel()
 	w, one, two := wired(t)
