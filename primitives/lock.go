@@ -86,7 +86,7 @@ func (l *Lock) Name() string { return l.name }
 // [ErrClosed] or a [*FieldError] if nothing was sent. Lock does not try again after an error.
 func (l *Lock) Lock(ctx context.Context) (*Lease, error) {
 	lease, err := l.take(ctx, func(h *hold) error {
-		return l.client.waiters.Wait(ctx, l.channel, lockWakes, h)
+		return l.client.waiters.Wait(ctx, l.key, l.channel, lockWakes, h)
 	})
 	return lease, l.describe("acquire", err)
 }

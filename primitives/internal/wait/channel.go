@@ -17,7 +17,7 @@ import (
 // tries.
 type channel struct {
 	waiters *Waiters
-	name    string
+	at      place
 	wakes   Wakes
 
 	users  int       // waiters that have joined, parked or trying
@@ -222,7 +222,7 @@ func (c *channel) poll() {
 // cancel the subscription.
 func (c *channel) drop() (cancel func()) {
 	c.dropped = true
-	delete(c.waiters.channels, c.name)
+	delete(c.waiters.channels, c.at)
 	if c.timer != nil {
 		c.timer.Stop()
 	}
@@ -249,7 +249,7 @@ func (c *channel) subscribe() {
 	go func() {
 		defer w.running.Done()
 		defer giveUp()
-		subscription, err := w.backend.Subscribe(ctx, c.name, c.handle)
+		subscription, err := w.backend.Subscribe(ctx, c.at.channel, c.handle)
 		c.subscribed(subscription, err)
 	}()
 }
@@ -284,7 +284,7 @@ func (c *channel) refused(err error) {
 	c.subscribing = false
 	if !c.dropped && !c.warned {
 		c.warned = true
-		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.name), zap.Error(err))
+		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.at.channel), zap.Error(err))
 	}
 }
 

@@ -55,7 +55,7 @@ type Wakes func(payload string) int
 // All is more waiters than there are.
 const All = int(^uint(0) >> 1)
 
-// Waiters are all waiters of one client, by channel.
+// Waiters are all waiters of one client, by object and channel.
 type Waiters struct {
 	backend backend.Backend
 	pubsub  bool
@@ -67,8 +67,12 @@ type Waiters struct {
 	running sync.WaitGroup // subscriptions being made
 
 	mu       sync.Mutex
-	channels map[string]*channel
+	channels map[place]*channel
 }
+
+// place is where waiters meet. Two objects may have one channel: a message wakes one waiter of
+// each, since a waiter of the other object would use the wake up.
+type place struct{ object, channel string }
 
 // NewWaiters returns the waiters of a client that polls at the given interval, give or take a
 // tenth.
@@ -76,15 +80,18 @@ func NewWaiters(b backend.Backend, poll time.Duration, log *zap.Logger) *Waiters
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Waiters{
 		backend: b, pubsub: b.Capabilities().PubSub, poll: poll, log: log,
-		ctx: ctx, cancel: cancel, channels: make(map[string]*channel),
+		ctx: ctx, cancel: cancel, channels: make(map[place]*channel),
 	}
 }
 
 // Wait tries a until it is granted, and returns nil then. It returns a's error, ctx's error or
 // [ErrClosed] otherwise; after the last two nothing is under way. Messages on channel wake waiters
-// as wakes says, which must be the same for all waiters of a channel.
-func (w *Waiters) Wait(ctx context.Context, channel string, wakes Wakes, a Attempt) error {
-	c := w.existing(channel)
+// for object as wakes says, which must be the same for all waiters for an object.
+func (w *Waiters) Wait(
+	ctx context.Context, object, channel string, wakes Wakes, a Attempt,
+) error {
+	at := place{object, channel}
+	c := w.existing(at)
 	if c == nil {
 		// Nobody waits here: most attempts are granted and need no channel.
 		answer, err := a.Try(ctx)
@@ -92,7 +99,7 @@ func (w *Waiters) Wait(ctx context.Context, channel string, wakes Wakes, a Attem
 			return err
 		}
 		var me *waiter
-		if c, me, err = w.join(channel, wakes, answer); err != nil {
+		if c, me, err = w.join(at, wakes, answer); err != nil {
 			return err
 		}
 		defer c.leave()
@@ -126,10 +133,10 @@ func (w *Waiters) dropAll() (cancels []func()) {
 }
 
 // existing joins a channel that has waiters, or had until just now.
-func (w *Waiters) existing(name string) *channel {
+func (w *Waiters) existing(at place) *channel {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := w.channels[name]
+	c := w.channels[at]
 	if c != nil {
 		c.enter()
 	}
@@ -139,16 +146,16 @@ func (w *Waiters) existing(name string) *channel {
 // join joins a channel, which is made if need be, after an answer that was got outside of it. If
 // the channel has had its subscription for longer than the answer is known, the waiter is ready to
 // try again at once; else the acknowledgement is going to wake one.
-func (w *Waiters) join(name string, wakes Wakes, refused Answer) (*channel, *waiter, error) {
+func (w *Waiters) join(at place, wakes Wakes, refused Answer) (*channel, *waiter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ctx.Err() != nil {
 		return nil, nil, ErrClosed
 	}
-	c := w.channels[name]
+	c := w.channels[at]
 	if c == nil {
-		c = &channel{waiters: w, name: name, wakes: wakes}
-		w.channels[name] = c
+		c = &channel{waiters: w, at: at, wakes: wakes}
+		w.channels[at] = c
 		c.subscribe()
 	}
 	c.enter()

@@ -29,7 +29,7 @@ func TestWaitGrantedAtOnceDoesNotSubscribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(1)
 		w := s.client(t, hour)
-		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
 		require.Zero(t, s.subscribes)
 		require.Equal(t, 1, s.tries)
 	})
@@ -45,7 +45,7 @@ func TestWaitTriesAgainAfterAcknowledgement(t *testing.T) {
 		s.ackAfter = time.Second
 		time.AfterFunc(500*time.Millisecond, s.release)
 		start := time.Now()
-		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
 		require.Less(t, time.Since(start), 2*time.Second)
 		require.Equal(t, 2, s.tries)
 	})
@@ -60,7 +60,7 @@ func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if err := w.Wait(t.Context(), "c", wakeOne, s.attempt()); err == nil {
+				if err := w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()); err == nil {
 					s.release()
 				}
 			})
@@ -86,7 +86,7 @@ func TestWaitOneTriesForEachMessage(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if err := w.Wait(t.Context(), "c", wakeOne, s.attempt()); err == nil {
+				if err := w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()); err == nil {
 					s.release()
 				}
 			})
@@ -115,12 +115,12 @@ func TestWaitOneMessageAmongManyTries(t *testing.T) {
 			w := s.client(t, hour)
 			ctx, cancel := context.WithCancel(t.Context())
 			first := make(chan error, 1)
-			go func() { first <- w.Wait(ctx, "c", wakeOne, s.attempt()) }()
+			go func() { first <- w.Wait(ctx, "o", "c", wakeOne, s.attempt()) }()
 			time.Sleep(time.Second)
 			s.set(func() { s.latency = 10 * time.Millisecond })
 			done := make(chan error, 20)
 			for range cap(done) {
-				go func() { done <- w.Wait(t.Context(), "c", wakeOne, s.attempt()) }()
+				go func() { done <- w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
 			}
 			synctest.Wait()
 			cancel() // It stays no longer, so that nobody is parked.
@@ -151,7 +151,7 @@ func TestWaitAllAreWoken(t *testing.T) {
 		var all sync.WaitGroup
 		through := func() {
 			wakeAll := func(string) int { return wait.All }
-			if err := w.Wait(t.Context(), "c", wakeAll, g); err != nil {
+			if err := w.Wait(t.Context(), "o", "c", wakeAll, g); err != nil {
 				t.Error(err)
 			}
 		}
@@ -189,11 +189,11 @@ func TestWaitAgainIsNotPolled(t *testing.T) {
 		s.held = true
 		w := s.client(t, hour)
 		time.AfterFunc(time.Second, s.release)
-		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
 		time.Sleep(linger / 2)
 		time.AfterFunc(time.Minute, s.release)
 		tries := s.tried()
-		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
 		require.Equal(t, 2, s.tried()-tries)
 		require.Equal(t, 1, s.subscribes)
 	})
@@ -207,7 +207,7 @@ func TestWaitPollsWithoutPubSub(t *testing.T) {
 		w := s.client(t, 2*time.Second)
 		time.AfterFunc(10*time.Second, s.release)
 		start := time.Now()
-		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
 		require.Less(t, time.Since(start), 12500*time.Millisecond)
 		require.Zero(t, s.subscribes)
 	})
@@ -221,7 +221,7 @@ func TestWaitPollsWhenMessagesAreLost(t *testing.T) {
 		w := s.client(t, 5*time.Second)
 		time.AfterFunc(30*time.Second, s.release)
 		start := time.Now()
-		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
 		require.Less(t, time.Since(start), 36*time.Second)
 		require.Less(t, s.tries, 12)
 	})
@@ -235,7 +235,7 @@ func TestWaitLongestPoll(t *testing.T) {
 			s.held = true
 			w := s.client(t, math.MaxInt64)
 			time.AfterFunc(time.Minute, s.release)
-			require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+			require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
 			require.Equal(t, 3, s.tries)
 		})
 	}
@@ -249,7 +249,7 @@ func TestWaitRetriesWhenTheServerSays(t *testing.T) {
 		s.expires = time.Now().Add(3 * time.Second)
 		w := s.client(t, hour)
 		start := time.Now()
-		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
 		require.InDelta(t, 3, time.Since(start).Seconds(), 0.1)
 		require.LessOrEqual(t, s.tries, 3)
 	})
@@ -262,7 +262,7 @@ func TestWaitSubscribesAgainAfterAnError(t *testing.T) {
 		s.held, s.refusals = true, 2
 		w := s.client(t, 5*time.Second)
 		done := make(chan error, 1)
-		go func() { done <- w.Wait(t.Context(), "c", wakeOne, s.attempt()) }()
+		go func() { done <- w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
 		time.Sleep(time.Minute)
 		tries := s.tried()
 		s.release()
@@ -280,7 +280,7 @@ func TestWaitCancelledLeavesNoSubscription(t *testing.T) {
 		w := s.client(t, hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, w.Wait(ctx, "c", wakeOne, s.attempt()), context.DeadlineExceeded)
+		require.ErrorIs(t, w.Wait(ctx, "o", "c", wakeOne, s.attempt()), context.DeadlineExceeded)
 		time.Sleep(time.Second)
 		require.Equal(t, 1, s.subscribes)
 		require.Zero(t, s.subscribed())
@@ -296,13 +296,13 @@ func TestWaitGivesUpSubscribing(t *testing.T) {
 		w := s.client(t, hour)
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			require.ErrorIs(t, w.Wait(ctx, "c", wakeOne, s.attempt()), context.DeadlineExceeded)
+			require.ErrorIs(t, w.Wait(ctx, "o", "c", wakeOne, s.attempt()), context.DeadlineExceeded)
 			cancel()
 			require.Equal(t, 1, s.subscribing())
 			time.Sleep(time.Second)
 			require.Zero(t, s.subscribing())
 		}
-		go func() { _ = w.Wait(t.Context(), "c", wakeOne, s.attempt()) }()
+		go func() { _ = w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
 		time.Sleep(time.Second)
 		w.Close()
 		w.AwaitEnd()
@@ -317,7 +317,7 @@ func TestWaitClosedEndsWaiters(t *testing.T) {
 		s.held = true
 		w := s.client(t, hour)
 		done := make(chan error, 1)
-		go func() { done <- w.Wait(t.Context(), "c", wakeOne, s.attempt()) }()
+		go func() { done <- w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
 		time.Sleep(time.Second)
 		w.Close()
 		require.ErrorIs(t, <-done, wait.ErrClosed)
@@ -339,9 +339,9 @@ func TestWaitWakeIsPassedOn(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				first, second := make(chan error, 1), make(chan error, 1)
-				go func() { first <- w.Wait(ctx, "c", wakeOne, s.attempt()) }()
+				go func() { first <- w.Wait(ctx, "o", "c", wakeOne, s.attempt()) }()
 				time.Sleep(time.Second)
-				go func() { second <- w.Wait(t.Context(), "c", wakeOne, s.attempt()) }()
+				go func() { second <- w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
 				time.Sleep(time.Second)
 				start := time.Now()
 				switch leave {
@@ -375,15 +375,15 @@ func TestWaitJoinsAfterTheMessage(t *testing.T) {
 			time.AfterFunc(time.Second, s.release)
 			// One more user, who gets no answer for long, keeps the channel from being dropped.
 			time.AfterFunc(500*time.Millisecond, func() {
-				_ = w.Wait(t.Context(), "c", wakeOne, noAnswer{})
+				_ = w.Wait(t.Context(), "o", "c", wakeOne, noAnswer{})
 			})
-			if w.Wait(t.Context(), "c", wakeOne, s.attempt()) == nil {
+			if w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) == nil {
 				s.release()
 			}
 			time.Sleep(100 * time.Millisecond)
 		}}
 		start := time.Now()
-		require.NoError(t, w.Wait(t.Context(), "c", wakeOne, slow))
+		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, slow))
 		require.Less(t, time.Since(start), 2*time.Second)
 	})
 }
@@ -447,7 +447,7 @@ func runSchedule(t *testing.T, seed uint64) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			began := time.Now()
-			if err := w.Wait(ctx, "c", wakeOne, s.attempt()); err != nil {
+			if err := w.Wait(ctx, "o", "c", wakeOne, s.attempt()); err != nil {
 				return
 			}
 			s.checkIdle(t, began)
