@@ -56,6 +56,7 @@ func (o *Options) withDefaults() Options {
 	if opts.WatchdogLease == 0 {
 		opts.WatchdogLease = 30 * time.Second
 	}
+	opts.WatchdogLease = opts.WatchdogLease.Truncate(time.Millisecond)
 	if opts.PollInterval == 0 {
 		opts.PollInterval = 5 * time.Second
 	}

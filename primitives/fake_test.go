@@ -30,6 +30,9 @@ type fakeServer struct {
 
 	// fault says what happens to a call of the given script; nil: nothing does.
 	fault func(script string) fault
+
+	// seen is shown every call, if it is not nil.
+	seen func(script string, keys, args []string)
 }
 
 type fakeLock struct {
@@ -103,6 +106,9 @@ func (s *fakeServer) Run(
 ) (backend.Reply, error) {
 	s.mu.Lock()
 	s.calls[script.Name]++
+	if s.seen != nil {
+		s.seen(script.Name, keys, args)
+	}
 	f := s.fault(script.Name)
 	s.mu.Unlock()
 	keys, args = slices.Clone(keys), slices.Clone(args)

@@ -59,7 +59,7 @@ func (c *Client) NewLock(name string, opts *LockOptions) *Lock {
 		lease:    o.Lease.Truncate(time.Millisecond),
 	}
 	if o.Lease == 0 {
-		l.lease = c.opts.WatchdogLease.Truncate(time.Millisecond)
+		l.lease = c.opts.WatchdogLease
 		l.renewer = lockRenewer{}
 	}
 	l.invalid = l.validate()
