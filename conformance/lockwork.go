@@ -24,7 +24,15 @@ const (
 func lockWorkload() Workload {
 	return Workload{
 		Name: "Lock", Clause: "Lock.Exclusion", Model: model.Lock,
-		Ops: []string{"Lock", "Lock", "Lock", "TryLock", "TryLock", "LockFixed", "Reenter", "Delete"},
+		Ops:      []string{"Lock", "Lock", "Lock", "TryLock", "TryLock", "LockFixed", "Reenter", "Delete"},
+		Waiting:  "Lock",
+		Lapse:    model.LockInput{Op: model.LockLapse},
+		Recovery: model.LockInput{Op: model.LockRecovery},
+		Reaches: []string{
+			"grant", "refusal", "impatience", "acquire without an answer", "re-entry", "deletion", "loss",
+			"release without an answer", "lock_acquire without an answer",
+			"lock_release without an answer", "lock_renew without an answer",
+		},
 		Actor: func(a *Actor) func(context.Context, Step) error {
 			return (&lockActor{
 				Actor: a, lock: a.Client.NewLock(a.Object, nil),
@@ -162,7 +170,7 @@ func (h *lockHold) reenter(ctx context.Context, d time.Duration, depth int) erro
 
 // keep asks the lease again and again whether it is held, for d or until it says no.
 func (h *lockHold) keep(d time.Duration) {
-	const often = 8
+	often := max(8, d/(20*time.Millisecond))
 	for range often {
 		if !h.believe() {
 			return

@@ -27,6 +27,17 @@ type Workload struct {
 	// Ops are the names of the steps. A name that is listed twice is drawn twice as often.
 	Ops []string
 
+	// Waiting is the one of Ops that waits for as long as it takes, with a lease that is renewed.
+	Waiting string
+
+	// Lapse and Recovery are inputs of Model, recorded with no output: between the two the server
+	// may lose what it granted, and only tokens rise.
+	Lapse, Recovery any
+
+	// Reaches are the situations that its histories get into on every backend, if there are enough
+	// of them; see [Actor.Reach].
+	Reaches []string
+
 	// Prepare readies the object before the actors begin; nil: nothing is to be done.
 	Prepare func(ctx context.Context, c *primitives.Client, object string) error
 
@@ -50,7 +61,8 @@ type Actor struct {
 	// Delete removes the object's key behind the back of everybody.
 	Delete func(ctx context.Context) error
 
-	// Reach counts a situation that the history got into, such as "loss".
+	// Reach counts a situation that the history got into, such as "refusal". All actors tell of
+	// "grant", when they have got the object, and of "loss", when they find that they lost it.
 	Reach func(situation string)
 }
 
