@@ -284,7 +284,12 @@ func (s *Server) Restart(data Data) error {
 }
 
 // save saves the keys, once no other save, such as that for a new replica, is under way.
+//
+// Writes wait from before the saving until the process has ended: what was answered is saved.
 func (s *Server) save() error {
+	if _, err := s.Do("CLIENT", "PAUSE", "60000", "WRITE"); err != nil {
+		return err
+	}
 	var err error
 	_ = awaitNil(func() error {
 		if _, err = s.Do("SAVE"); err != nil && strings.Contains(err.Error(), "in progress") {
