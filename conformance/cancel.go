@@ -51,9 +51,10 @@ func checkEndedContext(ctx context.Context, e *env) error {
 	return e.wantCount(ctx, key, 0)
 }
 
-// silent runs a script behind a link that lost its way, and returns the run's error.
+// silent runs a script while its connection goes silent: the server runs it, and its reply is lost.
+// It returns the run's error.
 func (e *env) silent(
-	ctx context.Context, retry backend.Retry, bound func() (context.Context, context.CancelFunc),
+	ctx context.Context, retry backend.Retry, bound bounder,
 ) (runErr, err error) {
 	in, err := e.open(ctx)
 	if err != nil {
@@ -66,15 +67,34 @@ func (e *env) silent(
 			return nil, err
 		}
 	}
-	in.Link.Blackhole()
+	ran := in.Link.LoseReply(func(words []string) bool { return runsScript(words, key) })
 	defer in.Link.Restore()
 	return promptly(prompt, "Run", func() error {
 		// Bound here: were it to end before the call, nothing would be sent.
-		callCtx, cancel := bound()
+		callCtx, cancel := bound(ran)
 		defer cancel()
 		_, err := in.Backend.Run(callCtx, script, []string{key}, nil)
 		return err
 	})
+}
+
+// bounder makes a call's context, given what is closed once the server has run its script. Before
+// that a driver may still be busy with the connection, and send nothing if the context ends.
+type bounder func(ran <-chan struct{}) (context.Context, context.CancelFunc)
+
+// cancelledOnceRun makes contexts that are cancelled when the script has run.
+func cancelledOnceRun(ctx context.Context) bounder {
+	return func(ran <-chan struct{}) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-ran:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		return ctx, cancel
+	}
 }
 
 // soonEnded is when the contexts of calls that are to be under way end. It leaves a slow machine
@@ -98,9 +118,7 @@ func wantBoth(runErr, want error) error {
 
 func checkCancel(ctx context.Context, e *env) error {
 	// No deadline at all: drivers take another path with one.
-	runErr, err := e.silent(ctx, backend.Never, func() (context.Context, context.CancelFunc) {
-		return cancelled(context.WithoutCancel(ctx))
-	})
+	runErr, err := e.silent(ctx, backend.Never, cancelledOnceRun(context.WithoutCancel(ctx)))
 	if err != nil {
 		return err
 	}
@@ -108,9 +126,7 @@ func checkCancel(ctx context.Context, e *env) error {
 }
 
 func checkCancelWithDeadline(ctx context.Context, e *env) error {
-	runErr, err := e.silent(ctx, backend.Never, func() (context.Context, context.CancelFunc) {
-		return cancelled(ctx)
-	})
+	runErr, err := e.silent(ctx, backend.Never, cancelledOnceRun(ctx))
 	if err != nil {
 		return err
 	}
@@ -118,8 +134,10 @@ func checkCancelWithDeadline(ctx context.Context, e *env) error {
 }
 
 func checkDeadline(ctx context.Context, e *env) error {
-	runErr, err := e.silent(ctx, backend.Never, func() (context.Context, context.CancelFunc) {
-		return context.WithTimeout(ctx, soonEnded)
+	runErr, err := e.silent(ctx, backend.Never, func(<-chan struct{}) (
+		context.Context, context.CancelFunc,
+	) {
+		return context.WithTimeout(ctx, 5*soonEnded)
 	})
 	if err != nil {
 		return err
@@ -128,9 +146,7 @@ func checkDeadline(ctx context.Context, e *env) error {
 }
 
 func checkCancelRead(ctx context.Context, e *env) error {
-	runErr, err := e.silent(ctx, backend.ReadOnly, func() (context.Context, context.CancelFunc) {
-		return cancelled(ctx)
-	})
+	runErr, err := e.silent(ctx, backend.ReadOnly, cancelledOnceRun(ctx))
 	if err == nil && !errors.Is(runErr, context.Canceled) {
 		err = fmt.Errorf("got error %w, want one that wraps context.Canceled", runErr)
 	}
