@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -201,4 +202,30 @@ func get(t *testing.T, s *servers.Server, key string) string {
 	text, err := reply.Text()
 	require.NoError(t, err)
 	return text
+}
+
+// TestRestartKeepsWhatWasAnswered writes while the server saves and ends.
+func TestRestartKeepsWhatWasAnswered(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, nil)
+		for range 5 {
+			answered := make(chan int64)
+			go func() {
+				last := int64(0)
+				for {
+					reply, err := s.Do("INCR", "n")
+					if err != nil {
+						answered <- last
+						return
+					}
+					last, _ = reply.Int()
+				}
+			}()
+			require.Eventually(t, func() bool { return get(t, s, "n") != "" }, 30*time.Second, time.Millisecond)
+			require.NoError(t, s.Restart(servers.KeepData))
+			require.Equal(t, strconv.FormatInt(<-answered, 10), get(t, s, "n"))
+			_, err := s.Do("DEL", "n")
+			require.NoError(t, err)
+		}
+	})
 }
