@@ -14,6 +14,9 @@ import (
 // errProtocol means that what was read is neither RESP2 nor RESP3.
 var errProtocol = errors.New("malformed RESP")
 
+// bulkPiece is how much of a string is read at a time.
+const bulkPiece = 64 << 10
+
 // frame is one RESP value, a request or a reply, with the bytes that it was read from.
 type frame struct {
 	kind  byte // the type byte; 0 for an inline request
@@ -50,14 +53,24 @@ func (r *frameReader) line() (string, error) {
 	}
 }
 
-// bulk reads n bytes and the line end after them.
+// bulk reads n bytes and the line end after them. It takes memory as the bytes come, and keeps those
+// that came if the connection ends.
 func (r *frameReader) bulk(n int) (string, error) {
 	start := len(r.raw)
-	r.raw = append(r.raw, make([]byte, n+2)...)
-	if _, err := io.ReadFull(r.in, r.raw[start:]); err != nil {
-		return "", err
+	for left := n + 2; left > 0; {
+		piece := min(left, bulkPiece)
+		at := len(r.raw)
+		r.raw = append(r.raw, make([]byte, piece)...)
+		got, err := io.ReadFull(r.in, r.raw[at:])
+		if r.raw, left = r.raw[:at+got], left-got; err != nil {
+			return "", err
+		}
 	}
-	return string(r.raw[start : start+n]), nil
+	text, found := strings.CutSuffix(string(r.raw[start:]), "\r\n")
+	if !found {
+		return "", fmt.Errorf("%w: %d bytes without a line end", errProtocol, n)
+	}
+	return text, nil
 }
 
 func (r *frameReader) value() (frame, error) {
