@@ -56,6 +56,7 @@ func harness(a adapter, on *target, v variant) *conformance.Harness {
 		ListsClients:     true,
 		Faults:           true,
 		Record:           on.record,
+		Pause:            on.pause,
 	}
 	if on.cluster == nil {
 		h.Restart = on.restart

@@ -72,6 +72,15 @@ func (t *target) restart(_ context.Context, keep bool) error {
 	return t.nodes[0].Restart(data)
 }
 
+// pause stops the node that owns key.
+func (t *target) pause(_ context.Context, key string) (func() error, error) {
+	node, err := t.owner(key)
+	if err != nil {
+		return nil, err
+	}
+	return node.Resume, node.Pause()
+}
+
 // migrate moves the slot of key to the next node.
 func (t *target) migrate(_ context.Context, key string) (func(context.Context) error, error) {
 	slot := backend.Slot(key)
