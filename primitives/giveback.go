@@ -31,10 +31,11 @@ func (h *hold) giveBack(over bool) {
 		began := time.Now()
 		for pause := firstRepeat; ; pause = min(2*pause, mostPause(time.Since(began))) {
 			released, err := h.releaseOnce(ctx)
-			if released || over && (err == nil || otherKind(err)) {
+			missed := err == nil || otherKind(err)
+			if released || over && missed {
 				return
 			}
-			if h.searched(time.Since(began), err) || !sleep(ctx, pause) {
+			if h.searched(time.Since(began), missed, err) || !sleep(ctx, pause) {
 				h.of.client.opts.Logger.Debug("gave up releasing",
 					append(zapObject(h.of), zap.Error(err))...)
 				return
@@ -49,9 +50,9 @@ func mostPause(took time.Duration) time.Duration { return max(mostRepeat, took/8
 
 // searched reports whether a hold that was not found after so long, or could not be looked for, is
 // given up: nobody waits for a closed client to be sure, and a closed backend sends no more.
-func (h *hold) searched(took time.Duration, err error) bool {
+func (h *hold) searched(took time.Duration, missed bool, err error) bool {
 	return took >= h.Lease || errors.Is(err, backend.ErrClosed) ||
-		err == nil && took >= lastSearch && h.of.client.isClosed()
+		missed && took >= lastSearch && h.of.client.isClosed()
 }
 
 func (h *hold) releaseOnce(ctx context.Context) (bool, error) {

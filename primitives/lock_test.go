@@ -463,6 +463,28 @@ func TestClientCloseAfterACancelledLock(t *testing.T) {
 	})
 }
 
+// TestClientCloseAfterACancelledLockOfAnotherKind does not wait for a grant that cannot come.
+func TestClientCloseAfterACancelledLockOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		s.fault = func(script string) fault {
+			if script == "lock_acquire" {
+				return fault{before: time.Minute, lost: true}
+			}
+			return fault{err: &backend.ServerError{Code: "WRONGTYPE"}}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := client.NewLock("x", nil).Lock(ctx)
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		start := time.Now()
+		require.NoError(t, client.Close(t.Context()))
+		require.Less(t, time.Since(start), 2*time.Second)
+	})
+}
+
 func TestBadInputSendsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
