@@ -101,10 +101,11 @@ func (a *lockActor) refused(call *history.Call, err error) error {
 	case backend.MayHaveRun(err), errors.Is(err, primitives.ErrLost):
 		a.Reach("acquire without an answer")
 		call.Unknown(model.LockOutput{Unknown: true})
+	case errors.Is(err, context.DeadlineExceeded):
+		// It may have been granted in that instant, and is given back in the background then.
+		a.Reach("impatience")
+		call.Unknown(model.LockOutput{Unknown: true})
 	default:
-		if errors.Is(err, context.DeadlineExceeded) {
-			a.Reach("impatience")
-		}
 		call.Drop()
 	}
 	return nil
