@@ -195,7 +195,8 @@ func checkEnd(t *testing.T, lease *primitives.Lease, err error) {
 	if err == nil || errors.Is(err, backend.ErrIndeterminate) {
 		return
 	}
-	if end := lease.Err(); end == nil || !errors.Is(err, end) && !errors.Is(err, primitives.ErrLost) {
+	if end := lease.Err(); end == nil || !errors.Is(err, end) &&
+		!errors.Is(err, primitives.ErrLost) && !errors.Is(err, primitives.ErrClosed) {
 		t.Errorf("the lease ended by %v, the error is %v", end, err)
 	}
 }
