@@ -6,7 +6,6 @@ import (
 	"maps"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/hasp-go/hasp/backend"
 )
@@ -16,28 +15,33 @@ type ClusterOptions struct {
 	// Server holds the options of each node.
 	Server Options
 
+	// Replicas is how many replicas each primary has.
+	Replicas int
+
 	// Proxied puts a proxy before each node, whose address the node announces, so that clients
-	// pass through it wherever they are redirected.
+	// pass through it wherever they are redirected. Replicas would, too: it goes without them.
 	Proxied bool
 
 	_ struct{}
 }
 
-// Cluster is a running cluster of primaries, over which the slots are spread in equal parts, the
-// lowest slots on the first.
+// Cluster is a running cluster. The slots are spread over its primaries in equal parts, the lowest
+// slots on the first.
 type Cluster struct {
-	// Nodes are the primaries. Their Addr bypasses the proxies.
+	// Nodes are the nodes: those that began as primaries, then their replicas, the first replica of
+	// each before the second ones. Their Addr bypasses the proxies.
 	Nodes []*Server
 
 	// Proxies are those of the nodes, in their order; nil without [ClusterOptions.Proxied].
 	Proxies []*Proxy
 
-	ids []string
+	ids     []string
+	masters int
 }
 
 // StartCluster starts a cluster of so many primaries, 3 or more by the servers' own rule for
-// failover, that ends with the test; it waits until each node finds it complete. It skips and fails
-// the test as [Start] does.
+// failover, that ends with the test; it waits until each node finds it complete, and each replica
+// follows. It skips and fails the test as [Start] does.
 func StartCluster(tb TB, kind Kind, masters int, opts *ClusterOptions) *Cluster {
 	tb.Helper()
 	Need(tb, kind)
@@ -45,12 +49,7 @@ func StartCluster(tb TB, kind Kind, masters int, opts *ClusterOptions) *Cluster 
 	if err != nil {
 		tb.Fatalf("starting cluster of %s: %v", kind, err)
 	}
-	tb.Cleanup(func() {
-		c.showLog(tb)
-		if err := c.Close(); err != nil {
-			tb.Errorf("closing cluster of %s: %v", kind, err)
-		}
-	})
+	tb.Cleanup(func() { endAll(tb, c.Nodes, c.Close) })
 	return c
 }
 
@@ -61,25 +60,34 @@ func SharedCluster(tb TB, kind Kind, masters int) *Cluster {
 	c, _ := share(tb, sharedKey{kind: kind, masters: masters}, func() (closer, error) {
 		return LaunchCluster(kind, masters, nil)
 	}).(*Cluster)
-	tb.Cleanup(func() { c.showLog(tb) })
+	tb.Cleanup(func() {
+		for _, node := range c.Nodes {
+			node.showLog(tb)
+		}
+	})
 	return c
 }
 
 // LaunchCluster starts a cluster and waits until each node finds it complete. The caller must close
 // it.
 func LaunchCluster(kind Kind, masters int, opts *ClusterOptions) (*Cluster, error) {
-	if masters < 1 {
-		return nil, fmt.Errorf("masters: want 1 or more, got %d", masters)
-	}
 	var o ClusterOptions
 	if opts != nil {
 		o = *opts
 	}
-	c := &Cluster{Nodes: make([]*Server, masters), ids: make([]string, masters)}
-	if o.Proxied {
-		c.Proxies = make([]*Proxy, masters)
+	switch {
+	case masters < 1:
+		return nil, fmt.Errorf("masters: want 1 or more, got %d", masters)
+	case o.Replicas < 0 || o.Proxied && o.Replicas > 0:
+		return nil, fmt.Errorf("ClusterOptions.Replicas: want 0 or more, 0 with Proxied, got %d",
+			o.Replicas)
 	}
-	err := each(masters, func(i int) error { return c.launchNode(i, kind, o) })
+	n := masters * (1 + o.Replicas)
+	c := &Cluster{Nodes: make([]*Server, n), ids: make([]string, n), masters: masters}
+	if o.Proxied {
+		c.Proxies = make([]*Proxy, n)
+	}
+	err := each(n, func(i int) error { return c.launchNode(i, kind, o) })
 	if err == nil {
 		err = c.form()
 	}
@@ -135,8 +143,10 @@ func (c *Cluster) form() error {
 		if _, err := node.Do("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
 			return err
 		}
-		if _, err := node.Do(c.addSlots(i)...); err != nil {
-			return err
+		if i < c.masters {
+			if _, err := node.Do(c.addSlots(i)...); err != nil {
+				return err
+			}
 		}
 		for j := range i {
 			if _, err := node.Do(c.meet(j)...); err != nil {
@@ -144,12 +154,23 @@ func (c *Cluster) form() error {
 			}
 		}
 	}
-	return c.await(func(i int) error { return c.complete(i) })
+	err := c.await(func(i int) error {
+		if i < c.masters {
+			return nil
+		}
+		// Refused while the node has not met its primary.
+		_, err := c.Nodes[i].Do("CLUSTER", "REPLICATE", c.ids[i%c.masters])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.Await()
 }
 
 func (c *Cluster) addSlots(i int) []string {
 	words := []string{"CLUSTER", "ADDSLOTS"}
-	n := len(c.Nodes)
+	n := c.masters
 	for slot := i * backend.Slots / n; slot < (i+1)*backend.Slots/n; slot++ {
 		words = append(words, strconv.Itoa(slot))
 	}
@@ -165,7 +186,8 @@ func (c *Cluster) meet(i int) []string {
 	return []string{"CLUSTER", "MEET", host, strconv.Itoa(port), strconv.Itoa(bus)}
 }
 
-// complete returns nil if node i knows all nodes and a node for each slot.
+// complete returns nil if node i knows all nodes and a node for each slot, and follows its primary
+// if it is a replica.
 func (c *Cluster) complete(i int) error {
 	reply, err := c.Nodes[i].Do("CLUSTER", "INFO")
 	if err != nil {
@@ -175,23 +197,41 @@ func (c *Cluster) complete(i int) error {
 	if err != nil {
 		return err
 	}
-	info, n := fields(text), strconv.Itoa(len(c.Nodes))
-	if info["cluster_state"] != "ok" || info["cluster_known_nodes"] != n ||
-		info["cluster_size"] != n || info["cluster_slots_ok"] != strconv.Itoa(backend.Slots) {
+	info := fields(text)
+	if info["cluster_state"] != "ok" || info["cluster_known_nodes"] != strconv.Itoa(len(c.Nodes)) ||
+		info["cluster_size"] != strconv.Itoa(c.masters) ||
+		info["cluster_slots_ok"] != strconv.Itoa(backend.Slots) {
 		return fmt.Errorf("node %d is not ready:\n%s", i, text)
 	}
-	return nil
+	if len(c.Nodes) == c.masters {
+		return nil
+	}
+	return c.completeReplication(i)
+}
+
+// completeReplication returns nil if node i is a primary or follows one, and knows who follows whom.
+// Later Redis and its relatives do not start again on what they noted earlier.
+func (c *Cluster) completeReplication(i int) error {
+	role, err := c.Nodes[i].Info("replication")
+	if err != nil {
+		return err
+	}
+	reply, err := c.Nodes[i].Do("CLUSTER", "SHARDS")
+	if err != nil {
+		return err
+	}
+	shards, err := reply.Items()
+	if err == nil && (len(shards) != c.masters ||
+		role["role"] != "master" && role["master_link_status"] != "up") {
+		err = fmt.Errorf("node %d does not follow its primary", i)
+	}
+	return err
 }
 
 // await waits until check returns nil for every node.
 func (c *Cluster) await(check func(i int) error) error {
-	deadline := time.Now().Add(startTimeout)
 	for i := range c.Nodes {
-		err := check(i)
-		for ; err != nil && time.Now().Before(deadline); err = check(i) {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if err != nil {
+		if err := awaitNil(func() error { return check(i) }); err != nil {
 			return err
 		}
 	}
@@ -210,6 +250,7 @@ func (c *Cluster) Addrs() []string {
 }
 
 // Await waits, for up to 30 s, until each node finds the cluster complete, as after a restart.
+// A node that was killed must be back.
 func (c *Cluster) Await() error { return c.await(c.complete) }
 
 // Each runs one command on every node, one after the other, and returns the first error.
@@ -222,17 +263,18 @@ func (c *Cluster) Each(words ...string) error {
 	return nil
 }
 
-// Owner returns the index of the node that owns slot, by the node's own account.
+// Owner returns the index of the node that owns slot, by the node's own account. Nodes that do not
+// answer own none.
 func (c *Cluster) Owner(slot int) (int, error) {
+	var failed error
 	for i := range c.Nodes {
-		switch owner, err := c.ownerSeenBy(i, slot); {
-		case err != nil:
-			return 0, err
-		case owner == c.ids[i]:
+		owner, err := c.ownerSeenBy(i, slot)
+		if err == nil && owner == c.ids[i] {
 			return i, nil
 		}
+		failed = errors.Join(failed, err)
 	}
-	return 0, fmt.Errorf("no node owns slot %d", slot)
+	return 0, errors.Join(fmt.Errorf("no node owns slot %d", slot), failed)
 }
 
 // ownerSeenBy returns the id of the node that node i takes for the owner of slot.
@@ -273,12 +315,6 @@ func slotRange(item backend.Reply) (first, last int64, id string, err error) {
 	return first, last, id, errors.Join(err1, err2, err3)
 }
 
-func (c *Cluster) showLog(tb TB) {
-	for _, node := range c.Nodes {
-		node.showLog(tb)
-	}
-}
-
 // Close ends all nodes and proxies. Closing twice is allowed.
 func (c *Cluster) Close() error {
 	var err error
@@ -287,10 +323,5 @@ func (c *Cluster) Close() error {
 			err = errors.Join(err, p.Close())
 		}
 	}
-	for _, node := range c.Nodes {
-		if node != nil {
-			err = errors.Join(err, node.Close())
-		}
-	}
-	return err
+	return errors.Join(err, closeAll(c.Nodes))
 }

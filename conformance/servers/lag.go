@@ -38,6 +38,17 @@ func letFollow(replicas ...*Server) error {
 	return nil
 }
 
+// followAll makes replicas follow primary, and waits until they have what it has. What they had of
+// their own is lost. It changes nothing for those that follow it already.
+func followAll(primary *Server, replicas ...*Server) error {
+	for _, s := range replicas {
+		if _, err := s.Do("REPLICAOF", host, strconv.Itoa(primary.port)); err != nil {
+			return err
+		}
+	}
+	return caughtUp(primary, replicas...)
+}
+
 // caughtUp waits until every replica has all that primary had written before the call.
 func caughtUp(primary *Server, replicas ...*Server) error {
 	info, err := primary.Info("replication")

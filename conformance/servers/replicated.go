@@ -3,7 +3,6 @@ package servers
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 )
 
@@ -105,15 +104,7 @@ func without(nodes []*Server, one *Server) (others []*Server) {
 
 // Follow makes all others follow the primary, again after Promote, and waits until they have what
 // it has. What they had of their own is lost.
-func (r *Replicated) Follow() error {
-	primary, replicas := r.Primary(), r.Replicas()
-	for _, s := range replicas {
-		if _, err := s.Do("REPLICAOF", host, strconv.Itoa(primary.Port())); err != nil {
-			return err
-		}
-	}
-	return caughtUp(primary, replicas...)
-}
+func (r *Replicated) Follow() error { return followAll(r.Primary(), r.Replicas()...) }
 
 // Lag makes the replicas miss what the primary writes from now on, until CatchUp.
 func (r *Replicated) Lag() error { return cutOff(r.Primary(), r.Replicas()...) }

@@ -57,6 +57,8 @@ type Server struct {
 	tlsPort int          // 0: no TLS
 	keys    *credentials // nil: no TLS
 
+	sentinel bool // it watches servers, and has no data
+
 	mu      sync.Mutex
 	process *process
 	closed  bool
@@ -93,11 +95,16 @@ func (s *Server) endWith(tb TB) {
 // Launch starts a server and waits until it answers. The caller must close it. The error wraps
 // [ErrNotFound] if the binary is missing.
 func Launch(kind Kind, opts *Options) (*Server, error) {
+	return launch(kind, opts, false)
+}
+
+// launch starts a server, or a sentinel.
+func launch(kind Kind, opts *Options, sentinel bool) (*Server, error) {
 	path, version, ok := Find(kind)
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, kind.Binary())
 	}
-	s := &Server{kind: kind, path: path, version: version}
+	s := &Server{kind: kind, path: path, version: version, sentinel: sentinel}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -334,7 +341,11 @@ func (s *Server) start() error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	if s.process, err = startProcess(s.dir, log, s.path, config); err != nil {
+	args := []string{config}
+	if s.sentinel {
+		args = append(args, "--sentinel")
+	}
+	if s.process, err = startProcess(s.dir, log, s.path, args...); err != nil {
 		return err
 	}
 	return s.awaitReady(s.process)
@@ -377,7 +388,7 @@ func (s *Server) awaitReady(p *process) error {
 			last = err
 		case info["process_id"] != strconv.Itoa(p.pid()):
 			last = errPortTaken
-		case info["loading"] == "0":
+		case info["loading"] == "0" || s.sentinel:
 			return nil
 		}
 		select {

@@ -1,0 +1,66 @@
+package servers_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+func TestSentinelFailOver(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.StartSentinel(t, kind, 2, nil)
+		require.Len(t, s.Addrs(), 3)
+		old := sentinelPrimary(t, s)
+		require.Same(t, s.Nodes[0], old)
+		set(t, old, "seen", "1")
+		require.NoError(t, s.FailOver(func() error {
+			set(t, old, "unseen", "1")
+			return nil
+		}))
+		next := sentinelPrimary(t, s)
+		require.NotSame(t, old, next)
+		require.Equal(t, "1", get(t, next, "seen"))
+		require.Empty(t, get(t, next, "unseen"))
+		require.Empty(t, get(t, old, "unseen"))
+		requireCode(t, "READONLY", old, "SET", "key", "value")
+
+		set(t, next, "key", "value")
+		require.NoError(t, s.FailOver(nil))
+		require.Equal(t, "value", get(t, sentinelPrimary(t, s), "key"))
+	})
+}
+
+func TestSentinelCrash(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.StartSentinel(t, kind, 2, nil)
+		set(t, s.Nodes[0], "key", "value")
+		require.NoError(t, s.Sync())
+		old, err := s.Crash()
+		require.NoError(t, err)
+		require.Same(t, s.Nodes[0], old)
+		require.Equal(t, "value", get(t, sentinelPrimary(t, s), "key"))
+		require.NoError(t, old.Restart(servers.DropData))
+		require.NoError(t, s.Await())
+		require.Equal(t, "value", get(t, old, "key"), "it follows the new primary")
+	})
+}
+
+func TestSentinelRestart(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.StartSentinel(t, kind, 2, nil)
+		set(t, s.Nodes[0], "key", "value")
+		require.NoError(t, s.Restart(servers.KeepData))
+		require.Equal(t, "value", get(t, sentinelPrimary(t, s), "key"))
+		require.NoError(t, s.Restart(servers.DropData))
+		require.Empty(t, get(t, sentinelPrimary(t, s), "key"))
+	})
+}
+
+func sentinelPrimary(t *testing.T, s *servers.Sentinel) *servers.Server {
+	t.Helper()
+	primary, err := s.Primary()
+	require.NoError(t, err)
+	return primary
+}
