@@ -2,7 +2,7 @@
 
 # The list of modules. go.work has the same; modules_test.go holds the two together.
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench conformance \
-	conformance/matrix examples luagen
+	conformance/matrix examples examples/ownbackend luagen
 
 LINT_VERSION := v2.15.0
 LINT := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)

@@ -17,6 +17,12 @@ type Report struct {
 	Skipped map[string]string
 }
 
+// Reasons returns why cases were skipped, each reason once, sorted: a test asserts those that it
+// expects. A run of some cases only, by -run, has fewer.
+func (r Report) Reasons() []string {
+	return slices.Compact(slices.Sorted(maps.Values(r.Skipped)))
+}
+
 // Run judges the backends of h by every case of the suite, and returns when all are done. It
 // prints a summary.
 func Run(t *testing.T, h *Harness) Report {

@@ -1,0 +1,24 @@
+package conformance
+
+import (
+	"flag"
+	"testing"
+)
+
+// Parallel is how many tests [Main] lets run side by side.
+const Parallel = "8"
+
+// Main runs the tests of m with -parallel [Parallel], unless another number is given, and returns
+// the exit code. The cases mostly wait, so that there should be more of them at once than the machine
+// has processors:
+//
+//	func TestMain(m *testing.M) { os.Exit(conformance.Main(m)) }
+func Main(m *testing.M) int {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", Parallel)
+	}
+	return m.Run()
+}

@@ -1,0 +1,80 @@
+// Package redigobackend puts a pool of redigo behind hasp's contract. It is the adapter that
+// docs/adding-a-backend.md walks through, complete and as small as one can be: the module of
+// somebody else would look the same.
+//
+// Redigo knows one server and RESP2, so the adapter is for servers that stand alone, or behind an
+// address that follows the primary.
+package redigobackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/evalsha"
+	"github.com/hasp-go/hasp/backend/fanout"
+)
+
+// Options adjusts a [Backend]. The zero value, like nil, means the defaults.
+type Options struct {
+	// PubSub adjusts pings, time-outs and queues of subscriptions. Nil means the defaults.
+	PubSub *fanout.Options
+
+	_ struct{}
+}
+
+// Backend runs scripts and subscribes over a pool of redigo. It implements [backend.Backend]. It is
+// safe for concurrent use.
+type Backend struct {
+	runner *evalsha.Runner
+	hub    *fanout.Hub
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// New returns a backend over pool, which the caller keeps and closes, after the backend. It sends
+// nothing. Subscriptions use one connection more than the pool counts. An idle connection that was
+// lost costs the call that meets it an unknown outcome; the pool's TestOnBorrow avoids that.
+func New(pool *redis.Pool, opts *Options) (*Backend, error) {
+	if pool == nil || pool.Dial == nil && pool.DialContext == nil {
+		return nil, errors.New("redigobackend: the pool is nil or cannot dial")
+	}
+	if opts == nil {
+		opts = &Options{}
+	}
+	d := &driver{pool: pool}
+	hub, err := fanout.New(d, opts.PubSub)
+	if err != nil {
+		return nil, fmt.Errorf("redigobackend: Options.PubSub: %w", err)
+	}
+	return &Backend{runner: evalsha.New(d, false), hub: hub}, nil
+}
+
+// Capabilities implements [backend.Backend].
+func (b *Backend) Capabilities() backend.Capabilities {
+	return backend.Capabilities{PubSub: true}
+}
+
+// Close implements [backend.Backend].
+func (b *Backend) Close() error {
+	b.runner.Close()
+	b.hub.Close()
+	return nil
+}
+
+// Run implements [backend.ScriptRunner].
+func (b *Backend) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	return b.runner.Run(ctx, script, keys, args)
+}
+
+// Subscribe implements [backend.Subscriber].
+func (b *Backend) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	return b.hub.Subscribe(ctx, channel, handler)
+}
