@@ -9,6 +9,7 @@ LINT := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)
 
 TIMEOUT ?= 20m
 COUNT ?= 20
+FUZZTIME ?= 30s
 
 # Runs a command in the folder of each module that has packages; fails at the end, if any failed.
 in_modules = @failed=; for module in $(MODULES); do \
@@ -21,7 +22,11 @@ in_modules = @failed=; for module in $(MODULES); do \
 go_files = find . \( -name '*.go' -o -path ./docs/scripts.md \) -not -path './.bin/*' | \
 	LC_ALL=C sort | xargs cksum
 
-.PHONY: help demo test verify lint generate race conformance bench
+# Every fuzz target, as folder:name.
+fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
+	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
+
+.PHONY: help demo test verify lint generate race fuzz before conformance bench
 .PHONY: servers formatted vetted generated tidy
 
 help: ## list the targets
@@ -43,6 +48,20 @@ generate: ## run all generators
 
 race: servers ## the tests COUNT times (20), to find what one run does not
 	$(call in_modules,HASP_REQUIRE_SERVERS=1 go test -race -count=$(COUNT) -timeout 4h ./...)
+
+fuzz: ## every fuzz target, one after the other, for FUZZTIME (30s)
+	@failed=; for target in $$($(fuzz_targets)); do \
+		folder=$${target%:*}; name=$${target#*:}; echo "== $$folder: $$name"; \
+		(cd $$folder && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) \
+			-fuzzminimizetime 50x .) || failed="$$failed $$target"; done; \
+	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+before: ## a TEST of a PACKAGE on the commit before FIX; docs/testing.md lists what to give
+	@dir=$$(mktemp -d) && git worktree add -q --detach $$dir/hasp '$(FIX)~1' && cd $$dir/hasp && \
+	{ [ -z '$(FILES)' ] || git checkout -q $(or $(FROM),$(FIX)) -- $(FILES); } && \
+	{ [ -z '$(WITHOUT)' ] || sed -i '/$(WITHOUT)/d' $(FILES); } && \
+	{ go test -count=1 -timeout 3m -run '$(TEST)' $(PACKAGE) && passed=yes; }; \
+	cd $(CURDIR) && git worktree remove --force $$dir/hasp && rmdir $$dir; [ -n "$$passed" ]
 
 conformance: servers ## only the conformance suite, on every adapter, server and topology
 	cd conformance/matrix && HASP_REQUIRE_SERVERS=1 go test -race -count=1 -timeout $(TIMEOUT) -v ./...
