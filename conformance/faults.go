@@ -26,6 +26,10 @@ type fault struct {
 	// only tokens rise. Else every renewed lease outlives the fault.
 	loses, forgets bool
 
+	// steps says that the server's clock is stepped: leases that are no longer than that end before
+	// their holders know.
+	steps bool
+
 	// calm leaves out the steps with short leases that nobody renews.
 	calm bool
 

@@ -72,7 +72,7 @@ func serverFaults() []fault {
 		{
 			// As much as a lease's allowance.
 			name: "ClockStep", needs: []need{needsAdvance}, lease: longLease, calm: true,
-			inject: advance(longLease / 10),
+			steps: true, inject: advance(longLease / 10),
 		},
 		{
 			name: "ClockLeap", needs: []need{needsAdvance}, lease: longLease, forgets: true,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pgregory.net/rapid"
@@ -156,13 +157,47 @@ type running struct {
 	work     Workload
 	object   string
 	log      *history.Log
-	reach    func(situation string)
 	reached  *situations
-	cutShort error // the cause of the end of its context
+	extra    func() time.Duration // what faults have cost, beyond the schedule's bound
+	cutShort error                // the cause of the end of its context
+
+	survived atomic.Pointer[string] // the last fault that it went through, until the next grant
+
+	mu      sync.Mutex
+	watcher *history.Process // records what befalls the server; nil: the history is over
+}
+
+// reach counts a situation.
+func (r *running) reach(situation string) {
+	r.reached.add(situation)
+	if situation != "grant" {
+		return
+	}
+	if fault := r.survived.Swap(nil); fault != nil {
+		r.reached.add("grant after " + *fault)
+	}
+}
+
+// note records what befell the server, in the history's own terms.
+func (r *running) note(input any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.watcher != nil {
+		r.watcher.Call(input).Return(nil)
+	}
+}
+
+// over ends what note records.
+func (r *running) over() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watcher = nil
 }
 
 // run runs the schedule on an object of its own, and checks what it recorded.
-func (s schedule) run(ctx context.Context, e *env, w Workload, picture string, reached *situations) error {
+func (s schedule) run(
+	ctx context.Context, e *env, w Workload, picture string, reached *situations,
+) error {
 	r := s.on(e, w, w.Name, reached)
 	clients, err := r.clients(ctx)
 	if err != nil {
@@ -173,27 +208,49 @@ func (s schedule) run(ctx context.Context, e *env, w Workload, picture string, r
 
 // on returns the schedule before it runs, on an object of that name.
 func (s schedule) on(e *env, w Workload, name string, reached *situations) *running {
+	log := history.New()
 	return &running{
-		env: e, schedule: s, work: w, object: e.key(name), log: history.New(),
-		reach: reached.add, reached: reached,
+		env: e, schedule: s, work: w, object: e.key(name), log: log, watcher: log.Process(),
+		reached:  reached,
+		extra:    func() time.Duration { return 0 },
 		cutShort: fmt.Errorf("after %v somebody still waits", s.bound()),
 	}
 }
 
 // run runs the schedule with clients, and checks what it recorded.
 func (r *running) run(ctx context.Context, clients []*primitives.Client, picture string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.schedule.bound(), r.cutShort)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go r.limit(ctx, func() { cancel(r.cutShort) })
 	if r.work.Prepare != nil {
 		if err := r.work.Prepare(ctx, clients[0], r.object); err != nil {
 			return err
 		}
 	}
-	if err := r.actors(ctx, clients); err != nil {
+	err := r.actors(ctx, clients)
+	r.over()
+	if err != nil {
 		return err
 	}
 	r.reached.operations(r.log.Len())
 	return r.log.Check(r.work.Model(), &history.CheckOptions{Picture: picture})
+}
+
+// limit cancels what waits for longer than the schedule explains.
+func (r *running) limit(ctx context.Context, cancel func()) {
+	begin := time.Now()
+	for {
+		left := r.schedule.bound() + r.extra() - time.Since(begin)
+		if left <= 0 {
+			cancel()
+			return
+		}
+		select {
+		case <-time.After(left):
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (r *running) clients(ctx context.Context) (clients []*primitives.Client, err error) {
@@ -201,7 +258,9 @@ func (r *running) clients(ctx context.Context) (clients []*primitives.Client, er
 		c, _, err := r.clientOver(ctx, &primitives.Options{
 			WatchdogLease: workLease, PollInterval: r.schedule.Poll,
 		}, func(b backend.Backend) backend.Backend {
-			return &troubled{Backend: b, plan: plan, reach: r.reach}
+			return &watched{
+				Backend: &troubled{Backend: b, plan: plan, reach: r.reach}, reach: r.reach,
+			}
 		})
 		if err != nil {
 			return nil, err

@@ -1,0 +1,239 @@
+package conformance
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// SoakCell is one thing that a soak runs on, such as an adapter on a server.
+type SoakCell struct {
+	// Name is that of the subtest.
+	Name string
+
+	// Harness starts the cell, anew for each turn. What it starts ends with t.
+	Harness func(t *testing.T) *Harness
+}
+
+// SoakOptions configure [RunSoak]. Nil means the defaults.
+type SoakOptions struct {
+	// Duration is how long the soak runs. It goes on, for as long again and a minute at most, until
+	// it has reached every situation. Zero means 5s.
+	Duration time.Duration
+
+	// Seed is what everything is drawn from. Zero means another one each time.
+	Seed uint64
+
+	// Crowds is how many crowds run side by side in real time. Zero means 6.
+	Crowds int
+
+	_ struct{}
+}
+
+func (o *SoakOptions) withDefaults() SoakOptions {
+	all := SoakOptions{}
+	if o != nil {
+		all = *o
+	}
+	if all.Duration <= 0 {
+		all.Duration = 5 * time.Second
+	}
+	if all.Seed == 0 {
+		all.Seed = rand.Uint64()
+	}
+	if all.Crowds <= 0 {
+		all.Crowds = 6
+	}
+	return all
+}
+
+// shortestTurn is what is worth a cell's start.
+const shortestTurn = 5 * time.Second
+
+// RunSoak runs crowds of clients at random for a long time: on a cell drawn from cells for a turn,
+// then on another. It draws which objects a crowd uses, how, and what goes wrong meanwhile, and
+// checks each object's history. A failure tells of the seed, the cell, the schedule and the picture
+// of the history. In the end it prints how often it got into which situation, and fails if one that
+// a cell can get into was never reached. It returns those counts.
+func RunSoak(t *testing.T, cells []SoakCell, o *SoakOptions) map[string]int {
+	t.Helper()
+	s := newSoak(cells, o)
+	t.Logf("soak: SEED=%d", s.Seed)
+	for s.failed == "" {
+		cell, d := s.next()
+		if d <= 0 {
+			break
+		}
+		s.run(t, cell, d)
+	}
+	s.report(t)
+	return s.reached.copy()
+}
+
+// soak is the state of one soak. What is not safe for concurrent use belongs to the goroutine of
+// RunSoak.
+type soak struct {
+	SoakOptions
+	began   time.Time
+	random  *rand.Rand
+	cells   []SoakCell
+	deck    []SoakCell // those that have not had their turn in this round
+	turns   int
+	owed    map[string][]SoakCell // which cells had a turn that can reach a situation
+	failed  string                // the cell that has
+	crowds  atomic.Int64
+	reached situations
+}
+
+func newSoak(cells []SoakCell, o *SoakOptions) *soak {
+	s := &soak{
+		SoakOptions: o.withDefaults(), began: time.Now(), cells: slices.Clone(cells),
+		owed: map[string][]SoakCell{},
+	}
+	s.random = rand.New(rand.NewPCG(s.Seed, 0)) //nolint:gosec // It is repeatable on purpose.
+	return s
+}
+
+// next returns the cell whose turn it is, and for how long; 0: the soak is over.
+func (s *soak) next() (SoakCell, time.Duration) {
+	left := s.Duration - time.Since(s.began)
+	if left > 0 && len(s.cells) > 0 {
+		turn := max(shortestTurn, s.Duration/time.Duration(len(s.cells)))
+		return s.draw(), min(left, turn)
+	}
+	if missing := s.missing(); len(missing) > 0 && left > -s.Duration-time.Minute {
+		if able := s.owed[missing[0]]; len(able) > 0 {
+			return able[s.random.IntN(len(able))], shortestTurn
+		}
+	}
+	return SoakCell{}, 0
+}
+
+// draw returns a cell that has had no turn in this round.
+func (s *soak) draw() SoakCell {
+	if len(s.deck) == 0 {
+		s.deck = slices.Clone(s.cells)
+	}
+	i := s.random.IntN(len(s.deck))
+	cell := s.deck[i]
+	s.deck = slices.Delete(s.deck, i, i+1)
+	return cell
+}
+
+// missing returns the situations that were not reached though a cell can.
+func (s *soak) missing() (names []string) {
+	counts := s.reached.copy()
+	for _, name := range slices.Sorted(maps.Keys(s.owed)) {
+		if counts[name] == 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// run gives a cell its turn.
+func (s *soak) run(t *testing.T, cell SoakCell, d time.Duration) {
+	t.Helper()
+	skipped := true
+	ok := t.Run(cell.Name, func(t *testing.T) {
+		h := cell.Harness(t)
+		if err := h.validate(); err != nil {
+			t.Fatal(err)
+		}
+		skipped = false
+		s.owe(cell, h)
+		(&turn{soak: s, cell: cell.Name, h: h, until: time.Now().Add(d)}).run(t)
+	})
+	s.turns++
+	if !ok {
+		s.failed = cell.Name
+	} else if skipped { // for want of a server, or by -run
+		s.forget(cell)
+	}
+}
+
+// forget leaves out a cell from now on.
+func (s *soak) forget(cell SoakCell) {
+	same := func(c SoakCell) bool { return c.Name == cell.Name }
+	s.cells = slices.DeleteFunc(s.cells, same)
+	for name, able := range s.owed {
+		s.owed[name] = slices.DeleteFunc(able, same)
+	}
+}
+
+// owe notes what a cell can reach.
+func (s *soak) owe(cell SoakCell, h *Harness) {
+	for _, name := range reachable(h) {
+		if !slices.ContainsFunc(s.owed[name], func(c SoakCell) bool { return c.Name == cell.Name }) {
+			s.owed[name] = append(s.owed[name], cell)
+		}
+	}
+}
+
+// report prints what was reached, and fails if something was not.
+func (s *soak) report(t *testing.T) {
+	t.Helper()
+	t.Logf("soak: SEED=%d, %v, %d turns on %d cells, %d crowds\n%v", s.Seed,
+		time.Since(s.began).Round(time.Second), s.turns, len(s.cells), s.crowds.Load(),
+		s.reached.table())
+	if missing := s.missing(); s.failed == "" && len(missing) > 0 {
+		t.Errorf("soak: SEED=%d: never reached: %s", s.Seed, strings.Join(missing, ", "))
+	}
+}
+
+// turn is the time of one cell.
+type turn struct {
+	*soak
+	cell  string
+	h     *Harness
+	until time.Time
+}
+
+func (u *turn) run(t *testing.T) {
+	t.Helper()
+	if u.h.Bubble != nil {
+		for u.goesOn(t) {
+			synctest.Test(t, func(t *testing.T) {
+				g := u.ground(u.h.Bubble())
+				g.disturbed(t, func() { u.crowd(t, g) })
+			})
+		}
+		return
+	}
+	errors := tally{h: u.h, reached: &u.reached}
+	errors.read(t.Context())
+	g := u.ground(u.h)
+	g.disturbed(t, func() {
+		var all sync.WaitGroup
+		for range u.Crowds {
+			all.Go(func() {
+				for u.goesOn(t) {
+					u.crowd(t, g)
+				}
+			})
+		}
+		all.Wait()
+	})
+	errors.read(t.Context())
+}
+
+// crowd runs the next crowd on g.
+func (u *turn) crowd(t *testing.T, g *ground) {
+	t.Helper()
+	number := uint64(u.crowds.Add(1)) //nolint:gosec // It is not negative.
+	c := drawCrowd(u.Seed, number)
+	if err := g.run(t.Context(), c); err != nil {
+		t.Errorf("SEED=%d, crowd %d on %s: %v", u.Seed, number, u.cell, err)
+	}
+}
+
+func (u *turn) goesOn(t *testing.T) bool {
+	t.Helper()
+	return time.Now().Before(u.until) && !t.Failed()
+}

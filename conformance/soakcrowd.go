@@ -1,0 +1,158 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// crowd is a few clients that many actors use, on several objects at once: what one object's
+// history does not show is what objects do to each other, in a shared batch or connection.
+type crowd struct {
+	seed, number uint64
+	clients      int
+	poll         time.Duration
+	parts        []part
+}
+
+// part is what a crowd does on one object. Each has its own troubles on the links of all clients.
+type part struct {
+	work     Workload
+	schedule schedule
+}
+
+// drawCrowd draws the crowd of that number.
+func drawCrowd(seed, number uint64) crowd {
+	own := rand.New(rand.NewPCG(seed, number)).Int() //nolint:gosec // It is repeatable on purpose.
+	c := rapid.Custom(drawParts).Example(own)
+	c.seed, c.number = seed, number
+	return c
+}
+
+func drawParts(t *rapid.T) crowd {
+	deletes := rapid.Bool().Draw(t, "deletes")
+	size := rapid.SampledFrom([]int{1, 2, 4, 8, 16, 32}).Draw(t, "size")
+	c := crowd{poll: time.Hour}
+	for range size {
+		w := rapid.SampledFrom(Workloads()).Draw(t, "workload")
+		if !deletes {
+			w.Ops = slices.DeleteFunc(slices.Clone(w.Ops), func(op string) bool { return op == "Delete" })
+		}
+		s := drawSchedule(t, w, true)
+		c.clients = max(c.clients, len(s.Links))
+		c.poll = min(c.poll, s.Poll)
+		c.parts = append(c.parts, part{w, s})
+	}
+	for i := range c.parts {
+		s := &c.parts[i].schedule
+		s.Poll = c.poll
+		for len(s.Links) < c.clients {
+			s.Links = append(s.Links, troubles{})
+		}
+	}
+	return c
+}
+
+// runningCrowd is a crowd while it runs.
+type runningCrowd struct {
+	crowd
+	clients []*primitives.Client
+	links   []Link // of the clients, if they have any
+	parts   []*running
+}
+
+// start makes the crowd's clients, and objects of its own.
+func (c crowd) start(ctx context.Context, e *env, reached *situations) (*runningCrowd, error) {
+	r := &runningCrowd{crowd: c}
+	for i, p := range c.parts {
+		// No name is part of another.
+		r.parts = append(r.parts, p.schedule.on(e, p.work, fmt.Sprintf("%s%d.", p.work.Name, i), reached))
+	}
+	for i := range c.clients {
+		client, in, err := e.clientOver(ctx, &primitives.Options{
+			WatchdogLease: workLease, PollInterval: c.poll,
+		}, func(b backend.Backend) backend.Backend { return r.roads(b, i, reached) })
+		if err != nil {
+			return nil, err
+		}
+		r.clients = append(r.clients, client)
+		if in.Link != nil {
+			r.links = append(r.links, in.Link)
+		}
+	}
+	return r, nil
+}
+
+// run lets all actors act, and checks what happened to each object.
+func (r *runningCrowd) run(ctx context.Context) error {
+	failed := make([]error, len(r.parts))
+	var all sync.WaitGroup
+	for i, p := range r.parts {
+		all.Go(func() {
+			if err := p.run(ctx, r.clients, r.picture(i)); err != nil {
+				failed[i] = fmt.Errorf("object %d: %w\n%v\nclause %s:\n%s",
+					i, err, p.schedule, p.work.Clause, indent(Clause(p.work.Clause)))
+			}
+		})
+	}
+	all.Wait()
+	r.parts[0].reached.addN("checked histories", len(r.parts))
+	return errors.Join(failed...)
+}
+
+// picture returns where the picture of an object's history goes if it fails.
+func (c crowd) picture(object int) string {
+	name := fmt.Sprintf("hasp-soak-%d-%d-%d.html", c.seed, c.number, object)
+	return filepath.Join(os.TempDir(), name)
+}
+
+// roads is the backend of one client of a crowd: each object has a link with its own troubles.
+type roads struct {
+	backend.Backend
+	to map[string]backend.Backend // by the object's name
+}
+
+func (r *runningCrowd) roads(b backend.Backend, client int, reached *situations) backend.Backend {
+	all := &roads{Backend: b, to: map[string]backend.Backend{}}
+	for _, p := range r.parts {
+		plan := p.schedule.Links[client]
+		all.to[p.object] = &troubled{Backend: b, plan: plan, reach: reached.add}
+	}
+	return &watched{Backend: all, reach: reached.add}
+}
+
+// Run implements backend.ScriptRunner. A batch goes by its first object.
+func (r *roads) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	return r.road(keys[0]).Run(ctx, script, keys, args)
+}
+
+// Subscribe implements backend.Subscriber.
+func (r *roads) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	return r.road(channel).Subscribe(ctx, channel, handler)
+}
+
+// road returns the link of the object that the name of a key or channel has in it.
+func (r *roads) road(name string) backend.Backend {
+	for object, link := range r.to {
+		if strings.Contains(name, object) {
+			return link
+		}
+	}
+	return r.Backend
+}

@@ -1,0 +1,167 @@
+package conformance
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// ground is a server, the crowds on it, and the faults that befall them.
+type ground struct {
+	*turn
+	h      *Harness
+	faults []fault // those that can be made here
+	random *rand.Rand
+	cost   atomic.Int64 // how much longer everything may take for the faults so far
+
+	// gate is held by a crowd while it connects, and by a fault while it lasts: a driver's
+	// constructor may well fail under a fault.
+	gate sync.RWMutex
+
+	mu     sync.Mutex
+	crowds []*runningCrowd
+}
+
+func (u *turn) ground(h *Harness) *ground {
+	g := &ground{turn: u, h: h}
+	for _, f := range faults() {
+		if (Case{needs: f.needs}).Skip(h) == "" {
+			g.faults = append(g.faults, f)
+		}
+	}
+	// The number is no crowd's.
+	g.random = rand.New(rand.NewPCG(u.Seed, ^uint64(u.crowds.Load()))) //nolint:gosec // Repeatable.
+	return g
+}
+
+// run runs a crowd.
+func (g *ground) run(ctx context.Context, c crowd) error {
+	e := newEnv(g.h)
+	defer e.close()
+	r, err := g.enter(ctx, c, e)
+	if err != nil {
+		return err
+	}
+	defer g.leave(r)
+	return r.run(ctx)
+}
+
+func (g *ground) enter(ctx context.Context, c crowd, e *env) (*runningCrowd, error) {
+	g.gate.RLock()
+	defer g.gate.RUnlock()
+	r, err := c.start(ctx, e, &g.reached)
+	if err != nil {
+		return nil, err
+	}
+	before := g.cost.Load()
+	for _, p := range r.parts {
+		p.extra = func() time.Duration { return time.Duration(g.cost.Load() - before) }
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.crowds = append(g.crowds, r)
+	return r, nil
+}
+
+func (g *ground) leave(r *runningCrowd) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.crowds = slices.DeleteFunc(g.crowds, func(other *runningCrowd) bool { return other == r })
+}
+
+// disturbed makes faults while work works.
+func (g *ground) disturbed(t *testing.T, work func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var disturbing sync.WaitGroup
+	disturbing.Go(func() {
+		for g.rest(ctx) {
+			if err := g.strike(ctx); err != nil {
+				t.Errorf("SEED=%d, on %s: %v", g.Seed, g.cell, err)
+				return
+			}
+		}
+	})
+	work()
+	cancel()
+	disturbing.Wait()
+}
+
+// rest waits until the next fault, and reports whether there is one.
+func (g *ground) rest(ctx context.Context) bool {
+	select {
+	case <-time.After(time.Duration(g.random.IntN(500)) * time.Millisecond):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// strike makes a fault, of those that were made least.
+func (g *ground) strike(ctx context.Context) error {
+	g.gate.Lock()
+	defer g.gate.Unlock()
+	g.mu.Lock()
+	crowds := slices.Clone(g.crowds)
+	g.mu.Unlock()
+	if len(crowds) == 0 || len(g.faults) == 0 {
+		return nil
+	}
+	f := g.next()
+	began := time.Now()
+	g.cost.Add(int64(f.lasts + f.bound))
+	if f.forgets || f.steps {
+		g.tell(crowds, func(w Workload) any { return w.Lapse })
+		defer g.tell(crowds, func(w Workload) any { return w.Recovery })
+	}
+	if err := f.strike(context.WithoutCancel(ctx), g.scene(crowds)); err != nil {
+		return err
+	}
+	g.cost.Add(int64(time.Since(began) - f.lasts))
+	g.reached.add("fault " + f.name)
+	for _, r := range crowds {
+		for _, p := range r.parts {
+			p.survived.Store(&f.name)
+		}
+	}
+	return nil
+}
+
+// next returns a fault of those that were made least.
+func (g *ground) next() fault {
+	counts := g.reached.copy()
+	start := g.random.IntN(len(g.faults))
+	least := g.faults[start]
+	for i := range g.faults {
+		f := g.faults[(start+i)%len(g.faults)]
+		if counts["fault "+f.name] < counts["fault "+least.name] {
+			least = f
+		}
+	}
+	return least
+}
+
+// scene is one crowd with some of its links.
+func (g *ground) scene(crowds []*runningCrowd) *scene {
+	r := crowds[g.random.IntN(len(crowds))]
+	s := &scene{Harness: g.h, reach: g.reached.add, key: r.parts[g.random.IntN(len(r.parts))].object}
+	for i, link := range r.links {
+		if i == 0 || g.random.IntN(2) == 0 {
+			s.links = append(s.links, link)
+		}
+	}
+	return s
+}
+
+// tell records in all histories what befalls the server.
+func (g *ground) tell(crowds []*runningCrowd, what func(w Workload) any) {
+	for _, r := range crowds {
+		for _, p := range r.parts {
+			p.note(what(p.work))
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// situation is something that a soak must get into on a harness that has what it needs.
+type situation struct {
+	name  string
+	needs []need
+}
+
+// soakSituations are those that need no primitive in particular; [Workload.Reaches] has the others.
+func soakSituations() []situation {
+	return []situation{
+		{name: "broken connection"},
+		{name: "call given up"},
+		{name: "contention"},
+		{name: "gap", needs: []need{needsPubSub}},
+		{name: "lost reply"},
+		{name: "message", needs: []need{needsPubSub}},
+		{name: "no connection"},
+		{name: "retry without a message"},
+		{name: "subscription", needs: []need{needsPubSub}},
+	}
+}
+
+// reachable returns the names of the situations that a soak can get into on h.
+func reachable(h *Harness) (names []string) {
+	for _, w := range Workloads() {
+		names = append(names, w.Reaches...)
+	}
+	for _, s := range soakSituations() {
+		if (Case{needs: s.needs}).Skip(h) == "" {
+			names = append(names, s.name)
+		}
+	}
+	for _, f := range faults() {
+		if (Case{needs: f.needs}).Skip(h) == "" {
+			names = append(names, "fault "+f.name, "grant after "+f.name)
+		}
+	}
+	return names
+}
+
+// table lists the counts by name, in lines.
+func (s *situations) table() string {
+	counts := s.copy()
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&text, "%10d %s\n", counts[name], name)
+	}
+	return text.String()
+}
+
+func (s *situations) copy() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.counts)
+}
+
+// tally counts the error replies that servers gave, among them those that drivers keep for
+// themselves.
+type tally struct {
+	h       *Harness
+	reached *situations
+	seen    map[string]int64
+}
+
+// read adds the errors since the last time. What a server does not answer is not counted: one that
+// is down, or has no such statistics.
+func (l *tally) read(ctx context.Context) {
+	replies, err := l.h.nodes(ctx, "INFO", "everything")
+	if err != nil {
+		return
+	}
+	now := map[string]int64{}
+	for _, reply := range replies {
+		text, _ := reply.Text()
+		maps.Copy(now, errorCounts(text))
+	}
+	for name, n := range now {
+		if l.seen != nil {
+			_, code, _ := strings.Cut(name, " ")
+			l.reached.addN("server's "+code, int(n-l.seen[name]))
+		}
+	}
+	if l.seen == nil {
+		l.seen = now
+	}
+	maps.Copy(l.seen, now)
+}
+
+// errorCounts returns how often a server's process gave which error, by the process and the code.
+func errorCounts(info string) map[string]int64 {
+	process, counts := "", map[string]int64{}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "run_id" {
+			process = value
+		}
+		code, isError := strings.CutPrefix(name, "errorstat_")
+		count, isCount := strings.CutPrefix(value, "count=")
+		if n, err := strconv.ParseInt(count, 10, 64); isError && isCount && err == nil {
+			counts[process+" "+code] = n
+		}
+	}
+	return counts
+}
