@@ -5,6 +5,9 @@
 //		conformance.Run(t, &conformance.Harness{New: ..., Do: ..., Capabilities: ...})
 //	}
 //
+// Package servers beside this one starts servers and makes the faults of a network;
+// docs/adding-a-backend.md builds an adapter and its harness.
+//
 // A case that fails prints the clause of the contract that was broken. What a harness cannot do is
 // skipped with the reason, and the [Report] lists it, so that a build can fail on a skip that it
 // did not expect. What a backend declares that it cannot do is checked to be refused.

@@ -72,9 +72,9 @@ func requireSkips(t *testing.T, report conformance.Report, expected ...string) {
 
 // harness starts a server, for this test alone, and returns what the suite needs to judge backends
 // over pools by newPool.
-func harness(t *testing.T, newPool poolMaker) *conformance.Harness {
-	t.Helper()
-	server := servers.Start(t, servers.Redis, nil)
+func harness(tb testing.TB, newPool poolMaker) *conformance.Harness {
+	tb.Helper()
+	server := servers.Start(tb, servers.Redis, nil)
 	return &conformance.Harness{
 		New: func(context.Context) (*conformance.Instance, error) {
 			return newInstance(server.Addr(), newPool)
