@@ -116,7 +116,7 @@ func pieces(all io.Reader, dribble bool) io.Reader {
 // means the same whatever follows.
 func FuzzFrameBytes(f *testing.F) {
 	for _, seed := range []string{
-		"PING a\r\n", "\r\n", "*2\r\n$3\r\nGET\r\n$1\r\na\r\n", "$5\r\nabcdexx", "$536870912\r\n", "*-2\r\n",
+		"PING a\r\n", "\r\n", "*2\r\n$3\r\nGET\r\n$1\r\na\r\n", "$5\r\nabcdexx", "$5\r\nab", "$536870912\r\n", "*-2\r\n",
 		"|1\r\n+a\r\n+b\r\n", "*1\r\n\r\n", "%1\r\n+a\r\n", ":12x\r\n", "-NOSCRIPT x\r\n", "*1\r\n-ERR\r\n",
 		"$+1\r\na\r\n", "+a\n", "#t\r\n,1.5\r\n(12\r\n", "=5\r\ntxt:a\r\n", "\x00\r\n", "$3\r\nabcde\r\n",
 	} {
