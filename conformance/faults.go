@@ -30,6 +30,9 @@ type fault struct {
 	// their holders know.
 	steps bool
 
+	// keep, if not zero, is how long the holder keeps the object, where that is what matters.
+	keep time.Duration
+
 	// calm leaves out the steps with short leases that nobody renews.
 	calm bool
 

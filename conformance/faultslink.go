@@ -47,12 +47,16 @@ func linkFaults() []fault {
 			inject: eachScript(Link.LoseReply),
 		},
 		{
-			// A third of this lease is within the fault: a renewal is hit.
-			name: "CutRenewals", needs: link, lease: 6 * time.Second, lasts: 2500 * time.Millisecond,
-			bound: faultBound, calm: true, inject: eachScript(Link.CutReply),
+			// A renewal is hit, which is due after a third of the lease, and missed at its end.
+			name: "CutRenewals", needs: link, lease: renewedLease, lasts: renewedLease * 2 / 5,
+			bound: faultBound, keep: renewedLease + 2*settle, calm: true,
+			inject: eachScript(Link.CutReply),
 		},
 	}
 }
+
+// renewedLease leaves a slow machine some time for another try.
+const renewedLease = 4500 * time.Millisecond
 
 // beyondLease is longer than workLease.
 const beyondLease = workLease + workLease/3

@@ -28,7 +28,7 @@ type siege struct {
 	losses  atomic.Int64
 
 	mixed   atomic.Bool    // the workers do everything that they can; else they wait
-	idle    [2]atomic.Bool // the workers of a client take no further step
+	idle    [2]atomic.Bool // the workers of a client take no further step without an order
 	stopped atomic.Bool
 }
 
@@ -38,6 +38,7 @@ type worker struct {
 	number, client int
 	take           func(context.Context, Step) error
 	grants         atomic.Int64
+	rests          atomic.Bool // it takes no step
 	orders         chan order
 	order          order // the one that it obeys, until it got the object
 }
@@ -140,10 +141,12 @@ func (s *siege) run(ctx context.Context) error {
 
 func (k *worker) run(ctx context.Context) error {
 	for !k.stopped.Load() && ctx.Err() == nil {
-		if k.idle[k.client].Load() {
+		if k.order.granted == nil && !k.ordered() && k.idle[k.client].Load() {
+			k.rests.Store(true)
 			time.Sleep(time.Millisecond)
 			continue
 		}
+		k.rests.Store(false)
 		step := k.next()
 		time.Sleep(step.Pause)
 		if err := k.take(ctx, step); err != nil {
@@ -153,16 +156,22 @@ func (k *worker) run(ctx context.Context) error {
 	return nil
 }
 
+// ordered reports whether the worker has got an order.
+func (k *worker) ordered() bool {
+	select {
+	case k.order = <-k.orders:
+		return true
+	default:
+		return false
+	}
+}
+
 // next draws the worker's next step.
 func (k *worker) next() Step {
 	random := func(most time.Duration) time.Duration {
 		return rand.N(most) + time.Millisecond //nolint:gosec // A schedule.
 	}
 	step := Step{Op: k.work.Waiting, Pause: random(5 * time.Millisecond), Hold: random(5 * time.Millisecond)}
-	select {
-	case k.order = <-k.orders:
-	default:
-	}
 	switch {
 	case k.order.granted != nil:
 		step.Hold = k.order.hold
@@ -188,7 +197,7 @@ const settle = 50 * time.Millisecond
 // rounds makes the fault at the holder's client and at the waiters', while the object is kept
 // for longer than the fault and while it is released in the midst of it, and among mixed work.
 func (s *siege) rounds(ctx context.Context) error {
-	within, beyond := s.fault.lasts/2+settle, s.fault.lasts+2*settle
+	within, beyond := s.fault.lasts/2+settle, max(s.fault.lasts+2*settle, s.fault.keep)
 	if err := s.round(ctx, 0, beyond); err != nil {
 		return fmt.Errorf("at the holder, who keeps the object: %w", err)
 	}
@@ -197,8 +206,10 @@ func (s *siege) rounds(ctx context.Context) error {
 			return fmt.Errorf("at the holder, who releases: %w", err)
 		}
 	}
-	if err := s.round(ctx, 1, within); err != nil {
-		return fmt.Errorf("at the waiters: %w", err)
+	if s.fault.keep == 0 {
+		if err := s.round(ctx, 1, within); err != nil {
+			return fmt.Errorf("at the waiters: %w", err)
+		}
 	}
 	if n := s.losses.Load(); n > 0 && !s.fault.loses && !s.fault.forgets {
 		return fmt.Errorf("%d renewed leases of %v were lost", n, s.fault.lease)
@@ -212,10 +223,15 @@ func (s *siege) rounds(ctx context.Context) error {
 	return nil
 }
 
-// round makes the fault while a worker of client holder keeps the object and the workers of the
-// other client wait. After it these must get the object, with nobody else to make it busy, and then
-// the others.
+// round makes the fault while one worker of client holder keeps the object, its others rest, and
+// those of the other client wait. After it these must get the object, with nobody else to make it
+// busy, and then all.
 func (s *siege) round(ctx context.Context, holder int, hold time.Duration) error {
+	s.idle[holder].Store(true)
+	defer s.idle[holder].Store(false)
+	if err := s.rest(ctx, holder); err != nil {
+		return err
+	}
 	o := order{hold: hold, granted: make(chan struct{})}
 	s.workers[holder].orders <- o
 	select {
@@ -224,8 +240,6 @@ func (s *siege) round(ctx context.Context, holder int, hold time.Duration) error
 		return fmt.Errorf("before the fault: %w", ctx.Err())
 	}
 	time.Sleep(settle)
-	s.idle[holder].Store(true)
-	defer s.idle[holder].Store(false)
 	if err := s.strike(ctx); err != nil {
 		return err
 	}
@@ -234,6 +248,18 @@ func (s *siege) round(ctx context.Context, holder int, hold time.Duration) error
 	}
 	s.idle[holder].Store(false)
 	return s.goesOn(ctx, holder)
+}
+
+// rest waits until the workers of a client have ended their steps.
+func (s *siege) rest(ctx context.Context, client int) error {
+	return eventually(ctx, "the workers before the fault", func() (bool, error) {
+		for _, k := range s.workers {
+			if k.client == client && !k.rests.Load() {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
 }
 
 func (s *siege) mixedRound(ctx context.Context) error {
