@@ -10,6 +10,7 @@ LINT := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)
 TIMEOUT ?= 20m
 COUNT ?= 20
 FUZZTIME ?= 30s
+DURATION ?= 10m
 
 # Runs a command in the folder of each module that has packages; fails at the end, if any failed.
 in_modules = @failed=; for module in $(MODULES); do \
@@ -26,7 +27,7 @@ go_files = find . \( -name '*.go' -o -path ./docs/scripts.md \) -not -path './.b
 fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
-.PHONY: help demo test verify lint generate race fuzz before conformance bench
+.PHONY: help demo test verify lint generate race fuzz soak before conformance bench
 .PHONY: servers formatted vetted generated tidy
 
 help: ## list the targets
@@ -55,6 +56,10 @@ fuzz: ## every fuzz target, one after the other, for FUZZTIME (30s)
 		(cd $$folder && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) \
 			-fuzzminimizetime 50x .) || failed="$$failed $$target"; done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+soak: servers ## everything at random on everything for DURATION (10m), drawn from SEED, as a nightly
+	cd conformance/matrix && HASP_REQUIRE_SERVERS=1 HASP_SOAK=$(DURATION) HASP_SOAK_SEED=$(SEED) \
+		go test -run '^TestSoak$$' -count=1 -timeout 48h -v .
 
 before: ## a TEST of a PACKAGE on the commit before FIX; docs/testing.md lists what to give
 	@dir=$$(mktemp -d) && git worktree add -q --detach $$dir/hasp '$(FIX)~1' && cd $$dir/hasp && \

@@ -23,7 +23,7 @@ type SoakCell struct {
 
 // SoakOptions configure [RunSoak]. Nil means the defaults.
 type SoakOptions struct {
-	// Duration is how long the soak runs. It goes on, for as long again and a minute at most, until
+	// Duration is how long the soak runs. It goes on, for as long again and 3 minutes at most, until
 	// it has reached every situation. Zero means 5s.
 	Duration time.Duration
 
@@ -107,7 +107,7 @@ func (s *soak) next() (SoakCell, time.Duration) {
 		turn := max(shortestTurn, s.Duration/time.Duration(len(s.cells)))
 		return s.draw(), min(left, turn)
 	}
-	if missing := s.missing(); len(missing) > 0 && left > -s.Duration-time.Minute {
+	if missing := s.missing(); len(missing) > 0 && left > -s.Duration-3*time.Minute {
 		if able := s.owed[missing[0]]; len(able) > 0 {
 			return able[s.random.IntN(len(able))], shortestTurn
 		}

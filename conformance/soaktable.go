@@ -27,6 +27,10 @@ func soakSituations() []situation {
 		{name: "no connection"},
 		{name: "retry without a message"},
 		{name: "subscription", needs: []need{needsPubSub}},
+		{name: "server's ASK", needs: []need{needsMigrate}},
+		{name: "server's MOVED", needs: []need{needsMigrate}},
+		{name: "server's NOSCRIPT", needs: []need{needsClientList}},
+		{name: "server's OOM", needs: []need{needsClientList}},
 	}
 }
 
@@ -85,8 +89,8 @@ func (l *tally) read(ctx context.Context) {
 		maps.Copy(now, errorCounts(text))
 	}
 	for name, n := range now {
-		if l.seen != nil {
-			_, code, _ := strings.Cut(name, " ")
+		_, code, _ := strings.Cut(name, " ")
+		if l.seen != nil && code != "ERR" { // That is what drivers ask of old servers.
 			l.reached.addN("server's "+code, int(n-l.seen[name]))
 		}
 	}
