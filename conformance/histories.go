@@ -29,6 +29,7 @@ func RunHistories(t *testing.T, h *Harness) Report {
 			s := drawSchedule(r, w, true)
 			rapid.SyncTest(r, func(r *rapid.T) {
 				e := newEnv(h.Bubble())
+				defer outlast()
 				defer e.close()
 				if err := s.run(r.Context(), e, w, picture(t), reached); err != nil {
 					r.Fatalf("%v\n%v", err, s)

@@ -39,6 +39,7 @@ func lockWorkload() Workload {
 				fixed: a.Client.NewLock(a.Object, &primitives.LockOptions{Lease: fixedLease}),
 			}).step
 		},
+		machine: newLockMachine, acts: lockActs,
 	}
 }
 

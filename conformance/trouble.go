@@ -13,6 +13,8 @@ import (
 type trouble struct {
 	Before, After time.Duration // on the way to the server, and back
 	Loss          loss
+	// Grace is how much longer than its context the caller waits: a reply may come in that instant.
+	Grace time.Duration
 }
 
 // loss is what a link loses of a script.
@@ -31,8 +33,7 @@ var errTrouble = errors.New("the link has trouble")
 // deaf is how long a caller waits for a link that says nothing, before its driver gives up.
 const deaf = 2 * time.Second
 
-// troubled is a backend behind a link with trouble: that of the list, one after the other for each
-// script and message, and none after that.
+// troubled is a backend behind a link with trouble.
 type troubled struct {
 	backend.Backend
 	reach func(situation string)
@@ -42,9 +43,10 @@ type troubled struct {
 }
 
 // troubles are what becomes of the scripts, subscriptions and messages of one client, one after the
-// other. What comes later has no trouble.
+// other.
 type troubles struct {
 	Scripts    []trouble
+	Rest       trouble         // that of all later scripts
 	Subscribes []time.Duration // how long each takes
 	Gaps       []time.Duration // 0: the message arrives; else a gap, noticed so much later, has it
 }
@@ -52,7 +54,17 @@ type troubles struct {
 func (b *troubled) next() trouble {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if len(b.plan.Scripts) == 0 {
+		return b.plan.Rest
+	}
 	return pop(&b.plan.Scripts)
+}
+
+// replan changes what becomes of the scripts that are sent from now on.
+func (b *troubled) replan(change func(plan *troubles)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change(&b.plan)
 }
 
 // pop takes the first of a list; from an empty one the zero value.
@@ -102,9 +114,17 @@ func (b *troubled) Run(
 		b.reach("lost reply")
 		return backend.Reply{}, unanswered(script, errTrouble)
 	case <-ctx.Done():
-		b.reach("call given up")
-		return backend.Reply{}, unanswered(script, ctx.Err())
 	}
+	select {
+	case o := <-done:
+		if t.Loss == nothing {
+			b.reach("reply after the end")
+			return o.reply, o.err
+		}
+	case <-time.After(t.Grace):
+	}
+	b.reach("call given up")
+	return backend.Reply{}, unanswered(script, ctx.Err())
 }
 
 // unanswered is the error of a script that was sent.
@@ -135,7 +155,6 @@ func (b *troubled) Subscribe(
 	}
 	return b.Backend.Subscribe(ctx, channel, func(e backend.Event) {
 		if gap := b.gap(); gap > 0 {
-			b.reach("gap")
 			time.AfterFunc(gap, func() { inOrder(backend.Event{Kind: backend.Resubscribed}) })
 			return
 		}

@@ -44,6 +44,11 @@ type Workload struct {
 	// Actor returns what takes the steps of one actor. An error says that something was promised
 	// and not kept; what may fail in a step is not one.
 	Actor func(a *Actor) func(ctx context.Context, s Step) error
+
+	// machine makes what RunProperties drives, by acts, of which those that are listed twice are
+	// drawn twice as often.
+	machine func(ctx context.Context, e *env, s setting, virtual bool, reach func(string)) (machine, error)
+	acts    []string
 }
 
 // Actor is a sequential user of one object.

@@ -18,10 +18,15 @@ type Belief struct {
 	perhaps Moment
 }
 
-// NewBelief returns the belief in a lease that was granted by a request sent and answered at the
-// given moments.
-func NewBelief(lease, allowance time.Duration, sent, answered Moment) *Belief {
-	return &Belief{lease: lease, allowance: allowance, since: sent, granted: answered}
+// NewBelief returns the belief in a lease that a request asks for which is sent at the given moment.
+func NewBelief(lease, allowance time.Duration, sent Moment) *Belief {
+	return &Belief{lease: lease, allowance: allowance, since: sent}
+}
+
+// Granted takes the answer that grants the lease. It reports whether it surely comes too late.
+func (b *Belief) Granted(answered Moment) (late bool) {
+	b.granted = answered
+	return b.over(answered)
 }
 
 // Ends is when the lease ends unless it is renewed.
@@ -33,10 +38,12 @@ func (b *Belief) Since() Moment { return b.since }
 // Renewed takes the answer to a renewal: that the lease runs anew, or that the server does not know
 // the holder. A renewal that was sent before the grant was answered may have overtaken it.
 func (b *Belief) Renewed(sent, answered Moment, held bool) {
-	if b.over(answered) {
-		return
-	}
 	switch {
+	case b.granted.IsZero():
+		if held {
+			b.since = sent
+		}
+	case b.over(answered):
 	case !held:
 		b.lost = b.granted.before(sent)
 	case answered.before(b.Ends()):

@@ -32,11 +32,20 @@ type TimedLock struct {
 	// Token is the last one granted.
 	Token int64
 
-	// Freed is when the lock was last freed, and Quietly that waiters were not told, by a message or
-	// by the end of a lease that they knew.
-	Freed   Moment
-	Quietly bool
+	// Freed is when the lock was last freed, and By how.
+	Freed Moment
+	By    Freeing
 }
+
+// Freeing is how a lock is freed, and what its waiters know of that.
+type Freeing int
+
+// How a lock is freed.
+const (
+	ByRelease  Freeing = iota // waiters get a message
+	ByExpiry                  // waiters know when the lease ends
+	ByDeletion                // nobody is told
+)
 
 // Acquired is what an acquire was told.
 type Acquired struct {
@@ -83,7 +92,7 @@ func (l *TimedLock) Release(at Moment, owner string, released bool) error {
 		return fmt.Errorf("release: %w", err)
 	}
 	if released {
-		l.free(at, false)
+		l.free(at, ByRelease)
 	}
 	return nil
 }
@@ -98,7 +107,7 @@ func (l *TimedLock) ForceRelease(at Moment, released bool) error {
 		return fmt.Errorf("release by force: %w", err)
 	}
 	if released {
-		l.free(at, false)
+		l.free(at, ByRelease)
 	}
 	return nil
 }
@@ -138,8 +147,11 @@ func (l *TimedLock) Put(at Moment, owner string, count int64, lease time.Duratio
 // PutOther makes the key something that is no lock.
 func (l *TimedLock) PutOther() { *l = TimedLock{Kind: Other, Token: l.Token} }
 
-// Delete removes the key without telling anybody.
-func (l *TimedLock) Delete(at Moment) { l.free(at, true) }
+// Delete removes the key, as an operator or as a peer does who tells the waiters.
+func (l *TimedLock) Delete(at Moment, by Freeing) { l.free(at, by) }
+
+// Pass lets time pass: a lease that is surely over frees the lock.
+func (l *TimedLock) Pass(at Moment) { l.expire(at, false) }
 
 // Look is a look at the key.
 func (l *TimedLock) Look(at Moment, saw Kind) error {
@@ -168,12 +180,12 @@ func (l *TimedLock) expire(at Moment, seen bool) {
 		return
 	}
 	if at.past(l.Ends) || seen {
-		l.free(l.Ends, false)
+		l.free(l.Ends, ByExpiry)
 	}
 }
 
-func (l *TimedLock) free(at Moment, quietly bool) {
-	*l = TimedLock{Token: l.Token, Freed: at, Quietly: quietly}
+func (l *TimedLock) free(at Moment, by Freeing) {
+	*l = TimedLock{Token: l.Token, Freed: at, By: by}
 }
 
 // held checks whether owner holds the lock, as it was told.

@@ -1,0 +1,333 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/model"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// lockActs are the actions of a lockMachine, more often those that are more usual.
+var lockActs = []string{
+	"TryLock", "TryLock", "TryLock", "Lock", "Lock", "Wait", "Wait", "Wait", "GiveUp",
+	"Unlock", "Unlock", "Unlock", "Unlock", "Reenter", "Reenter", "ForceUnlock", "Query",
+	"Delete", "Peer", "PeerUnlock", "OtherKind",
+	"Pass", "Pass", "Pass", "Link", "Sound", "TroubleNext", "TroubleNext", "Clock", "Close",
+}
+
+// lockMachine drives locks.
+type lockMachine struct {
+	*world
+	keys   []*lockKey
+	claims map[string]*lockClaim // by owner
+	leases []*lockLease          // all that were returned
+	waits  []*lockCall           // what waits in the background
+}
+
+// lockSeen is what there was to see when a query ran, and what it was told.
+type lockSeen struct {
+	model.TimedLock
+	at    model.Moment
+	reply backend.Reply
+}
+
+type seenKey struct{}
+
+// lockKey is one lock on the server.
+type lockKey struct {
+	name, token, channel string
+	model                model.TimedLock
+	changed              bool // since a message was sent: waiters know of another end of the lease
+}
+
+// lockClaim is what one owner has asked for.
+type lockClaim struct {
+	owner     string
+	call      *lockCall
+	belief    *model.Belief
+	granted   bool          // the client knows
+	ran       time.Time     // when the server granted it
+	over      time.Time     // since when nobody believes in it; zero: somebody may
+	forgotten bool          // the server may have lost it
+	gain      time.Duration // of the server's clock since the server was last asked
+}
+
+// lockCall is one call of Lock or TryLock.
+type lockCall struct {
+	party      int
+	key        *lockKey
+	fixed, try bool
+	outer      *lockLease // under whose Reenter it is made
+	began      time.Time
+	limit      time.Time       // of its context; zero: there is none
+	ctx        context.Context //nolint:containedctx // It is what the call is about.
+	cancel     context.CancelFunc
+
+	sends int // how many scripts it has sent
+	last  lockAnswer
+
+	done  chan struct{}
+	ended time.Time
+	lease *primitives.Lease
+	err   error
+}
+
+// lockAnswer is what the last script of a call was told.
+type lockAnswer struct {
+	kind  answerKind
+	owner string
+	token int64
+	err   error
+}
+
+type answerKind int
+
+const (
+	unasked answerKind = iota
+	granted
+	grantedLate
+	refused
+	conflict
+	failed
+)
+
+type callKey struct{}
+
+// lockLease is a lease that was returned.
+type lockLease struct {
+	lease *primitives.Lease
+	claim *lockClaim
+	done  <-chan struct{}
+	work  context.Context //nolint:containedctx // It is looked at.
+	ended error           // why it has ended; nil: it is held
+}
+
+func newLockMachine(
+	ctx context.Context, e *env, s setting, virtual bool, reach func(string),
+) (machine, error) {
+	w, err := newWorld(ctx, e, s, virtual)
+	if err != nil {
+		return nil, err
+	}
+	m := &lockMachine{world: w, claims: map[string]*lockClaim{}}
+	for _, name := range []string{"a", "b"}[:propertyObjects] {
+		key := e.key(name)
+		m.keys = append(m.keys, &lockKey{
+			name: key, token: "redisson_lock_token:" + key, channel: "redisson_lock__channel:" + key,
+		})
+	}
+	w.watch, w.reach = m, reach
+	return m, nil
+}
+
+// act implements machine.
+func (m *lockMachine) act(ctx context.Context, a act) error {
+	p, key := m.parties[a.Client], m.keys[a.Object]
+	switch a.Op {
+	case "TryLock", "Lock", "Wait":
+		return m.acquire(ctx, a)
+	case "GiveUp":
+		m.giveUp(a)
+	case "Unlock":
+		return m.unlock(ctx, a)
+	case "Reenter":
+		return m.reenter(ctx, a)
+	case "ForceUnlock":
+		return m.forceUnlock(ctx, a)
+	case "Query":
+		return m.query(ctx, a)
+	case "Delete", "Peer", "PeerUnlock", "OtherKind":
+		return m.meddle(ctx, key, a)
+	case "Pass":
+		m.pass(a.For)
+	case "Link":
+		m.setLink(p, linkTrouble(a))
+	case "Sound":
+		m.setLink(p, trouble{})
+	case "TroubleNext":
+		m.troubleNext(p, nextTrouble(a))
+	case "Clock":
+		m.step(a.For)
+	case "Close":
+		if a.Which == 0 {
+			return m.close(ctx, a.Client)
+		}
+	}
+	return nil
+}
+
+// linkTrouble is what a link does to all scripts: it is slow, or it loses them.
+func linkTrouble(a act) trouble {
+	const odd = 11 * time.Microsecond
+	t := trouble{Before: time.Duration(a.Which)*time.Millisecond + odd, After: 3 * odd}
+	switch {
+	case a.Flag:
+		t.After += 40 * time.Millisecond
+	case a.Which < 3:
+		t.Loss = []loss{dial, request, reply}[a.Which]
+	}
+	return t
+}
+
+// nextTrouble is what becomes of one script.
+func nextTrouble(a act) trouble {
+	const odd = 17 * time.Microsecond
+	switch a.Which {
+	case 0, 1:
+		return trouble{Before: a.For + odd, After: odd}
+	case 2, 3:
+		return trouble{Before: odd, After: a.For + odd, Grace: time.Duration(a.Which-2) * time.Minute}
+	case 4:
+		return trouble{Before: odd, Loss: link}
+	}
+	return trouble{Before: odd, Loss: reply}
+}
+
+// acquire begins a call, and ends it unless it waits in the background.
+func (m *lockMachine) acquire(ctx context.Context, a act) error {
+	c := &lockCall{party: a.Client, key: m.keys[a.Object], fixed: a.Flag, try: a.Op == "TryLock"}
+	if a.Op == "Lock" || a.Op == "Wait" && a.Which < 3 {
+		c.limit = time.Now().Add(a.For)
+	}
+	m.begin(ctx, c)
+	if a.Op == "Wait" {
+		m.waits = append(m.waits, c)
+		go m.run(c)
+		m.settle()
+		return nil
+	}
+	m.run(c)
+	return m.judge(c)
+}
+
+// reenter acquires under the context of a lease, mostly what the lease is of.
+func (m *lockMachine) reenter(ctx context.Context, a act) error {
+	outer := m.pick(a)
+	if outer == nil {
+		return nil
+	}
+	of := outer.claim.call
+	c := &lockCall{party: of.party, key: of.key, fixed: of.fixed, try: a.Flag, outer: outer}
+	switch a.Which {
+	case 0:
+		c.party = a.Client
+	case 1:
+		c.key = m.keys[a.Object]
+	case 2:
+		c.fixed = !c.fixed
+	}
+	c.limit = time.Now().Add(a.For)
+	m.begin(outer.lease.Reenter(ctx), c)
+	m.run(c)
+	return m.judge(c)
+}
+
+// begin makes the context of a call.
+func (m *lockMachine) begin(ctx context.Context, c *lockCall) {
+	c.began, c.done = time.Now(), make(chan struct{})
+	ctx = context.WithValue(ctx, callKey{}, c)
+	if c.limit.IsZero() {
+		c.ctx, c.cancel = context.WithCancel(ctx)
+		return
+	}
+	c.ctx, c.cancel = context.WithDeadline(ctx, c.limit)
+}
+
+// run makes the call.
+func (m *lockMachine) run(c *lockCall) {
+	defer close(c.done)
+	lock := m.lock(c.party, c.key, c.fixed)
+	if c.try {
+		c.lease, c.err = lock.TryLock(c.ctx)
+	} else {
+		c.lease, c.err = lock.Lock(c.ctx)
+	}
+	c.ended = time.Now()
+}
+
+func (m *lockMachine) lock(party int, key *lockKey, fixed bool) *primitives.Lock {
+	o := &primitives.LockOptions{}
+	if fixed {
+		o.Lease = m.fixed
+	}
+	return m.parties[party].client.NewLock(key.name, o)
+}
+
+// leaseOf is the length of a call's lease, and how much of it its holder does not trust.
+func (m *lockMachine) leaseOf(c *lockCall) (lease, allowance time.Duration) {
+	lease = m.lease
+	if c.fixed {
+		lease = m.fixed
+	}
+	return lease, max(lease/10, 2*time.Millisecond)
+}
+
+// giveUp cancels one that waits.
+func (m *lockMachine) giveUp(a act) {
+	if len(m.waits) == 0 {
+		return
+	}
+	m.waits[a.Which%len(m.waits)].cancel()
+	m.settle()
+}
+
+// pick returns one of the leases, mostly one of the last; nil: there is none.
+func (m *lockMachine) pick(a act) *lockLease {
+	if len(m.leases) == 0 {
+		return nil
+	}
+	return m.leases[max(0, len(m.leases)-1-a.Which/2)]
+}
+
+// close closes a client. While its link is sound that takes a moment.
+func (m *lockMachine) close(ctx context.Context, party int) error {
+	p := m.parties[party]
+	if p.closed {
+		return nil
+	}
+	m.mu.Lock()
+	since, sound := m.soundSince(p)
+	sound = sound && !since.After(time.Now())
+	m.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, Patience/6)
+	defer cancel()
+	began := time.Now()
+	err := p.client.Close(ctx)
+	m.note(func() error { m.closed(party, began); return nil })
+	m.reach("close")
+	if err != nil && sound {
+		return errors.Join(errors.New("Close over a sound link"), err)
+	}
+	return nil
+}
+
+// closed notes that a client is closed: nobody believes in what it held.
+func (m *lockMachine) closed(party int, began time.Time) {
+	m.parties[party].closed = true
+	for _, c := range m.claims {
+		if c.call.party == party && c.over.IsZero() {
+			c.over = time.Now()
+		}
+	}
+	for _, l := range m.leases {
+		if l.claim.call.party != party || l.ended != nil {
+			continue
+		}
+		l.ended = primitives.ErrClosed
+		if m.mayHaveLapsed(l.claim, began) && errors.Is(l.lease.Err(), primitives.ErrLost) {
+			l.ended = primitives.ErrLost
+		}
+	}
+}
+
+// mayHaveLapsed reports whether a claim's lease may have come to its end since began.
+func (m *lockMachine) mayHaveLapsed(c *lockClaim, began time.Time) bool {
+	now := time.Now()
+	if now.Equal(began) && m.virtual {
+		return false
+	}
+	return c.belief.Look(model.Moment{From: began, To: now.Add(m.guard)}, false) == nil
+}

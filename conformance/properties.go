@@ -1,0 +1,205 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// machine is a primitive that is driven by one action after the other, beside an exact model.
+type machine interface {
+	watcher
+
+	// act takes one action, and returns an error if it did not do what the model says. An action
+	// that makes no sense at present does nothing.
+	act(ctx context.Context, a act) error
+
+	// check compares all that can be seen with the model.
+	check(ctx context.Context) error
+
+	// end closes all clients, over sound links, and returns what is left over.
+	end(ctx context.Context) error
+}
+
+// setting is what a machine's world is made of.
+type setting struct {
+	Clients      int
+	Lease, Fixed time.Duration
+	Poll         time.Duration
+}
+
+// act is one action of a machine: what is done, by which client, to which object. Which, Flag and
+// For mean what the action makes of them.
+type act struct {
+	Op     string
+	Client int
+	Object int
+	Which  int
+	Flag   bool
+	For    time.Duration
+}
+
+// GoString is what rapid prints.
+func (a act) GoString() string { return a.String() }
+
+// String returns an action in a form that can be read in the report of a failure.
+func (a act) String() string {
+	return fmt.Sprintf("%s client %d object %d which %d %v for %v",
+		a.Op, a.Client, a.Object, a.Which, a.Flag, a.For)
+}
+
+const (
+	// realGuard is how wide moments are on a real server: how late a goroutine may run on a busy
+	// machine, and what may be done meanwhile is open.
+	realGuard = 100 * time.Millisecond
+	// realActs is how many actions a machine takes on a real server.
+	realActs = 15
+	// propertyObjects is how many objects a machine has.
+	propertyObjects = 2
+)
+
+// drawSetting draws a machine's world. On a real server leases are short, but longer than what is
+// open.
+func drawSetting(t *rapid.T, virtual bool) setting {
+	s := setting{
+		Clients: rapid.IntRange(1, 3).Draw(t, "clients"),
+		Lease:   1500 * time.Millisecond, Fixed: time.Second, Poll: time.Hour,
+	}
+	if virtual {
+		s.Lease = time.Duration(rapid.SampledFrom([]int{30000, 1000, 300}).Draw(t, "lease")) * time.Millisecond
+		s.Fixed = time.Duration(rapid.SampledFrom([]int{100, 2000, 60000}).Draw(t, "fixed")) * time.Millisecond
+		s.Poll = rapid.SampledFrom([]time.Duration{time.Hour, 5 * time.Second}).Draw(t, "poll")
+	}
+	return s
+}
+
+func drawAct(w Workload, s setting) *rapid.Generator[act] {
+	return rapid.Custom(func(t *rapid.T) act {
+		return act{
+			Op:     rapid.SampledFrom(w.acts).Draw(t, "op"),
+			Client: rapid.IntRange(0, s.Clients-1).Draw(t, "client"),
+			Object: rapid.IntRange(0, propertyObjects-1).Draw(t, "object"),
+			Which:  rapid.IntRange(0, 5).Draw(t, "which"),
+			Flag:   rapid.Bool().Draw(t, "flag"),
+			For:    drawSpan(t, s),
+		}
+	})
+}
+
+// drawSpan draws a time that means something to a lease: a moment, or just before or after a third
+// of it, its end for its holder, or its end. It is never a whole millisecond, so that nothing
+// happens at the very same time as a timer.
+func drawSpan(t *rapid.T, s setting) time.Duration {
+	const odd = 137 * time.Microsecond
+	lease := rapid.SampledFrom([]time.Duration{s.Lease, s.Fixed}).Draw(t, "lease")
+	near := rapid.SampledFrom([]time.Duration{-time.Millisecond, time.Millisecond}).Draw(t, "near")
+	switch rapid.IntRange(0, 7).Draw(t, "span") {
+	case 0:
+		return lease/3 + near + odd
+	case 1:
+		return lease - max(lease/10, 2*time.Millisecond) + near + odd
+	case 2:
+		return lease + near + odd
+	case 3:
+		return 2*lease + odd
+	}
+	return odd + drawDuration(t, "moment", 60*time.Millisecond)
+}
+
+// RunProperties drives each primitive by one action after the other, and compares all that can be
+// seen with an exact model of it: who holds it on the server and until when, what its holders
+// believe, and who waits in vain. With [Harness.Bubble] that is in virtual time, where every time
+// is exact, as often as -rapid.checks says; a failing case is made smaller, and kept by rapid.
+// Without it [Harness.Rounds] machines run side by side in real time, and what is asked too close
+// to the end of a lease is open.
+func RunProperties(t *testing.T, h *Harness) Report {
+	t.Helper()
+	return runAreas(t, h, "Properties", func(t *testing.T, w Workload, reached *situations) {
+		if h.Bubble == nil {
+			realProperties(t, h, w, reached)
+			return
+		}
+		rapid.Check(t, func(r *rapid.T) {
+			s := drawSetting(r, true)
+			rapid.SyncTest(r, func(r *rapid.T) { virtualProperty(r, h, w, s, reached) })
+		})
+	})
+}
+
+func virtualProperty(r *rapid.T, h *Harness, w Workload, s setting, reached *situations) {
+	ctx := context.Background()
+	e := newEnv(h.Bubble())
+	defer outlast()
+	defer e.close()
+	m, err := w.machine(ctx, e, s, true, reached.add)
+	if err != nil {
+		r.Fatal(err)
+	}
+	taken := 0
+	must := func(err error) {
+		if err != nil {
+			r.Fatal(err)
+		}
+	}
+	r.Repeat(map[string]func(*rapid.T){
+		"": func(*rapid.T) { must(m.check(ctx)) },
+		"act": func(r *rapid.T) {
+			taken++
+			must(m.act(ctx, drawAct(w, s).Draw(r, "act")))
+		},
+	})
+	must(m.end(ctx))
+	reached.addN("actions", taken)
+}
+
+// outlast lets what is still under way in a bubble come to its end: nothing goes on there when the
+// bubble's first goroutine has ended.
+func outlast() { time.Sleep(time.Hour) }
+
+// realProperties draws all actions before: what happens in real time does not happen again, so that
+// there is no use in making it smaller.
+func realProperties(t *testing.T, h *Harness, w Workload, reached *situations) {
+	t.Helper()
+	var all sync.WaitGroup
+	for seed := range h.rounds() {
+		s := rapid.Custom(func(r *rapid.T) setting { return drawSetting(r, false) }).Example(seed)
+		acts := rapid.SliceOfN(drawAct(w, s), realActs, realActs).Example(seed)
+		all.Go(func() {
+			if taken, err := realProperty(t.Context(), h, w, s, acts, reached); err != nil {
+				t.Errorf("machine %d, %v: %v\nafter\n%v", seed, s, err, lines(acts[:taken]))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// realProperty returns how many actions were taken.
+func realProperty(
+	ctx context.Context, h *Harness, w Workload, s setting, acts []act, reached *situations,
+) (taken int, err error) {
+	e := newEnv(h)
+	defer e.close()
+	m, err := w.machine(ctx, e, s, false, reached.add)
+	if err != nil {
+		return 0, err
+	}
+	for i, a := range acts {
+		if err := errors.Join(m.act(ctx, a), m.check(ctx)); err != nil {
+			return i + 1, err
+		}
+	}
+	reached.addN("actions", len(acts))
+	return len(acts), m.end(ctx)
+}
+
+func lines(acts []act) (text string) {
+	for _, a := range acts {
+		text += "    " + a.String() + "\n"
+	}
+	return text
+}

@@ -1,0 +1,251 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/model"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// world is where the machine of a primitive lives: a server, some clients, their links, and time.
+type world struct {
+	*env
+	virtual bool          // time is: all moments are exact
+	guard   time.Duration // how wide a moment is beyond what was measured
+	lease   time.Duration // the watchdog's
+	fixed   time.Duration // a fixed lease
+	poll    time.Duration
+	reach   func(situation string)
+	parties []*party
+	watch   watcher
+
+	// mu orders all that happens on the server, and guards what is below and the machine's model.
+	mu      sync.Mutex
+	ahead   time.Duration // how much the server's clock is ahead
+	stepped bool          // it has been stepped
+	fault   error         // the first thing that a script did wrong
+}
+
+// party is a client with its link.
+type party struct {
+	client *primitives.Client
+	link   *troubled
+	closed bool
+
+	usual       trouble   // that of each script
+	good        time.Time // since when its scripts come through, or will
+	heard       time.Time // since when all that it subscribed to is acknowledged
+	subscribing int
+}
+
+// watcher is told of each script of a client: before it is sent, when it has run, and when its
+// caller has the answer. It is called with world.mu held.
+type watcher interface {
+	sent(r *scriptRun) error
+	ran(r *scriptRun) error
+	answered(r *scriptRun) error
+}
+
+// scriptRun is one script on its way.
+type scriptRun struct {
+	party      int
+	ctx        context.Context //nolint:containedctx // It tells whose script it is.
+	name       string
+	keys, args []string
+
+	sent, ran, answered model.Moment // ran: by the server's clock
+
+	reply backend.Reply // the server's; after ran
+	err   error         // the server's; after answered: the caller's
+}
+
+// newWorld makes clients that share one server.
+func newWorld(ctx context.Context, e *env, s setting, virtual bool) (*world, error) {
+	w := &world{
+		env: e, virtual: virtual, lease: s.Lease, fixed: s.Fixed, poll: s.Poll,
+		reach: func(string) {},
+	}
+	if !virtual {
+		w.guard = realGuard
+	}
+	for i := range s.Clients {
+		p := &party{}
+		client, _, err := e.clientOver(ctx, &primitives.Options{
+			WatchdogLease: w.lease, PollInterval: w.poll,
+		}, func(b backend.Backend) backend.Backend {
+			near := &nearServer{Backend: b, world: w}
+			p.link = &troubled{Backend: near, reach: func(s string) { w.reach(s) }}
+			return &nearClient{troubled: p.link, world: w, party: i}
+		})
+		if err != nil {
+			return nil, err
+		}
+		p.client = client
+		w.parties = append(w.parties, p)
+	}
+	return w, nil
+}
+
+// nearClient sees scripts before a client's link.
+type nearClient struct {
+	*troubled
+	world *world
+	party int
+}
+
+type runKey struct{}
+
+// Run implements backend.ScriptRunner.
+func (n *nearClient) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	w := n.world
+	r := &scriptRun{party: n.party, ctx: ctx, name: script.Name, keys: keys, args: args}
+	w.note(func() error {
+		now := time.Now()
+		r.sent = model.Moment{From: now.Add(-w.guard), To: now}
+		w.disturbed(w.parties[n.party], now)
+		return w.watch.sent(r)
+	})
+	reply, err := n.troubled.Run(context.WithValue(ctx, runKey{}, r), script, keys, args)
+	w.note(func() error {
+		now := time.Now()
+		r.answered = model.Moment{From: now, To: now.Add(w.guard)}
+		r.reply, r.err = reply, err
+		return w.watch.answered(r)
+	})
+	return reply, err
+}
+
+// Subscribe implements backend.Subscriber.
+func (n *nearClient) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	p := n.world.parties[n.party]
+	n.world.note(func() error { p.subscribing++; return nil })
+	s, err := n.troubled.Subscribe(ctx, channel, handler)
+	n.world.note(func() error { p.subscribing--; p.heard = time.Now(); return nil })
+	return s, err
+}
+
+// nearServer sees scripts behind a client's link, one at a time.
+type nearServer struct {
+	backend.Backend
+	world *world
+}
+
+// Run implements backend.ScriptRunner.
+func (n *nearServer) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (reply backend.Reply, err error) {
+	w := n.world
+	r := ctx.Value(runKey{}).(*scriptRun) //nolint:forcetypeassert // nearClient's.
+	w.note(func() error {
+		begin := w.serverNow()
+		// Whatever becomes of the caller: a link may lose the answer, but the machine needs it.
+		reply, err = n.Backend.Run(context.WithoutCancel(ctx), script, keys, args)
+		r.ran, r.reply, r.err = model.Moment{From: begin.From, To: w.serverNow().To}, reply, err
+		return w.watch.ran(r)
+	})
+	return reply, err
+}
+
+// note does something about the model, and keeps the first error.
+func (w *world) note(do func() error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := do(); err != nil && w.fault == nil {
+		w.fault = err
+	}
+}
+
+// serverNow returns the server's time.
+func (w *world) serverNow() model.Moment {
+	now := time.Now().Add(w.ahead)
+	return model.Moment{From: now.Add(-w.guard), To: now.Add(w.guard)}
+}
+
+// raw runs a command that no client sends, and returns when. The caller holds mu.
+func (w *world) raw(ctx context.Context, key string, args ...string) (
+	backend.Reply, model.Moment, error,
+) {
+	begin := w.serverNow()
+	reply, err := w.Do(ctx, key, args...)
+	return reply, model.Moment{From: begin.From, To: w.serverNow().To}, err
+}
+
+// pass lets time pass.
+func (w *world) pass(d time.Duration) {
+	if d > time.Minute && !w.virtual {
+		d = time.Minute
+	}
+	time.Sleep(d)
+	w.settle()
+}
+
+// settle lets all happen that is due.
+func (w *world) settle() {
+	if w.virtual {
+		synctest.Wait()
+	}
+}
+
+// setLink gives a client's link trouble, or none.
+func (w *world) setLink(p *party, usual trouble) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	came := p.usual.Before + p.usual.After
+	if p.usual.Loss != nothing {
+		came += deaf
+	}
+	p.usual, p.good = usual, latest(p.good, time.Now().Add(came))
+	p.link.replan(func(plan *troubles) { plan.Scripts, plan.Rest = nil, usual })
+}
+
+// troubleNext gives the next script of a client some trouble of its own.
+func (w *world) troubleNext(p *party, once trouble) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.link.replan(func(plan *troubles) { plan.Scripts = append(plan.Scripts, once) })
+}
+
+// disturbed notes that a script of p is sent, which may have a trouble of its own. The caller holds
+// mu.
+func (w *world) disturbed(p *party, now time.Time) {
+	p.link.replan(func(plan *troubles) {
+		if len(plan.Scripts) > 0 {
+			next := plan.Scripts[0]
+			p.good = latest(p.good, now.Add(next.Before+next.After+deaf))
+		}
+	})
+}
+
+// soundSince returns since when all scripts of p come through as usual; ok is false if they do not.
+// The caller holds mu.
+func (w *world) soundSince(p *party) (since time.Time, ok bool) {
+	once := false
+	p.link.replan(func(plan *troubles) { once = len(plan.Scripts) > 0 })
+	return p.good, p.usual.Loss == nothing && !once && !p.closed
+}
+
+// trip is how long a script takes at most on a sound link.
+func (w *world) trip(p *party) time.Duration { return p.usual.Before + p.usual.After + 2*w.guard }
+
+func latest(times ...time.Time) (last time.Time) {
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
+}
+
+// String tells the setting of a world.
+func (s setting) String() string {
+	return fmt.Sprintf("%d clients, lease %v, fixed %v, poll %v", s.Clients, s.Lease, s.Fixed, s.Poll)
+}
