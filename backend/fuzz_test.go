@@ -166,6 +166,7 @@ func FuzzServerErrorRoundTrip(f *testing.F) {
 	for i := range worded {
 		f.Add(uint8(i), "WRONGTYPE", wrongKind, uint16(3)) //nolint:gosec // A few.
 		f.Add(uint8(i), "ERR", "a: 5: b, on :7.", uint16(65535))
+		f.Add(uint8(i), "A_1", "NOTOWNER x", uint16(0))
 	}
 	f.Fuzz(func(t *testing.T, way uint8, code, message string, line uint16) {
 		if !serverCode.MatchString(code) || strings.ContainsAny(message, "\r\n") ||
