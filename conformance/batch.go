@@ -200,7 +200,7 @@ func (e *env) waiter(ctx context.Context) (backend.ReplicaWaiter, *Instance, err
 	return b, in, nil
 }
 
-// checkWait asks for more replicas than any test server has.
+// checkWait asks for more replicas than any test server has, and for one if there is one.
 func checkWait(ctx context.Context, e *env) error {
 	b, _, err := e.waiter(ctx)
 	if err != nil {
@@ -219,7 +219,14 @@ func checkWait(ctx context.Context, e *env) error {
 			return fmt.Errorf("%d replicas acknowledged", acked)
 		}
 	}
-	return nil
+	if e.FailOver == nil { // there is no replica
+		return nil
+	}
+	_, acked, err := b.RunThenWait(ctx, call, 1, Patience/2)
+	if err == nil && acked < 1 {
+		err = errors.New("no replica acknowledged, though there is one")
+	}
+	return err
 }
 
 func checkLostWait(ctx context.Context, e *env) error {

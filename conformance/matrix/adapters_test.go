@@ -25,18 +25,31 @@ type adapter struct {
 
 // clientOptions are what the drivers' own options are made of.
 type clientOptions struct {
-	addrs   []string
-	cluster bool
-	resp2   bool
-	sharded backend.Sharding
-	dial    func(ctx context.Context, addr string) (net.Conn, error)
+	addrs          []string
+	cluster        bool
+	sentinelMaster string // not empty: addrs are those of sentinels
+	tls            *tls.Config
+	user, password string
+	resp2          bool
+	sharded        backend.Sharding
+	dial           func(ctx context.Context, addr string) (net.Conn, error)
 }
 
-// dialWith has the form that rueidis and valkey-go ask for.
+// dialWith has the form that rueidis and valkey-go ask for. Whoever sets how drivers dial has to
+// see to TLS, too.
 func (o clientOptions) dialWith(
-	ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config,
+	ctx context.Context, addr string, _ *net.Dialer, config *tls.Config,
 ) (net.Conn, error) {
-	return o.dial(ctx, addr)
+	conn, err := o.dial(ctx, addr)
+	if err != nil || config == nil {
+		return conn, err
+	}
+	secured := tls.Client(conn, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secured, nil
 }
 
 // adapters are all that talk to a server.
@@ -51,6 +64,10 @@ func adapters() []adapter {
 func openRueidis(_ context.Context, o clientOptions) (*conformance.Instance, error) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress:  o.addrs,
+		Sentinel:     rueidis.SentinelOption{MasterSet: o.sentinelMaster},
+		TLSConfig:    o.tls,
+		Username:     o.user,
+		Password:     o.password,
 		AlwaysRESP2:  o.resp2,
 		DisableCache: o.resp2,
 		DialCtxFn:    o.dialWith,
@@ -75,6 +92,10 @@ func openRueidis(_ context.Context, o clientOptions) (*conformance.Instance, err
 func openValkey(_ context.Context, o clientOptions) (*conformance.Instance, error) {
 	client, err := valkey.NewClient(valkey.ClientOption{
 		InitAddress:  o.addrs,
+		Sentinel:     valkey.SentinelOption{MasterSet: o.sentinelMaster},
+		TLSConfig:    o.tls,
+		Username:     o.user,
+		Password:     o.password,
 		AlwaysRESP2:  o.resp2,
 		DisableCache: o.resp2,
 		DialCtxFn:    o.dialWith,
@@ -104,11 +125,15 @@ func openGoRedis(_ context.Context, o clientOptions) (*conformance.Instance, err
 	client := redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs:         o.addrs,
 		IsClusterMode: o.cluster,
+		MasterName:    o.sentinelMaster,
+		TLSConfig:     o.tls,
+		Username:      o.user,
+		Password:      o.password,
 		Protocol:      protocol,
 		// Longer than the suite allows for a cancelled call, or it would not see one that waits.
 		ReadTimeout: 5 * time.Second,
 		Dialer: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return o.dial(ctx, addr)
+			return o.dialWith(ctx, addr, nil, o.tls)
 		},
 	})
 	closeClient := func() { _ = client.Close() }

@@ -3,7 +3,7 @@ package matrix
 import (
 	"context"
 	"errors"
-	"maps"
+	"fmt"
 	"net"
 	"slices"
 	"testing"
@@ -25,14 +25,13 @@ type variant struct {
 func open(
 	ctx context.Context, a adapter, on *target, v variant,
 ) (*conformance.Instance, *servers.Wire, error) {
-	w := servers.NewWire(nil)
-	in, err := a.open(ctx, clientOptions{
-		addrs: on.addrs(), cluster: on.cluster != nil,
-		resp2: v.resp2, sharded: v.sharded,
-		dial: func(ctx context.Context, addr string) (net.Conn, error) {
-			return w.DialContext(ctx, "tcp", addr)
-		},
-	})
+	w := servers.NewWire(&on.proxy)
+	o := on.client
+	o.addrs, o.cluster, o.resp2, o.sharded = on.addrs(), on.cluster != nil, v.resp2, v.sharded
+	o.dial = func(ctx context.Context, addr string) (net.Conn, error) {
+		return w.DialContext(ctx, "tcp", addr)
+	}
+	in, err := a.open(ctx, o)
 	if err != nil {
 		return nil, nil, errors.Join(err, w.Close())
 	}
@@ -56,11 +55,13 @@ func harness(a adapter, on *target, v variant) *conformance.Harness {
 		ListsClients:     true,
 		Faults:           true,
 		Record:           on.record,
+		Restart:          on.restart,
 		Pause:            on.pause,
 	}
-	if on.cluster == nil {
-		h.Restart = on.restart
-	} else {
+	if on.failOverTo != nil {
+		h.FailOver = on.failOver
+	}
+	if on.cluster != nil {
 		h.Migrate = on.migrate
 		h.Capabilities.Cluster = true
 		h.Capabilities.Sharded = v.sharded != backend.ShardedOff
@@ -71,47 +72,48 @@ func harness(a adapter, on *target, v variant) *conformance.Harness {
 // judge runs the suite, and fails on a skip that is not expected there.
 func judge(t *testing.T, h *conformance.Harness) {
 	t.Helper()
+	requireSkips(t, conformance.Run(t, h), expectedSkips(h)...)
+}
+
+// expectedSkips returns why cases cannot run on a server of any topology.
+func expectedSkips(h *conformance.Harness) []string {
 	expected := []string{"the backend has pub/sub"}
-	if h.Capabilities.Cluster {
-		expected = append(expected, "the server is a cluster", "the harness cannot restart the server")
-		if !h.Capabilities.Sharded {
-			expected = append(expected, "channels do not move with slots")
-		}
-	} else {
-		expected = append(expected, "the server is not a cluster", "channels do not move with slots",
-			"the harness cannot migrate a slot")
+	if !h.Capabilities.Sharded {
+		expected = append(expected, "channels do not move with slots")
 	}
-	requireSkips(t, conformance.Run(t, h), expected...)
+	if h.Capabilities.Cluster {
+		return append(expected, "the server is a cluster")
+	}
+	return append(expected, "the server is not a cluster", "the harness cannot migrate a slot")
 }
 
 // requireSkips compares the reasons of a report's skips, unless -run has left cases out.
 func requireSkips(t *testing.T, report conformance.Report, expected ...string) {
 	t.Helper()
-	reasons := map[string]bool{}
-	for _, reason := range report.Skipped {
-		reasons[reason] = true
-	}
-	got := slices.Sorted(maps.Keys(reasons))
 	if len(report.Passed)+len(report.Failed)+len(report.Skipped) == len(conformance.Cases()) {
 		slices.Sort(expected)
-		require.Equal(t, expected, got, "reasons of skips")
+		require.Equal(t, expected, report.Reasons(), "reasons of skips")
 	}
 }
 
-// TestMatrix runs the whole suite for every adapter, server and topology.
+// TestMatrix runs the whole suite for every adapter, server and topology, or for a part of them
+// (see cells), and prints what came out.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
-	for _, a := range adapters() {
-		for _, kind := range servers.Kinds() {
-			t.Run(a.name+"On"+kind.String(), func(t *testing.T) {
-				t.Parallel()
-				judge(t, harness(a, standalone(t, kind), variant{}))
-			})
-			t.Run(a.name+"On"+kind.String()+"Cluster", func(t *testing.T) {
-				t.Parallel()
-				judge(t, harness(a, clusterOf3(t, kind), variant{}))
-			})
-		}
+	m := newTable()
+	t.Cleanup(func() { fmt.Println(m) })
+	for _, c := range cells() {
+		t.Run(c.name(), func(t *testing.T) {
+			t.Parallel()
+			if reason := servers.Missing(c.kind); reason != "" {
+				m.missing(c, reason)
+				servers.Need(t, c.kind)
+			}
+			h := harness(c.adapter, c.topology.start(t, c.kind), variant{})
+			report := conformance.Run(t, h)
+			m.add(c, report)
+			requireSkips(t, report, expectedSkips(h)...)
+		})
 	}
 }
 

@@ -3,32 +3,34 @@ package matrix
 import (
 	"context"
 	"errors"
-	"testing"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
-// target is a server or a cluster that a client can be made for.
+// target is what runs of one topology, and a client can be made for.
 type target struct {
-	nodes   []*servers.Server
-	cluster *servers.Cluster // nil: one server
-}
+	nodes   []*servers.Server // those with data
+	cluster *servers.Cluster  // nil: no cluster
+	client  clientOptions     // what clients must know; nil addrs: those of nodes
+	proxy   servers.ProxyOptions
 
-// standalone starts a server of the test's own.
-func standalone(tb testing.TB, kind servers.Kind) *target {
-	tb.Helper()
-	return &target{nodes: []*servers.Server{servers.Start(tb, kind, nil)}}
-}
+	// primary returns the primary as it now is; nil: nodes has one, and always the same. A cluster
+	// has several.
+	primary func() (*servers.Server, error)
 
-// clusterOf3 starts a cluster of the test's own.
-func clusterOf3(tb testing.TB, kind servers.Kind) *target {
-	tb.Helper()
-	c := servers.StartCluster(tb, kind, 3, nil)
-	return &target{nodes: c.Nodes, cluster: c}
+	// failOverTo makes a replica the primary; nil: there is none.
+	failOverTo func(slot int, unseen func() error) error
+
+	// restartAll restarts all nodes; nil: there is one.
+	restartAll func(data servers.Data) error
 }
 
 func (t *target) addrs() []string {
+	if t.client.addrs != nil {
+		return t.client.addrs
+	}
 	addrs := make([]string, len(t.nodes))
 	for i, node := range t.nodes {
 		addrs[i] = node.Addr()
@@ -36,13 +38,25 @@ func (t *target) addrs() []string {
 	return addrs
 }
 
-// owner returns the node that owns key.
+// owner returns the node that owns key; in a cluster any primary if key is empty.
 func (t *target) owner(key string) (*servers.Server, error) {
-	if t.cluster == nil || key == "" {
-		return t.nodes[0], nil
+	switch {
+	case t.cluster != nil:
+		i, err := t.cluster.Owner(backend.Slot(key))
+		return t.nodes[i], err
+	case t.primary != nil:
+		return t.primary()
 	}
-	i, err := t.cluster.Owner(backend.Slot(key))
-	return t.nodes[i], err
+	return t.nodes[0], nil
+}
+
+// primaries returns all nodes that own keys.
+func (t *target) primaries() ([]*servers.Server, error) {
+	if t.cluster != nil {
+		return t.cluster.Primaries(), nil
+	}
+	primary, err := t.owner("")
+	return []*servers.Server{primary}, err
 }
 
 func (t *target) do(_ context.Context, key string, args ...string) (backend.Reply, error) {
@@ -54,9 +68,12 @@ func (t *target) do(_ context.Context, key string, args ...string) (backend.Repl
 }
 
 func (t *target) doAll(_ context.Context, args ...string) ([]backend.Reply, error) {
-	replies := make([]backend.Reply, len(t.nodes))
-	for i, node := range t.nodes {
-		var err error
+	nodes, err := t.primaries()
+	if err != nil {
+		return nil, err
+	}
+	replies := make([]backend.Reply, len(nodes))
+	for i, node := range nodes {
 		if replies[i], err = node.Do(args...); err != nil {
 			return nil, err
 		}
@@ -69,7 +86,19 @@ func (t *target) restart(_ context.Context, keep bool) error {
 	if keep {
 		data = servers.KeepData
 	}
+	if t.restartAll != nil {
+		return t.restartAll(data)
+	}
 	return t.nodes[0].Restart(data)
+}
+
+func (t *target) failOver(
+	ctx context.Context, key string, unseen func(ctx context.Context) error,
+) error {
+	if unseen == nil {
+		return t.failOverTo(backend.Slot(key), nil)
+	}
+	return t.failOverTo(backend.Slot(key), func() error { return unseen(ctx) })
 }
 
 // pause stops the node that owns key.
@@ -88,7 +117,8 @@ func (t *target) migrate(_ context.Context, key string) (func(context.Context) e
 	if err != nil {
 		return nil, err
 	}
-	m, err := t.cluster.BeginMigration(slot, (from+1)%len(t.nodes))
+	to := t.nextPrimary(t.nodes[from])
+	m, err := t.cluster.BeginMigration(slot, slices.Index(t.nodes, to))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +128,18 @@ func (t *target) migrate(_ context.Context, key string) (func(context.Context) e
 	return func(context.Context) error { return errors.Join(m.MoveKeys(), m.Finish()) }, nil
 }
 
-// record collects what clients send to all nodes.
+// nextPrimary returns the cluster's primary after the given one.
+func (t *target) nextPrimary(node *servers.Server) *servers.Server {
+	primaries := t.cluster.Primaries()
+	return primaries[(slices.Index(primaries, node)+1)%len(primaries)]
+}
+
+// record collects what clients send to all primaries.
 func (t *target) record(context.Context) (func() ([][]string, error), error) {
-	return servers.Record(t.nodes...)
+	// Replicas show what their primary sends them.
+	nodes, err := t.primaries()
+	if err != nil {
+		return nil, err
+	}
+	return servers.Record(nodes...)
 }

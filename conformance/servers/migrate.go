@@ -3,6 +3,7 @@ package servers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
@@ -76,8 +77,9 @@ func (m *Migration) Finish() error {
 	if err := m.set(m.to, "NODE", id); err != nil {
 		return err
 	}
-	for i := range c.Nodes {
-		if i != m.to {
+	for i, node := range c.Nodes {
+		// Replicas refuse to be told, and learn it from the others.
+		if i != m.to && slices.Contains(c.Primaries(), node) {
 			if err := m.set(i, "NODE", id); err != nil {
 				return err
 			}
