@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -225,8 +226,12 @@ func mutants() []mutant {
 		lifeMutants(), batchMutants(), subscribeMutants(), gapMutants(), shareMutants())
 }
 
-// TestMutants prints how many mutants were killed.
+// TestMutants prints how many mutants were killed. It is a part of the test of that name in package
+// conformance, and runs there alone.
 func TestMutants(t *testing.T) {
+	if os.Getenv("HASP_MUTANTS") == "" {
+		t.Skip("go test ./conformance -run TestMutants runs it")
+	}
 	t.Parallel()
 	all := mutants()
 	var mu sync.Mutex

@@ -1,0 +1,186 @@
+package conformance_test
+
+// The files that have bugs put into them.
+const (
+	channelFile = "internal/wait/channel.go"
+	waitFile    = "internal/wait/wait.go"
+	batchFile   = "internal/renew/batch.go"
+	holdFile    = "internal/renew/hold.go"
+	keeperFile  = "internal/renew/keeper.go"
+	lockFile    = "lock.go"
+	leaseFile   = "hold.go"
+	giveFile    = "giveback.go"
+	clientFile  = "client.go"
+	acquireFile = "internal/script/lock_acquire.lua.go"
+	releaseFile = "internal/script/lock_release.lua.go"
+	renewFile   = "internal/script/lock_renew.lua.go"
+	forceFile   = "internal/script/lock_force_release.lua.go"
+)
+
+// waitSeeds are bugs in the waiting loop, which all primitives share.
+func waitSeeds() []seed {
+	return []seed{
+		{"does not look again when subscribed", channelFile, edits{
+			{"heard = subscription, true\n\tc.wake(1)", "heard = subscription, true"},
+		}, histories},
+		{"forgets the gap", channelFile, edits{
+			{"n := 1\n\tif event.Kind", "n := 0\n\tif event.Kind"},
+		}, onServer("BrokenLinkWakesAWaiter")},
+		{"drops the wake of a waiter cancelled while parked", channelFile, edits{
+			{"case <-ctx.Done():\n", "case <-ctx.Done():\n\t\tme.woken = false\n"},
+		}, histories},
+		{"drops the wake of a waiter cancelled while its script is in flight", channelFile, edits{
+			{"\t\t\tc.passOn(me)\n", "\t\t\tif ctx.Err() == nil {\n\t\t\t\tc.passOn(me)\n\t\t\t}\n"},
+		}, histories},
+		{"drops the wake of a waiter whose script fails", channelFile, edits{
+			{"\t\t\tc.passOn(me)\n", "\t\t\tif ctx.Err() != nil {\n\t\t\t\tc.passOn(me)\n\t\t\t}\n"},
+		}, histories},
+		{"reads the generation after the refusal", channelFile, edits{
+			{"\t\tgeneration := c.now()\n\t\tanswer, err := a.Try(ctx)\n",
+				"\t\tanswer, err := a.Try(ctx)\n\t\tgeneration := c.now()\n"},
+		}, histories},
+		{"joins a channel after the message", waitFile, edits{
+			{"if c.heard {\n\t\tme.wake()\n\t} else {\n\t\tc.park(me, refused)\n\t}",
+				"c.park(me, refused)"},
+		}, histories},
+		{"has no bounded poll", channelFile, edits{
+			{"in := c.waiters.pollIn(c.heard)", "in := mostPoll"},
+		}, histories},
+		{"polls for one waiter only", channelFile, edits{
+			{"if c.parked.Len() > 0 {\n\t\tc.arm", "if false {\n\t\tc.arm"},
+		}, histories},
+		{"does not wait for the end of the lease", channelFile, edits{
+			{"if refused.RetryIn >= 0 {", "if false {"},
+		}, histories},
+	}
+}
+
+// renewSeeds are bugs in the watchdog, which all leases share.
+func renewSeeds() []seed {
+	return []seed{
+		{"takes one status for a whole batch", batchFile, edits{
+			{"status = statuses[i]", "status = statuses[0]"},
+		}, histories},
+		{"accepts a grant after its deadline", keeperFile, edits{
+			{"if h.state != pending || h.expired(now) {", "if h.state != pending {"},
+		}, histories},
+		{"counts a grant from its reply", keeperFile, edits{
+			{"h.state, h.granted = held, now", "h.state, h.granted, h.started = held, now, now"},
+		}, histories},
+		{"counts a renewal from its reply", batchFile, edits{
+			{"h.started = sent", "h.started = now"},
+		}, histories},
+		{"sees the end of a lease by its timer only", keeperFile, edits{
+			{"if !h.expired(now) {", "if h.state == held {"},
+		}, "TestStoppedProcess"},
+		{"minds a renewal from before the grant", batchFile, edits{
+			{"status == NotHeld && sent.After(h.granted)", "status == NotHeld"},
+		}, histories},
+		{"believes to the last moment", holdFile, edits{
+			{"return h.Lease - h.Allowance", "return h.Lease"},
+		}, histories},
+		{"renews late", batchFile, edits{
+			{"h.renewAt = sent.Add(h.Lease / 3)", "h.renewAt = sent.Add(h.Lease)"},
+		}, histories},
+		{"does not repeat a renewal that failed", batchFile, edits{
+			{"h.renewAt = now.Add(h.Lease / 10)", "h.renewAt = now.Add(h.Lease)"},
+		}, histories},
+	}
+}
+
+// lockSeeds are bugs in the lock: its hold, its giving back, its scripts.
+func lockSeeds() []seed {
+	return []seed{
+		{"sends the release before it ends the context", leaseFile, edits{
+			{"\tlast, err := h.drop(l)\n", `	if len(h.leases) == 1 && h.of.client.keeper.End(&h.Hold) {
+		defer h.endAll(ErrReleased)
+		return h.release(ctx)
+	}
+	last, err := h.drop(l)
+`},
+		}, histories},
+		{"does not stop renewing before the release", leaseFile, edits{
+			{"if !h.of.client.keeper.End(&h.Hold) {\n\t\th.giveBack(true)\n\t\treturn fmt",
+				"if h.of.client.keeper.Remaining(&h.Hold) <= 0 {\n\t\th.giveBack(true)\n\t\treturn fmt"},
+		}, histories},
+		{"frees the outer hold with the inner one", leaseFile, edits{
+			{"last = len(h.leases) == 0", "last = true"},
+		}, histories},
+		{"believes that an Unlock which found nothing has freed the lock", leaseFile, edits{
+			{"err == nil:\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ErrLost)",
+				"err == nil:\n\t\treturn nil"},
+		}, histories},
+		{"uses an owner again after an attempt without an answer", leaseFile, edits{
+			{"\t\treturn wait.Answer{}, err\n", `		if errors.Is(err, backend.ErrIndeterminate) && ctx.Err() == nil {
+			return wait.Answer{RetryIn: time.Millisecond}, nil
+		}
+		return wait.Answer{}, err
+`},
+		}, histories},
+		{"has one owner for all holds of a client", lockFile, edits{
+			{"Owner: l.client.newOwner()", "Owner: l.client.id + \":1\""},
+		}, histories},
+		{"keeps a grant that nobody wants any more", lockFile, edits{
+			{"\t\th.abandon()\n", ""},
+		}, histories},
+		{"keeps a grant that came too late", leaseFile, edits{
+			{"{\n\t\th.giveBack(true)\n\t\treturn wait.Answer{}, fmt",
+				"{\n\t\treturn wait.Answer{}, fmt"},
+		}, histories},
+		{"does not give back what may be held", leaseFile, edits{
+			{"if backend.MayHaveRun(err) {", "if false {"},
+		}, histories},
+		{"gives back once", giveFile, edits{
+			{"if released || over && missed {", "if released || missed {"},
+		}, histories},
+		{"does not repeat a release", leaseFile, edits{
+			{"\th.giveBack(true)\n\tif !backend", "\tif !backend"},
+		}, histories},
+		{"leaves what is held at Close", leaseFile, edits{
+			{"h.endAll(ErrClosed)\n\th.giveBack(true)", "h.endAll(ErrClosed)"},
+		}, onEmbedded("CloseEndsAll")},
+		{"makes tokens of the client's clock", leaseFile, edits{
+			{"h.token = token", "h.token = token - token + time.Now().UnixMicro()"},
+		}, histories},
+		{"ends the hold by the client's clock", acquireFile, edits{
+			{"'pexpire', lock, lease", "'pexpireat', lock, lease"},
+			{"FormatInt(lease.Milliseconds(), 10)", "FormatInt(time.Now().Add(lease).UnixMilli(), 10)"},
+		}, histories},
+		{"grants without looking", acquireFile, edits{
+			{"redis.call('hlen', lock) > 0", "false"},
+		}, histories},
+		{"overwrites what is no lock", acquireFile, edits{
+			{"if redis.call('hlen', lock) > 0",
+				"if redis.call('type', lock).ok ~= 'hash' then redis.call('del', lock) end " +
+					"if redis.call('hlen', lock) > 0"},
+		}, onEmbedded("LockConflict")},
+		{"counts tokens by one", acquireFile, edits{
+			{"time[1] .. string.format('%06d', time[2])", "'1'"},
+		}, histories},
+		{"reads tokens as doubles", acquireFile, edits{
+			{"redis.call('incr', token)",
+				"redis.call('set', token, string.format('%.0f', tonumber(last) + 1))"},
+		}, onEmbedded("TokensRise")},
+		{"has a shorter lease on the server", acquireFile, edits{
+			{"redis.call('pexpire', lock, lease)", "redis.call('pexpire', lock, lease / 2)"},
+		}, histories},
+		{"releases what another holds", releaseFile, edits{
+			{"redis.call('hexists', lock, owner) == 0", "redis.call('exists', lock) == 0"},
+		}, histories},
+		{"forgets to publish", releaseFile, edits{
+			{"redis.call(publish, released, '0')", ""},
+		}, histories},
+		{"renews what exists", renewFile, edits{
+			{"redis.pcall('hexists', lock, owners[i])", "redis.pcall('exists', lock)"},
+		}, histories},
+		{"says that it has renewed", renewFile, edits{
+			{"status[i] = redis.call('pexpire', lock, lease)", "status[i] = 1"},
+		}, histories},
+		{"has one status for a whole batch", renewFile, edits{
+			{"status[i] = -1", "for j = 1, #locks do status[j] = 0 end return status"},
+		}, onEmbedded("BadKeyCostsOnlyItself")},
+		{"frees by force only once", forceFile, edits{
+			{"if redis.call('hlen', lock) == 0 then", "if true then"},
+		}, onEmbedded("LockQueries")},
+	}
+}
