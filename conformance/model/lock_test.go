@@ -2,9 +2,11 @@ package model_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/hasp-go/hasp/conformance/model"
 )
@@ -117,4 +119,90 @@ func TestLockModelExplainsOverlaps(t *testing.T) {
 	require.True(t, porcupine.CheckOperations(model.Lock(), history(12)))
 	require.True(t, porcupine.CheckOperations(model.Lock(), history(25)), "the grant may come last")
 	require.False(t, porcupine.CheckOperations(model.Lock(), history(31)))
+}
+
+// TestLockModelNarrowsSoundly compares with the model that leaves open what is open.
+func TestLockModelNarrowsSoundly(t *testing.T) {
+	t.Parallel()
+	wide := model.Lock()
+	wide.Partition = nil
+	explained := 0
+	rapid.Check(t, func(t *rapid.T) {
+		history := drawHistory(t)
+		want := porcupine.CheckOperations(wide, history)
+		require.Equal(t, want, porcupine.CheckOperations(model.Lock(), history))
+		if want {
+			explained++
+		}
+	})
+	require.Positive(t, explained)
+}
+
+// drawHistory draws holds that follow each other closely, or overlap a little.
+func drawHistory(t *rapid.T) (history []porcupine.Operation) {
+	const open = 1000
+	now := int64(0)
+	add := func(s lockStep, lasts int64) {
+		call := now + int64(rapid.IntRange(-3, 1).Draw(t, "call"))
+		history = append(history, porcupine.Operation{
+			ClientId: len(history), Input: s.in, Call: call, Output: s.out, Return: call + lasts,
+		})
+		now += 2
+	}
+	lasts := rapid.Int64Range(1, 6)
+	for hold := range rapid.IntRange(1, 5).Draw(t, "holds") {
+		hold++
+		add(granted(hold, int64(2*hold+rapid.IntRange(0, 2).Draw(t, "token"))), lasts.Draw(t, "grant"))
+		for range rapid.IntRange(0, 2).Draw(t, "others") {
+			switch rapid.IntRange(0, 5).Draw(t, "other") {
+			case 0:
+				add(believes(hold), 1)
+			case 1:
+				add(refused, lasts.Draw(t, "refused"))
+			case 2:
+				add(unanswered(lockStep{}), open)
+			case 3:
+				add(lapses, 1)
+			case 4:
+				add(recovers, 1)
+			case 5:
+				add(forgets, 1)
+			}
+		}
+		switch rapid.IntRange(0, 2).Draw(t, "end") {
+		case 0:
+			add(released(hold), lasts.Draw(t, "released"))
+		case 1:
+			add(unanswered(released(hold)), open)
+		case 2:
+			add(ended(hold), open)
+		}
+	}
+	return history
+}
+
+// TestLockModelOfManyUnansweredIsChecked gives the checker a history that has no order, and much
+// that may have happened at any time.
+func TestLockModelOfManyUnansweredIsChecked(t *testing.T) {
+	t.Parallel()
+	const open = 1000
+	var history []porcupine.Operation
+	for i := range 100 {
+		s, call := unanswered(lockStep{}), int64(2*i)
+		if i%2 == 0 {
+			s = unanswered(released(i / 2))
+			history = append(history, porcupine.Operation{
+				ClientId: open + i, Input: granted(i/2, int64(i)).in, Call: call - 1, Return: call,
+				Output: granted(i/2+1, int64(i+1)).out,
+			})
+		}
+		history = append(history, porcupine.Operation{
+			ClientId: i, Input: s.in, Call: call, Output: s.out, Return: open,
+		})
+	}
+	history = append(history, porcupine.Operation{
+		ClientId: open, Input: believes(1).in, Call: open - 2, Return: open - 1,
+	})
+	got := porcupine.CheckOperationsTimeout(model.Lock(), history, time.Minute)
+	require.Equal(t, porcupine.Illegal, got)
 }
