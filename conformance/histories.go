@@ -44,23 +44,33 @@ func RunHistories(t *testing.T, h *Harness) Report {
 func realHistories(t *testing.T, h *Harness, w Workload, reached *situations) {
 	t.Helper()
 	draw := rapid.Custom(func(r *rapid.T) schedule { return drawSchedule(r, w, true) })
-	for seed := range h.rounds() {
+	h.eachRound(t, func(seed int) error {
 		s := draw.Example(seed)
 		e := newEnv(h)
-		err := s.run(t.Context(), e, w, picture(t), reached)
-		e.close()
-		if err != nil {
-			t.Fatalf("schedule %d: %v\n%v", seed, err, s)
+		defer e.close()
+		if err := s.run(t.Context(), e, w, picture(t), reached); err != nil {
+			return fmt.Errorf("schedule %d: %w\n%v", seed, err, s)
 		}
-	}
+		return nil
+	})
 }
 
-// rounds returns how many schedules a test in real time runs.
-func (h *Harness) rounds() int {
-	if h.Rounds > 0 {
-		return h.Rounds
+// eachRound runs the rounds of a test in real time, which mostly wait, side by side.
+func (h *Harness) eachRound(t *testing.T, round func(seed int) error) {
+	t.Helper()
+	n := h.Rounds
+	if n == 0 {
+		n = 5
 	}
-	return 10
+	var all sync.WaitGroup
+	for seed := range n {
+		all.Go(func() {
+			if err := round(seed); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // picture returns where the picture of a failing history goes: it outlives the test.

@@ -69,8 +69,8 @@ func (m *lockMachine) forget(key *lockKey) {
 
 // step moves the server's clock forward: leases end earlier than their holders and waiters know.
 func (m *lockMachine) step(d time.Duration) {
-	if m.Advance == nil {
-		return
+	if m.Advance == nil || !m.virtual {
+		return // Machines in real time share a server.
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,7 +144,7 @@ func (m *lockMachine) collect() error {
 
 // checkLease compares what a lease says of itself with what it may.
 func (m *lockMachine) checkLease(l *lockLease) error {
-	told := l.ended != nil || m.virtual && l.claim.belief.Look(model.At(time.Now()), false) == nil
+	told := l.ended != nil || m.virtual && l.claim.belief.Over(model.At(time.Now()))
 	if m.virtual && isClosed(l.done) != told {
 		return fmt.Errorf("Done is closed: %v, want %v", isClosed(l.done), told)
 	}
@@ -191,7 +191,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // checkKey compares what is on the server with the model.
 func (m *lockMachine) checkKey(ctx context.Context, key *lockKey) error {
-	rest, at, err := m.raw(ctx, key.name, "PTTL", key.name)
+	rest, asked, err := m.raw(ctx, key.name, "PTTL", key.name)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (m *lockMachine) checkKey(ctx context.Context, key *lockKey) error {
 		return err
 	}
 	if left == -2*time.Millisecond {
-		if err := key.model.Look(at, model.Free); err != nil {
+		if err := key.model.Look(asked, model.Free); err != nil {
 			return err
 		}
 		return m.checkToken(ctx, key)
@@ -209,16 +209,19 @@ func (m *lockMachine) checkKey(ctx context.Context, key *lockKey) error {
 	if isConflict(err) {
 		return key.model.Look(at, model.Other)
 	}
+	if none, _ := fields.Items(); err == nil && len(none) == 0 {
+		return key.model.Look(at, model.Free) // It has expired since.
+	}
 	items, tupleErr := fields.Tuple(2)
 	if err := errors.Join(err, tupleErr); err != nil {
-		return err // It may have expired in between: then it is no tuple.
+		return err
 	}
 	owner, _ := items[0].Text()
 	count, _ := items[1].Text()
 	if owner != key.model.Owner || count != strconv.FormatInt(key.model.Count, 10) {
 		return fmt.Errorf("held by %s, %s times, but it is %v", owner, count, &key.model)
 	}
-	if err := key.model.Remaining(at, left); err != nil {
+	if err := key.model.Remaining(asked, left); err != nil {
 		return err
 	}
 	return m.checkToken(ctx, key)
@@ -241,7 +244,7 @@ func (m *lockMachine) checkToken(ctx context.Context, key *lockKey) error {
 // checkClaim compares what a client believes with what the server knows.
 func (m *lockMachine) checkClaim(c *lockClaim) error {
 	now := time.Now()
-	if c.granted && c.over.IsZero() && c.belief.Look(model.At(now.Add(-m.guard)), true) != nil {
+	if c.granted && c.over.IsZero() && c.belief.Over(model.At(now.Add(-m.guard))) {
 		c.over = c.belief.Ends().From
 		if now.Before(c.over) {
 			c.over = now // The server said so.

@@ -77,9 +77,13 @@ func (c *lockCall) nothingSent() error {
 
 // add notes a lease that was returned.
 func (m *lockMachine) add(lease *primitives.Lease, claim *lockClaim) {
-	m.leases = append(m.leases, &lockLease{
+	l := &lockLease{
 		lease: lease, claim: claim, done: lease.Done(), work: lease.Context(context.Background()),
-	})
+	}
+	if err := lease.Err(); m.parties[claim.call.party].closed && errors.Is(err, primitives.ErrClosed) {
+		l.ended = err // Its client was closed before anybody looked.
+	}
+	m.leases = append(m.leases, l)
 }
 
 func (m *lockMachine) judgeGrant(c *lockCall) error {
@@ -125,7 +129,7 @@ func (m *lockMachine) judgeRefusal(c *lockCall) error {
 	if !ok {
 		return errors.New("that is no answer to it")
 	}
-	m.reach([]string{"", "", "late grant", "refusal", "conflict", "failure"}[c.last.kind])
+	m.reach([]string{"impatience", "grant", "late grant", "refusal", "conflict", "failure"}[c.last.kind])
 	return m.waitedInVain(c, c.ended)
 }
 

@@ -62,6 +62,7 @@ type lockCall struct {
 	fixed, try bool
 	outer      *lockLease // under whose Reenter it is made
 	began      time.Time
+	heard      time.Time       // when it began, or when it was last refused
 	limit      time.Time       // of its context; zero: there is none
 	ctx        context.Context //nolint:containedctx // It is what the call is about.
 	cancel     context.CancelFunc
@@ -228,6 +229,7 @@ func (m *lockMachine) reenter(ctx context.Context, a act) error {
 // begin makes the context of a call.
 func (m *lockMachine) begin(ctx context.Context, c *lockCall) {
 	c.began, c.done = time.Now(), make(chan struct{})
+	c.heard = c.began
 	ctx = context.WithValue(ctx, callKey{}, c)
 	if c.limit.IsZero() {
 		c.ctx, c.cancel = context.WithCancel(ctx)

@@ -36,10 +36,8 @@ func (m *lockMachine) asks(r *scriptRun) error {
 	}
 	call.sends++
 	lease, allowance := m.leaseOf(call)
-	sent := r.sent
-	if sent.From.Before(call.began) {
-		sent.From = call.began
-	}
+	// The client has read its clock since it was called, or last refused.
+	sent := model.Moment{From: call.heard, To: r.sent.To}
 	m.claims[owner] = &lockClaim{
 		owner: owner, call: call, belief: model.NewBelief(lease, allowance, sent),
 	}
@@ -55,7 +53,7 @@ func (m *lockMachine) renews(r *scriptRun) error {
 		case c == nil && m.virtual:
 			return fmt.Errorf("owner %s is renewed, who has nothing", owner)
 		case c == nil || !m.virtual:
-		case !c.over.IsZero(), c.granted && c.belief.Look(r.sent, true) != nil:
+		case !c.over.IsZero(), c.granted && c.belief.Over(r.sent):
 			return fmt.Errorf("owner %s is renewed, whose lease has ended", owner)
 		case c.call.fixed:
 			return fmt.Errorf("owner %s is renewed, whose lease is fixed", owner)
@@ -209,6 +207,7 @@ func (m *lockMachine) answeredAcquire(r *scriptRun, call *lockCall) error {
 		m.reach("acquire failed")
 	case got.Kind == model.Held:
 		delete(m.claims, owner)
+		call.heard = r.answered.From
 		call.last = lockAnswer{kind: refused, owner: owner}
 	case got.Kind == model.Other:
 		c.over = time.Now()

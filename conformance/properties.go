@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -165,17 +164,14 @@ func outlast() { time.Sleep(time.Hour) }
 // there is no use in making it smaller.
 func realProperties(t *testing.T, h *Harness, w Workload, reached *situations) {
 	t.Helper()
-	var all sync.WaitGroup
-	for seed := range h.rounds() {
+	h.eachRound(t, func(seed int) error {
 		s := rapid.Custom(func(r *rapid.T) setting { return drawSetting(r, false) }).Example(seed)
 		acts := rapid.SliceOfN(drawAct(w, s), realActs, realActs).Example(seed)
-		all.Go(func() {
-			if taken, err := realProperty(t.Context(), h, w, s, acts, reached); err != nil {
-				t.Errorf("machine %d, %v: %v\nafter\n%v", seed, s, err, lines(acts[:taken]))
-			}
-		})
-	}
-	all.Wait()
+		if taken, err := realProperty(t.Context(), h, w, s, acts, reached); err != nil {
+			return fmt.Errorf("machine %d, %v: %w\nafter\n%v", seed, s, err, lines(acts[:taken]))
+		}
+		return nil
+	})
 }
 
 // realProperty returns how many actions were taken.

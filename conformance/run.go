@@ -23,11 +23,17 @@ func (r Report) Reasons() []string {
 	return slices.Compact(slices.Sorted(maps.Values(r.Skipped)))
 }
 
-// Run judges the backends of h by every case of the suite, and returns when all are done. It
-// prints a summary.
+// Run judges the backends of h by everything in the suite: every case, the properties and the
+// histories of each primitive. It returns when all are done, and prints a summary.
 func Run(t *testing.T, h *Harness) Report {
 	t.Helper()
-	return run(t, h, Cases())
+	report := run(t, h, Cases())
+	for _, area := range []func(*testing.T, *Harness) Report{RunProperties, RunHistories} {
+		r := area(t, h)
+		report.Passed = append(report.Passed, r.Passed...)
+		report.Failed = append(report.Failed, r.Failed...)
+	}
+	return report
 }
 
 // RunRunner judges the backends of h as script runners: clauses R, B and W.

@@ -106,16 +106,16 @@ func (n *nearClient) Run(
 ) (backend.Reply, error) {
 	w := n.world
 	r := &scriptRun{party: n.party, ctx: ctx, name: script.Name, keys: keys, args: args}
+	now := time.Now()
+	r.sent = model.Moment{From: now.Add(-w.guard), To: now}
 	w.note(func() error {
-		now := time.Now()
-		r.sent = model.Moment{From: now.Add(-w.guard), To: now}
 		w.disturbed(w.parties[n.party], now)
 		return w.watch.sent(r)
 	})
 	reply, err := n.troubled.Run(context.WithValue(ctx, runKey{}, r), script, keys, args)
+	now = time.Now()
 	w.note(func() error {
-		now := time.Now()
-		r.answered = model.Moment{From: now, To: now.Add(w.guard)}
+		r.answered = model.Moment{From: now, To: time.Now().Add(w.guard)}
 		r.reply, r.err = reply, err
 		return w.watch.answered(r)
 	})
@@ -234,7 +234,13 @@ func (w *world) soundSince(p *party) (since time.Time, ok bool) {
 }
 
 // trip is how long a script takes at most on a sound link.
-func (w *world) trip(p *party) time.Duration { return p.usual.Before + p.usual.After + 2*w.guard }
+func (w *world) trip(p *party) time.Duration {
+	d := p.usual.Before + p.usual.After
+	if !w.virtual {
+		d += Patience / 6 // The machine may be busy.
+	}
+	return d
+}
 
 func latest(times ...time.Time) (last time.Time) {
 	for _, t := range times {

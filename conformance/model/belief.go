@@ -14,8 +14,10 @@ type Belief struct {
 	lease, allowance time.Duration
 	since, granted   Moment
 	lost             bool
-	// perhaps is when a renewal was sent whose answer came just when the lease ended.
+	// perhaps is when a renewal was sent whose answer the holder may know, if it came in time, and
+	// doubted says that one was told "not held", and may have been sent before the grant was known.
 	perhaps Moment
+	doubted bool
 }
 
 // NewBelief returns the belief in a lease that a request asks for which is sent at the given moment.
@@ -38,6 +40,7 @@ func (b *Belief) Since() Moment { return b.since }
 // Renewed takes the answer to a renewal: that the lease runs anew, or that the server does not know
 // the holder. A renewal that was sent before the grant was answered may have overtaken it.
 func (b *Belief) Renewed(sent, answered Moment, held bool) {
+	b.adopt()
 	switch {
 	case b.granted.IsZero():
 		if held {
@@ -46,23 +49,33 @@ func (b *Belief) Renewed(sent, answered Moment, held bool) {
 	case b.over(answered):
 	case !held:
 		b.lost = b.granted.before(sent)
-	case answered.before(b.Ends()):
+		b.doubted = !b.lost && !sent.before(b.granted) && sent != b.granted
+	case answered.From.Equal(answered.To):
 		b.since = sent
 	default:
 		b.perhaps = sent
 	}
 }
 
+// adopt counts the last renewal.
+func (b *Belief) adopt() {
+	if !b.perhaps.IsZero() {
+		b.since, b.perhaps = b.perhaps, Moment{}
+	}
+}
+
+// Over reports whether the lease has surely ended.
+func (b *Belief) Over(at Moment) bool {
+	return b.lost || at.past(b.Ends()) && b.perhaps.IsZero()
+}
+
 // Look takes what the lease says of itself: whether it is held.
 func (b *Belief) Look(at Moment, held bool) error {
-	if !b.perhaps.IsZero() {
-		if held {
-			b.since = b.perhaps
-		} else {
-			b.lost = true
-		}
-		b.perhaps = Moment{}
+	if held && at.past(b.Ends()) {
+		b.adopt() // Nothing else explains it.
 	}
+	b.lost = b.lost || b.doubted && !held
+	b.doubted = false
 	over := b.over(at)
 	switch {
 	case over && held:
@@ -81,11 +94,17 @@ func (b *Belief) Remaining(at Moment, rest time.Duration) error {
 	if err := b.Look(at, rest > 0); err != nil || rest <= 0 {
 		return errors.Join(err, negative(rest))
 	}
-	least, most := b.Ends().From.Sub(at.To), b.Ends().To.Sub(at.From)
-	if rest < least || rest > most {
-		return fmt.Errorf("%v remain, want %v to %v", rest, least, most)
+	if b.fits(at, rest) {
+		return nil
 	}
-	return nil
+	if b.adopt(); b.fits(at, rest) {
+		return nil
+	}
+	return fmt.Errorf("%v remain, want %v to %v", rest, b.Ends().From.Sub(at.To), b.Ends().To.Sub(at.From))
+}
+
+func (b *Belief) fits(at Moment, rest time.Duration) bool {
+	return rest >= b.Ends().From.Sub(at.To) && rest <= b.Ends().To.Sub(at.From)
 }
 
 func negative(rest time.Duration) error {
@@ -97,8 +116,6 @@ func negative(rest time.Duration) error {
 
 // over notes that the lease has ended, if it surely has.
 func (b *Belief) over(at Moment) bool {
-	if at.past(b.Ends()) && b.perhaps.IsZero() {
-		b.lost = true
-	}
+	b.lost = b.Over(at)
 	return b.lost
 }

@@ -190,7 +190,7 @@ func (l *TimedLock) free(at Moment, by Freeing) {
 
 // held checks whether owner holds the lock, as it was told.
 func (l *TimedLock) held(at Moment, owner string, told bool) error {
-	l.expire(at, !told)
+	l.expire(at, !told && owner == l.Owner)
 	if is := l.Kind == Held && l.Owner == owner; is != told {
 		return fmt.Errorf("held by %s: %v, but it is %v", owner, told, l)
 	}

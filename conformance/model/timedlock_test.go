@@ -76,14 +76,17 @@ func TestTimedLock(t *testing.T) {
 		"TokenOfTheSameTime": {steps(release(0, "a", true), func(l *model.TimedLock) error {
 			return l.Acquire(after(0), "b", second, model.Acquired{Token: tokenAt(0) + 1})
 		}), true},
-		"Renewal":             {steps(renew(after(500), "a", true), look(after(1400), model.Held)), true},
-		"RenewalEnds":         {steps(renew(after(500), "a", true), look(after(1500), model.Free)), true},
-		"RenewalOfAnother":    {steps(renew(after(500), "b", true)), false},
-		"RenewalRefused":      {steps(renew(after(500), "a", false)), false},
-		"RenewalAfterEnd":     {steps(renew(after(1000), "a", false)), true},
-		"Release":             {steps(release(1, "a", true), look(after(1), model.Free)), true},
-		"ReleaseByAnother":    {steps(release(1, "b", true)), false},
-		"ReleaseOfNothing":    {steps(release(1, "a", true), release(2, "a", false)), true},
+		"Renewal":          {steps(renew(after(500), "a", true), look(after(1400), model.Held)), true},
+		"RenewalEnds":      {steps(renew(after(500), "a", true), look(after(1500), model.Free)), true},
+		"RenewalOfAnother": {steps(renew(after(500), "b", true)), false},
+		"RenewalRefused":   {steps(renew(after(500), "a", false)), false},
+		"RenewalAfterEnd":  {steps(renew(after(1000), "a", false)), true},
+		"Release":          {steps(release(1, "a", true), look(after(1), model.Free)), true},
+		"ReleaseByAnother": {steps(release(1, "b", true)), false},
+		"ReleaseOfNothing": {steps(release(1, "a", true), release(2, "a", false)), true},
+		"ReleaseOfAnotherNearTheEnd": {steps(func(l *model.TimedLock) error {
+			return l.Release(around(1000, 5), "b", false)
+		}, look(after(998), model.Held)), true},
 		"ReleaseMissed":       {steps(release(1, "a", false)), false},
 		"Remaining":           {steps(rest(250, 750*time.Millisecond)), true},
 		"RemainingOfFree":     {steps(rest(1000, 0)), true},
