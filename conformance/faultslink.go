@@ -40,17 +40,17 @@ func linkFaults() []fault {
 		},
 		{
 			name: "CutReplies", needs: link, lease: longLease, lasts: 2 * brief, bound: faultBound,
-			inject: eachScript(Link.CutReply),
+			inject: losing(Link.CutReply, true),
 		},
 		{
 			name: "SwallowedReplies", needs: link, lease: longLease, lasts: 2 * brief, bound: faultBound,
-			inject: eachScript(Link.LoseReply),
+			inject: losing(Link.LoseReply, true),
 		},
 		{
-			// A renewal is hit, which is due after a third of the lease, and missed at its end.
+			// A renewal is due after a third of the lease, and missed at its end.
 			name: "CutRenewals", needs: link, lease: renewedLease, lasts: renewedLease * 2 / 5,
 			bound: faultBound, keep: renewedLease + 2*settle, calm: true,
-			inject: eachScript(Link.CutReply),
+			inject: losing(Link.CutReply, false),
 		},
 	}
 }
@@ -91,7 +91,7 @@ func repeatedly(
 				case <-stop:
 					stopped <- nil
 					return
-				case <-time.After(20 * time.Millisecond):
+				case <-time.After(2 * time.Millisecond):
 				}
 				if err := once(ctx, s); err != nil {
 					stopped <- err
@@ -103,15 +103,18 @@ func repeatedly(
 	}
 }
 
-// eachScript loses one reply of every script in turn, by a method of Link.
-func eachScript(
-	lose func(l Link, match func(words []string) bool) <-chan struct{},
+// loser is a method of Link that loses one reply.
+type loser func(l Link, match func(words []string) bool) <-chan struct{}
+
+// losing makes a fault that loses the replies of scripts one by one: one of each script, or all.
+func losing(
+	lose loser, oneOfEach bool,
 ) func(context.Context, *scene) (func(context.Context) error, error) {
 	return func(_ context.Context, s *scene) (func(context.Context) error, error) {
 		stop := make(chan struct{})
 		var all sync.WaitGroup
 		s.each(func(l Link) {
-			all.Go(func() { s.loseInTurn(l, lose, stop) })
+			all.Go(func() { s.loseInTurn(l, lose, oneOfEach, stop) })
 		})
 		return func(context.Context) error {
 			close(stop)
@@ -122,19 +125,17 @@ func eachScript(
 	}
 }
 
-// loseInTurn loses one reply after the other on a link, of another script each time.
-func (s *scene) loseInTurn(
-	l Link, lose func(l Link, match func(words []string) bool) <-chan struct{}, stop <-chan struct{},
-) {
+// loseInTurn loses one reply after the other on a link.
+func (s *scene) loseInTurn(l Link, lose loser, oneOfEach bool, stop <-chan struct{}) {
 	seen := map[string]bool{} // by one goroutine at a time
 	for {
 		lost := lose(l, func(words []string) bool {
 			select {
 			case <-stop:
-				return false
+				return false // It is still armed.
 			default:
 			}
-			if !runsScript(words, s.key) || seen[words[1]] {
+			if !runsScript(words, s.key) || oneOfEach && seen[words[1]] {
 				return false
 			}
 			seen[words[1]] = true
