@@ -114,12 +114,14 @@ func (a *lockActor) refused(call *history.Call, err error) error {
 
 // delete frees the lock as an operator does, without a message.
 func (a *lockActor) delete(ctx context.Context) error {
-	call := a.Process.Call(model.LockInput{Op: model.LockForget})
+	number := int(a.Log.Now())
+	call := a.Process.Call(model.LockInput{Op: model.LockForget, Forgetting: number})
 	if err := a.Delete(ctx); err != nil {
 		call.Unknown(nil)
 		return nil //nolint:nilerr // A server that is down may have run it.
 	}
 	call.Return(nil)
+	a.Later(max(a.Lease, fixedLease), model.LockInput{Op: model.LockLearn, Forgetting: number})
 	a.Reach("deletion")
 	return nil
 }

@@ -21,12 +21,13 @@ import (
 type schedule struct {
 	Links  []troubles // of each client
 	Actors [][]Step   // actor i uses client i modulo their number
+	Lease  time.Duration
 	Poll   time.Duration
 }
 
 // drawSchedule draws a schedule, with troubles on the links if troubled.
 func drawSchedule(t *rapid.T, w Workload, troubled bool) schedule {
-	s := schedule{Poll: time.Hour} // Nothing but messages wakes a waiter.
+	s := schedule{Lease: workLease, Poll: time.Hour} // Nothing but messages wakes a waiter.
 	for range rapid.IntRange(1, 3).Draw(t, "clients") {
 		var plan troubles
 		if troubled {
@@ -64,8 +65,8 @@ func drawStep(w Workload) *rapid.Generator[Step] {
 			N:     rapid.IntRange(0, 4).Draw(t, "n"),
 		}
 		switch rapid.IntRange(0, 7).Draw(t, "kind") {
-		case 0: // beyond a lease that nobody renews
-			s.Hold += 2 * fixedLease
+		case 0: // beyond a lease that nobody renews, or what one who lost it may believe
+			s.Hold += 2 * rapid.SampledFrom([]time.Duration{fixedLease, workLease}).Draw(t, "lease")
 		case 1, 2: // often given up
 			s.Patience = time.Millisecond + drawDuration(t, "patience", 60*time.Millisecond)
 		}
@@ -137,7 +138,7 @@ func (s schedule) bound() time.Duration {
 // String returns the schedule in lines.
 func (s schedule) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "polls every %v\n", s.Poll)
+	fmt.Fprintf(&text, "leases of %v, polls every %v\n", s.Lease, s.Poll)
 	for i, plan := range s.Links {
 		fmt.Fprintf(&text, "link of client %d: %+v\n", i, plan)
 	}
@@ -185,6 +186,11 @@ func (r *running) note(input any) {
 	if r.watcher != nil {
 		r.watcher.Call(input).Return(nil)
 	}
+}
+
+// later records what is sure when a time has passed.
+func (r *running) later(after time.Duration, input any) {
+	time.AfterFunc(after, func() { r.note(input) })
 }
 
 // over ends what note records.
@@ -256,7 +262,7 @@ func (r *running) limit(ctx context.Context, cancel func()) {
 func (r *running) clients(ctx context.Context) (clients []*primitives.Client, err error) {
 	for _, plan := range r.schedule.Links {
 		c, _, err := r.clientOver(ctx, &primitives.Options{
-			WatchdogLease: workLease, PollInterval: r.schedule.Poll,
+			WatchdogLease: r.schedule.Lease, PollInterval: r.schedule.Poll,
 		}, func(b backend.Backend) backend.Backend {
 			return &watched{
 				Backend: &troubled{Backend: b, plan: plan, reach: r.reach}, reach: r.reach,
@@ -276,8 +282,8 @@ func (r *running) actors(ctx context.Context, clients []*primitives.Client) erro
 	var all sync.WaitGroup
 	for i, steps := range r.schedule.Actors {
 		step := r.work.Actor(&Actor{
-			Client: clients[i%len(clients)], Object: r.object, Log: r.log, Process: r.log.Process(),
-			Delete: r.delete, Reach: r.reach,
+			Client: clients[i%len(clients)], Lease: r.schedule.Lease, Object: r.object,
+			Log: r.log, Process: r.log.Process(), Delete: r.delete, Later: r.later, Reach: r.reach,
 		})
 		all.Go(func() {
 			if err := r.steps(ctx, step, steps); err != nil {

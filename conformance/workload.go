@@ -56,6 +56,9 @@ type Actor struct {
 	// Client is the actor's client, which it may share with other actors.
 	Client *primitives.Client
 
+	// Lease is the client's watchdog lease.
+	Lease time.Duration
+
 	// Object is the name of the object that all actors of a history use.
 	Object string
 
@@ -65,6 +68,9 @@ type Actor struct {
 
 	// Delete removes the object's key behind the back of everybody.
 	Delete func(ctx context.Context) error
+
+	// Later records an input of the model, with no output, when a time has passed.
+	Later func(after time.Duration, input any)
 
 	// Reach counts a situation that the history got into, such as "refusal". All actors tell of
 	// "grant", when they have got the object, and of "loss", when they find that they lost it.

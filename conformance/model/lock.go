@@ -24,6 +24,8 @@ const (
 	// LockForget is the server losing the hold, which its holder may go on to believe in: the key
 	// was deleted or forced.
 	LockForget
+	// LockLearn is a time by which the holder that a LockForget befell must know: one lease later.
+	LockLearn
 	// LockLapse begins a time in which the server may lose any hold, and what it was told of it,
 	// and more than one server may grant, as while it restarts without data or fails over. Only
 	// tokens rise.
@@ -39,6 +41,8 @@ type LockInput struct {
 	// Hold is the number of the hold that it is about, of LockBelieve, LockRelease and LockEnd. Each
 	// grant has another one, above 0.
 	Hold int
+	// Forgetting is the number of a LockForget, above 0 if a LockLearn is about it.
+	Forgetting int
 }
 
 // LockOutput is the answer to a LockAcquire, which is a refusal if Hold is 0, or a LockRelease.
@@ -56,11 +60,15 @@ type LockState struct {
 	Unsure bool
 	// Forgotten are the holds that the server has lost, or since a lapse may have lost, and whose
 	// holders may not know it.
-	Forgotten []int
+	Forgotten []Forgotten
 	// Lapse says that anything goes but the order of tokens; Doubt that it did, so that a release
 	// of what seemed forgotten may succeed.
 	Lapse, Doubt bool
 }
+
+// Forgotten is a hold that the server has lost, by the LockForget of that number; 0 if it has none,
+// or if a lapse may have brought the hold back.
+type Forgotten struct{ Hold, By int }
 
 // Step returns the state after one thing has happened, and whether it can have happened in s.
 func (s LockState) Step(in LockInput, out LockOutput) (LockState, bool) {
@@ -68,31 +76,52 @@ func (s LockState) Step(in LockInput, out LockOutput) (LockState, bool) {
 	case LockAcquire:
 		return s.acquire(out)
 	case LockBelieve:
-		return s, s.Holder == in.Hold || slices.Contains(s.Forgotten, in.Hold)
+		return s, s.Holder == in.Hold || s.forgotten(in.Hold)
 	case LockRelease, LockEnd:
 		held := s.Holder == in.Hold
 		if held {
 			s.Holder = 0
 		}
 		return s, held || in.Op == LockEnd || out.Unknown ||
-			s.Doubt && slices.Contains(s.Forgotten, in.Hold)
+			s.Doubt && s.forgotten(in.Hold)
 	case LockForget:
-		return s.forget(), true
-	case LockLapse:
-		s.Lapse, s.Doubt, s.Unsure = true, true, true
+		return s.forget(in.Forgetting), true
+	case LockLearn:
+		s.Forgotten = slices.DeleteFunc(slices.Clone(s.Forgotten), func(f Forgotten) bool {
+			return f.By == in.Forgetting
+		})
 		return s, true
+	case LockLapse:
+		return s.lapse(), true
 	case LockRecovery:
 		s.Lapse = false
-		return s.forget(), true
+		return s.forget(0), true
 	}
 	return s, false
 }
 
 // forget returns the state after the server has lost the hold.
-func (s LockState) forget() LockState {
-	if s.Holder != 0 {
-		s.Forgotten = append(slices.Clone(s.Forgotten), s.Holder)
-		s.Holder = 0
+func (s LockState) forget(by int) LockState {
+	if s.Holder == 0 {
+		return s
+	}
+	if s.Doubt {
+		by = 0
+	}
+	s.Forgotten = append(slices.Clone(s.Forgotten), Forgotten{s.Holder, by})
+	s.Holder = 0
+	return s
+}
+
+func (s LockState) forgotten(hold int) bool {
+	return slices.ContainsFunc(s.Forgotten, func(f Forgotten) bool { return f.Hold == hold })
+}
+
+func (s LockState) lapse() LockState {
+	s.Lapse, s.Doubt, s.Unsure = true, true, true
+	s.Forgotten = slices.Clone(s.Forgotten)
+	for i := range s.Forgotten {
+		s.Forgotten[i].By = 0
 	}
 	return s
 }
@@ -106,7 +135,7 @@ func (s LockState) acquire(out LockOutput) (LockState, bool) {
 		return s, s.Holder != 0 || s.Unsure
 	}
 	if s.Lapse {
-		s = s.forget()
+		s = s.forget(0)
 	}
 	ok := s.Holder == 0 && out.Token > s.Token
 	s.Holder, s.Token = out.Hold, out.Token
@@ -154,6 +183,8 @@ func (in LockInput) describe(out LockOutput) string {
 		return fmt.Sprintf("end of hold %d", in.Hold)
 	case LockForget:
 		return "the server forgets"
+	case LockLearn:
+		return fmt.Sprintf("who was forgotten at %d must know", in.Forgetting)
 	case LockLapse:
 		return "the server may forget"
 	case LockRecovery:

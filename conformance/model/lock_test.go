@@ -34,6 +34,8 @@ var (
 	forgets  = about(model.LockForget, 0)
 	lapses   = about(model.LockLapse, 0)
 	recovers = about(model.LockRecovery, 0)
+	forgets7 = lockStep{in: model.LockInput{Op: model.LockForget, Forgetting: 7}}
+	learn7   = lockStep{in: model.LockInput{Op: model.LockLearn, Forgetting: 7}}
 )
 
 func believes(hold int) lockStep { return about(model.LockBelieve, hold) }
@@ -68,10 +70,22 @@ func TestLockModel(t *testing.T) {
 		"ReleaseWithoutAnAnswer":  {[]lockStep{granted(1, 5), unanswered(released(1)), granted(2, 6)}, true},
 		"LateReleaseOfAnother":    {[]lockStep{granted(1, 5), unanswered(released(2)), granted(3, 6)}, false},
 		"ReleaseAfterAForgetting": {[]lockStep{granted(1, 5), forgets, released(1)}, false},
-		"EndOfAnother":            {[]lockStep{granted(1, 5), ended(2), granted(3, 6)}, false},
-		"ForgettingNothing":       {[]lockStep{forgets, believes(1)}, false},
-		"TwoGrantsInALapse":       {[]lockStep{granted(1, 5), lapses, granted(2, 6), granted(3, 7)}, true},
-		"LowerTokenInALapse":      {[]lockStep{granted(1, 5), lapses, granted(2, 4)}, false},
+		"BeliefWhenItMustBeKnown": {
+			[]lockStep{granted(1, 5), forgets7, granted(2, 6), learn7, believes(1)}, false,
+		},
+		"BeliefOfAnotherWhenItMustBeKnown": {
+			[]lockStep{granted(1, 5), forgets7, granted(2, 6), forgets, learn7, believes(2)}, true,
+		},
+		"BeliefInWhatALapseBroughtBack": {
+			[]lockStep{granted(1, 5), forgets7, lapses, recovers, learn7, believes(1)}, true,
+		},
+		"BeliefInWhatWasForgottenInALapse": {
+			[]lockStep{granted(1, 5), lapses, forgets7, recovers, learn7, believes(1)}, true,
+		},
+		"EndOfAnother":       {[]lockStep{granted(1, 5), ended(2), granted(3, 6)}, false},
+		"ForgettingNothing":  {[]lockStep{forgets, believes(1)}, false},
+		"TwoGrantsInALapse":  {[]lockStep{granted(1, 5), lapses, granted(2, 6), granted(3, 7)}, true},
+		"LowerTokenInALapse": {[]lockStep{granted(1, 5), lapses, granted(2, 4)}, false},
 		"BeliefsAfterALapse": {
 			[]lockStep{lapses, granted(1, 5), granted(2, 6), recovers, granted(3, 7), believes(1), believes(2)},
 			true,
