@@ -18,5 +18,6 @@
 //
 // The driver does not stop reading when a context ends, so a call that its context may end runs
 // in a goroutine of its own; left behind, it ends by Options.ReadTimeout, and keeps its pool
-// connection until then. With a context that cannot end, calls last as long as the driver waits.
+// connection until then. With a context that cannot end, calls last as long as the driver waits:
+// with Sentinel, where nothing answers, for some 20 s, unless Options.DialerRetries is 1.
 package goredisbackend

@@ -22,7 +22,8 @@ func aclRules(prefix string) []string {
 
 // suiteRules are those of a user for the suite, whose own scripts and subscriptions need more.
 func suiteRules() []string {
-	return append(aclRules("conf-"), "&{conf-*", "&conf-*", "+hincrby", "+hgetall", "+incrby", "+append")
+	return append(aclRules("conf-"), strings.Fields("&{conf-* &conf-* "+
+		"+append +hgetall +hincrby +incrby +sadd +smembers +zadd +zscore")...)
 }
 
 // TestACLAllowsWhatScriptsCall: a script that calls another command needs another rule.

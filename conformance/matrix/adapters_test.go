@@ -122,6 +122,10 @@ func openGoRedis(_ context.Context, o clientOptions) (*conformance.Instance, err
 	if o.resp2 {
 		protocol = 2
 	}
+	dials := 0 // the default, 5
+	if o.sentinelMaster != "" {
+		dials = 1 // each asks all sentinels, who are dialed as often, for each of 4 tries
+	}
 	client := redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs:         o.addrs,
 		IsClusterMode: o.cluster,
@@ -130,6 +134,7 @@ func openGoRedis(_ context.Context, o clientOptions) (*conformance.Instance, err
 		Username:      o.user,
 		Password:      o.password,
 		Protocol:      protocol,
+		DialerRetries: dials,
 		// Longer than the suite allows for a cancelled call, or it would not see one that waits.
 		ReadTimeout: 5 * time.Second,
 		Dialer: func(ctx context.Context, _, addr string) (net.Conn, error) {

@@ -17,6 +17,9 @@ import (
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{}) // It prints every dial that the tests make fail.
 	code := conformance.Main(m)
+	if len(results.text) > 0 {
+		fmt.Print("\n", results)
+	}
 	if err := servers.CloseShared(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

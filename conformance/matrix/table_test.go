@@ -25,6 +25,9 @@ type table struct {
 	reasons map[string]int               // why something was skipped: in how many cells
 }
 
+// results is the table of this run.
+var results = newTable()
+
 func newTable() *table {
 	return &table{
 		began: time.Now(), text: map[string]map[string]string{}, reasons: map[string]int{},

@@ -1,6 +1,7 @@
-// Package servers starts real redis-server and valkey-server processes for tests, alone, as a
-// cluster or as a primary with a replica, and puts a proxy before them that makes the faults of a
-// network. It is for authors of backends and primitives, and needs no client library.
+// Package servers starts real redis-server, valkey-server and redict-server processes for tests:
+// alone, with TLS, replicated, watched by Sentinel, or as a cluster, and puts a proxy before them
+// that makes the faults of a network. It is for authors of backends and primitives, and needs no
+// client library.
 //
 //	server := servers.Start(t, servers.Valkey, nil)
 //	proxy := servers.StartProxy(t, server.Addr(), nil)
@@ -14,7 +15,16 @@
 // process dies. Functions named Start take the test and fail it; those named Launch return an
 // error, and what they return must be closed.
 //
+// Faults of servers that need no method of their own are commands and settings:
+//
+//	Do("CONFIG", "SET", "maxmemory", "1")              // OOM for what writes, until set to 0
+//	Do("CONFIG", "SET", "min-replicas-to-write", "1")  // NOREPLICAS where there is none
+//	Do("REPLICAOF", "127.0.0.1", port)                 // READONLY, as after a failover
+//	Restart(KeepData)                                  // LOADING, with these in Options.Config:
+//	"key-load-delay": "1000", "loading-process-events-interval-bytes": "1024" // 1 ms for each key
+//
 // The binaries are looked for on PATH; HASP_REDIS_SERVER and HASP_VALKEY_SERVER name others. A test
-// whose server is missing is skipped, or fails if HASP_REQUIRE_SERVERS is 1. The script install.sh
-// in this folder installs them where it can.
+// whose server is missing is skipped; it fails if HASP_REQUIRE_SERVERS is 1 and the server is Redis
+// or Valkey. The script install.sh in this folder installs those two where it can; "install.sh -b
+// redict-server" installs Redict from Debian's backports.
 package servers
