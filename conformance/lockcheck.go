@@ -305,7 +305,7 @@ func (m *lockMachine) waitedInVain(c *lockCall, now time.Time) error {
 	key, p := &c.key.model, m.parties[c.party]
 	since, sound := m.soundSince(p)
 	key.Pass(m.serverNow())
-	if c.try || !sound || p.subscribing > 0 || key.Kind != model.Free || key.Freed.IsZero() {
+	if c.try || !sound || p.deaf > 0 || key.Kind != model.Free || key.Freed.IsZero() {
 		return nil
 	}
 	allowed := 4*m.trip(p) + 5*time.Millisecond
@@ -323,7 +323,7 @@ func (m *lockMachine) waitedInVain(c *lockCall, now time.Time) error {
 func (m *lockMachine) end(ctx context.Context) error {
 	var errs []error
 	for i, p := range m.parties {
-		m.setLink(p, trouble{})
+		m.setLink(p, trouble{}, 0, 0)
 		errs = append(errs, m.check(ctx), m.close(ctx, i))
 	}
 	for _, c := range m.waits {

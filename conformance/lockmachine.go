@@ -15,7 +15,7 @@ var lockActs = []string{
 	"TryLock", "TryLock", "TryLock", "Lock", "Lock", "Wait", "Wait", "Wait", "GiveUp",
 	"Unlock", "Unlock", "Unlock", "Unlock", "Reenter", "Reenter", "ForceUnlock", "Query",
 	"Delete", "Peer", "PeerUnlock", "OtherKind",
-	"Pass", "Pass", "Pass", "Link", "Sound", "TroubleNext", "TroubleNext", "Clock", "Close",
+	"Pass", "Pass", "Pass", "Link", "Sound", "LateChannel", "Gaps", "TroubleNext", "TroubleNext", "Clock", "Close",
 }
 
 // lockMachine drives locks.
@@ -145,9 +145,13 @@ func (m *lockMachine) act(ctx context.Context, a act) error {
 	case "Pass":
 		m.pass(a.For)
 	case "Link":
-		m.setLink(p, linkTrouble(a))
+		m.setLink(p, linkTrouble(a), 0, 0)
+	case "LateChannel":
+		m.setLink(p, trouble{}, a.For, 0)
+	case "Gaps":
+		m.setLink(p, trouble{}, 0, a.For)
 	case "Sound":
-		m.setLink(p, trouble{})
+		m.setLink(p, trouble{}, 0, 0)
 	case "TroubleNext":
 		m.troubleNext(p, nextTrouble(a))
 	case "Clock":

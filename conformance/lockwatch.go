@@ -36,8 +36,10 @@ func (m *lockMachine) asks(r *scriptRun) error {
 	}
 	call.sends++
 	lease, allowance := m.leaseOf(call)
-	// The client has read its clock since it was called, or last refused.
-	sent := model.Moment{From: call.heard, To: r.sent.To}
+	sent := r.sent
+	if !m.virtual {
+		sent.From = call.heard // Its client has read the clock since.
+	}
 	m.claims[owner] = &lockClaim{
 		owner: owner, call: call, belief: model.NewBelief(lease, allowance, sent),
 	}

@@ -37,6 +37,8 @@ const deaf = 2 * time.Second
 type troubled struct {
 	backend.Backend
 	reach func(situation string)
+	// deafened is told of each gap: 1 when it begins, -1 when it has been noticed; nil: nobody asks.
+	deafened func(n int)
 
 	mu   sync.Mutex
 	plan troubles
@@ -160,6 +162,12 @@ func (b *troubled) Subscribe(
 		}
 		inOrder(e)
 	})
+}
+
+func (b *troubled) deafen(n int) {
+	if b.deafened != nil {
+		b.deafened(n)
+	}
 }
 
 func (b *troubled) gap() time.Duration {

@@ -37,10 +37,10 @@ type party struct {
 	link   *troubled
 	closed bool
 
-	usual       trouble   // that of each script
-	good        time.Time // since when its scripts come through, or will
-	heard       time.Time // since when all that it subscribed to is acknowledged
-	subscribing int
+	usual trouble   // that of each script
+	good  time.Time // since when its scripts come through, or will
+	heard time.Time // since when it hears all that it is to hear
+	deaf  int       // how many subscriptions are being made, and gaps not noticed
 }
 
 // watcher is told of each script of a client: before it is sent, when it has run, and when its
@@ -79,7 +79,10 @@ func newWorld(ctx context.Context, e *env, s setting, virtual bool) (*world, err
 			WatchdogLease: w.lease, PollInterval: w.poll,
 		}, func(b backend.Backend) backend.Backend {
 			near := &nearServer{Backend: b, world: w}
-			p.link = &troubled{Backend: near, reach: func(s string) { w.reach(s) }}
+			p.link = &troubled{
+				Backend: near, reach: func(s string) { w.reach(s) },
+				deafened: func(n int) { w.deafened(p, n) },
+			}
 			return &nearClient{troubled: p.link, world: w, party: i}
 		})
 		if err != nil {
@@ -127,10 +130,18 @@ func (n *nearClient) Subscribe(
 	ctx context.Context, channel string, handler backend.Handler,
 ) (backend.Subscription, error) {
 	p := n.world.parties[n.party]
-	n.world.note(func() error { p.subscribing++; return nil })
+	n.world.deafened(p, 1)
 	s, err := n.troubled.Subscribe(ctx, channel, handler)
-	n.world.note(func() error { p.subscribing--; p.heard = time.Now(); return nil })
+	n.world.deafened(p, -1)
 	return s, err
+}
+
+// deafened counts what keeps p from hearing all.
+func (w *world) deafened(p *party, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.deaf += n
+	p.heard = time.Now()
 }
 
 // nearServer sees scripts behind a client's link, one at a time.
@@ -195,8 +206,9 @@ func (w *world) settle() {
 	}
 }
 
-// setLink gives a client's link trouble, or none.
-func (w *world) setLink(p *party, usual trouble) {
+// setLink gives a client's link trouble, or none. Subscriptions are late by so much, and messages
+// are lost, and gaps noticed after so much.
+func (w *world) setLink(p *party, usual trouble, late, gap time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	came := p.usual.Before + p.usual.After
@@ -204,7 +216,15 @@ func (w *world) setLink(p *party, usual trouble) {
 		came += deaf
 	}
 	p.usual, p.good = usual, latest(p.good, time.Now().Add(came))
-	p.link.replan(func(plan *troubles) { plan.Scripts, plan.Rest = nil, usual })
+	p.link.replan(func(plan *troubles) {
+		*plan = troubles{Rest: usual}
+		for range 8 * int(min(late, 1)) {
+			plan.Subscribes = append(plan.Subscribes, late)
+		}
+		for range 8 * int(min(gap, 1)) {
+			plan.Gaps = append(plan.Gaps, gap)
+		}
+	})
 }
 
 // troubleNext gives the next script of a client some trouble of its own.
