@@ -27,25 +27,11 @@ func TestConformance(t *testing.T) {
 		"the backend does not batch",
 		"the backend does not wait for replicas",
 		"the backend has pub/sub",
-		"the harness cannot migrate a slot",
-		"the server is not a cluster",
-	)
-}
-
-// TestFaults breaks links and the server while workers contend.
-func TestFaults(t *testing.T) {
-	t.Parallel()
-	requireSkips(t, conformance.RunFaults(t, harness(t, newPool)),
 		"the harness cannot fail over",
 		"the harness cannot migrate a slot",
 		"the harness cannot move the server's clock",
+		"the server is not a cluster",
 	)
-}
-
-// TestHistories checks what many clients see against the primitives' models.
-func TestHistories(t *testing.T) {
-	t.Parallel()
-	requireSkips(t, conformance.RunHistories(t, harness(t, newPool)))
 }
 
 // TestAwkwardPool judges the adapter by its own clauses, over what applications configure, too.
