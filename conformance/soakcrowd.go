@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pgregory.net/rapid"
@@ -23,9 +24,13 @@ import (
 type crowd struct {
 	seed, number uint64
 	clients      int
-	poll         time.Duration
+	lease, poll  time.Duration
 	parts        []part
 }
+
+// endlessLease is one whose end comes too late for everybody: what wakes a waiter is told to it, or
+// the waiter is stuck.
+const endlessLease = 3 * time.Minute
 
 // part is what a crowd does on one object. Each has its own troubles on the links of all clients.
 type part struct {
@@ -42,9 +47,10 @@ func drawCrowd(seed, number uint64) crowd {
 }
 
 func drawParts(t *rapid.T) crowd {
-	deletes := rapid.Bool().Draw(t, "deletes")
-	size := rapid.SampledFrom([]int{1, 2, 4, 8, 16, 32}).Draw(t, "size")
 	c := crowd{poll: time.Hour}
+	c.lease = rapid.SampledFrom([]time.Duration{workLease, endlessLease}).Draw(t, "lease")
+	deletes := c.lease == workLease && rapid.Bool().Draw(t, "deletes")
+	size := rapid.SampledFrom([]int{1, 2, 4, 8, 16, 32}).Draw(t, "size")
 	for range size {
 		w := rapid.SampledFrom(Workloads()).Draw(t, "workload")
 		if !deletes {
@@ -57,7 +63,7 @@ func drawParts(t *rapid.T) crowd {
 	}
 	for i := range c.parts {
 		s := &c.parts[i].schedule
-		s.Poll = c.poll
+		s.Lease, s.Poll = c.lease, c.poll
 		for len(s.Links) < c.clients {
 			s.Links = append(s.Links, troubles{})
 		}
@@ -71,6 +77,7 @@ type runningCrowd struct {
 	clients []*primitives.Client
 	links   []Link // of the clients, if they have any
 	parts   []*running
+	cost    atomic.Int64 // how much longer everything may take for the faults so far
 }
 
 // start makes the crowd's clients, and objects of its own.
@@ -78,11 +85,13 @@ func (c crowd) start(ctx context.Context, e *env, reached *situations) (*running
 	r := &runningCrowd{crowd: c}
 	for i, p := range c.parts {
 		// No name is part of another.
-		r.parts = append(r.parts, p.schedule.on(e, p.work, fmt.Sprintf("%s%d.", p.work.Name, i), reached))
+		on := p.schedule.on(e, p.work, fmt.Sprintf("%s%d.", p.work.Name, i), reached)
+		on.extra = func() time.Duration { return time.Duration(r.cost.Load()) }
+		r.parts = append(r.parts, on)
 	}
 	for i := range c.clients {
 		client, in, err := e.clientOver(ctx, &primitives.Options{
-			WatchdogLease: workLease, PollInterval: c.poll,
+			WatchdogLease: c.lease, PollInterval: c.poll,
 		}, func(b backend.Backend) backend.Backend { return r.roads(b, i, reached) })
 		if err != nil {
 			return nil, err
@@ -110,6 +119,18 @@ func (r *runningCrowd) run(ctx context.Context) error {
 	all.Wait()
 	r.parts[0].reached.addN("checked histories", len(r.parts))
 	return errors.Join(failed...)
+}
+
+// suffered takes a fault that has lasted for so long into account.
+func (r *runningCrowd) suffered(f fault, d time.Duration) {
+	d += afterFault
+	if f.forgets {
+		d += r.lease // It may have undone a release.
+	}
+	r.cost.Add(int64(d))
+	for _, p := range r.parts {
+		p.survived.Store(&f.name)
+	}
 }
 
 // picture returns where the picture of an object's history goes if it fails.

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -16,7 +15,6 @@ type ground struct {
 	h      *Harness
 	faults []fault // those that can be made here
 	random *rand.Rand
-	cost   atomic.Int64 // how much longer everything may take for the faults so far
 
 	// gate is held by a crowd while it connects, and by a fault while it lasts: a driver's
 	// constructor may well fail under a fault.
@@ -56,10 +54,6 @@ func (g *ground) enter(ctx context.Context, c crowd, e *env) (*runningCrowd, err
 	r, err := c.start(ctx, e, &g.reached)
 	if err != nil {
 		return nil, err
-	}
-	before := g.cost.Load()
-	for _, p := range r.parts {
-		p.extra = func() time.Duration { return time.Duration(g.cost.Load() - before) }
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,6 +95,10 @@ func (g *ground) rest(ctx context.Context) bool {
 	}
 }
 
+// afterFault is what a fault costs after its end, beyond what a schedule is allowed in any case: a
+// pause before a client connects again.
+const afterFault = 3 * time.Second
+
 // strike makes a fault, of those that were made least.
 func (g *ground) strike(ctx context.Context) error {
 	g.gate.Lock()
@@ -113,7 +111,9 @@ func (g *ground) strike(ctx context.Context) error {
 	}
 	f := g.next()
 	began := time.Now()
-	g.cost.Add(int64(f.lasts + f.bound))
+	for _, r := range crowds {
+		r.cost.Add(int64(f.bound)) // until it is known how long it takes
+	}
 	if f.forgets || f.steps {
 		g.tell(crowds, func(w Workload) any { return w.Lapse })
 		defer g.tell(crowds, func(w Workload) any { return w.Recovery })
@@ -121,13 +121,11 @@ func (g *ground) strike(ctx context.Context) error {
 	if err := f.strike(context.WithoutCancel(ctx), g.scene(crowds)); err != nil {
 		return err
 	}
-	g.cost.Add(int64(time.Since(began) - f.lasts))
-	g.reached.add("fault " + f.name)
 	for _, r := range crowds {
-		for _, p := range r.parts {
-			p.survived.Store(&f.name)
-		}
+		r.cost.Add(-int64(f.bound))
+		r.suffered(f, time.Since(began))
 	}
+	g.reached.add("fault " + f.name)
 	return nil
 }
 
