@@ -9,7 +9,7 @@ import (
 // linkFaults are about the links of some clients, while others have none.
 func linkFaults() []fault {
 	link := []need{needsLink}
-	brief := 300 * time.Millisecond
+	brief := 200 * time.Millisecond
 	return []fault{
 		{
 			name: "CutLinks", needs: link, lease: longLease, lasts: brief, bound: faultBound,

@@ -9,7 +9,7 @@ import (
 
 // serverFaults are about the server, which all clients notice.
 func serverFaults() []fault {
-	brief := 300 * time.Millisecond
+	brief := 200 * time.Millisecond
 	admin := []need{needsClientList}
 	all := []fault{
 		{

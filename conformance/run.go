@@ -23,11 +23,11 @@ func (r Report) Reasons() []string {
 	return slices.Compact(slices.Sorted(maps.Values(r.Skipped)))
 }
 
-// Run judges the backends of h by everything in the suite: every case, the properties and the
-// histories of each primitive. It returns when all are done, and prints a summary.
+// Run judges the backends of h by everything in the suite: every case, and each primitive under
+// faults, by its properties and by its histories. It returns when all are done, and prints a summary.
 func Run(t *testing.T, h *Harness) Report {
 	t.Helper()
-	report := run(t, h, Cases())
+	report := run(t, h, slices.Concat(Cases(), FaultCases()))
 	for _, area := range []func(*testing.T, *Harness) Report{RunProperties, RunHistories} {
 		r := area(t, h)
 		report.Passed = append(report.Passed, r.Passed...)

@@ -38,9 +38,11 @@ func TestEmbedded(t *testing.T) {
 		"the backend has no client below it",
 		"the backend has pub/sub",
 		"the harness cannot disturb connections",
+		"the harness cannot fail over",
 		"the harness cannot migrate a slot",
 		"the harness cannot record commands",
 		"the harness cannot restart the server",
+		"the harness cannot stop the server",
 		"the server does not list its clients",
 		"the server is not a cluster",
 	)
