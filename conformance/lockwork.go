@@ -174,12 +174,11 @@ func (h *lockHold) reenter(ctx context.Context, d time.Duration, depth int) erro
 
 // keep asks the lease again and again whether it is held, for d or until it says no.
 func (h *lockHold) keep(d time.Duration) {
-	often := max(8, d/(20*time.Millisecond))
-	for range often {
+	pause := min(d/8, 20*time.Millisecond)
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(pause) {
 		if !h.believe() {
 			return
 		}
-		time.Sleep(d / often)
 	}
 	h.believe()
 }
