@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,17 +56,19 @@ func realHistories(t *testing.T, h *Harness, w Workload, reached *situations) {
 	})
 }
 
-// eachRound runs the rounds of a test in real time, which mostly wait, side by side.
+// eachRound runs the rounds of a test in real time, which mostly wait, side by side. Their seeds are
+// others each time: what fails tells all that was drawn.
 func (h *Harness) eachRound(t *testing.T, round func(seed int) error) {
 	t.Helper()
 	n := h.Rounds
 	if n == 0 {
 		n = 5
 	}
+	first := rand.IntN(1 << 30) //nolint:gosec // A test's schedule.
 	var all sync.WaitGroup
-	for seed := range n {
+	for i := range n {
 		all.Go(func() {
-			if err := round(seed); err != nil {
+			if err := round(first + i); err != nil {
 				t.Error(err)
 			}
 		})

@@ -157,7 +157,11 @@ func (b *troubled) Subscribe(
 	}
 	return b.Backend.Subscribe(ctx, channel, func(e backend.Event) {
 		if gap := b.gap(); gap > 0 {
-			time.AfterFunc(gap, func() { inOrder(backend.Event{Kind: backend.Resubscribed}) })
+			b.deafen(1)
+			time.AfterFunc(gap, func() {
+				inOrder(backend.Event{Kind: backend.Resubscribed})
+				b.deafen(-1)
+			})
 			return
 		}
 		inOrder(e)
