@@ -20,6 +20,15 @@ func aclRules(prefix string) []string {
 		"+del +exists +get +hexists +hget +hlen +hset +incr +pexpire +pttl +set +time")
 }
 
+// clusterRules are those in a cluster.
+func clusterRules(prefix string) []string {
+	return append(aclRules(prefix), strings.Fields(clusterCommands)...)
+}
+
+// clusterCommands are what clients of a cluster need besides.
+const clusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +
+	"+ssubscribe +sunsubscribe +spublish"
+
 // suiteRules are those of a user for the suite, whose own scripts and subscriptions need more.
 func suiteRules() []string {
 	return append(aclRules("conf-"), strings.Fields("&{conf-* &conf-* "+
@@ -55,4 +64,5 @@ func TestACLIsDocumented(t *testing.T) {
 	require.NoError(t, err)
 	documented := strings.Join(strings.Fields(string(text)), " ")
 	require.Contains(t, documented, strings.Join(aclRules("app:"), " "))
+	require.Contains(t, documented, clusterCommands)
 }
