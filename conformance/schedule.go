@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,11 @@ type schedule struct {
 // drawSchedule draws a schedule, with troubles on the links if troubled.
 func drawSchedule(t *rapid.T, w Workload, troubled bool) schedule {
 	s := schedule{Lease: workLease, Poll: time.Hour} // Nothing but messages wakes a waiter.
+	ops := w.Ops
+	if rapid.Bool().Draw(t, "all are told") {
+		s.Lease = time.Hour // Nor does the end of a lease.
+		ops = slices.DeleteFunc(slices.Clone(ops), func(op string) bool { return op == "Delete" })
+	}
 	for range rapid.IntRange(1, 3).Draw(t, "clients") {
 		var plan troubles
 		if troubled {
@@ -36,7 +42,7 @@ func drawSchedule(t *rapid.T, w Workload, troubled bool) schedule {
 		s.Links = append(s.Links, plan)
 	}
 	for range rapid.IntRange(2, 8).Draw(t, "actors") {
-		s.Actors = append(s.Actors, rapid.SliceOfN(drawStep(w), 1, 8).Draw(t, "steps"))
+		s.Actors = append(s.Actors, rapid.SliceOfN(drawStep(ops), 1, 8).Draw(t, "steps"))
 	}
 	if s.any("Delete") {
 		s.Poll = 2 * time.Second // Nobody is told of a deletion.
@@ -56,10 +62,10 @@ func (s schedule) any(op string) bool {
 	return false
 }
 
-func drawStep(w Workload) *rapid.Generator[Step] {
+func drawStep(ops []string) *rapid.Generator[Step] {
 	return rapid.Custom(func(t *rapid.T) Step {
 		s := Step{
-			Op:    rapid.SampledFrom(w.Ops).Draw(t, "op"),
+			Op:    rapid.SampledFrom(ops).Draw(t, "op"),
 			Pause: drawDuration(t, "pause", 30*time.Millisecond),
 			Hold:  drawDuration(t, "hold", 30*time.Millisecond),
 			N:     rapid.IntRange(0, 4).Draw(t, "n"),
