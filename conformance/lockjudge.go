@@ -144,8 +144,7 @@ func sameKind(a, b error) bool {
 }
 
 // unlock unlocks a lease, perhaps once more.
-func (m *lockMachine) unlock(ctx context.Context, a act) error {
-	l := m.pick(a)
+func (m *lockMachine) unlock(ctx context.Context, l *lockLease, a act) error {
 	if l == nil {
 		return nil
 	}

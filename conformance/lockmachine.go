@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -13,7 +14,7 @@ import (
 // lockActs are the actions of a lockMachine, more often those that are more usual.
 var lockActs = []string{
 	"TryLock", "TryLock", "TryLock", "Lock", "Lock", "Wait", "Wait", "Wait", "GiveUp",
-	"Unlock", "Unlock", "Unlock", "Unlock", "Reenter", "Reenter", "ForceUnlock", "Query",
+	"Unlock", "Unlock", "Unlock", "Unlock", "HandOver", "HandOver", "HandOver", "Reenter", "Reenter", "ForceUnlock", "Query",
 	"Delete", "Peer", "PeerUnlock", "OtherKind",
 	"Pass", "Pass", "Pass", "Link", "Sound", "LateChannel", "Gaps", "TroubleNext", "TroubleNext", "Clock", "Close",
 }
@@ -133,7 +134,9 @@ func (m *lockMachine) act(ctx context.Context, a act) error {
 	case "GiveUp":
 		m.giveUp(a)
 	case "Unlock":
-		return m.unlock(ctx, a)
+		return m.unlock(ctx, m.pick(a), a)
+	case "HandOver":
+		return m.handOver(ctx, a)
 	case "Reenter":
 		return m.reenter(ctx, a)
 	case "ForceUnlock":
@@ -206,6 +209,34 @@ func (m *lockMachine) acquire(ctx context.Context, a act) error {
 	}
 	m.run(c)
 	return m.judge(c)
+}
+
+// handOver frees a lock that somebody has just begun to wait for, perhaps one who is not subscribed
+// yet, or does not get the message.
+func (m *lockMachine) handOver(ctx context.Context, a act) error {
+	i := slices.IndexFunc(m.leases, func(l *lockLease) bool { return l.ended == nil })
+	if i < 0 {
+		return nil
+	}
+	l := m.leases[i]
+	late, gap := time.Duration(0), time.Duration(0)
+	switch a.Which {
+	case 0, 1:
+		late = a.For
+	case 2, 3:
+		gap = a.For
+	}
+	m.setLink(m.parties[a.Client], trouble{}, late, gap)
+	wait := a
+	wait.Op, wait.Object, wait.Which = "Wait", slices.Index(m.keys, l.claim.call.key), 5
+	if err := m.acquire(ctx, wait); err != nil {
+		return err
+	}
+	if err := m.unlock(ctx, l, act{Which: 5}); err != nil {
+		return err
+	}
+	m.pass(a.For + 10*time.Millisecond)
+	return nil
 }
 
 // reenter acquires under the context of a lease, mostly what the lease is of.

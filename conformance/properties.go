@@ -145,13 +145,15 @@ func virtualProperty(r *rapid.T, h *Harness, w Workload, s setting, reached *sit
 			r.Fatal(err)
 		}
 	}
-	r.Repeat(map[string]func(*rapid.T){
+	actions := map[string]func(*rapid.T){
 		"": func(*rapid.T) { must(m.check(ctx)) },
 		"act": func(r *rapid.T) {
 			taken++
 			must(m.act(ctx, drawAct(w, s).Draw(r, "act")))
 		},
-	})
+	}
+	r.Repeat(actions)
+	r.Repeat(actions) // What rapid does by default is little.
 	must(m.end(ctx))
 	reached.addN("actions", taken)
 }
