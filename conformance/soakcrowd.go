@@ -63,10 +63,19 @@ func drawParts(t *rapid.T) crowd {
 	}
 	for i := range c.parts {
 		s := &c.parts[i].schedule
-		s.Lease, s.Poll = c.lease, c.poll
+		s.Poll = c.poll
 		for len(s.Links) < c.clients {
 			s.Links = append(s.Links, troubles{})
 		}
+	}
+	return c.withLease(c.lease)
+}
+
+// withLease sets the watchdog's lease. The crowd must not run yet.
+func (c crowd) withLease(lease time.Duration) crowd {
+	c.lease = lease
+	for i := range c.parts {
+		c.parts[i].schedule.Lease = lease
 	}
 	return c
 }
@@ -123,11 +132,7 @@ func (r *runningCrowd) run(ctx context.Context) error {
 
 // suffered takes a fault that has lasted for so long into account.
 func (r *runningCrowd) suffered(f fault, d time.Duration) {
-	d += afterFault
-	if f.forgets {
-		d += r.lease // It may have undone a release.
-	}
-	r.cost.Add(int64(d))
+	r.cost.Add(int64(d + afterFault))
 	for _, p := range r.parts {
 		p.survived.Store(&f.name)
 	}

@@ -38,6 +38,9 @@ func (u *turn) ground(h *Harness) *ground {
 
 // run runs a crowd.
 func (g *ground) run(ctx context.Context, c crowd) error {
+	if g.h.FailOver != nil {
+		c = c.withLease(workLease) // A failover may undo a release, which the lease's end must repeat.
+	}
 	e := newEnv(g.h)
 	defer e.close()
 	r, err := g.enter(ctx, c, e)
