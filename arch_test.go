@@ -49,7 +49,7 @@ var rules = []rule{
 	{dir: "luagen/...", imports: []string{"luagen/internal/..."}},
 	{dir: "conformance/servers", imports: []string{"backend"}},
 	{dir: "conformance/history", imports: []string{porcupine}},
-	{dir: "conformance/model", imports: []string{porcupine}},
+	{dir: "conformance/model", imports: []string{porcupine}, tests: []string{rapid}},
 	{
 		dir: "conformance/matrix/...",
 		imports: []string{
