@@ -153,7 +153,7 @@ func (m *lockMachine) checkLease(l *lockLease) error {
 	at := model.Moment{From: begin, To: time.Now()}
 	if l.ended == nil {
 		if lookErr := l.claim.belief.Look(at, err == nil); lookErr != nil {
-			return fmt.Errorf("%w; it says %w", lookErr, err)
+			return fmt.Errorf("%w; it says %v", lookErr, err)
 		}
 		if err == nil {
 			return l.claim.belief.Remaining(at, rest)
@@ -162,7 +162,7 @@ func (m *lockMachine) checkLease(l *lockLease) error {
 		m.reach("loss")
 	}
 	if !errors.Is(err, l.ended) || rest != 0 {
-		return fmt.Errorf("it says %w, and that %v remain, after its end by %w", err, rest, l.ended)
+		return fmt.Errorf("it says %v, and that %v remain, after its end by %v", err, rest, l.ended)
 	}
 	return l.checkEnd()
 }
@@ -175,7 +175,7 @@ func (l *lockLease) checkEnd() error {
 		return errors.New("Done is not closed")
 	}
 	if l.work.Err() == nil || !errors.Is(context.Cause(l.work), l.ended) {
-		return fmt.Errorf("its context ended by %w, want %w", context.Cause(l.work), l.ended)
+		return fmt.Errorf("its context ended by %v, want %v", context.Cause(l.work), l.ended)
 	}
 	return nil
 }

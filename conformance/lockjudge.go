@@ -17,7 +17,7 @@ func (m *lockMachine) judge(c *lockCall) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if (c.lease == nil) == (c.err == nil) {
-		return fmt.Errorf("a lease %v and an error %w", c.lease, c.err)
+		return fmt.Errorf("a lease %v and an error %v", c.lease, c.err)
 	}
 	if outer := c.outer; outer != nil {
 		if done, err := m.judgeInner(c, outer); done {
@@ -47,7 +47,7 @@ func (m *lockMachine) judgeInner(c *lockCall, outer *lockLease) (done bool, err 
 	case c.fixed != of.fixed:
 		var field *primitives.FieldError
 		if !errors.As(c.err, &field) {
-			return true, fmt.Errorf("re-entering with another lease returned %w", c.err)
+			return true, fmt.Errorf("re-entering with another lease returned %v", c.err)
 		}
 		return true, c.nothingSent()
 	case c.err != nil:
@@ -63,7 +63,7 @@ func (m *lockMachine) judgeInner(c *lockCall, outer *lockLease) (done bool, err 
 // want returns an error unless the call sent nothing and failed with target.
 func (c *lockCall) want(target error) error {
 	if !errors.Is(c.err, target) {
-		return fmt.Errorf("the call returned %w, want %q", c.err, target)
+		return fmt.Errorf("the call returned %v, want %q", c.err, target)
 	}
 	return c.nothingSent()
 }
@@ -167,7 +167,7 @@ func (m *lockMachine) unlock(ctx context.Context, l *lockLease, a act) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.judgeUnlock(l, c, cancelled); err != nil {
-		return fmt.Errorf("after %+v Unlock returned %w: %w", c.last, c.err, err)
+		return fmt.Errorf("after %+v Unlock returned %v: %w", c.last, c.err, err)
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (m *lockMachine) forceUnlock(ctx context.Context, a act) error {
 	return m.judgeQuery(a, err, func() error {
 		// The script's answer was compared when it ran.
 		if n, err := seen.reply.Int(); err != nil || was != (n == 1) {
-			return fmt.Errorf("ForceUnlock says %v after %d, %w", was, n, err)
+			return fmt.Errorf("ForceUnlock says %v after %d, %v", was, n, err)
 		}
 		return nil
 	})
@@ -290,7 +290,7 @@ func (m *lockMachine) judgeQuery(a act, err error, answer func() error) error {
 	_, sound := m.soundSince(p)
 	switch {
 	case p.closed && !errors.Is(err, primitives.ErrClosed):
-		return fmt.Errorf("asking a closed client: %w", err)
+		return fmt.Errorf("asking a closed client: %v", err)
 	case errors.Is(err, primitives.ErrConflict):
 		return m.keys[a.Object].model.Look(m.serverNow(), model.Other)
 	case err != nil && (!sound || p.closed || errors.Is(err, errTrouble)):
