@@ -48,15 +48,15 @@ func linkFaults() []fault {
 		},
 		{
 			// A renewal is due after a third of the lease, and missed at its end.
-			name: "CutRenewals", needs: link, lease: renewedLease, lasts: renewedLease * 2 / 5,
+			name: "CutRenewals", needs: link, lease: renewedLease, lasts: renewedLease * 3 / 8,
 			bound: faultBound, keep: renewedLease + 2*settle, calm: true,
 			inject: losing(Link.CutReply, false),
 		},
 	}
 }
 
-// renewedLease leaves a slow machine some time for another try.
-const renewedLease = 4500 * time.Millisecond
+// renewedLease leaves a slow machine half of it for another try.
+const renewedLease = 9 * time.Second
 
 // beyondLease is longer than workLease.
 const beyondLease = workLease + workLease/3
