@@ -30,7 +30,7 @@ type crowd struct {
 
 // endlessLease is one whose end comes too late for everybody: what wakes a waiter is told to it, or
 // the waiter is stuck.
-const endlessLease = 3 * time.Minute
+const endlessLease = 10 * time.Minute
 
 // part is what a crowd does on one object. Each has its own troubles on the links of all clients.
 type part struct {
@@ -132,7 +132,9 @@ func (r *runningCrowd) run(ctx context.Context) error {
 
 // suffered takes a fault that has lasted for so long into account.
 func (r *runningCrowd) suffered(f fault, d time.Duration) {
-	r.cost.Add(int64(d + afterFault))
+	if r.cost.Add(int64(d)) == int64(d) {
+		r.cost.Add(int64(afterFaults))
+	}
 	for _, p := range r.parts {
 		p.survived.Store(&f.name)
 	}
