@@ -3,7 +3,6 @@ package servers
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
 // Primaries returns the nodes that are primaries by their own account, in the order of Nodes. Nodes
@@ -51,37 +50,26 @@ func (c *Cluster) FailOver(slot int, unseen func() error) error {
 	if err := caughtUp(c.Nodes[old], replicas...); err != nil {
 		return err
 	}
-	words := []string{"CLUSTER", "FAILOVER"}
 	if unseen != nil {
 		if err := errors.Join(cutOff(c.Nodes[old], replicas...), unseen()); err != nil {
 			return err
 		}
-		// Without having all that the primary has, and without votes: those for another failover
-		// soon after would be refused.
-		words = append(words, "TAKEOVER")
 	}
-	err = promote(replicas[0], words)
+	err = takeOver(replicas[0])
 	if err := errors.Join(err, letFollow(replicas...)); err != nil {
 		return err
 	}
 	return c.awaitOwner(slot, old)
 }
 
-// promote makes a replica ask the other primaries for their votes until it has them. Were it told
-// to again before they can all have answered, it would begin anew.
-func promote(replica *Server, words []string) error {
-	var asked time.Time
-	return awaitNil(func() error {
-		info, err := replica.Info("replication")
-		if err != nil || info["role"] == "master" {
-			return err
-		}
-		err = errors.New("the replica was not promoted")
-		if time.Since(asked) > 5*time.Second {
-			_, refused := replica.Do(words...)
-			asked, err = time.Now(), errors.Join(err, refused)
-		}
+// takeOver makes a replica a primary without the votes of others: those for another failover soon
+// after would be refused.
+func takeOver(replica *Server) error {
+	if _, err := replica.Do("CLUSTER", "FAILOVER", "TAKEOVER"); err != nil {
 		return err
+	}
+	return replica.awaitInfo("replication", func(info map[string]string) bool {
+		return info["role"] == "master"
 	})
 }
 

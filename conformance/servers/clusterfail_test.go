@@ -32,6 +32,9 @@ func TestClusterFailOver(t *testing.T) {
 		require.NoError(t, c.FailOver(slot, nil))
 		require.Same(t, old, owner(t, c, slot))
 		require.Equal(t, "new", get(t, old, "{key}"))
+		for range 4 { // soon after each other
+			require.NoError(t, c.FailOver(slot, nil))
+		}
 	})
 }
 
