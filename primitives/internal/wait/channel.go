@@ -277,12 +277,17 @@ func (c *channel) acknowledged(subscription backend.Subscription) bool {
 	return true
 }
 
-// refused notes a failure, and logs the first: the poll goes on, and tries to subscribe again.
+// refused notes a failure, and logs the first. Another poll is due soon, which subscribes again:
+// without messages waiters have nothing else.
 func (c *channel) refused(err error) {
 	c.waiters.mu.Lock()
 	defer c.waiters.mu.Unlock()
 	c.subscribing = false
-	if !c.dropped && !c.warned {
+	if c.dropped || c.users == 0 {
+		return
+	}
+	c.arm(subscribeAgain)
+	if !c.warned {
 		c.warned = true
 		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.at.channel), zap.Error(err))
 	}

@@ -31,6 +31,9 @@ const (
 	// messages.
 	unheard = 20
 
+	// subscribeAgain is the most that passes between a failed subscription and the next.
+	subscribeAgain = time.Second
+
 	// mostPoll keeps a poll that is meant never to come from overflowing by its jitter.
 	mostPoll = 1000 * time.Hour
 )

@@ -410,6 +410,28 @@ func (noAnswer) Try(context.Context) (wait.Answer, error) {
 	return wait.Answer{}, errLost
 }
 
+// TestWaitSubscribesAgainWhateverThePoll fails to subscribe twice, with polls an hour apart: the
+// release is heard all the same.
+func TestWaitSubscribesAgainWhateverThePoll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held, s.refusals = true, 2
+		w := s.client(t, hour)
+		done := make(chan error, 1)
+		go func() { done <- w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
+		time.Sleep(5 * time.Second)
+		s.set(func() { require.Equal(t, 3, s.subscribes) })
+		tries := s.tried()
+		time.Sleep(time.Minute)
+		require.Equal(t, tries, s.tried(), "heard, it does not poll")
+		start := time.Now()
+		s.release()
+		require.NoError(t, <-done)
+		require.Less(t, time.Since(start), time.Second)
+	})
+}
+
 // TestWaitNeverLeavesAFreeLock runs random schedules of waiters that are cancelled, fail, lose
 // replies and miss messages, in virtual time. Polls are an hour apart: whenever the lock stays
 // free for longer than a wake-up takes while somebody waits, a wake was lost.
