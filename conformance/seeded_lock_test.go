@@ -17,41 +17,43 @@ const (
 	forceFile   = "internal/script/lock_force_release.lua.go"
 )
 
+// waiting, watchdog and locking are tests in virtual time over servers made for them.
+func waiting(test string) finder  { return finder{"primitives/internal/wait", test} }
+func watchdog(test string) finder { return finder{"primitives/internal/renew", test} }
+func locking(test string) finder  { return finder{"primitives", test} }
+
 // waitSeeds are bugs in the waiting loop, which all primitives share.
 func waitSeeds() []seed {
 	return []seed{
 		{"does not look again when subscribed", channelFile, edits{
 			{"heard = subscription, true\n\tc.wake(1)", "heard = subscription, true"},
-		}, histories},
+		}, waiting("TestWaitTriesAgainAfterAcknowledgement")},
 		{"forgets the gap", channelFile, edits{
 			{"n := 1\n\tif event.Kind", "n := 0\n\tif event.Kind"},
-		}, onServer("BrokenLinkWakesAWaiter")},
+		}, histories},
 		{"drops the wake of a waiter cancelled while parked", channelFile, edits{
 			{"case <-ctx.Done():\n", "case <-ctx.Done():\n\t\tme.woken = false\n"},
-		}, histories},
+		}, waiting("TestWaitWakeIsPassedOn/CancelledParked")},
 		{"drops the wake of a waiter cancelled while its script is in flight", channelFile, edits{
 			{"\t\t\tc.passOn(me)\n", "\t\t\tif ctx.Err() == nil {\n\t\t\t\tc.passOn(me)\n\t\t\t}\n"},
-		}, histories},
+		}, waiting("TestWaitWakeIsPassedOn/CancelledInFlight")},
 		{"drops the wake of a waiter whose script fails", channelFile, edits{
 			{"\t\t\tc.passOn(me)\n", "\t\t\tif ctx.Err() != nil {\n\t\t\t\tc.passOn(me)\n\t\t\t}\n"},
-		}, histories},
+		}, waiting("TestWaitWakeIsPassedOn/FailedInFlight")},
 		{"reads the generation after the refusal", channelFile, edits{
 			{"\t\tgeneration := c.now()\n\t\tanswer, err := a.Try(ctx)\n",
 				"\t\tanswer, err := a.Try(ctx)\n\t\tgeneration := c.now()\n"},
-		}, histories},
+		}, waiting("TestWaitNeverLeavesAFreeLock")},
 		{"joins a channel after the message", waitFile, edits{
 			{"if c.heard {\n\t\tme.wake()\n\t} else {\n\t\tc.park(me, refused)\n\t}",
 				"c.park(me, refused)"},
-		}, histories},
+		}, waiting("TestWaitJoinsAfterTheMessage")},
 		{"has no bounded poll", channelFile, edits{
 			{"in := c.waiters.pollIn(c.heard)", "in := mostPoll"},
-		}, histories},
-		{"polls for one waiter only", channelFile, edits{
-			{"if c.parked.Len() > 0 {\n\t\tc.arm", "if false {\n\t\tc.arm"},
-		}, histories},
+		}, waiting("TestWaitPollsWhenMessagesAreLost")},
 		{"does not wait for the end of the lease", channelFile, edits{
 			{"if refused.RetryIn >= 0 {", "if false {"},
-		}, histories},
+		}, waiting("TestWaitRetriesWhenTheServerSays")},
 	}
 }
 
@@ -60,31 +62,31 @@ func renewSeeds() []seed {
 	return []seed{
 		{"takes one status for a whole batch", batchFile, edits{
 			{"status = statuses[i]", "status = statuses[0]"},
-		}, histories},
+		}, properties},
 		{"accepts a grant after its deadline", keeperFile, edits{
 			{"if h.state != pending || h.expired(now) {", "if h.state != pending {"},
-		}, histories},
+		}, watchdog("TestKeeperLateGrantIsRefused")},
 		{"counts a grant from its reply", keeperFile, edits{
 			{"h.state, h.granted = held, now", "h.state, h.granted, h.started = held, now, now"},
-		}, histories},
+		}, properties},
 		{"counts a renewal from its reply", batchFile, edits{
 			{"h.started = sent", "h.started = now"},
-		}, histories},
+		}, properties},
 		{"sees the end of a lease by its timer only", keeperFile, edits{
 			{"if !h.expired(now) {", "if h.state == held {"},
-		}, "TestStoppedProcess"},
+		}, finder{matrix, "TestStoppedProcess"}},
 		{"minds a renewal from before the grant", batchFile, edits{
 			{"status == NotHeld && sent.After(h.granted)", "status == NotHeld"},
-		}, histories},
+		}, watchdog("TestKeeperIgnoresNotHeldFromBeforeTheGrant")},
 		{"believes to the last moment", holdFile, edits{
 			{"return h.Lease - h.Allowance", "return h.Lease"},
-		}, histories},
+		}, properties},
 		{"renews late", batchFile, edits{
 			{"h.renewAt = sent.Add(h.Lease / 3)", "h.renewAt = sent.Add(h.Lease)"},
-		}, histories},
+		}, properties},
 		{"does not repeat a renewal that failed", batchFile, edits{
 			{"h.renewAt = now.Add(h.Lease / 10)", "h.renewAt = now.Add(h.Lease)"},
-		}, histories},
+		}, watchdog("TestKeeperOutlivesFailedRenewals")},
 	}
 }
 
@@ -98,14 +100,14 @@ func lockSeeds() []seed {
 	}
 	last, err := h.drop(l)
 `},
-		}, histories},
+		}, properties},
 		{"does not stop renewing before the release", leaseFile, edits{
 			{"if !h.of.client.keeper.End(&h.Hold) {\n\t\th.giveBack(true)\n\t\treturn fmt",
 				"if h.of.client.keeper.Remaining(&h.Hold) <= 0 {\n\t\th.giveBack(true)\n\t\treturn fmt"},
-		}, histories},
+		}, properties},
 		{"frees the outer hold with the inner one", leaseFile, edits{
 			{"last = len(h.leases) == 0", "last = true"},
-		}, histories},
+		}, properties},
 		{"believes that an Unlock which found nothing has freed the lock", leaseFile, edits{
 			{"err == nil:\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ErrLost)",
 				"err == nil:\n\t\treturn nil"},
@@ -122,11 +124,11 @@ func lockSeeds() []seed {
 		}, histories},
 		{"keeps a grant that nobody wants any more", lockFile, edits{
 			{"\t\th.abandon()\n", ""},
-		}, histories},
+		}, locking("TestLockGrantedAfterItsContextEnded")},
 		{"keeps a grant that came too late", leaseFile, edits{
 			{"{\n\t\th.giveBack(true)\n\t\treturn wait.Answer{}, fmt",
 				"{\n\t\treturn wait.Answer{}, fmt"},
-		}, histories},
+		}, locking("TestLockGrantedTooLateIsGivenBack")},
 		{"does not give back what may be held", leaseFile, edits{
 			{"if backend.MayHaveRun(err) {", "if false {"},
 		}, histories},
@@ -145,7 +147,7 @@ func lockSeeds() []seed {
 		{"ends the hold by the client's clock", acquireFile, edits{
 			{"'pexpire', lock, lease", "'pexpireat', lock, lease"},
 			{"FormatInt(lease.Milliseconds(), 10)", "FormatInt(time.Now().Add(lease).UnixMilli(), 10)"},
-		}, histories},
+		}, properties},
 		{"grants without looking", acquireFile, edits{
 			{"redis.call('hlen', lock) > 0", "false"},
 		}, histories},
@@ -153,10 +155,10 @@ func lockSeeds() []seed {
 			{"if redis.call('hlen', lock) > 0",
 				"if redis.call('type', lock).ok ~= 'hash' then redis.call('del', lock) end " +
 					"if redis.call('hlen', lock) > 0"},
-		}, onEmbedded("LockConflict")},
+		}, properties},
 		{"counts tokens by one", acquireFile, edits{
 			{"time[1] .. string.format('%06d', time[2])", "'1'"},
-		}, histories},
+		}, properties},
 		{"reads tokens as doubles", acquireFile, edits{
 			{"redis.call('incr', token)",
 				"redis.call('set', token, string.format('%.0f', tonumber(last) + 1))"},
@@ -169,18 +171,18 @@ func lockSeeds() []seed {
 		}, histories},
 		{"forgets to publish", releaseFile, edits{
 			{"redis.call(publish, released, '0')", ""},
-		}, histories},
+		}, properties},
 		{"renews what exists", renewFile, edits{
 			{"redis.pcall('hexists', lock, owners[i])", "redis.pcall('exists', lock)"},
-		}, histories},
+		}, properties},
 		{"says that it has renewed", renewFile, edits{
 			{"status[i] = redis.call('pexpire', lock, lease)", "status[i] = 1"},
-		}, histories},
+		}, properties},
 		{"has one status for a whole batch", renewFile, edits{
 			{"status[i] = -1", "for j = 1, #locks do status[j] = 0 end return status"},
 		}, onEmbedded("BadKeyCostsOnlyItself")},
 		{"frees by force only once", forceFile, edits{
 			{"if redis.call('hlen', lock) == 0 then", "if true then"},
-		}, onEmbedded("LockQueries")},
+		}, properties},
 	}
 }

@@ -28,23 +28,25 @@ type seed struct {
 	name  string
 	file  string // from the folder primitives
 	edits edits
-	found string // the test of ./matrix that must find it, with its subtests, as "TestX/Y"
+	found finder // what must find it
 }
 
 // edits are pairs of a text, which must be in the file exactly once, and what replaces it.
 type edits [][2]string
 
-// histories and properties find most of what there is to find, in virtual time.
-const (
-	histories  = "TestHistories"
-	properties = "TestProperties"
+// finder is what finds a bug: a test of a package, with its subtests, such as "TestX/Y".
+type finder struct{ dir, test string }
+
+const matrix = "conformance/matrix"
+
+// histories and properties find what there is to find in virtual time.
+var (
+	histories  = finder{matrix, "TestHistories"}
+	properties = finder{matrix, "TestProperties"}
 )
 
 // onEmbedded is a case on the embedded server, for what is no matter of time or order.
-func onEmbedded(name string) string { return "TestEmbedded/Together/" + name }
-
-// onServer is a case on a real server, for what its connections have to do with.
-func onServer(name string) string { return "TestMatrix/RueidisOnRedis/Together/" + name }
+func onEmbedded(name string) finder { return finder{matrix, "TestEmbedded/Together/" + name} }
 
 // foundWithin bounds the search for one bug.
 const foundWithin = 2 * time.Minute
@@ -57,12 +59,15 @@ func TestSeededBugs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	t.Run("None", func(t *testing.T) {
-		binary := filepath.Join(dir, "good.test")
-		require.NoError(t, compile(t.Context(), binary))
-		for _, test := range finders() {
-			t.Run(subtest(test), func(t *testing.T) {
+		binaries := map[string]string{}
+		for _, f := range finders() {
+			if binaries[f.dir] == "" {
+				binaries[f.dir] = filepath.Join(dir, subtest(f.dir)+".test")
+				require.NoError(t, f.compile(t.Context(), binaries[f.dir]))
+			}
+			t.Run(subtest(f.test), func(t *testing.T) {
 				t.Parallel()
-				out, err := search(t.Context(), binary, test)
+				out, err := f.search(t.Context(), binaries[f.dir])
 				require.NoError(t, err, "there is no bug, but\n%s", out)
 			})
 		}
@@ -81,13 +86,13 @@ func TestSeededBugs(t *testing.T) {
 }
 
 // finders returns the tests that find bugs, each once.
-func finders() (tests []string) {
+func finders() (all []finder) {
 	for _, s := range seeds() {
-		if !slices.Contains(tests, s.found) {
-			tests = append(tests, s.found)
+		if !slices.Contains(all, s.found) {
+			all = append(all, s.found)
 		}
 	}
-	return tests
+	return all
 }
 
 // judge fails unless the test finds s. It works in a folder of its own.
@@ -97,14 +102,14 @@ func (s seed) judge(t *testing.T, dir string) {
 	overlay, err := s.plant(dir)
 	require.NoError(t, err)
 	binary := filepath.Join(dir, "seeded.test")
-	require.NoError(t, compile(t.Context(), binary, "-overlay="+overlay))
+	require.NoError(t, s.found.compile(t.Context(), binary, "-overlay="+overlay))
 	t.Cleanup(func() { _ = os.Remove(binary) })
 	start := time.Now()
-	out, err := search(t.Context(), binary, s.found)
+	out, err := s.found.search(t.Context(), binary)
 	if err == nil && strings.Contains(out, "--- SKIP: ") {
 		t.Skip(out)
 	}
-	require.Error(t, err, "%s did not find it:\n%s", s.found, out)
+	require.Error(t, err, "%s did not find it:\n%s", s.found.test, out)
 	require.Contains(t, out, "--- FAIL: ", "not a test's failure")
 	require.NotContains(t, out, "panic: runtime error")
 	t.Logf("found in %s: %s", time.Since(start).Round(time.Millisecond), verdict(out))
@@ -153,28 +158,33 @@ func rehash(text string) string {
 	})
 }
 
-// compile makes the test binary of ./matrix.
-func compile(ctx context.Context, binary string, args ...string) error {
+// compile makes the test binary of f's package.
+func (f finder) compile(ctx context.Context, binary string, args ...string) error {
 	args = append([]string{"test", "-c", "-ldflags=-s -w", "-o", binary}, append(args, ".")...)
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // Ours.
-	cmd.Dir = "matrix"
+	cmd.Dir = filepath.Join("..", f.dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the tests: %w\n%s", err, out)
 	}
 	return nil
 }
 
-// search runs a test of a binary, and returns what it prints. A failure is not made smaller.
-func search(ctx context.Context, binary, test string) (string, error) {
-	cmd := exec.CommandContext(ctx, binary, //nolint:gosec // Ours.
-		"-test.run=^"+strings.ReplaceAll(test, "/", "$/^")+"$", "-test.failfast", "-test.v",
-		"-test.timeout="+foundWithin.String(), "-rapid.shrinktime=0s", "-rapid.nofailfile")
-	cmd.Dir = "matrix"
+// search runs the test of a binary, and returns what it prints.
+func (f finder) search(ctx context.Context, binary string) (string, error) {
+	args := []string{
+		"-test.run=^" + strings.ReplaceAll(f.test, "/", "$/^") + "$", "-test.failfast", "-test.v",
+		"-test.timeout=" + foundWithin.String(),
+	}
+	if f.dir == matrix { // What failed is not made smaller.
+		args = append(args, "-rapid.checks=300", "-rapid.shrinktime=0s", "-rapid.nofailfile")
+	}
+	cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // Ours.
+	cmd.Dir = filepath.Join("..", f.dir)
 	text, err := cmd.CombinedOutput()
 	out := string(text)
-	if err == nil && !strings.Contains(out, "--- PASS: "+test+" ") &&
+	if err == nil && !strings.Contains(out, "--- PASS: "+f.test+" ") &&
 		!strings.Contains(out, "--- SKIP: ") {
-		err = errors.New("there is no test " + test)
+		err = errors.New("there is no test " + f.test)
 	}
 	return out, err
 }
