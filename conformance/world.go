@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing/synctest"
@@ -72,6 +73,10 @@ func newWorld(ctx context.Context, e *env, s setting, virtual bool) (*world, err
 	}
 	if !virtual {
 		w.guard = realGuard
+		var err error
+		if w.ahead, err = e.clockAhead(ctx); err != nil {
+			return nil, err
+		}
 	}
 	for i := range s.Clients {
 		p := &party{}
@@ -92,6 +97,34 @@ func newWorld(ctx context.Context, e *env, s setting, virtual bool) (*world, err
 		w.parties = append(w.parties, p)
 	}
 	return w, nil
+}
+
+// clockAhead asks how much the server's clock is ahead, by the quickest of some answers.
+func (e *env) clockAhead(ctx context.Context) (ahead time.Duration, err error) {
+	quickest := time.Hour
+	for range 5 {
+		begin := time.Now()
+		server, err := e.clock(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("asking for the time: %w", err)
+		}
+		if took := time.Since(begin); took < quickest {
+			quickest, ahead = took, server.Sub(begin.Round(0))
+		}
+	}
+	return ahead, nil
+}
+
+// clock returns the server's time.
+func (e *env) clock(ctx context.Context) (time.Time, error) {
+	reply, err := e.Do(ctx, e.key("clock"), "TIME")
+	items, tupleErr := reply.Tuple(2)
+	if err := errors.Join(err, tupleErr); err != nil {
+		return time.Time{}, err
+	}
+	sec, secErr := items[0].Int()
+	micro, microErr := items[1].Int()
+	return time.Unix(sec, micro*int64(time.Microsecond)), errors.Join(secErr, microErr)
 }
 
 // nearClient sees scripts before a client's link.
