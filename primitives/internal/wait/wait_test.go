@@ -346,6 +346,8 @@ func TestWaitWakeIsPassedOn(t *testing.T) {
 				start := time.Now()
 				switch leave {
 				case "CancelledInFlight":
+					// It never runs: were it granted, giving that back would wake the other.
+					s.set(func() { s.failNext = 1 })
 					s.release()
 					time.AfterFunc(15*time.Millisecond, cancel)
 				case "FailedInFlight":
