@@ -74,7 +74,7 @@ func renewSeeds() []seed {
 		}, properties},
 		{"sees the end of a lease by its timer only", keeperFile, edits{
 			{"if !h.expired(now) {", "if h.state == held {"},
-		}, finder{matrix, "TestStoppedProcess"}},
+		}, watchdog("TestKeeperRemainingReadsTheClock")},
 		{"minds a renewal from before the grant", batchFile, edits{
 			{"status == NotHeld && sent.After(h.granted)", "status == NotHeld"},
 		}, watchdog("TestKeeperIgnoresNotHeldFromBeforeTheGrant")},
