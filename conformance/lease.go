@@ -70,7 +70,7 @@ func checkBelief(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	const length = time.Second
+	const length = 2 * time.Second
 	lock := c.NewLock(e.key("lock"), &primitives.LockOptions{Lease: length})
 	lease, err := lock.Lock(ctx)
 	if err != nil {
@@ -103,9 +103,11 @@ func checkBelief(ctx context.Context, e *env) error {
 	}
 }
 
+// steadyLease is one that is renewed in time also on a machine that stands still for seconds.
+const steadyLease = 6 * time.Second
+
 func checkRenews(ctx context.Context, e *env) error {
-	const length = 2 * time.Second
-	a, b, err := e.pair(ctx, &primitives.Options{WatchdogLease: length})
+	a, b, err := e.pair(ctx, &primitives.Options{WatchdogLease: steadyLease})
 	if err != nil {
 		return err
 	}
@@ -117,7 +119,7 @@ func checkRenews(ctx context.Context, e *env) error {
 	select {
 	case <-held.Done():
 		return fmt.Errorf("lost: %w", context.Cause(held))
-	case <-time.After(5 * length / 2):
+	case <-time.After(2 * steadyLease):
 	}
 	if _, err := b.TryLock(ctx); !errors.Is(err, primitives.ErrNotAcquired) {
 		return fmt.Errorf("TryLock of a renewed lock returned %w, want ErrNotAcquired", err)
@@ -127,7 +129,7 @@ func checkRenews(ctx context.Context, e *env) error {
 
 // checkRenewalOwner gives the lock to another behind the holder's back.
 func checkRenewalOwner(ctx context.Context, e *env) error {
-	a, _, err := e.pair(ctx, &primitives.Options{WatchdogLease: 1500 * time.Millisecond})
+	a, _, err := e.pair(ctx, &primitives.Options{WatchdogLease: steadyLease})
 	if err != nil {
 		return err
 	}
@@ -159,8 +161,7 @@ func checkRenewalOwner(ctx context.Context, e *env) error {
 
 // checkRenewalAlone makes one of many held locks something else.
 func checkRenewalAlone(ctx context.Context, e *env) error {
-	const length = 2 * time.Second
-	c, _, err := e.client(ctx, &primitives.Options{WatchdogLease: length})
+	c, _, err := e.client(ctx, &primitives.Options{WatchdogLease: steadyLease})
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func checkRenewalAlone(ctx context.Context, e *env) error {
 	case <-ctx.Done():
 		return errors.New("the holder of the bad key did not learn of its loss")
 	}
-	time.Sleep(length)
+	time.Sleep(steadyLease)
 	for i, lease := range leases {
 		if err := lease.Err(); i != 7 && err != nil {
 			return fmt.Errorf("lease %d, whose key is good: %w", i, err)
@@ -227,7 +228,7 @@ func checkUnlockLost(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	short := c.NewLock(a.Name(), &primitives.LockOptions{Lease: 300 * time.Millisecond})
+	short := c.NewLock(a.Name(), &primitives.LockOptions{Lease: 2 * time.Second})
 	lease, err := short.Lock(ctx)
 	if err != nil {
 		return err

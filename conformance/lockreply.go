@@ -133,7 +133,7 @@ func checkLostForce(ctx context.Context, e *env) error {
 }
 
 func checkLostRenewal(ctx context.Context, e *env) error {
-	const length = 6 * time.Second
+	const length = steadyLease
 	c, in, err := e.client(ctx, &primitives.Options{WatchdogLease: length})
 	if err != nil {
 		return err
