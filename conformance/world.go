@@ -72,11 +72,11 @@ func newWorld(ctx context.Context, e *env, s setting, virtual bool) (*world, err
 		reach: func(string) {},
 	}
 	if !virtual {
-		w.guard = realGuard
-		var err error
-		if w.ahead, err = e.clockAhead(ctx); err != nil {
+		ahead, doubt, err := e.clockAhead(ctx)
+		if err != nil {
 			return nil, err
 		}
+		w.ahead, w.guard = ahead, realGuard+doubt
 	}
 	for i := range s.Clients {
 		p := &party{}
@@ -99,20 +99,21 @@ func newWorld(ctx context.Context, e *env, s setting, virtual bool) (*world, err
 	return w, nil
 }
 
-// clockAhead asks how much the server's clock is ahead, by the quickest of some answers.
-func (e *env) clockAhead(ctx context.Context) (ahead time.Duration, err error) {
-	quickest := time.Hour
+// clockAhead asks how much the server's clock is ahead, by the quickest of some answers, and how
+// much less it may be, for the time that took.
+func (e *env) clockAhead(ctx context.Context) (ahead, quickest time.Duration, err error) {
+	quickest = time.Hour
 	for range 5 {
 		begin := time.Now()
 		server, err := e.clock(ctx)
 		if err != nil {
-			return 0, fmt.Errorf("asking for the time: %w", err)
+			return 0, 0, fmt.Errorf("asking for the time: %w", err)
 		}
 		if took := time.Since(begin); took < quickest {
 			quickest, ahead = took, server.Sub(begin.Round(0))
 		}
 	}
-	return ahead, nil
+	return ahead, quickest, nil
 }
 
 // clock returns the server's time.

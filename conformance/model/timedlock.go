@@ -123,9 +123,10 @@ func (l *TimedLock) HoldCount(at Moment, owner string, count int64) error {
 	return nil
 }
 
-// Remaining is a look at the rest of the lease: 0 if there is none, negative if it has no end.
+// Remaining is a look at the rest of the lease, negative if it has no end: 0 if there is none, or
+// less than a millisecond of it.
 func (l *TimedLock) Remaining(at Moment, rest time.Duration) error {
-	l.expire(at, rest == 0)
+	l.expire(at, false)
 	if l.Kind == Free {
 		if rest != 0 {
 			return fmt.Errorf("%v remain of a free lock", rest)

@@ -87,8 +87,11 @@ func TestTimedLock(t *testing.T) {
 		"ReleaseOfAnotherNearTheEnd": {steps(func(l *model.TimedLock) error {
 			return l.Release(around(1000, 5), "b", false)
 		}, look(after(998), model.Held)), true},
-		"ReleaseMissed":       {steps(release(1, "a", false)), false},
-		"Remaining":           {steps(rest(250, 750*time.Millisecond)), true},
+		"ReleaseMissed": {steps(release(1, "a", false)), false},
+		"Remaining":     {steps(rest(250, 750*time.Millisecond)), true},
+		"RemainingNothingIsOpen": {steps(func(l *model.TimedLock) error {
+			return l.Remaining(around(1000, 5), 0)
+		}, look(after(999), model.Held)), true},
 		"RemainingOfFree":     {steps(rest(1000, 0)), true},
 		"RemainingTooMuch":    {steps(rest(250, 751*time.Millisecond)), false},
 		"RemainingForever":    {steps(rest(250, -1)), false},
