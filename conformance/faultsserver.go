@@ -77,6 +77,7 @@ func serverFaults() []fault {
 		{
 			// Nobody is told of what expires: the waiters wait for what they think that the lease has.
 			name: "ClockLeap", needs: []need{needsAdvance}, lease: workLease, forgets: true,
+			steps:  true,
 			inject: advance(2 * workLease),
 		},
 	}

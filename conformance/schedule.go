@@ -45,10 +45,13 @@ func drawSchedule(t *rapid.T, w Workload, troubled bool) schedule {
 		s.Actors = append(s.Actors, rapid.SliceOfN(drawStep(ops), 1, 8).Draw(t, "steps"))
 	}
 	if s.any("Delete") {
-		s.Poll = 2 * time.Second // Nobody is told of a deletion.
+		s.Poll = deletionPoll // Nobody is told.
 	}
 	return s
 }
+
+// deletionPoll is how often waiters look for themselves where things end that nobody is told of.
+const deletionPoll = 2 * time.Second
 
 // any reports whether a step of that name is in the schedule.
 func (s schedule) any(op string) bool {
@@ -135,7 +138,7 @@ func (s schedule) bound() time.Duration {
 			sum += gap
 		}
 	}
-	if s.any("Delete") {
+	if s.Poll <= deletionPoll {
 		sum += time.Duration(len(s.Actors)) * 10 * s.Poll
 	}
 	return sum

@@ -200,21 +200,22 @@ func (u *turn) run(t *testing.T) {
 	if u.h.Bubble != nil {
 		for u.goesOn(t) {
 			synctest.Test(t, func(t *testing.T) {
-				g := u.ground(u.h.Bubble())
-				g.disturbed(t, func() { u.crowd(t, g) })
+				c := u.draw()
+				g := u.ground(u.h.Bubble(), c.lease == workLease)
+				g.disturbed(t, func() { u.crowd(t, g, c) })
 			})
 		}
 		return
 	}
 	errors := tally{h: u.h, reached: &u.reached}
 	errors.read(t.Context())
-	g := u.ground(u.h)
+	g := u.ground(u.h, u.h.FailOver != nil)
 	g.disturbed(t, func() {
 		var all sync.WaitGroup
 		for range u.Crowds {
 			all.Go(func() {
 				for u.goesOn(t) {
-					u.crowd(t, g)
+					u.crowd(t, g, u.draw())
 				}
 			})
 		}
@@ -223,13 +224,16 @@ func (u *turn) run(t *testing.T) {
 	errors.read(t.Context())
 }
 
-// crowd runs the next crowd on g.
-func (u *turn) crowd(t *testing.T, g *ground) {
+// draw draws the next crowd.
+func (u *turn) draw() crowd {
+	return drawCrowd(u.Seed, uint64(u.crowds.Add(1))) //nolint:gosec // It is not negative.
+}
+
+// crowd runs a crowd on g.
+func (u *turn) crowd(t *testing.T, g *ground, c crowd) {
 	t.Helper()
-	number := uint64(u.crowds.Add(1)) //nolint:gosec // It is not negative.
-	c := drawCrowd(u.Seed, number)
 	if err := g.run(t.Context(), c); err != nil {
-		t.Errorf("SEED=%d, crowd %d on %s: %v", u.Seed, number, u.cell, err)
+		t.Errorf("SEED=%d, crowd %d on %s: %v", u.Seed, c.number, u.cell, err)
 	}
 }
 

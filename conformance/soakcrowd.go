@@ -63,12 +63,11 @@ func drawParts(t *rapid.T) crowd {
 	}
 	for i := range c.parts {
 		s := &c.parts[i].schedule
-		s.Poll = c.poll
 		for len(s.Links) < c.clients {
 			s.Links = append(s.Links, troubles{})
 		}
 	}
-	return c.withLease(c.lease)
+	return c.withLease(c.lease).withPoll(c.poll)
 }
 
 // withLease sets the watchdog's lease. The crowd must not run yet.
@@ -76,6 +75,15 @@ func (c crowd) withLease(lease time.Duration) crowd {
 	c.lease = lease
 	for i := range c.parts {
 		c.parts[i].schedule.Lease = lease
+	}
+	return c
+}
+
+// withPoll sets how often waiters look for themselves. The crowd must not run yet.
+func (c crowd) withPoll(poll time.Duration) crowd {
+	c.poll = min(c.poll, poll)
+	for i := range c.parts {
+		c.parts[i].schedule.Poll = c.poll
 	}
 	return c
 }

@@ -13,6 +13,7 @@ import (
 type ground struct {
 	*turn
 	h      *Harness
+	short  bool    // all leases are
 	faults []fault // those that can be made here
 	random *rand.Rand
 
@@ -24,10 +25,11 @@ type ground struct {
 	crowds []*runningCrowd
 }
 
-func (u *turn) ground(h *Harness) *ground {
-	g := &ground{turn: u, h: h}
+// ground returns a server. What the end of a lease has to heal befalls it only if leases are short.
+func (u *turn) ground(h *Harness, short bool) *ground {
+	g := &ground{turn: u, h: h, short: short}
 	for _, f := range faults() {
-		if (Case{needs: f.needs}).Skip(h) == "" {
+		if (Case{needs: f.needs}).Skip(h) == "" && (short || !f.steps) {
 			g.faults = append(g.faults, f)
 		}
 	}
@@ -38,8 +40,11 @@ func (u *turn) ground(h *Harness) *ground {
 
 // run runs a crowd.
 func (g *ground) run(ctx context.Context, c crowd) error {
-	if g.h.FailOver != nil {
-		c = c.withLease(workLease) // A failover may undo a release, which the lease's end must repeat.
+	if g.short {
+		c = c.withLease(workLease)
+	}
+	if g.short && g.h.Advance != nil {
+		c = c.withPoll(deletionPoll) // Nobody is told of what ends by a step of the clock.
 	}
 	e := newEnv(g.h)
 	defer e.close()
