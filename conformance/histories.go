@@ -33,7 +33,7 @@ func RunHistories(t *testing.T, h *Harness) Report {
 				defer outlast()
 				defer e.close()
 				if err := s.run(r.Context(), e, w, picture(t), reached); err != nil {
-					r.Fatalf("%v\n%v", err, s)
+					r.Fatalf("%s\n%v", stable(err), s)
 				}
 			})
 		})

@@ -54,7 +54,8 @@ func (m *lockMachine) peer(ctx context.Context, key *lockKey, a act) error {
 		key.model.Put(at, peerOwner, count, 0)
 		return err
 	}
-	_, at, expireErr := m.raw(ctx, key.name, "PEXPIRE", key.name, strconv.FormatInt(lease.Milliseconds(), 10))
+	millis := strconv.FormatInt(lease.Milliseconds(), 10)
+	_, at, expireErr := m.raw(ctx, key.name, "PEXPIRE", key.name, millis)
 	key.model.Put(at, peerOwner, count, lease)
 	return errors.Join(err, expireErr)
 }
@@ -269,7 +270,7 @@ func (m *lockMachine) checkBelief(c *lockClaim, now time.Time) error {
 	since, sound := m.soundSince(p)
 	trip := m.trip(p)
 	retry := lease/3 + lease/10 + trip
-	if c.call.fixed || c.forgotten || !sound || trip > lease/4 || now.Sub(since) <= retry {
+	if c.call.fixed || key.Owner != c.owner || !sound || trip > lease/4 || now.Sub(since) <= retry {
 		return nil
 	}
 	if age := now.Sub(c.belief.Since().From); age > lease/3+trip+time.Millisecond {
@@ -300,7 +301,8 @@ func (m *lockMachine) checkOrphan(c *lockClaim, now time.Time) error {
 // releasePatience is how long one try to give back may hang.
 const releasePatience = time.Second
 
-// waitedInVain reports that a call stood before a free lock until now, though its client could know.
+// waitedInVain reports that a call stood before a free lock until now, though its client could know
+// of that.
 func (m *lockMachine) waitedInVain(c *lockCall, now time.Time) error {
 	key, p := &c.key.model, m.parties[c.party]
 	since, sound := m.soundSince(p)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,11 +72,16 @@ func drawSetting(t *rapid.T, virtual bool) setting {
 		Lease:   1500 * time.Millisecond, Fixed: time.Second, Poll: time.Hour,
 	}
 	if virtual {
-		s.Lease = time.Duration(rapid.SampledFrom([]int{30000, 1000, 300}).Draw(t, "lease")) * time.Millisecond
-		s.Fixed = time.Duration(rapid.SampledFrom([]int{100, 2000, 60000}).Draw(t, "fixed")) * time.Millisecond
+		s.Lease = oneOf(t, "lease", 30000, 1000, 300)
+		s.Fixed = oneOf(t, "fixed", 100, 2000, 60000)
 		s.Poll = rapid.SampledFrom([]time.Duration{time.Hour, 5 * time.Second}).Draw(t, "poll")
 	}
 	return s
+}
+
+// oneOf draws one of some numbers of milliseconds.
+func oneOf(t *rapid.T, label string, millis ...int) time.Duration {
+	return time.Duration(rapid.SampledFrom(millis).Draw(t, label)) * time.Millisecond
 }
 
 func drawAct(w Workload, s setting) *rapid.Generator[act] {
@@ -142,7 +149,7 @@ func virtualProperty(r *rapid.T, h *Harness, w Workload, s setting, reached *sit
 	taken := 0
 	must := func(err error) {
 		if err != nil {
-			r.Fatal(err)
+			r.Fatal(stable(err))
 		}
 	}
 	actions := map[string]func(*rapid.T){
@@ -156,6 +163,21 @@ func virtualProperty(r *rapid.T, h *Harness, w Workload, s setting, reached *sit
 	r.Repeat(actions) // What rapid does by default is little.
 	must(m.end(ctx))
 	reached.addN("actions", taken)
+}
+
+// random is what differs each time in what errors tell: cases' tags, and owners.
+var random = regexp.MustCompile(`conf-[0-9A-Z]{10}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:-?[0-9]+`)
+
+// stable returns what err tells, with numbers for what is random: rapid makes a failure smaller if
+// it finds it again by its text.
+func stable(err error) string {
+	var seen []string
+	return random.ReplaceAllStringFunc(err.Error(), func(name string) string {
+		if !slices.Contains(seen, name) {
+			seen = append(seen, name)
+		}
+		return fmt.Sprint("#", slices.Index(seen, name))
+	})
 }
 
 // outlast lets what is still under way in a bubble come to its end: nothing goes on there when the

@@ -15,7 +15,8 @@ type Belief struct {
 	since, granted   Moment
 	lost             bool
 	// perhaps is when a renewal was sent whose answer the holder may know, if it came in time, and
-	// doubted says that one was told "not held", and may have been sent before the grant was known.
+	// doubted says that one was told "not held", of which the holder may know, unless it had sent it
+	// before it knew of the grant.
 	perhaps Moment
 	doubted bool
 }
@@ -41,19 +42,21 @@ func (b *Belief) Since() Moment { return b.since }
 // the holder. A renewal that was sent before the grant was answered may have overtaken it.
 func (b *Belief) Renewed(sent, answered Moment, held bool) {
 	b.adopt()
+	exact := answered.From.Equal(answered.To)
 	switch {
 	case b.granted.IsZero():
 		if held {
 			b.since = sent
 		}
 	case b.over(answered):
-	case !held:
-		b.lost = b.granted.before(sent)
-		b.doubted = !b.lost && !sent.before(b.granted) && sent != b.granted
-	case answered.From.Equal(answered.To):
+	case held && exact:
 		b.since = sent
-	default:
+	case held:
 		b.perhaps = sent
+	case exact:
+		b.lost = b.granted.before(sent)
+	default:
+		b.doubted = !sent.before(b.granted)
 	}
 }
 
@@ -75,7 +78,6 @@ func (b *Belief) Look(at Moment, held bool) error {
 		b.adopt() // Nothing else explains it.
 	}
 	b.lost = b.lost || b.doubted && !held
-	b.doubted = false
 	over := b.over(at)
 	switch {
 	case over && held:

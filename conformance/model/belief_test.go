@@ -44,6 +44,7 @@ func TestBelief(t *testing.T) {
 		"RenewedPerhaps":          {[]step{renewed(300, around(900, 5), true), lost(after(901))}, true},
 		"NotHeld":                 {[]step{renewed(300, after(400), false), lost(after(401))}, true},
 		"NotHeldButBelieved":      {[]step{renewed(300, after(400), false), held(after(401))}, false},
+		"NotHeldPerhaps":          {[]step{renewed(300, around(400, 5), false), held(after(401)), lost(after(402))}, true},
 		"NotHeldBeforeGrant":      {[]step{renewed(150, after(400), false), held(after(401))}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
