@@ -163,11 +163,9 @@ func backendCases() []conformance.Case {
 	return slices.Concat(conformance.RunnerCases(), conformance.SubscriberCases())
 }
 
-// slowCases wait for something by their nature. Mutants that are not meant for them skip them. The
-// last one waits for a fault that once did not come within mutantPatience, on a cluster.
+// slowCases wait for something by their nature. Mutants that are not meant for them skip them.
 var slowCases = []string{
 	"SilentLinkIsAGap", "RefusedDialIsDefinite", "ReadOnlyRetriesAreBounded",
-	"WaitKeepsTheReplyOfALostWait",
 }
 
 // judge returns what is wrong with the suite if it judges m by the cases that m is meant for, and
