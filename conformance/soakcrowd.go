@@ -47,18 +47,16 @@ func drawCrowd(seed, number uint64) crowd {
 }
 
 func drawParts(t *rapid.T) crowd {
-	c := crowd{poll: time.Hour}
-	c.lease = rapid.SampledFrom([]time.Duration{workLease, endlessLease}).Draw(t, "lease")
-	deletes := c.lease == workLease && rapid.Bool().Draw(t, "deletes")
+	lease := rapid.SampledFrom([]time.Duration{workLease, endlessLease}).Draw(t, "lease")
 	size := rapid.SampledFrom([]int{1, 2, 4, 8, 16, 32}).Draw(t, "size")
+	c := crowd{}
 	for range size {
 		w := rapid.SampledFrom(Workloads()).Draw(t, "workload")
-		if !deletes {
+		if lease == endlessLease {
 			w.Ops = slices.DeleteFunc(slices.Clone(w.Ops), func(op string) bool { return op == "Delete" })
 		}
 		s := drawSchedule(t, w, true)
 		c.clients = max(c.clients, len(s.Links))
-		c.poll = min(c.poll, s.Poll)
 		c.parts = append(c.parts, part{w, s})
 	}
 	for i := range c.parts {
@@ -67,23 +65,19 @@ func drawParts(t *rapid.T) crowd {
 			s.Links = append(s.Links, troubles{})
 		}
 	}
-	return c.withLease(c.lease).withPoll(c.poll)
+	return c.withLease(lease)
 }
 
-// withLease sets the watchdog's lease. The crowd must not run yet.
+// withLease sets the watchdog's lease. With a short one things end that nobody is told of, so that
+// waiters must look for themselves, too. The crowd must not run yet.
 func (c crowd) withLease(lease time.Duration) crowd {
-	c.lease = lease
-	for i := range c.parts {
-		c.parts[i].schedule.Lease = lease
+	c.lease, c.poll = lease, time.Hour
+	if lease == workLease {
+		c.poll = deletionPoll
 	}
-	return c
-}
-
-// withPoll sets how often waiters look for themselves. The crowd must not run yet.
-func (c crowd) withPoll(poll time.Duration) crowd {
-	c.poll = min(c.poll, poll)
 	for i := range c.parts {
-		c.parts[i].schedule.Poll = c.poll
+		s := &c.parts[i].schedule
+		s.Lease, s.Poll = c.lease, c.poll
 	}
 	return c
 }

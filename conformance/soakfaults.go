@@ -43,9 +43,6 @@ func (g *ground) run(ctx context.Context, c crowd) error {
 	if g.short {
 		c = c.withLease(workLease)
 	}
-	if g.short && g.h.Advance != nil {
-		c = c.withPoll(deletionPoll) // Nobody is told of what ends by a step of the clock.
-	}
 	e := newEnv(g.h)
 	defer e.close()
 	r, err := g.enter(ctx, c, e)
