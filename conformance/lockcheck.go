@@ -264,7 +264,8 @@ func (m *lockMachine) checkClaim(c *lockClaim) error {
 func (m *lockMachine) checkBelief(c *lockClaim, now time.Time) error {
 	key, p := &c.call.key.model, m.parties[c.call.party]
 	lease, allowance := m.leaseOf(c.call)
-	if !c.forgotten && c.gain <= allowance && (key.Kind != model.Held || key.Owner != c.owner) {
+	good := c.belief.Good(model.Moment{From: now.Add(-m.guard), To: now.Add(m.guard)})
+	if good && !c.forgotten && c.gain <= allowance && (key.Kind != model.Held || key.Owner != c.owner) {
 		return fmt.Errorf("it believes in a lock that is %v", key)
 	}
 	since, sound := m.soundSince(p)

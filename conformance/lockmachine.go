@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -335,8 +336,22 @@ func (m *lockMachine) close(ctx context.Context, party int) error {
 	err := p.client.Close(ctx)
 	m.note(func() error { m.closed(party, began); return nil })
 	m.reach("close")
-	if err != nil && sound {
-		return errors.Join(errors.New("Close over a sound link"), err)
+	if err == nil || !sound {
+		return m.leftHeld(party, sound)
+	}
+	return errors.Join(errors.New("Close over a sound link"), err)
+}
+
+// leftHeld returns an error if a client has left something held that it closed over a sound link.
+func (m *lockMachine) leftHeld(party int, sound bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range m.keys {
+		c := m.claims[key.model.Owner]
+		if key.model.Pass(m.serverNow()); sound && c != nil && c.call.party == party &&
+			key.model.Kind == model.Held {
+			return fmt.Errorf("client %d was closed, and %s is %v", party, key.name, &key.model)
+		}
 	}
 	return nil
 }

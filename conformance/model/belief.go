@@ -72,6 +72,9 @@ func (b *Belief) Over(at Moment) bool {
 	return b.lost || at.past(b.Ends()) && b.perhaps.IsZero()
 }
 
+// Good reports whether the lease has surely not ended.
+func (b *Belief) Good(at Moment) bool { return !b.lost && !b.doubted && at.before(b.Ends()) }
+
 // Look takes what the lease says of itself: whether it is held.
 func (b *Belief) Look(at Moment, held bool) error {
 	if held && at.past(b.Ends()) {

@@ -60,6 +60,20 @@ func TestBelief(t *testing.T) {
 	}
 }
 
+func TestBeliefIsGoodOrOver(t *testing.T) {
+	t.Parallel()
+	b := model.NewBelief(second, 100*time.Millisecond, after(0))
+	b.Granted(after(200))
+	require.True(t, b.Good(around(890, 5)))
+	require.False(t, b.Over(around(890, 5)))
+	require.False(t, b.Good(around(900, 5)))
+	require.False(t, b.Over(around(900, 5)))
+	require.True(t, b.Over(around(910, 5)))
+	b.Renewed(after(300), around(400, 5), false)
+	require.False(t, b.Good(after(500)), "it may know of its loss")
+	require.False(t, b.Over(after(500)))
+}
+
 // TestBeliefRenewedBeforeItsGrant: a renewal may come through while the grant's answer is late.
 func TestBeliefRenewedBeforeItsGrant(t *testing.T) {
 	t.Parallel()
