@@ -26,6 +26,14 @@ var (
 	// ran.
 	ErrReply = errors.New("unexpected reply")
 
+	// ErrOverflow means that a sum does not fit the number's type. The number is as it was. It is
+	// matched by a [*ServerError].
+	ErrOverflow = errors.New("sum out of range")
+
+	// ErrNotANumber means that a key which was to hold a number holds another text. It is matched by
+	// a [*ServerError].
+	ErrNotANumber = errors.New("value is not a number")
+
 	// ErrReplicas means that a script ran, but that replicas could not be waited for (W1).
 	ErrReplicas = errors.New("waiting for replicas failed")
 )

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -131,4 +132,21 @@ func splitCode(text string) (code, message string) {
 
 func notCode(r rune) bool {
 	return (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_'
+}
+
+// refusals are the texts of errors that servers have no code for.
+var refusals = map[error][]string{
+	ErrOverflow: {
+		"increment or decrement would overflow", "increment would produce NaN or Infinity",
+		"increment would overflow",
+	},
+	ErrNotANumber: {"value is not an integer or out of range", "value is not a valid float"},
+}
+
+// Is reports whether the error is of the class target: [ErrOverflow] or [ErrNotANumber], which
+// servers tell by their texts only.
+func (e *ServerError) Is(target error) bool {
+	return slices.ContainsFunc(refusals[target], func(text string) bool {
+		return strings.Contains(e.Message, text)
+	})
 }

@@ -190,6 +190,13 @@ func (c *Client) enter() error {
 	return nil
 }
 
+// stay counts what goes on after a call that has entered: it must leave, too.
+func (c *Client) stay() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy++
+}
+
 func (c *Client) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

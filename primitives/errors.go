@@ -2,7 +2,6 @@ package primitives
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
@@ -30,6 +29,9 @@ var (
 	// ErrConflict means that the key holds something else: another kind of primitive, or another
 	// program's data. It was not touched.
 	ErrConflict = errors.New("key is in use by something else")
+
+	// ErrOverflow means that a number would leave the range of its type. It is as it was.
+	ErrOverflow = backend.ErrOverflow
 )
 
 // FieldError tells which argument or option cannot be used, and why. Nothing was sent.
@@ -41,20 +43,8 @@ type FieldError struct {
 // Error returns the field and the problem.
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
-// describe wraps err with the operation and the object, and adds ErrConflict where the server says
-// that the key is of another kind.
-func describe(operation, kind, name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if otherKind(err) {
-		err = fmt.Errorf("%w: %w", ErrConflict, err)
-	}
-	return fmt.Errorf("%s %s %q: %w", operation, kind, name, err)
-}
-
-// otherKind reports whether the server says that the key is of another kind.
+// otherKind reports whether the server, or a script, says that the key is of another kind.
 func otherKind(err error) bool {
 	var server *backend.ServerError
-	return errors.As(err, &server) && server.Code == "WRONGTYPE"
+	return errors.As(err, &server) && (server.Code == "WRONGTYPE" || server.Code == "OTHERKIND")
 }

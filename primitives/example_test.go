@@ -100,6 +100,62 @@ func ExampleLease_Token() {
 	write(`UPDATE account SET balance = 12, fence = $1 WHERE id = 7 AND fence <= $1`, lease.Token())
 }
 
+// At most three processes at a time do something heavy.
+func ExampleSemaphore() {
+	client, _ := primitives.New(b, nil)
+	ctx := context.Background()
+	heavy := client.NewSemaphore("heavy", nil)
+	if _, err := heavy.TrySetPermits(ctx, 3); err != nil { // the first process makes it
+		log.Fatal(err)
+	}
+	if err := heavy.Acquire(ctx, 1); err != nil {
+		log.Fatal(err)
+	}
+	defer heavy.Release(ctx, 1) // sent also if ctx is done
+	work(ctx)
+}
+
+// Workers start together, once five processes are ready.
+func ExampleCountDownLatch() {
+	client, _ := primitives.New(b, nil)
+	ctx := context.Background()
+	ready := client.NewCountDownLatch("ready")
+	if _, err := ready.TrySetCount(ctx, 5); err != nil { // the first process sets it
+		log.Fatal(err)
+	}
+	if _, err := ready.CountDown(ctx); err != nil {
+		log.Fatal(err)
+	}
+	if err := ready.Wait(ctx); err != nil {
+		log.Fatal(err)
+	}
+	work(ctx)
+}
+
+// Numbers that no other process gets.
+func ExampleAtomicLong() {
+	client, _ := primitives.New(b, nil)
+	ctx := context.Background()
+	number, err := client.NewAtomicLong("invoice").Increment(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("invoice", number)
+}
+
+// A sum of fractions, such as a budget that processes spend from.
+func ExampleAtomicDouble() {
+	client, _ := primitives.New(b, nil)
+	ctx := context.Background()
+	left, err := client.NewAtomicDouble("budget").Add(ctx, -12.5)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if left < 0 {
+		fmt.Println("overdrawn by", -left)
+	}
+}
+
 func work(context.Context) {}
 
 func write(string, int64) {}

@@ -161,6 +161,8 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return truth(s.live(keys[0]).owner != "")
 	case "lock_held_by":
 		return truth(s.live(keys[0]).owner == args[0])
+	case "object_kind":
+		return backend.StringReply("list")
 	}
 	panic("unknown script " + script)
 }

@@ -121,7 +121,7 @@ func (l *Lease) Owner() string { return l.hold.Owner }
 // If the lease had ended before, Unlock frees nothing and returns an error that wraps [ErrNotHeld]
 // and what had ended it: [ErrLost], [ErrReleased] or [ErrClosed].
 func (l *Lease) Unlock(ctx context.Context) error {
-	return l.hold.of.describe("release", l.hold.unlock(ctx, l))
+	return l.hold.of.describe(ctx, "release", l.hold.unlock(ctx, l))
 }
 
 // end ends l, and returns what ends its contexts. The caller holds hold.mu, and calls that without

@@ -34,9 +34,8 @@ type LockOptions struct {
 // Source: Redisson's RLock, by key and channel.
 type Lock struct {
 	object
-	key      string
 	tokenKey string
-	channel  string
+	want     wait.Want
 	lease    time.Duration
 	renewer  renew.Renewer // nil: a fixed lease
 	invalid  error         // of the arguments, told by each method
@@ -50,14 +49,9 @@ func (c *Client) NewLock(name string, opts *LockOptions) *Lock {
 	if opts != nil {
 		o = *opts
 	}
-	key := c.key(name)
-	l := &Lock{
-		object:   object{client: c, kind: "lock", name: name},
-		key:      key,
-		tokenKey: sideName(lockTokenKey, key),
-		channel:  sideName(lockChannel, key),
-		lease:    o.Lease.Truncate(time.Millisecond),
-	}
+	l := &Lock{object: c.newObject("lock", name), lease: o.Lease.Truncate(time.Millisecond)}
+	l.tokenKey = sideName(lockTokenKey, l.key)
+	l.want = wait.Want{Object: l.key, Channel: sideName(lockChannel, l.key), Frees: lockFrees}
 	if o.Lease == 0 {
 		l.lease = c.opts.WatchdogLease
 		l.renewer = lockRenewer{}
@@ -67,14 +61,11 @@ func (c *Client) NewLock(name string, opts *LockOptions) *Lock {
 }
 
 func (l *Lock) validate() error {
-	if l.name == "" {
-		return &FieldError{"name", "empty"}
+	if err := l.object.validate(); err != nil {
+		return err
 	}
 	return l.client.opts.validateLease("Lease", l.lease)
 }
-
-// Name returns the lock's name, without the client's prefix.
-func (l *Lock) Name() string { return l.name }
 
 // Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. A free
 // lock takes one round trip. Otherwise Lock waits for the holder's release, for the end of its
@@ -86,9 +77,9 @@ func (l *Lock) Name() string { return l.name }
 // [ErrClosed] or a [*FieldError] if nothing was sent. Lock does not try again after an error.
 func (l *Lock) Lock(ctx context.Context) (*Lease, error) {
 	lease, err := l.take(ctx, func(h *hold) error {
-		return l.client.waiters.Wait(ctx, l.key, l.channel, lockWakes, h)
+		return l.client.waiters.Wait(ctx, l.want, h)
 	})
-	return lease, l.describe("acquire", err)
+	return lease, l.describe(ctx, "acquire", err)
 }
 
 // TryLock acquires the lock if it is free, and returns [ErrNotAcquired] if it is held. It takes one
@@ -101,7 +92,7 @@ func (l *Lock) TryLock(ctx context.Context) (*Lease, error) {
 		}
 		return err
 	})
-	return lease, l.describe("acquire", err)
+	return lease, l.describe(ctx, "acquire", err)
 }
 
 // take returns a lease of a hold that acquire has got, or of the hold that ctx re-enters.
@@ -145,12 +136,12 @@ func (l *Lock) acquire(ctx context.Context, owner string) (int64, wait.Answer, e
 
 // release implements locker.
 func (l *Lock) release(ctx context.Context, owner string) (bool, error) {
-	return script.LockRelease(ctx, l.client.backend, l.key, owner, l.client.publish, l.channel)
+	return script.LockRelease(ctx, l.client.backend, l.key, owner, l.client.publish, l.want.Channel)
 }
 
-// lockWakes tells how many waiters a message on a lock's channel wakes. "0" says that the lock is
-// free, for one; Redisson also understands "1", for all.
-func lockWakes(payload string) int {
+// lockFrees reads a message on a lock's channel. "0" says that the lock is free, for one; Redisson
+// also understands "1", for all.
+func lockFrees(payload string) int {
 	if payload == "1" {
 		return wait.All
 	}
@@ -161,62 +152,41 @@ func lockWakes(payload string) int {
 // of it by its next renewal or by Unlock, up to a third of its lease later: only its fencing token
 // protects the resource until then. Errors are those of [Lock.Lock].
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
-	released, err := ask(ctx, l, func() (bool, error) {
-		return script.LockForceRelease(ctx, l.client.backend, l.key, l.client.publish, l.channel)
+	return call(ctx, &l.object, l.invalid, "force release of", func() (bool, error) {
+		return script.LockForceRelease(ctx, l.client.backend, l.key, l.client.publish, l.want.Channel)
 	})
-	return released, l.describe("force release of", err)
 }
 
 // IsLocked reports whether anybody holds the lock.
 func (l *Lock) IsLocked(ctx context.Context) (bool, error) {
-	locked, err := ask(ctx, l, func() (bool, error) {
+	return call(ctx, &l.object, l.invalid, "query", func() (bool, error) {
 		return script.LockExists(ctx, l.client.backend, l.key)
 	})
-	return locked, l.describe("query", err)
 }
 
 // IsHeldBy reports whether owner holds the lock: see [Lease.Owner].
 func (l *Lock) IsHeldBy(ctx context.Context, owner string) (bool, error) {
-	held, err := ask(ctx, l, func() (bool, error) {
+	return call(ctx, &l.object, l.invalid, "query", func() (bool, error) {
 		return script.LockHeldBy(ctx, l.client.backend, l.key, owner)
 	})
-	return held, l.describe("query", err)
 }
 
 // HoldCount returns how often owner holds the lock on the server: 0 or 1 for this package's owners,
 // whose re-entry is counted in the process, and any number for a Java peer's.
 func (l *Lock) HoldCount(ctx context.Context, owner string) (int64, error) {
-	count, err := ask(ctx, l, func() (int64, error) {
+	return call(ctx, &l.object, l.invalid, "query", func() (int64, error) {
 		count, _, err := script.LockHoldCount(ctx, l.client.backend, l.key, owner)
 		return count, err
 	})
-	return count, l.describe("query", err)
 }
 
 // Remaining returns what the present holder's lease still has by the server's clock: 0 if the lock
 // is free, [NoExpiry] if its key has no end. For what a holder may believe of its own lease see
 // [Lease.Remaining].
 func (l *Lock) Remaining(ctx context.Context) (time.Duration, error) {
-	remaining, err := ask(ctx, l, func() (time.Duration, error) {
-		return script.LockRemaining(ctx, l.client.backend, l.key)
+	return call(ctx, &l.object, l.invalid, "query", func() (time.Duration, error) {
+		return remaining(script.LockRemaining(ctx, l.client.backend, l.key))
 	})
-	switch remaining {
-	case -1 * time.Millisecond:
-		remaining = NoExpiry
-	case -2 * time.Millisecond:
-		remaining = 0
-	}
-	return remaining, l.describe("query", err)
-}
-
-// ask makes one call of a script on l.
-func ask[T any](ctx context.Context, l *Lock, call func() (T, error)) (T, error) {
-	if err := l.enter(ctx, l.invalid); err != nil {
-		var none T
-		return none, err
-	}
-	defer l.client.leave()
-	return call()
 }
 
 // lockRenewer renews locks.

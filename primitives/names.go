@@ -6,6 +6,9 @@ import "strings"
 const (
 	lockChannel  = "redisson_lock__channel"
 	lockTokenKey = "redisson_lock_token"
+
+	semaphoreChannel = "redisson_sc"
+	latchChannel     = "redisson_countdownlatch__channel__"
 )
 
 // sideName returns the name of a key or channel that belongs to the object called name, in the

@@ -18,7 +18,7 @@ import (
 type channel struct {
 	waiters *Waiters
 	at      place
-	wakes   Wakes
+	frees   Frees
 
 	users  int       // waiters that have joined, parked or trying
 	parked list.List // of *waiter, the head is woken first
@@ -27,8 +27,8 @@ type channel struct {
 	// tries: what has moved it since came too late for the answer.
 	generation uint64
 
-	// owed counts the wakes that found nobody parked. As many of those that were trying then try
-	// again before they park, and no more: a wake for one makes one contend.
+	// owed counts the wakes that found nobody parked who could use them. As many of those that were
+	// trying then try again before they park, and no more: a wake for one makes one contend.
 	owed int
 
 	heard        bool // messages reach the channel
@@ -44,13 +44,16 @@ type channel struct {
 
 // waiter is one caller of Wait.
 type waiter struct {
+	need  int           // units of the object
 	ready chan struct{} // receives once for each time that it is woken
 	place *list.Element // in channel.parked; nil: it is not parked
 	woken bool          // it owes the next one a wake if it gets no answer
 	spent bool          // it was woken before, and keeps its place in front
 }
 
-func newWaiter() *waiter { return &waiter{ready: make(chan struct{}, 1)} }
+func newWaiter(need int) *waiter {
+	return &waiter{need: max(need, 1), ready: make(chan struct{}, 1)}
+}
 
 // wake makes me ready. The caller holds the mutex.
 func (me *waiter) wake() {
@@ -68,6 +71,7 @@ func (c *channel) contend(ctx context.Context, me *waiter, a Attempt) error {
 			return err
 		}
 		if answer.Granted {
+			c.share(answer.Free)
 			return nil
 		}
 		if c.parkUnless(generation, me, answer) {
@@ -85,7 +89,17 @@ func (c *channel) now() uint64 {
 	return c.generation
 }
 
-// parkUnless parks me after a refusal, unless it is owed a wake since the given generation.
+// share wakes those that can use what a grant has left over.
+func (c *channel) share(free int) {
+	c.waiters.mu.Lock()
+	defer c.waiters.mu.Unlock()
+	if free > 0 {
+		c.wake(free)
+	}
+}
+
+// parkUnless parks me after a refusal, unless it is owed a wake since the given generation. What is
+// too little for me may be enough for another.
 func (c *channel) parkUnless(generation uint64, me *waiter, refused Answer) bool {
 	c.waiters.mu.Lock()
 	defer c.waiters.mu.Unlock()
@@ -95,6 +109,9 @@ func (c *channel) parkUnless(generation uint64, me *waiter, refused Answer) bool
 		return false
 	}
 	c.park(me, refused)
+	if refused.Free > 0 {
+		c.wake(min(refused.Free, me.need-1))
+	}
 	return true
 }
 
@@ -137,7 +154,7 @@ func (c *channel) passOn(me *waiter) {
 		return
 	}
 	if me.woken {
-		c.wake(1)
+		c.wakeOne()
 	}
 }
 
@@ -162,14 +179,34 @@ func (c *channel) leave() {
 	}
 }
 
-// wake makes up to n waiters try: those that are parked, and then those that are trying, again, if
-// they are refused. The caller holds the mutex.
+// wake makes those waiters try that can use n free units: of those that are parked the first that
+// fit, and then of those that are trying as many as units are left, again, if they are refused. The
+// caller holds the mutex.
 func (c *channel) wake(n int) {
 	c.generation++
-	for ; n > 0 && c.parked.Len() > 0; n-- {
-		c.parked.Remove(c.parked.Front()).(*waiter).wake() //nolint:forcetypeassert // Only waiters.
+	for e := c.parked.Front(); e != nil && n > 0; {
+		next, w := e.Next(), e.Value.(*waiter) //nolint:forcetypeassert // Only waiters.
+		if w.need <= n {
+			c.parked.Remove(e)
+			w.wake()
+			if n != All {
+				n -= w.need
+			}
+		}
+		e = next
 	}
 	c.owe(n)
+}
+
+// wakeOne makes one waiter try whatever it needs: what is free is not known, and its answer will
+// tell. The caller holds the mutex.
+func (c *channel) wakeOne() {
+	c.generation++
+	if first := c.parked.Front(); first != nil {
+		c.parked.Remove(first).(*waiter).wake() //nolint:forcetypeassert // Only waiters.
+		return
+	}
+	c.owe(1)
 }
 
 // owe adds n to what is owed, which is never more than there are waiters trying. The caller holds
@@ -211,7 +248,7 @@ func (c *channel) tick() {
 
 // poll wakes one waiter, and keeps the timer going for the others. The caller holds the mutex.
 func (c *channel) poll() {
-	c.wake(1)
+	c.wakeOne()
 	if c.parked.Len() > 0 {
 		c.arm(c.waiters.pollIn(c.heard))
 	}
@@ -273,7 +310,7 @@ func (c *channel) acknowledged(subscription backend.Subscription) bool {
 		return false
 	}
 	c.subscription, c.heard = subscription, true
-	c.wake(1)
+	c.wakeOne()
 	return true
 }
 
@@ -293,14 +330,14 @@ func (c *channel) refused(err error) {
 	}
 }
 
-// handle takes an event of the subscription: a message wakes those that can use it, a gap one,
-// since a message may have been missed.
+// handle takes an event of the subscription: a message wakes those that can use what it says is
+// free, a gap one, since a message may have been missed.
 func (c *channel) handle(event backend.Event) {
 	c.waiters.mu.Lock()
 	defer c.waiters.mu.Unlock()
-	n := 1
-	if event.Kind == backend.Message {
-		n = c.wakes(event.Payload)
+	if event.Kind != backend.Message {
+		c.wakeOne()
+	} else if n := c.frees(event.Payload); n > 0 {
+		c.wake(n)
 	}
-	c.wake(n)
 }

@@ -50,12 +50,26 @@ type Answer struct {
 	// RetryIn is how long what was refused stays unavailable if nobody says otherwise; negative:
 	// the server cannot tell.
 	RetryIn time.Duration
+	// Free is how many units of the object are free for others; 0: none, or it is not known.
+	Free int
 }
 
-// Wakes tells how many waiters of a client can use the given message; [All] for all of them.
-type Wakes func(payload string) int
+// Want is what a waiter waits for.
+type Want struct {
+	Object  string // the key
+	Channel string // where messages tell of the object
+	// Frees reads these messages. It must be the same for all who wait for the object.
+	Frees Frees
+	// Need is how many units of the object the waiter needs, at least 1, which 0 means too. A lock is
+	// one unit.
+	Need int
+}
 
-// All is more waiters than there are.
+// Frees tells how many units of an object are free by the given message; [All] for as many as
+// anybody needs.
+type Frees func(payload string) int
+
+// All is more than anybody needs.
 const All = int(^uint(0) >> 1)
 
 // Waiters are all waiters of one client, by object and channel.
@@ -88,13 +102,9 @@ func NewWaiters(b backend.Backend, poll time.Duration, log *zap.Logger) *Waiters
 }
 
 // Wait tries a until it is granted, and returns nil then. It returns a's error, ctx's error or
-// [ErrClosed] otherwise; after the last two nothing is under way. Messages on channel wake waiters
-// for object as wakes says, which must be the same for all waiters for an object.
-func (w *Waiters) Wait(
-	ctx context.Context, object, channel string, wakes Wakes, a Attempt,
-) error {
-	at := place{object, channel}
-	c := w.existing(at)
+// [ErrClosed] otherwise; after the last two nothing is under way.
+func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
+	c := w.existing(want)
 	if c == nil {
 		// Nobody waits here: most attempts are granted and need no channel.
 		answer, err := a.Try(ctx)
@@ -102,7 +112,7 @@ func (w *Waiters) Wait(
 			return err
 		}
 		var me *waiter
-		if c, me, err = w.join(at, wakes, answer); err != nil {
+		if c, me, err = w.join(want, answer); err != nil {
 			return err
 		}
 		defer c.leave()
@@ -112,7 +122,7 @@ func (w *Waiters) Wait(
 		return c.contend(ctx, me, a)
 	}
 	defer c.leave()
-	return c.contend(ctx, newWaiter(), a)
+	return c.contend(ctx, newWaiter(want.Need), a)
 }
 
 // Close ends all waiting and all subscriptions, without waiting for anything.
@@ -136,10 +146,10 @@ func (w *Waiters) dropAll() (cancels []func()) {
 }
 
 // existing joins a channel that has waiters, or had until just now.
-func (w *Waiters) existing(at place) *channel {
+func (w *Waiters) existing(want Want) *channel {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := w.channels[at]
+	c := w.channels[place{want.Object, want.Channel}]
 	if c != nil {
 		c.enter()
 	}
@@ -149,20 +159,21 @@ func (w *Waiters) existing(at place) *channel {
 // join joins a channel, which is made if need be, after an answer that was got outside of it. If
 // the channel has had its subscription for longer than the answer is known, the waiter is ready to
 // try again at once; else the acknowledgement is going to wake one.
-func (w *Waiters) join(at place, wakes Wakes, refused Answer) (*channel, *waiter, error) {
+func (w *Waiters) join(want Want, refused Answer) (*channel, *waiter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ctx.Err() != nil {
 		return nil, nil, ErrClosed
 	}
+	at := place{want.Object, want.Channel}
 	c := w.channels[at]
 	if c == nil {
-		c = &channel{waiters: w, at: at, wakes: wakes}
+		c = &channel{waiters: w, at: at, frees: want.Frees}
 		w.channels[at] = c
 		c.subscribe()
 	}
 	c.enter()
-	me := newWaiter()
+	me := newWaiter(want.Need)
 	if c.heard {
 		me.wake()
 	} else {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,7 +30,7 @@ func TestWaitGrantedAtOnceDoesNotSubscribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(1)
 		w := s.client(t, hour)
-		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 		require.Zero(t, s.subscribes)
 		require.Equal(t, 1, s.tries)
 	})
@@ -45,7 +46,7 @@ func TestWaitTriesAgainAfterAcknowledgement(t *testing.T) {
 		s.ackAfter = time.Second
 		time.AfterFunc(500*time.Millisecond, s.release)
 		start := time.Now()
-		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 		require.Less(t, time.Since(start), 2*time.Second)
 		require.Equal(t, 2, s.tries)
 	})
@@ -60,7 +61,7 @@ func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if err := w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()); err == nil {
+				if err := w.Wait(t.Context(), wakeOne("o"), s.attempt()); err == nil {
 					s.release()
 				}
 			})
@@ -86,7 +87,7 @@ func TestWaitOneTriesForEachMessage(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if err := w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()); err == nil {
+				if err := w.Wait(t.Context(), wakeOne("o"), s.attempt()); err == nil {
 					s.release()
 				}
 			})
@@ -94,7 +95,7 @@ func TestWaitOneTriesForEachMessage(t *testing.T) {
 		time.Sleep(time.Second)
 		tries := s.tried()
 		for range 200 {
-			s.publish()
+			s.publish("0")
 			time.Sleep(5 * time.Millisecond)
 		}
 		time.Sleep(time.Second)
@@ -115,12 +116,12 @@ func TestWaitOneMessageAmongManyTries(t *testing.T) {
 			w := s.client(t, hour)
 			ctx, cancel := context.WithCancel(t.Context())
 			first := make(chan error, 1)
-			go func() { first <- w.Wait(ctx, "o", "c", wakeOne, s.attempt()) }()
+			go func() { first <- w.Wait(ctx, wakeOne("o"), s.attempt()) }()
 			time.Sleep(time.Second)
 			s.set(func() { s.latency = 10 * time.Millisecond })
 			done := make(chan error, 20)
 			for range cap(done) {
-				go func() { done <- w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
+				go func() { done <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 			}
 			synctest.Wait()
 			cancel() // It stays no longer, so that nobody is parked.
@@ -150,8 +151,9 @@ func TestWaitAllAreWoken(t *testing.T) {
 		w := s.client(t, hour)
 		var all sync.WaitGroup
 		through := func() {
-			wakeAll := func(string) int { return wait.All }
-			if err := w.Wait(t.Context(), "o", "c", wakeAll, g); err != nil {
+			gateFor := wakeOne("o")
+			gateFor.Frees = func(string) int { return wait.All }
+			if err := w.Wait(t.Context(), gateFor, g); err != nil {
 				t.Error(err)
 			}
 		}
@@ -164,7 +166,7 @@ func TestWaitAllAreWoken(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 		g.open.Store(true)
-		s.publish()
+		s.publish("0")
 		start := time.Now()
 		all.Wait()
 		require.Less(t, time.Since(start), 3*time.Second)
@@ -189,11 +191,11 @@ func TestWaitAgainIsNotPolled(t *testing.T) {
 		s.held = true
 		w := s.client(t, hour)
 		time.AfterFunc(time.Second, s.release)
-		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 		time.Sleep(linger / 2)
 		time.AfterFunc(time.Minute, s.release)
 		tries := s.tried()
-		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 		require.Equal(t, 2, s.tried()-tries)
 		require.Equal(t, 1, s.subscribes)
 	})
@@ -207,7 +209,7 @@ func TestWaitPollsWithoutPubSub(t *testing.T) {
 		w := s.client(t, 2*time.Second)
 		time.AfterFunc(10*time.Second, s.release)
 		start := time.Now()
-		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 		require.Less(t, time.Since(start), 12500*time.Millisecond)
 		require.Zero(t, s.subscribes)
 	})
@@ -221,7 +223,7 @@ func TestWaitPollsWhenMessagesAreLost(t *testing.T) {
 		w := s.client(t, 5*time.Second)
 		time.AfterFunc(30*time.Second, s.release)
 		start := time.Now()
-		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 		require.Less(t, time.Since(start), 36*time.Second)
 		require.Less(t, s.tries, 12)
 	})
@@ -235,7 +237,7 @@ func TestWaitLongestPoll(t *testing.T) {
 			s.held = true
 			w := s.client(t, math.MaxInt64)
 			time.AfterFunc(time.Minute, s.release)
-			require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
+			require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 			require.Equal(t, 3, s.tries)
 		})
 	}
@@ -249,7 +251,7 @@ func TestWaitRetriesWhenTheServerSays(t *testing.T) {
 		s.expires = time.Now().Add(3 * time.Second)
 		w := s.client(t, hour)
 		start := time.Now()
-		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()))
+		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 		require.InDelta(t, 3, time.Since(start).Seconds(), 0.1)
 		require.LessOrEqual(t, s.tries, 3)
 	})
@@ -262,7 +264,7 @@ func TestWaitSubscribesAgainAfterAnError(t *testing.T) {
 		s.held, s.refusals = true, 2
 		w := s.client(t, 5*time.Second)
 		done := make(chan error, 1)
-		go func() { done <- w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
+		go func() { done <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 		time.Sleep(time.Minute)
 		tries := s.tried()
 		s.release()
@@ -280,7 +282,7 @@ func TestWaitCancelledLeavesNoSubscription(t *testing.T) {
 		w := s.client(t, hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, w.Wait(ctx, "o", "c", wakeOne, s.attempt()), context.DeadlineExceeded)
+		require.ErrorIs(t, w.Wait(ctx, wakeOne("o"), s.attempt()), context.DeadlineExceeded)
 		time.Sleep(time.Second)
 		require.Equal(t, 1, s.subscribes)
 		require.Zero(t, s.subscribed())
@@ -296,13 +298,13 @@ func TestWaitGivesUpSubscribing(t *testing.T) {
 		w := s.client(t, hour)
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			require.ErrorIs(t, w.Wait(ctx, "o", "c", wakeOne, s.attempt()), context.DeadlineExceeded)
+			require.ErrorIs(t, w.Wait(ctx, wakeOne("o"), s.attempt()), context.DeadlineExceeded)
 			cancel()
 			require.Equal(t, 1, s.subscribing())
 			time.Sleep(time.Second)
 			require.Zero(t, s.subscribing())
 		}
-		go func() { _ = w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
+		go func() { _ = w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 		time.Sleep(time.Second)
 		w.Close()
 		w.AwaitEnd()
@@ -317,7 +319,7 @@ func TestWaitClosedEndsWaiters(t *testing.T) {
 		s.held = true
 		w := s.client(t, hour)
 		done := make(chan error, 1)
-		go func() { done <- w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
+		go func() { done <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 		time.Sleep(time.Second)
 		w.Close()
 		require.ErrorIs(t, <-done, wait.ErrClosed)
@@ -339,9 +341,9 @@ func TestWaitWakeIsPassedOn(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				first, second := make(chan error, 1), make(chan error, 1)
-				go func() { first <- w.Wait(ctx, "o", "c", wakeOne, s.attempt()) }()
+				go func() { first <- w.Wait(ctx, wakeOne("o"), s.attempt()) }()
 				time.Sleep(time.Second)
-				go func() { second <- w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
+				go func() { second <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 				time.Sleep(time.Second)
 				start := time.Now()
 				switch leave {
@@ -377,15 +379,15 @@ func TestWaitJoinsAfterTheMessage(t *testing.T) {
 			time.AfterFunc(time.Second, s.release)
 			// One more user, who gets no answer for long, keeps the channel from being dropped.
 			time.AfterFunc(500*time.Millisecond, func() {
-				_ = w.Wait(t.Context(), "o", "c", wakeOne, noAnswer{})
+				_ = w.Wait(t.Context(), wakeOne("o"), noAnswer{})
 			})
-			if w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) == nil {
+			if w.Wait(t.Context(), wakeOne("o"), s.attempt()) == nil {
 				s.release()
 			}
 			time.Sleep(100 * time.Millisecond)
 		}}
 		start := time.Now()
-		require.NoError(t, w.Wait(t.Context(), "o", "c", wakeOne, slow))
+		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), slow))
 		require.Less(t, time.Since(start), 2*time.Second)
 	})
 }
@@ -421,7 +423,7 @@ func TestWaitSubscribesAgainWhateverThePoll(t *testing.T) {
 		s.held, s.refusals = true, 2
 		w := s.client(t, hour)
 		done := make(chan error, 1)
-		go func() { done <- w.Wait(t.Context(), "o", "c", wakeOne, s.attempt()) }()
+		go func() { done <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 		time.Sleep(5 * time.Second)
 		s.set(func() { require.Equal(t, 3, s.subscribes) })
 		tries := s.tried()
@@ -471,7 +473,7 @@ func runSchedule(t *testing.T, seed uint64) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			began := time.Now()
-			if err := w.Wait(ctx, "o", "c", wakeOne, s.attempt()); err != nil {
+			if err := w.Wait(ctx, wakeOne("o"), s.attempt()); err != nil {
 				return
 			}
 			s.checkIdle(t, began)
@@ -486,7 +488,102 @@ func runSchedule(t *testing.T, seed uint64) {
 	}
 }
 
-func wakeOne(string) int { return 1 }
+// TestWaitWakesAsManyAsFit gives five units to five waiters at once: they do not take turns.
+func TestWaitWakesAsManyAsFit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &pool{server: newServer(1)}
+		w := p.client(t, hour)
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				if err := w.Wait(t.Context(), p.wants(1), units{p, 1}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		p.set(func() { p.latency = time.Second })
+		start := time.Now()
+		p.give(5)
+		all.Wait()
+		require.Equal(t, 3*time.Second, time.Since(start), "one message, one try")
+	})
+}
+
+// TestWaitNeverLeavesFreeUnits is the same for objects of several units, of which waiters need one or
+// many, and of which each release tells how many are free. In every other schedule nobody gives back
+// what he got: the units come in a few large lots, so that no later release covers up a lost wake-up,
+// and on each client somebody waits for more than there ever is.
+func TestWaitNeverLeavesFreeUnits(t *testing.T) {
+	t.Parallel()
+	schedules := 3000
+	if testing.Short() {
+		schedules = 300
+	}
+	for seed := range uint64(schedules) {
+		synctest.Test(t, func(t *testing.T) { runUnits(t, seed) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func runUnits(t *testing.T, seed uint64) {
+	t.Helper()
+	p := &pool{server: newServer(seed), free: 5}
+	p.random = true
+	rng := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // A test's schedule.
+	lots := seed%2 == 1
+	if lots {
+		p.free = 0
+	}
+	sum := 0
+	clients := []*wait.Waiters{p.client(t, hour), p.client(t, hour)}
+	var all sync.WaitGroup
+	for range 12 {
+		w, need := clients[rng.IntN(2)], 1+max(0, rng.IntN(8)-3)
+		begin := time.Duration(rng.IntN(200)) * time.Millisecond
+		patience := time.Duration(rng.IntN(400)) * time.Millisecond
+		if rng.IntN(2) == 0 {
+			patience = hour / 2
+		}
+		hold := time.Duration(rng.IntN(40)) * time.Millisecond
+		sum += need
+		all.Go(func() {
+			time.Sleep(begin)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if w.Wait(ctx, p.wants(need), units{p, need}) == nil && !lots {
+				time.Sleep(hold)
+				p.give(need)
+			}
+		})
+	}
+	vain, stop := context.WithCancel(t.Context())
+	defer stop()
+	for _, w := range clients {
+		if lots {
+			go func() { _ = w.Wait(vain, p.wants(1000), units{p, 1000}) }()
+		}
+	}
+	for lots && sum > 0 {
+		lot := min(sum, 1+rng.IntN(30))
+		sum -= lot
+		after := time.Duration(rng.IntN(400)) * time.Millisecond
+		all.Go(func() { time.Sleep(after); p.give(lot) })
+	}
+	start := time.Now()
+	all.Wait()
+	if took := time.Since(start); took > time.Minute {
+		t.Errorf("the schedule took %s: a waiter was stuck", took)
+	}
+}
+
+// wakeOne is what a waiter for a lock wants.
+func wakeOne(object string) wait.Want {
+	return wait.Want{Object: object, Channel: "c", Frees: func(string) int { return 1 }}
+}
 
 // server is a lock on a server with latency, seen by several clients.
 type server struct {
@@ -639,10 +736,10 @@ func (s *server) checkIdle(t *testing.T, began time.Time) {
 // release frees the lock and publishes, over links that may have a gap.
 func (s *server) release() {
 	s.set(func() { s.held, s.freeSince = false, time.Now() })
-	s.publish()
+	s.publish("0")
 }
 
-func (s *server) publish() {
+func (s *server) publish(payload string) {
 	s.mu.Lock()
 	lossy := s.lossy
 	var handlers []backend.Handler
@@ -662,7 +759,7 @@ func (s *server) publish() {
 			s.mu.Unlock()
 			onMessage()
 			if !lossy {
-				h(backend.Event{Kind: kind, Payload: "0"})
+				h(backend.Event{Kind: kind, Payload: payload})
 			}
 		}()
 	}
@@ -716,3 +813,78 @@ func (s *server) Run(
 }
 
 func (s *server) Close() error { return nil }
+
+// pool is a number of units on a server with latency, seen by several clients: each release tells
+// how many are free then.
+type pool struct {
+	*server
+	free int
+}
+
+// wants is what a waiter for n units wants.
+func (p *pool) wants(n int) wait.Want {
+	return wait.Want{Object: "o", Channel: "c", Need: n, Frees: func(payload string) int {
+		free, err := strconv.Atoi(payload)
+		if err != nil {
+			panic(err)
+		}
+		return free
+	}}
+}
+
+// give frees n units.
+func (p *pool) give(n int) {
+	p.mu.Lock()
+	p.free += n
+	payload := strconv.Itoa(p.free)
+	p.mu.Unlock()
+	p.publish(payload)
+}
+
+// units is an attempt to take n units. It gives back what comes too late.
+type units struct {
+	*pool
+	n int
+}
+
+// Try implements wait.Attempt.
+func (u units) Try(ctx context.Context) (wait.Answer, error) {
+	done := make(chan wait.Answer) // whoever is there takes it: the caller or nobody
+	lost := u.chance(20)
+	go func() {
+		u.delay()
+		answer := u.take()
+		u.delay()
+		if !lost {
+			select {
+			case done <- answer:
+				return
+			case <-ctx.Done():
+			}
+		}
+		close(done)
+		if answer.Granted {
+			u.give(u.n)
+		}
+	}()
+	select {
+	case answer, ok := <-done:
+		if ok {
+			return answer, nil
+		}
+		return wait.Answer{}, errLost
+	case <-ctx.Done():
+		return wait.Answer{}, ctx.Err()
+	}
+}
+
+func (u units) take() wait.Answer {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.tries++
+	if u.free < u.n {
+		return wait.Answer{RetryIn: -1, Free: u.free}
+	}
+	u.free -= u.n
+	return wait.Answer{Granted: true, Free: u.free}
+}

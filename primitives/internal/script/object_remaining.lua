@@ -1,0 +1,6 @@
+--- Tells how long an object still has.
+---
+---@key object any
+---@return milliseconds remaining   -1 ms: it has no end; -2 ms: there is none
+---@readonly
+return redis.call('pttl', object)

@@ -1,0 +1,16 @@
+--- Takes permits if there are enough, and tells how many are left.
+---
+---@key permits string                             free permits
+---@arg wanted int(1..2147483647)
+---@return bool taken
+---@return int(-2147483648..2147483647) left      free permits, after what was taken
+---@error NOTANUMBER the key holds no count of permits
+---@include permits.lua
+local free = count(redis.call('get', permits) or '0')
+if not free then
+  return redis.error_reply('NOTANUMBER the key holds no count of permits')
+end
+if free < tonumber(wanted) then
+  return {0, free}
+end
+return {1, redis.call('decrby', permits, wanted)}

@@ -1,0 +1,18 @@
+--- Makes a semaphore with so many free permits, unless there is one.
+---
+---@key permits string                                  free permits
+---@arg count int(0..2147483647)
+---@arg life milliseconds?                              nil: the key has no end
+---@command publish publish|spublish
+---@channel free
+---@return bool made
+if redis.call('get', permits) then
+  return 0
+end
+redis.call(publish, free, count)
+if life then
+  redis.call('set', permits, count, 'px', life)
+else
+  redis.call('set', permits, count)
+end
+return 1

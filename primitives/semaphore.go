@@ -1,0 +1,251 @@
+package primitives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/internal/wait"
+)
+
+// mostPermits is the most that Redisson can count.
+const mostPermits = math.MaxInt32
+
+// SemaphoreOptions configure a [Semaphore]. The zero value of each field means its default.
+type SemaphoreOptions struct {
+	// Life is how long a semaphore that TrySetPermits makes exists, in whole milliseconds. Zero
+	// means for ever.
+	Life time.Duration
+
+	_ struct{}
+}
+
+// Semaphore is a number of permits that processes share: Acquire takes some, and waits while there
+// are too few; Release puts some back. Nobody owns a permit. Whoever ends without releasing takes
+// its permits along, for good, and a release of what was not acquired adds permits.
+//
+// A semaphore that does not exist has no permits: TrySetPermits, AddPermits or Release make it.
+//
+// # Waiting
+//
+// A release wakes as many waiters as can use what is free then, on every client. Those of one client
+// are woken in the order of their coming, but a waiter for many permits holds up none for few: while
+// others take permits as fast as they are released, it may wait for ever. What is promised to it is
+// this: once as many are free as it needs, and nobody else takes them, it gets them.
+//
+// # Failures
+//
+// After an error nothing is acquired, but for [backend.ErrIndeterminate]: then the permits may have
+// been taken. If ctx had ended, so that the answer was still to come, what it brings is released in
+// the background, which [Client.Close] waits for. If the answer was lost, nobody can know, and the
+// permits may be gone until AddPermits; nothing is sent twice.
+//
+// A Semaphore is a name, not a resource, and safe for concurrent use.
+//
+// Source: Redisson's RSemaphore, a decimal text at the name.
+type Semaphore struct {
+	number
+	want wait.Want // of one permit
+	life time.Duration
+}
+
+// NewSemaphore returns the semaphore called name. It sends nothing. A name that is empty or an option
+// out of bounds is told by the methods, as a [*FieldError]. In a cluster a name with braces must have
+// its hash tag in them.
+func (c *Client) NewSemaphore(name string, opts *SemaphoreOptions) *Semaphore {
+	s := &Semaphore{number: c.newNumber("semaphore", name)}
+	if opts != nil {
+		s.life = opts.Life
+	}
+	s.want = wait.Want{
+		Object: s.key, Channel: sideName(semaphoreChannel, s.key), Frees: semaphoreFrees,
+	}
+	if s.life != 0 && s.invalid == nil {
+		s.invalid = atLeast("Life", s.life, time.Millisecond)
+	}
+	return s
+}
+
+// TrySetPermits makes the semaphore with n free permits, and reports false if it exists, however
+// many are free.
+func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
+	var life *time.Duration
+	if s.life > 0 {
+		life = &s.life
+	}
+	return call(ctx, &s.object, s.counts(n, 0), "set", func() (bool, error) {
+		return script.SemaphoreSet(ctx, s.client.backend,
+			s.key, int64(n), life, s.client.publish, s.want.Channel)
+	})
+}
+
+// Acquire takes n permits, at least 1. While there are too few it waits, until ctx ends, the client
+// is closed or the backend fails. If there are enough it takes one round trip.
+func (s *Semaphore) Acquire(ctx context.Context, n int) error {
+	return s.acquire(ctx, n, func(p *permits) error {
+		want := s.want
+		want.Need = n
+		return s.client.waiters.Wait(ctx, want, p)
+	})
+}
+
+// TryAcquire takes n permits, at least 1, or returns [ErrNotAcquired] if there are too few. It takes
+// one round trip and does not wait.
+func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
+	return s.acquire(ctx, n, func(p *permits) error {
+		answer, err := p.Try(ctx)
+		if err == nil && !answer.Granted {
+			return ErrNotAcquired
+		}
+		return err
+	})
+}
+
+func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permits) error) error {
+	_, err := call(ctx, &s.object, s.counts(n, 1), "acquire", func() (struct{}, error) {
+		p := &permits{of: s, n: n}
+		err := take(p)
+		if err == nil && ctx.Err() != nil {
+			// The grant raced with the end of ctx: whoever gave up does not expect to hold.
+			p.putBack()
+			err = ended(ctx)
+		}
+		return struct{}{}, withCause(ctx, err)
+	})
+	return err
+}
+
+// Release puts n permits back, at least 1, and wakes waiters. It makes a semaphore that does not
+// exist. ctx bounds only the waiting for the answer: the permits are put back also if it is done,
+// and the error then wraps [backend.ErrIndeterminate]. More permits than a Java int holds are
+// [ErrOverflow].
+func (s *Semaphore) Release(ctx context.Context, n int) error {
+	_, err := s.add(ctx, "release", s.counts(n, 1), n, true)
+	return err
+}
+
+// ReleaseIfExists is Release, but does nothing and reports false if the semaphore does not exist.
+func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (bool, error) {
+	return s.add(ctx, "release", s.counts(n, 1), n, false)
+}
+
+// AddPermits adds n to the free permits, and wakes waiters if it is more than 0. If it is less, it
+// takes permits away, down below 0, whether they are free or not: then so many must be released
+// before any is free again. Errors are those of Release.
+func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
+	_, err := s.add(ctx, "add to", s.counts(n, -mostPermits), n, true)
+	return err
+}
+
+// DrainPermits takes all permits that are free, and returns how many.
+func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
+	return call(ctx, &s.object, s.invalid, "drain", func() (int, error) {
+		n, err := script.SemaphoreDrain(ctx, s.client.backend, s.key)
+		return int(n), err
+	})
+}
+
+// AvailablePermits returns how many permits are free: less than 0 if AddPermits has taken away more.
+func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
+	return call(ctx, &s.object, s.invalid, "query", func() (int, error) {
+		n, _, err := script.SemaphoreAvailable(ctx, s.client.backend, s.key)
+		return int(n), err
+	})
+}
+
+// Delete deletes the semaphore with its permits, and reports whether there was one. Waiters go on
+// waiting.
+func (s *Semaphore) Delete(ctx context.Context) (bool, error) { return s.remove(ctx) }
+
+// counts checks the semaphore's arguments and a number of permits.
+func (s *Semaphore) counts(n, least int) error {
+	if s.invalid != nil {
+		return s.invalid
+	}
+	if n < least || n > mostPermits {
+		return &FieldError{"n", fmt.Sprintf("%d is not in %d..%d", n, least, mostPermits)}
+	}
+	return nil
+}
+
+// add changes the number of free permits. The request is sent whatever becomes of ctx.
+func (s *Semaphore) add(
+	ctx context.Context, operation string, invalid error, n int, create bool,
+) (bool, error) {
+	return call(context.WithoutCancel(ctx), &s.object, invalid, operation, func() (bool, error) {
+		return detached(ctx, s.client, func(ctx context.Context) (bool, error) {
+			return s.send(ctx, n, create)
+		}, s.noted)
+	})
+}
+
+func (s *Semaphore) send(ctx context.Context, n int, create bool) (bool, error) {
+	return script.SemaphoreAdd(ctx, s.client.backend,
+		s.key, int64(n), create, s.client.publish, s.want.Channel)
+}
+
+// noted tells of a release that failed when its caller had left.
+func (s *Semaphore) noted(_ bool, err error) {
+	if err != nil {
+		s.client.opts.Logger.Warn("permits may be lost", append(zapObject(s.object), zap.Error(err))...)
+	}
+}
+
+// semaphoreFrees reads a message on a semaphore's channel: the number of free permits.
+func semaphoreFrees(payload string) int {
+	n, err := strconv.Atoi(payload)
+	if err != nil {
+		return 1 // Whatever it means: one looks.
+	}
+	return n
+}
+
+// permits is one attempt to acquire.
+type permits struct {
+	of *Semaphore
+	n  int
+}
+
+// Try implements [wait.Attempt].
+func (p *permits) Try(ctx context.Context) (wait.Answer, error) {
+	r, err := detached(ctx, p.of.client, p.take, func(r script.SemaphoreAcquireResult, err error) {
+		if err == nil && r.Taken {
+			p.putBack()
+		}
+	})
+	if err != nil {
+		return wait.Answer{}, err
+	}
+	return wait.Answer{Granted: r.Taken, RetryIn: -1, Free: int(max(r.Left, 0))}, nil
+}
+
+func (p *permits) take(ctx context.Context) (script.SemaphoreAcquireResult, error) {
+	return script.SemaphoreAcquire(ctx, p.of.client.backend, p.of.key, int64(p.n))
+}
+
+// putBack releases in the background what was granted to nobody, until that is surely sent.
+func (p *permits) putBack() {
+	p.of.client.background(func(ctx context.Context) {
+		for pause := firstRepeat; ; pause = min(2*pause, mostRepeat) {
+			_, err := p.sendOnce(ctx)
+			if err == nil || backend.MayHaveRun(err) || errors.Is(err, backend.ErrClosed) ||
+				!sleep(ctx, pause) {
+				p.of.noted(false, err)
+				return
+			}
+		}
+	})
+}
+
+func (p *permits) sendOnce(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	return p.of.send(ctx, p.n, false)
+}
