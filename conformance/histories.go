@@ -21,7 +21,7 @@ import (
 // picture of a history that failed is named in the error.
 func RunHistories(t *testing.T, h *Harness) Report {
 	t.Helper()
-	return runAreas(t, h, "Histories", func(t *testing.T, w Workload, reached *situations) {
+	return runAreas(t, h, "Histories", Workloads(), func(t *testing.T, w Workload, reached *situations) {
 		if h.Bubble == nil {
 			realHistories(t, h, w, reached)
 			return
@@ -83,16 +83,17 @@ func picture(t *testing.T) string {
 	return filepath.Join(os.TempDir(), "hasp-"+name+".html")
 }
 
-// runAreas runs one kind of test for each primitive.
+// runAreas runs one kind of test for each of the workloads.
 func runAreas(
-	t *testing.T, h *Harness, kind string, test func(*testing.T, Workload, *situations),
+	t *testing.T, h *Harness, kind string, works []Workload,
+	test func(*testing.T, Workload, *situations),
 ) Report {
 	t.Helper()
 	if err := h.validate(); err != nil {
 		t.Fatal(err)
 	}
 	report := Report{Skipped: map[string]string{}}
-	for _, w := range Workloads() {
+	for _, w := range works {
 		name := w.Name + kind
 		var reached situations
 		if t.Run(name, func(t *testing.T) { test(t, w, &reached) }) {

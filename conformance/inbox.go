@@ -59,6 +59,21 @@ func (b *inbox) awaitMessage(ctx context.Context, payload string) error {
 	return err
 }
 
+// awaitMessages waits for these messages, and returns an error if others come.
+func (b *inbox) awaitMessages(ctx context.Context, payloads ...string) error {
+	var want []backend.Event
+	for _, payload := range payloads {
+		want = append(want, backend.Event{Payload: payload})
+	}
+	got, err := b.await(ctx, fmt.Sprintf("messages %q", payloads), func(got []backend.Event) bool {
+		return len(got) >= len(want)
+	})
+	if err == nil && !slices.Equal(got, want) {
+		err = fmt.Errorf("got the messages %q, want %q", got, want)
+	}
+	return err
+}
+
 // awaitGap waits for a gap event after the first n events.
 func (b *inbox) awaitGap(ctx context.Context, n int) error {
 	_, err := b.await(ctx, "a Resubscribed event", func(got []backend.Event) bool {

@@ -73,7 +73,7 @@ func SubscriberCases() []Case {
 // PrimitiveCases returns the cases of what package primitives promises.
 func PrimitiveCases() []Case {
 	return slices.Concat(lockCases(), leaseCases(), lockFaultCases(), lockStressCases(),
-		lockWireCases())
+		lockWireCases(), semaphoreCases(), latchCases(), atomicCases())
 }
 
 // run runs cases: first those that may share the server, side by side, then the others.

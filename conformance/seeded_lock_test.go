@@ -26,10 +26,10 @@ func locking(test string) finder  { return finder{"primitives", test} }
 func waitSeeds() []seed {
 	return []seed{
 		{"does not look again when subscribed", channelFile, edits{
-			{"heard = subscription, true\n\tc.wake(1)", "heard = subscription, true"},
+			{"heard = subscription, true\n\tc.wakeOne()", "heard = subscription, true"},
 		}, waiting("TestWaitTriesAgainAfterAcknowledgement")},
 		{"forgets the gap", channelFile, edits{
-			{"n := 1\n\tif event.Kind", "n := 0\n\tif event.Kind"},
+			{"Message {\n\t\tc.wakeOne()\n", "Message {\n"},
 		}, histories},
 		{"drops the wake of a waiter cancelled while parked", channelFile, edits{
 			{"case <-ctx.Done():\n", "case <-ctx.Done():\n\t\tme.woken = false\n"},

@@ -41,8 +41,8 @@ const matrix = "conformance/matrix"
 
 // histories and properties find what there is to find in virtual time.
 var (
-	histories  = finder{matrix, "TestHistories"}
-	properties = finder{matrix, "TestProperties"}
+	histories  = finder{matrix, "TestHistories/LockHistories"}
+	properties = finder{matrix, "TestProperties/LockProperties"}
 )
 
 // onEmbedded is a case on the embedded server, for what is no matter of time or order.
@@ -51,7 +51,7 @@ func onEmbedded(name string) finder { return finder{matrix, "TestEmbedded/Togeth
 // foundWithin bounds the search for one bug.
 const foundWithin = 2 * time.Minute
 
-func seeds() []seed { return slices.Concat(waitSeeds(), renewSeeds(), lockSeeds()) }
+func seeds() []seed { return slices.Concat(waitSeeds(), renewSeeds(), lockSeeds(), numberSeeds()) }
 
 // TestSeededBugs prints how many bugs were found. The code without a bug must pass the very same
 // tests.

@@ -51,7 +51,7 @@ func drawParts(t *rapid.T) crowd {
 	size := rapid.SampledFrom([]int{1, 2, 4, 8, 16, 32}).Draw(t, "size")
 	c := crowd{}
 	for range size {
-		w := rapid.SampledFrom(Workloads()).Draw(t, "workload")
+		w := rapid.SampledFrom(leased()).Draw(t, "workload")
 		if lease == endlessLease {
 			w.Ops = slices.DeleteFunc(slices.Clone(w.Ops), func(op string) bool { return op == "Delete" })
 		}

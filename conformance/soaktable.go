@@ -36,7 +36,7 @@ func soakSituations() []situation {
 
 // reachable returns the names of the situations that a soak can get into on h.
 func reachable(h *Harness) (names []string) {
-	for _, w := range Workloads() {
+	for _, w := range leased() {
 		names = append(names, w.Reaches...)
 	}
 	for _, s := range soakSituations() {

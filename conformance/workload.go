@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ type Workload struct {
 	Ops []string
 
 	// Waiting is the one of Ops that waits for as long as it takes, with a lease that is renewed.
+	// What has none, since what it takes can be lost for good, has no part in RunFaults and soaks.
 	Waiting string
 
 	// Lapse and Recovery are inputs of Model, recorded with no output: between the two the server
@@ -45,7 +47,7 @@ type Workload struct {
 	// and not kept; what may fail in a step is not one.
 	Actor func(a *Actor) func(ctx context.Context, s Step) error
 
-	// machine makes what RunProperties drives, by acts, of which those that are listed twice are
+	// machine, if not nil, makes what RunProperties drives, by acts, of which those that are listed twice are
 	// drawn twice as often.
 	machine func(ctx context.Context, e *env, s setting, virtual bool, reach func(string)) (machine, error)
 	acts    []string
@@ -104,5 +106,10 @@ func (s Step) String() string {
 
 // Workloads returns those of all primitives.
 func Workloads() []Workload {
-	return []Workload{lockWorkload()}
+	return []Workload{lockWorkload(), semaphoreWorkload(), latchWorkload(), longWorkload()}
+}
+
+// leased returns those that all faults may befall.
+func leased() []Workload {
+	return slices.DeleteFunc(Workloads(), func(w Workload) bool { return w.Waiting == "" })
 }

@@ -129,6 +129,83 @@ func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 // a key.
 func useEverything(t *testing.T, client *primitives.Client) {
 	t.Helper()
+	useLock(t, client)
+	useSemaphore(t, client)
+	useLatch(t, client)
+	useNumbers(t, client)
+}
+
+// useSemaphore uses what all numbers have, too.
+func useSemaphore(t *testing.T, client *primitives.Client) {
+	t.Helper()
+	ctx := t.Context()
+	s := client.NewSemaphore("declared:semaphore", nil)
+	_, setErr := s.TrySetPermits(ctx, 3)
+	_, freeErr := s.AvailablePermits(ctx)
+	_, expireErr := s.Expire(ctx, time.Hour)
+	_, leftErr := s.RemainingLife(ctx)
+	_, persistErr := s.Persist(ctx)
+	_, existsErr := s.Exists(ctx)
+	acquireErr, releaseErr := s.Acquire(ctx, 1), s.Release(ctx, 1)
+	_, drainErr := s.DrainPermits(ctx)
+	_, atErr := s.ExpireAt(ctx, time.Now().Add(time.Hour))
+	_, deleteErr := s.Delete(ctx)
+	for _, err := range []error{
+		setErr, freeErr, expireErr, leftErr, persistErr, existsErr, acquireErr, releaseErr, drainErr,
+		atErr, deleteErr,
+	} {
+		require.NoError(t, err)
+	}
+}
+
+func useLatch(t *testing.T, client *primitives.Client) {
+	t.Helper()
+	ctx := t.Context()
+	l := client.NewCountDownLatch("declared:latch")
+	for range 2 {
+		_, err := l.TrySetCount(ctx, 1)
+		require.NoError(t, err)
+		_, err = l.Count(ctx)
+		require.NoError(t, err)
+		_, err = l.CountDown(ctx)
+		require.NoError(t, err)
+	}
+	_, err := l.TrySetCount(ctx, 2)
+	require.NoError(t, err)
+	_, err = l.CountDown(ctx)
+	require.NoError(t, err)
+	_, err = l.Delete(ctx)
+	require.NoError(t, err)
+}
+
+func useNumbers(t *testing.T, client *primitives.Client) {
+	t.Helper()
+	ctx := t.Context()
+	long, double := client.NewAtomicLong("declared:long"), client.NewAtomicDouble("declared:double")
+	var errs [16]error
+	_, errs[0] = long.Load(ctx)
+	errs[1] = long.Store(ctx, 1)
+	_, errs[2] = long.Add(ctx, 1)
+	_, errs[3] = long.CompareAndSwap(ctx, 2, 3)
+	_, errs[4] = long.StoreIfLess(ctx, 4, 5)
+	_, errs[5] = long.StoreIfGreater(ctx, 4, 6)
+	_, errs[6] = long.Swap(ctx, 1)
+	_, errs[7] = long.LoadAndDelete(ctx)
+	_, errs[8] = double.Load(ctx)
+	errs[9] = double.Store(ctx, 1)
+	_, errs[10] = double.Add(ctx, 1)
+	_, errs[11] = double.CompareAndSwap(ctx, 2, 3)
+	_, errs[12] = double.StoreIfLess(ctx, 4, 5)
+	_, errs[13] = double.StoreIfGreater(ctx, 4, 6)
+	_, errs[14] = double.Swap(ctx, 1)
+	_, errs[15] = double.LoadAndDelete(ctx)
+	for i, err := range errs {
+		require.NoError(t, err, "call %d", i)
+	}
+}
+
+func useLock(t *testing.T, client *primitives.Client) {
+	t.Helper()
 	ctx := t.Context()
 	lock := client.NewLock("declared", nil)
 	for range 2 { // the second token is compared with the first

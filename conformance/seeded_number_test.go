@@ -1,0 +1,38 @@
+package conformance_test
+
+// numberSeeds are bugs in what is a number: semaphores, latches, atomic numbers.
+func numberSeeds() []seed {
+	const scripts = "internal/script/"
+	return []seed{
+		{"takes permits that are not there", scripts + "semaphore_acquire.lua.go", edits{
+			{"if free < tonumber(wanted) then", "if false then"},
+		}, finder{matrix, "TestHistories/SemaphoreHistories"}},
+		{"releases permits and tells nobody", scripts + "semaphore_add.lua.go", edits{
+			{"redis.call(publish, free, string.format('%.0f', after))", "local _ = publish"},
+		}, onEmbedded("SemaphoreWakesAllWhoFit")},
+		{"holds up those who need few", channelFile, edits{
+			{"\t\tif w.need <= n {\n", "\t\tif w.need > n {\n\t\t\tbreak\n\t\t}\n\t\t{\n"},
+		}, onEmbedded("SemaphoreWakesWhoFits")},
+		{"keeps what is left over to itself", channelFile, edits{
+			{"\t\t\tc.share(answer.Free)\n", ""},
+		}, onEmbedded("SemaphoreGrantWakesTheNext")},
+		{"counts down below the last", scripts + "latch_count_down.lua.go", edits{
+			{"if count ~= '1' then", "if count ~= '0' then"},
+		}, finder{matrix, "TestHistories/LatchHistories"}},
+		{"deletes a latch and tells of a new count", scripts + "latch_delete.lua.go", edits{
+			{"redis.call(publish, counted, '0')", "redis.call(publish, counted, '1')"},
+		}, onEmbedded("LatchMessagesAreRedissons")},
+		{"lets one waiter through a latch", "countdownlatch.go", edits{
+			{"Granted: true, Free: wait.All}", "Granted: true}"},
+		}, onEmbedded("LatchReleasesByPoll")},
+		{"compares whole numbers as doubles", scripts + "long_set_if_less.lua.go", edits{
+			{"if not less(value, than) then", "if not (tonumber(value) < tonumber(than)) then"},
+		}, onEmbedded("AtomicLongIsExact")},
+		{"drops the end of a number's life", scripts + "long_compare_and_set.lua.go", edits{
+			{"redis.call('set', number, new, 'keepttl')", "redis.call('set', number, new)"},
+		}, onEmbedded("AtomicLongLife")},
+		{"adds doubles beyond their range", scripts + "double_add.lua.go", edits{
+			{"if sum - sum ~= 0 then", "if false then"},
+		}, onEmbedded("AtomicDoubleErrors")},
+	}
+}
