@@ -33,7 +33,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## 8 workers contend for one lock on the embedded server; needs Go alone
+demo: ## 8 workers share a lock, a semaphore, a latch and a counter; needs Go alone
 	go run ./examples/quickstart
 
 test: servers ## every module's tests on real servers, which are installed if missing

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
@@ -12,6 +13,7 @@ import (
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // open makes a backend with a driver's client of its own, as a process of its own would have it,
@@ -79,5 +81,22 @@ func closing(b backend.Backend, err error, closeConn func()) (backend.Backend, f
 	return b, func() {
 		_ = b.Close()
 		closeConn()
+	}, nil
+}
+
+// connect makes a client of primitives over a backend of its own, and returns what closes both.
+func connect(open open, opts *primitives.Options) (*primitives.Client, func(), error) {
+	b, closeAll, err := open()
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := primitives.New(b, opts)
+	if err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	return client, func() {
+		_ = client.Close(context.Background()) // Nothing is held any more.
+		closeAll()
 	}, nil
 }

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/hasp-go/hasp/primitives"
 )
 
 const lockName = "hasp:quickstart"
@@ -87,16 +85,11 @@ func contend(
 
 // work is one worker: it visits the shop under the lock until ctx ends.
 func work(ctx context.Context, open open, s *shop, worker int64) error {
-	b, closeAll, err := open()
+	client, closeClient, err := connect(open, nil)
 	if err != nil {
 		return err
 	}
-	defer closeAll()
-	client, err := primitives.New(b, nil)
-	if err != nil {
-		return err
-	}
-	defer client.Close(context.WithoutCancel(ctx)) //nolint:errcheck // Nothing is held any more.
+	defer closeClient()
 	lock := client.NewLock(lockName, nil)
 	for {
 		lease, err := lock.Lock(ctx)

@@ -13,16 +13,12 @@ import (
 // loseLease shows one lost lease from the holder's side: somebody frees the lock by force, and the
 // holder's context ends at its next renewal.
 func loseLease(ctx context.Context, out io.Writer, open open) error {
-	b, closeAll, err := open()
+	opts := &primitives.Options{WatchdogLease: 1500 * time.Millisecond}
+	client, closeClient, err := connect(open, opts)
 	if err != nil {
 		return err
 	}
-	defer closeAll()
-	client, err := primitives.New(b, &primitives.Options{WatchdogLease: 1500 * time.Millisecond})
-	if err != nil {
-		return err
-	}
-	defer client.Close(ctx) //nolint:errcheck // Nothing is held any more.
+	defer closeClient()
 
 	lock := client.NewLock(lockName+":lost", nil)
 	lease, err := lock.Lock(ctx)

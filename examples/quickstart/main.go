@@ -1,10 +1,11 @@
 // Command quickstart lets eight workers, each with its own client, contend for one lock around a
-// counter that is unsafe on purpose. It needs nothing but Go, or runs on a real server:
+// counter that is unsafe on purpose, and then start together by a latch, share a room by a semaphore
+// and count in an atomic long. It needs nothing but Go, or runs on a real server:
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -backend rueidis -addr 127.0.0.1:6379
 //
-// It exits with 1 if two workers were ever inside at once.
+// It exits with 1 if two workers were ever inside at once, or another promise was broken.
 package main
 
 import (
@@ -50,6 +51,9 @@ func demo(out io.Writer, driver, addr string, workers int, duration time.Duratio
 		return err
 	}
 	if err := loseLease(ctx, out, open); err != nil {
+		return err
+	}
+	if err := together(ctx, out, open, workers); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "demo: ok: %d critical sections, counter %d, never two inside\n",
