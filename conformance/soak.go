@@ -207,8 +207,6 @@ func (u *turn) run(t *testing.T) {
 		}
 		return
 	}
-	errors := tally{h: u.h, reached: &u.reached}
-	errors.read(t.Context())
 	g := u.ground(u.h, u.h.FailOver != nil)
 	g.disturbed(t, func() {
 		var all sync.WaitGroup
@@ -221,7 +219,6 @@ func (u *turn) run(t *testing.T) {
 		}
 		all.Wait()
 	})
-	errors.read(t.Context())
 }
 
 // draw draws the next crowd.

@@ -16,6 +16,7 @@ type ground struct {
 	short  bool    // all leases are
 	faults []fault // those that can be made here
 	random *rand.Rand
+	errors tally
 
 	// gate is held by a crowd while it connects, and by a fault while it lasts: a driver's
 	// constructor may well fail under a fault.
@@ -27,7 +28,7 @@ type ground struct {
 
 // ground returns a server. What the end of a lease has to heal befalls it only if leases are short.
 func (u *turn) ground(h *Harness, short bool) *ground {
-	g := &ground{turn: u, h: h, short: short}
+	g := &ground{turn: u, h: h, short: short, errors: tally{h: h, reached: &u.reached}}
 	for _, f := range faults() {
 		if (Case{needs: f.needs}).Skip(h) == "" && (short || !f.steps) {
 			g.faults = append(g.faults, f)
@@ -75,6 +76,7 @@ func (g *ground) leave(r *runningCrowd) {
 // disturbed makes faults while work works.
 func (g *ground) disturbed(t *testing.T, work func()) {
 	t.Helper()
+	g.errors.read(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	var disturbing sync.WaitGroup
 	disturbing.Go(func() {
@@ -88,6 +90,7 @@ func (g *ground) disturbed(t *testing.T, work func()) {
 	work()
 	cancel()
 	disturbing.Wait()
+	g.errors.read(t.Context())
 }
 
 // rest waits until the next fault, and reports whether there is one.
@@ -116,6 +119,8 @@ func (g *ground) strike(ctx context.Context) error {
 		return nil
 	}
 	f := g.next()
+	g.errors.read(ctx) // The fault may make other servers the primaries.
+	defer g.errors.read(ctx)
 	began := time.Now()
 	if f.forgets || f.steps {
 		g.tell(crowds, func(w Workload) any { return w.Lapse })
