@@ -30,7 +30,7 @@ type SoakOptions struct {
 	// Seed is what everything is drawn from. Zero means another one each time.
 	Seed uint64
 
-	// Crowds is how many crowds run side by side in real time. Zero means 6.
+	// Crowds is how many crowds run side by side in real time. Zero means 8.
 	Crowds int
 
 	_ struct{}
@@ -48,7 +48,7 @@ func (o *SoakOptions) withDefaults() SoakOptions {
 		all.Seed = rand.Uint64()
 	}
 	if all.Crowds <= 0 {
-		all.Crowds = 6
+		all.Crowds = 8
 	}
 	return all
 }
@@ -203,6 +203,7 @@ func (u *turn) run(t *testing.T) {
 				c := u.draw()
 				g := u.ground(u.h.Bubble(), c.lease == workLease)
 				g.disturbed(t, func() { u.crowd(t, g, c) })
+				outlast()
 			})
 		}
 		return

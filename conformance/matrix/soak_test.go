@@ -17,7 +17,7 @@ import (
 // TestSoak runs everything at random, for HASP_SOAK (5s), drawn from HASP_SOAK_SEED (another one
 // each time). "make soak" runs it for longer. Nothing may be left of it.
 func TestSoak(t *testing.T) {
-	// Not in parallel: it takes what the machine has.
+	t.Parallel()
 	label := t.Name()
 	pprof.Do(t.Context(), pprof.Labels("test", label), func(context.Context) {
 		conformance.RunSoak(t, soakCells(), soakOptions(t))
