@@ -128,13 +128,14 @@ func (e *env) parkAtLatch(
 	return waiting, e.awaitSubscribers(ctx, e.latchChannel(name), int64(len(clients)))
 }
 
+// allFinished waits for all as long as for one.
 func allFinished(waiting []<-chan error) error {
-	for i, done := range waiting {
-		if err := finished(fmt.Sprintf("waiter %d", i), done); err != nil {
-			return err
+	return finished("the last waiter", beside(func() (err error) {
+		for _, done := range waiting {
+			err = errors.Join(err, <-done)
 		}
-	}
-	return nil
+		return err
+	}))
 }
 
 // checkLatchReleases opens the latch by the last count and by deletion.
@@ -169,8 +170,10 @@ func checkLatchReleases(ctx context.Context, e *env) error {
 }
 
 // checkLatchPoll opens latches without a message: by another program, and by the end of their lives.
+// One poll finds it out for all: were it one for each, they would not end in time.
 func checkLatchPoll(ctx context.Context, e *env) error {
-	c, _, err := e.client(ctx, &primitives.Options{PollInterval: 100 * time.Millisecond})
+	o := &primitives.Options{PollInterval: Patience / 10}
+	c, _, looks, err := e.countedClient(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -182,8 +185,14 @@ func checkLatchPoll(ctx context.Context, e *env) error {
 		if _, err := l.TrySetCount(ctx, 1); err != nil {
 			return err
 		}
+		before := looks.ended.Load()
 		waiting, err := e.parkAtLatch(ctx, []*primitives.Client{c}, l.Name())
 		if err != nil {
+			return err
+		}
+		if err := eventually(ctx, "all to have looked", func() (bool, error) {
+			return looks.ended.Load() >= before+int64(len(waiting)), nil
+		}); err != nil {
 			return err
 		}
 		if err := errors.Join(open(), allFinished(waiting)); err != nil {

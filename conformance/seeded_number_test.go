@@ -12,7 +12,7 @@ func numberSeeds() []seed {
 		}, onEmbedded("SemaphoreWakesAllWhoFit")},
 		{"holds up those who need few", channelFile, edits{
 			{"\t\tif w.need <= n {\n", "\t\tif w.need > n {\n\t\t\tbreak\n\t\t}\n\t\t{\n"},
-		}, onEmbedded("SemaphoreWakesWhoFits")},
+		}, finder{"primitives/internal/wait", "TestWaitNeverLeavesFreeUnits"}},
 		{"keeps what is left over to itself", channelFile, edits{
 			{"\t\t\tc.share(answer.Free)\n", ""},
 		}, onEmbedded("SemaphoreGrantWakesTheNext")},
