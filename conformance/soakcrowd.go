@@ -38,20 +38,20 @@ type part struct {
 	schedule schedule
 }
 
-// drawCrowd draws the crowd of that number.
-func drawCrowd(seed, number uint64) crowd {
+// drawCrowd draws the crowd of that number, which does some of works.
+func drawCrowd(seed, number uint64, works []Workload) crowd {
 	own := rand.New(rand.NewPCG(seed, number)).Int() //nolint:gosec // It is repeatable on purpose.
-	c := rapid.Custom(drawParts).Example(own)
+	c := rapid.Custom(func(t *rapid.T) crowd { return drawParts(t, works) }).Example(own)
 	c.seed, c.number = seed, number
 	return c
 }
 
-func drawParts(t *rapid.T) crowd {
+func drawParts(t *rapid.T, works []Workload) crowd {
 	lease := rapid.SampledFrom([]time.Duration{workLease, endlessLease}).Draw(t, "lease")
 	size := rapid.SampledFrom([]int{1, 2, 4, 8, 16, 32}).Draw(t, "size")
 	c := crowd{}
 	for range size {
-		w := rapid.SampledFrom(leased()).Draw(t, "workload")
+		w := rapid.SampledFrom(works).Draw(t, "workload")
 		if lease == endlessLease {
 			w.Ops = slices.DeleteFunc(slices.Clone(w.Ops), func(op string) bool { return op == "Delete" })
 		}
