@@ -44,11 +44,15 @@ func notYet(what string, done <-chan error) error {
 // sleepUpTo sleeps for a random part of d.
 func sleepUpTo(d time.Duration) { time.Sleep(rand.N(d)) } //nolint:gosec // A schedule.
 
-// newClients makes n clients whose waiters are woken by messages alone.
+// newClients makes n clients whose waiters are woken by messages alone, if there are messages.
 func (e *env) newClients(ctx context.Context, n int) ([]*primitives.Client, error) {
+	o := &primitives.Options{PollInterval: never}
+	if !e.Capabilities.PubSub {
+		o.PollInterval = 100 * time.Millisecond
+	}
 	all := make([]*primitives.Client, n)
 	for i := range all {
-		c, _, err := e.client(ctx, &primitives.Options{PollInterval: never})
+		c, _, err := e.client(ctx, o)
 		if err != nil {
 			return nil, err
 		}

@@ -285,7 +285,8 @@ func checkLatchCancelled(ctx context.Context, e *env) error {
 	return e.awaitSubscribers(ctx, e.latchChannel(l.Name()), 0)
 }
 
-// checkLatchGap breaks the waiters' link and opens the latch while nobody listens.
+// checkLatchGap breaks the waiters' link and opens the latch while nobody listens. A waiter whose look
+// fails with the link gets the error, and waits again.
 func checkLatchGap(ctx context.Context, e *env) error {
 	c, in, err := e.client(ctx, &primitives.Options{PollInterval: never})
 	if err != nil {
@@ -295,8 +296,17 @@ func checkLatchGap(ctx context.Context, e *env) error {
 	if _, err := l.TrySetCount(ctx, 1); err != nil {
 		return err
 	}
-	waiting, err := e.parkAtLatch(ctx, []*primitives.Client{c}, l.Name())
-	if err != nil {
+	waiting := make([]<-chan error, 3)
+	for i := range waiting {
+		waiting[i] = beside(func() error {
+			err := l.Wait(ctx)
+			for err != nil && ctx.Err() == nil {
+				err = l.Wait(ctx)
+			}
+			return err
+		})
+	}
+	if err := e.awaitSubscribers(ctx, e.latchChannel(l.Name()), 1); err != nil {
 		return err
 	}
 	in.Link.Refuse()

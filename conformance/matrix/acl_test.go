@@ -16,6 +16,7 @@ func aclRules(prefix string) []string {
 		"~" + prefix + "* ~{" + prefix + "* ~redisson_lock_token:{" + prefix + "* " +
 		"&redisson_lock__channel:{" + prefix + "* &redisson_sc:{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__{" + prefix + "* " +
+		"&redisson_countdownlatch__channel__{{" + prefix + "* " +
 		"+evalsha +evalsha_ro +script|load +wait +ping +hello +client|tracking " +
 		"+subscribe +unsubscribe +publish " +
 		scriptRules)
