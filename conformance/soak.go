@@ -23,7 +23,7 @@ type SoakCell struct {
 
 // SoakOptions configure [RunSoak]. Nil means the defaults.
 type SoakOptions struct {
-	// Duration is how long the soak runs. It goes on, for as long again and 3 minutes at most, until
+	// Duration is how long the soak runs. It goes on, for as long again and 10 minutes at most, until
 	// it has reached every situation. Zero means 5s.
 	Duration time.Duration
 
@@ -107,7 +107,7 @@ func (s *soak) next() (SoakCell, time.Duration) {
 		turn := max(shortestTurn, s.Duration/time.Duration(len(s.cells)))
 		return s.draw(), min(left, turn)
 	}
-	if missing := s.missing(); len(missing) > 0 && left > -s.Duration-3*time.Minute {
+	if missing := s.missing(); len(missing) > 0 && left > -s.Duration-10*time.Minute {
 		if able := s.owed[missing[0]]; len(able) > 0 {
 			return able[s.random.IntN(len(able))], shortestTurn
 		}
@@ -149,7 +149,8 @@ func (s *soak) run(t *testing.T, cell SoakCell, d time.Duration) {
 		skipped = false
 		s.owe(cell, h)
 		u := &turn{soak: s, cell: cell.Name, h: h, until: time.Now().Add(d), works: leased()}
-		if s.turns%2 == 1 { // What a server forgets, not all models can tell.
+		if time.Since(s.began) < s.Duration && s.random.IntN(2) == 0 {
+			// What a server forgets, not all models can tell.
 			u.mild, u.works = true, Workloads()
 		}
 		u.run(t)
