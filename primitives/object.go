@@ -94,6 +94,8 @@ func (o *object) conflict(holds string) error {
 // stored asks the server what o's key holds. It is worth a round trip, since one name was given to
 // two things; if that fails, the error has to do without.
 func (o *object) stored(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
 	stored, err := script.ObjectKind(ctx, o.client.backend, o.key)
 	if err != nil {
 		return "value of another kind"

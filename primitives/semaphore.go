@@ -191,7 +191,7 @@ func (s *Semaphore) send(ctx context.Context, n int, create bool) (bool, error) 
 		s.key, int64(n), create, s.client.publish, s.want.Channel)
 }
 
-// noted tells of a release that failed when its caller had left.
+// noted tells of what failed when its caller had left.
 func (s *Semaphore) noted(_ bool, err error) {
 	if err != nil {
 		s.client.opts.Logger.Warn("permits may be lost", append(zapObject(s.object), zap.Error(err))...)
@@ -219,6 +219,7 @@ func (p *permits) Try(ctx context.Context) (wait.Answer, error) {
 		if err == nil && r.Taken {
 			p.putBack()
 		}
+		p.of.noted(false, err)
 	})
 	if err != nil {
 		return wait.Answer{}, err
