@@ -70,7 +70,7 @@ func (a *lockActor) hold(
 	ctx context.Context, s Step, acquire func(context.Context) (*primitives.Lease, error), depth int,
 ) error {
 	call := a.Process.Call(model.LockInput{Op: model.LockAcquire})
-	lease, err := acquireWithin(ctx, s.Patience, acquire)
+	lease, err := within(ctx, s.Patience, acquire)
 	if err != nil {
 		return a.refused(call, err)
 	}
@@ -79,18 +79,6 @@ func (a *lockActor) hold(
 	call.Return(model.LockOutput{Hold: h.number, Token: lease.Token()})
 	a.Reach("grant")
 	return h.run(context.WithoutCancel(ctx), s.Hold, depth)
-}
-
-func acquireWithin(
-	ctx context.Context, patience time.Duration,
-	acquire func(context.Context) (*primitives.Lease, error),
-) (*primitives.Lease, error) {
-	if patience > 0 {
-		limited, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		ctx = limited
-	}
-	return acquire(ctx)
 }
 
 // refused records an acquire that failed.

@@ -475,19 +475,34 @@ func checkCancelledPermits(ctx context.Context, e *env) error {
 		return err
 	}
 	in.Link.Delay(300 * time.Millisecond)
+	for left, take := range map[string]func(context.Context) error{
+		"1": func(ctx context.Context) error { return s.Acquire(ctx, 2) },
+		"2": func(ctx context.Context) error { return s.TryAcquire(ctx, 1) },
+		"0": func(ctx context.Context) error { _, err := s.DrainPermits(ctx); return err },
+	} {
+		if err := e.takesForAMoment(ctx, s.Name(), left, take); err != nil {
+			return fmt.Errorf("which leaves %s: %w", left, err)
+		}
+	}
+	return nil
+}
+
+// takesForAMoment gives up while take is on its way to leave so many of three permits.
+func (e *env) takesForAMoment(
+	ctx context.Context, key, left string, take func(context.Context) error,
+) error {
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
-	err = s.Acquire(short, 2)
+	err := take(short)
 	if err := errors.Join(
 		matches(err, backend.ErrIndeterminate), matches(err, context.DeadlineExceeded),
 	); err != nil {
 		return err
 	}
-	// Taken for a moment, and then back.
-	if err := e.awaitText(ctx, s.Name(), "1"); err != nil {
+	if err := e.awaitText(ctx, key, left); err != nil {
 		return err
 	}
-	return e.awaitText(ctx, s.Name(), "3")
+	return e.awaitText(ctx, key, "3")
 }
 
 func (e *env) awaitText(ctx context.Context, key, text string) error {

@@ -68,7 +68,8 @@ func (a *semaphoreActor) step(ctx context.Context, s Step) error {
 func (a *semaphoreActor) take(
 	ctx context.Context, s Step, n int, acquire func(context.Context, int) error,
 ) error {
-	call := a.Process.Call(model.SemaphoreInput{Op: model.SemaphoreAcquire, N: n})
+	in := model.SemaphoreInput{Op: model.SemaphoreAcquire, N: n}
+	call := a.Process.Call(in)
 	patience := s.Patience
 	if patience == 0 {
 		patience = workPatience
@@ -85,23 +86,21 @@ func (a *semaphoreActor) take(
 		call.Return(model.SemaphoreOutput{})
 		a.Reach("refusal")
 	case backend.MayHaveRun(err):
-		a.stray(call, n)
+		a.stray(call, in)
 	default:
 		call.Drop()
 	}
 	return nil
 }
 
-// stray records an acquire without an answer: what it takes, if anything, may come back.
-func (a *semaphoreActor) stray(call *history.Call, n int) {
+// stray records an acquire or a drain without an answer: what it takes, if anything, may come back.
+func (a *semaphoreActor) stray(call *history.Call, in model.SemaphoreInput) {
 	a.Reach("acquire without an answer")
-	number := int(call.Time())
+	in.Stray = int(call.Time())
 	call.Drop()
+	a.Log.Since(call.Time(), in, model.SemaphoreOutput{Unknown: true})
 	a.Log.Since(call.Time(), model.SemaphoreInput{
-		Op: model.SemaphoreAcquire, N: n, Stray: number,
-	}, model.SemaphoreOutput{Unknown: true})
-	a.Log.Since(call.Time(), model.SemaphoreInput{
-		Op: model.SemaphoreReturn, N: n, Stray: number,
+		Op: model.SemaphoreReturn, Stray: in.Stray,
 	}, nil)
 }
 
@@ -120,10 +119,15 @@ func (a *semaphoreActor) putBack(ctx context.Context, n int) error {
 }
 
 func (a *semaphoreActor) drain(ctx context.Context, s Step) error {
-	call := a.Process.Call(model.SemaphoreInput{Op: model.SemaphoreDrain})
-	n, err := a.semaphore.DrainPermits(ctx)
-	if err != nil {
-		call.Unknown(model.SemaphoreOutput{Unknown: true})
+	in := model.SemaphoreInput{Op: model.SemaphoreDrain}
+	call := a.Process.Call(in)
+	n, err := within(ctx, s.Patience, a.semaphore.DrainPermits)
+	switch {
+	case backend.MayHaveRun(err):
+		a.stray(call, in)
+		return nil
+	case err != nil:
+		call.Drop()
 		return nil //nolint:nilerr // What may fail in a step is no error of it.
 	}
 	call.Return(model.SemaphoreOutput{N: n})

@@ -104,6 +104,18 @@ func (s Step) String() string {
 	return text.String()
 }
 
+// within makes a call that gives up after some patience; 0: never.
+func within[T any](
+	ctx context.Context, patience time.Duration, call func(context.Context) (T, error),
+) (T, error) {
+	if patience > 0 {
+		limited, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		ctx = limited
+	}
+	return call(ctx)
+}
+
 // Workloads returns those of all primitives.
 func Workloads() []Workload {
 	return []Workload{lockWorkload(), semaphoreWorkload(), latchWorkload(), longWorkload()}

@@ -23,6 +23,7 @@ type fakeServer struct {
 	mu       sync.Mutex
 	locks    map[string]fakeLock
 	tokens   map[string]int64
+	permits  map[string]int
 	handlers map[*fakeSubscription]string
 	calls    map[string]int // by script
 	freed    time.Time      // when a lock was last freed
@@ -56,7 +57,7 @@ type fakeSubscription struct {
 func newFakeServer() *fakeServer {
 	return &fakeServer{
 		locks: make(map[string]fakeLock), tokens: make(map[string]int64),
-		handlers: make(map[*fakeSubscription]string), calls: make(map[string]int),
+		permits: make(map[string]int), handlers: make(map[*fakeSubscription]string), calls: make(map[string]int),
 		fault: func(string) fault { return fault{} },
 	}
 }
@@ -161,6 +162,11 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return truth(s.live(keys[0]).owner != "")
 	case "lock_held_by":
 		return truth(s.live(keys[0]).owner == args[0])
+	case "semaphore_acquire":
+		return s.takePermits(keys[0], number(args[0]))
+	case "semaphore_add":
+		s.permits[keys[0]] += number(args[0])
+		return truth(true)
 	case "object_kind":
 		return backend.StringReply("list")
 	}
@@ -217,6 +223,16 @@ func (s *fakeServer) renew(keys []string, lease string, owners []string) backend
 	return backend.ArrayReply(statuses)
 }
 
+func (s *fakeServer) takePermits(key string, n int) backend.Reply {
+	enough := s.permits[key] >= n
+	if enough {
+		s.permits[key] -= n
+	}
+	return backend.ArrayReply([]backend.Reply{
+		truth(enough), backend.IntegerReply(int64(s.permits[key])),
+	})
+}
+
 func truth(b bool) backend.Reply {
 	if b {
 		return backend.IntegerReply(1)
@@ -225,11 +241,15 @@ func truth(b bool) backend.Reply {
 }
 
 func milliseconds(text string) time.Duration {
+	return time.Duration(number(text)) * time.Millisecond
+}
+
+func number(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		panic(err)
 	}
-	return time.Duration(n) * time.Millisecond
+	return n
 }
 
 // Subscribe implements backend.Subscriber.

@@ -43,9 +43,9 @@ type SemaphoreOptions struct {
 // # Failures
 //
 // After an error nothing is acquired, but for [backend.ErrIndeterminate]: then the permits may have
-// been taken. If ctx had ended, so that the answer was still to come, what it brings is released in
-// the background, which [Client.Close] waits for. If the answer was lost, nobody can know, and the
-// permits may be gone until AddPermits; nothing is sent twice.
+// been taken. If ctx had ended, what was taken, now or by a request that is still under way, is
+// released in the background, which [Client.Close] waits for. If the answer was lost, nobody can
+// know, and the permits may be gone until AddPermits; nothing is sent twice.
 //
 // A Semaphore is a name, not a resource, and safe for concurrent use.
 //
@@ -114,8 +114,8 @@ func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permits) erro
 		err := take(p)
 		if err == nil && ctx.Err() != nil {
 			// The grant raced with the end of ctx: whoever gave up does not expect to hold.
-			p.putBack()
-			err = ended(ctx)
+			s.putBack(n)
+			err = backend.Indeterminate(ended(ctx))
 		}
 		return struct{}{}, withCause(ctx, err)
 	})
@@ -144,10 +144,13 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 	return err
 }
 
-// DrainPermits takes all permits that are free, and returns how many.
+// DrainPermits takes all permits that are free, and returns how many. What an answer brings after
+// the end of ctx is released in the background.
 func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
 	return call(ctx, &s.object, s.invalid, "drain", func() (int, error) {
-		n, err := script.SemaphoreDrain(ctx, s.client.backend, s.key)
+		n, err := detached(ctx, s.client, func(ctx context.Context) (int64, error) {
+			return script.SemaphoreDrain(ctx, s.client.backend, s.key)
+		}, s.lateDrain)
 		return int(n), err
 	})
 }
@@ -191,6 +194,34 @@ func (s *Semaphore) send(ctx context.Context, n int, create bool) (bool, error) 
 		s.key, int64(n), create, s.client.publish, s.want.Channel)
 }
 
+// lateDrain is told of a drain whose caller had left.
+func (s *Semaphore) lateDrain(n int64, err error) {
+	if n > 0 {
+		s.putBack(int(n))
+	}
+	s.noted(false, err)
+}
+
+// putBack releases in the background what was granted to nobody, until that is surely sent.
+func (s *Semaphore) putBack(n int) {
+	s.client.background(func(ctx context.Context) {
+		for pause := firstRepeat; ; pause = min(2*pause, mostRepeat) {
+			_, err := s.sendOnce(ctx, n)
+			if err == nil || backend.MayHaveRun(err) || errors.Is(err, backend.ErrClosed) ||
+				!sleep(ctx, pause) {
+				s.noted(false, err)
+				return
+			}
+		}
+	})
+}
+
+func (s *Semaphore) sendOnce(ctx context.Context, n int) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	return s.send(ctx, n, false)
+}
+
 // noted tells of what failed when its caller had left.
 func (s *Semaphore) noted(_ bool, err error) {
 	if err != nil {
@@ -215,12 +246,7 @@ type permits struct {
 
 // Try implements [wait.Attempt].
 func (p *permits) Try(ctx context.Context) (wait.Answer, error) {
-	r, err := detached(ctx, p.of.client, p.take, func(r script.SemaphoreAcquireResult, err error) {
-		if err == nil && r.Taken {
-			p.putBack()
-		}
-		p.of.noted(false, err)
-	})
+	r, err := detached(ctx, p.of.client, p.take, p.late)
 	if err != nil {
 		return wait.Answer{}, err
 	}
@@ -231,22 +257,10 @@ func (p *permits) take(ctx context.Context) (script.SemaphoreAcquireResult, erro
 	return script.SemaphoreAcquire(ctx, p.of.client.backend, p.of.key, int64(p.n))
 }
 
-// putBack releases in the background what was granted to nobody, until that is surely sent.
-func (p *permits) putBack() {
-	p.of.client.background(func(ctx context.Context) {
-		for pause := firstRepeat; ; pause = min(2*pause, mostRepeat) {
-			_, err := p.sendOnce(ctx)
-			if err == nil || backend.MayHaveRun(err) || errors.Is(err, backend.ErrClosed) ||
-				!sleep(ctx, pause) {
-				p.of.noted(false, err)
-				return
-			}
-		}
-	})
-}
-
-func (p *permits) sendOnce(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
-	defer cancel()
-	return p.of.send(ctx, p.n, false)
+// late is told of an attempt whose caller had left.
+func (p *permits) late(r script.SemaphoreAcquireResult, err error) {
+	if r.Taken {
+		p.of.putBack(p.n)
+	}
+	p.of.noted(false, err)
 }

@@ -15,7 +15,8 @@ const (
 	// SemaphoreAcquire is Acquire or TryAcquire: taken, refused, or without an answer. Then it may
 	// take the permits at any time, or none.
 	SemaphoreAcquire SemaphoreOp = iota
-	// SemaphoreReturn is what an acquire without an answer took coming back, if it took anything.
+	// SemaphoreReturn is what an acquire or a drain without an answer took coming back, if it took
+	// anything.
 	SemaphoreReturn
 	// SemaphoreAdd is Release or AddPermits. Without an answer it may add at any time, or never.
 	SemaphoreAdd
@@ -30,7 +31,8 @@ type SemaphoreInput struct {
 	Op SemaphoreOp
 	// N is how many permits an acquire wants, or are added.
 	N int
-	// Stray is the number, above 0, of an acquire without an answer, for it and its return.
+	// Stray is the number, above 0, of an acquire or a drain without an answer, for it and its
+	// return.
 	Stray int
 }
 
@@ -44,9 +46,12 @@ type SemaphoreOutput struct {
 // SemaphoreState is a semaphore at one time.
 type SemaphoreState struct {
 	Free int
-	// Strays are the acquires without an answer that have taken their permits, in order.
-	Strays []int
+	// Strays are what has been taken without an answer, in the order of their numbers.
+	Strays []Stray
 }
+
+// Stray is what was taken without an answer.
+type Stray struct{ Number, Permits int }
 
 // Step returns the state after one thing has happened, and whether it can have happened in s.
 func (s SemaphoreState) Step(in SemaphoreInput, out SemaphoreOutput) (SemaphoreState, bool) {
@@ -54,19 +59,17 @@ func (s SemaphoreState) Step(in SemaphoreInput, out SemaphoreOutput) (SemaphoreS
 	case SemaphoreAcquire:
 		return s.acquire(in, out)
 	case SemaphoreReturn:
-		i, took := slices.BinarySearch(s.Strays, in.Stray)
-		if took {
-			s.Strays = slices.Delete(slices.Clone(s.Strays), i, i+1)
-			s.Free += in.N
-		}
-		return s, true
+		return s.giveBack(in.Stray), true
 	case SemaphoreAdd:
 		s.Free += in.N
 		return s, true
 	case SemaphoreDrain:
-		ok := out.Unknown || out.N == max(s.Free, 0)
-		s.Free = min(s.Free, 0)
-		return s, ok
+		if out.Unknown {
+			return s.stray(in.Stray, max(s.Free, 0)), true
+		}
+		all := max(s.Free, 0)
+		s.Free -= all
+		return s, out.N == all
 	case SemaphoreAvailable:
 		return s, out.N == s.Free
 	}
@@ -77,8 +80,7 @@ func (s SemaphoreState) acquire(in SemaphoreInput, out SemaphoreOutput) (Semapho
 	enough := s.Free >= in.N
 	switch {
 	case out.Unknown && enough:
-		i, _ := slices.BinarySearch(s.Strays, in.Stray)
-		s.Strays = slices.Insert(slices.Clone(s.Strays), i, in.Stray)
+		return s.stray(in.Stray, in.N), true
 	case out.Unknown:
 		return s, true
 	case !out.Taken:
@@ -86,6 +88,29 @@ func (s SemaphoreState) acquire(in SemaphoreInput, out SemaphoreOutput) (Semapho
 	}
 	s.Free -= in.N
 	return s, enough
+}
+
+// stray returns the state after n permits were taken without an answer.
+func (s SemaphoreState) stray(number, n int) SemaphoreState {
+	i, _ := s.find(number)
+	s.Strays = slices.Insert(slices.Clone(s.Strays), i, Stray{number, n})
+	s.Free -= n
+	return s
+}
+
+// giveBack returns the state after what was taken without an answer has come back.
+func (s SemaphoreState) giveBack(number int) SemaphoreState {
+	if i, took := s.find(number); took {
+		s.Free += s.Strays[i].Permits
+		s.Strays = slices.Delete(slices.Clone(s.Strays), i, i+1)
+	}
+	return s
+}
+
+func (s SemaphoreState) find(number int) (int, bool) {
+	return slices.BinarySearchFunc(s.Strays, number, func(s Stray, number int) int {
+		return s.Number - number
+	})
 }
 
 // Equal reports whether two states are the same.
@@ -107,7 +132,7 @@ func (in SemaphoreInput) describe(out SemaphoreOutput) string {
 	case SemaphoreAcquire:
 		text = fmt.Sprintf("acquire %d: %t", in.N, out.Taken)
 	case SemaphoreReturn:
-		return fmt.Sprintf("return of %d by %d", in.N, in.Stray)
+		return fmt.Sprintf("return of what %d took", in.Stray)
 	case SemaphoreAdd:
 		text = fmt.Sprintf("add %d", in.N)
 	case SemaphoreDrain:
