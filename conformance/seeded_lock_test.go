@@ -17,43 +17,48 @@ const (
 	forceFile   = "internal/script/lock_force_release.lua.go"
 )
 
-// waiting, watchdog and locking are tests in virtual time over servers made for them.
-func waiting(test string) finder  { return finder{"primitives/internal/wait", test} }
-func watchdog(test string) finder { return finder{"primitives/internal/renew", test} }
-func locking(test string) finder  { return finder{"primitives", test} }
+// These run random schedules in virtual time, over servers made for them. Which of two goroutines
+// goes first at one time is left to chance, so that some bugs show in every few runs only.
+var (
+	freeLock  = finder{dir: "primitives/internal/wait", test: "TestWaitNeverLeavesAFreeLock", runs: 40}
+	freeUnits = finder{dir: "primitives/internal/wait", test: "TestWaitNeverLeavesFreeUnits", runs: 40}
+	watchdog  = finder{dir: "primitives/internal/renew", test: "TestKeeperRandomSchedules"}
+	crowds    = finder{dir: "primitives", test: "TestLockRandomSchedules", runs: 5}
+	closing   = finder{dir: "primitives", test: "TestClientCloseAmidAll", runs: 5}
+)
 
 // waitSeeds are bugs in the waiting loop, which all primitives share.
 func waitSeeds() []seed {
 	return []seed{
 		{"does not look again when subscribed", channelFile, edits{
 			{"heard = subscription, true\n\tc.wakeOne()", "heard = subscription, true"},
-		}, waiting("TestWaitTriesAgainAfterAcknowledgement")},
+		}, freeUnits},
 		{"forgets the gap", channelFile, edits{
 			{"Message {\n\t\tc.wakeOne()\n", "Message {\n"},
 		}, histories},
 		{"drops the wake of a waiter cancelled while parked", channelFile, edits{
 			{"case <-ctx.Done():\n", "case <-ctx.Done():\n\t\tme.woken = false\n"},
-		}, waiting("TestWaitWakeIsPassedOn/CancelledParked")},
+		}, freeLock},
 		{"drops the wake of a waiter cancelled while its script is in flight", channelFile, edits{
 			{"\t\t\tc.passOn(me)\n", "\t\t\tif ctx.Err() == nil {\n\t\t\t\tc.passOn(me)\n\t\t\t}\n"},
-		}, waiting("TestWaitWakeIsPassedOn/CancelledInFlight")},
+		}, freeLock},
 		{"drops the wake of a waiter whose script fails", channelFile, edits{
 			{"\t\t\tc.passOn(me)\n", "\t\t\tif ctx.Err() != nil {\n\t\t\t\tc.passOn(me)\n\t\t\t}\n"},
-		}, waiting("TestWaitWakeIsPassedOn/FailedInFlight")},
+		}, freeUnits},
 		{"reads the generation after the refusal", channelFile, edits{
 			{"\t\tgeneration := c.now()\n\t\tanswer, err := a.Try(ctx)\n",
 				"\t\tanswer, err := a.Try(ctx)\n\t\tgeneration := c.now()\n"},
-		}, waiting("TestWaitNeverLeavesAFreeLock")},
+		}, freeLock},
 		{"joins a channel after the message", waitFile, edits{
 			{"if c.heard {\n\t\tme.wake()\n\t} else {\n\t\tc.park(me, refused)\n\t}",
 				"c.park(me, refused)"},
-		}, waiting("TestWaitJoinsAfterTheMessage")},
+		}, freeUnits},
 		{"has no bounded poll", channelFile, edits{
 			{"in := c.waiters.pollIn(c.heard)", "in := mostPoll"},
-		}, waiting("TestWaitPollsWhenMessagesAreLost")},
+		}, freeLock},
 		{"does not wait for the end of the lease", channelFile, edits{
 			{"if refused.RetryIn >= 0 {", "if false {"},
-		}, waiting("TestWaitRetriesWhenTheServerSays")},
+		}, freeLock},
 	}
 }
 
@@ -62,31 +67,32 @@ func renewSeeds() []seed {
 	return []seed{
 		{"takes one status for a whole batch", batchFile, edits{
 			{"status = statuses[i]", "status = statuses[0]"},
-		}, properties},
+		}, watchdog},
 		{"accepts a grant after its deadline", keeperFile, edits{
 			{"if h.state != pending || h.expired(now) {", "if h.state != pending {"},
-		}, watchdog("TestKeeperLateGrantIsRefused")},
+		}, watchdog},
 		{"counts a grant from its reply", keeperFile, edits{
 			{"h.state, h.granted = held, now", "h.state, h.granted, h.started = held, now, now"},
-		}, properties},
+		}, watchdog},
 		{"counts a renewal from its reply", batchFile, edits{
 			{"h.started = sent", "h.started = now"},
-		}, properties},
+		}, watchdog},
+		// In virtual time timers are exact: this one's test stops it.
 		{"sees the end of a lease by its timer only", keeperFile, edits{
 			{"if !h.expired(now) {", "if h.state == held {"},
-		}, watchdog("TestKeeperRemainingReadsTheClock")},
+		}, finder{dir: "primitives/internal/renew", test: "TestKeeperRemainingReadsTheClock"}},
 		{"minds a renewal from before the grant", batchFile, edits{
 			{"status == NotHeld && sent.After(h.granted)", "status == NotHeld"},
-		}, watchdog("TestKeeperIgnoresNotHeldFromBeforeTheGrant")},
+		}, watchdog},
 		{"believes to the last moment", holdFile, edits{
 			{"return h.Lease - h.Allowance", "return h.Lease"},
-		}, properties},
+		}, watchdog},
 		{"renews late", batchFile, edits{
 			{"h.renewAt = sent.Add(h.Lease / 3)", "h.renewAt = sent.Add(h.Lease)"},
-		}, properties},
+		}, watchdog},
 		{"does not repeat a renewal that failed", batchFile, edits{
 			{"h.renewAt = now.Add(h.Lease / 10)", "h.renewAt = now.Add(h.Lease)"},
-		}, watchdog("TestKeeperOutlivesFailedRenewals")},
+		}, watchdog},
 	}
 }
 
@@ -124,11 +130,11 @@ func lockSeeds() []seed {
 		}, histories},
 		{"keeps a grant that nobody wants any more", lockFile, edits{
 			{"\t\th.abandon()\n", ""},
-		}, locking("TestLockGrantedAfterItsContextEnded")},
+		}, crowds},
 		{"keeps a grant that came too late", leaseFile, edits{
 			{"{\n\t\th.giveBack(true)\n\t\treturn wait.Answer{}, fmt",
 				"{\n\t\treturn wait.Answer{}, fmt"},
-		}, locking("TestLockGrantedTooLateIsGivenBack")},
+		}, closing},
 		{"does not give back what may be held", leaseFile, edits{
 			{"if backend.MayHaveRun(err) {", "if false {"},
 		}, histories},
@@ -140,7 +146,7 @@ func lockSeeds() []seed {
 		}, histories},
 		{"leaves what is held at Close", leaseFile, edits{
 			{"h.endAll(ErrClosed)\n\th.giveBack(true)", "h.endAll(ErrClosed)"},
-		}, onEmbedded("CloseEndsAll")},
+		}, closing},
 		{"makes tokens of the client's clock", leaseFile, edits{
 			{"h.token = token", "h.token = token - token + time.Now().UnixMicro()"},
 		}, histories},

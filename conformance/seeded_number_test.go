@@ -6,19 +6,19 @@ func numberSeeds() []seed {
 	return []seed{
 		{"takes permits that are not there", scripts + "semaphore_acquire.lua.go", edits{
 			{"if free < tonumber(wanted) then", "if false then"},
-		}, finder{matrix, "TestHistories/SemaphoreHistories"}},
+		}, finder{dir: matrix, test: "TestHistories/SemaphoreHistories"}},
 		{"releases permits and tells nobody", scripts + "semaphore_add.lua.go", edits{
 			{"redis.call(publish, free, string.format('%.0f', after))", "local _ = publish"},
 		}, onEmbedded("SemaphoreWakesAllWhoFit")},
 		{"holds up those who need few", channelFile, edits{
 			{"\t\tif w.need <= n {\n", "\t\tif w.need > n {\n\t\t\tbreak\n\t\t}\n\t\t{\n"},
-		}, finder{"primitives/internal/wait", "TestWaitNeverLeavesFreeUnits"}},
+		}, freeUnits},
 		{"keeps what is left over to itself", channelFile, edits{
 			{"\t\t\tc.share(answer.Free)\n", ""},
 		}, onEmbedded("SemaphoreGrantWakesTheNext")},
 		{"counts down below the last", scripts + "latch_count_down.lua.go", edits{
 			{"if count ~= '1' then", "if count ~= '0' then"},
-		}, finder{matrix, "TestHistories/LatchHistories"}},
+		}, finder{dir: matrix, test: "TestHistories/LatchHistories"}},
 		{"deletes a latch and tells of a new count", scripts + "latch_delete.lua.go", edits{
 			{"redis.call(publish, counted, '0')", "redis.call(publish, counted, '1')"},
 		}, onEmbedded("LatchMessagesAreRedissons")},

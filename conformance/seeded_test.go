@@ -35,18 +35,23 @@ type seed struct {
 type edits [][2]string
 
 // finder is what finds a bug: a test of a package, with its subtests, such as "TestX/Y".
-type finder struct{ dir, test string }
+type finder struct {
+	dir, test string
+	runs      int // how often it is run to find something, at most; 0: once
+}
 
 const matrix = "conformance/matrix"
 
 // histories and properties find what there is to find in virtual time.
 var (
-	histories  = finder{matrix, "TestHistories/LockHistories"}
-	properties = finder{matrix, "TestProperties/LockProperties"}
+	histories  = finder{dir: matrix, test: "TestHistories/LockHistories"}
+	properties = finder{dir: matrix, test: "TestProperties/LockProperties"}
 )
 
 // onEmbedded is a case on the embedded server, for what is no matter of time or order.
-func onEmbedded(name string) finder { return finder{matrix, "TestEmbedded/Together/" + name} }
+func onEmbedded(name string) finder {
+	return finder{dir: matrix, test: "TestEmbedded/Together/" + name}
+}
 
 // foundWithin bounds the search for one bug.
 const foundWithin = 2 * time.Minute
@@ -67,7 +72,7 @@ func TestSeededBugs(t *testing.T) {
 			}
 			t.Run(subtest(f.test), func(t *testing.T) {
 				t.Parallel()
-				out, err := f.search(t.Context(), binaries[f.dir])
+				out, err := f.search(t.Context(), binaries[f.dir], 1)
 				require.NoError(t, err, "there is no bug, but\n%s", out)
 			})
 		}
@@ -105,7 +110,7 @@ func (s seed) judge(t *testing.T, dir string) {
 	require.NoError(t, s.found.compile(t.Context(), binary, "-overlay="+overlay))
 	t.Cleanup(func() { _ = os.Remove(binary) })
 	start := time.Now()
-	out, err := s.found.search(t.Context(), binary)
+	out, err := s.found.search(t.Context(), binary, max(1, s.found.runs))
 	if err == nil && strings.Contains(out, "--- SKIP: ") {
 		t.Skip(out)
 	}
@@ -169,11 +174,11 @@ func (f finder) compile(ctx context.Context, binary string, args ...string) erro
 	return nil
 }
 
-// search runs the test of a binary, and returns what it prints.
-func (f finder) search(ctx context.Context, binary string) (string, error) {
+// search runs the test of a binary so many times, until it fails, and returns what it prints.
+func (f finder) search(ctx context.Context, binary string, runs int) (string, error) {
 	args := []string{
 		"-test.run=^" + strings.ReplaceAll(f.test, "/", "$/^") + "$", "-test.failfast", "-test.v",
-		"-test.timeout=" + foundWithin.String(),
+		"-test.timeout=" + foundWithin.String(), "-test.count=" + strconv.Itoa(runs),
 	}
 	if f.dir == matrix { // What failed is not made smaller.
 		args = append(args, "-rapid.checks=300", "-rapid.shrinktime=0s", "-rapid.nofailfile")
