@@ -57,8 +57,9 @@ fuzz: ## every fuzz target, one after the other, for FUZZTIME (30s)
 			-fuzzminimizetime 50x .) || failed="$$failed $$target"; done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
-soak: servers ## everything at random on everything for DURATION (10m), drawn from SEED, as a nightly
+soak: servers ## everything, or ONLY some, at random on everything for DURATION (10m), drawn from SEED
 	cd conformance/matrix && HASP_REQUIRE_SERVERS=1 HASP_SOAK=$(DURATION) HASP_SOAK_SEED=$(SEED) \
+		HASP_SOAK_ONLY='$(ONLY)' \
 		go test -run '^TestSoak$$' -count=1 -timeout 48h -v .
 
 before: ## a TEST of a PACKAGE on the commit before FIX; docs/testing.md lists what to give

@@ -14,7 +14,9 @@ import (
 func longWorkload() Workload {
 	return Workload{
 		Name: "AtomicLong", Clause: "Atomic.Exact", Model: model.Long,
-		Ops: []string{"Load", "Store", "Add", "Swap", "Take", "CompareAndSwap", "Less", "Greater"},
+		Look: model.LongInput{Op: model.LongLoad},
+		Seen: func(n int64) any { return model.LongOutput{Value: n} },
+		Ops:  []string{"Load", "Store", "Add", "Swap", "Take", "CompareAndSwap", "Less", "Greater"},
 		Actor: func(a *Actor) func(context.Context, Step) error {
 			return (&longActor{a, a.Client.NewAtomicLong(a.Object)}).step
 		},

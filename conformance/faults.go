@@ -86,7 +86,7 @@ func RunFaults(t *testing.T, h *Harness) Report {
 
 // FaultCases returns a case for each primitive under each fault.
 func FaultCases() (cases []Case) {
-	for _, w := range leased() {
+	for _, w := range leased(Workloads()) {
 		for _, f := range faults() {
 			cases = append(cases, Case{
 				Name: w.Name + "Survives" + f.name, Clause: w.Clause, Alone: f.alone, needs: f.needs,

@@ -14,7 +14,9 @@ import (
 func latchWorkload() Workload {
 	return Workload{
 		Name: "Latch", Clause: "Latch.Waiting", Model: model.Latch,
-		Ops: []string{"Set", "CountDown", "CountDown", "Wait", "Wait", "Wait", "Count", "Delete"},
+		Look: model.LatchInput{Op: model.LatchCount},
+		Seen: func(n int64) any { return model.LatchOutput{Left: n} },
+		Ops:  []string{"Set", "CountDown", "CountDown", "Wait", "Wait", "Wait", "Count", "Delete"},
 		Actor: func(a *Actor) func(context.Context, Step) error {
 			return (&latchActor{a, a.Client.NewCountDownLatch(a.Object)}).step
 		},

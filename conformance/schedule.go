@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -247,8 +248,37 @@ func (r *running) run(ctx context.Context, clients []*primitives.Client, picture
 	if err != nil {
 		return err
 	}
+	r.look(ctx)
 	r.reached.operations(r.log.Len())
 	return r.log.Check(r.work.Model(), &history.CheckOptions{Picture: picture})
+}
+
+// look records what the object's key holds in the end.
+func (r *running) look(ctx context.Context) {
+	if r.work.Look == nil {
+		return
+	}
+	call := r.log.Process().Call(r.work.Look)
+	reply, err := r.Do(ctx, r.object, "GET", r.object)
+	n, numberErr := numberIn(reply)
+	if err != nil || numberErr != nil {
+		call.Drop() // A server that is down.
+		return
+	}
+	r.reached.add("last look")
+	call.Return(r.work.Seen(n))
+}
+
+// numberIn returns the number that the reply to a GET tells; 0 if there is none.
+func numberIn(reply backend.Reply) (int64, error) {
+	if reply.IsNil() {
+		return 0, nil
+	}
+	text, err := reply.Text()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
 }
 
 // limit cancels what waits for longer than the schedule explains.

@@ -27,6 +27,8 @@ func semaphoreWorkload() Workload {
 	return Workload{
 		Name: "Semaphore", Clause: "Semaphore.Limit",
 		Model:   func() porcupine.Model { return model.Semaphore(workPermits) },
+		Look:    model.SemaphoreInput{Op: model.SemaphoreAvailable},
+		Seen:    func(n int64) any { return model.SemaphoreOutput{N: int(n)} },
 		Ops:     []string{"Acquire", "Acquire", "Acquire", "TryAcquire", "Drain", "Available"},
 		Prepare: makeSemaphore,
 		Actor: func(a *Actor) func(context.Context, Step) error {

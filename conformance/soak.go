@@ -30,6 +30,9 @@ type SoakOptions struct {
 	// Seed is what everything is drawn from. Zero means another one each time.
 	Seed uint64
 
+	// Only are the names of the primitives that are used. Nil means all.
+	Only []string
+
 	// Crowds is how many crowds run side by side in real time. Zero means 8.
 	Crowds int
 
@@ -64,6 +67,9 @@ const shortestTurn = 5 * time.Second
 func RunSoak(t *testing.T, cells []SoakCell, o *SoakOptions) map[string]int {
 	t.Helper()
 	s := newSoak(cells, o)
+	if len(s.works()) == 0 {
+		t.Fatalf("Only has no primitive's name: %q", s.Only)
+	}
 	t.Logf("soak: SEED=%d", s.Seed)
 	for s.failed == "" {
 		cell, d := s.next()
@@ -115,6 +121,13 @@ func (s *soak) next() (SoakCell, time.Duration) {
 	return SoakCell{}, 0
 }
 
+// works returns the primitives that are used.
+func (s *soak) works() []Workload {
+	return slices.DeleteFunc(Workloads(), func(w Workload) bool {
+		return s.Only != nil && !slices.Contains(s.Only, w.Name)
+	})
+}
+
 // draw returns a cell that has had no turn in this round.
 func (s *soak) draw() SoakCell {
 	if len(s.deck) == 0 {
@@ -148,10 +161,10 @@ func (s *soak) run(t *testing.T, cell SoakCell, d time.Duration) {
 		}
 		skipped = false
 		s.owe(cell, h)
-		u := &turn{soak: s, cell: cell.Name, h: h, until: time.Now().Add(d), works: leased()}
-		if time.Since(s.began) < s.Duration && s.random.IntN(2) == 0 {
+		u := &turn{soak: s, cell: cell.Name, h: h, until: time.Now().Add(d), works: leased(s.works())}
+		if len(u.works) == 0 || time.Since(s.began) < s.Duration && s.random.IntN(2) == 0 {
 			// What a server forgets, not all models can tell.
-			u.mild, u.works = true, Workloads()
+			u.mild, u.works = true, s.works()
 		}
 		u.run(t)
 	})
@@ -174,7 +187,7 @@ func (s *soak) forget(cell SoakCell) {
 
 // owe notes what a cell can reach.
 func (s *soak) owe(cell SoakCell, h *Harness) {
-	for _, name := range reachable(h) {
+	for _, name := range reachable(h, s.works()) {
 		if !slices.ContainsFunc(s.owed[name], func(c SoakCell) bool { return c.Name == cell.Name }) {
 			s.owed[name] = append(s.owed[name], cell)
 		}

@@ -49,7 +49,7 @@ func drawCrowd(seed, number uint64, works []Workload) crowd {
 func drawParts(t *rapid.T, works []Workload) crowd {
 	lease := rapid.SampledFrom([]time.Duration{workLease, endlessLease}).Draw(t, "lease")
 	size := rapid.SampledFrom([]int{1, 2, 4, 8, 16, 32}).Draw(t, "size")
-	c := crowd{}
+	c := crowd{clients: rapid.SampledFrom([]int{1, 2, 3, 8}).Draw(t, "clients")}
 	for range size {
 		w := rapid.SampledFrom(works).Draw(t, "workload")
 		if lease == endlessLease {

@@ -31,7 +31,7 @@ func (u *turn) ground(h *Harness, short bool) *ground {
 	g := &ground{turn: u, h: h, short: short, errors: tally{h: h, reached: &u.reached}}
 	for _, f := range faults() {
 		if (Case{needs: f.needs}).Skip(h) == "" && (short || !f.steps) &&
-			(!u.mild || !f.forgets && !f.steps) {
+			(!u.mild || f.mild()) {
 			g.faults = append(g.faults, f)
 		}
 	}

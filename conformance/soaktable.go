@@ -34,9 +34,13 @@ func soakSituations() []situation {
 	}
 }
 
-// reachable returns the names of the situations that a soak can get into on h.
-func reachable(h *Harness) (names []string) {
-	for _, w := range leased() {
+// mild reports whether f befalls also those that have no leases.
+func (f fault) mild() bool { return !f.forgets && !f.steps }
+
+// reachable returns the names of the situations that a soak of works can get into on h.
+func reachable(h *Harness, works []Workload) (names []string) {
+	leased := leased(works)
+	for _, w := range leased {
 		names = append(names, w.Reaches...)
 	}
 	for _, s := range soakSituations() {
@@ -45,7 +49,7 @@ func reachable(h *Harness) (names []string) {
 		}
 	}
 	for _, f := range faults() {
-		if (Case{needs: f.needs}).Skip(h) == "" {
+		if (Case{needs: f.needs}).Skip(h) == "" && (len(leased) > 0 || f.mild()) {
 			names = append(names, "fault "+f.name, "grant after "+f.name)
 		}
 	}

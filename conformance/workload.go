@@ -40,6 +40,11 @@ type Workload struct {
 	// of them; see [Actor.Reach].
 	Reaches []string
 
+	// Look is an input of Model that asks for the number that the object's key holds, and Seen the
+	// output when it holds n. They are recorded once all actors have ended. Nil: nothing is.
+	Look any
+	Seen func(n int64) any
+
 	// Prepare readies the object before the actors begin; nil: nothing is to be done.
 	Prepare func(ctx context.Context, c *primitives.Client, object string) error
 
@@ -121,7 +126,7 @@ func Workloads() []Workload {
 	return []Workload{lockWorkload(), semaphoreWorkload(), latchWorkload(), longWorkload()}
 }
 
-// leased returns those that all faults may befall.
-func leased() []Workload {
-	return slices.DeleteFunc(Workloads(), func(w Workload) bool { return w.Waiting == "" })
+// leased returns those of works that all faults may befall.
+func leased(works []Workload) []Workload {
+	return slices.DeleteFunc(slices.Clone(works), func(w Workload) bool { return w.Waiting == "" })
 }

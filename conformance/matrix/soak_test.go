@@ -25,7 +25,7 @@ func TestSoak(t *testing.T) {
 	noGoroutine(t, label)
 }
 
-// soakOptions reads the environment.
+// soakOptions reads the environment: HASP_SOAK_ONLY has names of primitives.
 func soakOptions(t *testing.T) *conformance.SoakOptions {
 	t.Helper()
 	o := &conformance.SoakOptions{}
@@ -37,6 +37,9 @@ func soakOptions(t *testing.T) *conformance.SoakOptions {
 	if text := os.Getenv("HASP_SOAK_SEED"); text != "" {
 		o.Seed, err = strconv.ParseUint(text, 10, 64)
 		require.NoError(t, err, "HASP_SOAK_SEED")
+	}
+	if text := os.Getenv("HASP_SOAK_ONLY"); text != "" {
+		o.Only = strings.Fields(text)
 	}
 	return o
 }
