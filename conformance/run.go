@@ -73,7 +73,8 @@ func SubscriberCases() []Case {
 // PrimitiveCases returns the cases of what package primitives promises.
 func PrimitiveCases() []Case {
 	return slices.Concat(lockCases(), leaseCases(), lockFaultCases(), lockStressCases(),
-		lockWireCases(), semaphoreCases(), latchCases(), atomicCases())
+		lockWireCases(), semaphoreCases(), semaphoreWaitingCases(), semaphoreReturnCases(),
+		latchCases(), atomicCases())
 }
 
 // run runs cases: first those that may share the server, side by side, then the others.
