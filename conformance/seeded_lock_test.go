@@ -56,6 +56,12 @@ func waitSeeds() []seed {
 		{"has no bounded poll", channelFile, edits{
 			{"in := c.waiters.pollIn(c.heard)", "in := mostPoll"},
 		}, freeLock},
+		{"polls for one waiter only", channelFile, edits{
+			{"	if c.parked.Len() > 0 {
+		c.arm(c.waiters.pollIn(c.heard))
+	}
+", ""},
+		}, freeLock},
 		{"does not wait for the end of the lease", channelFile, edits{
 			{"if refused.RetryIn >= 0 {", "if false {"},
 		}, freeLock},

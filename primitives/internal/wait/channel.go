@@ -158,12 +158,15 @@ func (c *channel) passOn(me *waiter) {
 	}
 }
 
-// enter begins one waiter's use of the channel. The first one ends its lingering: when it parks it
-// arms the timer for itself. The caller holds the mutex.
+// enter begins one waiter's use of the channel. The first one subscribes, and ends the channel's
+// lingering: when it parks it arms the timer for itself. The caller holds the mutex.
 func (c *channel) enter() {
-	if c.users == 0 && c.timer != nil {
-		c.timer.Stop()
-		c.due = time.Time{}
+	if c.users == 0 {
+		if c.timer != nil {
+			c.timer.Stop()
+			c.due = time.Time{}
+		}
+		c.subscribe()
 	}
 	c.users++
 }

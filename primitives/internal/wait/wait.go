@@ -170,7 +170,6 @@ func (w *Waiters) join(want Want, refused Answer) (*channel, *waiter, error) {
 	if c == nil {
 		c = &channel{waiters: w, at: at, frees: want.Frees}
 		w.channels[at] = c
-		c.subscribe()
 	}
 	c.enter()
 	me := newWaiter(want.Need)

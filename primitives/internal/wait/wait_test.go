@@ -438,7 +438,7 @@ func TestWaitSubscribesAgainWhateverThePoll(t *testing.T) {
 }
 
 // TestWaitNeverLeavesAFreeLock runs random schedules of waiters that are cancelled, fail, lose
-// requests and replies and miss messages, in virtual time. Whenever the lock stays free for longer
+// requests and replies, fail to subscribe and miss messages, in virtual time. Whenever the lock stays free for longer
 // than a wake-up takes while somebody waits, a wake-up was lost. In some schedules the first holder
 // has died, so that only the end of its lease frees the lock; in some no message arrives, and only
 // polls help. Otherwise polls are an hour apart.
@@ -847,11 +847,12 @@ func (s *server) Subscribe(
 	}
 	time.Sleep(s.ackAfter)
 	s.delay()
+	refused := s.chance(6)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.subscribes++
-	if s.refusals > 0 {
-		s.refusals--
+	if refused || s.refusals > 0 {
+		s.refusals = max(0, s.refusals-1)
 		return nil, errors.New("refused")
 	}
 	sub := &subscription{s}
