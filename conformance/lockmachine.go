@@ -16,8 +16,7 @@ import (
 var lockActs = []string{
 	"TryLock", "TryLock", "TryLock", "Lock", "Lock", "Wait", "Wait", "Wait", "GiveUp",
 	"Unlock", "Unlock", "Unlock", "Unlock", "HandOver", "HandOver", "HandOver", "Reenter", "Reenter", "ForceUnlock", "Query",
-	"Delete", "Peer", "PeerUnlock", "OtherKind",
-	"Pass", "Pass", "Pass", "Link", "Sound", "LateChannel", "Gaps", "TroubleNext", "TroubleNext", "Clock", "Close",
+	"Delete", "Peer", "PeerUnlock", "OtherKind", "Clock",
 }
 
 // lockMachine drives locks.
@@ -128,7 +127,6 @@ func newLockMachine(
 
 // act implements machine.
 func (m *lockMachine) act(ctx context.Context, a act) error {
-	p, key := m.parties[a.Client], m.keys[a.Object]
 	switch a.Op {
 	case "TryLock", "Lock", "Wait":
 		return m.acquire(ctx, a)
@@ -145,54 +143,13 @@ func (m *lockMachine) act(ctx context.Context, a act) error {
 	case "Query":
 		return m.query(ctx, a)
 	case "Delete", "Peer", "PeerUnlock", "OtherKind":
-		return m.meddle(ctx, key, a)
-	case "Pass":
-		m.pass(a.For)
-	case "Link":
-		m.setLink(p, linkTrouble(a), 0, 0)
-	case "LateChannel":
-		m.setLink(p, trouble{}, a.For, 0)
-	case "Gaps":
-		m.setLink(p, trouble{}, 0, a.For)
-	case "Sound":
-		m.setLink(p, trouble{}, 0, 0)
-	case "TroubleNext":
-		m.troubleNext(p, nextTrouble(a))
+		return m.meddle(ctx, m.keys[a.Object], a)
 	case "Clock":
 		m.step(a.For)
-	case "Close":
-		if a.Which == 0 {
-			return m.close(ctx, a.Client)
-		}
+	default:
+		return m.world.act(ctx, a)
 	}
 	return nil
-}
-
-// linkTrouble is what a link does to all scripts: it is slow, or it loses them.
-func linkTrouble(a act) trouble {
-	const odd = 11 * time.Microsecond
-	t := trouble{Before: time.Duration(a.Which)*time.Millisecond + odd, After: 3 * odd}
-	switch {
-	case a.Flag:
-		t.After += 40 * time.Millisecond
-	case a.Which < 3:
-		t.Loss = []loss{dial, request, reply}[a.Which]
-	}
-	return t
-}
-
-// nextTrouble is what becomes of one script.
-func nextTrouble(a act) trouble {
-	const odd = 17 * time.Microsecond
-	switch a.Which {
-	case 0, 1:
-		return trouble{Before: a.For + odd, After: odd}
-	case 2, 3:
-		return trouble{Before: odd, After: a.For + odd, Grace: time.Duration(a.Which-2) * time.Minute}
-	case 4:
-		return trouble{Before: odd, Loss: link}
-	}
-	return trouble{Before: odd, Loss: reply}
 }
 
 // acquire begins a call, and ends it unless it waits in the background.
@@ -320,26 +277,10 @@ func (m *lockMachine) pick(a act) *lockLease {
 	return m.leases[max(0, len(m.leases)-1-a.Which/2)]
 }
 
-// close closes a client. While its link is sound that takes a moment.
-func (m *lockMachine) close(ctx context.Context, party int) error {
-	p := m.parties[party]
-	if p.closed {
-		return nil
-	}
-	m.mu.Lock()
-	since, sound := m.soundSince(p)
-	sound = sound && !since.After(time.Now())
-	m.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, Patience/6)
-	defer cancel()
-	began := time.Now()
-	err := p.client.Close(ctx)
-	m.note(func() error { m.closed(party, began); return nil })
-	m.reach("close")
-	if err == nil || !sound {
-		return m.leftHeld(party, sound)
-	}
-	return errors.Join(errors.New("Close over a sound link"), err)
+// closed implements watcher: nobody believes in what a closed client held.
+func (m *lockMachine) closed(party int, began time.Time, sound bool) error {
+	m.disbelieve(party, began)
+	return m.leftHeld(party, sound)
 }
 
 // heldUp is how late a request may be granted to nobody: a closed client looks for it for so long.
@@ -348,8 +289,6 @@ const heldUp = time.Second
 // leftHeld returns an error if a client has left something held that it closed over a sound link. A
 // request that was held up on its way may be granted when nobody looks for it any more.
 func (m *lockMachine) leftHeld(party int, sound bool) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, key := range m.keys {
 		c := m.claims[key.model.Owner]
 		if key.model.Pass(m.serverNow()); sound && c != nil && c.call.party == party &&
@@ -360,9 +299,8 @@ func (m *lockMachine) leftHeld(party int, sound bool) error {
 	return nil
 }
 
-// closed notes that a client is closed: nobody believes in what it held.
-func (m *lockMachine) closed(party int, began time.Time) {
-	m.parties[party].closed = true
+// disbelieve ends the belief in what a client held that is closed.
+func (m *lockMachine) disbelieve(party int, began time.Time) {
 	for _, c := range m.claims {
 		if c.call.party == party && c.over.IsZero() {
 			c.over = time.Now()

@@ -87,7 +87,7 @@ func oneOf(t *rapid.T, label string, millis ...int) time.Duration {
 func drawAct(w Workload, s setting) *rapid.Generator[act] {
 	return rapid.Custom(func(t *rapid.T) act {
 		return act{
-			Op:     rapid.SampledFrom(w.acts).Draw(t, "op"),
+			Op:     rapid.SampledFrom(slices.Concat(w.acts, commonActs)).Draw(t, "op"),
 			Client: rapid.IntRange(0, s.Clients-1).Draw(t, "client"),
 			Object: rapid.IntRange(0, propertyObjects-1).Draw(t, "object"),
 			Which:  rapid.IntRange(0, 5).Draw(t, "which"),
