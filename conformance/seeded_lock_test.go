@@ -57,10 +57,7 @@ func waitSeeds() []seed {
 			{"in := c.waiters.pollIn(c.heard)", "in := mostPoll"},
 		}, freeLock},
 		{"polls for one waiter only", channelFile, edits{
-			{"	if c.parked.Len() > 0 {
-		c.arm(c.waiters.pollIn(c.heard))
-	}
-", ""},
+			{"\tif c.parked.Len() > 0 {\n\t\tc.arm(c.waiters.pollIn(c.heard))\n\t}\n", ""},
 		}, freeLock},
 		{"does not wait for the end of the lease", channelFile, edits{
 			{"if refused.RetryIn >= 0 {", "if false {"},
