@@ -20,6 +20,7 @@ func longWorkload() Workload {
 		Actor: func(a *Actor) func(context.Context, Step) error {
 			return (&longActor{a, a.Client.NewAtomicLong(a.Object)}).step
 		},
+		machine: newLongMachine, acts: longActs,
 	}
 }
 

@@ -20,6 +20,7 @@ func latchWorkload() Workload {
 		Actor: func(a *Actor) func(context.Context, Step) error {
 			return (&latchActor{a, a.Client.NewCountDownLatch(a.Object)}).step
 		},
+		machine: newLatchMachine, acts: latchActs,
 	}
 }
 

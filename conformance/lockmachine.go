@@ -15,7 +15,8 @@ import (
 // lockActs are the actions of a lockMachine, more often those that are more usual.
 var lockActs = []string{
 	"TryLock", "TryLock", "TryLock", "Lock", "Lock", "Wait", "Wait", "Wait", "GiveUp",
-	"Unlock", "Unlock", "Unlock", "Unlock", "HandOver", "HandOver", "HandOver", "Reenter", "Reenter", "ForceUnlock", "Query",
+	"Unlock", "Unlock", "Unlock", "Unlock", "HandOver", "HandOver", "HandOver", "Reenter", "Reenter",
+	"ForceUnlock", "Query",
 	"Delete", "Peer", "PeerUnlock", "OtherKind", "Clock",
 }
 
@@ -177,14 +178,7 @@ func (m *lockMachine) handOver(ctx context.Context, a act) error {
 		return nil
 	}
 	l := m.leases[i]
-	late, gap := time.Duration(0), time.Duration(0)
-	switch a.Which {
-	case 0, 1:
-		late = a.For
-	case 2, 3:
-		gap = a.For
-	}
-	m.setLink(m.parties[a.Client], trouble{}, late, gap)
+	m.lateOrDeaf(a)
 	wait := a
 	wait.Op, wait.Object, wait.Which = "Wait", slices.Index(m.keys, l.claim.call.key), 5
 	if err := m.acquire(ctx, wait); err != nil {

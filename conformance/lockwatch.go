@@ -303,5 +303,6 @@ func millis(text string) (time.Duration, error) {
 // isConflict reports whether a server says that a key is of another kind.
 func isConflict(err error) bool {
 	var server *backend.ServerError
-	return errors.Is(err, primitives.ErrConflict) || errors.As(err, &server) && server.Code == "WRONGTYPE"
+	return errors.Is(err, primitives.ErrConflict) ||
+		errors.As(err, &server) && (server.Code == "WRONGTYPE" || server.Code == "OTHERKIND")
 }

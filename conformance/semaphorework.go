@@ -34,6 +34,7 @@ func semaphoreWorkload() Workload {
 		Actor: func(a *Actor) func(context.Context, Step) error {
 			return (&semaphoreActor{a, a.Client.NewSemaphore(a.Object, nil)}).step
 		},
+		machine: newSemaphoreMachine, acts: semaphoreActs,
 	}
 }
 

@@ -36,8 +36,8 @@ type world struct {
 type party struct {
 	client *primitives.Client
 	link   *troubled
+	ends   time.Time // when Close waits no longer; zero: it was not called
 	closed bool
-	gaveUp bool // its Close did not wait for all
 
 	usual trouble   // that of each script
 	good  time.Time // since when its scripts come through, or will
@@ -52,87 +52,6 @@ type watcher interface {
 	ran(r *scriptRun) error
 	answered(r *scriptRun) error
 	closed(party int, began time.Time, sound bool) error
-}
-
-// commonActs are the actions of all machines.
-var commonActs = []string{
-	"Pass", "Pass", "Pass", "Link", "Sound", "LateChannel", "Gaps", "TroubleNext", "TroubleNext",
-	"Close",
-}
-
-// act takes one of commonActs.
-func (w *world) act(ctx context.Context, a act) error {
-	p := w.parties[a.Client]
-	switch a.Op {
-	case "Pass":
-		w.pass(a.For)
-	case "Link":
-		w.setLink(p, linkTrouble(a), 0, 0)
-	case "LateChannel":
-		w.setLink(p, trouble{}, a.For, 0)
-	case "Gaps":
-		w.setLink(p, trouble{}, 0, a.For)
-	case "Sound":
-		w.setLink(p, trouble{}, 0, 0)
-	case "TroubleNext":
-		w.troubleNext(p, nextTrouble(a))
-	case "Close":
-		if a.Which == 0 {
-			return w.close(ctx, a.Client)
-		}
-	}
-	return nil
-}
-
-// linkTrouble is what a link does to all scripts: it is slow, or it loses them.
-func linkTrouble(a act) trouble {
-	const odd = 11 * time.Microsecond
-	t := trouble{Before: time.Duration(a.Which)*time.Millisecond + odd, After: 3 * odd}
-	switch {
-	case a.Flag:
-		t.After += 40 * time.Millisecond
-	case a.Which < 3:
-		t.Loss = []loss{dial, request, reply}[a.Which]
-	}
-	return t
-}
-
-// nextTrouble is what becomes of one script.
-func nextTrouble(a act) trouble {
-	const odd = 17 * time.Microsecond
-	switch a.Which {
-	case 0, 1:
-		return trouble{Before: a.For + odd, After: odd}
-	case 2, 3:
-		return trouble{Before: odd, After: a.For + odd, Grace: time.Duration(a.Which-2) * time.Minute}
-	case 4:
-		return trouble{Before: odd, Loss: link}
-	}
-	return trouble{Before: odd, Loss: reply}
-}
-
-// close closes a client. While its link is sound that takes a moment.
-func (w *world) close(ctx context.Context, party int) error {
-	p := w.parties[party]
-	if p.closed {
-		return nil
-	}
-	w.mu.Lock()
-	since, sound := w.soundSince(p)
-	sound = sound && !since.After(time.Now())
-	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, Patience/6)
-	defer cancel()
-	began := time.Now()
-	err := p.client.Close(ctx)
-	w.reach("close")
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p.closed, p.gaveUp = true, err != nil
-	if left := w.watch.closed(party, began, sound); err == nil || !sound {
-		return left
-	}
-	return errors.Join(errors.New("Close over a sound link"), err)
 }
 
 // scriptRun is one script on its way.

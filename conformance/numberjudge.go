@@ -1,0 +1,257 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/model"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// ran implements watcher: what a script was told must be what the model says.
+func (m *numberMachine) ran(r *scriptRun) error {
+	key := m.key(r.keys[0])
+	if err := m.compare(key, r); err != nil {
+		return fmt.Errorf("%s%v at %s: it was told %v, %w", r.name, r.args, key.name, r.reply, err)
+	}
+	return nil
+}
+
+func (m *numberMachine) key(name string) *numberKey {
+	for _, key := range m.keys {
+		if key.name == name {
+			return key
+		}
+	}
+	return &numberKey{name: name}
+}
+
+func (m *numberMachine) compare(key *numberKey, r *scriptRun) error {
+	switch {
+	case r.name == "object_kind":
+		return r.err
+	case key.other && r.name != "long_set":
+		if !isConflict(r.err) {
+			return fmt.Errorf("%w over another kind", r.err)
+		}
+		return nil
+	case m.of.overflows(key, r):
+		if !isOverflow(r.err) {
+			return fmt.Errorf("%w, and %v overflows", r.err, key)
+		}
+		return nil
+	case r.err != nil:
+		return r.err
+	}
+	value, err := numberOf(r.reply)
+	if err != nil {
+		return err
+	}
+	return m.step(key, r, value)
+}
+
+// step compares what all such objects can do with the model.
+func (m *numberMachine) step(key *numberKey, r *scriptRun, value int64) error {
+	there := value == 1
+	switch r.name {
+	case "object_expire":
+		if key.exists {
+			key.ends = r.ran.Add(long)
+		}
+	case "object_persist":
+		if want := !key.ends.IsZero(); there != want {
+			return fmt.Errorf("want %v", want)
+		}
+		key.ends = model.Moment{}
+		return nil
+	case "object_delete":
+	default:
+		return m.of.step(key, r, value)
+	}
+	if there != key.exists {
+		return fmt.Errorf("but it is %v", key)
+	}
+	if r.name == "object_delete" {
+		key.gone()
+		m.changed(key, "")
+	}
+	return nil
+}
+
+// isOverflow reports whether a server says that a number would leave its range.
+func isOverflow(err error) bool {
+	var server *backend.ServerError
+	return errors.Is(err, backend.ErrOverflow) || errors.As(err, &server) && server.Code == "OVERFLOW"
+}
+
+// judge compares what a call returned with what its last script was told.
+func (m *numberMachine) judge(c *numberCall) error {
+	defer c.cancel()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err := m.verdict(c)
+	if err == nil {
+		err = m.of.judged(c)
+	}
+	if err != nil {
+		return fmt.Errorf("%s by client %d, of %d, after %d scripts and %v, %v, returned %d, %v: %w",
+			c.op, c.party, c.need, c.sends, c.last.value, c.last.err, c.value, c.err, err)
+	}
+	return m.waitedInVain(c, c.ended)
+}
+
+// verdict returns an error if a call cannot have returned what it did.
+func (m *numberMachine) verdict(c *numberCall) error {
+	told, ok := c.last, false
+	unknown := errors.Is(c.err, backend.ErrIndeterminate)
+	switch {
+	case c.err == nil:
+		ok = c.sends > 0 && !told.at.IsZero() && told.err == nil && c.value == told.value
+	case errors.Is(c.err, primitives.ErrClosed):
+		ok = m.parties[c.party].closed && !unknown && !c.stray()
+		m.reach("closed")
+	case errors.Is(c.err, primitives.ErrNotAcquired):
+		ok = !c.waits && !told.at.IsZero() && told.err == nil && told.value == 0 && !unknown
+		m.reach("refusal")
+	case told.err != nil && errors.Is(c.err, told.err):
+		ok = sameKind(c.err, told.err) &&
+			isConflict(told.err) == errors.Is(c.err, primitives.ErrConflict) &&
+			isOverflow(told.err) == errors.Is(c.err, primitives.ErrOverflow)
+		m.reach(kindOf(told.err))
+	case c.ctx.Err() != nil && errors.Is(c.err, c.ctx.Err()):
+		ok = m.leftRightly(c, unknown)
+		m.reach("impatience")
+	}
+	if !ok {
+		return errors.New("that is no answer to it")
+	}
+	return nil
+}
+
+func kindOf(err error) string {
+	switch {
+	case isConflict(err):
+		return "conflict"
+	case isOverflow(err):
+		return "overflow"
+	}
+	return "failure"
+}
+
+// stray reports whether something of a call may have run whose outcome it does not know, or has
+// taken something that the call did not return.
+func (c *numberCall) stray() bool {
+	return c.sends > 0 && c.last.run.writes &&
+		(c.last.at.IsZero() || c.last.at.After(c.ended) || c.last.err == nil && c.took())
+}
+
+// took reports whether the last script of a call took permits.
+func (c *numberCall) took() bool {
+	name := c.last.run.name
+	return c.last.value > 0 && (name == "semaphore_acquire" || name == "semaphore_drain")
+}
+
+// leftRightly reports whether a call whose context ended tells rightly if something of it may have
+// run. In real time it may not have sent yet what it is going to send.
+func (m *numberMachine) leftRightly(c *numberCall, unknown bool) bool {
+	if !unknown {
+		return !c.stray()
+	}
+	atOnce := c.sends > 0 && c.last.run.writes && !c.last.at.Before(c.ended)
+	return c.stray() || atOnce || !m.virtual
+}
+
+// check implements machine.
+func (m *numberMachine) check(ctx context.Context) error {
+	m.settle()
+	if err := m.collect(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fault != nil {
+		return m.fault
+	}
+	for _, key := range m.keys {
+		if err := m.checkKey(ctx, key); err != nil {
+			return fmt.Errorf("key %s: %w", key.name, err)
+		}
+	}
+	for _, c := range m.waits {
+		if err := m.waitedInVain(c, time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKey compares what is on the server, and what was published, with the model.
+func (m *numberMachine) checkKey(ctx context.Context, key *numberKey) error {
+	reply, _, err := m.raw(ctx, key.name, "GET", key.name)
+	text, _ := reply.Text()
+	switch {
+	case key.other && !isConflict(err), !key.other && err != nil:
+		return fmt.Errorf("it is %v, but: %w", key, err)
+	case !key.other && (reply.IsNil() == key.exists || key.exists && text != key.String()):
+		return fmt.Errorf("it is %q, want %v", text, key)
+	}
+	if !m.virtual || key.ear == nil {
+		return m.checkLife(ctx, key)
+	}
+	got, _ := key.ear.got()
+	if len(got) != len(key.messages) {
+		return fmt.Errorf("published were %q, want %q", got, key.messages)
+	}
+	return m.checkLife(ctx, key)
+}
+
+func (m *numberMachine) checkLife(ctx context.Context, key *numberKey) error {
+	reply, at, err := m.raw(ctx, key.name, "PTTL", key.name)
+	left, timeErr := reply.Duration(time.Millisecond)
+	if err := errors.Join(err, timeErr); err != nil {
+		return err
+	}
+	least, most := key.ends.From.Sub(at.To)-time.Millisecond, key.ends.To.Sub(at.From)+time.Millisecond
+	switch {
+	case !key.exists:
+		least, most = -2*time.Millisecond, -2*time.Millisecond
+	case key.ends.IsZero():
+		least, most = -time.Millisecond, -time.Millisecond
+	}
+	if left < least || left > most {
+		return fmt.Errorf("it lives for %v, want %v to %v", left, least, most)
+	}
+	return nil
+}
+
+// waitedInVain reports that a call stood before what it waits for until now, though its client could
+// know of that. All that wait in its client may look one after the other.
+func (m *numberMachine) waitedInVain(c *numberCall, now time.Time) error {
+	p := m.parties[c.party]
+	since, sound := m.soundSince(p)
+	if !c.waits || !sound || p.deaf > 0 || c.there.IsZero() || c.err == nil && !c.ended.IsZero() {
+		return nil
+	}
+	looks := 4
+	for _, other := range m.waits {
+		if other.party == c.party && other.key == c.key {
+			looks++
+		}
+	}
+	allowed, from := time.Duration(looks)*m.trip(p)+5*time.Millisecond, c.told
+	if c.told.IsZero() || !m.Capabilities.PubSub {
+		allowed, from = allowed+m.poll+m.poll/10, c.there
+	}
+	if age := now.Sub(latest(from, c.began, since, p.heard)); age > allowed {
+		return fmt.Errorf("client %d waits for %d of %s, which has been %v for %v",
+			c.party, c.need, c.key.name, c.key, age)
+	}
+	return nil
+}
+
+// textOf returns a number as a key holds it.
+func textOf(n int64) string { return strconv.FormatInt(n, 10) }
