@@ -103,8 +103,12 @@ func checkBelief(ctx context.Context, e *env) error {
 	}
 }
 
-// steadyLease is one that is renewed in time also on a machine that stands still for seconds.
-const steadyLease = 6 * time.Second
+const (
+	// steadyLease is one that is renewed in time also on a machine that stands still for seconds.
+	steadyLease = 12 * time.Second
+	// afterSteady is when a steadyLease has surely ended that was not renewed.
+	afterSteady = steadyLease + steadyLease/4
+)
 
 func checkRenews(ctx context.Context, e *env) error {
 	a, b, err := e.pair(ctx, &primitives.Options{WatchdogLease: steadyLease})
@@ -119,7 +123,7 @@ func checkRenews(ctx context.Context, e *env) error {
 	select {
 	case <-held.Done():
 		return fmt.Errorf("lost: %w", context.Cause(held))
-	case <-time.After(2 * steadyLease):
+	case <-time.After(afterSteady):
 	}
 	if _, err := b.TryLock(ctx); !errors.Is(err, primitives.ErrNotAcquired) {
 		return fmt.Errorf("TryLock of a renewed lock returned %w, want ErrNotAcquired", err)

@@ -45,7 +45,7 @@ func lockFaultCases() []Case {
 
 // checkOverlap silences the holder's link, and notes when a waiter on another link gets the lock.
 func checkOverlap(ctx context.Context, e *env) error {
-	o := &primitives.Options{WatchdogLease: steadyLease / 2}
+	o := &primitives.Options{WatchdogLease: steadyLease / 4}
 	first, in, err := e.client(ctx, o)
 	if err != nil {
 		return err

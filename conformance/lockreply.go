@@ -155,7 +155,7 @@ func checkLostRenewal(ctx context.Context, e *env) error {
 	select {
 	case <-held.Done():
 		return fmt.Errorf("after one lost renewal: %w", context.Cause(held))
-	case <-time.After(length + length/2):
+	case <-time.After(afterSteady):
 	}
 	return lease.Unlock(ctx)
 }

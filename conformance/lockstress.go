@@ -203,7 +203,7 @@ func checkRelock(ctx context.Context, e *env) error {
 	select {
 	case <-held.Done():
 		return fmt.Errorf("lost: %w", context.Cause(held))
-	case <-time.After(2 * steadyLease):
+	case <-time.After(afterSteady):
 	}
 	if !errors.Is(lease.Err(), primitives.ErrLost) {
 		return fmt.Errorf("the first lease's error is %w, want ErrLost", lease.Err())
@@ -230,7 +230,7 @@ func checkQuiet(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	time.Sleep(steadyLease)
+	time.Sleep(steadyLease / 2)
 	commands, err := stop()
 	if sent := matching(commands, e.key("lock")); err == nil && len(sent) > 0 {
 		err = fmt.Errorf("sent after the last Unlock: %q", sent)
@@ -256,7 +256,7 @@ func checkOutage(ctx context.Context, e *env) error {
 	select {
 	case <-held.Done():
 		return fmt.Errorf("lost: %w", context.Cause(held))
-	case <-time.After(2 * length):
+	case <-time.After(afterSteady):
 	}
 	return lease.Unlock(ctx)
 }
