@@ -111,8 +111,12 @@ func ended(ctx context.Context) error {
 	return withCause(ctx, ctx.Err())
 }
 
-// withCause adds to err the cause of ctx's end, if it has ended and err does not tell.
+// withCause adds to err the cause of ctx's end, if it has ended and err does not tell. Success stays
+// one: ctx may end after anybody looked.
 func withCause(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", err, cause)
 	}
