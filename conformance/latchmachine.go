@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -74,7 +75,7 @@ func (m *latchMachine) act(ctx context.Context, a act) error {
 func (m *latchMachine) wait(ctx context.Context, a act) error {
 	c := m.call(a)
 	l := m.latch(a.Client, c.key)
-	c.waits = true
+	c.waits, c.snap = true, snaps(a)
 	c.run = func(ctx context.Context) (int64, error) { return 0, l.Wait(ctx) }
 	if a.Op == "Await" || a.Which < 2 {
 		c.impatient(a)
@@ -95,12 +96,18 @@ func (m *latchMachine) handOver(ctx context.Context, a act) error {
 		begin[i].Op, begin[i].Flag, begin[i].Which = op, false, 3
 	}
 	begin[2].Client = a.Which % len(m.parties)
+	if a.Which == 5 { // Nobody is told.
+		begin[2].Op = "Forget"
+	}
 	for _, next := range begin {
 		if err := m.act(ctx, next); err != nil {
 			return err
 		}
 	}
 	m.pass(a.For + 10*time.Millisecond)
+	if m.virtual && a.Which == 5 && m.poll < time.Minute {
+		m.pass(m.poll * 5 / 4)
+	}
 	return nil
 }
 
@@ -126,11 +133,20 @@ func (m *latchMachine) overflows(*numberKey, *scriptRun) bool { return false }
 // judged implements numberKind: a Wait returns only if the count was 0 meanwhile.
 func (m *latchMachine) judged(c *numberCall) error {
 	if !c.waits || c.err != nil {
-		return nil
+		return c.wentOn()
 	}
 	m.reach("opening")
 	if c.key.value > 0 && c.key.left.Before(c.began) {
 		return fmt.Errorf("the latch has been at %v since before", c.key)
+	}
+	return nil
+}
+
+// wentOn returns an error if a Wait failed that had seen the latch open.
+func (c *numberCall) wentOn() error {
+	open := c.last.value == 0 && c.last.err == nil
+	if c.waits && open && !c.last.at.IsZero() && !c.last.at.After(c.ended) {
+		return errors.New("the latch was open")
 	}
 	return nil
 }

@@ -34,15 +34,11 @@ func (m *numberMachine) compare(key *numberKey, r *scriptRun) error {
 	switch {
 	case r.name == "object_kind":
 		return r.err
-	case key.other && r.name != "long_set":
-		if !isConflict(r.err) {
-			return fmt.Errorf("%w over another kind", r.err)
-		}
-		return nil
-	case m.of.overflows(key, r):
-		if !isOverflow(r.err) {
-			return fmt.Errorf("%w, and %v overflows", r.err, key)
-		}
+	case key.other && r.name != "long_set" && !isConflict(r.err):
+		return fmt.Errorf("%v over another kind", r.err) //nolint:errorlint // Mostly nil.
+	case !key.other && m.of.overflows(key, r) && !isOverflow(r.err):
+		return fmt.Errorf("%v, though %v overflows", r.err, key) //nolint:errorlint // Mostly nil.
+	case key.other && isConflict(r.err), m.of.overflows(key, r) && isOverflow(r.err):
 		return nil
 	case r.err != nil:
 		return r.err
@@ -159,7 +155,7 @@ func (c *numberCall) took() bool {
 // run. In real time it may not have sent yet what it is going to send.
 func (m *numberMachine) leftRightly(c *numberCall, unknown bool) bool {
 	if !unknown {
-		return !c.stray()
+		return !c.stray() && !c.sure
 	}
 	atOnce := c.sends > 0 && c.last.run.writes && !c.last.at.Before(c.ended)
 	return c.stray() || atOnce || !m.virtual

@@ -94,6 +94,8 @@ type numberCall struct {
 	key   *numberKey
 	need  int64     // how many permits
 	waits bool      // until there is what it needs
+	sure  bool      // it sends what it has to, whatever becomes of its context
+	snap  snap      // when its caller leaves
 	limit time.Time // of its context; zero: there is none
 	run   func(context.Context) (int64, error)
 
@@ -109,6 +111,18 @@ type numberCall struct {
 	value int64
 	err   error
 }
+
+// snap is the instant at which a caller leaves.
+type snap int
+
+const (
+	stays      snap = iota
+	whenThere       // is what it waits for
+	whenItGets      // its answer
+)
+
+// snaps returns when the caller of an action's call leaves, mostly never.
+func snaps(a act) snap { return []snap{stays, stays, stays, stays, whenThere, whenItGets}[a.Which] }
 
 // numberAnswer is what the last script of a call was told.
 type numberAnswer struct {
@@ -291,6 +305,9 @@ func (m *numberMachine) changed(key *numberKey, message string) {
 			if message != "" {
 				c.told = earliest(c.told, now)
 			}
+			if c.snap == whenThere {
+				c.cancel()
+			}
 		}
 	}
 }
@@ -333,7 +350,9 @@ func (m *numberMachine) answered(r *scriptRun) error {
 		return nil
 	}
 	value, err := numberOf(r.reply)
-	c.last.value = value
+	if c.last.value = value; c.snap == whenItGets && (value > 0 || !r.writes) {
+		c.cancel()
+	}
 	return err
 }
 

@@ -16,7 +16,7 @@ import (
 // semaphoreActs are the actions of a semaphoreMachine.
 var semaphoreActs = slices.Concat([]string{
 	"TryAcquire", "TryAcquire", "Acquire", "Acquire", "Wait", "Wait", "Wait", "Wait", "HandOver",
-	"HandOver", "Snatch", "Snatch", "Snatch", "Release", "Release", "Release", "Release", "Add", "Add",
+	"HandOver", "Snatch", "Snatch", "Crowd", "Crowd", "Release", "Release", "Release", "Release", "Add", "Add",
 	"Drain", "Set", "Peer", "Peer", "Available",
 }, numberActs)
 
@@ -71,16 +71,20 @@ func (m *semaphoreMachine) act(ctx context.Context, a act) error {
 		return m.handOver(ctx, a)
 	case "Snatch":
 		return m.snatch(ctx, a)
+	case "Crowd":
+		return m.crowd(ctx, a)
 	case "Release":
 		return m.release(ctx, a)
 	case "Add":
 		delta := []int{1, 2, 5, -1, -2, math.MaxInt32}[a.Which]
+		c.sure = true
 		c.run = func(ctx context.Context) (int64, error) { return done(s.AddPermits(ctx, delta)) }
 	case "Drain":
 		c.run = func(ctx context.Context) (int64, error) {
 			n, err := s.DrainPermits(ctx)
 			return int64(n), err
 		}
+		c.snap = snaps(a)
 		if a.Flag {
 			c.impatient(a)
 		}
@@ -108,7 +112,7 @@ var needs = []int{1, 1, 1, 2, 3, 5}
 // acquire begins an acquire, and ends it unless it waits in the background.
 func (m *semaphoreMachine) acquire(ctx context.Context, a act) error {
 	c, n := m.call(a), needs[(a.Which+int(a.For.Milliseconds()))%len(needs)]
-	c.need, c.waits = int64(n), a.Op != "TryAcquire"
+	c.need, c.waits, c.snap = int64(n), a.Op != "TryAcquire", snaps(a)
 	s := m.semaphore(a.Client, c.key)
 	take := s.Acquire
 	if !c.waits {
@@ -133,10 +137,43 @@ func (m *semaphoreMachine) handOver(ctx context.Context, a act) error {
 	wait, add := a, a
 	wait.Op, wait.Which, add.Op = "Wait", 2+a.Which/2, "Add"
 	add.Client, add.Which = a.Which%len(m.parties), a.Which%3
+	if a.Which == 5 { // Nobody is told.
+		add.Op, add.Flag = "Peer", false
+	}
 	if err := errors.Join(m.acquire(ctx, wait), m.act(ctx, add)); err != nil {
 		return err
 	}
 	m.pass(a.For + 10*time.Millisecond)
+	if m.virtual && a.Which == 5 && m.poll < time.Minute {
+		m.pass(m.poll * 5 / 4)
+	}
+	return nil
+}
+
+// crowd has several callers of one client wait, of whom the first hears late that it has to, or loses
+// the script that it is woken for, before a peer adds permits.
+func (m *semaphoreMachine) crowd(ctx context.Context, a act) error {
+	const odd = 23 * time.Microsecond
+	p := m.parties[a.Client]
+	m.setLink(p, trouble{}, 0, 0)
+	if a.Which < 2 {
+		m.troubleNext(p, trouble{Before: odd, After: 20*time.Millisecond + odd})
+	}
+	for i := range 3 {
+		wait := a
+		wait.Op, wait.Which, wait.For = "Wait", 2, a.For+time.Duration(i)*time.Millisecond
+		if err := m.acquire(ctx, wait); err != nil {
+			return err
+		}
+	}
+	m.pass(5 * time.Millisecond)
+	if a.Which > 1 {
+		m.troubleNext(p, trouble{Before: odd, Loss: []loss{dial, request, reply, link}[a.Which-2]})
+	}
+	if err := m.peer(ctx, act{Object: a.Object, Which: 1 + int(a.For.Milliseconds())%3, Flag: true}); err != nil {
+		return err
+	}
+	m.pass(a.For + deaf + 10*time.Millisecond)
 	return nil
 }
 
@@ -155,7 +192,14 @@ func (m *semaphoreMachine) snatch(ctx context.Context, a act) error {
 		return err
 	}
 	m.pass(a.For % (2 * slow))
-	return m.act(ctx, act{Op: "GiveUp", Which: len(m.waits) - 1})
+	if err := m.act(ctx, act{Op: "GiveUp", Which: len(m.waits) - 1}); err != nil || !a.Flag {
+		return err
+	}
+	m.setLink(p, trouble{Before: slow, Loss: dial}, 0, 0) // What it took cannot be put back at once.
+	m.pass(3 * slow)
+	m.setLink(p, trouble{}, 0, 0)
+	m.pass(deaf)
+	return nil
 }
 
 // peer changes the number as another program does, with a message or without.
@@ -185,7 +229,7 @@ func (m *semaphoreMachine) release(ctx context.Context, a act) error {
 	}
 	t := mine[a.Object%len(mine)]
 	c := m.call(a)
-	c.key, c.need = t.key, t.n
+	c.key, c.need, c.sure = t.key, t.n, true
 	s := m.semaphore(a.Client, t.key)
 	c.run = func(ctx context.Context) (int64, error) {
 		if a.Flag {

@@ -57,10 +57,8 @@ func nextTrouble(a act) trouble {
 		return trouble{Before: a.For + odd, After: odd}
 	case 2, 3:
 		return trouble{Before: odd, After: a.For + odd, Grace: time.Duration(a.Which-2) * time.Minute}
-	case 4:
-		return trouble{Before: odd, Loss: link}
 	}
-	return trouble{Before: odd, Loss: reply}
+	return trouble{Before: odd, Loss: []loss{link, reply, dial, request}[min(int(a.For.Milliseconds())%5, 3)]}
 }
 
 // close closes a client. While its link is sound that takes a moment.
