@@ -11,34 +11,38 @@ import (
 // detachedTimeout bounds a request that goes on after its caller has left.
 const detachedTimeout = 5 * time.Second
 
-// detached makes a call whose outcome somebody has to know even if ctx ends first: then late gets
-// it, in the background, which Close waits for. The caller gets ctx's error at once, which says that
-// the outcome is unknown. The caller must have entered c.
-func detached[T any](
-	ctx context.Context, c *Client, run func(context.Context) (T, error), late func(T, error),
-) (T, error) {
+// request is one that goes on after its caller has left: then late gets its outcome.
+type request[T any] interface {
+	run(ctx context.Context) (T, error)
+	late(value T, err error)
+}
+
+// detached makes a request whose outcome somebody has to know even if ctx ends first: then its late
+// gets it, in the background, which Close waits for. The caller gets ctx's error at once, which says
+// that the outcome is unknown. The caller must have entered c.
+func detached[T any](ctx context.Context, c *Client, r request[T]) (T, error) {
 	if ctx.Done() == nil {
-		return run(ctx)
+		return r.run(ctx)
 	}
 	f := &flight[T]{
-		values: ctx, run: run, late: late,
-		quit: make(chan struct{}), landed: make(chan struct{}),
+		values: ctx, client: c, request: r, quit: make(chan struct{}),
+		landed: make(chan struct{}),
 	}
-	go f.fly(c)
+	go f.fly()
 	select {
 	case <-f.landed:
 		return f.value, f.err
 	case <-ctx.Done():
-		return f.leave(ctx, c)
+		return f.leave(ctx)
 	}
 }
 
 // flight is a request that may outlive its caller. It is the context that the request runs under:
 // that of the caller without its end.
 type flight[T any] struct {
-	values context.Context //nolint:containedctx // For the values alone.
-	run    func(context.Context) (T, error)
-	late   func(T, error)
+	values  context.Context //nolint:containedctx // For the values alone.
+	client  *Client
+	request request[T]
 
 	quit   chan struct{} // closed when the request is given up
 	landed chan struct{} // closed when its outcome is there for the caller
@@ -47,25 +51,25 @@ type flight[T any] struct {
 	err    error
 }
 
-func (f *flight[T]) fly(c *Client) {
-	f.value, f.err = f.run(f)
+func (f *flight[T]) fly() {
+	f.value, f.err = f.request.run(f)
 	if f.ended.CompareAndSwap(false, true) {
 		close(f.landed)
 		return
 	}
-	defer c.leave()
-	f.late(f.value, f.err)
+	defer f.client.leave()
+	f.request.late(f.value, f.err)
 }
 
 // leave lets the request go on without its caller, unless its outcome is there.
-func (f *flight[T]) leave(ctx context.Context, c *Client) (T, error) {
-	c.stay()
+func (f *flight[T]) leave(ctx context.Context) (T, error) {
+	f.client.stay()
 	if !f.ended.CompareAndSwap(false, true) {
-		c.leave()
+		f.client.leave()
 		<-f.landed
 		return f.value, f.err
 	}
-	bounded, cancel := context.WithTimeout(c.ctx, detachedTimeout)
+	bounded, cancel := context.WithTimeout(f.client.ctx, detachedTimeout)
 	context.AfterFunc(bounded, func() { cancel(); close(f.quit) })
 	var none T
 	return none, backend.Indeterminate(ended(ctx))

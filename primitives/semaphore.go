@@ -148,10 +148,7 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 // the end of ctx is released in the background.
 func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
 	return call(ctx, &s.object, s.invalid, "drain", func() (int, error) {
-		n, err := detached(ctx, s.client, func(ctx context.Context) (int64, error) {
-			return script.SemaphoreDrain(ctx, s.client.backend, s.key)
-		}, s.lateDrain)
-		return int(n), err
+		return detached[int](ctx, s.client, (*drain)(s))
 	})
 }
 
@@ -183,23 +180,38 @@ func (s *Semaphore) add(
 	ctx context.Context, operation string, invalid error, n int, create bool,
 ) (bool, error) {
 	return call(context.WithoutCancel(ctx), &s.object, invalid, operation, func() (bool, error) {
-		return detached(ctx, s.client, func(ctx context.Context) (bool, error) {
-			return s.send(ctx, n, create)
-		}, s.noted)
+		return detached[bool](ctx, s.client, &addition{s, n, create})
 	})
 }
 
-func (s *Semaphore) send(ctx context.Context, n int, create bool) (bool, error) {
-	return script.SemaphoreAdd(ctx, s.client.backend,
-		s.key, int64(n), create, s.client.publish, s.want.Channel)
+// addition is one change of the number of free permits.
+type addition struct {
+	*Semaphore
+	by     int
+	create bool
 }
 
-// lateDrain is told of a drain whose caller had left.
-func (s *Semaphore) lateDrain(n int64, err error) {
+func (a *addition) run(ctx context.Context) (bool, error) {
+	return script.SemaphoreAdd(ctx, a.client.backend,
+		a.key, int64(a.by), a.create, a.client.publish, a.want.Channel)
+}
+
+func (a *addition) late(_ bool, err error) { a.noted(err) }
+
+// drain is a semaphore that is drained.
+type drain Semaphore
+
+func (d *drain) run(ctx context.Context) (int, error) {
+	n, err := script.SemaphoreDrain(ctx, d.client.backend, d.key)
+	return int(n), err
+}
+
+// late releases what nobody asked for any more.
+func (d *drain) late(n int, err error) {
 	if n > 0 {
-		s.putBack(int(n))
+		(*Semaphore)(d).putBack(n)
 	}
-	s.noted(false, err)
+	(*Semaphore)(d).noted(err)
 }
 
 // putBack releases in the background what was granted to nobody, until that is surely sent.
@@ -209,7 +221,7 @@ func (s *Semaphore) putBack(n int) {
 			_, err := s.sendOnce(ctx, n)
 			if err == nil || backend.MayHaveRun(err) || errors.Is(err, backend.ErrClosed) ||
 				!sleep(ctx, pause) {
-				s.noted(false, err)
+				s.noted(err)
 				return
 			}
 		}
@@ -219,11 +231,11 @@ func (s *Semaphore) putBack(n int) {
 func (s *Semaphore) sendOnce(ctx context.Context, n int) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
-	return s.send(ctx, n, false)
+	return (&addition{s, n, false}).run(ctx)
 }
 
 // noted tells of what failed when its caller had left.
-func (s *Semaphore) noted(_ bool, err error) {
+func (s *Semaphore) noted(err error) {
 	if err != nil {
 		s.client.opts.Logger.Warn("permits may be lost", append(zapObject(s.object), zap.Error(err))...)
 	}
@@ -246,21 +258,21 @@ type permits struct {
 
 // Try implements [wait.Attempt].
 func (p *permits) Try(ctx context.Context) (wait.Answer, error) {
-	r, err := detached(ctx, p.of.client, p.take, p.late)
+	r, err := detached[script.SemaphoreAcquireResult](ctx, p.of.client, p)
 	if err != nil {
 		return wait.Answer{}, err
 	}
 	return wait.Answer{Granted: r.Taken, RetryIn: -1, Free: int(max(r.Left, 0))}, nil
 }
 
-func (p *permits) take(ctx context.Context) (script.SemaphoreAcquireResult, error) {
+func (p *permits) run(ctx context.Context) (script.SemaphoreAcquireResult, error) {
 	return script.SemaphoreAcquire(ctx, p.of.client.backend, p.of.key, int64(p.n))
 }
 
-// late is told of an attempt whose caller had left.
+// late releases what nobody asked for any more.
 func (p *permits) late(r script.SemaphoreAcquireResult, err error) {
 	if r.Taken {
 		p.of.putBack(p.n)
 	}
-	p.of.noted(false, err)
+	p.of.noted(err)
 }
