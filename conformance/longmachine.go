@@ -58,7 +58,7 @@ func (m *longMachine) operands(key *numberKey, a act) (x, y int64) {
 	draw := int(a.For.Milliseconds())
 	x, y = edges[(draw+a.Which)%len(edges)], edges[draw/len(edges)%len(edges)]
 	if a.Flag {
-		x = key.value
+		x, _ = m.now(key)
 	}
 	by := int64(a.Which) - 2
 	if by > 0 && x > math.MaxInt64-by || by < 0 && x < math.MinInt64-by {

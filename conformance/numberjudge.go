@@ -12,6 +12,56 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
+// sent implements watcher.
+func (m *numberMachine) sent(r *scriptRun) error {
+	if c := callOf(r); c != nil {
+		c.sends++
+		c.last = numberAnswer{run: r}
+	}
+	return nil
+}
+
+// callOf returns the call that a script is part of; nil: it goes on in the background, or asks what
+// is in the way.
+func callOf(r *scriptRun) *numberCall {
+	c, _ := r.ctx.Value(callKey{}).(*numberCall)
+	if r.name == "object_kind" {
+		return nil
+	}
+	return c
+}
+
+// answered implements watcher.
+func (m *numberMachine) answered(r *scriptRun) error {
+	c := callOf(r)
+	if c == nil || c.last.run != r {
+		return nil
+	}
+	c.last.at, c.last.err = time.Now(), r.err
+	if r.err != nil {
+		return nil
+	}
+	value, err := numberOf(r.reply)
+	if c.last.value = value; c.snap == whenItGets && (value > 0 || !r.writes) {
+		c.cancel()
+	}
+	return err
+}
+
+// closed implements watcher.
+func (m *numberMachine) closed(int, time.Time, bool) error { return nil }
+
+// numberOf decodes what a script tells its caller: nil is 0, and of several the first.
+func numberOf(reply backend.Reply) (int64, error) {
+	if items, err := reply.Items(); err == nil && len(items) > 0 {
+		return items[0].Int()
+	}
+	if text, err := reply.Text(); err == nil && text == "OK" || reply.IsNil() {
+		return 0, nil
+	}
+	return reply.Int()
+}
+
 // ran implements watcher: what a script was told must be what the model says.
 func (m *numberMachine) ran(r *scriptRun) error {
 	key := m.key(r.keys[0])
@@ -35,9 +85,9 @@ func (m *numberMachine) compare(key *numberKey, r *scriptRun) error {
 	case r.name == "object_kind":
 		return r.err
 	case key.other && r.name != "long_set" && !isConflict(r.err):
-		return fmt.Errorf("%v over another kind", r.err) //nolint:errorlint // Mostly nil.
+		return fmt.Errorf("%v over another kind", r.err)
 	case !key.other && m.of.overflows(key, r) && !isOverflow(r.err):
-		return fmt.Errorf("%v, though %v overflows", r.err, key) //nolint:errorlint // Mostly nil.
+		return fmt.Errorf("%v, though %v overflows", r.err, key)
 	case key.other && isConflict(r.err), m.of.overflows(key, r) && isOverflow(r.err):
 		return nil
 	case r.err != nil:

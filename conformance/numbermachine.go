@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/model"
 )
 
@@ -20,7 +19,7 @@ type numberMachine struct {
 	*world
 	of    numberKind
 	keys  []*numberKey
-	waits []*numberCall // calls that may wait, under way
+	waits []*numberCall // calls under way; changed by act and check alone, with mu held
 }
 
 // numberKind is what the machine of one primitive brings. Its methods are called with world.mu held.
@@ -267,14 +266,17 @@ func (m *numberMachine) finish(c *numberCall) {
 
 // collect judges the calls that have returned.
 func (m *numberMachine) collect() error {
+	var over []*numberCall
 	var errs []error
-	m.waits = slices.DeleteFunc(m.waits, func(c *numberCall) bool {
-		if !isClosed(c.done) {
-			return false
+	for _, c := range m.waits {
+		if isClosed(c.done) {
+			over = append(over, c)
+			errs = append(errs, m.judge(c))
 		}
-		errs = append(errs, m.judge(c))
-		return true
-	})
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waits = slices.DeleteFunc(m.waits, func(c *numberCall) bool { return slices.Contains(over, c) })
 	return errors.Join(errs...)
 }
 
@@ -288,6 +290,13 @@ func (m *numberMachine) meddle(key *numberKey, message string, change func() err
 	}
 	m.changed(key, message)
 	return err
+}
+
+// now returns what is at a key.
+func (m *numberMachine) now(key *numberKey) (value int64, other bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return key.value, key.other
 }
 
 // changed notes that a key has changed, which was told by a message unless that is "".
@@ -320,66 +329,23 @@ func earliest(t, now time.Time) time.Time {
 	return t
 }
 
-// sent implements watcher.
-func (m *numberMachine) sent(r *scriptRun) error {
-	if c := callOf(r); c != nil {
-		c.sends++
-		c.last = numberAnswer{run: r}
-	}
-	return nil
-}
-
-// callOf returns the call that a script is part of; nil: it goes on in the background, or asks what
-// is in the way.
-func callOf(r *scriptRun) *numberCall {
-	c, _ := r.ctx.Value(callKey{}).(*numberCall)
-	if r.name == "object_kind" {
-		return nil
-	}
-	return c
-}
-
-// answered implements watcher.
-func (m *numberMachine) answered(r *scriptRun) error {
-	c := callOf(r)
-	if c == nil || c.last.run != r {
-		return nil
-	}
-	c.last.at, c.last.err = time.Now(), r.err
-	if r.err != nil {
-		return nil
-	}
-	value, err := numberOf(r.reply)
-	if c.last.value = value; c.snap == whenItGets && (value > 0 || !r.writes) {
-		c.cancel()
-	}
-	return err
-}
-
-// closed implements watcher.
-func (m *numberMachine) closed(int, time.Time, bool) error { return nil }
-
-// numberOf decodes what a script tells its caller: nil is 0, and of several the first.
-func numberOf(reply backend.Reply) (int64, error) {
-	if items, err := reply.Items(); err == nil && len(items) > 0 {
-		return items[0].Int()
-	}
-	if text, err := reply.Text(); err == nil && text == "OK" || reply.IsNil() {
-		return 0, nil
-	}
-	return reply.Int()
-}
-
 // end implements machine.
 func (m *numberMachine) end(ctx context.Context) error {
 	var errs []error
 	for _, p := range m.parties {
 		m.setLink(p, trouble{}, 0, 0)
 	}
-	for _, p := range m.parties {
-		time.Sleep(time.Until(p.good))
+	for m.owed() && errs == nil {
+		time.Sleep(10 * time.Millisecond)
+		if err := m.check(ctx); err != nil {
+			errs = append(errs, err)
+		}
 	}
-	for i := range m.parties {
+	for i, p := range m.parties {
+		m.mu.Lock()
+		good := p.good
+		m.mu.Unlock()
+		time.Sleep(time.Until(good)) // What was lost is known to be, and what was late has come.
 		errs = append(errs, m.check(ctx), m.close(ctx, i))
 	}
 	for _, c := range m.waits {
@@ -390,6 +356,17 @@ func (m *numberMachine) end(ctx context.Context) error {
 		errs = append(errs, m.deserted(ctx, key))
 	}
 	return errors.Join(errs...)
+}
+
+// owed reports whether somebody waits who can know that there is what it needs.
+func (m *numberMachine) owed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.waits, func(c *numberCall) bool {
+		p := m.parties[c.party]
+		_, sound := m.soundSince(p)
+		return c.ended.IsZero() && !c.told.IsZero() && sound && p.deaf == 0 && m.Capabilities.PubSub
+	})
 }
 
 // deserted checks that no client is subscribed to a key's channel any more, and what was heard there.

@@ -48,6 +48,24 @@ func (m *semaphoreMachine) find(is func(t *permitTake) bool) *permitTake {
 	return nil
 }
 
+// pick returns something that is held, for a call to release; nil: there is nothing.
+func (m *semaphoreMachine) pick(a act, c *numberCall) *permitTake {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []*permitTake
+	for _, t := range m.takes {
+		if t.state == held {
+			all = append(all, t)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	t := all[(a.Object+a.Which)%len(all)]
+	t.call = c
+	return t
+}
+
 // take notes that a script has taken permits.
 func (m *semaphoreMachine) take(key *numberKey, r *scriptRun, n int64) {
 	t := &permitTake{run: r, call: callOf(r), key: key, n: n, state: asked}
@@ -230,7 +248,7 @@ func (m *semaphoreMachine) conserved(key *numberKey) error {
 		if t.key != key || t.state == back {
 			continue
 		}
-		if t.state != held && !t.state.gone() {
+		if t.state != held && !t.state.gone() && !m.parties[t.run.party].gaveUp {
 			return fmt.Errorf("%d taken by client %d: %s", t.n, t.run.party, t.state)
 		}
 		out += t.n

@@ -205,8 +205,8 @@ func (m *semaphoreMachine) snatch(ctx context.Context, a act) error {
 // peer changes the number as another program does, with a message or without.
 func (m *semaphoreMachine) peer(ctx context.Context, a act) error {
 	key := m.keys[a.Object]
-	free := key.value + int64([]int{1, 1, 2, 5, -1, -3}[a.Which])
-	if key.other || free > math.MaxInt32 {
+	free, other := m.now(key)
+	if free += int64([]int{1, 1, 2, 5, -1, -3}[a.Which]); other || free > math.MaxInt32 {
 		return nil
 	}
 	message := ""
@@ -218,17 +218,11 @@ func (m *semaphoreMachine) peer(ctx context.Context, a act) error {
 
 // release releases what is held, by any client: nobody owns a permit.
 func (m *semaphoreMachine) release(ctx context.Context, a act) error {
-	var mine []*permitTake
-	for _, t := range m.takes {
-		if t.state == held {
-			mine = append(mine, t)
-		}
-	}
-	if len(mine) == 0 {
+	c := m.call(a)
+	t := m.pick(a, c)
+	if t == nil {
 		return nil
 	}
-	t := mine[a.Object%len(mine)]
-	c := m.call(a)
 	c.key, c.need, c.sure = t.key, t.n, true
 	s := m.semaphore(a.Client, t.key)
 	c.run = func(ctx context.Context) (int64, error) {
@@ -240,7 +234,6 @@ func (m *semaphoreMachine) release(ctx context.Context, a act) error {
 	if a.Which < 3 {
 		c.impatient(a)
 	}
-	t.call = c
 	return m.make(ctx, c)
 }
 

@@ -38,6 +38,7 @@ type party struct {
 	link   *troubled
 	ends   time.Time // when Close waits no longer; zero: it was not called
 	closed bool
+	gaveUp bool // its Close did not wait for all
 
 	usual trouble   // that of each script
 	good  time.Time // since when its scripts come through, or will

@@ -79,7 +79,7 @@ func (w *world) close(ctx context.Context, party int) error {
 	w.reach("close")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p.closed = true
+	p.closed, p.gaveUp = true, err != nil
 	if left := w.watch.closed(party, began, sound); err == nil || !sound {
 		return left
 	}
