@@ -71,8 +71,7 @@ func (a *semaphoreActor) step(ctx context.Context, s Step) error {
 func (a *semaphoreActor) take(
 	ctx context.Context, s Step, n int, acquire func(context.Context, int) error,
 ) error {
-	in := model.SemaphoreInput{Op: model.SemaphoreAcquire, N: n}
-	call := a.Process.Call(in)
+	call := a.Process.Call(model.SemaphoreInput{Op: model.SemaphoreAcquire, N: n})
 	patience := s.Patience
 	if patience == 0 {
 		patience = workPatience
@@ -89,22 +88,19 @@ func (a *semaphoreActor) take(
 		call.Return(model.SemaphoreOutput{})
 		a.Reach("refusal")
 	case backend.MayHaveRun(err):
-		a.stray(call, in)
+		a.unanswered(call, err)
 	default:
 		call.Drop()
 	}
 	return nil
 }
 
-// stray records an acquire or a drain without an answer: what it takes, if anything, may come back.
-func (a *semaphoreActor) stray(call *history.Call, in model.SemaphoreInput) {
+// unanswered records an acquire or a drain without an answer. What it takes, if anything, may come
+// back if its caller has left.
+func (a *semaphoreActor) unanswered(call *history.Call, err error) {
 	a.Reach("acquire without an answer")
-	in.Stray = int(call.Time())
-	call.Drop()
-	a.Log.Since(call.Time(), in, model.SemaphoreOutput{Unknown: true})
-	a.Log.Since(call.Time(), model.SemaphoreInput{
-		Op: model.SemaphoreReturn, Stray: in.Stray,
-	}, nil)
+	left := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	call.Return(model.SemaphoreOutput{Unknown: true, Left: left})
 }
 
 func (a *semaphoreActor) putBack(ctx context.Context, n int) error {
@@ -114,7 +110,7 @@ func (a *semaphoreActor) putBack(ctx context.Context, n int) error {
 		call.Return(model.SemaphoreOutput{})
 	case backend.MayHaveRun(err):
 		a.Reach("release without an answer")
-		call.Unknown(model.SemaphoreOutput{Unknown: true})
+		call.Return(model.SemaphoreOutput{Unknown: true})
 	default:
 		call.Drop()
 	}
@@ -122,12 +118,11 @@ func (a *semaphoreActor) putBack(ctx context.Context, n int) error {
 }
 
 func (a *semaphoreActor) drain(ctx context.Context, s Step) error {
-	in := model.SemaphoreInput{Op: model.SemaphoreDrain}
-	call := a.Process.Call(in)
+	call := a.Process.Call(model.SemaphoreInput{Op: model.SemaphoreDrain})
 	n, err := within(ctx, s.Patience, a.semaphore.DrainPermits)
 	switch {
 	case backend.MayHaveRun(err):
-		a.stray(call, in)
+		a.unanswered(call, err)
 		return nil
 	case err != nil:
 		call.Drop()

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -12,61 +11,59 @@ type SemaphoreOp int
 
 // What happens to a semaphore.
 const (
-	// SemaphoreAcquire is Acquire or TryAcquire: taken, refused, or without an answer. Then it may
-	// take the permits at any time, or none.
-	SemaphoreAcquire SemaphoreOp = iota
-	// SemaphoreReturn is what an acquire or a drain without an answer took coming back, if it took
-	// anything.
-	SemaphoreReturn
-	// SemaphoreAdd is Release or AddPermits. Without an answer it may add at any time, or never.
-	SemaphoreAdd
-	// SemaphoreDrain is DrainPermits. Without an answer it may take all at any time, or never.
-	SemaphoreDrain
-	// SemaphoreAvailable is AvailablePermits.
-	SemaphoreAvailable
+	SemaphoreAcquire   SemaphoreOp = iota // Acquire or TryAcquire: taken, or refused
+	SemaphoreAdd                          // Release or AddPermits
+	SemaphoreDrain                        // DrainPermits
+	SemaphoreAvailable                    // AvailablePermits
 )
 
 // SemaphoreInput is one thing that happens to a semaphore.
 type SemaphoreInput struct {
 	Op SemaphoreOp
-	// N is how many permits an acquire wants, or are added.
-	N int
-	// Stray is the number, above 0, of an acquire or a drain without an answer, for it and its
-	// return.
-	Stray int
+	N  int // how many permits an acquire wants, or are added
 }
 
 // SemaphoreOutput is the answer.
 type SemaphoreOutput struct {
-	Taken   bool // of SemaphoreAcquire
-	N       int  // of SemaphoreDrain and SemaphoreAvailable
-	Unknown bool // there was no answer
+	Taken bool // of SemaphoreAcquire
+	N     int  // of SemaphoreDrain and SemaphoreAvailable
+	// Unknown says that there was no answer: from its call on it may happen at any time, or never.
+	Unknown bool
+	// Left says that the caller did not wait for the answer: what is taken may come back.
+	Left bool
 }
 
-// SemaphoreState is a semaphore at one time.
+// SemaphoreState is a semaphore at one time: how many permits are free, and what is in doubt.
 type SemaphoreState struct {
 	Free int
-	// Strays are what has been taken without an answer, in the order of their numbers.
-	Strays []Stray
+
+	// Takes and Adds are the changes without an answer that may happen yet.
+	Takes, Adds Bag
+	// Loose are the takes whose callers have left. What they take comes back, as often as you like.
+	Loose Bag
+	// Out and OutDrained are what acquires and drains of Loose have taken, and may come back.
+	Out, OutDrained Bag
 }
 
-// Stray is what was taken without an answer.
-type Stray struct{ Number, Permits int }
+// All stands in a [Bag] of takes for a drain.
+const All = -1
 
 // Step returns the state after one thing has happened, and whether it can have happened in s.
 func (s SemaphoreState) Step(in SemaphoreInput, out SemaphoreOutput) (SemaphoreState, bool) {
+	if out.Unknown {
+		return s.doubt(in, out.Left), true
+	}
 	switch in.Op {
 	case SemaphoreAcquire:
-		return s.acquire(in, out)
-	case SemaphoreReturn:
-		return s.giveBack(in.Stray), true
+		enough := s.Free >= in.N
+		if out.Taken {
+			s.Free -= in.N
+		}
+		return s, enough == out.Taken
 	case SemaphoreAdd:
 		s.Free += in.N
 		return s, true
 	case SemaphoreDrain:
-		if out.Unknown {
-			return s.stray(in.Stray, max(s.Free, 0)), true
-		}
 		all := max(s.Free, 0)
 		s.Free -= all
 		return s, out.N == all
@@ -76,54 +73,97 @@ func (s SemaphoreState) Step(in SemaphoreInput, out SemaphoreOutput) (SemaphoreS
 	return s, false
 }
 
-func (s SemaphoreState) acquire(in SemaphoreInput, out SemaphoreOutput) (SemaphoreState, bool) {
-	enough := s.Free >= in.N
+// doubt returns the state in which in may happen.
+func (s SemaphoreState) doubt(in SemaphoreInput, left bool) SemaphoreState {
+	n := in.N
+	if in.Op == SemaphoreDrain {
+		n = All
+	}
 	switch {
-	case out.Unknown && enough:
-		return s.stray(in.Stray, in.N), true
-	case out.Unknown:
-		return s, true
-	case !out.Taken:
-		return s, !enough
+	case in.Op == SemaphoreAdd:
+		s.Adds = s.Adds.With(n)
+	case in.Op == SemaphoreAvailable:
+	case left:
+		s.Loose = s.Loose.With(n)
+	default:
+		s.Takes = s.Takes.With(n)
 	}
-	s.Free -= in.N
-	return s, enough
+	return s
 }
 
-// stray returns the state after n permits were taken without an answer.
-func (s SemaphoreState) stray(number, n int) SemaphoreState {
-	i, _ := s.find(number)
-	s.Strays = slices.Insert(slices.Clone(s.Strays), i, Stray{number, n})
+// Doubtful returns s and all states that it may have come to by what is in doubt.
+func (s SemaphoreState) Doubtful() []SemaphoreState {
+	all, seen := []SemaphoreState{s}, map[SemaphoreState]bool{s: true}
+	for i := 0; i < len(all); i++ {
+		for _, next := range all[i].unseen() {
+			if !seen[next] {
+				seen[next] = true
+				all = append(all, next)
+			}
+		}
+	}
+	return all
+}
+
+// unseen returns what may come next without anybody being told.
+func (s SemaphoreState) unseen() (all []SemaphoreState) {
+	for _, n := range s.Takes.Distinct() {
+		if next, taken := s.take(n); taken > 0 {
+			next.Takes = s.Takes.Without(n)
+			all = append(all, next)
+		}
+	}
+	for _, n := range s.Adds.Distinct() {
+		next := s
+		next.Free, next.Adds = s.Free+n, s.Adds.Without(n)
+		all = append(all, next)
+	}
+	return append(append(all, s.leave()...), s.comeBack()...)
+}
+
+// leave returns what s becomes when a take of Loose takes something.
+func (s SemaphoreState) leave() (all []SemaphoreState) {
+	for _, n := range s.Loose.Distinct() {
+		next, taken := s.take(n)
+		if taken <= 0 {
+			continue
+		}
+		next.Loose = s.Loose.Without(n)
+		if n == All {
+			next.OutDrained = s.OutDrained.With(taken)
+		} else {
+			next.Out = s.Out.With(taken)
+		}
+		all = append(all, next)
+	}
+	return all
+}
+
+// comeBack returns what s becomes when something of Out comes back.
+func (s SemaphoreState) comeBack() (all []SemaphoreState) {
+	for _, n := range s.Out.Distinct() {
+		next := s
+		next.Free, next.Out, next.Loose = s.Free+n, s.Out.Without(n), s.Loose.With(n)
+		all = append(all, next)
+	}
+	for _, n := range s.OutDrained.Distinct() {
+		next := s
+		next.Free, next.OutDrained, next.Loose = s.Free+n, s.OutDrained.Without(n), s.Loose.With(All)
+		all = append(all, next)
+	}
+	return all
+}
+
+// take returns the state after n permits were taken, and how many; 0: there are too few.
+func (s SemaphoreState) take(n int) (SemaphoreState, int) {
+	if n == All {
+		n = s.Free
+	}
+	if s.Free < n {
+		return s, 0
+	}
 	s.Free -= n
-	return s
-}
-
-// giveBack returns the state after what was taken without an answer has come back.
-func (s SemaphoreState) giveBack(number int) SemaphoreState {
-	if i, took := s.find(number); took {
-		s.Free += s.Strays[i].Permits
-		s.Strays = slices.Delete(slices.Clone(s.Strays), i, i+1)
-	}
-	return s
-}
-
-func (s SemaphoreState) find(number int) (int, bool) {
-	return slices.BinarySearchFunc(s.Strays, number, func(s Stray, number int) int {
-		return s.Number - number
-	})
-}
-
-// Equal reports whether two states are the same.
-func (s SemaphoreState) Equal(other SemaphoreState) bool {
-	return s.Free == other.Free && slices.Equal(s.Strays, other.Strays)
-}
-
-// String describes the state in a picture.
-func (s SemaphoreState) String() string {
-	if len(s.Strays) == 0 {
-		return fmt.Sprintf("%d free", s.Free)
-	}
-	return fmt.Sprintf("%d free, taken without an answer by %v", s.Free, s.Strays)
+	return s, n
 }
 
 func (in SemaphoreInput) describe(out SemaphoreOutput) string {
@@ -131,8 +171,6 @@ func (in SemaphoreInput) describe(out SemaphoreOutput) string {
 	switch in.Op {
 	case SemaphoreAcquire:
 		text = fmt.Sprintf("acquire %d: %t", in.N, out.Taken)
-	case SemaphoreReturn:
-		return fmt.Sprintf("return of what %d took", in.Stray)
 	case SemaphoreAdd:
 		text = fmt.Sprintf("add %d", in.N)
 	case SemaphoreDrain:
@@ -147,20 +185,24 @@ func (in SemaphoreInput) describe(out SemaphoreOutput) string {
 }
 
 // Semaphore returns the model of one semaphore that has so many free permits at first, for histories
-// of [SemaphoreInput] and [SemaphoreOutput].
+// of [SemaphoreInput] and [SemaphoreOutput]. A call without an answer is recorded like any other: the
+// model itself keeps in mind what may come of it, so that a few of them do not make the search for an
+// order hopeless.
 func Semaphore(free int) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return SemaphoreState{Free: free} },
-		Step: func(state, input, output any) (bool, any) {
-			out, _ := output.(SemaphoreOutput) // not all that happens has one
-			next, ok := state.(SemaphoreState).Step(input.(SemaphoreInput), out)
-			return ok, next
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{SemaphoreState{Free: free}} },
+		Step: func(state, input, output any) (next []any) {
+			for _, s := range state.(SemaphoreState).Doubtful() {
+				if s, ok := s.Step(input.(SemaphoreInput), output.(SemaphoreOutput)); ok {
+					next = append(next, s)
+				}
+			}
+			return next
 		},
-		Equal: func(a, b any) bool { return a.(SemaphoreState).Equal(b.(SemaphoreState)) },
 		DescribeOperation: func(input, output any) string {
-			out, _ := output.(SemaphoreOutput)
-			return input.(SemaphoreInput).describe(out)
+			return input.(SemaphoreInput).describe(output.(SemaphoreOutput))
 		},
-		DescribeState: func(state any) string { return state.(SemaphoreState).String() },
+		DescribeState: func(state any) string { return fmt.Sprintf("%+v", state) },
 	}
+	return m.ToModel()
 }
