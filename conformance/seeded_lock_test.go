@@ -189,7 +189,7 @@ func lockSeeds() []seed {
 		}, properties},
 		{"has one status for a whole batch", renewFile, edits{
 			{"status[i] = -1", "for j = 1, #locks do status[j] = 0 end return status"},
-		}, onEmbedded("BadKeyCostsOnlyItself")},
+		}, properties},
 		{"frees by force only once", forceFile, edits{
 			{"if redis.call('hlen', lock) == 0 then", "if true then"},
 		}, properties},

@@ -6,7 +6,7 @@ func numberSeeds() []seed {
 	return []seed{
 		{"takes permits that are not there", scripts + "semaphore_acquire.lua.go", edits{
 			{"if free < tonumber(wanted) then", "if false then"},
-		}, finder{dir: matrix, test: "TestHistories/SemaphoreHistories"}},
+		}, finder{dir: virtual, test: "TestHistories/SemaphoreHistories"}},
 		{"releases permits and tells nobody", scripts + "semaphore_add.lua.go", edits{
 			{"redis.call(publish, free, string.format('%.0f', after))", "local _ = publish"},
 		}, onEmbedded("SemaphoreWakesAllWhoFit")},
@@ -18,7 +18,7 @@ func numberSeeds() []seed {
 		}, onEmbedded("SemaphoreGrantWakesTheNext")},
 		{"counts down below the last", scripts + "latch_count_down.lua.go", edits{
 			{"if count ~= '1' then", "if count ~= '0' then"},
-		}, finder{dir: matrix, test: "TestHistories/LatchHistories"}},
+		}, finder{dir: virtual, test: "TestHistories/LatchHistories"}},
 		{"deletes a latch and tells of a new count", scripts + "latch_delete.lua.go", edits{
 			{"redis.call(publish, counted, '0')", "redis.call(publish, counted, '1')"},
 		}, onEmbedded("LatchMessagesAreRedissons")},

@@ -40,17 +40,18 @@ type finder struct {
 	runs      int // how often it is run to find something, at most; 0: once
 }
 
-const matrix = "conformance/matrix"
+// virtual is where the suite runs on the embedded server, in virtual time.
+const virtual = "conformance/matrix/virtual"
 
 // histories and properties find what there is to find in virtual time.
 var (
-	histories  = finder{dir: matrix, test: "TestHistories/LockHistories"}
-	properties = finder{dir: matrix, test: "TestProperties/LockProperties"}
+	histories  = finder{dir: virtual, test: "TestHistories/LockHistories"}
+	properties = finder{dir: virtual, test: "TestProperties/LockProperties"}
 )
 
 // onEmbedded is a case on the embedded server, for what is no matter of time or order.
 func onEmbedded(name string) finder {
-	return finder{dir: matrix, test: "TestEmbedded/Together/" + name}
+	return finder{dir: virtual, test: "TestEmbedded/Together/" + name}
 }
 
 // foundWithin bounds the search for one bug.
@@ -180,7 +181,7 @@ func (f finder) search(ctx context.Context, binary string, runs int) (string, er
 		"-test.run=^" + strings.ReplaceAll(f.test, "/", "$/^") + "$", "-test.failfast", "-test.v",
 		"-test.timeout=" + foundWithin.String(), "-test.count=" + strconv.Itoa(runs),
 	}
-	if f.dir == matrix { // What failed is not made smaller.
+	if f.dir == virtual { // What failed is not made smaller.
 		args = append(args, "-rapid.checks=300", "-rapid.shrinktime=0s", "-rapid.nofailfile")
 	}
 	cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // Ours.

@@ -276,6 +276,13 @@ func TestEveryCaseHasAMutant(t *testing.T) {
 // TestWithoutPubSub runs the suite over a backend that has no pub/sub.
 func TestWithoutPubSub(t *testing.T) {
 	t.Parallel()
-	report := conformance.Run(t, baseHarness(t, onNoPubSub))
-	require.Contains(t, report.Passed, "SubscribeWithoutPubSubIsRefused")
+	h := baseHarness(t, onNoPubSub)
+	t.Run("Subscriber", func(t *testing.T) {
+		report := conformance.RunSubscriber(t, h)
+		require.Contains(t, report.Passed, "SubscribeWithoutPubSubIsRefused")
+	})
+	t.Run("Primitives", func(t *testing.T) { conformance.RunPrimitives(t, h) })
+	if wholeMatrix() {
+		t.Run("Faults", func(t *testing.T) { conformance.RunFaults(t, h) })
+	}
 }
