@@ -16,22 +16,42 @@ func longWorkload() Workload {
 		Name: "AtomicLong", Clause: "Atomic.Exact", Model: model.Long,
 		Look: model.LongInput{Op: model.LongLoad},
 		Seen: func(n int64) any { return model.LongOutput{Value: n} },
-		Ops:  []string{"Load", "Store", "Add", "Swap", "Take", "CompareAndSwap", "Less", "Greater"},
+		Ops:  numberOps,
 		Actor: func(a *Actor) func(context.Context, Step) error {
-			return (&longActor{a, a.Client.NewAtomicLong(a.Object)}).step
+			return (&numberActor{a, a.Client.NewAtomicLong(a.Object), edges}).step
 		},
 		machine: newLongMachine, acts: longActs,
 	}
 }
 
-type longActor struct {
+// numberOps are the steps of a numberActor.
+var numberOps = []string{
+	"Load", "Store", "Add", "Swap", "Take", "CompareAndSwap", "Less", "Greater",
+}
+
+// numberActor changes an atomic number.
+type numberActor struct {
 	*Actor
-	number *primitives.AtomicLong
+	number atomicNumber
+	values []int64 // that it uses
+}
+
+// atomicNumber is what the methods of an AtomicLong are.
+type atomicNumber interface {
+	Load(ctx context.Context) (int64, error)
+	Store(ctx context.Context, value int64) error
+	Add(ctx context.Context, delta int64) (int64, error)
+	Swap(ctx context.Context, value int64) (int64, error)
+	LoadAndDelete(ctx context.Context) (int64, error)
+	CompareAndSwap(ctx context.Context, old, value int64) (bool, error)
+	StoreIfLess(ctx context.Context, bound, value int64) (bool, error)
+	StoreIfGreater(ctx context.Context, bound, value int64) (bool, error)
 }
 
 // step takes its numbers from the step's times, which are drawn.
-func (a *longActor) step(ctx context.Context, s Step) error {
-	x, y := edges[(s.N+int(s.Hold.Milliseconds()))%len(edges)], edges[int(s.Pause.Milliseconds())%len(edges)]
+func (a *numberActor) step(ctx context.Context, s Step) error {
+	x := a.values[(s.N+int(s.Hold.Milliseconds()))%len(a.values)]
+	y := a.values[int(s.Pause.Milliseconds())%len(a.values)]
 	in, out, err := model.LongInput{A: x, B: y}, model.LongOutput{}, error(nil)
 	ops := map[string]struct {
 		op  model.LongOp

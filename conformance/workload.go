@@ -123,7 +123,7 @@ func within[T any](
 
 // Workloads returns those of all primitives.
 func Workloads() []Workload {
-	return []Workload{lockWorkload(), semaphoreWorkload(), latchWorkload(), longWorkload()}
+	return []Workload{lockWorkload(), semaphoreWorkload(), latchWorkload(), longWorkload(), doubleWorkload()}
 }
 
 // leased returns those of works that all faults may befall.
