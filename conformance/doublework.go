@@ -25,7 +25,9 @@ type eighths struct{ number *primitives.AtomicDouble }
 
 func (e eighths) Load(ctx context.Context) (int64, error) { return toEighths(e.number.Load(ctx)) }
 
-func (e eighths) Store(ctx context.Context, n int64) error { return e.number.Store(ctx, fromEighths(n)) }
+func (e eighths) Store(ctx context.Context, n int64) error {
+	return e.number.Store(ctx, fromEighths(n))
+}
 
 func (e eighths) Add(ctx context.Context, n int64) (int64, error) {
 	return toEighths(e.number.Add(ctx, fromEighths(n)))
