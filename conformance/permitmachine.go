@@ -186,6 +186,8 @@ func (m *semaphoreMachine) judged(c *numberCall) error {
 		t.since = latest(t.since, c.ended)
 	case t.state != known || t.back != nil || t.n != max(c.need, c.value):
 		return fmt.Errorf("it took %d: %s", t.n, t.state)
+	case c.snap == whenItGets && t.run.name == "semaphore_acquire":
+		return errors.New("its caller had left")
 	default:
 		t.state = held
 		m.reach("grant")
