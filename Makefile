@@ -60,9 +60,10 @@ fuzz: ## every fuzz target, one after the other, for FUZZTIME (30s)
 			-fuzzminimizetime 50x .) || failed="$$failed $$target"; done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
-soak: servers ## everything, or ONLY some, at random on everything for DURATION (10m), drawn from SEED
+# ONLY some primitives, by name; so many CROWDS side by side.
+soak: servers ## everything at random on everything for DURATION (10m), drawn from SEED, as a nightly
 	cd conformance/matrix && HASP_REQUIRE_SERVERS=1 HASP_SOAK=$(DURATION) HASP_SOAK_SEED=$(SEED) \
-		HASP_SOAK_ONLY='$(ONLY)' \
+		HASP_SOAK_ONLY='$(ONLY)' HASP_SOAK_CROWDS=$(CROWDS) \
 		go test -run '^TestSoak$$' -count=1 -timeout 48h -v .
 
 before: ## a TEST of a PACKAGE on the commit before FIX; docs/testing.md lists what to give

@@ -38,6 +38,10 @@ func soakOptions(t *testing.T) *conformance.SoakOptions {
 		o.Seed, err = strconv.ParseUint(text, 10, 64)
 		require.NoError(t, err, "HASP_SOAK_SEED")
 	}
+	if text := os.Getenv("HASP_SOAK_CROWDS"); text != "" {
+		o.Crowds, err = strconv.Atoi(text)
+		require.NoError(t, err, "HASP_SOAK_CROWDS")
+	}
 	if text := os.Getenv("HASP_SOAK_ONLY"); text != "" {
 		o.Only = strings.Fields(text)
 	}
