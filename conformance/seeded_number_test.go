@@ -6,31 +6,31 @@ func numberSeeds() []seed {
 	return []seed{
 		{"takes permits that are not there", scripts + "semaphore_acquire.lua.go", edits{
 			{"if free < tonumber(wanted) then", "if false then"},
-		}, finder{dir: virtual, test: "TestHistories/SemaphoreHistories"}},
+		}, historiesOf("Semaphore")},
 		{"releases permits and tells nobody", scripts + "semaphore_add.lua.go", edits{
 			{"redis.call(publish, free, string.format('%.0f', after))", "local _ = publish"},
-		}, onEmbedded("SemaphoreWakesAllWhoFit")},
+		}, propertiesOf("Semaphore")},
 		{"holds up those who need few", channelFile, edits{
 			{"\t\tif w.need <= n {\n", "\t\tif w.need > n {\n\t\t\tbreak\n\t\t}\n\t\t{\n"},
 		}, freeUnits},
 		{"keeps what is left over to itself", channelFile, edits{
 			{"\t\t\tc.share(answer.Free)\n", ""},
-		}, onEmbedded("SemaphoreGrantWakesTheNext")},
+		}, propertiesOf("Semaphore")},
 		{"counts down below the last", scripts + "latch_count_down.lua.go", edits{
 			{"if count ~= '1' then", "if count ~= '0' then"},
-		}, finder{dir: virtual, test: "TestHistories/LatchHistories"}},
+		}, historiesOf("Latch")},
 		{"deletes a latch and tells of a new count", scripts + "latch_delete.lua.go", edits{
 			{"redis.call(publish, counted, '0')", "redis.call(publish, counted, '1')"},
-		}, onEmbedded("LatchMessagesAreRedissons")},
+		}, propertiesOf("Latch")},
 		{"lets one waiter through a latch", "countdownlatch.go", edits{
 			{"Granted: true, Free: wait.All}", "Granted: true}"},
-		}, onEmbedded("LatchReleasesByPoll")},
+		}, propertiesOf("Latch")},
 		{"compares whole numbers as doubles", scripts + "long_set_if_less.lua.go", edits{
 			{"if not less(value, than) then", "if not (tonumber(value) < tonumber(than)) then"},
-		}, onEmbedded("AtomicLongIsExact")},
+		}, propertiesOf("AtomicLong")},
 		{"drops the end of a number's life", scripts + "long_compare_and_set.lua.go", edits{
 			{"redis.call('set', number, new, 'keepttl')", "redis.call('set', number, new)"},
-		}, onEmbedded("AtomicLongLife")},
+		}, propertiesOf("AtomicLong")},
 		{"adds doubles beyond their range", scripts + "double_add.lua.go", edits{
 			{"if sum - sum ~= 0 then", "if false then"},
 		}, onEmbedded("AtomicDoubleErrors")},

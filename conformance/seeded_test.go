@@ -43,11 +43,19 @@ type finder struct {
 // virtual is where the suite runs on the embedded server, in virtual time.
 const virtual = "conformance/matrix/virtual"
 
-// histories and properties find what there is to find in virtual time.
+// histories and properties find what there is to find of the lock, in virtual time.
 var (
-	histories  = finder{dir: virtual, test: "TestHistories/LockHistories"}
-	properties = finder{dir: virtual, test: "TestProperties/LockProperties"}
+	histories  = historiesOf("Lock")
+	properties = propertiesOf("Lock")
 )
+
+func historiesOf(primitive string) finder {
+	return finder{dir: virtual, test: "TestHistories/" + primitive + "Histories"}
+}
+
+func propertiesOf(primitive string) finder {
+	return finder{dir: virtual, test: "TestProperties/" + primitive + "Properties"}
+}
 
 // onEmbedded is a case on the embedded server, for what is no matter of time or order.
 func onEmbedded(name string) finder {

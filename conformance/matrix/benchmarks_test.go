@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
@@ -31,7 +32,7 @@ func direct(a adapter, on *target) *conformance.Harness {
 // BenchmarkAdapters measures each adapter on one server, and the embedded one.
 func BenchmarkAdapters(b *testing.B) {
 	on := standalone(b, servers.Redis)
-	b.Run("Embedded", func(b *testing.B) { conformance.RunBenchmarks(b, embeddedHarness()) })
+	b.Run("Embedded", func(b *testing.B) { conformance.RunBenchmarks(b, virtual.Harness()) })
 	for _, a := range adapters() {
 		b.Run(a.name, func(b *testing.B) { conformance.RunBenchmarks(b, direct(a, on)) })
 	}
@@ -58,7 +59,7 @@ func TestBenchmarks(t *testing.T) {
 		require.False(t, failed, name)
 		require.GreaterOrEqual(t, made.Load(), int32(8), name)
 	}
-	once("Embedded", embeddedHarness())
+	once("Embedded", virtual.Harness())
 	on := standalone(t, servers.Redis)
 	for _, a := range adapters() {
 		once(a.name, direct(a, on))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
@@ -204,11 +205,11 @@ func baseHarness(t *testing.T, on base) *conformance.Harness {
 	case onCluster:
 		return harness(adapters()[0], clusterOf3(t, servers.Redis), variant{})
 	case onNoPubSub:
-		h := embeddedHarness()
+		h := virtual.Harness()
 		h.Capabilities.PubSub = false
 		return mutant{breakIt: withoutPubSub}.apply(h)
 	}
-	return embeddedHarness()
+	return virtual.Harness()
 }
 
 // withoutPubSub makes a good backend that has no pub/sub.

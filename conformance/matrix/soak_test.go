@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 )
 
 // TestSoak runs everything at random, for HASP_SOAK (5s), drawn from HASP_SOAK_SEED (another one
@@ -62,7 +63,7 @@ func soakCells() (cells []conformance.SoakCell) {
 		if i%3 == 0 {
 			cells = append(cells, conformance.SoakCell{
 				Name:    "Embedded",
-				Harness: func(*testing.T) *conformance.Harness { return embeddedHarness() },
+				Harness: func(*testing.T) *conformance.Harness { return virtual.Harness() },
 			})
 		}
 	}
