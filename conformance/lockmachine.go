@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -123,7 +124,14 @@ func newLockMachine(
 		})
 	}
 	w.watch, w.reach = m, reach
-	return m, nil
+	return m, m.raiseToken(ctx, m.keys[len(m.keys)-1])
+}
+
+// raiseToken sets the last token of a lock to one that a double cannot hold.
+func (m *lockMachine) raiseToken(ctx context.Context, key *lockKey) error {
+	key.model.Token = 1<<53 + 1
+	_, err := m.Do(ctx, key.token, "SET", key.token, strconv.FormatInt(key.model.Token, 10))
+	return err
 }
 
 // act implements machine.

@@ -171,7 +171,7 @@ func lockSeeds() []seed {
 		{"reads tokens as doubles", acquireFile, edits{
 			{"redis.call('incr', token)",
 				"redis.call('set', token, string.format('%.0f', tonumber(last) + 1))"},
-		}, onEmbedded("TokensRise")},
+		}, properties},
 		{"has a shorter lease on the server", acquireFile, edits{
 			{"redis.call('pexpire', lock, lease)", "redis.call('pexpire', lock, lease / 2)"},
 		}, histories},
