@@ -31,6 +31,9 @@ func numberSeeds() []seed {
 		{"drops the end of a number's life", scripts + "long_compare_and_set.lua.go", edits{
 			{"redis.call('set', number, new, 'keepttl')", "redis.call('set', number, new)"},
 		}, propertiesOf("AtomicLong")},
+		{"stores a double over one that is as great", scripts + "double_set_if_greater.lua.go", edits{
+			{"if not (value > number(than)) then", "if not (value >= number(than)) then"},
+		}, historiesOf("AtomicDouble")},
 		{"adds doubles beyond their range", scripts + "double_add.lua.go", edits{
 			{"if sum - sum ~= 0 then", "if false then"},
 		}, onEmbedded("AtomicDoubleErrors")},
