@@ -101,7 +101,9 @@ func runAreas(
 		} else {
 			report.Failed = append(report.Failed, name)
 		}
-		t.Logf("%s: %v", name, &reached)
+		if text := reached.String(); text != "" { // else -run has left it out
+			t.Logf("%s: %s", name, text)
+		}
 	}
 	return report
 }
