@@ -19,8 +19,8 @@ func TestSemaphoreGrantRacesWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
 		s.permits["x"] = 3
-		ctx := &endingContext{Context: t.Context(), done: make(chan struct{})}
-		s.seen = func(string, []string, []string) { ctx.over.Store(true) }
+		ctx := &endingContext{Context: t.Context()}
+		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
 		semaphore := s.client(t, nil).NewSemaphore("x", nil)
 		err := semaphore.Acquire(ctx, 2)
 		require.ErrorIs(t, err, context.Canceled)
@@ -31,18 +31,31 @@ func TestSemaphoreGrantRacesWithContext(t *testing.T) {
 	})
 }
 
-// endingContext has ended, but those who wait for its end have not been told yet.
+// TestSemaphoreContextEndsAfterGrant: whoever was granted when its context was last looked at has the
+// permits, and is told so.
+func TestSemaphoreContextEndsAfterGrant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		s.permits["x"] = 3
+		ctx := &endingContext{Context: t.Context()}
+		ctx.looks.Store(1)
+		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
+		require.NoError(t, s.client(t, nil).NewSemaphore("x", nil).Acquire(ctx, 2))
+		s.set(func() { require.Equal(t, 1, s.permits["x"]) })
+	})
+}
+
+// endingContext ends when so many looks more have been taken at it, but nobody is told.
 type endingContext struct {
 	context.Context //nolint:containedctx // It is one.
 
-	done chan struct{}
-	over atomic.Bool
+	ending atomic.Bool
+	looks  atomic.Int64
 }
 
-func (c *endingContext) Done() <-chan struct{} { return c.done }
-
 func (c *endingContext) Err() error {
-	if c.over.Load() {
+	if c.ending.Load() && c.looks.Add(-1) < 0 {
 		return context.Canceled
 	}
 	return nil
