@@ -53,7 +53,7 @@ var rules = []rule{
 	{
 		dir: "conformance/matrix/...",
 		imports: []string{
-			"backend/...", "primitives", "conformance", "conformance/servers",
+			"backend/...", "primitives", "conformance", "conformance/servers", "conformance/matrix/virtual",
 			testify, rapid, porcupine, zap, goleak, rueidis, valkey, goredis, miniredis,
 		},
 		testing: true,
