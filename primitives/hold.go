@@ -99,6 +99,8 @@ func (h *hold) unlock(ctx context.Context, l *Lease) error {
 	if err := h.of.client.enter(); err != nil {
 		if cause := l.Err(); cause != nil {
 			err = cause // It may have ended before the client.
+		} else {
+			h.endAll(ErrClosed) // Close is about to, and gives back.
 		}
 		return fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -184,6 +185,53 @@ func TestUnlockAfterCloseTellsWhatEndedTheLease(t *testing.T) {
 			require.ErrorIs(t, lease.Err(), end)
 		}
 	})
+}
+
+// TestUnlockWhileClosing asks while Close is under way, and has not come to the lease yet.
+func TestUnlockWhileClosing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowToCancel{fakeServer: newFakeServer()}
+		client, err := primitives.New(s, nil)
+		require.NoError(t, err)
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		go func() { _, _ = client.NewLock("x", nil).Lock(context.Background()) }()
+		time.Sleep(time.Second)
+		s.cancelled = func() {
+			err := lease.Unlock(t.Context())
+			require.ErrorIs(t, err, primitives.ErrNotHeld)
+			require.ErrorIs(t, err, primitives.ErrClosed)
+			require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
+		}
+		require.NoError(t, client.Close(t.Context()))
+		time.Sleep(time.Minute) // What is under way arrives.
+		require.Empty(t, s.holder("x"))
+		require.Equal(t, 1, s.called("lock_release"))
+	})
+}
+
+// slowToCancel calls cancelled when a subscription is cancelled.
+type slowToCancel struct {
+	*fakeServer
+	cancelled func()
+}
+
+func (s *slowToCancel) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	sub, err := s.fakeServer.Subscribe(ctx, channel, handler)
+	return &slowSubscription{sub, s}, err
+}
+
+type slowSubscription struct {
+	backend.Subscription
+	server *slowToCancel
+}
+
+func (sub *slowSubscription) Cancel() {
+	sub.server.cancelled()
+	sub.Subscription.Cancel()
 }
 
 func TestLeaseReenterNeedsTheSameLease(t *testing.T) {
