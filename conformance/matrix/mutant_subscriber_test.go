@@ -116,7 +116,7 @@ func subscribeMutants() []mutant {
 			name:  "calls handlers after Cancel",
 			kills: []string{"NoCallAfterCancel"}, breakIt: func(b *broken) {
 				changeCancel(b, func(sub backend.Subscription) func() {
-					return func() { time.AfterFunc(300*time.Millisecond, sub.Cancel) }
+					return func() { time.AfterFunc(10*time.Second, sub.Cancel) }
 				})
 			},
 		},
