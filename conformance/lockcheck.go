@@ -96,15 +96,11 @@ func (m *lockMachine) step(d time.Duration) {
 
 // check implements machine.
 func (m *lockMachine) check(ctx context.Context) error {
-	m.settle()
-	if err := m.collect(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.fault != nil {
-		return m.fault
-	}
+	return m.checkAll(m.collect, func() error { return m.look(ctx) })
+}
+
+// look compares all that can be seen with the model. The caller holds mu.
+func (m *lockMachine) look(ctx context.Context) error {
 	for i, l := range m.leases {
 		if err := m.checkLease(l); err != nil {
 			return fmt.Errorf("lease %d of %s: %w", i, l.claim.owner, err)

@@ -230,7 +230,7 @@ func checkQuiet(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	time.Sleep(steadyLease / 2)
+	time.Sleep(steadyLease / 2) // Longer than from one renewal to the next.
 	commands, err := stop()
 	if sent := matching(commands, e.key("lock")); err == nil && len(sent) > 0 {
 		err = fmt.Errorf("sent after the last Unlock: %q", sent)

@@ -213,15 +213,11 @@ func (m *numberMachine) leftRightly(c *numberCall, unknown bool) bool {
 
 // check implements machine.
 func (m *numberMachine) check(ctx context.Context) error {
-	m.settle()
-	if err := m.collect(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.fault != nil {
-		return m.fault
-	}
+	return m.checkAll(m.collect, func() error { return m.look(ctx) })
+}
+
+// look compares all that can be seen with the model. The caller holds mu.
+func (m *numberMachine) look(ctx context.Context) error {
 	for _, key := range m.keys {
 		if err := m.checkKey(ctx, key); err != nil {
 			return fmt.Errorf("key %s: %w", key.name, err)

@@ -29,7 +29,8 @@ type Workload struct {
 	Ops []string
 
 	// Waiting is the one of Ops that waits for as long as it takes, with a lease that is renewed.
-	// What has none, since what it takes can be lost for good, has no part in RunFaults and soaks.
+	// What has none, since what it takes can be lost for good, has no part in RunFaults, and in soaks
+	// not in faults in which a server forgets.
 	Waiting string
 
 	// Lapse and Recovery are inputs of Model, recorded with no output: between the two the server
@@ -52,8 +53,8 @@ type Workload struct {
 	// and not kept; what may fail in a step is not one.
 	Actor func(a *Actor) func(ctx context.Context, s Step) error
 
-	// machine, if not nil, makes what RunProperties drives, by acts, of which those that are listed twice are
-	// drawn twice as often.
+	// machine, if not nil, makes what RunProperties drives, by acts, of which those that are listed
+	// twice are drawn twice as often.
 	machine func(ctx context.Context, e *env, s setting, virtual bool, reach func(string)) (machine, error)
 	acts    []string
 }

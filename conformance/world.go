@@ -204,6 +204,21 @@ func (n *nearServer) Run(
 	return reply, err
 }
 
+// checkAll lets all happen that is due, judges the calls that have returned, and then looks at
+// everything, with mu held.
+func (w *world) checkAll(judge, look func() error) error {
+	w.settle()
+	if err := judge(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fault != nil {
+		return w.fault
+	}
+	return look()
+}
+
 // note does something about the model, and keeps the first error.
 func (w *world) note(do func() error) {
 	w.mu.Lock()

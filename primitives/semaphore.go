@@ -196,7 +196,7 @@ func (a *addition) run(ctx context.Context) (bool, error) {
 		a.key, int64(a.by), a.create, a.client.publish, a.want.Channel)
 }
 
-func (a *addition) late(_ bool, err error) { a.noted(err) }
+func (a *addition) late(_ bool, err error) { a.lostPermits(err) }
 
 // drain is a semaphore that is drained.
 type drain Semaphore
@@ -206,12 +206,17 @@ func (d *drain) run(ctx context.Context) (int, error) {
 	return int(n), err
 }
 
-// late releases what nobody asked for any more.
-func (d *drain) late(n int, err error) {
-	if n > 0 {
-		(*Semaphore)(d).putBack(n)
+func (d *drain) late(n int, err error) { (*Semaphore)(d).unclaimed(n, err) }
+
+// unclaimed releases the n permits that a request has taken whose caller had left. What was surely
+// not sent has taken none.
+func (s *Semaphore) unclaimed(n int, err error) {
+	switch {
+	case n > 0:
+		s.putBack(n)
+	case backend.MayHaveRun(err):
+		s.lostPermits(err)
 	}
-	(*Semaphore)(d).noted(err)
 }
 
 // putBack releases in the background what was granted to nobody, until that is surely sent.
@@ -221,7 +226,7 @@ func (s *Semaphore) putBack(n int) {
 			_, err := s.sendOnce(ctx, n)
 			if err == nil || backend.MayHaveRun(err) || errors.Is(err, backend.ErrClosed) ||
 				!sleep(ctx, pause) {
-				s.noted(err)
+				s.lostPermits(err)
 				return
 			}
 		}
@@ -234,8 +239,8 @@ func (s *Semaphore) sendOnce(ctx context.Context, n int) (bool, error) {
 	return (&addition{s, n, false}).run(ctx)
 }
 
-// noted tells of what failed when its caller had left.
-func (s *Semaphore) noted(err error) {
+// lostPermits tells of an error after which permits may be gone, and whose caller had left.
+func (s *Semaphore) lostPermits(err error) {
 	if err != nil {
 		s.client.opts.Logger.Warn("permits may be lost", append(zapObject(s.object), zap.Error(err))...)
 	}
@@ -269,10 +274,10 @@ func (p *permits) run(ctx context.Context) (script.SemaphoreAcquireResult, error
 	return script.SemaphoreAcquire(ctx, p.of.client.backend, p.of.key, int64(p.n))
 }
 
-// late releases what nobody asked for any more.
 func (p *permits) late(r script.SemaphoreAcquireResult, err error) {
+	taken := 0
 	if r.Taken {
-		p.of.putBack(p.n)
+		taken = p.n
 	}
-	p.of.noted(err)
+	p.of.unclaimed(taken, err)
 }

@@ -2,14 +2,18 @@ package primitives_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // TestSemaphoreGrantRacesWithContext tells whoever gives up in the instant of the grant that permits
@@ -44,6 +48,36 @@ func TestSemaphoreContextEndsAfterGrant(t *testing.T) {
 		require.NoError(t, s.client(t, nil).NewSemaphore("x", nil).Acquire(ctx, 2))
 		s.set(func() { require.Equal(t, 1, s.permits["x"]) })
 	})
+}
+
+// TestSemaphoreWarnsOfLostPermits: whoever left is not there to be told, so that the log is. A request
+// that was surely not sent has taken nothing.
+func TestSemaphoreWarnsOfLostPermits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault    fault
+		warnings int
+	}{
+		"NotSent":   {fault{before: time.Second, err: errors.New("no connection")}, 0},
+		"Broken":    {fault{before: time.Second, broken: true}, 1},
+		"Delivered": {fault{before: time.Second}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer()
+				s.permits["x"] = 3
+				core, logs := observer.New(zap.WarnLevel)
+				semaphore := s.client(t, &primitives.Options{Logger: zap.New(core)}).NewSemaphore("x", nil)
+				s.fault = func(string) fault { return c.fault }
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				require.ErrorIs(t, semaphore.Acquire(ctx, 2), backend.ErrIndeterminate)
+				time.Sleep(time.Minute)
+				require.Equal(t, c.warnings, logs.Len())
+			})
+		})
+	}
 }
 
 // endingContext ends when so many looks more have been taken at it, but nobody is told.
