@@ -22,56 +22,64 @@ import (
 
 const (
 	goroutines = 64
-	calls      = 300 // of each goroutine in each turn
-	rounds     = 7   // of both turns, after one that warms up
+	calls      = 100 // of each goroutine in each turn
+	rounds     = 80  // of two turns, after one that warms up
 )
 
 // Each benchmark compares calls of a primitive with the bare commands that they come to, on the same
-// client, uncontended, 64 goroutines side by side. It reports
+// client, uncontended, 64 goroutines side by side, each with an object of its own. It reports
 //
 //   - ratio: the calls per second of the primitive over those of the bare commands, the median of
 //     the rounds; higher is better, 1 is the limit
 //   - allocs-over: allocations of a call above those of the bare commands
 
 // BenchmarkLockPair is Lock and Unlock.
-func BenchmarkLockPair(b *testing.B) {
-	against(b, func(ctx context.Context, c *primitives.Client, name string) error {
-		lease, err := c.NewLock(name, nil).Lock(ctx)
+func BenchmarkLockPair(b *testing.B) { against(b, lockPair) }
+
+// BenchmarkSemaphorePair is Acquire and Release of one permit.
+func BenchmarkSemaphorePair(b *testing.B) { against(b, semaphorePair) }
+
+// BenchmarkAtomicLongAdd is Add.
+func BenchmarkAtomicLongAdd(b *testing.B) { against(b, atomicLongAdd) }
+
+// use is one call, or a few, on one object.
+type use func(ctx context.Context) error
+
+// maker makes an object called name and readies it.
+type maker func(ctx context.Context, c *primitives.Client, name string) (use, error)
+
+func lockPair(_ context.Context, c *primitives.Client, name string) (use, error) {
+	lock := c.NewLock(name, nil)
+	return func(ctx context.Context) error {
+		lease, err := lock.Lock(ctx)
 		if err != nil {
 			return err
 		}
 		return lease.Unlock(ctx)
-	}, nil)
+	}, nil
 }
 
-// BenchmarkSemaphorePair is Acquire and Release of one permit.
-func BenchmarkSemaphorePair(b *testing.B) {
-	against(b, func(ctx context.Context, c *primitives.Client, name string) error {
-		s := c.NewSemaphore(name, nil)
+func semaphorePair(ctx context.Context, c *primitives.Client, name string) (use, error) {
+	s := c.NewSemaphore(name, nil)
+	_, err := s.TrySetPermits(ctx, 1)
+	return func(ctx context.Context) error {
 		if err := s.Acquire(ctx, 1); err != nil {
 			return err
 		}
 		return s.Release(ctx, 1)
-	}, func(ctx context.Context, c *primitives.Client, name string) error {
-		_, err := c.NewSemaphore(name, nil).TrySetPermits(ctx, 1)
-		return err
-	})
+	}, err
 }
 
-// BenchmarkAtomicLongAdd is Add.
-func BenchmarkAtomicLongAdd(b *testing.B) {
-	against(b, func(ctx context.Context, c *primitives.Client, name string) error {
-		_, err := c.NewAtomicLong(name).Add(ctx, 1)
+func atomicLongAdd(_ context.Context, c *primitives.Client, name string) (use, error) {
+	long := c.NewAtomicLong(name)
+	return func(ctx context.Context) error {
+		_, err := long.Add(ctx, 1)
 		return err
-	}, nil)
+	}, nil
 }
 
-// use is one call, or a few, on the object called name.
-type use func(ctx context.Context, c *primitives.Client, name string) error
-
-// against compares call with its bare commands, on objects that prepare has readied; nil: nothing is
-// to be done.
-func against(b *testing.B, call, prepare use) {
+// against compares what is made with its bare commands.
+func against(b *testing.B, object maker) {
 	b.Helper()
 	server := servers.Start(b, servers.Redis, nil)
 	conn, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}})
@@ -80,32 +88,28 @@ func against(b *testing.B, call, prepare use) {
 	adapter, err := rueidisbackend.New(conn, nil)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, adapter.Close()) }()
-	recorded := &recorder{Backend: adapter}
-	sends := record(b, recorded, call, prepare)
+	sends := record(b, &recorder{Backend: adapter}, object)
 	client, err := primitives.New(adapter, nil)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, client.Close(b.Context())) }()
+	var bare, ours [goroutines]use
 	for i := range goroutines {
-		if prepare != nil {
-			require.NoError(b, prepare(b.Context(), client, object(i)))
-		}
+		name := fmt.Sprint("object", i)
+		bare[i] = replay(conn, sends, name)
+		ours[i], err = object(b.Context(), client, name)
+		require.NoError(b, err)
 	}
-	ours := func(ctx context.Context, name string) error { return call(ctx, client, name) }
-	bare := func(ctx context.Context, name string) error { return replay(ctx, conn, sends, name) }
 	for b.Loop() {
-		compare(b, bare, ours)
+		compare(b, bare[:], ours[:])
 	}
 }
 
-// object returns the name of a goroutine's object.
-func object(i int) string { return fmt.Sprint("object", i) }
-
-func compare(b *testing.B, bare, ours func(context.Context, string) error) {
+func compare(b *testing.B, bare, ours []use) {
 	b.Helper()
 	var ratios, over []float64
 	var bareSpeed, ourSpeed float64
 	for round := range rounds + 1 {
-		bareTurn, ourTurn := run(b, bare), run(b, ours)
+		bareTurn, ourTurn := inTurns(b, bare, ours, round)
 		if round == 0 {
 			continue
 		}
@@ -119,29 +123,38 @@ func compare(b *testing.B, bare, ours func(context.Context, string) error) {
 	b.ReportMetric(ourSpeed, "calls/s")
 }
 
+// inTurns runs both, each first in every other round.
+func inTurns(b *testing.B, bare, ours []use, round int) (bareTurn, ourTurn turn) {
+	b.Helper()
+	if round%2 == 0 {
+		bareTurn = run(b, bare)
+		return bareTurn, run(b, ours)
+	}
+	ourTurn = run(b, ours)
+	return run(b, bare), ourTurn
+}
+
 // turn is what one side did in one round.
 type turn struct {
 	speed  float64 // calls per second
 	allocs float64 // per call
 }
 
-// run lets all goroutines make their calls, each on a name of its own.
-func run(b *testing.B, call func(context.Context, string) error) turn {
+// run lets a goroutine for each use make its calls.
+func run(b *testing.B, uses []use) turn {
 	b.Helper()
-	names := make([]string, goroutines)
-	for i := range names {
-		names[i] = object(i)
-	}
-	errs := make(chan error, goroutines)
+	errs := make(chan error, len(uses))
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	start := time.Now()
 	var all sync.WaitGroup
-	for _, name := range names {
+	for _, call := range uses {
 		all.Go(func() {
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
 			for range calls {
-				if err := call(b.Context(), name); err != nil {
+				if err := call(ctx); err != nil {
 					errs <- err
 					return
 				}
@@ -153,32 +166,59 @@ func run(b *testing.B, call func(context.Context, string) error) turn {
 	runtime.ReadMemStats(&after)
 	close(errs)
 	require.NoError(b, <-errs)
+	done := float64(len(uses) * calls)
 	return turn{
-		speed:  goroutines * calls / took.Seconds(),
-		allocs: float64(after.Mallocs-before.Mallocs) / (goroutines * calls),
+		speed:  done / took.Seconds(),
+		allocs: float64(after.Mallocs-before.Mallocs) / done,
 	}
 }
 
 // recordedName is the object that the bare commands were recorded on.
 const recordedName = "recorded"
 
-// replay sends what a call sends, by the driver alone, for another object.
-func replay(ctx context.Context, conn rueidis.Client, sends []backend.Call, name string) error {
-	for _, call := range sends {
-		words := []string{call.Script.Command}
+// replay sends what a call sends, by the driver alone, for the object called name.
+func replay(conn rueidis.Client, sends []backend.Call, name string) use {
+	calls := make([]backend.Call, len(sends))
+	heads := make([][]string, len(sends))
+	for i, call := range sends {
+		heads[i] = []string{call.Script.Command}
 		if call.Script.Command == "" {
-			words = []string{"EVALSHA", call.Script.SHA1, strconv.Itoa(len(call.Keys))}
+			heads[i] = []string{"EVALSHA", call.Script.SHA1, strconv.Itoa(len(call.Keys))}
 		}
-		cmd := conn.B().Arbitrary(words...)
-		for _, key := range call.Keys {
-			cmd = cmd.Keys(strings.Replace(key, recordedName, name, 1))
-		}
-		if err := conn.Do(ctx, cmd.Args(call.Args...).Build()).Error(); err != nil &&
-			!rueidis.IsRedisNil(err) {
-			return err
-		}
+		calls[i] = backend.Call{Keys: renamed(call.Keys, name), Args: renamed(call.Args, name)}
 	}
-	return nil
+	return func(ctx context.Context) error {
+		for i, head := range heads {
+			cmd := conn.B().Arbitrary(head...).Keys(calls[i].Keys...).Args(calls[i].Args...).Build()
+			if err := read(conn.Do(ctx, cmd)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// read reads a reply of integers, or of nil.
+func read(result rueidis.RedisResult) error {
+	message, err := result.ToMessage()
+	switch {
+	case rueidis.IsRedisNil(err):
+		return nil
+	case err == nil && message.IsArray():
+		_, err = message.AsIntSlice()
+	case err == nil:
+		_, err = message.AsInt64()
+	}
+	return err
+}
+
+// renamed returns words that were recorded, for the object called name.
+func renamed(words []string, name string) []string {
+	words = slices.Clone(words)
+	for i := range words {
+		words[i] = strings.Replace(words[i], recordedName, name, 1)
+	}
+	return words
 }
 
 // recorder notes the scripts that run, with their arguments.
@@ -197,16 +237,15 @@ func (r *recorder) Run(
 	return r.Backend.Run(ctx, script, keys, args)
 }
 
-// record returns the commands that a call comes to.
-func record(b *testing.B, r *recorder, call, prepare use) []backend.Call {
+// record returns the commands that a use comes to.
+func record(b *testing.B, r *recorder, object maker) []backend.Call {
 	b.Helper()
 	client, err := primitives.New(r, nil)
 	require.NoError(b, err)
-	if prepare != nil {
-		require.NoError(b, prepare(b.Context(), client, recordedName))
-	}
+	call, err := object(b.Context(), client, recordedName)
+	require.NoError(b, err)
 	r.calls = nil
-	require.NoError(b, call(b.Context(), client, recordedName))
+	require.NoError(b, call(b.Context()))
 	require.NoError(b, client.Close(b.Context()))
 	require.NotEmpty(b, r.calls)
 	return r.calls

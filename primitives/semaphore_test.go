@@ -3,11 +3,14 @@ package primitives_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -93,4 +96,52 @@ func (c *endingContext) Err() error {
 		return context.Canceled
 	}
 	return nil
+}
+
+// TestSemaphoreOutcomesAreTheirOwn has many callers side by side, each alone with its semaphore.
+func TestSemaphoreOutcomesAreTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := newFakeServer()
+	c, err := primitives.New(s, nil)
+	require.NoError(t, err)
+	var callers sync.WaitGroup
+	for i := range 32 {
+		callers.Go(func() {
+			semaphore := c.NewSemaphore(strconv.Itoa(i), nil)
+			assert.NoError(t, semaphore.Release(t.Context(), 1))
+			for range 1000 {
+				if !assert.NoError(t, semaphore.TryAcquire(t.Context(), 1)) {
+					return
+				}
+				assert.NoError(t, semaphore.Release(t.Context(), 1))
+			}
+		})
+	}
+	callers.Wait()
+	require.NoError(t, c.Close(t.Context()))
+	require.Equal(t, 32*1000, s.called("semaphore_acquire"))
+}
+
+// TestSemaphoreLeavesNothingBehind never closes its client: a bubble whose goroutines do not end
+// fails.
+func TestSemaphoreLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		s.fault = func(string) fault { return fault{before: time.Millisecond} }
+		c, err := primitives.New(s, nil)
+		require.NoError(t, err)
+		semaphore := c.NewSemaphore("s", nil)
+		require.NoError(t, semaphore.Release(t.Context(), 100))
+		var callers sync.WaitGroup
+		for range 100 {
+			callers.Go(func() {
+				for range 3 {
+					assert.NoError(t, semaphore.TryAcquire(t.Context(), 1))
+					assert.NoError(t, semaphore.Release(t.Context(), 1))
+				}
+			})
+		}
+		callers.Wait()
+	})
 }
