@@ -13,44 +13,75 @@ func doubleWorkload() Workload {
 	return Workload{
 		Name: "AtomicDouble", Clause: "Atomic.Exact", Model: model.Long, Ops: numberOps,
 		Actor: func(a *Actor) func(context.Context, Step) error {
-			return (&numberActor{
-				a, eighths{a.Client.NewAtomicDouble(a.Object)}, []int64{0, 1, -1, 3, -8, 1 << 40, -1 << 50},
-			}).step
+			return (&numberActor{a, eighths{a.Client.NewAtomicDouble(a.Object)}, someEighths}).step
 		},
+		machine: newDoubleMachine, acts: longActs,
 	}
 }
 
-// eighths is a double that is counted in eighths.
-type eighths struct{ number *primitives.AtomicDouble }
+var someEighths = []int64{0, 1, -1, 3, -8, 1 << 40, -1 << 45}
 
-func (e eighths) Load(ctx context.Context) (int64, error) { return toEighths(e.number.Load(ctx)) }
+// newDoubleMachine returns a machine of doubles whose sums are exact.
+func newDoubleMachine(
+	ctx context.Context, e *env, s setting, virtual bool, reach func(string),
+) (machine, error) {
+	m := &longMachine{
+		values: someEighths, most: 1 << 45,
+		number: func(c *primitives.Client, name string) wholeNumber {
+			return eighths{c.NewAtomicDouble(name)}
+		},
+	}
+	err := m.start(ctx, e, s, virtual, reach)
+	if err == nil {
+		m.parts = 8
+	}
+	return m, err
+}
+
+// eighths is a double that is counted in eighths.
+type eighths struct{ *primitives.AtomicDouble }
+
+func (e eighths) Load(ctx context.Context) (int64, error) { return toEighths(e.AtomicDouble.Load(ctx)) }
 
 func (e eighths) Store(ctx context.Context, n int64) error {
-	return e.number.Store(ctx, fromEighths(n))
+	return e.AtomicDouble.Store(ctx, fromEighths(n))
 }
 
 func (e eighths) Add(ctx context.Context, n int64) (int64, error) {
-	return toEighths(e.number.Add(ctx, fromEighths(n)))
+	return toEighths(e.AtomicDouble.Add(ctx, fromEighths(n)))
+}
+
+// Increment adds one, which is eight of them.
+func (e eighths) Increment(ctx context.Context) (int64, error) {
+	return toEighths(e.AtomicDouble.Increment(ctx))
+}
+
+func (e eighths) Decrement(ctx context.Context) (int64, error) {
+	return toEighths(e.AtomicDouble.Decrement(ctx))
+}
+
+func (e eighths) LoadAndAdd(ctx context.Context, n int64) (int64, error) {
+	return toEighths(e.AtomicDouble.LoadAndAdd(ctx, fromEighths(n)))
 }
 
 func (e eighths) Swap(ctx context.Context, n int64) (int64, error) {
-	return toEighths(e.number.Swap(ctx, fromEighths(n)))
+	return toEighths(e.AtomicDouble.Swap(ctx, fromEighths(n)))
 }
 
 func (e eighths) LoadAndDelete(ctx context.Context) (int64, error) {
-	return toEighths(e.number.LoadAndDelete(ctx))
+	return toEighths(e.AtomicDouble.LoadAndDelete(ctx))
 }
 
 func (e eighths) CompareAndSwap(ctx context.Context, old, n int64) (bool, error) {
-	return e.number.CompareAndSwap(ctx, fromEighths(old), fromEighths(n))
+	return e.AtomicDouble.CompareAndSwap(ctx, fromEighths(old), fromEighths(n))
 }
 
 func (e eighths) StoreIfLess(ctx context.Context, bound, n int64) (bool, error) {
-	return e.number.StoreIfLess(ctx, fromEighths(bound), fromEighths(n))
+	return e.AtomicDouble.StoreIfLess(ctx, fromEighths(bound), fromEighths(n))
 }
 
 func (e eighths) StoreIfGreater(ctx context.Context, bound, n int64) (bool, error) {
-	return e.number.StoreIfGreater(ctx, fromEighths(bound), fromEighths(n))
+	return e.AtomicDouble.StoreIfGreater(ctx, fromEighths(bound), fromEighths(n))
 }
 
 // fromEighths is what n eighths are.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/hasp-go/hasp/conformance/model"
 	"github.com/hasp-go/hasp/primitives"
@@ -18,32 +18,55 @@ var longActs = slices.Concat([]string{
 	"StoreIfLess", "StoreIfLess", "StoreIfLess", "StoreIfGreater", "StoreIfGreater", "StoreIfGreater",
 }, numberActs)
 
-// longMachine drives atomic longs, around the edges of int64.
-type longMachine struct{ *numberMachine }
+// longMachine drives atomic numbers.
+type longMachine struct {
+	*numberMachine
+	number func(c *primitives.Client, name string) wholeNumber
+	values []int64 // that it uses, besides what is near the present ones
+	most   int64   // bounds the present values that it uses
+}
 
+// wholeNumber is an atomic number that is known by whole numbers.
+type wholeNumber interface {
+	atomicNumber
+	numberHandle
+	Increment(ctx context.Context) (int64, error)
+	Decrement(ctx context.Context) (int64, error)
+	LoadAndAdd(ctx context.Context, delta int64) (int64, error)
+}
+
+// newLongMachine returns a machine of longs around the edges of int64.
 func newLongMachine(
 	ctx context.Context, e *env, s setting, virtual bool, reach func(string),
 ) (machine, error) {
-	n, err := newNumberMachine(ctx, e, s, virtual, "")
-	if err != nil {
-		return nil, err
+	m := &longMachine{
+		values: edges, most: math.MaxInt64,
+		number: func(c *primitives.Client, name string) wholeNumber { return c.NewAtomicLong(name) },
 	}
-	m := &longMachine{n}
-	n.of, n.watch, n.reach = m, m, reach
-	return m, nil
+	return m, m.start(ctx, e, s, virtual, reach)
 }
 
-func (m *longMachine) handle(party int, key *numberKey) numberHandle { return m.long(party, key) }
+func (m *longMachine) start(
+	ctx context.Context, e *env, s setting, virtual bool, reach func(string),
+) (err error) {
+	if m.numberMachine, err = newNumberMachine(ctx, e, s, virtual, ""); err != nil {
+		return err
+	}
+	m.of, m.watch, m.reach = m, m, reach
+	return nil
+}
 
-func (m *longMachine) long(party int, key *numberKey) *primitives.AtomicLong {
-	return m.parties[party].client.NewAtomicLong(key.name)
+func (m *longMachine) handle(party int, key *numberKey) numberHandle { return m.at(party, key) }
+
+func (m *longMachine) at(party int, key *numberKey) wholeNumber {
+	return m.number(m.parties[party].client, key.name)
 }
 
 // act implements machine.
 func (m *longMachine) act(ctx context.Context, a act) error {
 	c := m.call(a)
 	x, y := m.operands(c.key, a)
-	if c.run = longCall(m.long(a.Client, c.key), a.Op, x, y); c.run == nil {
+	if c.run = longCall(m.at(a.Client, c.key), a.Op, x, y); c.run == nil {
 		return m.numberMachine.act(ctx, a)
 	}
 	if a.Which < 2 {
@@ -52,13 +75,13 @@ func (m *longMachine) act(ctx context.Context, a act) error {
 	return m.make(ctx, c)
 }
 
-// operands makes two numbers of an action: one at an edge or near the present value, and one at an
-// edge.
+// operands makes two numbers of an action: one that is used often or near the present value, and one
+// that is used often.
 func (m *longMachine) operands(key *numberKey, a act) (x, y int64) {
 	draw := int(a.For.Milliseconds())
-	x, y = edges[(draw+a.Which)%len(edges)], edges[draw/len(edges)%len(edges)]
-	if a.Flag {
-		x, _ = m.now(key)
+	x, y = m.values[(draw+a.Which)%len(m.values)], m.values[draw/len(m.values)%len(m.values)]
+	if now, _ := m.now(key); a.Flag && -m.most <= now && now <= m.most {
+		x = now
 	}
 	by := int64(a.Which) - 2
 	if by > 0 && x > math.MaxInt64-by || by < 0 && x < math.MinInt64-by {
@@ -69,7 +92,7 @@ func (m *longMachine) operands(key *numberKey, a act) (x, y int64) {
 
 // longCall returns a call on a number; nil: there is none of that name.
 func longCall(
-	n *primitives.AtomicLong, op string, x, y int64,
+	n wholeNumber, op string, x, y int64,
 ) func(context.Context) (int64, error) {
 	return map[string]func(context.Context) (int64, error){
 		"Load":      n.Load,
@@ -100,27 +123,29 @@ func (m *longMachine) ready(*numberCall) bool { return false }
 func (m *longMachine) judged(*numberCall) error { return nil }
 
 func (m *longMachine) overflows(key *numberKey, r *scriptRun) bool {
-	in, err := longInput(r)
+	in, err := m.input(r)
 	_, out := model.LongState(key.value).Apply(in)
 	return err == nil && out.Overflow
 }
 
-// longOps are the scripts, and what the model calls them.
+// longOps are the scripts of atomic numbers, after the kind, and what the model calls them.
 var longOps = map[string]model.LongOp{
-	"long_get": model.LongLoad, "long_set": model.LongStore, "long_add": model.LongAdd,
-	"long_swap": model.LongSwap, "long_take": model.LongLoadAndDelete,
-	"long_compare_and_set": model.LongCompareAndSwap,
-	"long_set_if_less":     model.LongStoreIfLess, "long_set_if_greater": model.LongStoreIfGreater,
+	"get": model.LongLoad, "set": model.LongStore, "add": model.LongAdd,
+	"swap": model.LongSwap, "take": model.LongLoadAndDelete,
+	"compare_and_set": model.LongCompareAndSwap,
+	"set_if_less":     model.LongStoreIfLess, "set_if_greater": model.LongStoreIfGreater,
 }
 
-func longInput(r *scriptRun) (in model.LongInput, err error) {
-	op, ok := longOps[r.name]
+// input returns what the model calls the run of a script.
+func (m *longMachine) input(r *scriptRun) (in model.LongInput, err error) {
+	_, name, _ := strings.Cut(r.name, "_")
+	op, ok := longOps[name]
 	if !ok {
-		return in, fmt.Errorf("no script of longs")
+		return in, fmt.Errorf("no script of atomic numbers")
 	}
 	in.Op = op
 	for i, to := range []*int64{&in.A, &in.B}[:min(len(r.args), 2)] {
-		if *to, err = strconv.ParseInt(r.args[i], 10, 64); err != nil {
+		if *to, err = m.count(r.args[i]); err != nil {
 			return in, err
 		}
 	}
@@ -129,7 +154,7 @@ func longInput(r *scriptRun) (in model.LongInput, err error) {
 
 // step implements numberKind.
 func (m *longMachine) step(key *numberKey, r *scriptRun, value int64) error {
-	in, err := longInput(r)
+	in, err := m.input(r)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -41,7 +42,7 @@ func (m *numberMachine) answered(r *scriptRun) error {
 	if r.err != nil {
 		return nil
 	}
-	value, err := numberOf(r.reply)
+	value, err := m.told(r)
 	if c.last.value = value; c.snap == whenItGets && (value > 0 || !r.writes) {
 		c.cancel()
 	}
@@ -51,15 +52,40 @@ func (m *numberMachine) answered(r *scriptRun) error {
 // closed implements watcher.
 func (m *numberMachine) closed(int, time.Time, bool) error { return nil }
 
-// numberOf decodes what a script tells its caller: nil is 0, and of several the first.
-func numberOf(reply backend.Reply) (int64, error) {
-	if items, err := reply.Items(); err == nil && len(items) > 0 {
+// told decodes what a script tells its caller: nil is 0, and of several the first.
+func (m *numberMachine) told(r *scriptRun) (int64, error) {
+	if items, err := r.reply.Items(); err == nil && len(items) > 0 {
 		return items[0].Int()
 	}
-	if text, err := reply.Text(); err == nil && text == "OK" || reply.IsNil() {
+	text, err := r.reply.Text()
+	switch {
+	case r.reply.IsNil(), err == nil && text == "OK":
 		return 0, nil
+	case err == nil && tellsNumber.MatchString(r.name):
+		return m.count(text)
 	}
-	return reply.Int()
+	return r.reply.Int()
+}
+
+// tellsNumber matches the scripts that tell a number, and not whether something was done.
+var tellsNumber = regexp.MustCompile("_(get|add|swap|take)$")
+
+// overwrites matches the scripts that set a key whatever it holds.
+var overwrites = regexp.MustCompile("^(long|double)_set$")
+
+// count returns how many parts a number at a key is.
+func (m *numberMachine) count(text string) (int64, error) {
+	if m.parts == 1 {
+		return strconv.ParseInt(text, 10, 64)
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	return int64(value * float64(m.parts)), err
+}
+
+// holds reports whether a key that holds text is worth so many parts.
+func (m *numberMachine) holds(text string, parts int64) bool {
+	n, err := m.count(text)
+	return err == nil && n == parts && (m.parts > 1 || text == textOf(n))
 }
 
 // ran implements watcher: what a script was told must be what the model says.
@@ -84,7 +110,7 @@ func (m *numberMachine) compare(key *numberKey, r *scriptRun) error {
 	switch {
 	case r.name == "object_kind":
 		return r.err
-	case key.other && r.name != "long_set" && !isConflict(r.err):
+	case key.other && !overwrites.MatchString(r.name) && !isConflict(r.err):
 		return fmt.Errorf("%v over another kind", r.err)
 	case !key.other && m.of.overflows(key, r) && !isOverflow(r.err):
 		return fmt.Errorf("%v, though %v overflows", r.err, key)
@@ -93,7 +119,7 @@ func (m *numberMachine) compare(key *numberKey, r *scriptRun) error {
 	case r.err != nil:
 		return r.err
 	}
-	value, err := numberOf(r.reply)
+	value, err := m.told(r)
 	if err != nil {
 		return err
 	}
@@ -238,7 +264,7 @@ func (m *numberMachine) checkKey(ctx context.Context, key *numberKey) error {
 	switch {
 	case key.other && !isConflict(err), !key.other && err != nil:
 		return fmt.Errorf("it is %v, but: %w", key, err)
-	case !key.other && (reply.IsNil() == key.exists || key.exists && text != key.String()):
+	case !key.other && (reply.IsNil() == key.exists || key.exists && !m.holds(text, key.value)):
 		return fmt.Errorf("it is %q, want %v", text, key)
 	}
 	if !m.virtual || key.ear == nil {

@@ -18,6 +18,7 @@ var numberActs = []string{"Expire", "Persist", "Delete", "Forget", "OtherKind", 
 type numberMachine struct {
 	*world
 	of    numberKind
+	parts int64 // of which 1 at a key consists: the model counts them
 	keys  []*numberKey
 	waits []*numberCall // calls under way; changed by act and check alone, with mu held
 }
@@ -138,7 +139,7 @@ func newNumberMachine(
 	if err != nil {
 		return nil, err
 	}
-	m := &numberMachine{world: w}
+	m := &numberMachine{world: w, parts: 1}
 	for _, name := range []string{"a", "b"}[:propertyObjects] {
 		key := &numberKey{name: e.key(name)}
 		if m.keys = append(m.keys, key); channel == "" {

@@ -1,5 +1,12 @@
 package conformance_test
 
+// ownOutcomes and nothingBehind find what goes wrong with couriers: a semaphore's machine makes too
+// few calls side by side.
+var (
+	ownOutcomes   = finder{dir: "primitives", test: "TestSemaphoreOutcomesAreTheirOwn"}
+	nothingBehind = finder{dir: "primitives", test: "TestSemaphoreLeavesNothingBehind"}
+)
+
 // numberSeeds are bugs in what is a number: semaphores, latches, atomic numbers.
 func numberSeeds() []seed {
 	const scripts = "internal/script/"
@@ -10,6 +17,15 @@ func numberSeeds() []seed {
 		{"releases permits and tells nobody", scripts + "semaphore_add.lua.go", edits{
 			{"redis.call(publish, free, string.format('%.0f', after))", "local _ = publish"},
 		}, propertiesOf("Semaphore")},
+		{"forgets what came after its caller had left", "detached.go", edits{
+			{"\tf.request.late(f.value, f.err)\n", ""},
+		}, propertiesOf("Semaphore")},
+		{"sends out a courier whose caller has not looked yet", "courier.go", edits{
+			{"landed: make(chan struct{}),", "landed: make(chan struct{}, 1),"},
+		}, ownOutcomes},
+		{"keeps goroutines for calls that do not come", "client.go", edits{
+			{"\tc.dismiss()\n", ""},
+		}, nothingBehind},
 		{"holds up those who need few", channelFile, edits{
 			{"\t\tif w.need <= n {\n", "\t\tif w.need > n {\n\t\t\tbreak\n\t\t}\n\t\t{\n"},
 		}, freeUnits},
@@ -34,6 +50,9 @@ func numberSeeds() []seed {
 		{"stores a double over one that is as great", scripts + "double_set_if_greater.lua.go", edits{
 			{"if not (value > number(than)) then", "if not (value >= number(than)) then"},
 		}, historiesOf("AtomicDouble")},
+		{"drops the end of a double's life", scripts + "double_set_if_less.lua.go", edits{
+			{"redis.call('set', counter, new, 'keepttl')", "redis.call('set', counter, new)"},
+		}, propertiesOf("AtomicDouble")},
 		{"adds doubles beyond their range", scripts + "double_add.lua.go", edits{
 			{"if sum - sum ~= 0 then", "if false then"},
 		}, onEmbedded("AtomicDoubleErrors")},

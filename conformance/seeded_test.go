@@ -50,11 +50,11 @@ var (
 )
 
 func historiesOf(primitive string) finder {
-	return finder{dir: virtual, test: "TestHistories/" + primitive + "Histories"}
+	return finder{dir: virtual, test: "TestHistories/" + primitive + "Histories", runs: 5}
 }
 
 func propertiesOf(primitive string) finder {
-	return finder{dir: virtual, test: "TestProperties/" + primitive + "Properties"}
+	return finder{dir: virtual, test: "TestProperties/" + primitive + "Properties", runs: 5}
 }
 
 // onEmbedded is a case on the embedded server, for what is no matter of time or order.

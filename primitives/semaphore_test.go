@@ -3,14 +3,12 @@ package primitives_test
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -98,28 +96,41 @@ func (c *endingContext) Err() error {
 	return nil
 }
 
-// TestSemaphoreOutcomesAreTheirOwn has many callers side by side, each alone with its semaphore.
+// TestSemaphoreOutcomesAreTheirOwn has a caller that is slow to look for its outcome, while another
+// makes a request and a third waits.
 func TestSemaphoreOutcomesAreTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := newFakeServer()
-	c, err := primitives.New(s, nil)
-	require.NoError(t, err)
-	var callers sync.WaitGroup
-	for i := range 32 {
-		callers.Go(func() {
-			semaphore := c.NewSemaphore(strconv.Itoa(i), nil)
-			assert.NoError(t, semaphore.Release(t.Context(), 1))
-			for range 1000 {
-				if !assert.NoError(t, semaphore.TryAcquire(t.Context(), 1)) {
-					return
-				}
-				assert.NoError(t, semaphore.Release(t.Context(), 1))
-			}
-		})
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		s.permits["a"], s.permits["b"] = 1, 1
+		c := s.client(t, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = c.NewSemaphore("none", nil).Acquire(ctx, 1) }()
+		synctest.Wait()
+		slow, looked := &slowContext{ctx, make(chan struct{}), 0}, make(chan error, 1)
+		go func() { looked <- c.NewSemaphore("a", nil).TryAcquire(slow, 1) }()
+		synctest.Wait()
+		s.set(func() { s.fault = func(string) fault { return fault{before: time.Second} } })
+		require.NoError(t, c.NewSemaphore("b", nil).TryAcquire(ctx, 1))
+		close(slow.look)
+		require.NoError(t, <-looked)
+	})
+}
+
+// slowContext is asked for its end a second time, which is when a request is under way, but does not
+// answer before look is closed.
+type slowContext struct {
+	context.Context //nolint:containedctx // It is one.
+	look            chan struct{}
+	asked           int
+}
+
+func (c *slowContext) Done() <-chan struct{} {
+	if c.asked++; c.asked == 2 {
+		<-c.look
 	}
-	callers.Wait()
-	require.NoError(t, c.Close(t.Context()))
-	require.Equal(t, 32*1000, s.called("semaphore_acquire"))
+	return c.Context.Done()
 }
 
 // TestSemaphoreLeavesNothingBehind never closes its client: a bubble whose goroutines do not end
@@ -132,16 +143,11 @@ func TestSemaphoreLeavesNothingBehind(t *testing.T) {
 		c, err := primitives.New(s, nil)
 		require.NoError(t, err)
 		semaphore := c.NewSemaphore("s", nil)
-		require.NoError(t, semaphore.Release(t.Context(), 100))
 		var callers sync.WaitGroup
 		for range 100 {
-			callers.Go(func() {
-				for range 3 {
-					assert.NoError(t, semaphore.TryAcquire(t.Context(), 1))
-					assert.NoError(t, semaphore.Release(t.Context(), 1))
-				}
-			})
+			callers.Go(func() { _ = semaphore.Release(t.Context(), 1) })
 		}
 		callers.Wait()
+		require.Equal(t, 100, s.called("semaphore_add"))
 	})
 }
