@@ -30,7 +30,7 @@ go_files = find . \( -name '*.go' -o -path ./docs/scripts.md \) -not -path './.b
 fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
-.PHONY: help demo test verify lint generate race fuzz soak before conformance bench
+.PHONY: help demo test verify lint generate race fuzz soak before conformance redisson bench
 .PHONY: servers formatted vetted generated tidy
 
 help: ## list the targets
@@ -78,6 +78,10 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 	@command -v redict-server >/dev/null || conformance/servers/install.sh -b redict-server || true
 	cd conformance/matrix && go test -race -count=1 ./virtual && \
 		HASP_MATRIX=all HASP_REQUIRE_SERVERS=1 go test -race -count=1 -timeout 3h -v .
+
+redisson: servers ## ours and a Redisson client on the same objects; takes Java 17 and Maven
+	cd conformance/matrix && HASP_REDISSON=1 HASP_REQUIRE_SERVERS=1 \
+		go test -race -count=1 -timeout 10m -v ./redisson
 
 bench: servers ## every module's benchmarks
 	$(call in_modules,HASP_REQUIRE_SERVERS=1 go test -run '^$$' -bench . -benchmem ./...)

@@ -12,12 +12,18 @@ import (
 func doubleWorkload() Workload {
 	return Workload{
 		Name: "AtomicDouble", Clause: "Atomic.Exact", Model: model.Long, Ops: numberOps,
+		Look:  model.LongInput{Op: model.LongLoad},
+		Seen:  func(n int64) any { return model.LongOutput{Value: n} },
+		Parts: oneInEighths,
 		Actor: func(a *Actor) func(context.Context, Step) error {
 			return (&numberActor{a, eighths{a.Client.NewAtomicDouble(a.Object)}, someEighths}).step
 		},
 		machine: newDoubleMachine, acts: longActs,
 	}
 }
+
+// oneInEighths is 1 as the model counts it.
+const oneInEighths = 8
 
 var someEighths = []int64{0, 1, -1, 3, -8, 1 << 40, -1 << 45}
 
@@ -33,7 +39,7 @@ func newDoubleMachine(
 	}
 	err := m.start(ctx, e, s, virtual, reach)
 	if err == nil {
-		m.parts = 8
+		m.parts = oneInEighths
 	}
 	return m, err
 }
@@ -85,7 +91,7 @@ func (e eighths) StoreIfGreater(ctx context.Context, bound, n int64) (bool, erro
 }
 
 // fromEighths is what n eighths are.
-func fromEighths(n int64) float64 { return float64(n) / 8 }
+func fromEighths(n int64) float64 { return float64(n) / oneInEighths }
 
 // toEighths is how many eighths a value is.
-func toEighths(value float64, err error) (int64, error) { return int64(value * 8), err }
+func toEighths(value float64, err error) (int64, error) { return int64(value * oneInEighths), err }

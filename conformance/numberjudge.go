@@ -74,12 +74,15 @@ var tellsNumber = regexp.MustCompile("_(get|add|swap|take)$")
 var overwrites = regexp.MustCompile("^(long|double)_set$")
 
 // count returns how many parts a number at a key is.
-func (m *numberMachine) count(text string) (int64, error) {
-	if m.parts == 1 {
+func (m *numberMachine) count(text string) (int64, error) { return parsedParts(text, m.parts) }
+
+// parsedParts returns how many parts of 1 the number in text is.
+func parsedParts(text string, parts int64) (int64, error) {
+	if parts == 1 {
 		return strconv.ParseInt(text, 10, 64)
 	}
 	value, err := strconv.ParseFloat(text, 64)
-	return int64(value * float64(m.parts)), err
+	return int64(value * float64(parts)), err
 }
 
 // holds reports whether a key that holds text is worth so many parts.

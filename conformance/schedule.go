@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -260,7 +259,7 @@ func (r *running) look(ctx context.Context) {
 	}
 	call := r.log.Process().Call(r.work.Look)
 	reply, err := r.Do(ctx, r.object, "GET", r.object)
-	n, numberErr := numberIn(reply)
+	n, numberErr := partsIn(reply, max(1, r.work.Parts))
 	if err != nil || numberErr != nil {
 		call.Drop() // A server that is down.
 		return
@@ -269,8 +268,8 @@ func (r *running) look(ctx context.Context) {
 	call.Return(r.work.Seen(n))
 }
 
-// numberIn returns the number that the reply to a GET tells; 0 if there is none.
-func numberIn(reply backend.Reply) (int64, error) {
+// partsIn returns the number that the reply to a GET tells, in parts of 1; 0 if there is none.
+func partsIn(reply backend.Reply, parts int64) (int64, error) {
 	if reply.IsNil() {
 		return 0, nil
 	}
@@ -278,7 +277,7 @@ func numberIn(reply backend.Reply) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return strconv.ParseInt(text, 10, 64)
+	return parsedParts(text, parts)
 }
 
 // limit cancels what waits for longer than the schedule explains.

@@ -43,8 +43,10 @@ type Workload struct {
 
 	// Look is an input of Model that asks for the number that the object's key holds, and Seen the
 	// output when it holds n. They are recorded once all actors have ended. Nil: nothing is.
-	Look any
-	Seen func(n int64) any
+	// Of doubles it is n Parts; 0 means 1, a whole number.
+	Look  any
+	Seen  func(n int64) any
+	Parts int64
 
 	// Prepare readies the object before the actors begin; nil: nothing is to be done.
 	Prepare func(ctx context.Context, c *primitives.Client, object string) error

@@ -1,0 +1,144 @@
+// Package redisson has hasp and a real Redisson client share objects.
+package redisson
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+const (
+	// patience bounds what is expected to happen at once, or, of the first answer, when a JVM has
+	// started.
+	patience = time.Minute
+
+	// aWhile is how long something is watched that is not expected to happen.
+	aWhile = 300 * time.Millisecond
+)
+
+// peer is a Redisson client, in a process of its own: testdata/Peer.java.
+type peer struct {
+	t     *testing.T
+	calls io.Writer
+
+	mu      sync.Mutex
+	answers []chan string // by the call's number
+}
+
+// pair starts a server, and a client of either kind. Ours does not poll: it is woken by messages.
+func pair(t *testing.T) (*primitives.Client, *peer) {
+	t.Helper()
+	if os.Getenv("HASP_REDISSON") == "" {
+		t.Skip("HASP_REDISSON is not set: it takes Java 17, Maven, and what Maven fetches")
+	}
+	server := servers.Start(t, servers.Redis, nil)
+	conn, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	b, err := rueidisbackend.New(conn, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	c, err := primitives.New(b, &primitives.Options{PollInterval: time.Hour})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+	return c, startPeer(t, server.Addr())
+}
+
+func startPeer(t *testing.T, addr string) *peer {
+	t.Helper()
+	libraries := filepath.Join(t.TempDir(), "classpath")
+	out, err := exec.CommandContext(t.Context(), "mvn", "-q", "-B", "-f", "testdata/pom.xml", //nolint:gosec // Ours.
+		"dependency:build-classpath", "-Dmdep.outputFile="+libraries).CombinedOutput()
+	require.NoError(t, err, string(out))
+	classpath, err := os.ReadFile(libraries) //nolint:gosec // Ours.
+	require.NoError(t, err)
+	java := exec.Command("java", "-cp", string(classpath), "testdata/Peer.java", "redis://"+addr) //nolint:gosec,noctx // It ends with its input.
+	java.Stderr = os.Stderr
+	calls, err := java.StdinPipe()
+	require.NoError(t, err)
+	answers, err := java.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, java.Start())
+	p := &peer{t: t, calls: calls, answers: []chan string{make(chan string, 1)}}
+	go p.listen(answers)
+	t.Cleanup(func() {
+		require.NoError(t, calls.Close())
+		require.NoError(t, java.Wait())
+	})
+	p.await(p.answers[0], "ready")
+	return p
+}
+
+func (p *peer) listen(answers io.Reader) {
+	for lines := bufio.NewScanner(answers); lines.Scan(); {
+		number, answer, _ := strings.Cut(lines.Text(), " ")
+		if i, err := strconv.Atoi(number); err == nil {
+			p.mu.Lock()
+			p.answers[i] <- answer
+			p.mu.Unlock()
+		}
+	}
+}
+
+// begin begins a call of Redisson's method, on the object called name.
+func (p *peer) begin(method, name string, args ...any) chan string {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	line := fmt.Sprintln(append([]any{len(p.answers), method, name}, args...)...)
+	answer := make(chan string, 1)
+	p.answers = append(p.answers, answer)
+	_, err := io.WriteString(p.calls, line)
+	require.NoError(p.t, err)
+	return answer
+}
+
+// does makes a call, and requires its answer.
+func (p *peer) does(want, method, name string, args ...any) {
+	p.t.Helper()
+	p.await(p.begin(method, name, args...), want)
+}
+
+// await requires the answer of a call that was begun.
+func (p *peer) await(answer chan string, want string) {
+	p.t.Helper()
+	select {
+	case got := <-answer:
+		require.Equal(p.t, want, got)
+	case <-time.After(patience):
+		require.Fail(p.t, "no answer", "want %s", want)
+	}
+}
+
+// waits requires that a call does not return for now.
+func (p *peer) waits(answer chan string) {
+	p.t.Helper()
+	select {
+	case got := <-answer:
+		require.Fail(p.t, "it did not wait", got)
+	case <-time.After(aWhile):
+	}
+}
+
+// begin begins a call of ours.
+func begin(call func() error) chan string {
+	answer := make(chan string, 1)
+	go func() { answer <- fmt.Sprint(call()) }()
+	return answer
+}

@@ -1,0 +1,105 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.time.Duration;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.redisson.Redisson;
+import org.redisson.api.RedissonClient;
+import org.redisson.config.Config;
+
+/**
+ * A Redisson client that does what it is told. Each line of its input is a call: a number, a method, the
+ * name of an object, and arguments. Calls run side by side; each answers by a line with its number.
+ */
+public class Peer {
+  private final RedissonClient redisson;
+
+  private Peer(RedissonClient redisson) {
+    this.redisson = redisson;
+  }
+
+  public static void main(String[] args) throws Exception {
+    Config config = new Config();
+    config.useSingleServer().setAddress(args[0]).setConnectionMinimumIdleSize(2);
+    Peer peer = new Peer(Redisson.create(config));
+    ExecutorService calls = Executors.newCachedThreadPool();
+    BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+    say("0", "ready");
+    for (String line; (line = lines.readLine()) != null; ) {
+      String[] words = line.split(" ");
+      calls.submit(() -> say(words[0], peer.answer(words)));
+    }
+    calls.shutdownNow();
+    peer.redisson.shutdown();
+  }
+
+  private static synchronized void say(String number, Object answer) {
+    System.out.println(number + " " + answer);
+    System.out.flush();
+  }
+
+  private Object answer(String[] words) {
+    try {
+      return call(words[1], words[2], words);
+    } catch (Exception e) {
+      return e.toString().replace('\n', ' ');
+    }
+  }
+
+  private Object call(String method, String name, String[] words) throws Exception {
+    return switch (method) {
+      case "semaphore.trySetPermits" -> redisson.getSemaphore(name).trySetPermits(integer(words, 3));
+      case "semaphore.availablePermits" -> redisson.getSemaphore(name).availablePermits();
+      case "semaphore.drainPermits" -> redisson.getSemaphore(name).drainPermits();
+      case "semaphore.acquire" -> {
+        redisson.getSemaphore(name).acquire(integer(words, 3));
+        yield "acquired";
+      }
+      case "semaphore.release" -> {
+        redisson.getSemaphore(name).release(integer(words, 3));
+        yield "released";
+      }
+      case "semaphore.addPermits" -> {
+        redisson.getSemaphore(name).addPermits(integer(words, 3));
+        yield "added";
+      }
+      case "latch.trySetCount" -> redisson.getCountDownLatch(name).trySetCount(integer(words, 3));
+      case "latch.getCount" -> redisson.getCountDownLatch(name).getCount();
+      case "latch.delete" -> redisson.getCountDownLatch(name).delete();
+      case "latch.countDown" -> {
+        redisson.getCountDownLatch(name).countDown();
+        yield "counted";
+      }
+      case "latch.await" -> {
+        redisson.getCountDownLatch(name).await();
+        yield "open";
+      }
+      case "long.get" -> redisson.getAtomicLong(name).get();
+      case "long.addAndGet" -> redisson.getAtomicLong(name).addAndGet(Long.parseLong(words[3]));
+      case "long.getAndSet" -> redisson.getAtomicLong(name).getAndSet(Long.parseLong(words[3]));
+      case "long.getAndDelete" -> redisson.getAtomicLong(name).getAndDelete();
+      case "long.compareAndSet" -> redisson.getAtomicLong(name)
+          .compareAndSet(Long.parseLong(words[3]), Long.parseLong(words[4]));
+      case "long.expire" -> redisson.getAtomicLong(name).expire(Duration.ofMillis(integer(words, 3)));
+      case "long.remainTimeToLive" -> redisson.getAtomicLong(name).remainTimeToLive();
+      case "double.get" -> redisson.getAtomicDouble(name).get();
+      case "double.addAndGet" -> redisson.getAtomicDouble(name).addAndGet(Double.parseDouble(words[3]));
+      case "double.set" -> {
+        redisson.getAtomicDouble(name).set(Double.parseDouble(words[3]));
+        yield "set";
+      }
+      case "lock.tryLock" -> redisson.getLock(name).tryLock();
+      case "lock.section" -> { // Lock, stay, unlock.
+        redisson.getLock(name).lock();
+        Thread.sleep(integer(words, 3));
+        redisson.getLock(name).unlock();
+        yield "left";
+      }
+      default -> "no such method";
+    };
+  }
+
+  private static int integer(String[] words, int place) {
+    return Integer.parseInt(words[place]);
+  }
+}
