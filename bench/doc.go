@@ -2,6 +2,6 @@
 //
 //	go test -bench . ./bench
 //
-// Each compares, in one run and in turns, a primitive with the driver's own bare commands for the
-// same scripts: ratios hold on a noisy machine where times do not.
+// Most compare, in one run and in turns, a primitive with the driver's own bare commands for the
+// same scripts: ratios hold on a noisy machine where times do not. BenchmarkOverhead has no driver.
 package bench

@@ -178,18 +178,18 @@ const recordedName = "recorded"
 
 // replay sends what a call sends, by the driver alone, for the object called name.
 func replay(conn rueidis.Client, sends []backend.Call, name string) use {
-	calls := make([]backend.Call, len(sends))
+	words := make([]backend.Call, len(sends))
 	heads := make([][]string, len(sends))
 	for i, call := range sends {
 		heads[i] = []string{call.Script.Command}
 		if call.Script.Command == "" {
 			heads[i] = []string{"EVALSHA", call.Script.SHA1, strconv.Itoa(len(call.Keys))}
 		}
-		calls[i] = backend.Call{Keys: renamed(call.Keys, name), Args: renamed(call.Args, name)}
+		words[i] = backend.Call{Keys: renamed(call.Keys, name), Args: renamed(call.Args, name)}
 	}
 	return func(ctx context.Context) error {
 		for i, head := range heads {
-			cmd := conn.B().Arbitrary(head...).Keys(calls[i].Keys...).Args(calls[i].Args...).Build()
+			cmd := conn.B().Arbitrary(head...).Keys(words[i].Keys...).Args(words[i].Args...).Build()
 			if err := read(conn.Do(ctx, cmd)); err != nil {
 				return err
 			}

@@ -1,12 +1,5 @@
 package conformance_test
 
-// ownOutcomes and nothingBehind find what goes wrong with couriers: a semaphore's machine makes too
-// few calls side by side.
-var (
-	ownOutcomes   = finder{dir: "primitives", test: "TestSemaphoreOutcomesAreTheirOwn"}
-	nothingBehind = finder{dir: "primitives", test: "TestSemaphoreLeavesNothingBehind"}
-)
-
 // numberSeeds are bugs in what is a number: semaphores, latches, atomic numbers.
 func numberSeeds() []seed {
 	const scripts = "internal/script/"
@@ -20,12 +13,6 @@ func numberSeeds() []seed {
 		{"forgets what came after its caller had left", "detached.go", edits{
 			{"\tf.request.late(f.value, f.err)\n", ""},
 		}, propertiesOf("Semaphore")},
-		{"sends out a courier whose caller has not looked yet", "courier.go", edits{
-			{"landed: make(chan struct{}),", "landed: make(chan struct{}, 1),"},
-		}, ownOutcomes},
-		{"keeps goroutines for calls that do not come", "client.go", edits{
-			{"\tc.dismiss()\n", ""},
-		}, nothingBehind},
 		{"holds up those who need few", channelFile, edits{
 			{"\t\tif w.need <= n {\n", "\t\tif w.need > n {\n\t\t\tbreak\n\t\t}\n\t\t{\n"},
 		}, freeUnits},

@@ -42,8 +42,8 @@ type Workload struct {
 	Reaches []string
 
 	// Look is an input of Model that asks for the number that the object's key holds, and Seen the
-	// output when it holds n. They are recorded once all actors have ended. Nil: nothing is.
-	// Of doubles it is n Parts; 0 means 1, a whole number.
+	// output when it holds n, counted in Parts of 1: 8 for eighths, 0 and 1 for whole numbers. They
+	// are recorded once all actors have ended. Nil: nothing is.
 	Look  any
 	Seen  func(n int64) any
 	Parts int64

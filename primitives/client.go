@@ -118,8 +118,6 @@ type Client struct {
 	closed bool
 	busy   int           // calls and background work under way
 	idle   chan struct{} // closed when the client is closed and nothing is under way
-
-	couriers []*courier // those that rest: at most busy
 }
 
 // New returns a client over b. It sends nothing. It returns a [*FieldError] for a nil backend or an
@@ -203,7 +201,6 @@ func (c *Client) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy--
-	c.dismiss()
 	if c.closed && c.busy == 0 {
 		close(c.idle)
 	}

@@ -180,7 +180,7 @@ func (s *Semaphore) add(
 	ctx context.Context, operation string, invalid error, n int, create bool,
 ) (bool, error) {
 	return call(context.WithoutCancel(ctx), &s.object, invalid, operation, func() (bool, error) {
-		return detached[bool](ctx, s.client, addition{s, n, create})
+		return detached[bool](ctx, s.client, &addition{s, n, create})
 	})
 }
 
@@ -191,12 +191,12 @@ type addition struct {
 	create bool
 }
 
-func (a addition) run(ctx context.Context) (bool, error) {
+func (a *addition) run(ctx context.Context) (bool, error) {
 	return script.SemaphoreAdd(ctx, a.client.backend,
 		a.key, int64(a.by), a.create, a.client.publish, a.want.Channel)
 }
 
-func (a addition) late(_ bool, err error) { a.lostPermits(err) }
+func (a *addition) late(_ bool, err error) { a.lostPermits(err) }
 
 // drain is a semaphore that is drained.
 type drain Semaphore
@@ -236,7 +236,7 @@ func (s *Semaphore) putBack(n int) {
 func (s *Semaphore) sendOnce(ctx context.Context, n int) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
-	return addition{s, n, false}.run(ctx)
+	return (&addition{s, n, false}).run(ctx)
 }
 
 // lostPermits tells of an error after which permits may be gone, and whose caller had left.

@@ -3,7 +3,6 @@ package primitives_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -94,60 +93,4 @@ func (c *endingContext) Err() error {
 		return context.Canceled
 	}
 	return nil
-}
-
-// TestSemaphoreOutcomesAreTheirOwn has a caller that is slow to look for its outcome, while another
-// makes a request and a third waits.
-func TestSemaphoreOutcomesAreTheirOwn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		s.permits["a"], s.permits["b"] = 1, 1
-		c := s.client(t, nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go func() { _ = c.NewSemaphore("none", nil).Acquire(ctx, 1) }()
-		synctest.Wait()
-		slow, looked := &slowContext{ctx, make(chan struct{}), 0}, make(chan error, 1)
-		go func() { looked <- c.NewSemaphore("a", nil).TryAcquire(slow, 1) }()
-		synctest.Wait()
-		s.set(func() { s.fault = func(string) fault { return fault{before: time.Second} } })
-		require.NoError(t, c.NewSemaphore("b", nil).TryAcquire(ctx, 1))
-		close(slow.look)
-		require.NoError(t, <-looked)
-	})
-}
-
-// slowContext is asked for its end a second time, which is when a request is under way, but does not
-// answer before look is closed.
-type slowContext struct {
-	context.Context //nolint:containedctx // It is one.
-	look            chan struct{}
-	asked           int
-}
-
-func (c *slowContext) Done() <-chan struct{} {
-	if c.asked++; c.asked == 2 {
-		<-c.look
-	}
-	return c.Context.Done()
-}
-
-// TestSemaphoreLeavesNothingBehind never closes its client: a bubble whose goroutines do not end
-// fails.
-func TestSemaphoreLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		s.fault = func(string) fault { return fault{before: time.Millisecond} }
-		c, err := primitives.New(s, nil)
-		require.NoError(t, err)
-		semaphore := c.NewSemaphore("s", nil)
-		var callers sync.WaitGroup
-		for range 100 {
-			callers.Go(func() { _ = semaphore.Release(t.Context(), 1) })
-		}
-		callers.Wait()
-		require.Equal(t, 100, s.called("semaphore_add"))
-	})
 }
