@@ -11,7 +11,7 @@ func numberSeeds() []seed {
 			{"redis.call(publish, free, string.format('%.0f', after))", "local _ = publish"},
 		}, propertiesOf("Semaphore")},
 		{"forgets what came after its caller had left", "detached.go", edits{
-			{"\tf.request.late(f.value, f.err)\n", ""},
+			{"\tf.request.late(f.err)\n", ""},
 		}, propertiesOf("Semaphore")},
 		{"holds up those who need few", channelFile, edits{
 			{"\t\tif w.need <= n {\n", "\t\tif w.need > n {\n\t\t\tbreak\n\t\t}\n\t\t{\n"},

@@ -110,7 +110,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 
 func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permits) error) error {
 	_, err := call(ctx, &s.object, s.counts(n, 1), "acquire", func() (struct{}, error) {
-		p := &permits{of: s, n: n}
+		p := &permits{Semaphore: s, n: n}
 		err := take(p)
 		if err == nil && ctx.Err() != nil {
 			// The grant raced with the end of ctx: whoever gave up does not expect to hold.
@@ -148,7 +148,11 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 // the end of ctx is released in the background.
 func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
 	return call(ctx, &s.object, s.invalid, "drain", func() (int, error) {
-		return detached[int](ctx, s.client, (*drain)(s))
+		d := &drain{Semaphore: s}
+		if err := detached(ctx, s.client, d); err != nil {
+			return 0, err
+		}
+		return d.taken, nil
 	})
 }
 
@@ -180,7 +184,11 @@ func (s *Semaphore) add(
 	ctx context.Context, operation string, invalid error, n int, create bool,
 ) (bool, error) {
 	return call(context.WithoutCancel(ctx), &s.object, invalid, operation, func() (bool, error) {
-		return detached[bool](ctx, s.client, &addition{s, n, create})
+		a := &addition{Semaphore: s, by: n, create: create}
+		if err := detached(ctx, s.client, a); err != nil {
+			return false, err
+		}
+		return a.added, nil
 	})
 }
 
@@ -189,24 +197,30 @@ type addition struct {
 	*Semaphore
 	by     int
 	create bool
+	added  bool
 }
 
-func (a *addition) run(ctx context.Context) (bool, error) {
-	return script.SemaphoreAdd(ctx, a.client.backend,
+func (a *addition) run(ctx context.Context) (err error) {
+	a.added, err = script.SemaphoreAdd(ctx, a.client.backend,
 		a.key, int64(a.by), a.create, a.client.publish, a.want.Channel)
+	return err
 }
 
-func (a *addition) late(_ bool, err error) { a.lostPermits(err) }
+func (a *addition) late(err error) { a.lostPermits(err) }
 
-// drain is a semaphore that is drained.
-type drain Semaphore
+// drain takes all free permits.
+type drain struct {
+	*Semaphore
+	taken int
+}
 
-func (d *drain) run(ctx context.Context) (int, error) {
+func (d *drain) run(ctx context.Context) error {
 	n, err := script.SemaphoreDrain(ctx, d.client.backend, d.key)
-	return int(n), err
+	d.taken = int(n)
+	return err
 }
 
-func (d *drain) late(n int, err error) { (*Semaphore)(d).unclaimed(n, err) }
+func (d *drain) late(err error) { d.unclaimed(d.taken, err) }
 
 // unclaimed releases the n permits that a request has taken whose caller had left. What was surely
 // not sent has taken none.
@@ -223,7 +237,7 @@ func (s *Semaphore) unclaimed(n int, err error) {
 func (s *Semaphore) putBack(n int) {
 	s.client.background(func(ctx context.Context) {
 		for pause := firstRepeat; ; pause = min(2*pause, mostRepeat) {
-			_, err := s.sendOnce(ctx, n)
+			err := s.sendOnce(ctx, n)
 			if err == nil || backend.MayHaveRun(err) || errors.Is(err, backend.ErrClosed) ||
 				!sleep(ctx, pause) {
 				s.lostPermits(err)
@@ -233,10 +247,10 @@ func (s *Semaphore) putBack(n int) {
 	})
 }
 
-func (s *Semaphore) sendOnce(ctx context.Context, n int) (bool, error) {
+func (s *Semaphore) sendOnce(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
-	return (&addition{s, n, false}).run(ctx)
+	return (&addition{Semaphore: s, by: n}).run(ctx)
 }
 
 // lostPermits tells of an error after which permits may be gone, and whose caller had left.
@@ -257,27 +271,28 @@ func semaphoreFrees(payload string) int {
 
 // permits is one attempt to acquire.
 type permits struct {
-	of *Semaphore
-	n  int
+	*Semaphore
+	n      int
+	answer script.SemaphoreAcquireResult
 }
 
 // Try implements [wait.Attempt].
 func (p *permits) Try(ctx context.Context) (wait.Answer, error) {
-	r, err := detached[script.SemaphoreAcquireResult](ctx, p.of.client, p)
-	if err != nil {
+	if err := detached(ctx, p.client, p); err != nil {
 		return wait.Answer{}, err
 	}
-	return wait.Answer{Granted: r.Taken, RetryIn: -1, Free: int(max(r.Left, 0))}, nil
+	return wait.Answer{Granted: p.answer.Taken, RetryIn: -1, Free: int(max(p.answer.Left, 0))}, nil
 }
 
-func (p *permits) run(ctx context.Context) (script.SemaphoreAcquireResult, error) {
-	return script.SemaphoreAcquire(ctx, p.of.client.backend, p.of.key, int64(p.n))
+func (p *permits) run(ctx context.Context) (err error) {
+	p.answer, err = script.SemaphoreAcquire(ctx, p.client.backend, p.key, int64(p.n))
+	return err
 }
 
-func (p *permits) late(r script.SemaphoreAcquireResult, err error) {
+func (p *permits) late(err error) {
 	taken := 0
-	if r.Taken {
+	if p.answer.Taken {
 		taken = p.n
 	}
-	p.of.unclaimed(taken, err)
+	p.unclaimed(taken, err)
 }
