@@ -76,6 +76,8 @@ func (a *numberActor) step(ctx context.Context, s Step) error {
 	call := a.Process.Call(in)
 	op.run()
 	switch {
+	case errors.Is(err, errNotWhole):
+		return err
 	case errors.Is(err, primitives.ErrOverflow):
 		a.Reach("overflow")
 		call.Return(model.LongOutput{Overflow: true})

@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/hasp-go/hasp/conformance/model"
 	"github.com/hasp-go/hasp/primitives"
@@ -94,4 +96,21 @@ func (e eighths) StoreIfGreater(ctx context.Context, bound, n int64) (bool, erro
 func fromEighths(n int64) float64 { return float64(n) / oneInEighths }
 
 // toEighths is how many eighths a value is.
-func toEighths(value float64, err error) (int64, error) { return int64(value * oneInEighths), err }
+func toEighths(value float64, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return wholeParts(value, oneInEighths)
+}
+
+// errNotWhole is of a number that is no whole number of the parts that it was made of.
+var errNotWhole = errors.New("no whole number of parts")
+
+// wholeParts returns how many parts of 1 a value is.
+func wholeParts(value float64, parts int64) (int64, error) {
+	n := int64(value * float64(parts))
+	if float64(n)/float64(parts) != value {
+		return 0, fmt.Errorf("%w: %v of 1/%d", errNotWhole, value, parts)
+	}
+	return n, nil
+}

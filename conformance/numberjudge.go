@@ -82,7 +82,10 @@ func parsedParts(text string, parts int64) (int64, error) {
 		return strconv.ParseInt(text, 10, 64)
 	}
 	value, err := strconv.ParseFloat(text, 64)
-	return int64(value * float64(parts)), err
+	if err != nil {
+		return 0, err
+	}
+	return wholeParts(value, parts)
 }
 
 // holds reports whether a key that holds text is worth so many parts.

@@ -247,25 +247,31 @@ func (r *running) run(ctx context.Context, clients []*primitives.Client, picture
 	if err != nil {
 		return err
 	}
-	r.look(ctx)
+	if err := r.look(ctx); err != nil {
+		return err
+	}
 	r.reached.operations(r.log.Len())
 	return r.log.Check(r.work.Model(), &history.CheckOptions{Picture: picture})
 }
 
-// look records what the object's key holds in the end.
-func (r *running) look(ctx context.Context) {
+// look records what the object's key holds in the end. It fails if that is no number.
+func (r *running) look(ctx context.Context) error {
 	if r.work.Look == nil {
-		return
+		return nil
 	}
 	call := r.log.Process().Call(r.work.Look)
 	reply, err := r.Do(ctx, r.object, "GET", r.object)
-	n, numberErr := partsIn(reply, max(1, r.work.Parts))
-	if err != nil || numberErr != nil {
+	if err != nil {
 		call.Drop() // A server that is down.
-		return
+		return nil
+	}
+	n, err := partsIn(reply, max(1, r.work.Parts))
+	if err != nil {
+		return fmt.Errorf("the key in the end: %w", err)
 	}
 	r.reached.add("last look")
 	call.Return(r.work.Seen(n))
+	return nil
 }
 
 // partsIn returns the number that the reply to a GET tells, in parts of 1; 0 if there is none.

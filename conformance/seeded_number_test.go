@@ -40,6 +40,10 @@ func numberSeeds() []seed {
 		{"drops the end of a double's life", scripts + "double_set_if_less.lua.go", edits{
 			{"redis.call('set', counter, new, 'keepttl')", "redis.call('set', counter, new)"},
 		}, propertiesOf("AtomicDouble")},
+		{"tells a double that is not quite what is stored", "atomicdouble.go", edits{
+			{"script.DoubleGet(ctx, a.client.backend, a.key)\n\t\treturn value, err",
+				"script.DoubleGet(ctx, a.client.backend, a.key)\n\t\treturn value * (1 + 1e-15), err"},
+		}, historiesOf("AtomicDouble")},
 		{"adds doubles beyond their range", scripts + "double_add.lua.go", edits{
 			{"if sum - sum ~= 0 then", "if false then"},
 		}, onEmbedded("AtomicDoubleErrors")},

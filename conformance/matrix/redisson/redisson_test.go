@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // done is what a call of ours says that has gone well.
@@ -16,16 +18,23 @@ func TestLock(t *testing.T) {
 	ours, java := pair(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	section := java.begin("lock.section", "x", 1000)
+	stay := ours.NewCountDownLatch("stay")
+	_, err := stay.TrySetCount(ctx, 1)
+	require.NoError(t, err)
+	section := java.begin("lock.section", "x", "stay")
 	require.Eventually(t, func() bool {
 		locked, err := ours.NewLock("x", nil).IsLocked(ctx)
 		return err == nil && locked
-	}, patience, time.Millisecond)
-	lease, err := ours.NewLock("x", nil).Lock(ctx)
+	}, patience, 10*time.Millisecond)
+	var lease *primitives.Lease
+	mine := begin(func() (err error) { lease, err = ours.NewLock("x", nil).Lock(ctx); return err })
+	java.waits(mine)
+	_, err = stay.CountDown(ctx)
 	require.NoError(t, err)
 	java.await(section, "left")
+	java.await(mine, done)
 	java.does("false", "lock.tryLock", "x")
-	section = java.begin("lock.section", "x", 0)
+	section = java.begin("lock.section", "x", "stay")
 	java.waits(section)
 	require.NoError(t, lease.Unlock(ctx))
 	java.await(section, "left")

@@ -29,8 +29,8 @@ public class Peer {
       String[] words = line.split(" ");
       calls.submit(() -> say(words[0], peer.answer(words)));
     }
-    calls.shutdownNow();
     peer.redisson.shutdown();
+    System.exit(0); // Also while calls wait.
   }
 
   private static synchronized void say(String number, Object answer) {
@@ -89,9 +89,9 @@ public class Peer {
         yield "set";
       }
       case "lock.tryLock" -> redisson.getLock(name).tryLock();
-      case "lock.section" -> { // Lock, stay, unlock.
+      case "lock.section" -> { // Lock, stay until a latch is open, unlock.
         redisson.getLock(name).lock();
-        Thread.sleep(integer(words, 3));
+        redisson.getCountDownLatch(words[3]).await();
         redisson.getLock(name).unlock();
         yield "left";
       }
