@@ -4,6 +4,9 @@
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench conformance \
 	conformance/matrix examples examples/ownbackend luagen
 
+# Those that users import or run, and that a release therefore tags.
+PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance luagen
+
 LINT_VERSION := v2.15.0
 LINT := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)
 
@@ -31,10 +34,10 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
 .PHONY: help demo test verify lint generate race fuzz soak before conformance redisson bench
-.PHONY: servers formatted vetted generated tidy
+.PHONY: release release-check servers formatted vetted portable generated tidy
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## 8 workers share a lock, a semaphore, a latch and a counter; needs Go alone
 	go run ./examples/quickstart
@@ -42,7 +45,7 @@ demo: ## 8 workers share a lock, a semaphore, a latch and a counter; needs Go al
 test: servers ## every module's tests on real servers, which are installed if missing
 	$(call in_modules,HASP_REQUIRE_SERVERS=1 go test $(race) -count=1 -timeout $(TIMEOUT) ./...)
 
-verify: formatted vetted lint generated tidy ## formatted, vetted, linted, generated, modules tidy
+verify: formatted vetted portable lint generated tidy ## formatted, vetted, linted, generated, tidy
 
 lint: $(LINT) ## golangci-lint, by the version pinned here
 	$(call in_modules,$(LINT) run ./...)
@@ -86,6 +89,12 @@ redisson: servers ## ours and a Redisson client on the same objects; takes Java 
 bench: servers ## every module's benchmarks
 	$(call in_modules,HASP_REQUIRE_SERVERS=1 go test -run '^$$' -bench . -benchmem ./...)
 
+release: ## check all, set VERSION (v1.2.3) in all modules, commit and tag; pushes nothing
+	PUBLISHED='$(PUBLISHED)' .ci/release '$(VERSION)'
+
+release-check: ## strangers' programs, built on the modules as a release of HEAD would tag them
+	PUBLISHED='$(PUBLISHED)' .ci/release check
+
 servers:
 	@conformance/servers/install.sh
 
@@ -95,8 +104,14 @@ formatted:
 vetted:
 	$(call in_modules,go vet ./...)
 
+# The adapters are left to release-check: their drivers take minutes to compile.
+portable:
+	@for module in . backend/embedded conformance luagen; do for platform in linux/386 windows/amd64; do \
+		echo "== $$module: go vet for $$platform"; \
+		(cd $$module && GOOS=$${platform%/*} GOARCH=$${platform#*/} go vet ./...) || exit 1; done; done
+
 generated:
-	go run ./luagen -check primitives/internal/script
+	go run ./luagen -check primitives/internal/script backend/embedded/internal/script
 	@before=$$($(go_files)); $(MAKE) --no-print-directory generate && \
 	{ [ "$$before" = "$$($(go_files))" ] || { echo "generated code was not current"; exit 1; }; }
 

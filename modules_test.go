@@ -72,10 +72,39 @@ func TestModulesAreListed(t *testing.T) {
 	}
 	require.ElementsMatch(t, want, inWork, "go.work")
 
-	variable := regexp.MustCompile(`(?m)^MODULES := ((?:.*\\\n)*.*)$`)
+	require.ElementsMatch(t, want, makeList(t, "MODULES"), "Makefile")
+}
+
+// makeList returns the words of a variable of the Makefile.
+func makeList(t *testing.T, name string) []string {
+	t.Helper()
+	variable := regexp.MustCompile(`(?m)^` + name + ` := ((?:.*\\\n)*.*)$`)
 	list := variable.FindStringSubmatch(read(t, "Makefile"))
 	require.NotNil(t, list)
-	require.ElementsMatch(t, want, strings.Fields(strings.ReplaceAll(list[1], "\\", " ")), "Makefile")
+	return strings.Fields(strings.ReplaceAll(list[1], "\\", " "))
+}
+
+// TestPublishedModules: all modules require each other at one version, and those that a release tags
+// require no module that it does not tag.
+func TestPublishedModules(t *testing.T) {
+	t.Parallel()
+	published := makeList(t, "PUBLISHED")
+	require.Subset(t, modules(t), published)
+	versions := map[string]bool{}
+	for _, dir := range modules(t) {
+		for _, line := range directive(t, dir+"/go.mod", "require") {
+			name, version, _ := strings.Cut(line, " ")
+			folder, ours := strings.CutPrefix(name+"/", module+"/")
+			if !ours {
+				continue
+			}
+			versions[version] = true
+			if slices.Contains(published, dir) {
+				require.Contains(t, published, path.Clean(folder), "go.mod of %s", dir)
+			}
+		}
+	}
+	require.Len(t, versions, 1, "%v", versions)
 }
 
 // TestReplace: a replace directive is ignored for importers, but makes "go install

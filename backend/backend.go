@@ -11,7 +11,7 @@ type Backend interface {
 	ScriptRunner
 	Subscriber
 
-	// Capabilities tells what the backend can do. It is constant over the backend's life and
+	// Capabilities returns what the backend can do. It is constant over the backend's life and
 	// sends nothing.
 	Capabilities() Capabilities
 
@@ -28,7 +28,7 @@ type Capabilities struct {
 	Cluster bool
 
 	// PubSub says that Subscribe works. Without it Subscribe returns [ErrNotSupported], and
-	// whoever waits polls.
+	// waiters poll.
 	PubSub bool
 
 	// Sharded says that Subscribe uses SSUBSCRIBE, so that messages must be sent by SPUBLISH,
@@ -50,8 +50,9 @@ type ScriptRunner interface {
 	// Run runs script with keys and args on the node that owns the keys, and returns its reply.
 	//
 	// The caller guarantees at least one key, as many keys as script.Keys says (any number if it
-	// is negative), and that it does not change keys or args before Run returns; the backend must
-	// not keep them longer, except while the call is still in flight after Run returned.
+	// is negative), and that it does not change keys or args before Run returns, nor at all if Run
+	// returns because ctx has ended: the call may still be in flight then. In every other case the
+	// backend must not use them after Run has returned.
 	//
 	// R1. The script must run atomically, on the node that owns its keys. If the keys hash to
 	// different slots of a cluster, Run must return [ErrCrossSlot] and send nothing; it must never
@@ -70,7 +71,9 @@ type ScriptRunner interface {
 	// again while ctx lasts. In every other case without a reply (EOF, reset, time-out,
 	// cancellation, closing) the error must wrap [ErrIndeterminate], and ctx's error too if ctx
 	// ended. A script of class [Repeatable] may be sent again also then. After any other error
-	// reply the script may have run, and what it wrote stands.
+	// reply the script may have run, and what it wrote stands. If the script surely wrote nothing
+	// because no server could be reached, or none that would take it, the error must wrap
+	// [ErrUnavailable], and never [ErrIndeterminate] as well.
 	//
 	// R4. Keys, arguments and string replies are byte strings, of any length and content. Integer
 	// replies are int64, exact to 2^53 from a script (it returns text beyond), over the whole
@@ -85,11 +88,12 @@ type ScriptRunner interface {
 	// connection that the driver is setting up within a bound of its own, with an error that wraps
 	// ctx's. If the script was handed to the driver and may write, it may still be executed later,
 	// at most once, and the error wraps [ErrIndeterminate]. A reply that arrives in that instant
-	// may be lost. If ctx had ended before the call, nothing is sent.
+	// may be lost. If ctx had ended before the call, nothing is sent. Where no server can be
+	// reached, Run must give up within a bound of its own, however long ctx lasts.
 	//
 	// R8. A script of class [ReadOnly] should be sent as EVALSHA_RO where the server knows it, may
-	// be sent again within bounds, and must always run on the primary, whatever routing the client
-	// is configured for: a replica's stale answer would park a waiter for good.
+	// be sent again within bounds, and must always run on the primary, also if the client is
+	// configured to read from replicas: a replica's stale answer would park a waiter for ever.
 	//
 	// R9. No goroutine, connection or subscription may outlive Close, except a call in flight,
 	// until the driver's I/O timeout. After Close, Run must return [ErrClosed] and send nothing.
@@ -139,14 +143,14 @@ type Event struct {
 	Payload string // of a Message
 }
 
-// EventKind tells a message from a gap.
+// EventKind distinguishes a message from a gap.
 type EventKind int
 
 const (
 	// Message carries a payload that was published.
 	Message EventKind = iota
 	// Resubscribed ends a gap: the subscription is acknowledged again, and messages published
-	// before this event may have been missed. Look again at whatever they announce.
+	// before this event may have been missed. Look again at what they announce.
 	Resubscribed
 )
 
@@ -160,12 +164,21 @@ type Subscription interface {
 
 // Batcher is implemented by backends that can send many independent scripts in one round trip.
 type Batcher interface {
-	// RunBatch runs each call as Run would and returns the outcomes in the order of calls. Calls
-	// are independent: they may go to different nodes, and one that fails takes no other with it.
+	// RunBatch runs each call as Run would, and passes its outcome to report, together with its
+	// place in calls. It returns when all outcomes are reported. When ctx ends, what is not under way
+	// must not be sent any more; but unlike Run, RunBatch may go on waiting for replies, for as long
+	// as the driver does. report must be safe for concurrent use, and returns at once.
 	//
-	// B1. Each outcome is that call's own, under the clauses of Run. After a broken connection,
-	// replies that had already arrived may be reported as indeterminate too.
-	RunBatch(ctx context.Context, calls []Call) []Outcome
+	// B1. Each outcome must be that call's own, under the clauses of Run, and must be reported once,
+	// as soon as it is known: a call that fails, that is sent again, or whose node is slow or silent
+	// must not hold up another. After a broken connection, replies that had already arrived may be
+	// reported as indeterminate too.
+	//
+	// B2. A call's Claim is taken when RunBatch gets it. While the backend knows that the call was not
+	// executed, as between two tries or before it is written, it should return the claim, and then
+	// must take it again before it sends the call. A call whose claim cannot be taken must not be
+	// sent, and may be reported with any error.
+	RunBatch(ctx context.Context, calls []Call, report func(place int, outcome Outcome))
 }
 
 // Call is one script run of a batch.
@@ -173,10 +186,18 @@ type Call struct {
 	Script *Script
 	Keys   []string
 	Args   []string
+	Claim  *Claim // nil: the caller does not withdraw the call
 }
 
 // Outcome is the result of one [Call].
 type Outcome struct {
 	Reply Reply
 	Err   error
+}
+
+// RunAll runs calls by b, and returns their outcomes in the order of calls, when all are known.
+func RunAll(ctx context.Context, b Batcher, calls []Call) []Outcome {
+	outcomes := make([]Outcome, len(calls))
+	b.RunBatch(ctx, calls, func(place int, outcome Outcome) { outcomes[place] = outcome })
+	return outcomes
 }

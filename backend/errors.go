@@ -11,7 +11,15 @@ var (
 	// with the cause, and with the context's error if a context ended the waiting.
 	ErrIndeterminate = errors.New("outcome unknown")
 
-	// ErrClosed means that the backend was closed. Nothing was sent.
+	// ErrUnavailable means that no server could be reached, or none that would take the script, for
+	// as long as the backend tries by itself: dialing failed, the client's pool had no connection to
+	// give, the server refused the script unexecuted (LOADING, CLUSTERDOWN, READONLY and their like,
+	// [NotExecuted]), or replies to a script that only reads were lost. The script wrote nothing and
+	// never will, so that the caller may call again. It is wrapped together with the cause, and never
+	// together with [ErrIndeterminate].
+	ErrUnavailable = errors.New("no server available")
+
+	// ErrClosed means that the backend, or the client below it, was closed. Nothing was sent.
 	ErrClosed = errors.New("backend closed")
 
 	// ErrNotSupported means that the backend or its server lacks what was asked for. Nothing was
@@ -33,6 +41,10 @@ var (
 	// ErrNotANumber means that a key which was to hold a number holds another text. It is matched by
 	// a [*ServerError].
 	ErrNotANumber = errors.New("value is not a number")
+
+	// ErrKeyDenied means that the server's access list (ACL) denies the user one of the script's keys;
+	// it does not say which. It is matched by a [*ServerError].
+	ErrKeyDenied = errors.New("no access to a key")
 
 	// ErrReplicas means that a script ran, but that replicas could not be waited for (W1).
 	ErrReplicas = errors.New("waiting for replicas failed")

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -109,17 +110,19 @@ func (r Reply) Bool() (bool, error) {
 	return false, r.mismatch("bool")
 }
 
-// Duration returns an integer of the given unit, such as [time.Millisecond].
+// Duration returns an integer of the given unit, such as [time.Millisecond]. One beyond the range of
+// a Duration, which is 292 years, becomes the longest, or the shortest: as [time.Time.Sub] does it.
 func (r Reply) Duration(unit time.Duration) (time.Duration, error) {
 	n, err := r.Int()
-	if err != nil {
+	switch d := time.Duration(n) * unit; {
+	case err != nil:
 		return 0, err
+	case d/unit == time.Duration(n):
+		return d, nil
+	case n < 0:
+		return math.MinInt64, nil
 	}
-	d := time.Duration(n) * unit
-	if d/unit != time.Duration(n) {
-		return 0, fmt.Errorf("%w: %d x %s does not fit a duration", ErrReply, n, unit)
-	}
-	return d, nil
+	return math.MaxInt64, nil
 }
 
 // UnixMilli returns an integer as milliseconds since 1970.

@@ -86,10 +86,15 @@ func TestReplyDuration(t *testing.T) {
 	d, err := backend.IntegerReply(-1500).Duration(time.Millisecond)
 	require.NoError(t, err)
 	require.Equal(t, -1500*time.Millisecond, d)
-	_, err = backend.IntegerReply(math.MaxInt64 / 2).Duration(time.Second)
-	require.ErrorIs(t, err, backend.ErrReply)
-	_, err = backend.IntegerReply(math.MinInt64).Duration(time.Millisecond)
-	require.ErrorIs(t, err, backend.ErrReply)
+	const most, least = math.MaxInt64 / 1_000_000, math.MinInt64 / 1_000_000
+	for n, want := range map[int64]time.Duration{
+		most: most * time.Millisecond, most + 1: math.MaxInt64, math.MaxInt64: math.MaxInt64,
+		least: least * time.Millisecond, least - 1: math.MinInt64, math.MinInt64: math.MinInt64,
+	} {
+		d, err = backend.IntegerReply(n).Duration(time.Millisecond)
+		require.NoError(t, err)
+		require.Equal(t, want, d, n)
+	}
 	_, err = text.Duration(time.Second)
 	require.ErrorIs(t, err, backend.ErrReply)
 }

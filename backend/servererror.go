@@ -141,10 +141,15 @@ var refusals = map[error][]string{
 		"increment would overflow",
 	},
 	ErrNotANumber: {"value is not an integer or out of range", "value is not a valid float"},
+	// Since Redis 7.2 and in Valkey; then of Redis 6 and 7.0, before the script and within it.
+	ErrKeyDenied: {
+		"No permissions to access a key", "no permissions to access one of the keys",
+		"can't access at least one of the keys",
+	},
 }
 
-// Is reports whether the error is of the class target: [ErrOverflow] or [ErrNotANumber], which
-// servers tell by their texts only.
+// Is reports whether the error is of the class target: [ErrOverflow], [ErrNotANumber] or
+// [ErrKeyDenied], which servers distinguish by their texts only.
 func (e *ServerError) Is(target error) bool {
 	return slices.ContainsFunc(refusals[target], func(text string) bool {
 		return strings.Contains(e.Message, text)

@@ -88,3 +88,30 @@ func TestServerErrorText(t *testing.T) {
 	t.Parallel()
 	require.EqualError(t, backend.ParseServerError("-BUSY x y"), "BUSY x y")
 }
+
+// The texts were taken from Valkey 8.0.1 and Redis 7.0.15.
+func TestServerErrorKeyDenied(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"NOPERM No permissions to access a key",
+		"ERR ACL failure in script: No permissions to access a key script: " + hash + ", on @user_script:1.",
+		"NOPERM this user has no permissions to access one of the keys used as arguments",
+		"ERR The user executing the script can't access at least one of the keys mentioned in the " +
+			"command arguments script: " + hash + ", on @user_script:1.",
+	} {
+		require.ErrorIs(t, backend.ParseServerError(text), backend.ErrKeyDenied, text)
+	}
+	for _, text := range []string{
+		"NOAUTH Authentication required.",
+		"NOPERM User u has no permissions to run the 'eval' command",
+		"NOPERM this user has no permissions to run the 'eval' command",
+		"ERR ACL failure in script: User u has no permissions to run the 'pexpire' command script: " +
+			hash + ", on @user_script:1.",
+		"ERR ACL failure in script: No permissions to access a channel script: " + hash +
+			", on @user_script:1.",
+		"ERR The user executing the script can't run this command or subcommand script: " + hash +
+			", on @user_script:1.",
+	} {
+		require.NotErrorIs(t, backend.ParseServerError(text), backend.ErrKeyDenied, text)
+	}
+}

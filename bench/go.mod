@@ -1,24 +1,32 @@
 module github.com/hasp-go/hasp/bench
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/hasp-go/hasp v0.0.0
+	github.com/hasp-go/hasp/backend/goredis v0.0.0
 	github.com/hasp-go/hasp/backend/rueidis v0.0.0
+	github.com/hasp-go/hasp/backend/valkey v0.0.0
 	github.com/hasp-go/hasp/conformance v0.0.0
+	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
 	github.com/stretchr/testify v1.12.1
+	github.com/valkey-io/valkey-go v1.0.79
 )
 
 require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
 	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
 )
 
 replace (
 	github.com/hasp-go/hasp => ..
+	github.com/hasp-go/hasp/backend/goredis => ../backend/goredis
 	github.com/hasp-go/hasp/backend/rueidis => ../backend/rueidis
+	github.com/hasp-go/hasp/backend/valkey => ../backend/valkey
 	github.com/hasp-go/hasp/conformance => ../conformance
 )

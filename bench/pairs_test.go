@@ -11,36 +11,47 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
-	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
-const (
-	goroutines = 64
-	calls      = 100 // of each goroutine in each turn
-	rounds     = 80  // of two turns, after one that warms up
-)
+const rounds = 80 // of two turns, after one that warms up
+
+// widths are how many goroutines call side by side, and how many calls each makes in a turn.
+var widths = []struct{ goroutines, calls int }{{64, 100}, {1, 1000}}
 
 // Each benchmark compares calls of a primitive with the bare commands that they come to, on the same
-// client, uncontended, 64 goroutines side by side, each with an object of its own. It reports
+// client of each driver, uncontended, each goroutine with an object of its own and a context that can
+// be cancelled. It reports
 //
 //   - ratio: the calls per second of the primitive over those of the bare commands, the median of
-//     the rounds; higher is better, 1 is the limit
+//     the rounds; higher is better, 1 is the driver's own speed for a command at a time
 //   - allocs-over: allocations of a call above those of the bare commands
+//
+// Above 1 the primitives send together what the bare commands send one by one.
 
 // BenchmarkLockPair is Lock and Unlock.
-func BenchmarkLockPair(b *testing.B) { against(b, lockPair) }
+func BenchmarkLockPair(b *testing.B) { againstAll(b, lockPair) }
 
 // BenchmarkSemaphorePair is Acquire and Release of one permit.
-func BenchmarkSemaphorePair(b *testing.B) { against(b, semaphorePair) }
+func BenchmarkSemaphorePair(b *testing.B) { againstAll(b, semaphorePair) }
 
 // BenchmarkAtomicLongAdd is Add.
-func BenchmarkAtomicLongAdd(b *testing.B) { against(b, atomicLongAdd) }
+func BenchmarkAtomicLongAdd(b *testing.B) { againstAll(b, atomicLongAdd) }
+
+func againstAll(b *testing.B, object maker) {
+	b.Helper()
+	for _, driver := range drivers {
+		for _, width := range widths {
+			b.Run(fmt.Sprint(driver.name, "/", width.goroutines), func(b *testing.B) {
+				against(b, driver, object, width.goroutines, width.calls)
+			})
+		}
+	}
+}
 
 // use is one call, or a few, on one object.
 type use func(ctx context.Context) error
@@ -79,37 +90,32 @@ func atomicLongAdd(_ context.Context, c *primitives.Client, name string) (use, e
 }
 
 // against compares what is made with its bare commands.
-func against(b *testing.B, object maker) {
+func against(b *testing.B, driver driver, object maker, goroutines, calls int) {
 	b.Helper()
 	server := servers.Start(b, servers.Redis, nil)
-	conn, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}})
-	require.NoError(b, err)
-	defer conn.Close()
-	adapter, err := rueidisbackend.New(conn, nil)
-	require.NoError(b, err)
-	defer func() { require.NoError(b, adapter.Close()) }()
+	adapter, send := driver.open(b, server.Addr())
 	sends := record(b, &recorder{Backend: adapter}, object)
 	client, err := primitives.New(adapter, nil)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, client.Close(b.Context())) }()
-	var bare, ours [goroutines]use
+	bare, ours := make([]use, goroutines), make([]use, goroutines)
 	for i := range goroutines {
 		name := fmt.Sprint("object", i)
-		bare[i] = replay(conn, sends, name)
+		bare[i] = replay(send, sends, name)
 		ours[i], err = object(b.Context(), client, name)
 		require.NoError(b, err)
 	}
 	for b.Loop() {
-		compare(b, bare[:], ours[:])
+		compare(b, bare, ours, calls)
 	}
 }
 
-func compare(b *testing.B, bare, ours []use) {
+func compare(b *testing.B, bare, ours []use, calls int) {
 	b.Helper()
 	var ratios, over []float64
 	var bareSpeed, ourSpeed float64
 	for round := range rounds + 1 {
-		bareTurn, ourTurn := inTurns(b, bare, ours, round)
+		bareTurn, ourTurn := inTurns(b, bare, ours, calls, round)
 		if round == 0 {
 			continue
 		}
@@ -124,14 +130,14 @@ func compare(b *testing.B, bare, ours []use) {
 }
 
 // inTurns runs both, each first in every other round.
-func inTurns(b *testing.B, bare, ours []use, round int) (bareTurn, ourTurn turn) {
+func inTurns(b *testing.B, bare, ours []use, calls, round int) (bareTurn, ourTurn turn) {
 	b.Helper()
 	if round%2 == 0 {
-		bareTurn = run(b, bare)
-		return bareTurn, run(b, ours)
+		bareTurn = run(b, bare, calls)
+		return bareTurn, run(b, ours, calls)
 	}
-	ourTurn = run(b, ours)
-	return run(b, bare), ourTurn
+	ourTurn = run(b, ours, calls)
+	return run(b, bare, calls), ourTurn
 }
 
 // turn is what one side did in one round.
@@ -140,8 +146,8 @@ type turn struct {
 	allocs float64 // per call
 }
 
-// run lets a goroutine for each use make its calls.
-func run(b *testing.B, uses []use) turn {
+// run lets a goroutine for each use make so many calls.
+func run(b *testing.B, uses []use, calls int) turn {
 	b.Helper()
 	errs := make(chan error, len(uses))
 	var before, after runtime.MemStats
@@ -177,39 +183,24 @@ func run(b *testing.B, uses []use) turn {
 const recordedName = "recorded"
 
 // replay sends what a call sends, by the driver alone, for the object called name.
-func replay(conn rueidis.Client, sends []backend.Call, name string) use {
-	words := make([]backend.Call, len(sends))
-	heads := make([][]string, len(sends))
+func replay(send sender, sends []backend.Call, name string) use {
+	commands := make([][]string, len(sends))
 	for i, call := range sends {
-		heads[i] = []string{call.Script.Command}
+		commands[i] = []string{call.Script.Command}
 		if call.Script.Command == "" {
-			heads[i] = []string{"EVALSHA", call.Script.SHA1, strconv.Itoa(len(call.Keys))}
+			commands[i] = []string{"EVALSHA", call.Script.SHA1, strconv.Itoa(len(call.Keys))}
 		}
-		words[i] = backend.Call{Keys: renamed(call.Keys, name), Args: renamed(call.Args, name)}
+		commands[i] = slices.Concat(
+			commands[i], renamed(call.Keys, name), renamed(call.Args, name))
 	}
 	return func(ctx context.Context) error {
-		for i, head := range heads {
-			cmd := conn.B().Arbitrary(head...).Keys(words[i].Keys...).Args(words[i].Args...).Build()
-			if err := read(conn.Do(ctx, cmd)); err != nil {
+		for _, words := range commands {
+			if err := send(ctx, words); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-}
-
-// read reads a reply of integers, or of nil.
-func read(result rueidis.RedisResult) error {
-	message, err := result.ToMessage()
-	switch {
-	case rueidis.IsRedisNil(err):
-		return nil
-	case err == nil && message.IsArray():
-		_, err = message.AsIntSlice()
-	case err == nil:
-		_, err = message.AsInt64()
-	}
-	return err
 }
 
 // renamed returns words that were recorded, for the object called name.

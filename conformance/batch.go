@@ -17,6 +17,7 @@ func batchCases() []Case {
 	return []Case{
 		{Name: "BatchOutcomesAreInOrder", Clause: "B1", needs: batches, check: checkBatchOrder},
 		{Name: "BatchFailuresStayAlone", Clause: "B1", needs: batches, check: checkBatchFailures},
+		{Name: "BatchReportsAsKnown", Clause: "B1", needs: batches, check: checkBatchReports},
 		{Name: "BatchLoadsMissingScripts", Clause: "B1", needs: batches, check: checkBatchLoads},
 		{Name: "BatchSendsOnce", Clause: "B1", needs: batchesLink, check: checkBatchOnce},
 		{Name: "BatchHeedsContext", Clause: "B1", needs: batches, check: checkBatchContext},
@@ -78,10 +79,10 @@ func checkBatchOrder(ctx context.Context, e *env) error {
 			return err
 		}
 	}
-	if got := b.RunBatch(ctx, nil); len(got) != 0 {
+	if got := backend.RunAll(ctx, b, nil); len(got) != 0 {
 		return fmt.Errorf("an empty batch has %d outcomes", len(got))
 	}
-	return wantEchoes(b.RunBatch(ctx, calls), len(calls))
+	return wantEchoes(backend.RunAll(ctx, b, calls), len(calls))
 }
 
 func checkBatchLoads(ctx context.Context, e *env) error {
@@ -90,7 +91,7 @@ func checkBatchLoads(ctx context.Context, e *env) error {
 		return err
 	}
 	calls := e.spread(100)
-	return wantEchoes(b.RunBatch(ctx, calls), len(calls))
+	return wantEchoes(backend.RunAll(ctx, b, calls), len(calls))
 }
 
 func checkBatchFailures(ctx context.Context, e *env) error {
@@ -104,7 +105,7 @@ func checkBatchFailures(ctx context.Context, e *env) error {
 		crossing := e.script("return 1", 2, backend.Never)
 		calls = append(calls, backend.Call{Script: crossing, Keys: e.differentSlots()})
 	}
-	outcomes := b.RunBatch(ctx, calls)
+	outcomes := backend.RunAll(ctx, b, calls)
 	if len(outcomes) != len(calls) {
 		return fmt.Errorf("got %d outcomes, want %d", len(outcomes), len(calls))
 	}
@@ -117,6 +118,37 @@ func checkBatchFailures(ctx context.Context, e *env) error {
 	return wantServerError(outcomes[1].Err, "STOP", "here", 0)
 }
 
+// checkBatchReports runs two scripts, of which the server refuses the first in a way that lets a
+// backend send it again, for as long as it likes to. The second must not wait for that.
+func checkBatchReports(ctx context.Context, e *env) error {
+	b, _, err := e.batcher(ctx)
+	if err != nil {
+		return err
+	}
+	refused := e.script(
+		"redis.call('incr', KEYS[1]) return redis.error_reply('LOADING not yet')", 1, backend.Never)
+	calls := []backend.Call{{Script: refused, Keys: []string{e.key("refused")}}, e.spread(1)[0]}
+	reports := make(chan int64, len(calls))
+	b.RunBatch(ctx, calls, func(int, backend.Outcome) {
+		go func() {
+			sent, err := e.count(ctx, calls[0].Keys[0])
+			if err != nil {
+				sent = -1
+			}
+			reports <- sent
+		}()
+	})
+	first := <-reports
+	last, err := e.count(ctx, calls[0].Keys[0])
+	switch {
+	case err != nil || first < 0:
+		return errors.Join(errors.New("the runs were not counted"), err)
+	case last > 2 && first == last:
+		return fmt.Errorf("a reply was reported after another call had been sent %d times", last)
+	}
+	return nil
+}
+
 func checkBatchOnce(ctx context.Context, e *env) error {
 	b, in, err := e.batcher(ctx)
 	if err != nil {
@@ -127,12 +159,12 @@ func checkBatchOnce(ctx context.Context, e *env) error {
 	for i := range calls {
 		calls[i] = backend.Call{Script: script, Keys: []string{e.key(fmt.Sprint("n", i))}}
 	}
-	if err := firstError(b.RunBatch(ctx, calls)); err != nil {
+	if err := firstError(backend.RunAll(ctx, b, calls)); err != nil {
 		return err
 	}
 	second := calls[1].Keys[0]
 	lost := in.Link.CutReply(func(words []string) bool { return runsScript(words, second) })
-	outcomes := b.RunBatch(ctx, calls)
+	outcomes := backend.RunAll(ctx, b, calls)
 	select {
 	case <-lost:
 	case <-ctx.Done():
@@ -175,7 +207,7 @@ func checkBatchContext(ctx context.Context, e *env) error {
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	calls := e.spread(3)
-	for _, outcome := range b.RunBatch(ended, calls) {
+	for _, outcome := range backend.RunAll(ended, b, calls) {
 		if !errors.Is(outcome.Err, context.Canceled) || backend.MayHaveRun(outcome.Err) {
 			return fmt.Errorf("got error %w, want a definite context.Canceled", outcome.Err)
 		}

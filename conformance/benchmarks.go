@@ -142,7 +142,7 @@ func prepareBatch(ctx context.Context, e *env) (func(context.Context) error, err
 		return nil, err
 	}
 	calls := e.spread(100)
-	return func(ctx context.Context) error { return firstError(b.RunBatch(ctx, calls)) }, nil
+	return func(ctx context.Context) error { return firstError(backend.RunAll(ctx, b, calls)) }, nil
 }
 
 // preparePublish publishes by a plain command: it goes where its key, the channel, has its slot.
@@ -195,7 +195,7 @@ func preparePair(ctx context.Context, e *env) (func(context.Context) error, erro
 	}, nil
 }
 
-// tried tells when a script has run.
+// tried reports when a script has run.
 type tried struct {
 	backend.Backend
 	ran chan struct{}

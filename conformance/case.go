@@ -101,6 +101,10 @@ func needsMigrate(h *Harness) string {
 	return unless(h.Migrate != nil, "the harness cannot migrate a slot")
 }
 
+func needsIsolate(h *Harness) string {
+	return unless(h.Isolate != nil, "the harness cannot isolate a primary")
+}
+
 func needsLink(h *Harness) string {
 	return unless(h.Faults, "the harness cannot disturb connections")
 }

@@ -26,7 +26,9 @@ driver's error raised before writing proves that it was not; then the backend ma
 again while ctx lasts. In every other case without a reply (EOF, reset, time-out,
 cancellation, closing) the error must wrap [ErrIndeterminate], and ctx's error too if ctx
 ended. A script of class [Repeatable] may be sent again also then. After any other error
-reply the script may have run, and what it wrote stands.`,
+reply the script may have run, and what it wrote stands. If the script surely wrote nothing
+because no server could be reached, or none that would take it, the error must wrap
+[ErrUnavailable], and never [ErrIndeterminate] as well.`,
 	"R4": `Keys, arguments and string replies are byte strings, of any length and content. Integer
 replies are int64, exact to 2^53 from a script (it returns text beyond), over the whole
 range from a plain command (R10).`,
@@ -37,10 +39,11 @@ string. Scripts do not return types that only RESP3 has.`,
 connection that the driver is setting up within a bound of its own, with an error that wraps
 ctx's. If the script was handed to the driver and may write, it may still be executed later,
 at most once, and the error wraps [ErrIndeterminate]. A reply that arrives in that instant
-may be lost. If ctx had ended before the call, nothing is sent.`,
+may be lost. If ctx had ended before the call, nothing is sent. Where no server can be
+reached, Run must give up within a bound of its own, however long ctx lasts.`,
 	"R8": `A script of class [ReadOnly] should be sent as EVALSHA_RO where the server knows it, may
-be sent again within bounds, and must always run on the primary, whatever routing the client
-is configured for: a replica's stale answer would park a waiter for good.`,
+be sent again within bounds, and must always run on the primary, also if the client is
+configured to read from replicas: a replica's stale answer would park a waiter for ever.`,
 	"R9": `No goroutine, connection or subscription may outlive Close, except a call in flight,
 until the driver's I/O timeout. After Close, Run must return [ErrClosed] and send nothing.`,
 	"R10": `If script.Command is set, the backend must send that command with the keys and then the
@@ -61,8 +64,14 @@ where the server knows it (auto). [Capabilities.Publish] names the command that 
 	"S5": `Cancel and Close must release the server-side subscription.`,
 	"S6": `Ending one subscription must neither end nor gap another on the same channel, one that
 is just being made included.`,
-	"B1": `Each outcome is that call's own, under the clauses of Run. After a broken connection,
-replies that had already arrived may be reported as indeterminate too.`,
+	"B1": `Each outcome must be that call's own, under the clauses of Run, and must be reported once,
+as soon as it is known: a call that fails, that is sent again, or whose node is slow or silent
+must not hold up another. After a broken connection, replies that had already arrived may be
+reported as indeterminate too.`,
+	"B2": `A call's Claim is taken when RunBatch gets it. While the backend knows that the call was not
+executed, as between two tries or before it is written, it should return the claim, and then
+must take it again before it sends the call. A call whose claim cannot be taken must not be
+sent, and may be reported with any error.`,
 	"W1": `Both go over one connection, to one node, and no redirect is followed between the two.
 If the script ran and the waiting failed, RunThenWait returns the reply, and an error that
 wraps [ErrReplicas]. acked may be smaller or larger than replicas; deciding is the caller's.`,

@@ -11,7 +11,7 @@ import (
 // fault is something that goes wrong with the server, or on the way to it, and ends.
 type fault struct {
 	name  string
-	alone bool // it befalls the whole server
+	alone bool // it affects the whole server
 	needs []need
 
 	// lease is that of the workers, renewed: longer than bound, where the end of a lease must not

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/history"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -83,7 +84,9 @@ func newSiege(ctx context.Context, e *env, w Workload, f fault) (*siege, error) 
 	}
 	var clients [2]*primitives.Client
 	for i := range clients {
-		c, in, err := e.client(ctx, o)
+		c, in, err := e.clientOver(ctx, o, func(b backend.Backend) backend.Backend {
+			return w.witnessed(b, s.log)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +188,7 @@ func (k *worker) next() Step {
 			step.Hold += fixedLease
 		}
 	}
-	if step.Op == "Delete" { // Nobody would be told.
+	if step.Op == "Delete" { // It publishes nothing.
 		step.Op = k.work.Waiting
 	}
 	return step
@@ -201,7 +204,7 @@ func (s *siege) rounds(ctx context.Context) error {
 	if err := s.round(ctx, 0, beyond); err != nil {
 		return fmt.Errorf("at the holder, who keeps the object: %w", err)
 	}
-	// What befalls the whole server is the same at both, and what lasts long is not done thrice.
+	// A fault of the whole server is the same for both, and a long one is not repeated three times.
 	if s.fault.lasts < time.Second && !s.fault.alone {
 		if err := s.round(ctx, 0, within); err != nil {
 			return fmt.Errorf("at the holder, who releases: %w", err)

@@ -75,7 +75,7 @@ func serverFaults() []fault {
 			steps: true, inject: advance(longLease / 10),
 		},
 		{
-			// Nobody is told of what expires: the waiters wait for what they think that the lease has.
+			// No message is sent when a key expires: the waiters wait for what they believe remains.
 			name: "ClockLeap", needs: []need{needsAdvance}, lease: workLease, forgets: true,
 			steps:  true,
 			inject: advance(2 * workLease),

@@ -26,6 +26,8 @@ func gapCases() []Case {
 		{Name: "RepeatedBreaksAreGaps", Clause: "S2", needs: link, check: checkRepeatedBreaks},
 		{Name: "RestartIsAGap", Clause: "S2", Alone: true,
 			needs: []need{needsPubSub, needsRestart}, check: checkRestartGap},
+		{Name: "IsolatedPrimaryIsAGap", Clause: "S2", Alone: true,
+			needs: []need{needsPubSub, needsIsolate}, check: checkIsolated},
 		{Name: "MovedSlotIsAGap", Clause: "S2", Alone: true,
 			needs: []need{needsSharded, needsMigrate}, check: checkMovedGap},
 	}
@@ -96,11 +98,24 @@ func checkKilled(ctx context.Context, e *env) error {
 	})
 }
 
-// checkSilent leaves nothing but the silence to tell of the gap.
+// checkSilent leaves only the silence as a sign of the gap.
 func checkSilent(ctx context.Context, e *env) error {
 	return e.checkGap(ctx, silence, func(in *Instance, _ string) error {
 		in.Link.Silence()
 		return nil
+	})
+}
+
+// checkIsolated leaves the subscription on a primary that answers, but is none any more for others.
+func checkIsolated(ctx context.Context, e *env) (err error) {
+	rejoin := func() error { return nil }
+	defer func() { err = errors.Join(err, rejoin()) }()
+	return e.checkGap(ctx, silence, func(_ *Instance, channel string) error {
+		end, err := e.Isolate(ctx, channel)
+		if err == nil {
+			rejoin = end
+		}
+		return err
 	})
 }
 

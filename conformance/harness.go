@@ -51,6 +51,11 @@ type Harness struct {
 	// never reaches that replica, and is lost. It returns when the new primary takes writes.
 	FailOver func(ctx context.Context, key string, unseen func(ctx context.Context) error) error
 
+	// Isolate cuts the primary of key off from the other servers, but not from clients, and makes a
+	// replica the primary. The old one goes on: it closes nothing, and answers. rejoin makes it a
+	// replica of the new one.
+	Isolate func(ctx context.Context, key string) (rejoin func() error, err error)
+
 	// Advance moves the server's clock forward by d, without waiting.
 	Advance func(d time.Duration)
 

@@ -15,10 +15,10 @@ import (
 )
 
 // RunHistories draws schedules for each primitive, runs them on several clients at once, and checks
-// that the model of the primitive explains what they saw, and that nobody waited in vain. With
-// [Harness.Bubble] a schedule runs in virtual time, as often as -rapid.checks says, over links with
-// trouble; a failing one is made smaller. Without it [Harness.Rounds] of them run in real time. The
-// picture of a history that failed is named in the error.
+// that the model of the primitive explains what they saw, and that nobody waited for something that
+// was there. With [Harness.Bubble] a schedule runs in virtual time, as often as -rapid.checks says,
+// over links with trouble; a failing one is made smaller. Without it [Harness.Rounds] of them run
+// in real time. The picture of a history that failed is named in the error.
 func RunHistories(t *testing.T, h *Harness) Report {
 	t.Helper()
 	return runAreas(t, h, "Histories", Workloads(), func(t *testing.T, w Workload, reached *situations) {
@@ -57,7 +57,7 @@ func realHistories(t *testing.T, h *Harness, w Workload, reached *situations) {
 }
 
 // eachRound runs the rounds of a test in real time, which mostly wait, side by side. Their seeds are
-// others each time: what fails tells all that was drawn.
+// others each time: a failure prints all that was drawn.
 func (h *Harness) eachRound(t *testing.T, round func(seed int) error) {
 	t.Helper()
 	n := h.Rounds

@@ -88,15 +88,24 @@ func checkLatchConflict(ctx context.Context, e *env) error {
 		return err
 	}
 	_, setErr := l.TrySetCount(ctx, 1)
-	_, downErr := l.CountDown(ctx)
-	_, countErr := l.Count(ctx)
 	_, deleteErr := l.Delete(ctx)
-	for _, err := range []error{setErr, downErr, countErr, deleteErr, l.Wait(ctx)} {
-		if err := matches(err, primitives.ErrConflict); err != nil {
+	if err := allConflict(map[string]error{"set": setErr, "delete": deleteErr}); err != nil {
+		return err
+	}
+	text := c.NewCountDownLatch(e.key("text"))
+	if err := e.do(ctx, "SET", text.Name(), "1.5"); err != nil {
+		return err
+	}
+	for _, l := range []*primitives.CountDownLatch{l, text} {
+		_, downErr := l.CountDown(ctx)
+		_, countErr := l.Count(ctx)
+		if err := allConflict(map[string]error{
+			"count down": downErr, "count": countErr, "wait": l.Wait(ctx),
+		}); err != nil {
 			return err
 		}
 	}
-	return nil
+	return e.wantText(ctx, text.Name(), "1.5")
 }
 
 func checkLatchInput(ctx context.Context, e *env) error {
@@ -336,8 +345,14 @@ func checkLatchMessages(ctx context.Context, e *env) error {
 			expect("TrySetCount", true)(l.TrySetCount(ctx, 1)),
 			expect("Delete", true)(l.Delete(ctx)),
 			expect("Delete", false)(l.Delete(ctx)),
-			box.awaitMessages(ctx, "1", "0", "1", "0"),
+			e.do(ctx, "SET", name, "0"), // Redisson's trySetCount does that.
+			expect("CountDown", int64(0))(l.CountDown(ctx)), e.wantText(ctx, name, ""),
+			e.do(ctx, "SET", name, "-3"),
+			expect("CountDown", int64(0))(l.CountDown(ctx)), e.wantText(ctx, name, ""),
 		); err != nil {
+			return err
+		}
+		if err := box.awaitMessages(ctx, "1", "0", "1", "0", "0", "0"); err != nil {
 			return err
 		}
 		sub.Cancel()

@@ -37,16 +37,16 @@ func newLatchMachine(
 	return m, nil
 }
 
-func (m *latchMachine) handle(party int, key *numberKey) numberHandle { return m.latch(party, key) }
+func (m *latchMachine) handle(c *numberCall) numberHandle { return m.latch(c) }
 
-func (m *latchMachine) latch(party int, key *numberKey) *primitives.CountDownLatch {
-	return m.parties[party].client.NewCountDownLatch(key.name)
+func (m *latchMachine) latch(c *numberCall) *primitives.CountDownLatch {
+	return m.parties[c.party].client.NewCountDownLatch(m.nameFor(c, c.key.name))
 }
 
 // act implements machine.
 func (m *latchMachine) act(ctx context.Context, a act) error {
 	c := m.call(a)
-	l := m.latch(a.Client, c.key)
+	l := m.latch(c)
 	switch a.Op {
 	case "TrySetCount":
 		c.run = func(ctx context.Context) (int64, error) {
@@ -74,7 +74,7 @@ func (m *latchMachine) act(ctx context.Context, a act) error {
 // wait begins a Wait, and ends it unless it waits in the background.
 func (m *latchMachine) wait(ctx context.Context, a act) error {
 	c := m.call(a)
-	l := m.latch(a.Client, c.key)
+	l := m.latch(c)
 	c.waits, c.snap = true, snaps(a)
 	c.run = func(ctx context.Context) (int64, error) { return 0, l.Wait(ctx) }
 	if a.Op == "Await" || a.Which < 2 {
@@ -96,7 +96,7 @@ func (m *latchMachine) handOver(ctx context.Context, a act) error {
 		begin[i].Op, begin[i].Flag, begin[i].Which = op, false, 3
 	}
 	begin[2].Client = a.Which % len(m.parties)
-	if a.Which == 5 { // Nobody is told.
+	if a.Which == 5 { // It publishes nothing.
 		begin[2].Op = "Forget"
 	}
 	for _, next := range begin {
@@ -145,7 +145,7 @@ func (m *latchMachine) judged(c *numberCall) error {
 // wentOn returns an error if a Wait failed that had seen the latch open.
 func (c *numberCall) wentOn() error {
 	open := c.last.value == 0 && c.last.err == nil
-	if c.waits && open && !c.last.at.IsZero() && !c.last.at.After(c.ended) {
+	if c.waits && open && !c.last.at.IsZero() && c.last.at.Before(c.ended) {
 		return errors.New("the latch was open")
 	}
 	return nil

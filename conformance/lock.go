@@ -163,7 +163,7 @@ func checkTokens(ctx context.Context, e *env) error {
 	if err := next(a, 1); err != nil {
 		return fmt.Errorf("after the token key was lost: %w", err)
 	}
-	const odd = 1<<53 + 1 // no double has it
+	const odd int64 = 1<<53 + 1 // no double has it
 	if _, err := e.Do(ctx, tokenKey, "SET", tokenKey, fmt.Sprint(odd)); err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func checkStall(ctx context.Context, e *env) error {
 	return nil
 }
 
-// checkBrokenWait frees the lock while the waiter cannot hear of it.
+// checkBrokenWait frees the lock while no message reaches the waiter.
 func checkBrokenWait(ctx context.Context, e *env) error {
 	o := &primitives.Options{PollInterval: never}
 	first, _, err := e.client(ctx, o)

@@ -11,7 +11,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// judge compares what a call returned with what its last script was told.
+// judge compares what a call returned with the answer that its last script got.
 func (m *lockMachine) judge(c *lockCall) error {
 	defer c.cancel()
 	m.mu.Lock()
@@ -114,25 +114,61 @@ func (m *lockMachine) judgeRefusal(c *lockCall) error {
 	case closed:
 		return nil
 	}
-	ok := false
-	switch c.last.kind {
-	case unasked:
-		ok = over && !c.try
-	case granted:
-	case grantedLate:
-		ok = errors.Is(c.err, primitives.ErrLost)
-	case refused:
-		ok = c.try && errors.Is(c.err, primitives.ErrNotAcquired) || !c.try && over
-	case conflict:
-		ok = errors.Is(c.err, primitives.ErrConflict)
-	case failed:
-		ok = errors.Is(c.err, c.last.err) && sameKind(c.err, c.last.err)
-	}
-	if !ok {
+	if ok := m.explains(c, over); !ok {
 		return errors.New("that is no answer to it")
 	}
-	m.reach([]string{"impatience", "grant", "late grant", "refusal", "conflict", "failure"}[c.last.kind])
+	m.reach([]string{
+		"impatience", "impatience", "impatience", "grant", "late grant", "refusal", "conflict", "failure",
+	}[c.last.kind])
 	return m.waitedInVain(c, c.ended)
+}
+
+// explains reports whether the error of a call fits the answer of its last script. over says that
+// its context has ended, as the error says.
+func (m *lockMachine) explains(c *lockCall, over bool) bool {
+	unknown := errors.Is(c.err, backend.ErrIndeterminate)
+	if over && unknown && (m.underWay(c) || !m.virtual) {
+		return true // In real time a call may be sent that has not come to the link yet.
+	}
+	if unknown && c.sends > 0 && c.last.run.ctx.Err() != nil &&
+		!m.parties[c.party].closing.IsZero() {
+		return true // Its client gave it up at the end of Close.
+	}
+	if !unknown && c.last.at.After(c.ended) && c.last.kind != withdrawn && m.virtual {
+		return false // It may run.
+	}
+	switch c.last.kind {
+	case unasked:
+		return over && !unknown
+	case asking, withdrawn:
+		c.last.run.withdrawn = true
+		if errors.Is(c.err, backend.ErrUnavailable) {
+			return m.batches && !unknown && (over || c.try || !c.barred)
+		}
+		return over && !unknown && m.batches &&
+			c.barred == errors.Is(c.err, primitives.ErrNotAcquired)
+	case grantedLate:
+		return errors.Is(c.err, primitives.ErrLost)
+	case refused:
+		return errors.Is(c.err, primitives.ErrNotAcquired) && (c.try || over) && !unknown
+	case conflict:
+		return errors.Is(c.err, primitives.ErrConflict)
+	case failed:
+		return errors.Is(c.err, c.last.err) && sameKind(c.err, c.last.err) &&
+			(over || c.try || !c.barred || !goesOn(c.last.err))
+	}
+	return false
+}
+
+// underWay reports whether a script of a call that has returned was still without an answer then.
+func (m *lockMachine) underWay(c *lockCall) bool {
+	return c.last.kind != unasked && !c.last.at.Add(m.guard).Before(c.ended) ||
+		c.last.kind == asking
+}
+
+// goesOn reports whether a waiter that was refused before goes on after err.
+func goesOn(err error) bool {
+	return errors.Is(err, backend.ErrUnavailable) || errors.Is(err, backend.ErrIndeterminate)
 }
 
 // lateAfterAll reports whether a grant may have come too late for its client.
@@ -140,7 +176,7 @@ func (m *lockMachine) lateAfterAll(c *lockCall) bool {
 	return errors.Is(c.err, primitives.ErrLost) && m.mayHaveLapsed(m.claims[c.last.owner], c.began)
 }
 
-// sameKind reports whether two errors tell the same about what was sent.
+// sameKind reports whether two errors say the same about what was sent.
 func sameKind(a, b error) bool {
 	return errors.Is(a, backend.ErrIndeterminate) == errors.Is(b, backend.ErrIndeterminate)
 }
@@ -152,6 +188,9 @@ func (m *lockMachine) unlock(ctx context.Context, l *lockLease, a act) error {
 	}
 	c := &lockCall{party: l.claim.call.party, began: time.Now()}
 	ctx = context.WithValue(ctx, callKey{}, c)
+	m.mu.Lock()
+	l.claim.unlock = c
+	m.mu.Unlock()
 	switch a.Which {
 	case 0:
 		ctx = l.lease.Context(ctx)
@@ -164,17 +203,19 @@ func (m *lockMachine) unlock(ctx context.Context, l *lockLease, a act) error {
 		ctx, cancel = context.WithTimeout(ctx, a.For)
 		defer cancel()
 	}
-	cancelled := a.Which == 1
+	c.ctx = ctx
 	c.err = l.lease.Unlock(ctx)
+	c.ended = time.Now()
+	m.settle() // What was begun is sent.
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.judgeUnlock(l, c, cancelled); err != nil {
+	if err := m.judgeUnlock(l, c); err != nil {
 		return fmt.Errorf("after %+v Unlock returned %v: %w", c.last, c.err, err)
 	}
 	return nil
 }
 
-func (m *lockMachine) judgeUnlock(l *lockLease, c *lockCall, cancelled bool) error {
+func (m *lockMachine) judgeUnlock(l *lockLease, c *lockCall) error {
 	if l.ended == nil && c.sends == 0 && errors.Is(c.err, primitives.ErrLost) &&
 		m.mayHaveLapsed(l.claim, c.began) {
 		l.ended = primitives.ErrLost
@@ -194,7 +235,7 @@ func (m *lockMachine) judgeUnlock(l *lockLease, c *lockCall, cancelled bool) err
 	if l.claim.over.IsZero() {
 		l.claim.over = time.Now()
 	}
-	return judgeRelease(c, cancelled)
+	return m.judgeRelease(c)
 }
 
 // held reports whether a claim has a lease that has not ended.
@@ -207,19 +248,27 @@ func (m *lockMachine) held(c *lockClaim) bool {
 	return false
 }
 
-// judgeRelease compares the error of an Unlock that released with what its script was told.
-func judgeRelease(c *lockCall, cancelled bool) error {
+// judgeRelease compares the error of an Unlock that released with the answer that its script got.
+func (m *lockMachine) judgeRelease(c *lockCall) error {
 	var want []error
+	over := c.ctx.Err() != nil && errors.Is(c.err, c.ctx.Err())
 	switch {
-	case cancelled:
-		want = []error{backend.ErrIndeterminate, context.Canceled}
+	case over && errors.Is(c.err, backend.ErrIndeterminate) &&
+		(m.underWay(c) || c.sends == 0): // If it is queued, it is sent when the queue moves.
+		m.reach("unlock left behind")
+		return nil
+	case c.last.kind == asking && m.batches && errors.Is(c.err, backend.ErrIndeterminate):
+		c.last.run.withdrawn = true // It was not sent for too long, and is sent again.
+		return nil
 	case c.last.kind == granted:
 	case c.last.kind == refused:
 		want = []error{primitives.ErrNotHeld, primitives.ErrLost}
 	case c.last.kind == conflict:
 		want = []error{primitives.ErrNotHeld, primitives.ErrConflict}
-	case c.last.kind == failed:
+	case c.last.kind == failed && backend.MayHaveRun(c.last.err):
 		want = []error{backend.ErrIndeterminate, c.last.err}
+	case c.last.kind == failed: // It is sent again.
+		want = []error{backend.ErrIndeterminate}
 	default:
 		return errors.New("nothing was sent")
 	}
@@ -236,8 +285,8 @@ func judgeRelease(c *lockCall, cancelled bool) error {
 
 func (m *lockMachine) forceUnlock(ctx context.Context, a act) error {
 	seen := &lockSeen{}
-	lock := m.lock(a.Client, m.keys[a.Object], false)
-	was, err := lock.ForceUnlock(context.WithValue(ctx, seenKey{}, seen))
+	lock := m.lock(a.Client, m.keys[a.Object], false, seen)
+	was, err := lock.ForceUnlock(context.WithValue(ctx, callKey{}, seen))
 	return m.judgeQuery(a, err, func() error {
 		// The script's answer was compared when it ran.
 		if n, err := seen.reply.Int(); err != nil || was != (n == 1) {
@@ -250,15 +299,15 @@ func (m *lockMachine) forceUnlock(ctx context.Context, a act) error {
 // query asks one thing about a lock.
 func (m *lockMachine) query(ctx context.Context, a act) error {
 	key := m.keys[a.Object]
-	lock := m.lock(a.Client, key, a.Flag)
+	seen := &lockSeen{}
+	lock := m.lock(a.Client, key, a.Flag, seen)
 	m.mu.Lock()
 	owner := key.model.Owner
 	m.mu.Unlock()
 	if owner == "" || a.Which == 5 {
 		owner = "nobody"
 	}
-	seen := &lockSeen{}
-	ctx = context.WithValue(ctx, seenKey{}, seen)
+	ctx = context.WithValue(ctx, callKey{}, seen)
 	switch a.Which {
 	case 0:
 		locked, err := lock.IsLocked(ctx)
@@ -295,7 +344,8 @@ func (m *lockMachine) judgeQuery(a act, err error, answer func() error) error {
 		return fmt.Errorf("asking a closed client: %v", err)
 	case errors.Is(err, primitives.ErrConflict):
 		return m.keys[a.Object].model.Look(m.serverNow(), model.Other)
-	case err != nil && (!sound || p.closed || errors.Is(err, errTrouble)):
+	case err != nil && (!sound || p.closed || errors.Is(err, errTrouble) ||
+		m.batches && errors.Is(err, backend.ErrUnavailable)):
 		return nil
 	case err != nil:
 		return fmt.Errorf("asking: %w", err)

@@ -30,14 +30,12 @@ type lockMachine struct {
 	waits  []*lockCall           // what waits in the background
 }
 
-// lockSeen is what there was to see when a query ran, and what it was told.
+// lockSeen is what there was to see when a query ran, and its answer.
 type lockSeen struct {
 	model.TimedLock
 	at    model.Moment
 	reply backend.Reply
 }
-
-type seenKey struct{}
 
 // lockKey is one lock on the server.
 type lockKey struct {
@@ -54,6 +52,8 @@ type lockClaim struct {
 	granted   bool          // the client knows
 	ran       time.Time     // when the server granted it
 	over      time.Time     // since when nobody believes in it; zero: somebody may
+	run       *scriptRun    // the last that asked
+	unlock    *lockCall     // the Unlock that releases it
 	forgotten bool          // the server may have lost it
 	gain      time.Duration // of the server's clock since the server was last asked
 }
@@ -64,14 +64,16 @@ type lockCall struct {
 	key        *lockKey
 	fixed, try bool
 	outer      *lockLease // under whose Reenter it is made
+	snaps      bool       // its caller leaves in the instant of the grant
 	began      time.Time
 	heard      time.Time       // when it began, or when it was last refused
 	limit      time.Time       // of its context; zero: there is none
 	ctx        context.Context //nolint:containedctx // It is what the call is about.
 	cancel     context.CancelFunc
 
-	sends int // how many scripts it has sent
-	last  lockAnswer
+	sends  int  // how many scripts it has sent
+	barred bool // it was refused before: it waits on through outages
+	last   lockAnswer
 
 	done  chan struct{}
 	ended time.Time
@@ -79,9 +81,11 @@ type lockCall struct {
 	err   error
 }
 
-// lockAnswer is what the last script of a call was told.
+// lockAnswer is the answer to the last script of a call.
 type lockAnswer struct {
 	kind  answerKind
+	at    time.Time // zero: there is none yet
+	run   *scriptRun
 	owner string
 	token int64
 	err   error
@@ -91,14 +95,14 @@ type answerKind int
 
 const (
 	unasked answerKind = iota
+	asking             // there is no answer yet
+	withdrawn
 	granted
 	grantedLate
 	refused
 	conflict
 	failed
 )
-
-type callKey struct{}
 
 // lockLease is a lease that was returned.
 type lockLease struct {
@@ -164,6 +168,7 @@ func (m *lockMachine) act(ctx context.Context, a act) error {
 // acquire begins a call, and ends it unless it waits in the background.
 func (m *lockMachine) acquire(ctx context.Context, a act) error {
 	c := &lockCall{party: a.Client, key: m.keys[a.Object], fixed: a.Flag, try: a.Op == "TryLock"}
+	c.snaps = a.Op != "Wait" && a.Which == 4
 	if a.Op == "Lock" || a.Op == "Wait" && a.Which < 3 {
 		c.limit = time.Now().Add(a.For)
 	}
@@ -236,21 +241,24 @@ func (m *lockMachine) begin(ctx context.Context, c *lockCall) {
 // run makes the call.
 func (m *lockMachine) run(c *lockCall) {
 	defer close(c.done)
-	lock := m.lock(c.party, c.key, c.fixed)
+	lock := m.lock(c.party, c.key, c.fixed, c)
 	if c.try {
 		c.lease, c.err = lock.TryLock(c.ctx)
 	} else {
 		c.lease, c.err = lock.Lock(c.ctx)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	c.ended = time.Now()
 }
 
-func (m *lockMachine) lock(party int, key *lockKey, fixed bool) *primitives.Lock {
+// lock returns the lock for a call or a query.
+func (m *lockMachine) lock(party int, key *lockKey, fixed bool, of any) *primitives.Lock {
 	o := &primitives.LockOptions{}
 	if fixed {
 		o.Lease = m.fixed
 	}
-	return m.parties[party].client.NewLock(key.name, o)
+	return m.parties[party].client.NewLock(m.nameFor(of, key.name), o)
 }
 
 // leaseOf is the length of a call's lease, and how much of it its holder does not trust.

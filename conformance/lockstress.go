@@ -261,7 +261,8 @@ func checkOutage(ctx context.Context, e *env) error {
 	return lease.Unlock(ctx)
 }
 
-// checkRestartWaiters restarts the server without its data: the locks are free, and nobody says so.
+// checkRestartWaiters restarts the server without its data: the locks are free, and no message says
+// so.
 func checkRestartWaiters(ctx context.Context, e *env) error {
 	c, _, err := e.client(ctx, &primitives.Options{PollInterval: never})
 	if err != nil {

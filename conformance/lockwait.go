@@ -68,7 +68,7 @@ func checkWake(ctx context.Context, e *env) error {
 		}
 		before := tries.ended.Load()
 		got := lockLater(ctx, second.NewLock(e.key("lock"), nil))
-		// Refused once, it hears of the release only by the message, but for the first round, in
+		// Refused once, it learns of the release only by the message, but for the first round, in
 		// which the acknowledgement of its subscription makes it try again.
 		if err := eventually(ctx, "the refusal", func() (bool, error) {
 			return tries.ended.Load() > before, nil

@@ -18,30 +18,48 @@ func (m *lockMachine) sent(r *scriptRun) error {
 		return m.asks(r)
 	case "lock_renew":
 		return m.renews(r)
-	case "lock_release":
+	case "lock_release", "lock_release_all":
 		return m.releases(r)
 	}
 	return nil
 }
 
-// asks notes a try for a lock: its owner must be new, unless it was refused before.
+// callOf implements watcher.
+func (m *lockMachine) callOf(r *scriptRun, named any) any {
+	switch r.name {
+	case "lock_renew", "lock_release_all":
+		return nil
+	case "lock_release":
+		c := m.claims[r.args[0]]
+		if c == nil || c.unlock == nil || c.unlock.sends > 0 || c.belief.Over(r.sent) {
+			return nil
+		}
+		return c.unlock
+	}
+	return named
+}
+
+// asks notes a try for a lock: its owner must be new, unless it was refused before, or not sent.
 func (m *lockMachine) asks(r *scriptRun) error {
 	owner := r.args[0]
-	if c := m.claims[owner]; c != nil {
+	if c := m.claims[owner]; c != nil && m.batches && c.run.unsent(r) {
+		c.run.withdrawn = true
+	} else if c != nil {
 		return fmt.Errorf("owner %s asks again, after %+v", owner, c.call.last)
 	}
-	call, _ := r.ctx.Value(callKey{}).(*lockCall)
+	call, _ := r.call.(*lockCall)
 	if call == nil {
 		return errors.New("an acquire that nobody has called for")
 	}
 	call.sends++
+	call.last = lockAnswer{kind: asking, run: r, owner: owner}
 	lease, allowance := m.leaseOf(call)
 	sent := r.sent
 	if !m.virtual {
 		sent.From = call.heard // Its client has read the clock since.
 	}
 	m.claims[owner] = &lockClaim{
-		owner: owner, call: call, belief: model.NewBelief(lease, allowance, sent),
+		owner: owner, call: call, run: r, belief: model.NewBelief(lease, allowance, sent),
 	}
 	return nil
 }
@@ -49,13 +67,15 @@ func (m *lockMachine) asks(r *scriptRun) error {
 // renews checks that only what is held is renewed. What is sent on a real server may have been
 // decided a moment ago.
 func (m *lockMachine) renews(r *scriptRun) error {
+	exact := r.sent.From.Equal(r.sent.To) // It did not queue.
 	for _, owner := range r.args[1:] {
 		c := m.claims[owner]
 		switch {
-		case c == nil && m.virtual:
+		case c == nil && m.virtual && exact:
 			return fmt.Errorf("owner %s is renewed, who has nothing", owner)
 		case c == nil || !m.virtual:
-		case !c.over.IsZero(), c.granted && c.belief.Over(r.sent):
+		case !c.over.IsZero() && (exact || c.over.Before(r.sent.From)),
+			c.granted && c.belief.Over(r.sent):
 			return fmt.Errorf("owner %s is renewed, whose lease has ended", owner)
 		case c.call.fixed:
 			return fmt.Errorf("owner %s is renewed, whose lease is fixed", owner)
@@ -66,13 +86,30 @@ func (m *lockMachine) renews(r *scriptRun) error {
 
 // releases checks that nobody believes in what is released, from before the release is sent.
 func (m *lockMachine) releases(r *scriptRun) error {
-	owner := r.args[0]
+	if call, _ := r.call.(*lockCall); call != nil {
+		call.sends++
+		call.last = lockAnswer{kind: asking, run: r}
+	}
+	for _, owner := range releasedOwners(r) {
+		if err := m.releasesOne(owner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releasedOwners returns the owners that a release is for, one for each key.
+func releasedOwners(r *scriptRun) []string {
+	if r.name == "lock_release" {
+		return r.args[:1]
+	}
+	return r.args[1 : 1+len(r.keys)]
+}
+
+func (m *lockMachine) releasesOne(owner string) error {
 	c := m.claims[owner]
 	if c == nil {
 		return fmt.Errorf("owner %s is released, who has nothing", owner)
-	}
-	if call, _ := r.ctx.Value(callKey{}).(*lockCall); call != nil {
-		call.sends++
 	}
 	for _, l := range m.leases {
 		if l.claim == c && l.lease.Err() == nil {
@@ -85,14 +122,14 @@ func (m *lockMachine) releases(r *scriptRun) error {
 	return nil
 }
 
-// ran implements watcher: what a script was told must be what the model says.
+// ran implements watcher: the answer to a script must be the model's.
 func (m *lockMachine) ran(r *scriptRun) error {
 	key := m.key(r.keys[0])
 	err := m.compare(r, key)
 	if err != nil {
 		return fmt.Errorf("%s at %s: %w", r.name, key.name, err)
 	}
-	if seen, _ := r.ctx.Value(seenKey{}).(*lockSeen); seen != nil {
+	if seen, _ := r.call.(*lockSeen); seen != nil {
 		*seen = lockSeen{key.model, r.ran, r.reply}
 	}
 	return nil
@@ -115,6 +152,8 @@ func (m *lockMachine) compare(r *scriptRun, key *lockKey) error {
 		return m.ranRenew(r)
 	case "lock_release", "lock_force_release":
 		return m.ranRelease(r, key)
+	case "lock_release_all":
+		return m.ranReleaseAll(r)
 	}
 	return nil
 }
@@ -142,7 +181,7 @@ func (m *lockMachine) ranRenew(r *scriptRun) error {
 	if err != nil {
 		return err
 	}
-	statuses, err := renewed(r.reply, r.err)
+	statuses, err := statusesOf(r.reply, r.err)
 	if err != nil {
 		return err
 	}
@@ -182,9 +221,34 @@ func (m *lockMachine) ranRelease(r *scriptRun, key *lockKey) error {
 	return key.model.Release(r.ran, r.args[0], n == 1)
 }
 
+// ranReleaseAll compares the status of each lock with the model.
+func (m *lockMachine) ranReleaseAll(r *scriptRun) error {
+	m.reach("release of several")
+	statuses, err := statusesOf(r.reply, r.err)
+	if err != nil {
+		return err
+	}
+	if len(statuses) != len(r.keys) {
+		return fmt.Errorf("%d statuses for %d locks", len(statuses), len(r.keys))
+	}
+	for i, owner := range releasedOwners(r) {
+		key := m.key(r.keys[i])
+		if statuses[i] < 0 {
+			err = key.model.Look(r.ran, model.Other)
+		} else {
+			key.changed = key.changed && statuses[i] == 0
+			err = key.model.Release(r.ran, owner, statuses[i] == 1)
+		}
+		if err != nil {
+			return fmt.Errorf("key %s: %w", key.name, err)
+		}
+	}
+	return nil
+}
+
 // answered implements watcher.
 func (m *lockMachine) answered(r *scriptRun) error {
-	call, _ := r.ctx.Value(callKey{}).(*lockCall)
+	call, _ := r.call.(*lockCall)
 	switch r.name {
 	case "lock_acquire":
 		return m.answeredAcquire(r, call)
@@ -193,6 +257,7 @@ func (m *lockMachine) answered(r *scriptRun) error {
 	case "lock_release":
 		if call != nil {
 			call.last = answerOfRelease(r)
+			call.last.at = time.Now()
 		}
 	}
 	return nil
@@ -202,45 +267,87 @@ func (m *lockMachine) answeredAcquire(r *scriptRun, call *lockCall) error {
 	owner := r.args[0]
 	c := m.claims[owner]
 	got, err := answerOfAcquire(r.reply, r.err)
+	answer := lockAnswer{at: time.Now(), run: r, owner: owner}
 	switch {
+	case errors.Is(err, errWithdrawn):
+		if c != nil && c.run == r {
+			delete(m.claims, owner)
+		}
+		if answer.kind = withdrawn; call.last.run == r {
+			call.last = answer
+		}
+		return nil
+	case r.ctx.Err() != nil: // The client waits for no answer any more, and looks for a grant.
+		c.over = time.Now()
+		answer.kind, answer.err = failed, r.err
+	case errors.Is(err, backend.ErrUnavailable): // It surely did not run, and the owner may ask again.
+		delete(m.claims, owner)
+		answer.kind, answer.err = failed, r.err
 	case err != nil:
 		c.over = time.Now()
-		call.last = lockAnswer{kind: failed, owner: owner, err: r.err}
+		answer.kind, answer.err = failed, r.err
 		m.reach("acquire failed")
 	case got.Kind == model.Held:
 		delete(m.claims, owner)
 		call.heard = r.answered.From
-		call.last = lockAnswer{kind: refused, owner: owner}
+		answer.kind, call.barred = refused, true
 	case got.Kind == model.Other:
 		c.over = time.Now()
-		call.last = lockAnswer{kind: conflict, owner: owner}
+		answer.kind = conflict
 	default:
 		c.granted = true
-		call.last = lockAnswer{kind: granted, owner: owner, token: got.Token}
+		answer.kind, answer.token = granted, got.Token
+		if call.snaps {
+			call.cancel()
+		}
 		if c.belief.Granted(r.answered) {
 			c.over = time.Now()
-			call.last.kind = grantedLate
+			answer.kind = grantedLate
 			m.reach("late grant")
 		}
 	}
+	if !call.ended.IsZero() {
+		m.reach("answer to one who has left")
+		if c.over.IsZero() {
+			c.over = time.Now()
+		}
+	}
+	call.last = answer
 	return nil
 }
 
 func (m *lockMachine) answeredRenew(r *scriptRun) error {
-	statuses, err := renewed(r.reply, r.err)
+	statuses, err := statusesOf(r.reply, r.err)
 	if err != nil {
 		m.reach("renewal failed")
 		return nil //nolint:nilerr // A link's trouble.
+	}
+	answered, heard := m.renewalHeard(r)
+	if !heard {
+		m.reach("renewal answered too late")
+		return nil
 	}
 	for i, status := range statuses {
 		c := m.claims[r.args[i+1]]
 		if c == nil || status < 0 || !c.over.IsZero() {
 			continue
 		}
-		c.belief.Renewed(r.sent, r.answered, status == 1)
+		c.belief.Renewed(r.sent, answered, status == 1)
 		m.reach([]string{"renewal of a lost lock", "renewal"}[status])
 	}
 	return nil
+}
+
+// renewalHeard returns when the watchdog gets the answer to a renewal; ok is false if it surely does
+// not wait for it any more, after a third of the lease. If that is open, the moment is a wide one.
+func (m *lockMachine) renewalHeard(r *scriptRun) (answered model.Moment, ok bool) {
+	lease, _ := millis(r.args[0])
+	answered = r.answered
+	took := answered.From.Sub(r.sent.To)
+	if took > lease/3-longestQueue-m.guard {
+		answered.From = answered.From.Add(-time.Microsecond)
+	}
+	return answered, took <= lease/3+m.guard
 }
 
 // answerOfRelease is granted if the lock was freed, refused if it was not held.
@@ -257,7 +364,7 @@ func answerOfRelease(r *scriptRun) lockAnswer {
 	return lockAnswer{kind: granted}
 }
 
-// answerOfAcquire decodes the answer to an acquire. An error is one that tells nothing of the key.
+// answerOfAcquire decodes the answer to an acquire. An error is one that says nothing about the key.
 func answerOfAcquire(reply backend.Reply, err error) (model.Acquired, error) {
 	if isConflict(err) {
 		return model.Acquired{Kind: model.Other}, nil
@@ -281,8 +388,8 @@ func answerOfAcquire(reply backend.Reply, err error) (model.Acquired, error) {
 	return model.Acquired{Token: token}, err
 }
 
-// renewed decodes the answer to a renewal: a status for each lock.
-func renewed(reply backend.Reply, err error) ([]int64, error) {
+// statusesOf decodes the answer to a script for several locks: a status for each.
+func statusesOf(reply backend.Reply, err error) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}

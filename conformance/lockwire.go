@@ -70,7 +70,7 @@ func checkKeys(ctx context.Context, e *env) error {
 	return nil
 }
 
-// peer is a Redisson client as far as the wire tells: our own scripts, its keys and messages. It
+// peer is a Redisson client as far as the wire shows: our own scripts, its keys and messages. It
 // has a backend of its own.
 type peer struct {
 	b     backend.Backend

@@ -26,6 +26,9 @@ func lockWorkload() Workload {
 		Name: "Lock", Clause: "Lock.Exclusion", Model: model.Lock,
 		Ops:      []string{"Lock", "Lock", "Lock", "TryLock", "TryLock", "LockFixed", "Reenter", "Delete"},
 		Waiting:  "Lock",
+		Attempt:  "lock_acquire",
+		Doubt:    model.LockInput{Op: model.LockAcquire},
+		Doubted:  model.LockOutput{Unknown: true},
 		Lapse:    model.LockInput{Op: model.LockLapse},
 		Recovery: model.LockInput{Op: model.LockRecovery},
 		Reaches: []string{
@@ -119,7 +122,7 @@ type lockHold struct {
 	*lockActor
 	lease  *primitives.Lease
 	number int
-	belief int64 // the history's time at which the hold said last that it is held
+	belief int64 // the history's time at which the hold last reported that it is held
 }
 
 // run keeps the lock for d, re-entering it so many times for the middle part of that.

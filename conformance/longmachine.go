@@ -56,17 +56,17 @@ func (m *longMachine) start(
 	return nil
 }
 
-func (m *longMachine) handle(party int, key *numberKey) numberHandle { return m.at(party, key) }
+func (m *longMachine) handle(c *numberCall) numberHandle { return m.at(c) }
 
-func (m *longMachine) at(party int, key *numberKey) wholeNumber {
-	return m.number(m.parties[party].client, key.name)
+func (m *longMachine) at(c *numberCall) wholeNumber {
+	return m.number(m.parties[c.party].client, m.nameFor(c, c.key.name))
 }
 
 // act implements machine.
 func (m *longMachine) act(ctx context.Context, a act) error {
 	c := m.call(a)
 	x, y := m.operands(c.key, a)
-	if c.run = longCall(m.at(a.Client, c.key), a.Op, x, y); c.run == nil {
+	if c.run = longCall(m.at(c), a.Op, x, y); c.run == nil {
 		return m.numberMachine.act(ctx, a)
 	}
 	if a.Which < 2 {
@@ -102,7 +102,7 @@ func longCall(
 		"Decrement": n.Decrement,
 		"LoadAndAdd": func(ctx context.Context) (int64, error) {
 			old, err := n.LoadAndAdd(ctx, x)
-			return old + x, err // What the script tells.
+			return old + x, err // What the script returns.
 		},
 		"Swap":          func(ctx context.Context) (int64, error) { return n.Swap(ctx, x) },
 		"LoadAndDelete": n.LoadAndDelete,

@@ -25,11 +25,19 @@ func (m *numberMachine) sent(r *scriptRun) error {
 // callOf returns the call that a script is part of; nil: it goes on in the background, or asks what
 // is in the way.
 func callOf(r *scriptRun) *numberCall {
-	c, _ := r.ctx.Value(callKey{}).(*numberCall)
+	c, _ := r.call.(*numberCall)
 	if r.name == "object_kind" {
 		return nil
 	}
 	return c
+}
+
+// callOf implements watcher. A release is sent once by its call, and then in the background.
+func (m *numberMachine) callOf(r *scriptRun, named any) any {
+	if c, _ := named.(*numberCall); c != nil && r.name == "semaphore_add" && (!c.sure || c.sends > 0) {
+		return nil
+	}
+	return named
 }
 
 // answered implements watcher.
@@ -39,6 +47,7 @@ func (m *numberMachine) answered(r *scriptRun) error {
 		return nil
 	}
 	c.last.at, c.last.err = time.Now(), r.err
+	c.barred = c.barred || r.err == nil && r.name == "semaphore_acquire"
 	if r.err != nil {
 		return nil
 	}
@@ -52,7 +61,7 @@ func (m *numberMachine) answered(r *scriptRun) error {
 // closed implements watcher.
 func (m *numberMachine) closed(int, time.Time, bool) error { return nil }
 
-// told decodes what a script tells its caller: nil is 0, and of several the first.
+// told decodes what a script returns: nil is 0, and of several the first.
 func (m *numberMachine) told(r *scriptRun) (int64, error) {
 	if items, err := r.reply.Items(); err == nil && len(items) > 0 {
 		return items[0].Int()
@@ -67,11 +76,8 @@ func (m *numberMachine) told(r *scriptRun) (int64, error) {
 	return r.reply.Int()
 }
 
-// tellsNumber matches the scripts that tell a number, and not whether something was done.
+// tellsNumber matches the scripts that return a number, and not whether something was done.
 var tellsNumber = regexp.MustCompile("_(get|add|swap|take)$")
-
-// overwrites matches the scripts that set a key whatever it holds.
-var overwrites = regexp.MustCompile("^(long|double)_set$")
 
 // count returns how many parts a number at a key is.
 func (m *numberMachine) count(text string) (int64, error) { return parsedParts(text, m.parts) }
@@ -94,11 +100,11 @@ func (m *numberMachine) holds(text string, parts int64) bool {
 	return err == nil && n == parts && (m.parts > 1 || text == textOf(n))
 }
 
-// ran implements watcher: what a script was told must be what the model says.
+// ran implements watcher: the answer to a script must be the model's.
 func (m *numberMachine) ran(r *scriptRun) error {
 	key := m.key(r.keys[0])
 	if err := m.compare(key, r); err != nil {
-		return fmt.Errorf("%s%v at %s: it was told %v, %w", r.name, r.args, key.name, r.reply, err)
+		return fmt.Errorf("%s%v at %s: its answer was %v, %w", r.name, r.args, key.name, r.reply, err)
 	}
 	return nil
 }
@@ -116,7 +122,7 @@ func (m *numberMachine) compare(key *numberKey, r *scriptRun) error {
 	switch {
 	case r.name == "object_kind":
 		return r.err
-	case key.other && !overwrites.MatchString(r.name) && !isConflict(r.err):
+	case key.other && !isConflict(r.err):
 		return fmt.Errorf("%v over another kind", r.err)
 	case !key.other && m.of.overflows(key, r) && !isOverflow(r.err):
 		return fmt.Errorf("%v, though %v overflows", r.err, key)
@@ -166,7 +172,7 @@ func isOverflow(err error) bool {
 	return errors.Is(err, backend.ErrOverflow) || errors.As(err, &server) && server.Code == "OVERFLOW"
 }
 
-// judge compares what a call returned with what its last script was told.
+// judge compares what a call returned with the answer that its last script got.
 func (m *numberMachine) judge(c *numberCall) error {
 	defer c.cancel()
 	m.mu.Lock()
@@ -185,6 +191,7 @@ func (m *numberMachine) judge(c *numberCall) error {
 // verdict returns an error if a call cannot have returned what it did.
 func (m *numberMachine) verdict(c *numberCall) error {
 	told, ok := c.last, false
+	over := c.ctx.Err() != nil && errors.Is(c.err, c.ctx.Err())
 	unknown := errors.Is(c.err, backend.ErrIndeterminate)
 	switch {
 	case c.err == nil:
@@ -193,14 +200,27 @@ func (m *numberMachine) verdict(c *numberCall) error {
 		ok = m.parties[c.party].closed && !unknown && !c.stray()
 		m.reach("closed")
 	case errors.Is(c.err, primitives.ErrNotAcquired):
-		ok = !c.waits && !told.at.IsZero() && told.err == nil && told.value == 0 && !unknown
+		ok = c.barred && !unknown && (over && m.leftRightly(c, unknown) ||
+			!c.waits && !told.at.IsZero() && told.err == nil && told.value == 0)
 		m.reach("refusal")
-	case told.err != nil && errors.Is(c.err, told.err):
+	// A script whose context ended was given up when its caller had left: that is no answer to it.
+	case told.err != nil && !errors.Is(told.err, context.Canceled) && errors.Is(c.err, told.err):
 		ok = sameKind(c.err, told.err) &&
 			isConflict(told.err) == errors.Is(c.err, primitives.ErrConflict) &&
 			isOverflow(told.err) == errors.Is(c.err, primitives.ErrOverflow)
 		m.reach(kindOf(told.err))
-	case c.ctx.Err() != nil && errors.Is(c.err, c.ctx.Err()):
+	case c.sends > 0 && unknown == told.run.writes && told.run.ctx.Err() != nil &&
+		(unknown || errors.Is(c.err, backend.ErrUnavailable)) &&
+		!m.parties[c.party].closing.IsZero():
+		ok = true // Its client gave it up at the end of Close.
+	case errors.Is(c.err, backend.ErrUnavailable) && !over:
+		ok = m.batches && !unknown && c.sends > 0 &&
+			(told.at.IsZero() || errors.Is(told.err, errWithdrawn) || told.run.ctx.Err() != nil)
+		if ok && told.run.writes {
+			told.run.withdrawn = true
+		}
+		m.reach("not sent for too long")
+	case over:
 		ok = m.leftRightly(c, unknown)
 		m.reach("impatience")
 	}
@@ -233,14 +253,20 @@ func (c *numberCall) took() bool {
 	return c.last.value > 0 && (name == "semaphore_acquire" || name == "semaphore_drain")
 }
 
-// leftRightly reports whether a call whose context ended tells rightly if something of it may have
-// run. In real time it may not have sent yet what it is going to send.
+// leftRightly reports whether a call whose context ended says rightly whether something of it may
+// have run. In real time it may not have sent yet what it is going to send.
 func (m *numberMachine) leftRightly(c *numberCall, unknown bool) bool {
+	if run := c.last.run; !unknown && run != nil && run.writes && m.batches && !c.sure &&
+		(c.last.at.IsZero() || errors.Is(c.last.err, errWithdrawn)) {
+		run.withdrawn = true
+		return true
+	}
 	if !unknown {
 		return !c.stray() && !c.sure
 	}
 	atOnce := c.sends > 0 && c.last.run.writes && !c.last.at.Before(c.ended)
-	return c.stray() || atOnce || !m.virtual
+	queued := c.sure && c.sends == 0 // It is sent when the queue moves.
+	return c.stray() || atOnce || queued || !m.virtual
 }
 
 // check implements machine.

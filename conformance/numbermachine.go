@@ -26,7 +26,7 @@ type numberMachine struct {
 // numberKind is what the machine of one primitive brings. Its methods are called with world.mu held.
 type numberKind interface {
 	// step compares what a script did with the model, which it changes. value is what the script's
-	// caller is to be told.
+	// caller must get.
 	step(key *numberKey, r *scriptRun, value int64) error
 
 	// overflows reports whether a script that adds must fail.
@@ -35,11 +35,11 @@ type numberKind interface {
 	// ready reports whether there is what a call waits for.
 	ready(c *numberCall) bool
 
-	// judged is told of a call that has ended as it may.
+	// judged is called for a call that has ended as it may.
 	judged(c *numberCall) error
 
-	// handle returns the client's value of the object.
-	handle(party int, key *numberKey) numberHandle
+	// handle returns the object for a call.
+	handle(c *numberCall) numberHandle
 }
 
 // numberHandle is what all such objects can do.
@@ -76,7 +76,7 @@ func (k *numberKey) gone() {
 	k.exists, k.other, k.value, k.ends = false, false, 0, model.Moment{}
 }
 
-// String tells what is at the key.
+// String returns what is at the key.
 func (k *numberKey) String() string {
 	switch {
 	case k.other:
@@ -94,7 +94,7 @@ type numberCall struct {
 	key   *numberKey
 	need  int64     // how many permits
 	waits bool      // until there is what it needs
-	sure  bool      // it sends what it has to, whatever becomes of its context
+	sure  bool      // it sends what it has to, even if its context ends
 	snap  snap      // when its caller leaves
 	limit time.Time // of its context; zero: there is none
 	run   func(context.Context) (int64, error)
@@ -104,8 +104,9 @@ type numberCall struct {
 	cancel       context.CancelFunc
 	there, told  time.Time // since when there is what it needs, and since when messages say so
 
-	sends int // how many scripts it has sent
-	last  numberAnswer
+	sends  int  // how many scripts it has sent
+	barred bool // it was refused before
+	last   numberAnswer
 
 	done  chan struct{}
 	value int64
@@ -124,7 +125,7 @@ const (
 // snaps returns when the caller of an action's call leaves, mostly never.
 func snaps(a act) snap { return []snap{stays, stays, stays, stays, whenThere, whenItGets}[a.Which] }
 
-// numberAnswer is what the last script of a call was told.
+// numberAnswer is the answer to the last script of a call.
 type numberAnswer struct {
 	run   *scriptRun
 	at    time.Time // zero: nothing yet
@@ -169,8 +170,8 @@ func (e *env) overhear(ctx context.Context, channel string) (*inbox, error) {
 // act implements machine.
 func (m *numberMachine) act(ctx context.Context, a act) error {
 	key := m.keys[a.Object]
-	handle := m.of.handle(a.Client, key)
 	c := m.call(a)
+	handle := m.of.handle(c)
 	switch a.Op {
 	case "Expire":
 		c.run = func(ctx context.Context) (int64, error) { return told(handle.Expire(ctx, long)) }
@@ -300,7 +301,7 @@ func (m *numberMachine) now(key *numberKey) (value int64, other bool) {
 	return key.value, key.other
 }
 
-// changed notes that a key has changed, which was told by a message unless that is "".
+// changed notes that a key has changed, with a message unless that is "".
 func (m *numberMachine) changed(key *numberKey, message string) {
 	if message != "" {
 		key.messages = append(key.messages, message)

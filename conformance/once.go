@@ -18,6 +18,8 @@ func onceCases() []Case {
 		{Name: "LostCommandSendsOnce", Clause: "R3", needs: link, check: checkPlainOnce},
 		{Name: "LostRepeatableSettles", Clause: "R3", needs: link, check: checkRepeatable},
 		{Name: "RefusedDialIsDefinite", Clause: "R3", needs: link, check: checkRefusedDial},
+		{Name: "NoServerIsUnavailable", Clause: "R3", needs: link, check: checkNoServer},
+		{Name: "RefusalIsUnavailable", Clause: "R3", check: checkRefusal},
 		{Name: "ErrorReplyStands", Clause: "R3", check: checkErrorStands},
 	}
 }
@@ -107,6 +109,57 @@ func checkRefusedDial(ctx context.Context, e *env) error {
 	}
 	if backend.MayHaveRun(last) {
 		return fmt.Errorf("MayHaveRun is true for %w", last)
+	}
+	return e.wantCount(ctx, key, 0)
+}
+
+// checkNoServer runs a script, whose context does not end, where every dial is refused.
+func checkNoServer(ctx context.Context, e *env) error {
+	in, err := e.open(ctx)
+	if err != nil {
+		return err
+	}
+	script, key := e.incr(backend.Never), e.key("n")
+	in.Link.Refuse()
+	var last error
+	// The first calls may still meet a connection that has just broken.
+	err = eventually(ctx, "an error that no server is available", func() (bool, error) {
+		_, last = in.Backend.Run(context.WithoutCancel(ctx), script, []string{key}, nil)
+		return errors.Is(last, backend.ErrUnavailable), last
+	})
+	if err == nil {
+		err = e.wroteNothing(ctx, last, key)
+	}
+	if err != nil {
+		return err
+	}
+	in.Link.Restore()
+	return e.recovers(ctx, in.Backend)
+}
+
+// checkRefusal runs a script that answers as a server does which takes no scripts.
+func checkRefusal(ctx context.Context, e *env) error {
+	b, err := e.backend(ctx)
+	if err != nil {
+		return err
+	}
+	for _, code := range []string{"LOADING", "MASTERDOWN", "READONLY"} {
+		script := e.script("return redis.error_reply('"+code+" for a test')", 1, backend.Never)
+		_, err := b.Run(ctx, script, []string{e.key("n")}, nil)
+		if !errors.Is(err, backend.ErrUnavailable) {
+			return fmt.Errorf("got error %w, want one that wraps ErrUnavailable", err)
+		}
+		if err := e.wroteNothing(ctx, err, e.key("n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wroteNothing checks that err does not leave open if the script ran that counts at key.
+func (e *env) wroteNothing(ctx context.Context, err error, key string) error {
+	if errors.Is(err, backend.ErrIndeterminate) || backend.MayHaveRun(err) {
+		return fmt.Errorf("got error %w, want one of a script that surely wrote nothing", err)
 	}
 	return e.wantCount(ctx, key, 0)
 }

@@ -19,6 +19,9 @@ type permitTake struct {
 	state takeState
 	since time.Time
 	back  *scriptRun // puts it back, or releases it
+
+	release *numberCall // the last that was to release it
+	create  bool        // so does that, if there is no semaphore
 }
 
 // takeState is what became of permits that were taken.
@@ -28,6 +31,7 @@ const (
 	asked    takeState = "there is no answer yet"
 	known    takeState = "the client knows"
 	held     takeState = "held"
+	left     takeState = "left to a release that goes on"
 	lost     takeState = "the answer was lost"
 	unsure   takeState = "sent back without an answer"
 	declined takeState = "refused when it was sent back"
@@ -37,8 +41,12 @@ const (
 // gone reports whether what was taken is neither held nor free any more.
 func (s takeState) gone() bool { return s == lost || s == unsure || s == declined }
 
-// detachedFor is how long a request goes on that its caller has left.
-const detachedFor = 5 * time.Second
+const (
+	// detachedFor is how long a request goes on that its caller has left.
+	detachedFor = 5 * time.Second
+	// closingFor is the same once its client is closing.
+	closingFor = time.Second
+)
 
 // find returns the take for which is is true; nil: there is none.
 func (m *semaphoreMachine) find(is func(t *permitTake) bool) *permitTake {
@@ -62,7 +70,7 @@ func (m *semaphoreMachine) pick(a act, c *numberCall) *permitTake {
 		return nil
 	}
 	t := all[(a.Object+a.Which)%len(all)]
-	t.call = c
+	t.release, t.create = c, !a.Flag
 	return t
 }
 
@@ -78,65 +86,102 @@ func (m *semaphoreMachine) take(key *numberKey, r *scriptRun, n int64) {
 
 // returned notes that permits were added, which were perhaps taken before.
 func (m *semaphoreMachine) returned(key *numberKey, r *scriptRun, n int64, added bool) {
-	t := m.find(func(t *permitTake) bool { return t.back == r })
-	if t != nil {
-		t.state = back
+	ours := int64(0)
+	for _, t := range m.takes {
+		if t.back == r {
+			t.state = back
+			ours += t.n
+		}
 	}
-	switch {
-	case t == nil && added:
-		m.added[key] += n
-	case t != nil && !added:
-		m.added[key] -= n // They have gone with the semaphore.
+	if added {
+		m.added[key] += n - ours
+	} else {
+		m.added[key] -= ours // They have gone with the semaphore.
 	}
 }
 
 // sent implements watcher. What is put back in the background must have been taken by a call that
-// did not return it.
+// did not return it, or released by one whose caller has left.
 func (m *semaphoreMachine) sent(r *scriptRun) error {
 	if err := m.numberMachine.sent(r); err != nil || r.name != "semaphore_add" {
 		return err
 	}
-	c := callOf(r)
-	t := m.find(func(t *permitTake) bool { return c != nil && t.call == c && t.state == held })
-	if c == nil {
-		t = m.givenUp(r)
+	if c := callOf(r); c != nil {
+		t := m.find(func(t *permitTake) bool { return t.release == c && (t.state == held || t.state == left) })
+		if t != nil {
+			t.back = r
+		}
+		return nil
 	}
-	if t != nil {
-		t.back = r
-	} else if c == nil {
+	returns := m.sumUp(m.givenUp(r), r.args[0])
+	if returns == nil {
 		return fmt.Errorf("client %d puts %v back, which nobody has given up", r.party, r.args)
+	}
+	if len(returns) > 1 {
+		m.reach("put back together")
+	}
+	for _, t := range returns {
+		if t.back != nil {
+			t.back.withdrawn = true
+		}
+		t.back = r
 	}
 	return nil
 }
 
-// givenUp returns what r, a script in the background, puts back; of several the first whose call has
+// givenUp returns what r, a script in the background, may put back, first that whose call has
 // returned.
-func (m *semaphoreMachine) givenUp(r *scriptRun) (found *permitTake) {
+func (m *semaphoreMachine) givenUp(r *scriptRun) (all []*permitTake) {
+	var perhaps []*permitTake
 	for _, t := range m.takes {
-		switch c := t.call; {
-		case t.state != known || t.back != nil || c.party != r.party || t.key.name != r.keys[0] ||
-			textOf(t.n) != r.args[0] || r.args[1] != "0" || c.ctx.Err() == nil:
-		case !c.ended.IsZero() && c.err != nil:
-			return t
+		c, create := t.call, false
+		if t.state != known {
+			c, create = t.release, t.create
+		}
+		switch {
+		case t.back != nil && !(m.batches && t.back.unsent(r)) || t.key.name != r.keys[0] || t.state != known && t.state != held &&
+			t.state != left || c == nil || c.party != r.party || c.ctx.Err() == nil ||
+			create != (r.args[1] == "1"):
 		case c.ended.IsZero():
-			found = t
+			perhaps = append(perhaps, t)
+		case t.state == known && c.err != nil, errors.Is(c.err, backend.ErrIndeterminate):
+			all = append(all, t)
 		}
 	}
-	return found
+	return append(all, perhaps...)
+}
+
+// sumUp returns some of takes that are so many permits together; nil: there are none such.
+func (m *semaphoreMachine) sumUp(takes []*permitTake, permits string) []*permitTake {
+	for chosen := uint(1); chosen < 1<<min(len(takes), 12); chosen++ {
+		var sum int64
+		var some []*permitTake
+		for i, t := range takes {
+			if chosen>>i&1 == 1 {
+				sum += t.n
+				some = append(some, t)
+			}
+		}
+		if textOf(sum) == permits {
+			return some
+		}
+	}
+	return nil
 }
 
 // answered implements watcher.
 func (m *semaphoreMachine) answered(r *scriptRun) error {
-	t := m.find(func(t *permitTake) bool { return t.run == r || t.back == r })
-	switch {
-	case t == nil:
-	case t.back == r:
-		m.answeredBack(r, t)
-	case r.err != nil:
-		t.state = lost
-		m.reach("lost")
-	default:
-		t.state, t.since = known, time.Now()
+	for _, t := range m.takes {
+		switch {
+		case t.back == r:
+			m.answeredBack(r, t)
+		case t.run != r:
+		case r.err != nil, r.ctx.Err() != nil: // The client waited no longer.
+			t.state = lost
+			m.reach("lost")
+		default:
+			t.state, t.since = known, time.Now()
+		}
 	}
 	return errors.Join(m.gaveUpEarly(r), m.numberMachine.answered(r))
 }
@@ -151,10 +196,12 @@ func (m *semaphoreMachine) answeredBack(r *scriptRun, t *permitTake) {
 			m.reach("put back")
 		}
 	case t.state == back:
-	case refused && t.state == known:
+	case r.ctx.Err() != nil && !errors.Is(r.err, errWithdrawn):
+		t.state = unsure // The client waited for no answer any more.
+	case refused && (t.state != held || callOf(r) == nil):
 		t.state = declined
 	case refused, !backend.MayHaveRun(r.err):
-		t.back = nil
+		t.back, t.since = nil, time.Now()
 	default:
 		t.state = unsure
 	}
@@ -164,12 +211,12 @@ func (m *semaphoreMachine) answeredBack(r *scriptRun, t *permitTake) {
 // release of a caller who has left for less than it may take.
 func (m *semaphoreMachine) gaveUpEarly(r *scriptRun) error {
 	c, now := callOf(r), time.Now()
-	if c == nil || r.err == nil || !r.writes || r.ctx.Err() == nil || r.name == "semaphore_set" ||
-		r.name[:len("semaphore")] != "semaphore" {
+	if c == nil || !r.writes || r.ctx.Err() == nil || r.name == "semaphore_set" ||
+		r.name[:len("semaphore")] != "semaphore" || errors.Is(r.err, errWithdrawn) {
 		return nil
 	}
-	ends := m.parties[r.party].ends
-	if !ends.IsZero() && !now.Before(ends.Add(-m.guard)) ||
+	closing := m.parties[r.party].closing
+	if !closing.IsZero() && now.Sub(closing) >= closingFor-m.guard ||
 		!c.ended.IsZero() && now.Sub(c.ended) >= detachedFor-m.guard {
 		return nil
 	}
@@ -179,6 +226,14 @@ func (m *semaphoreMachine) gaveUpEarly(r *scriptRun) error {
 
 // judged implements numberKind.
 func (m *semaphoreMachine) judged(c *numberCall) error {
+	if t := m.find(func(t *permitTake) bool { return t.release == c && t.state == held }); t != nil &&
+		c.ctx.Err() != nil && errors.Is(c.err, backend.ErrIndeterminate) {
+		t.state, t.since = left, time.Now()
+		if isConflict(c.last.err) || isOverflow(c.last.err) {
+			t.state = declined
+		}
+		m.reach("release left behind")
+	}
 	t := m.find(func(t *permitTake) bool { return t.run == c.last.run })
 	switch {
 	case t == nil:
@@ -205,7 +260,11 @@ func (m *semaphoreMachine) check(ctx context.Context) error {
 	for _, t := range m.takes {
 		p := m.parties[t.run.party]
 		since, sound := m.soundSince(p)
-		if t.state != known || !sound || t.call.ended.IsZero() {
+		if t.state == left {
+			p = m.parties[t.release.party]
+			since, sound = m.soundSince(p)
+		}
+		if t.state != known && t.state != left || !sound || t.call.ended.IsZero() {
 			continue
 		}
 		allowed := 2*m.trip(p) + releasePatience + 500*time.Millisecond
@@ -250,7 +309,11 @@ func (m *semaphoreMachine) conserved(key *numberKey) error {
 		if t.key != key || t.state == back {
 			continue
 		}
-		if t.state != held && !t.state.gone() && !m.parties[t.run.party].gaveUp {
+		keeper := t.run.party
+		if t.state == left {
+			keeper = t.release.party
+		}
+		if t.state != held && !t.state.gone() && !m.parties[keeper].gaveUp {
 			return fmt.Errorf("%d taken by client %d: %s", t.n, t.run.party, t.state)
 		}
 		out += t.n

@@ -32,8 +32,8 @@ does not raise it.`,
 	"Lock.Close": `Close ends waiting with ErrClosed and the contexts of held leases with that cause,
 releases what is held and leaves no subscription and no goroutine.`,
 
-	"Lock.Queries": `IsLocked, IsHeldBy, HoldCount and Remaining tell what the server has, and
-ForceUnlock frees it whoever holds it. A key of another kind is ErrConflict and is not touched.`,
+	"Lock.Queries": `IsLocked, IsHeldBy, HoldCount and Remaining return what the server has. ForceUnlock
+frees the lock no matter who holds it. A key of another kind is ErrConflict and is not touched.`,
 
 	"Lock.Wire": `Keys, owners, channels and messages are Redisson's: a hash of owner and hold
 count at the name, the message 0 on its channel at the release.`,
@@ -49,14 +49,14 @@ client, and a waiter for many holds up none for few. Once as many are free as a 
 nobody else takes them, it gets them: by a message, by another waiter, or by a bounded poll.`,
 
 	"Semaphore.GivingBack": `After an error nothing is acquired, unless it says that the outcome is
-unknown. What a cancelled acquire takes comes back. A release is sent whatever becomes of its
-context. Nothing is sent twice.`,
+unknown. What a cancelled acquire takes comes back. A release is sent even if its
+context ends. Nothing is sent twice.`,
 
 	"Semaphore.Wire": `The key is Redisson's decimal count and its messages are the number of free
 permits, at least 1.`,
 
 	"Latch.Counts": `A latch is set once and counted down to 0, where it is gone. One that is not set
-has the count 0. A key of another kind is ErrConflict and is not touched.`,
+has the count 0. A key that holds something else is ErrConflict and is not touched.`,
 
 	"Latch.Waiting": `Wait returns when the count is 0, and never while it is above 0. All waiters of
 all clients go on at 0, when the latch is deleted, and when its life ends: by a message, by a gap of

@@ -32,6 +32,7 @@ type setting struct {
 	Clients      int
 	Lease, Fixed time.Duration
 	Poll         time.Duration
+	Batches      bool // the links take batches
 }
 
 // act is one action of a machine: what is done, by which client, to which object. Which, Flag and
@@ -71,6 +72,7 @@ func drawSetting(t *rapid.T, virtual bool) setting {
 		Clients: rapid.IntRange(1, 3).Draw(t, "clients"),
 		Lease:   1500 * time.Millisecond, Fixed: time.Second, Poll: time.Hour,
 	}
+	s.Batches = rapid.Bool().Draw(t, "batches")
 	if virtual {
 		s.Lease = oneOf(t, "lease", 30000, 1000, 300)
 		s.Fixed = oneOf(t, "fixed", 100, 2000, 60000)
@@ -118,11 +120,11 @@ func drawSpan(t *rapid.T, s setting) time.Duration {
 }
 
 // RunProperties drives each primitive by one action after the other, and compares all that can be
-// seen with an exact model of it: what the server stores and answers, what callers are told, what the
-// holders of leases believe, what becomes of permits, and who waits in vain. With [Harness.Bubble]
-// that is in virtual time, where every time is exact, as often as -rapid.checks says; a failing case
-// is made smaller, and kept by rapid. Without it [Harness.Rounds] machines run side by side in real
-// time, and what is asked too close to the end of a lease is open.
+// seen with an exact model of it: what the server stores and answers, what callers get, what the
+// holders of leases believe, where permits are, and who waits for something that is there. With
+// [Harness.Bubble] that is in virtual time, where every time is exact, as often as -rapid.checks
+// says; a failing case is made smaller, and kept by rapid. Without it [Harness.Rounds] machines run
+// side by side in real time, and what is asked too close to the end of a lease is open.
 func RunProperties(t *testing.T, h *Harness) Report {
 	t.Helper()
 	driven := slices.DeleteFunc(Workloads(), func(w Workload) bool { return w.machine == nil })
@@ -166,10 +168,10 @@ func virtualProperty(r *rapid.T, h *Harness, w Workload, s setting, reached *sit
 	reached.addN("actions", taken)
 }
 
-// random is what differs each time in what errors tell: cases' tags, and owners.
+// random is what differs each time in the texts of errors: cases' tags, and owners.
 var random = regexp.MustCompile(`conf-[0-9A-Z]{10}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:-?[0-9]+`)
 
-// stable returns what err tells, with numbers for what is random: rapid makes a failure smaller if
+// stable returns the text of err, with numbers for what is random: rapid makes a failure smaller if
 // it finds it again by its text.
 func stable(err error) string {
 	var seen []string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Report tells what a run did.
+// Report is what a run did.
 type Report struct {
 	// Passed and Failed are names of cases.
 	Passed, Failed []string
@@ -62,7 +62,7 @@ func Cases() []Case {
 // RunnerCases returns the cases of the clauses R, B and W.
 func RunnerCases() []Case {
 	return slices.Concat(sendCases(), onceCases(), replyCases(), cancelCases(), lifeCases(),
-		batchCases())
+		batchCases(), claimCases())
 }
 
 // SubscriberCases returns the cases of the clauses S.

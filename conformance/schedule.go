@@ -20,20 +20,22 @@ import (
 // schedule is a history test before it runs: all that is left to chance but the order in which
 // goroutines run.
 type schedule struct {
-	Links  []troubles // of each client
-	Actors [][]Step   // actor i uses client i modulo their number
-	Lease  time.Duration
-	Poll   time.Duration
+	Links   []troubles // of each client
+	Actors  [][]Step   // actor i uses client i modulo their number
+	Lease   time.Duration
+	Poll    time.Duration
+	Batches bool // the links take batches
 }
 
 // drawSchedule draws a schedule, with troubles on the links if troubled.
 func drawSchedule(t *rapid.T, w Workload, troubled bool) schedule {
 	s := schedule{Lease: workLease, Poll: time.Hour} // Nothing but messages wakes a waiter.
 	ops := w.Ops
-	if rapid.Bool().Draw(t, "all are told") {
+	if rapid.Bool().Draw(t, "messages alone") {
 		s.Lease = time.Hour // Nor does the end of a lease.
 		ops = slices.DeleteFunc(slices.Clone(ops), func(op string) bool { return op == "Delete" })
 	}
+	s.Batches = rapid.Bool().Draw(t, "batches")
 	for range rapid.IntRange(1, 3).Draw(t, "clients") {
 		var plan troubles
 		if troubled {
@@ -45,12 +47,12 @@ func drawSchedule(t *rapid.T, w Workload, troubled bool) schedule {
 		s.Actors = append(s.Actors, rapid.SliceOfN(drawStep(ops), 1, 8).Draw(t, "steps"))
 	}
 	if s.any("Delete") {
-		s.Poll = deletionPoll // Nobody is told.
+		s.Poll = deletionPoll // No message is sent.
 	}
 	return s
 }
 
-// deletionPoll is how often waiters look for themselves where things end that nobody is told of.
+// deletionPoll is how often waiters look for themselves where things end without a message.
 const deletionPoll = 2 * time.Second
 
 // any reports whether a step of that name is in the schedule.
@@ -90,8 +92,13 @@ func drawTroubles(t *rapid.T) troubles {
 			After:  drawDuration(t, "after", 10*time.Millisecond),
 		}
 		switch rapid.IntRange(0, 19).Draw(t, "trouble") {
+		case 3, 4, 5:
+			tr.Held = drawDuration(t, "held", 100*time.Millisecond)
 		case 0:
-			tr.Loss = rapid.SampledFrom([]loss{request, reply, link, dial}).Draw(t, "loss")
+			tr.Loss = rapid.SampledFrom([]loss{request, reply, link, dial, late}).Draw(t, "loss")
+			if tr.Loss == late {
+				tr.Before += drawDuration(t, "late", 500*time.Millisecond)
+			}
 		case 1:
 			tr.Before += drawDuration(t, "slow", 500*time.Millisecond)
 		case 2:
@@ -129,7 +136,7 @@ func (s schedule) bound() time.Duration {
 	}
 	for _, plan := range s.Links {
 		for _, t := range plan.Scripts {
-			sum += t.Before + t.After
+			sum += t.Held + t.Before + t.After
 			if t.Loss != nothing {
 				sum += deaf + workLease
 			}
@@ -147,7 +154,7 @@ func (s schedule) bound() time.Duration {
 // String returns the schedule in lines.
 func (s schedule) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "leases of %v, polls every %v\n", s.Lease, s.Poll)
+	fmt.Fprintf(&text, "leases of %v, polls every %v, in batches: %v\n", s.Lease, s.Poll, s.Batches)
 	for i, plan := range s.Links {
 		fmt.Fprintf(&text, "link of client %d: %+v\n", i, plan)
 	}
@@ -174,7 +181,7 @@ type running struct {
 	survived atomic.Pointer[string] // the last fault that it went through, until the next grant
 
 	mu      sync.Mutex
-	watcher *history.Process // records what befalls the server; nil: the history is over
+	watcher *history.Process // records the faults of the server; nil: the history is over
 }
 
 // reach counts a situation.
@@ -188,7 +195,7 @@ func (r *running) reach(situation string) {
 	}
 }
 
-// note records what befell the server, in the history's own terms.
+// note records a fault of the server, in the history's own terms.
 func (r *running) note(input any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -274,7 +281,7 @@ func (r *running) look(ctx context.Context) error {
 	return nil
 }
 
-// partsIn returns the number that the reply to a GET tells, in parts of 1; 0 if there is none.
+// partsIn returns the number in the reply to a GET, in parts of 1; 0 if there is none.
 func partsIn(reply backend.Reply, parts int64) (int64, error) {
 	if reply.IsNil() {
 		return 0, nil
@@ -307,10 +314,11 @@ func (r *running) clients(ctx context.Context) (clients []*primitives.Client, er
 	for _, plan := range r.schedule.Links {
 		c, _, err := r.clientOver(ctx, &primitives.Options{
 			WatchdogLease: r.schedule.Lease, PollInterval: r.schedule.Poll,
+			CloseTimeout: time.Hour,
 		}, func(b backend.Backend) backend.Backend {
-			return &watched{
-				Backend: &troubled{Backend: b, plan: plan, reach: r.reach}, reach: r.reach,
-			}
+			link := &troubled{Backend: b, plan: plan, reach: r.reach}
+			w := newWatched(r.witnessed(inBatches(link, r.schedule.Batches)), r.reach)
+			return inBatches(w, r.schedule.Batches)
 		})
 		if err != nil {
 			return nil, err
@@ -318,6 +326,12 @@ func (r *running) clients(ctx context.Context) (clients []*primitives.Client, er
 		clients = append(clients, c)
 	}
 	return clients, nil
+}
+
+// witnessed returns b such that an attempt which a call goes on after by itself is recorded if it got
+// no answer.
+func (r *running) witnessed(b backend.Backend) backend.Backend {
+	return r.work.witnessed(b, r.log)
 }
 
 // actors lets all actors take their steps, and returns what they found wrong.

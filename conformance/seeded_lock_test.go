@@ -9,7 +9,7 @@ const (
 	keeperFile  = "internal/renew/keeper.go"
 	lockFile    = "lock.go"
 	leaseFile   = "hold.go"
-	giveFile    = "giveback.go"
+	orphanFile  = "orphan.go"
 	clientFile  = "client.go"
 	acquireFile = "internal/script/lock_acquire.lua.go"
 	releaseFile = "internal/script/lock_release.lua.go"
@@ -23,7 +23,6 @@ var (
 	freeLock  = finder{dir: "primitives/internal/wait", test: "TestWaitNeverLeavesAFreeLock", runs: 40}
 	freeUnits = finder{dir: "primitives/internal/wait", test: "TestWaitNeverLeavesFreeUnits", runs: 40}
 	watchdog  = finder{dir: "primitives/internal/renew", test: "TestKeeperRandomSchedules"}
-	crowds    = finder{dir: "primitives", test: "TestLockRandomSchedules", runs: 5}
 	closing   = finder{dir: "primitives", test: "TestClientCloseAmidAll", runs: 5}
 )
 
@@ -37,7 +36,8 @@ func waitSeeds() []seed {
 			{"Message {\n\t\tc.wakeOne()\n", "Message {\n"},
 		}, histories},
 		{"drops the wake of a waiter cancelled while parked", channelFile, edits{
-			{"case <-ctx.Done():\n", "case <-ctx.Done():\n\t\tme.woken = false\n"},
+			{"case <-me.ready:\n\t\treturn nil\n\tcase <-ctx.Done():\n",
+				"case <-me.ready:\n\t\treturn nil\n\tcase <-ctx.Done():\n\t\tme.woken = false\n"},
 		}, freeLock},
 		{"drops the wake of a waiter cancelled while its script is in flight", channelFile, edits{
 			{"\t\t\tc.passOn(me)\n", "\t\t\tif ctx.Err() == nil {\n\t\t\t\tc.passOn(me)\n\t\t\t}\n"},
@@ -96,6 +96,12 @@ func renewSeeds() []seed {
 		{"does not repeat a renewal that failed", batchFile, edits{
 			{"h.renewAt = now.Add(h.Lease / 10)", "h.renewAt = now.Add(h.Lease)"},
 		}, watchdog},
+		{"looks for a key in each refusal", batchFile, edits{
+			{"!b.denied && errors.Is(err, backend.ErrKeyDenied)", "!b.denied && err != nil"},
+		}, finder{dir: "primitives/internal/renew", test: "TestKeeperKeepsABatchThatIsRefusedWhole"}},
+		{"forgets which keys were denied", batchFile, edits{
+			{"!b.denied && errors", "errors"},
+		}, finder{dir: "primitives/internal/renew", test: "TestKeeperRenewsBesideDeniedKeys"}},
 	}
 }
 
@@ -105,7 +111,7 @@ func lockSeeds() []seed {
 		{"sends the release before it ends the context", leaseFile, edits{
 			{"\tlast, err := h.drop(l)\n", `	if len(h.leases) == 1 && h.of.client.keeper.End(&h.Hold) {
 		defer h.endAll(ErrReleased)
-		return h.release(ctx)
+		return h.release(ctx, grace)
 	}
 	last, err := h.drop(l)
 `},
@@ -121,28 +127,24 @@ func lockSeeds() []seed {
 			{"err == nil:\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ErrLost)",
 				"err == nil:\n\t\treturn nil"},
 		}, histories},
-		{"uses an owner again after an attempt without an answer", leaseFile, edits{
-			{"\t\treturn wait.Answer{}, err\n", `		if errors.Is(err, backend.ErrIndeterminate) && ctx.Err() == nil {
-			return wait.Answer{RetryIn: time.Millisecond}, nil
-		}
-		return wait.Answer{}, err
-`},
-		}, histories},
+		{"uses an owner again after an attempt without an answer", lockFile, edits{
+			{"!errors.Is(err, ErrUnavailable) {\n\t\ta.hold = nil", "ctx.Err() != nil {\n\t\ta.hold = nil"},
+		}, properties},
 		{"has one owner for all holds of a client", lockFile, edits{
 			{"Owner: l.client.newOwner()", "Owner: l.client.id + \":1\""},
 		}, histories},
 		{"keeps a grant that nobody wants any more", lockFile, edits{
-			{"\t\th.abandon()\n", ""},
-		}, crowds},
+			{"\t\ta.hold.abandon()\n", ""},
+		}, properties},
 		{"keeps a grant that came too late", leaseFile, edits{
 			{"{\n\t\th.giveBack(true)\n\t\treturn wait.Answer{}, fmt",
 				"{\n\t\treturn wait.Answer{}, fmt"},
 		}, closing},
 		{"does not give back what may be held", leaseFile, edits{
-			{"if backend.MayHaveRun(err) {", "if false {"},
+			{"if granted || backend.MayHaveRun(err) {", "if false {"},
 		}, histories},
-		{"gives back once", giveFile, edits{
-			{"if released || over && missed {", "if released || missed {"},
+		{"gives back once", orphanFile, edits{
+			{"what == missed && o.final:", "what == missed:"},
 		}, histories},
 		{"does not repeat a release", leaseFile, edits{
 			{"\th.giveBack(true)\n\tif !backend", "\tif !backend"},
@@ -154,7 +156,7 @@ func lockSeeds() []seed {
 			{"h.token = token", "h.token = token - token + time.Now().UnixMicro()"},
 		}, histories},
 		{"ends the hold by the client's clock", acquireFile, edits{
-			{"'pexpire', lock, lease", "'pexpireat', lock, lease"},
+			{"owner, 1)\nredis.call('pexpire', lock, lease", "owner, 1)\nredis.call('pexpireat', lock, lease"},
 			{"FormatInt(lease.Milliseconds(), 10)", "FormatInt(time.Now().Add(lease).UnixMilli(), 10)"},
 		}, properties},
 		{"grants without looking", acquireFile, edits{
@@ -173,7 +175,8 @@ func lockSeeds() []seed {
 				"redis.call('set', token, string.format('%.0f', tonumber(last) + 1))"},
 		}, properties},
 		{"has a shorter lease on the server", acquireFile, edits{
-			{"redis.call('pexpire', lock, lease)", "redis.call('pexpire', lock, lease / 2)"},
+			{"owner, 1)\nredis.call('pexpire', lock, lease)",
+				"owner, 1)\nredis.call('pexpire', lock, lease / 2)"},
 		}, histories},
 		{"releases what another holds", releaseFile, edits{
 			{"redis.call('hexists', lock, owner) == 0", "redis.call('exists', lock) == 0"},

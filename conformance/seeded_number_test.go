@@ -7,11 +7,11 @@ func numberSeeds() []seed {
 		{"takes permits that are not there", scripts + "semaphore_acquire.lua.go", edits{
 			{"if free < tonumber(wanted) then", "if false then"},
 		}, historiesOf("Semaphore")},
-		{"releases permits and tells nobody", scripts + "semaphore_add.lua.go", edits{
+		{"releases permits without a message", scripts + "semaphore_add.lua.go", edits{
 			{"redis.call(publish, free, string.format('%.0f', after))", "local _ = publish"},
 		}, propertiesOf("Semaphore")},
-		{"forgets what came after its caller had left", "detached.go", edits{
-			{"\tf.request.late(f.err)\n", ""},
+		{"forgets what came after its caller had left", "attended.go", edits{
+			{"\ta.heir.inherit(answer(outcome))\n", ""},
 		}, propertiesOf("Semaphore")},
 		{"holds up those who need few", channelFile, edits{
 			{"\t\tif w.need <= n {\n", "\t\tif w.need > n {\n\t\t\tbreak\n\t\t}\n\t\t{\n"},
@@ -20,9 +20,12 @@ func numberSeeds() []seed {
 			{"\t\t\tc.share(answer.Free)\n", ""},
 		}, propertiesOf("Semaphore")},
 		{"counts down below the last", scripts + "latch_count_down.lua.go", edits{
-			{"if count ~= '1' then", "if count ~= '0' then"},
+			{"less('1', count)", "less('0', count)"},
 		}, historiesOf("Latch")},
-		{"deletes a latch and tells of a new count", scripts + "latch_delete.lua.go", edits{
+		{"counts an open latch further down", scripts + "latch_count_down.lua.go", edits{
+			{"less('1', count)", "count ~= '1'"},
+		}, onEmbedded("LatchMessagesAreRedissons")},
+		{"deletes a latch and publishes a new count", scripts + "latch_delete.lua.go", edits{
 			{"redis.call(publish, counted, '0')", "redis.call(publish, counted, '1')"},
 		}, propertiesOf("Latch")},
 		{"lets one waiter through a latch", "countdownlatch.go", edits{
@@ -34,15 +37,22 @@ func numberSeeds() []seed {
 		{"drops the end of a number's life", scripts + "long_compare_and_set.lua.go", edits{
 			{"redis.call('set', number, new, 'keepttl')", "redis.call('set', number, new)"},
 		}, propertiesOf("AtomicLong")},
+		{"stores a number over what is none", scripts + "long_set.lua.go", edits{
+			{"not integer(redis.call('get', number) or '0')", "false"},
+		}, onEmbedded("AtomicLongConflict")},
+		{"takes what is no double", scripts + "double_take.lua.go", edits{
+			{"not number(old or '0')", "false"},
+		}, onEmbedded("AtomicDoubleErrors")},
 		{"stores a double over one that is as great", scripts + "double_set_if_greater.lua.go", edits{
 			{"if not (value > number(than)) then", "if not (value >= number(than)) then"},
 		}, historiesOf("AtomicDouble")},
 		{"drops the end of a double's life", scripts + "double_set_if_less.lua.go", edits{
 			{"redis.call('set', counter, new, 'keepttl')", "redis.call('set', counter, new)"},
 		}, propertiesOf("AtomicDouble")},
-		{"tells a double that is not quite what is stored", "atomicdouble.go", edits{
-			{"script.DoubleGet(ctx, a.client.backend, a.key)\n\t\treturn value, err",
-				"script.DoubleGet(ctx, a.client.backend, a.key)\n\t\treturn value * (1 + 1e-15), err"},
+		{"returns a double that is not quite what is stored", "atomicdouble.go", edits{
+			{"return read(script.DoubleGet(ctx, a.client.calls, a.key))",
+				"value, err := read(script.DoubleGet(ctx, a.client.calls, a.key))\n" +
+					"\t\treturn value * (1 + 1e-15), err"},
 		}, historiesOf("AtomicDouble")},
 		{"adds doubles beyond their range", scripts + "double_add.lua.go", edits{
 			{"if sum - sum ~= 0 then", "if false then"},

@@ -65,7 +65,9 @@ func onEmbedded(name string) finder {
 // foundWithin bounds the search for one bug.
 const foundWithin = 2 * time.Minute
 
-func seeds() []seed { return slices.Concat(waitSeeds(), renewSeeds(), lockSeeds(), numberSeeds()) }
+func seeds() []seed {
+	return slices.Concat(waitSeeds(), renewSeeds(), lockSeeds(), numberSeeds(), dispatchSeeds())
+}
 
 // TestSeededBugs prints how many bugs were found. The code without a bug must pass the very same
 // tests.
@@ -203,7 +205,7 @@ func (f finder) search(ctx context.Context, binary string, runs int) (string, er
 	return out, err
 }
 
-// verdict returns the line that tells of the failure: the first one of the test's that is not
+// verdict returns the line that reports the failure: the first one of the test's that is not
 // about a test that was skipped.
 func verdict(out string) string {
 	told := regexp.MustCompile(`(?m)^\s*(?:Error:|\w+\.go:\d+:)\s+(\S.*)$`)

@@ -12,7 +12,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// semaphoreCases are about how many permits there are, and what is told of them.
+// semaphoreCases are about how many permits there are, and the messages about them.
 func semaphoreCases() []Case {
 	return []Case{
 		{Name: "SemaphoreCounts", Clause: "Semaphore.Counts", check: checkSemaphoreCounts},
@@ -157,10 +157,12 @@ func checkSemaphoreConflict(ctx context.Context, e *env) error {
 	}
 	for _, s := range []*primitives.Semaphore{hash, text} {
 		_, drainErr := s.DrainPermits(ctx)
+		_, queryErr := s.AvailablePermits(ctx)
 		if err := errors.Join(
 			matches(s.TryAcquire(ctx, 1), primitives.ErrConflict),
 			matches(s.Release(ctx, 1), primitives.ErrConflict),
 			matches(drainErr, primitives.ErrConflict),
+			matches(queryErr, primitives.ErrConflict),
 		); err != nil {
 			return err
 		}
@@ -212,10 +214,12 @@ func checkSemaphoreInput(ctx context.Context, e *env) error {
 		return err
 	}
 	s := c.NewSemaphore(e.key("permits"), nil)
+	tooMany := math.MaxInt32
+	tooMany++ // Below 0 where an int has 32 bits.
 	for what, err := range map[string]error{
 		"Acquire(0)":        s.Acquire(ctx, 0),
 		"Acquire(-1)":       s.Acquire(ctx, -1),
-		"TryAcquire(2^31)":  s.TryAcquire(ctx, math.MaxInt32+1),
+		"TryAcquire(2^31)":  s.TryAcquire(ctx, tooMany),
 		"Release(0)":        s.Release(ctx, 0),
 		"AddPermits(-2^31)": s.AddPermits(ctx, math.MinInt32),
 		"name":              c.NewSemaphore("", nil).Acquire(ctx, 1),

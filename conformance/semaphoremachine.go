@@ -52,18 +52,16 @@ func (m *semaphoreMachine) set(ctx context.Context, key *numberKey, free int64, 
 	})
 }
 
-func (m *semaphoreMachine) handle(party int, key *numberKey) numberHandle {
-	return m.semaphore(party, key)
-}
+func (m *semaphoreMachine) handle(c *numberCall) numberHandle { return m.semaphore(c) }
 
-func (m *semaphoreMachine) semaphore(party int, key *numberKey) *primitives.Semaphore {
-	return m.parties[party].client.NewSemaphore(key.name, nil)
+func (m *semaphoreMachine) semaphore(c *numberCall) *primitives.Semaphore {
+	return m.parties[c.party].client.NewSemaphore(m.nameFor(c, c.key.name), nil)
 }
 
 // act implements machine.
 func (m *semaphoreMachine) act(ctx context.Context, a act) error {
 	c := m.call(a)
-	s := m.semaphore(a.Client, c.key)
+	s := m.semaphore(c)
 	switch a.Op {
 	case "TryAcquire", "Acquire", "Wait":
 		return m.acquire(ctx, a)
@@ -113,7 +111,7 @@ var needs = []int{1, 1, 1, 2, 3, 5}
 func (m *semaphoreMachine) acquire(ctx context.Context, a act) error {
 	c, n := m.call(a), needs[(a.Which+int(a.For.Milliseconds()))%len(needs)]
 	c.need, c.waits, c.snap = int64(n), a.Op != "TryAcquire", snaps(a)
-	s := m.semaphore(a.Client, c.key)
+	s := m.semaphore(c)
 	take := s.Acquire
 	if !c.waits {
 		take = s.TryAcquire
@@ -137,7 +135,7 @@ func (m *semaphoreMachine) handOver(ctx context.Context, a act) error {
 	wait, add := a, a
 	wait.Op, wait.Which, add.Op = "Wait", 2+a.Which/2, "Add"
 	add.Client, add.Which = a.Which%len(m.parties), a.Which%3
-	if a.Which == 5 { // Nobody is told.
+	if a.Which == 5 { // It publishes nothing.
 		add.Op, add.Flag = "Peer", false
 	}
 	if err := errors.Join(m.acquire(ctx, wait), m.act(ctx, add)); err != nil {
@@ -224,7 +222,7 @@ func (m *semaphoreMachine) release(ctx context.Context, a act) error {
 		return nil
 	}
 	c.key, c.need, c.sure = t.key, t.n, true
-	s := m.semaphore(a.Client, t.key)
+	s := m.semaphore(c)
 	c.run = func(ctx context.Context) (int64, error) {
 		if a.Flag {
 			return told(s.ReleaseIfExists(ctx, int(t.n)))
@@ -280,7 +278,7 @@ func (m *semaphoreMachine) step(key *numberKey, r *scriptRun, value int64) error
 	return nil
 }
 
-// isLeft reports whether an acquire was told how many permits it left.
+// isLeft reports whether the answer to an acquire has the number of permits that it left.
 func isLeft(r *scriptRun, free int64) bool {
 	items, err := r.reply.Tuple(2)
 	if err != nil {
@@ -297,7 +295,11 @@ func (m *semaphoreMachine) stepSet(key *numberKey, n int64, made bool) error {
 	if made {
 		key.set(n)
 		m.added[key] += n
-		m.changed(key, textOf(n))
+		message := ""
+		if n > 0 {
+			message = textOf(n)
+		}
+		m.changed(key, message)
 	}
 	return nil
 }

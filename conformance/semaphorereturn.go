@@ -76,18 +76,29 @@ func checkCancelledPermits(ctx context.Context, e *env) error {
 func (e *env) takesForAMoment(
 	ctx context.Context, key, left string, take func(context.Context) error,
 ) error {
-	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-	defer cancel()
-	err := take(short)
-	if err := errors.Join(
-		matches(err, backend.ErrIndeterminate), matches(err, context.DeadlineExceeded),
-	); err != nil {
+	if err := leaveInFlight(ctx, take); err != nil {
 		return err
 	}
 	if err := e.awaitText(ctx, key, left); err != nil {
 		return err
 	}
 	return e.awaitText(ctx, key, "3")
+}
+
+// leaveInFlight gives up take while it is under way. A driver that has to connect first may not have
+// sent it by then; then it tries again.
+func leaveInFlight(ctx context.Context, take func(context.Context) error) error {
+	for {
+		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		err := take(short)
+		cancel()
+		if err := matches(err, context.DeadlineExceeded); err != nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if errors.Is(err, backend.ErrIndeterminate) {
+			return nil
+		}
+	}
 }
 
 func (e *env) awaitText(ctx context.Context, key, text string) error {

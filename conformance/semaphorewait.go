@@ -153,7 +153,7 @@ func checkManyPermits(ctx context.Context, e *env) error {
 	return errors.Join(s.Release(ctx, 2), s.Release(ctx, 1), finished("the waiter", waiting[0]))
 }
 
-// checkSemaphorePoll adds permits and tells nobody.
+// checkSemaphorePoll adds permits without a message.
 func checkSemaphorePoll(ctx context.Context, e *env) error {
 	c, _, err := e.client(ctx, &primitives.Options{PollInterval: 100 * time.Millisecond})
 	if err != nil {

@@ -61,7 +61,7 @@ const shortestTurn = 5 * time.Second
 
 // RunSoak runs crowds of clients at random for a long time: on a cell drawn from cells for a turn,
 // then on another. It draws which objects a crowd uses, how, and what goes wrong meanwhile, and
-// checks each object's history. A failure tells of the seed, the cell, the schedule and the picture
+// checks each object's history. A failure prints the seed, the cell, the schedule and the picture
 // of the history. In the end it prints how often it got into which situation, and fails if one that
 // a cell can get into was never reached. It returns those counts.
 func RunSoak(t *testing.T, cells []SoakCell, o *SoakOptions) map[string]int {
@@ -163,7 +163,7 @@ func (s *soak) run(t *testing.T, cell SoakCell, d time.Duration) {
 		s.owe(cell, h)
 		u := &turn{soak: s, cell: cell.Name, h: h, until: time.Now().Add(d), works: leased(s.works())}
 		if len(u.works) == 0 || time.Since(s.began) < s.Duration && s.random.IntN(2) == 0 {
-			// What a server forgets, not all models can tell.
+			// Not all models cover a server that forgets.
 			u.mild, u.works = true, s.works()
 		}
 		u.run(t)
@@ -171,7 +171,7 @@ func (s *soak) run(t *testing.T, cell SoakCell, d time.Duration) {
 	s.turns++
 	if !ok {
 		s.failed = cell.Name
-	} else if skipped { // for want of a server, or by -run
+	} else if skipped { // a server is missing, or by -run
 		s.forget(cell)
 	}
 }

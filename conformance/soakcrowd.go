@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -25,11 +26,12 @@ type crowd struct {
 	seed, number uint64
 	clients      int
 	lease, poll  time.Duration
+	batches      bool // its links take batches
 	parts        []part
 }
 
-// endlessLease is one whose end comes too late for everybody: what wakes a waiter is told to it, or
-// the waiter is stuck.
+// endlessLease is one whose end comes too late for everybody: a waiter is woken by a message, or it
+// is stuck.
 const endlessLease = 10 * time.Minute
 
 // part is what a crowd does on one object. Each has its own troubles on the links of all clients.
@@ -49,7 +51,10 @@ func drawCrowd(seed, number uint64, works []Workload) crowd {
 func drawParts(t *rapid.T, works []Workload) crowd {
 	lease := rapid.SampledFrom([]time.Duration{workLease, endlessLease}).Draw(t, "lease")
 	size := rapid.SampledFrom([]int{1, 2, 4, 8, 16, 32}).Draw(t, "size")
-	c := crowd{clients: rapid.SampledFrom([]int{1, 2, 3, 8}).Draw(t, "clients")}
+	c := crowd{
+		clients: rapid.SampledFrom([]int{1, 2, 3, 8}).Draw(t, "clients"),
+		batches: rapid.Bool().Draw(t, "batches"),
+	}
 	for range size {
 		w := rapid.SampledFrom(works).Draw(t, "workload")
 		if lease == endlessLease {
@@ -68,7 +73,7 @@ func drawParts(t *rapid.T, works []Workload) crowd {
 	return c.withLease(lease)
 }
 
-// withLease sets the watchdog's lease. With a short one things end that nobody is told of, so that
+// withLease sets the watchdog's lease. With a short one things end without a message, so that
 // waiters must look for themselves, too. The crowd must not run yet.
 func (c crowd) withLease(lease time.Duration) crowd {
 	c.lease, c.poll = lease, time.Hour
@@ -102,7 +107,7 @@ func (c crowd) start(ctx context.Context, e *env, reached *situations) (*running
 	}
 	for i := range c.clients {
 		client, in, err := e.clientOver(ctx, &primitives.Options{
-			WatchdogLease: c.lease, PollInterval: c.poll,
+			WatchdogLease: c.lease, PollInterval: c.poll, CloseTimeout: time.Hour,
 		}, func(b backend.Backend) backend.Backend { return r.roads(b, i, reached) })
 		if err != nil {
 			return nil, err
@@ -158,16 +163,30 @@ func (r *runningCrowd) roads(b backend.Backend, client int, reached *situations)
 	all := &roads{Backend: b, to: map[string]backend.Backend{}}
 	for _, p := range r.parts {
 		plan := p.schedule.Links[client]
-		all.to[p.object] = &troubled{Backend: b, plan: plan, reach: reached.add}
+		link := &troubled{Backend: b, plan: plan, reach: reached.add}
+		all.to[p.object] = p.witnessed(inBatches(link, r.batches))
 	}
-	return &watched{Backend: all, reach: reached.add}
+	return inBatches(newWatched(inBatches(all, r.batches), reached.add), r.batches)
 }
 
-// Run implements backend.ScriptRunner. A batch goes by its first object.
+// Run implements backend.ScriptRunner. What is about several objects goes by the first.
 func (r *roads) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
 	return r.road(keys[0]).Run(ctx, script, keys, args)
+}
+
+// RunBatch implements backend.Batcher.
+func (r *roads) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	places := map[backend.Backend][]int{}
+	for i, c := range calls {
+		road := r.road(c.Keys[0])
+		places[road] = append(places[road], i)
+	}
+	all := slices.Collect(maps.Keys(places))
+	together(len(all), func(i int) { runSome(ctx, all[i], calls, places[all[i]], report) })
 }
 
 // Subscribe implements backend.Subscriber.

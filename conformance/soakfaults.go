@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ground is a server, the crowds on it, and the faults that befall them.
+// ground is a server, the crowds on it, and their faults.
 type ground struct {
 	*turn
 	h      *Harness
@@ -26,7 +26,8 @@ type ground struct {
 	crowds []*runningCrowd
 }
 
-// ground returns a server. What the end of a lease has to heal befalls it only if leases are short.
+// ground returns a server. It gets faults that only the end of a lease can undo only if leases are
+// short.
 func (u *turn) ground(h *Harness, short bool) *ground {
 	g := &ground{turn: u, h: h, short: short, errors: tally{h: h, reached: &u.reached}}
 	for _, f := range faults() {
@@ -163,7 +164,7 @@ func (g *ground) scene(crowds []*runningCrowd) *scene {
 	return s
 }
 
-// tell records in all histories what befalls the server.
+// tell records a fault of the server in all histories.
 func (g *ground) tell(crowds []*runningCrowd, what func(w Workload) any) {
 	for _, r := range crowds {
 		for _, p := range r.parts {

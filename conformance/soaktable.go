@@ -34,7 +34,7 @@ func soakSituations() []situation {
 	}
 }
 
-// mild reports whether f befalls also those that have no leases.
+// mild reports whether f is for those without leases, too.
 func (f fault) mild() bool { return !f.forgets && !f.steps }
 
 // reachable returns the names of the situations that a soak of works can get into on h.

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 // trouble is what a bad link does to one script on its way.
 type trouble struct {
+	Held          time.Duration // in the client, before it is sent: it can be withdrawn
 	Before, After time.Duration // on the way to the server, and back
 	Loss          loss
 	// Grace is how much longer than its context the caller waits: a reply may come in that instant.
@@ -26,9 +28,13 @@ const (
 	reply        // it runs, and the caller hears nothing
 	link         // it runs, and the connection breaks
 	dial         // there is no connection
+	late         // the connection breaks before it arrives, and it runs all the same
 )
 
-var errTrouble = errors.New("the link has trouble")
+var (
+	errTrouble   = errors.New("the link has trouble")
+	errWithdrawn = errors.New("the call was withdrawn")
+)
 
 // deaf is how long a caller waits for a link that says nothing, before its driver gives up.
 const deaf = 2 * time.Second
@@ -37,7 +43,8 @@ const deaf = 2 * time.Second
 type troubled struct {
 	backend.Backend
 	reach func(situation string)
-	// deafened is told of each gap: 1 when it begins, -1 when it has been noticed; nil: nobody asks.
+	// deafened is called for each gap: 1 when it begins, -1 when it has been noticed; nil: nobody
+	// asks.
 	deafened func(n int)
 
 	mu   sync.Mutex
@@ -81,60 +88,115 @@ func pop[T any](list *[]T) (first T) {
 func (b *troubled) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
-	t := b.next()
+	return b.run(ctx, b.next(), backend.Call{Script: script, Keys: keys, Args: args})
+}
+
+// RunBatch implements backend.Batcher. Calls without trouble stay together; each other goes as if it
+// were alone.
+func (b *troubled) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	var easy, hard []int
+	plan := make([]trouble, len(calls))
+	for i := range calls {
+		if plan[i] = b.next(); plan[i] == (trouble{}) {
+			easy = append(easy, i)
+		} else {
+			hard = append(hard, i)
+		}
+	}
+	together(1+len(hard), func(i int) {
+		if i == len(hard) {
+			runSome(ctx, b.Backend, calls, easy, report)
+			return
+		}
+		reply, err := b.run(ctx, plan[hard[i]], calls[hard[i]])
+		report(hard[i], backend.Outcome{Reply: reply, Err: err})
+	})
+}
+
+// run runs a call, which can be withdrawn by its claim while it is held.
+func (b *troubled) run(ctx context.Context, t trouble, c backend.Call) (backend.Reply, error) {
+	if err := t.hold(ctx, c.Claim); err != nil {
+		if errors.Is(err, errWithdrawn) {
+			b.reach("withdrawn")
+		}
+		return backend.Reply{}, err
+	}
+	t.Held = 0
 	switch {
 	case t == trouble{}:
-		return b.Backend.Run(ctx, script, keys, args)
+		return runOne(ctx, b.Backend, c)
 	case t.Loss == dial:
+		c.Claim.Return(nil)
 		b.reach("no connection")
-		return backend.Reply{}, errTrouble
+		return backend.Reply{}, fmt.Errorf("%w: %w", backend.ErrUnavailable, errTrouble)
 	}
-	type outcome struct {
-		reply backend.Reply
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() { // The server goes on with what it was sent, whatever becomes of the caller.
+	done := make(chan backend.Outcome, 1)
+	go func() { // The server goes on with what it was sent, even if the caller has left.
 		time.Sleep(t.Before)
 		if t.Loss == request {
 			return
 		}
-		reply, err := b.Backend.Run(context.WithoutCancel(ctx), script, keys, args)
+		reply, err := runOne(context.WithoutCancel(ctx), b.Backend, c)
 		time.Sleep(t.After)
 		if t.Loss == nothing || t.Loss == link {
-			done <- outcome{reply, err}
+			done <- backend.Outcome{Reply: reply, Err: err}
 		}
 	}()
+	if t.Loss == late {
+		b.reach("runs after its connection broke")
+		return backend.Reply{}, unanswered(c.Script, errTrouble)
+	}
 	select {
 	case o := <-done:
 		if t.Loss == link {
 			b.reach("broken connection")
-			return backend.Reply{}, unanswered(script, errTrouble)
+			return backend.Reply{}, unanswered(c.Script, errTrouble)
 		}
-		return o.reply, o.err
+		return o.Reply, o.Err
 	case <-time.After(t.Before + t.After + deaf):
 		b.reach("lost reply")
-		return backend.Reply{}, unanswered(script, errTrouble)
+		return backend.Reply{}, unanswered(c.Script, errTrouble)
 	case <-ctx.Done():
 	}
 	select {
 	case o := <-done:
 		if t.Loss == nothing {
 			b.reach("reply after the end")
-			return o.reply, o.err
+			return o.Reply, o.Err
 		}
 	case <-time.After(t.Grace):
 	}
 	b.reach("call given up")
-	return backend.Reply{}, unanswered(script, ctx.Err())
+	if !c.Script.Retry.Writes() {
+		return backend.Reply{}, ctx.Err()
+	}
+	return backend.Reply{}, backend.Indeterminate(ctx.Err())
 }
 
-// unanswered is the error of a script that was sent.
+// hold holds a call before it is sent. It returns an error if it is not to be sent any more.
+func (t trouble) hold(ctx context.Context, claim *backend.Claim) error {
+	if t.Held == 0 {
+		return nil
+	}
+	claim.Return(nil)
+	select {
+	case <-time.After(t.Held):
+	case <-ctx.Done():
+	}
+	if !claim.Take() {
+		return errWithdrawn
+	}
+	return ctx.Err()
+}
+
+// unanswered is the error of a script that was sent, and whose reply was lost.
 func unanswered(script *backend.Script, err error) error {
 	if script.Retry.Writes() {
 		return backend.Indeterminate(err)
 	}
-	return err
+	return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 }
 
 // Subscribe implements backend.Subscriber, late, and with gaps.

@@ -9,9 +9,9 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// watched is a backend that counts what a client of primitives is told by it.
+// watched is a backend that counts the answers and messages that a client of primitives gets.
 type watched struct {
-	backend.Backend
+	seer
 	reach func(situation string)
 
 	mu     sync.Mutex
@@ -19,29 +19,43 @@ type watched struct {
 	tries  map[string]int // events so far when an acquire was refused, by what names the attempt
 }
 
-// Run implements backend.ScriptRunner.
-func (w *watched) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	attempt := ""
-	if strings.HasSuffix(script.Name, "_acquire") {
-		attempt = strings.Join(args, " ")
-		w.tried(attempt)
-	}
-	reply, err := w.Backend.Run(ctx, script, keys, args)
-	var server *backend.ServerError
-	switch {
-	case errors.As(err, &server):
-		w.reach("error " + server.Code)
-	case backend.MayHaveRun(err):
-		w.reach(script.Name + " without an answer")
-	case err == nil && attempt != "":
-		w.answered(attempt)
-	}
-	return reply, err
+func newWatched(b backend.Backend, reach func(situation string)) *watched {
+	w := &watched{reach: reach}
+	w.seer = seer{b, w.sees}
+	return w
 }
 
-// tried counts an attempt that was refused before, and whether nobody told it to try again.
+// sees counts a call, and its outcome.
+func (w *watched) sees(c backend.Call) (answered func(backend.Outcome)) {
+	attempt := ""
+	if strings.HasSuffix(c.Script.Name, "_acquire") {
+		attempt = strings.Join(c.Args, " ")
+		w.tried(attempt)
+	}
+	return func(o backend.Outcome) {
+		var server *backend.ServerError
+		switch {
+		case errors.As(o.Err, &server):
+			w.reach("error " + server.Code)
+		case backend.MayHaveRun(o.Err):
+			w.reach(c.Script.Name + " without an answer")
+		case o.Err == nil && attempt != "":
+			w.answered(attempt)
+		}
+	}
+}
+
+// RunBatch implements backend.Batcher.
+func (w *watched) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	if len(calls) > 1 {
+		w.reach("batch of several")
+	}
+	w.seer.RunBatch(ctx, calls, report)
+}
+
+// tried counts an attempt that was refused before, and whether nothing had made it try again.
 func (w *watched) tried(attempt string) {
 	w.mu.Lock()
 	events, again := w.tries[attempt]
@@ -55,7 +69,7 @@ func (w *watched) tried(attempt string) {
 	}
 }
 
-// answered notes an attempt that got an answer. If it was granted, it is not heard of again.
+// answered notes an attempt that got an answer. If it was granted, it does not come again.
 func (w *watched) answered(attempt string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/history"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -48,6 +49,11 @@ type Workload struct {
 	Seen  func(n int64) any
 	Parts int64
 
+	// Attempt, if not empty, is the script of an attempt that a call may go on after without an
+	// answer, by another one. Doubt and Doubted are recorded of it, an input and output of Model.
+	Attempt        string
+	Doubt, Doubted any
+
 	// Prepare readies the object before the actors begin; nil: nothing is to be done.
 	Prepare func(ctx context.Context, c *primitives.Client, object string) error
 
@@ -59,6 +65,26 @@ type Workload struct {
 	// twice are drawn twice as often.
 	machine func(ctx context.Context, e *env, s setting, virtual bool, reach func(string)) (machine, error)
 	acts    []string
+}
+
+// witnessed returns b such that an attempt without an answer is recorded in log.
+func (w Workload) witnessed(b backend.Backend, log *history.Log) backend.Backend {
+	if w.Attempt == "" {
+		return b
+	}
+	see := func(c backend.Call) func(backend.Outcome) {
+		if c.Script.Name != w.Attempt {
+			return func(backend.Outcome) {}
+		}
+		since := log.Now()
+		return func(o backend.Outcome) {
+			if backend.MayHaveRun(o.Err) {
+				log.Since(since, w.Doubt, w.Doubted)
+			}
+		}
+	}
+	_, batches := b.(backend.Batcher)
+	return inBatches(&seer{b, see}, batches)
 }
 
 // Actor is a sequential user of one object.
@@ -82,7 +108,7 @@ type Actor struct {
 	// Later records an input of the model, with no output, when a time has passed.
 	Later func(after time.Duration, input any)
 
-	// Reach counts a situation that the history got into, such as "refusal". All actors tell of
+	// Reach counts a situation that the history got into, such as "refusal". All actors report
 	// "grant", when they have got the object, and of "loss", when they find that they lost it.
 	Reach func(situation string)
 }
@@ -129,7 +155,7 @@ func Workloads() []Workload {
 	return []Workload{lockWorkload(), semaphoreWorkload(), latchWorkload(), longWorkload(), doubleWorkload()}
 }
 
-// leased returns those of works that all faults may befall.
+// leased returns those of works that may get all faults.
 func leased(works []Workload) []Workload {
 	return slices.DeleteFunc(slices.Clone(works), func(w Workload) bool { return w.Waiting == "" })
 }

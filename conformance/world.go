@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/model"
@@ -17,6 +19,7 @@ import (
 type world struct {
 	*env
 	virtual bool          // time is: all moments are exact
+	batches bool          // the links take batches
 	guard   time.Duration // how wide a moment is beyond what was measured
 	lease   time.Duration // the watchdog's
 	fixed   time.Duration // a fixed lease
@@ -29,16 +32,19 @@ type world struct {
 	mu      sync.Mutex
 	ahead   time.Duration // how much the server's clock is ahead
 	stepped bool          // it has been stepped
+	names   map[*byte]any // the calls, by where their names are
 	fault   error         // the first thing that a script did wrong
 }
 
 // party is a client with its link.
 type party struct {
-	client *primitives.Client
-	link   *troubled
-	ends   time.Time // when Close waits no longer; zero: it was not called
-	closed bool
-	gaveUp bool // its Close did not wait for all
+	client  *primitives.Client
+	link    *troubled
+	closing time.Time // since when; zero: Close was not called
+	closed  bool
+	sending int       // batches under way
+	crowded time.Time // when there were so many last that calls may queue
+	gaveUp  bool      // its Close did not wait for all
 
 	usual trouble   // that of each script
 	good  time.Time // since when its scripts come through, or will
@@ -46,9 +52,12 @@ type party struct {
 	deaf  int       // how many subscriptions are being made, and gaps not noticed
 }
 
-// watcher is told of each script of a client: before it is sent, when it has run, and when its
+// watcher is called for each script of a client: before it is sent, when it has run, and when its
 // caller has the answer; and of a client that has been closed. It is called with world.mu held.
 type watcher interface {
+	// callOf returns the call that a script is part of, given the one that its key was made for.
+	callOf(r *scriptRun, named any) any
+
 	sent(r *scriptRun) error
 	ran(r *scriptRun) error
 	answered(r *scriptRun) error
@@ -58,22 +67,33 @@ type watcher interface {
 // scriptRun is one script on its way.
 type scriptRun struct {
 	party      int
-	ctx        context.Context //nolint:containedctx // It tells whose script it is.
+	ctx        context.Context //nolint:containedctx // It tells whether the script was given up.
+	call       any             // whose script it is; nil: nobody's
 	name       string
 	writes     bool
 	keys, args []string
 
 	sent, ran, answered model.Moment // ran: by the server's clock
 
+	withdrawn bool // its caller got an error that says that it does not run
+
 	reply backend.Reply // the server's; after ran
 	err   error         // the server's; after answered: the caller's
+}
+
+// unsent reports whether the script was held for so long when next was sent that its client may have
+// withdrawn it by itself.
+func (r *scriptRun) unsent(next *scriptRun) bool {
+	const unsentFor = 5 * time.Second
+	return r.ran.IsZero() && r.answered.IsZero() && next.sent.To.Sub(r.sent.From) >= unsentFor
 }
 
 // newWorld makes clients that share one server.
 func newWorld(ctx context.Context, e *env, s setting, virtual bool) (*world, error) {
 	w := &world{
 		env: e, virtual: virtual, lease: s.Lease, fixed: s.Fixed, poll: s.Poll,
-		reach: func(string) {},
+		batches: s.Batches,
+		reach:   func(string) {}, names: map[*byte]any{},
 	}
 	if !virtual {
 		ahead, doubt, err := e.clockAhead(ctx)
@@ -85,14 +105,14 @@ func newWorld(ctx context.Context, e *env, s setting, virtual bool) (*world, err
 	for i := range s.Clients {
 		p := &party{}
 		client, _, err := e.clientOver(ctx, &primitives.Options{
-			WatchdogLease: w.lease, PollInterval: w.poll,
+			WatchdogLease: w.lease, PollInterval: w.poll, CloseTimeout: time.Hour,
 		}, func(b backend.Backend) backend.Backend {
 			near := &nearServer{Backend: b, world: w}
 			p.link = &troubled{
 				Backend: near, reach: func(s string) { w.reach(s) },
 				deafened: func(n int) { w.deafened(p, n) },
 			}
-			return &nearClient{troubled: p.link, world: w, party: i}
+			return inBatches(&nearClient{troubled: p.link, world: w, party: i}, s.Batches)
 		})
 		if err != nil {
 			return nil, err
@@ -139,21 +159,56 @@ type nearClient struct {
 	party int
 }
 
-type runKey struct{}
+type (
+	runKey  struct{}
+	callKey struct{} // of the call that a context is of
+)
 
 // Run implements backend.ScriptRunner.
 func (n *nearClient) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
+	c := backend.Call{Script: script, Keys: keys, Args: args}
+	defer n.world.sending(n.world.parties[n.party])()
+	return n.run(ctx, c, func(*scriptRun) any { return ctx.Value(callKey{}) })
+}
+
+// RunBatch implements backend.Batcher.
+func (n *nearClient) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	defer n.world.sending(n.world.parties[n.party])()
+	callOf := func(*scriptRun) any { return ctx.Value(callKey{}) }
+	if len(calls) > 1 {
+		n.world.reach("batch of several")
+		callOf = n.world.named
+	}
+	together(len(calls), func(i int) {
+		reply, err := n.run(ctx, calls[i], callOf)
+		report(i, backend.Outcome{Reply: reply, Err: err})
+	})
+}
+
+func (n *nearClient) run(
+	ctx context.Context, c backend.Call, callOf func(*scriptRun) any,
+) (backend.Reply, error) {
 	w := n.world
-	r := &scriptRun{party: n.party, ctx: ctx, name: script.Name, writes: script.Retry.Writes(), keys: keys, args: args}
+	r := &scriptRun{
+		party: n.party, ctx: ctx, name: c.Script.Name, writes: c.Script.Retry.Writes(),
+		keys: c.Keys, args: c.Args,
+	}
 	now := time.Now()
-	r.sent = model.Moment{From: now.Add(-w.guard), To: now}
+	var t trouble
 	w.note(func() error {
-		w.disturbed(w.parties[n.party], now)
+		r.sent = model.Moment{From: now.Add(-w.guard), To: now}
+		if w.batches && now.Sub(w.parties[n.party].crowded) <= longestQueue {
+			r.sent.From = r.sent.From.Add(-longestQueue)
+		}
+		t = w.disturbed(w.parties[n.party], now)
+		r.call = callOf(r)
 		return w.watch.sent(r)
 	})
-	reply, err := n.troubled.Run(context.WithValue(ctx, runKey{}, r), script, keys, args)
+	reply, err := n.troubled.run(context.WithValue(ctx, runKey{}, r), t, c)
 	now = time.Now()
 	w.note(func() error {
 		r.answered = model.Moment{From: now, To: time.Now().Add(w.guard)}
@@ -161,6 +216,42 @@ func (n *nearClient) Run(
 		return w.watch.answered(r)
 	})
 	return reply, err
+}
+
+const (
+	// senders is how many batches of a client are under way before calls queue.
+	senders = 2
+	// longestQueue is how long calls queue at most.
+	longestQueue = 5 * time.Millisecond
+)
+
+// sending counts a batch of p that is under way until done is called.
+func (w *world) sending(p *party) (done func()) {
+	count := func(n int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if p.sending += n; max(p.sending, p.sending-n) >= senders {
+			p.crowded = time.Now()
+		}
+	}
+	count(1)
+	return func() { count(-1) }
+}
+
+// nameFor returns name in a copy of its own, by which the scripts of a call are known: the values of
+// its context do not reach a batch of several calls.
+func (w *world) nameFor(call any, name string) string {
+	name = strings.Clone(name)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.names[unsafe.StringData(name)] = call
+	return name
+}
+
+// named returns the call that a script is part of; nil: it goes on in the background. The caller holds
+// mu.
+func (w *world) named(r *scriptRun) any {
+	return w.watch.callOf(r, w.names[unsafe.StringData(r.keys[0])])
 }
 
 // Subscribe implements backend.Subscriber.
@@ -199,6 +290,9 @@ func (n *nearServer) Run(
 		// Whatever becomes of the caller: a link may lose the answer, but the machine needs it.
 		reply, err = n.Backend.Run(context.WithoutCancel(ctx), script, keys, args)
 		r.ran, r.reply, r.err = model.Moment{From: begin.From, To: w.serverNow().To}, reply, err
+		if r.withdrawn {
+			return fmt.Errorf("%s%v was withdrawn, and has run", r.name, r.args)
+		}
 		return w.watch.ran(r)
 	})
 	return reply, err
@@ -264,7 +358,7 @@ func (w *world) settle() {
 func (w *world) setLink(p *party, usual trouble, late, gap time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	came := p.usual.Before + p.usual.After
+	came := p.usual.Held + p.usual.Before + p.usual.After
 	if p.usual.Loss != nothing {
 		came += deaf
 	}
@@ -287,15 +381,16 @@ func (w *world) troubleNext(p *party, once trouble) {
 	p.link.replan(func(plan *troubles) { plan.Scripts = append(plan.Scripts, once) })
 }
 
-// disturbed notes that a script of p is sent, which may have a trouble of its own. The caller holds
-// mu.
-func (w *world) disturbed(p *party, now time.Time) {
+// disturbed returns the trouble of a script that p sends, which may be one of its own. The caller
+// holds mu.
+func (w *world) disturbed(p *party, now time.Time) trouble {
 	p.link.replan(func(plan *troubles) {
 		if len(plan.Scripts) > 0 {
 			next := plan.Scripts[0]
-			p.good = latest(p.good, now.Add(next.Before+next.After+deaf))
+			p.good = latest(p.good, now.Add(next.Held+next.Before+next.After+deaf))
 		}
 	})
+	return p.link.next()
 }
 
 // soundSince returns since when all scripts of p come through as usual; ok is false if they do not.
@@ -308,7 +403,7 @@ func (w *world) soundSince(p *party) (since time.Time, ok bool) {
 
 // trip is how long a script takes at most on a sound link.
 func (w *world) trip(p *party) time.Duration {
-	d := p.usual.Before + p.usual.After
+	d := p.usual.Held + p.usual.Before + p.usual.After
 	if !w.virtual {
 		d += Patience / 6 // The machine may be busy.
 	}
@@ -324,7 +419,8 @@ func latest(times ...time.Time) (last time.Time) {
 	return last
 }
 
-// String tells the setting of a world.
+// String returns the setting of a world.
 func (s setting) String() string {
-	return fmt.Sprintf("%d clients, lease %v, fixed %v, poll %v", s.Clients, s.Lease, s.Fixed, s.Poll)
+	return fmt.Sprintf("%d clients, lease %v, fixed %v, poll %v, in batches: %v",
+		s.Clients, s.Lease, s.Fixed, s.Poll, s.Batches)
 }

@@ -41,6 +41,8 @@ func linkTrouble(a act) trouble {
 	const odd = 11 * time.Microsecond
 	t := trouble{Before: time.Duration(a.Which)*time.Millisecond + odd, After: 3 * odd}
 	switch {
+	case a.Flag && a.Which > 2:
+		t.Held = 40 * time.Millisecond
 	case a.Flag:
 		t.After += 40 * time.Millisecond
 	case a.Which < 3:
@@ -53,10 +55,14 @@ func linkTrouble(a act) trouble {
 func nextTrouble(a act) trouble {
 	const odd = 17 * time.Microsecond
 	switch a.Which {
-	case 0, 1:
+	case 0:
 		return trouble{Before: a.For + odd, After: odd}
+	case 1:
+		return trouble{Held: a.For + odd, Before: odd, After: odd}
 	case 2, 3:
 		return trouble{Before: odd, After: a.For + odd, Grace: time.Duration(a.Which-2) * time.Minute}
+	case 4:
+		return trouble{Before: a.For + odd, Loss: late}
 	}
 	return trouble{Before: odd, Loss: []loss{link, reply, dial, request}[min(int(a.For.Milliseconds())%5, 3)]}
 }
@@ -71,7 +77,7 @@ func (w *world) close(ctx context.Context, party int) error {
 	since, sound := w.soundSince(p)
 	began := time.Now()
 	sound = sound && !since.After(began)
-	p.ends = began.Add(Patience / 6)
+	p.closing = began
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, Patience/6)
 	defer cancel()

@@ -188,7 +188,7 @@ func texts(reply any) []string {
 }
 
 // hidden are commands that write no key and are yet refused in read-only scripts, which COMMAND
-// does not tell.
+// does not say.
 var hidden = []string{"pfcount", "publish", "spublish"}
 
 // refusedReadOnly asks the server whether a read-only script may call a hidden command.

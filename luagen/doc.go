@@ -19,7 +19,7 @@
 // With vet luagen only checks: it writes nothing, needs no module and no Go files, and leaves out what
 // matters for the names of Go files. With doc it writes a reference of the scripts in Markdown: their
 // keys, arguments, results and errors, whether they may be run again, and how many commands they send
-// at most, as their loops tell, or as a paragraph of the prose does that begins with "Complexity:".
+// at most, by their loops, or by a paragraph of the prose that begins with "Complexity:".
 //
 // With -json the findings are one line on standard output, of this shape, to which fields may be
 // added; columns count bytes, from 1. With -check each file that is not current is a finding too, of
@@ -89,9 +89,10 @@
 //	             which is cut; nil inside a table, which ends it; an error code without a message
 //	pairs        the order of pairs in what is written or returned
 //	expire       a call on another key between the write that creates a key and what gives it an
-//	             end: if it fails, the key never ends
+//	             expiry; an EXPIRE of a key that was just created, without the same EXPIRE before:
+//	             if either fails, the key never expires
 //
-// The last six tell what is certain, with what conditions and early returns rule out.
+// The last six report what is certain, with what conditions and early returns rule out.
 //
 // What servers know is in tables: of Redis 7.0, Valkey 8.0 and the embedded server, for which only
 // scripts are checked whose ---@since names it. "luagen commands -addr host:port" prints the table of

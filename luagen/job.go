@@ -91,7 +91,7 @@ func (j *job) each(visit func(s *parse.Script) error) error {
 
 // files calls visit with each Go file as it should be.
 func (j *job) files(visit func(f file) error) error {
-	// Wrong usage is told before anything is written.
+	// Wrong usage is reported before anything is written.
 	for _, path := range j.scripts {
 		if _, err := j.packageFor(filepath.Dir(j.target(path))); err != nil {
 			return err

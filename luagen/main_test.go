@@ -187,7 +187,7 @@ func TestNamesThatClashInGo(t *testing.T) {
 	require.Equal(t, 0, code, errs)
 }
 
-// TestLibraries: a file of functions gets no Go file, and its faults are told once.
+// TestLibraries: a file of functions gets no Go file, and its faults are reported once.
 func TestLibraries(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "p")

@@ -23,7 +23,7 @@ const docScript = `--- Moves what is due.
 ---@since redis 7.0, embedded
 `
 
-// TestReference: a reference tells what the header does.
+// TestReference: a reference has what the header says.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	s, _ := examine("in.lua", []byte(strings.Replace(docScript, "---@arg ids string...\n", "", 1)+

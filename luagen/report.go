@@ -53,7 +53,7 @@ func (j *job) asJSON() jsonReport {
 	return report
 }
 
-// differ tells that a file is not as it should be: in words to w, or among the findings for JSON.
+// differ reports that a file is not as it should be: in words to w, or among the findings for JSON.
 func (j *job) differ(w io.Writer, path, state, diff string) {
 	j.differs = true
 	if !j.json {

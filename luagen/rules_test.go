@@ -8,7 +8,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/check"
 )
 
-// TestRulesAreDocumented: what "---@allow" may name is told where a user looks.
+// TestRulesAreDocumented: what "---@allow" may name is documented where a user looks.
 func TestRulesAreDocumented(t *testing.T) {
 	t.Parallel()
 	command, tutorial := read(t, "doc.go"), read(t, "..", "docs", "luagen.md")

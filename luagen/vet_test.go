@@ -132,7 +132,7 @@ func TestOwnTable(t *testing.T) {
 	code, _, errs = luagen("vet", "-commands", table, filepath.Join(dir, "json.lua"))
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, ":2:12: wrong number of arguments for JSON.SET: 1, it takes at least 3")
-	// What is said of Valkey holds where Valkey is named.
+	// What is required of Valkey holds where Valkey is named.
 	write(t, dir, "new.lua", "---@since redis 7.0, valkey 8.0\n"+read(t, path))
 	code, _, errs = luagen("vet", "-commands", table, path)
 	require.Equal(t, 1, code)

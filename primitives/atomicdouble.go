@@ -20,8 +20,8 @@ type AtomicDouble struct {
 	number
 }
 
-// NewAtomicDouble returns the number called name. It sends nothing. An empty name is told by the
-// methods, as a [*FieldError].
+// NewAtomicDouble returns the number called name. It sends nothing. The methods return a
+// [*FieldError] for an empty name.
 func (c *Client) NewAtomicDouble(name string) *AtomicDouble {
 	return &AtomicDouble{c.newNumber("atomic double", name)}
 }
@@ -29,15 +29,14 @@ func (c *Client) NewAtomicDouble(name string) *AtomicDouble {
 // Load returns the number; 0 if there is none.
 func (a *AtomicDouble) Load(ctx context.Context) (float64, error) {
 	return call(ctx, &a.object, a.invalid, "load", func() (float64, error) {
-		value, _, err := script.DoubleGet(ctx, a.client.backend, a.key)
-		return value, err
+		return read(script.DoubleGet(ctx, a.client.calls, a.key))
 	})
 }
 
 // Store sets the number. It has no end then.
 func (a *AtomicDouble) Store(ctx context.Context, value float64) error {
 	_, err := change(ctx, a, "store", func() (string, error) {
-		return script.DoubleSet(ctx, a.client.backend, a.key, value)
+		return script.DoubleSet(ctx, a.client.calls, a.key, value)
 	}, value)
 	return err
 }
@@ -45,7 +44,7 @@ func (a *AtomicDouble) Store(ctx context.Context, value float64) error {
 // Add adds delta, and returns the sum.
 func (a *AtomicDouble) Add(ctx context.Context, delta float64) (sum float64, err error) {
 	return change(ctx, a, "add to", func() (float64, error) {
-		return script.DoubleAdd(ctx, a.client.backend, a.key, delta)
+		return script.DoubleAdd(ctx, a.client.calls, a.key, delta)
 	}, delta)
 }
 
@@ -68,7 +67,7 @@ func (a *AtomicDouble) LoadAndAdd(ctx context.Context, delta float64) (old float
 // Swap sets the number, and returns what it was; 0 if there was none. It has no end then.
 func (a *AtomicDouble) Swap(ctx context.Context, value float64) (old float64, err error) {
 	return change(ctx, a, "swap", func() (float64, error) {
-		old, _, err := script.DoubleSwap(ctx, a.client.backend, a.key, value)
+		old, _, err := script.DoubleSwap(ctx, a.client.calls, a.key, value)
 		return old, err
 	}, value)
 }
@@ -76,7 +75,7 @@ func (a *AtomicDouble) Swap(ctx context.Context, value float64) (old float64, er
 // LoadAndDelete deletes the number, and returns what it was; 0 if there was none.
 func (a *AtomicDouble) LoadAndDelete(ctx context.Context) (float64, error) {
 	return call(ctx, &a.object, a.invalid, "delete", func() (float64, error) {
-		old, _, err := script.DoubleTake(ctx, a.client.backend, a.key)
+		old, _, err := script.DoubleTake(ctx, a.client.calls, a.key)
 		return old, err
 	})
 }
@@ -85,25 +84,25 @@ func (a *AtomicDouble) LoadAndDelete(ctx context.Context) (float64, error) {
 // does not exist is 0.
 func (a *AtomicDouble) CompareAndSwap(ctx context.Context, old, value float64) (bool, error) {
 	return change(ctx, a, "compare and swap", func() (bool, error) {
-		return script.DoubleCompareAndSet(ctx, a.client.backend, a.key, old, value)
+		return script.DoubleCompareAndSet(ctx, a.client.calls, a.key, old, value)
 	}, old, value)
 }
 
 // StoreIfLess sets the number to value if it is less than bound, and reports whether it was.
 func (a *AtomicDouble) StoreIfLess(ctx context.Context, bound, value float64) (bool, error) {
 	return change(ctx, a, "compare and store", func() (bool, error) {
-		return script.DoubleSetIfLess(ctx, a.client.backend, a.key, bound, value)
+		return script.DoubleSetIfLess(ctx, a.client.calls, a.key, bound, value)
 	}, bound, value)
 }
 
 // StoreIfGreater sets the number to value if it is greater than bound, and reports whether it was.
 func (a *AtomicDouble) StoreIfGreater(ctx context.Context, bound, value float64) (bool, error) {
 	return change(ctx, a, "compare and store", func() (bool, error) {
-		return script.DoubleSetIfGreater(ctx, a.client.backend, a.key, bound, value)
+		return script.DoubleSetIfGreater(ctx, a.client.calls, a.key, bound, value)
 	}, bound, value)
 }
 
-// Delete deletes the number, and reports whether there was one.
+// Delete deletes the number, or any text in its place, and reports whether there was one.
 func (a *AtomicDouble) Delete(ctx context.Context) (bool, error) { return a.remove(ctx) }
 
 // change makes one call with numbers that must be finite.

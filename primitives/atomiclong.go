@@ -13,7 +13,7 @@ import (
 // Changes that depend on the value keep the end that Expire has set; Store and Swap, which do not,
 // make a new number without one, as the server's SET does.
 //
-// After an error that wraps [backend.ErrIndeterminate] a change may have been made, or may still be
+// After an error that wraps [ErrIndeterminate] a change may have been made, or may still be
 // made, once; nothing sends it again. A sum beyond the range of int64 is [ErrOverflow], and a key
 // that holds something else [ErrConflict]; both leave the key as it was.
 //
@@ -23,8 +23,8 @@ type AtomicLong struct {
 	number
 }
 
-// NewAtomicLong returns the number called name. It sends nothing. An empty name is told by the
-// methods, as a [*FieldError].
+// NewAtomicLong returns the number called name. It sends nothing. The methods return a [*FieldError]
+// for an empty name.
 func (c *Client) NewAtomicLong(name string) *AtomicLong {
 	return &AtomicLong{c.newNumber("atomic long", name)}
 }
@@ -32,15 +32,14 @@ func (c *Client) NewAtomicLong(name string) *AtomicLong {
 // Load returns the number; 0 if there is none.
 func (a *AtomicLong) Load(ctx context.Context) (int64, error) {
 	return call(ctx, &a.object, a.invalid, "load", func() (int64, error) {
-		value, _, err := script.LongGet(ctx, a.client.backend, a.key)
-		return value, err
+		return read(script.LongGet(ctx, a.client.calls, a.key))
 	})
 }
 
 // Store sets the number. It has no end then.
 func (a *AtomicLong) Store(ctx context.Context, value int64) error {
 	_, err := call(ctx, &a.object, a.invalid, "store", func() (string, error) {
-		return script.LongSet(ctx, a.client.backend, a.key, value)
+		return script.LongSet(ctx, a.client.calls, a.key, value)
 	})
 	return err
 }
@@ -48,7 +47,7 @@ func (a *AtomicLong) Store(ctx context.Context, value int64) error {
 // Add adds delta, and returns the sum.
 func (a *AtomicLong) Add(ctx context.Context, delta int64) (sum int64, err error) {
 	return call(ctx, &a.object, a.invalid, "add to", func() (int64, error) {
-		return script.LongAdd(ctx, a.client.backend, a.key, delta)
+		return script.LongAdd(ctx, a.client.calls, a.key, delta)
 	})
 }
 
@@ -70,7 +69,7 @@ func (a *AtomicLong) LoadAndAdd(ctx context.Context, delta int64) (old int64, er
 // Swap sets the number, and returns what it was; 0 if there was none. It has no end then.
 func (a *AtomicLong) Swap(ctx context.Context, value int64) (old int64, err error) {
 	return call(ctx, &a.object, a.invalid, "swap", func() (int64, error) {
-		old, _, err := script.LongSwap(ctx, a.client.backend, a.key, value)
+		old, _, err := script.LongSwap(ctx, a.client.calls, a.key, value)
 		return old, err
 	})
 }
@@ -78,7 +77,7 @@ func (a *AtomicLong) Swap(ctx context.Context, value int64) (old int64, err erro
 // LoadAndDelete deletes the number, and returns what it was; 0 if there was none.
 func (a *AtomicLong) LoadAndDelete(ctx context.Context) (int64, error) {
 	return call(ctx, &a.object, a.invalid, "delete", func() (int64, error) {
-		old, _, err := script.LongTake(ctx, a.client.backend, a.key)
+		old, _, err := script.LongTake(ctx, a.client.calls, a.key)
 		return old, err
 	})
 }
@@ -87,23 +86,23 @@ func (a *AtomicLong) LoadAndDelete(ctx context.Context) (int64, error) {
 // not exist is 0.
 func (a *AtomicLong) CompareAndSwap(ctx context.Context, old, value int64) (bool, error) {
 	return call(ctx, &a.object, a.invalid, "compare and swap", func() (bool, error) {
-		return script.LongCompareAndSet(ctx, a.client.backend, a.key, old, value)
+		return script.LongCompareAndSet(ctx, a.client.calls, a.key, old, value)
 	})
 }
 
 // StoreIfLess sets the number to value if it is less than bound, and reports whether it was.
 func (a *AtomicLong) StoreIfLess(ctx context.Context, bound, value int64) (bool, error) {
 	return call(ctx, &a.object, a.invalid, "compare and store", func() (bool, error) {
-		return script.LongSetIfLess(ctx, a.client.backend, a.key, bound, value)
+		return script.LongSetIfLess(ctx, a.client.calls, a.key, bound, value)
 	})
 }
 
 // StoreIfGreater sets the number to value if it is greater than bound, and reports whether it was.
 func (a *AtomicLong) StoreIfGreater(ctx context.Context, bound, value int64) (bool, error) {
 	return call(ctx, &a.object, a.invalid, "compare and store", func() (bool, error) {
-		return script.LongSetIfGreater(ctx, a.client.backend, a.key, bound, value)
+		return script.LongSetIfGreater(ctx, a.client.calls, a.key, bound, value)
 	})
 }
 
-// Delete deletes the number, and reports whether there was one.
+// Delete deletes the number, or any text in its place, and reports whether there was one.
 func (a *AtomicLong) Delete(ctx context.Context) (bool, error) { return a.remove(ctx) }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
@@ -41,8 +42,18 @@ type Options struct {
 	// least 10 ms. Zero means 5 s.
 	PollInterval time.Duration
 
-	// Logger hears of what no caller is told: renewals and subscriptions that failed. Zero means
-	// silence.
+	// CloseTimeout bounds how long Close waits for releases to be answered. Zero means 5 s.
+	CloseTimeout time.Duration
+
+	// TokenTTL is how long after a grant the server keeps the fencing token of a lock's name. Later
+	// the next token is the time of the server's clock, which is higher as well, unless that clock
+	// was set back by more than TokenTTL meanwhile. It concerns the server's clock and not a lock's
+	// lease, so one value serves all locks of a client. In whole milliseconds, at least 1 s. Zero
+	// means 1 h.
+	TokenTTL time.Duration
+
+	// Logger receives failures that no call returns, as of renewals and subscriptions. Nil disables
+	// logging.
 	Logger *zap.Logger
 
 	_ struct{}
@@ -60,6 +71,12 @@ func (o *Options) withDefaults() Options {
 	if opts.PollInterval == 0 {
 		opts.PollInterval = 5 * time.Second
 	}
+	if opts.CloseTimeout == 0 {
+		opts.CloseTimeout = 5 * time.Second
+	}
+	if opts.TokenTTL == 0 {
+		opts.TokenTTL = time.Hour
+	}
 	if opts.Logger == nil {
 		opts.Logger = zap.NewNop()
 	}
@@ -68,6 +85,12 @@ func (o *Options) withDefaults() Options {
 
 func (o *Options) validate() error {
 	if err := atLeast("PollInterval", o.PollInterval, 10*time.Millisecond); err != nil {
+		return err
+	}
+	if err := atLeast("CloseTimeout", o.CloseTimeout, 0); err != nil {
+		return err
+	}
+	if err := atLeast("TokenTTL", o.TokenTTL, time.Second); err != nil {
 		return err
 	}
 	return o.validateLease("WatchdogLease", o.WatchdogLease)
@@ -101,23 +124,34 @@ func (o *Options) allowanceFor(lease time.Duration) time.Duration {
 }
 
 // Client makes primitives over one backend. It holds what they share: the watchdog, the
-// subscriptions, the identity of their owners. A process needs one for each backend. It is safe for
-// concurrent use.
+// subscriptions, the calls under way, the identity of their owners. A process needs one for each
+// backend. It is safe for concurrent use.
+//
+// Calls of many goroutines are sent together, in one round trip. A panic of the driver, or of a hook
+// in it, is raised in all callers whose calls were sent together. A hook of the driver sees the values
+// of a caller's context only if the call was sent alone.
 type Client struct {
-	backend backend.Backend
+	cluster bool
+	sharded bool
 	publish string
 	opts    Options
 	id      string // a random UUID, the first half of every owner
+	calls   *dispatch.Dispatcher
+	ownWork dispatch.Background // sends what no caller waits for
 	waiters *wait.Waiters
 	keeper  *renew.Keeper
+	orphans orphans
+	owed    owed
 
 	ctx    context.Context //nolint:containedctx // It ends what goes on in the background at Close.
 	cancel context.CancelFunc
 
-	mu     sync.Mutex
-	closed bool
-	busy   int           // calls and background work under way
-	idle   chan struct{} // closed when the client is closed and nothing is under way
+	mu       sync.Mutex
+	closed   bool
+	busy     int           // calls and background work under way
+	idle     chan struct{} // closed when the client is closed and nothing is under way
+	ended    chan struct{} // closed when the first Close returns
+	closeErr error         // what that returns
 }
 
 // New returns a client over b. It sends nothing. It returns a [*FieldError] for a nil backend or an
@@ -130,24 +164,36 @@ func New(b backend.Backend, opts *Options) (*Client, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
+	can, calls := b.Capabilities(), dispatch.New(b)
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Client{
-		backend: b, publish: b.Capabilities().Publish(), opts: o, id: newUUID(),
+	c := &Client{
+		cluster: can.Cluster, sharded: can.Sharded, publish: can.Publish(),
+		opts: o, id: newUUID(), calls: calls, ownWork: dispatch.Background{Dispatcher: calls},
 		waiters: wait.NewWaiters(b, o.PollInterval, o.Logger),
-		keeper:  renew.NewKeeper(b, o.Logger),
-		ctx:     ctx, cancel: cancel, idle: make(chan struct{}),
-	}, nil
+		keeper:  renew.NewKeeper(dispatch.Background{Dispatcher: calls}, can.Cluster, o.Logger),
+		ctx:     ctx, cancel: cancel, idle: make(chan struct{}), ended: make(chan struct{}),
+	}
+	c.orphans.client = c
+	return c, nil
 }
 
 // Close ends the client: waiters get [ErrClosed], the contexts of held leases end with that cause
 // and what they hold is released. It returns when all that was begun is done, releases and
-// renewals included, or when ctx ends: then it gives the rest up and returns ctx's error; what is
-// held on the server ends with its lease. Closing twice is allowed. The backend stays open.
+// renewals included, when ctx ends, or after CloseTimeout. In the last two cases it gives up what is
+// still unanswered, with an error that wraps ctx's or [ErrIndeterminate]; what is held on the server
+// ends with its lease, and permits that were to be released may be lost. A second Close waits for
+// the first, and returns the same. The backend stays open.
 func (c *Client) Close(ctx context.Context) error {
 	if !c.shut() {
-		return nil
+		select {
+		case <-c.ended:
+			return c.closeErr
+		case <-ctx.Done():
+			return fmt.Errorf("close client: %w", ctx.Err())
+		}
 	}
 	c.waiters.Close()
+	c.calls.Hurry()
 	for _, h := range c.keeper.Close() {
 		h.OnLost.(*hold).close() //nolint:forcetypeassert // Holds are this package's.
 	}
@@ -156,14 +202,27 @@ func (c *Client) Close(ctx context.Context) error {
 		c.keeper.AwaitEnd()
 	})
 	c.leave()
-	var err error
+	c.closeErr = c.awaitIdle(ctx)
+	c.cancel()
+	c.calls.Close()
+	c.orphans.drop()
+	close(c.ended)
+	return c.closeErr
+}
+
+// awaitIdle returns when nothing is under way any more, or what ended the waiting for that.
+func (c *Client) awaitIdle(ctx context.Context) error {
+	timer := time.NewTimer(c.opts.CloseTimeout)
+	defer timer.Stop()
 	select {
 	case <-c.idle:
+		return nil
 	case <-ctx.Done():
-		err = fmt.Errorf("close client: %w", ctx.Err())
+		return fmt.Errorf("close client: %w", ctx.Err())
+	case <-timer.C:
+		return fmt.Errorf("close client: %w: releases were not answered within CloseTimeout, %s",
+			ErrIndeterminate, c.opts.CloseTimeout)
 	}
-	c.cancel()
-	return err
 }
 
 // shut makes enter fail from now on, and counts the closing itself as being under way. It reports
@@ -223,16 +282,24 @@ func (c *Client) isClosed() bool {
 // background runs work that Close waits for, unless the client is closed and nothing is under way:
 // then there is nothing left to do.
 func (c *Client) background(work func(context.Context)) {
+	if c.stayUnlessIdle() {
+		go func() {
+			defer c.leave()
+			work(c.ctx)
+		}()
+	}
+}
+
+// stayUnlessIdle counts what goes on in the background, and must leave, too. It reports false if the
+// client is closed and nothing is under way.
+func (c *Client) stayUnlessIdle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed && c.busy == 0 {
-		return
+		return false
 	}
 	c.busy++
-	go func() {
-		defer c.leave()
-		work(c.ctx)
-	}()
+	return true
 }
 
 // key returns the key of the object called name.
@@ -240,8 +307,8 @@ func (c *Client) key(name string) string { return c.opts.KeyPrefix + name }
 
 // newOwner returns an owner of Redisson's form that is never used again.
 func (c *Client) newOwner() string {
-	owner := make([]byte, 0, len(c.id)+20)
-	owner = append(append(owner, c.id...), ':')
+	var buffer [len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx:") + 20]byte
+	owner := append(append(buffer[:0], c.id...), ':')
 	return string(strconv.AppendInt(owner, mathrand.Int64(), 10)) //nolint:gosec // A name, no secret.
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// deaf is a backend that ends no call early, whatever its context says.
+// deaf is a backend that ends no call early, even if its context has ended.
 type deaf struct{ *fakeServer }
 
 func (d deaf) Run(
@@ -189,7 +189,7 @@ func useOften(t *testing.T, lock *primitives.Lock, hold time.Duration) bool {
 	return true
 }
 
-// checkEnd checks that an error of an ended lease tells why it ended.
+// checkEnd checks that an error of an ended lease has the reason for which it ended.
 func checkEnd(t *testing.T, lease *primitives.Lease, err error) {
 	t.Helper()
 	if err == nil || errors.Is(err, backend.ErrIndeterminate) {

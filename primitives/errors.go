@@ -4,11 +4,11 @@ import (
 	"errors"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
 var (
-	// ErrNotAcquired means that another owner holds what was tried for.
+	// ErrNotAcquired means that another owner holds what was tried for. Where a context ended the
+	// waiting for it, it is wrapped beside the context's error.
 	ErrNotAcquired = errors.New("held by another owner")
 
 	// ErrNotHeld means that the lease does not hold what it was to release: it was released before,
@@ -23,8 +23,16 @@ var (
 	// contexts after Unlock.
 	ErrReleased = errors.New("lease released")
 
-	// ErrClosed means that the client is closed. Nothing was sent.
-	ErrClosed = wait.ErrClosed
+	// ErrClosed means that the client is closed, or the backend or driver below it. Nothing was sent.
+	ErrClosed = backend.ErrClosed
+
+	// ErrUnavailable means that no server could be reached, or none that would execute the request.
+	// Nothing was executed, and nothing will be: the call may be repeated.
+	ErrUnavailable = backend.ErrUnavailable
+
+	// ErrIndeterminate means that a request was sent and its outcome is unknown: it may have been
+	// executed, and may yet be, once.
+	ErrIndeterminate = backend.ErrIndeterminate
 
 	// ErrConflict means that the key holds something else: another kind of primitive, or another
 	// program's data. It was not touched.
@@ -34,7 +42,7 @@ var (
 	ErrOverflow = backend.ErrOverflow
 )
 
-// FieldError tells which argument or option cannot be used, and why. Nothing was sent.
+// FieldError names the argument or option that cannot be used, and the reason. Nothing was sent.
 type FieldError struct {
 	Field   string // such as "name" or "Lease"
 	Problem string // such as "50ms is under the least, 100ms"

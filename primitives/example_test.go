@@ -11,30 +11,35 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// b is what an adapter package made of the application's client.
-var b backend.Backend
+var (
+	// b is what an adapter package made of the application's client.
+	b backend.Backend
+
+	// client is what the first example makes.
+	client *primitives.Client
+)
 
 func Example() {
-	client, err := primitives.New(b, nil)
+	client, err := primitives.New(b, nil) // one for each process
 	if err != nil {
 		log.Fatal(err)
+	}
+	ship := func(ctx context.Context) (err error) {
+		lease, err := client.NewLock("orders:42", nil).Lock(ctx) // waits until the lock is free
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, lease.Unlock(ctx)) }() // nil: it was held to the end
+		return work(lease.Context(ctx))
 	}
 	ctx := context.Background()
-	defer client.Close(ctx)
-
-	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
-	if err != nil {
+	if err := errors.Join(ship(ctx), client.Close(ctx)); err != nil {
 		log.Fatal(err)
-	}
-	work(lease.Context(ctx))
-	if err := lease.Unlock(ctx); err != nil {
-		log.Print("the lock was not held to the end: ", err)
 	}
 }
 
 // A job that must not run twice at once, and need not run if another process does it.
 func ExampleLock_TryLock() {
-	client, _ := primitives.New(b, nil)
 	ctx := context.Background()
 	lease, err := client.NewLock("nightly", nil).TryLock(ctx)
 	if errors.Is(err, primitives.ErrNotAcquired) {
@@ -43,13 +48,14 @@ func ExampleLock_TryLock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer lease.Unlock(ctx)
-	work(lease.Context(ctx))
+	err = work(lease.Context(ctx))
+	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // The deadline of the context bounds the waiting; the lease bounds the work.
 func ExampleLock_Lock_bounded() {
-	client, _ := primitives.New(b, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	lock := client.NewLock("report", &primitives.LockOptions{Lease: time.Minute})
@@ -61,48 +67,49 @@ func ExampleLock_Lock_bounded() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer lease.Unlock(ctx)
-	work(lease.Context(context.Background()))
+	ctx = context.Background()
+	err = work(lease.Context(ctx))
+	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // A function that takes the lock by itself, called by one that holds it.
 func ExampleLease_Reenter() {
-	client, _ := primitives.New(b, nil)
 	lock := client.NewLock("account:7", nil)
 	credit := func(ctx context.Context) error {
 		lease, err := lock.Lock(ctx) // at once, under the outer lease's context
 		if err != nil {
 			return err
 		}
-		defer lease.Unlock(ctx)
-		return nil
+		return errors.Join(work(ctx), lease.Unlock(ctx))
 	}
 	ctx := context.Background()
 	lease, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer lease.Unlock(ctx)
-	if err := credit(lease.Reenter(ctx)); err != nil {
+	err = credit(lease.Reenter(ctx))
+	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // The resource refuses writers whose token is lower than one that it has seen.
 func ExampleLease_Token() {
-	client, _ := primitives.New(b, nil)
 	ctx := context.Background()
 	lease, err := client.NewLock("account:7", nil).Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer lease.Unlock(ctx)
-	write(`UPDATE account SET balance = 12, fence = $1 WHERE id = 7 AND fence <= $1`, lease.Token())
+	err = write("UPDATE account SET sum = 12, fence = $1 WHERE id = 7 AND fence <= $1", lease.Token())
+	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // At most three processes at a time do something heavy.
 func ExampleSemaphore() {
-	client, _ := primitives.New(b, nil)
 	ctx := context.Background()
 	heavy := client.NewSemaphore("heavy", nil)
 	if _, err := heavy.TrySetPermits(ctx, 3); err != nil { // the first process makes it
@@ -111,13 +118,14 @@ func ExampleSemaphore() {
 	if err := heavy.Acquire(ctx, 1); err != nil {
 		log.Fatal(err)
 	}
-	defer heavy.Release(ctx, 1) // sent also if ctx is done
-	work(ctx)
+	err := work(ctx)
+	if err := errors.Join(err, heavy.Release(ctx, 1)); err != nil { // sent even if ctx has ended
+		log.Fatal(err)
+	}
 }
 
 // Workers start together, once five processes are ready.
 func ExampleCountDownLatch() {
-	client, _ := primitives.New(b, nil)
 	ctx := context.Background()
 	ready := client.NewCountDownLatch("ready")
 	if _, err := ready.TrySetCount(ctx, 5); err != nil { // the first process sets it
@@ -129,12 +137,13 @@ func ExampleCountDownLatch() {
 	if err := ready.Wait(ctx); err != nil {
 		log.Fatal(err)
 	}
-	work(ctx)
+	if err := work(ctx); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // Numbers that no other process gets.
 func ExampleAtomicLong() {
-	client, _ := primitives.New(b, nil)
 	ctx := context.Background()
 	number, err := client.NewAtomicLong("invoice").Increment(ctx)
 	if err != nil {
@@ -145,7 +154,6 @@ func ExampleAtomicLong() {
 
 // A sum of fractions, such as a budget that processes spend from.
 func ExampleAtomicDouble() {
-	client, _ := primitives.New(b, nil)
 	ctx := context.Background()
 	left, err := client.NewAtomicDouble("budget").Add(ctx, -12.5)
 	if err != nil {
@@ -156,6 +164,6 @@ func ExampleAtomicDouble() {
 	}
 }
 
-func work(context.Context) {}
+func work(context.Context) error { return nil }
 
-func write(string, int64) {}
+func write(string, int64) error { return nil }

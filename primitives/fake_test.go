@@ -29,7 +29,7 @@ type fakeServer struct {
 	freed    time.Time      // when a lock was last freed
 	idle     time.Duration  // how long the lock was free before its last grant
 
-	// fault says what happens to a call of the given script; nil: nothing does.
+	// fault returns the fault of a call of the given script; nil: there are none.
 	fault func(script string) fault
 
 	// seen is shown every call, if it is not nil.
@@ -46,6 +46,7 @@ type fault struct {
 	before, after time.Duration // on the way to the server, and back
 	lost          bool          // the reply never comes
 	broken        bool          // the connection breaks instead of the reply
+	panics        bool          // a hook of the driver does
 	err           error         // the server's reply
 }
 
@@ -65,7 +66,14 @@ func newFakeServer() *fakeServer {
 // client returns a client that is closed with the test, after which nothing may be under way.
 func (s *fakeServer) client(t *testing.T, opts *primitives.Options) *primitives.Client {
 	t.Helper()
-	c, err := primitives.New(s, opts)
+	var o primitives.Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.CloseTimeout == 0 {
+		o.CloseTimeout = 100 * time.Hour // What a test has begun ends by itself.
+	}
+	c, err := primitives.New(s, &o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, c.Close(context.Background()))
@@ -112,6 +120,9 @@ func (s *fakeServer) Run(
 	}
 	f := s.fault(script.Name)
 	s.mu.Unlock()
+	if f.panics {
+		panic("hook")
+	}
 	keys, args = slices.Clone(keys), slices.Clone(args)
 	replies := make(chan backend.Reply, 1)
 	go func() {
@@ -154,6 +165,8 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return s.acquire(keys[0], keys[1], args[0], args[1])
 	case "lock_release":
 		return s.release(keys[0], args[2], func(l fakeLock) bool { return l.owner == args[0] })
+	case "lock_release_all":
+		return s.releaseAll(keys, args[1:])
 	case "lock_force_release":
 		return s.release(keys[0], args[1], func(l fakeLock) bool { return l.owner != "" })
 	case "lock_renew":
@@ -211,6 +224,15 @@ func (s *fakeServer) release(key, channel string, mine func(fakeLock) bool) back
 	return truth(true)
 }
 
+func (s *fakeServer) releaseAll(keys, args []string) backend.Reply {
+	statuses := make([]backend.Reply, len(keys))
+	for i, key := range keys {
+		owner, channel := args[i], args[len(keys)+i]
+		statuses[i] = s.release(key, channel, func(l fakeLock) bool { return l.owner == owner })
+	}
+	return backend.ArrayReply(statuses)
+}
+
 func (s *fakeServer) renew(keys []string, lease string, owners []string) backend.Reply {
 	statuses := make([]backend.Reply, len(keys))
 	for i, key := range keys {
@@ -241,7 +263,11 @@ func truth(b bool) backend.Reply {
 }
 
 func milliseconds(text string) time.Duration {
-	return time.Duration(number(text)) * time.Millisecond
+	d, err := time.ParseDuration(text + "ms") // It may not fit an int of 32 bits.
+	if err != nil {
+		panic(err)
+	}
+	return d
 }
 
 func number(text string) int {

@@ -59,7 +59,7 @@ func hashed(key string) string {
 
 // FuzzNames: a lock's keys and channel are made of the prefix and the name, lie in one slot exactly
 // when the key has no braces or a hash tag in them, and are shared with no other lock, but for the
-// names that docs/design.md tells of.
+// names that docs/design.md lists.
 func FuzzNames(f *testing.F) {
 	for _, name := range []string{
 		"a", "{a}", "a{b}c", "a}b", "}", "{}", "{}a{b}", "{a", "a}b{c}", "redisson_lock_token:{a}",
@@ -168,7 +168,7 @@ func (o drawn) watchdogLease() time.Duration {
 	return o.watchdog - o.watchdog%time.Millisecond
 }
 
-// held is for how long the server is to be told that the lock is held.
+// held is the lease that the server is expected to get.
 func (o drawn) held() time.Duration {
 	if o.lease == 0 {
 		return o.watchdogLease()

@@ -8,19 +8,31 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
-// locker is one kind of lock on the server, by owner.
+// unlockGrace is how long an Unlock waits for an answer after its context has ended. Contexts of the
+// lease, and those that others have made of them, end with the lease, which is what Unlock does first.
+const unlockGrace = time.Second
+
+// locker is one lock on the server, by owner.
 type locker interface {
 	// acquire tries once. After an error of any kind the caller treats the outcome as
 	// backend.MayHaveRun says.
-	acquire(ctx context.Context, owner string) (token int64, answer wait.Answer, err error)
+	acquire(
+		ctx context.Context, r backend.ScriptRunner, owner string,
+	) (token int64, answer wait.Answer, err error)
 
 	// release frees what owner holds, and nothing else: it may be repeated.
-	release(ctx context.Context, owner string) (released bool, err error)
+	release(ctx context.Context, r backend.ScriptRunner, owner string) (released bool, err error)
+
+	// releaseAll is release for holds of locks of this kind, which in a cluster share a slot, by one
+	// script.
+	releaseAll(ctx context.Context, holds []*hold) ([]found, error)
 }
 
 // hold is one owner's hold on a lock: one key field on the server, one entry at the watchdog, and
@@ -32,45 +44,82 @@ type hold struct {
 	token  int64
 
 	mu     sync.Mutex
-	cause  error    // why all leases ended, if not by Unlock
-	leases []*Lease // those not released yet
+	cause  error         // why all leases ended, if not by Unlock
+	leases []*leaseState // those not released yet
 
-	// The first lease lives here, to be one allocation with its hold.
-	first  Lease
-	single [1]*Lease
+	// These live here to be one allocation with their hold.
+	first      Lease
+	firstState leaseState
+	single     [1]*leaseState
+	sent       attended // the acquire, and after that the release
 }
 
 // newLease returns the first lease of h.
 func (h *hold) newLease() *Lease {
 	h.OnLost = h
-	h.first.hold = h
-	h.single[0] = &h.first
+	h.first.state = &h.firstState
+	h.firstState.hold = h
+	h.single[0] = &h.firstState
 	h.leases = h.single[:]
 	return &h.first
 }
 
-// Try implements [wait.Attempt]: it tries once to acquire. The watchdog knows of the hold from
-// before the request is sent until it is refused or given back.
-func (h *hold) Try(ctx context.Context) (wait.Answer, error) {
-	h.of.client.keeper.Begin(&h.Hold)
-	token, answer, err := h.locker.acquire(ctx, h.Owner)
-	switch {
-	case err != nil:
-		h.of.client.keeper.End(&h.Hold)
-		if backend.MayHaveRun(err) {
-			h.giveBack(!errors.Is(err, backend.ErrIndeterminate))
+// try tries once to acquire. The watchdog knows of the hold from before the request is sent until it
+// is refused or given back. After an error h is used again only if surely nothing was executed: else
+// its owner may hold the lock.
+func (h *hold) try(ctx context.Context) (wait.Answer, error) {
+	keeper := h.of.client.keeper
+	keeper.Begin(&h.Hold)
+	held := false
+	defer func() {
+		if !held {
+			keeper.End(&h.Hold) // Also if the driver has panicked.
 		}
-		return wait.Answer{}, err
-	case !answer.Granted:
-		h.of.client.keeper.End(&h.Hold)
-		return answer, nil
+	}()
+	token, answer, err := h.acquire(ctx)
+	if err != nil || !answer.Granted {
+		return answer, err
 	}
 	h.token = token
-	if !h.of.client.keeper.Confirm(&h.Hold) {
+	if held = keeper.Confirm(&h.Hold); !held {
 		h.giveBack(true)
 		return wait.Answer{}, fmt.Errorf("granted too late: %w", h.of.client.lost())
 	}
 	return answer, nil
+}
+
+// acquire sends the request, and gives back what may be taken by one that nobody waits for.
+func (h *hold) acquire(ctx context.Context) (token int64, answer wait.Answer, err error) {
+	h.sent = attended{client: h.of.client, heir: (*acquiring)(h)}
+	panicked := true
+	defer func() {
+		if panicked {
+			h.giveBack(false)
+		}
+	}()
+	token, answer, err = h.locker.acquire(ctx, &h.sent, h.Owner)
+	panicked = false
+	if err != nil && !h.sent.left {
+		h.unwanted(false, err)
+	}
+	return token, answer, err
+}
+
+// acquiring is a hold whose acquire was left behind by its caller.
+type acquiring hold
+
+// inherit implements heir.
+func (a *acquiring) inherit(r backend.ScriptRunner) {
+	h := (*hold)(a)
+	_, answer, err := h.locker.acquire(context.Background(), r, h.Owner)
+	h.unwanted(answer.Granted, err)
+}
+
+// unwanted gives back what an acquire has taken, or may have, whose outcome nobody waits for.
+func (h *hold) unwanted(granted bool, err error) {
+	if granted || backend.MayHaveRun(err) {
+		h.giveBack(!errors.Is(err, backend.ErrIndeterminate))
+	}
 }
 
 // reenter returns another lease of h, for an inner lock with the given lease options. It returns
@@ -89,15 +138,15 @@ func (h *hold) reenter(lease time.Duration, renewer renew.Renewer) (*Lease, erro
 	case h.Lease != lease || h.Renewer != renewer:
 		return nil, &FieldError{"Lease", "not that of the hold that is re-entered"}
 	}
-	l := &Lease{hold: h}
+	l := &leaseState{hold: h}
 	h.leases = append(h.leases, l)
-	return l, nil
+	return &Lease{state: l}, nil
 }
 
 // unlock releases l, and frees the lock if it was the last lease of h.
-func (h *hold) unlock(ctx context.Context, l *Lease) error {
+func (h *hold) unlock(ctx context.Context, l *leaseState) error {
 	if err := h.of.client.enter(); err != nil {
-		if cause := l.Err(); cause != nil {
+		if _, cause := l.look(); cause != nil {
 			err = cause // It may have ended before the client.
 		} else {
 			h.endAll(ErrClosed) // Close is about to, and gives back.
@@ -105,26 +154,23 @@ func (h *hold) unlock(ctx context.Context, l *Lease) error {
 		return fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	defer h.of.client.leave()
-	lasted := ctx.Err() == nil
+	grace := unlockGrace
+	if ctx.Err() != nil {
+		grace = 0
+	}
 	last, err := h.drop(l)
 	if err != nil || !last {
 		return err
-	}
-	if lasted && ctx.Err() != nil {
-		// It is one of the lease's own contexts, which are what callers have at hand.
-		var cancel context.CancelFunc
-		ctx, cancel = outlive(ctx)
-		defer cancel()
 	}
 	if !h.of.client.keeper.End(&h.Hold) {
 		h.giveBack(true)
 		return fmt.Errorf("%w: %w", ErrNotHeld, h.of.client.lost())
 	}
-	return h.release(ctx)
+	return h.release(ctx, grace)
 }
 
 // drop ends l, and reports whether it was the last lease of h.
-func (h *hold) drop(l *Lease) (last bool, err error) {
+func (h *hold) drop(l *leaseState) (last bool, err error) {
 	remaining := h.of.client.keeper.Remaining(&h.Hold)
 	h.mu.Lock()
 	if err := l.ended(remaining); err != nil {
@@ -132,20 +178,26 @@ func (h *hold) drop(l *Lease) (last bool, err error) {
 		return false, fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	cancel := l.end(ErrReleased)
-	h.leases = slices.DeleteFunc(h.leases, func(other *Lease) bool { return other == l })
+	h.leases = slices.DeleteFunc(h.leases, func(other *leaseState) bool { return other == l })
 	last = len(h.leases) == 0
 	h.mu.Unlock()
 	cancel()
 	return last, nil
 }
 
-// release frees the lock on the server. If it may not have arrived it goes on in the background.
-func (h *hold) release(ctx context.Context) error {
-	if err := ended(ctx); err != nil {
-		h.giveBack(true)
-		return backend.Indeterminate(err)
-	}
-	released, err := h.locker.release(ctx, h.Owner)
+// release frees the lock on the server. It is sent also if ctx has ended. If it may not have arrived
+// it goes on in the background.
+func (h *hold) release(ctx context.Context, grace time.Duration) error {
+	h.sent = attended{client: h.of.client, heir: (*releasing)(h)}
+	h.sent.Must, h.sent.Grace = true, grace
+	panicked := true
+	defer func() {
+		if panicked {
+			h.giveBack(true)
+		}
+	}()
+	released, err := h.locker.release(ctx, &h.sent, h.Owner)
+	panicked = false
 	switch {
 	case err == nil && released:
 		return nil
@@ -153,31 +205,36 @@ func (h *hold) release(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrNotHeld, ErrLost)
 	case otherKind(err):
 		return fmt.Errorf("%w: %w: %w", ErrNotHeld, ErrLost, err)
-	case errors.Is(err, backend.ErrClosed):
+	case h.sent.left, errors.Is(err, backend.ErrClosed):
 		return err
 	}
 	h.giveBack(true)
 	if !backend.MayHaveRun(err) {
-		err = backend.Indeterminate(err) // It may run yet.
+		err = fmt.Errorf("%w: %v", ErrIndeterminate, err) // It may run yet.
 	}
 	return err
 }
 
-// outlive returns ctx without its end, but for its deadline; without one it lasts for
-// releaseTimeout.
-func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = time.Now().Add(releaseTimeout)
+// releasing is a hold whose release was left behind by its caller.
+type releasing hold
+
+// inherit implements heir.
+func (r *releasing) inherit(runner backend.ScriptRunner) {
+	h := (*hold)(r)
+	_, err := h.locker.release(context.Background(), runner, h.Owner)
+	if err != nil && !otherKind(err) && !errors.Is(err, backend.ErrClosed) {
+		h.giveBack(true)
 	}
-	return context.WithDeadline(context.WithoutCancel(ctx), deadline)
 }
 
 // Lost implements [renew.Loser].
 func (h *hold) Lost() {
-	h.of.client.opts.Logger.Debug("lease lost", zapObject(h.of)...)
 	h.endAll(ErrLost)
 	h.giveBack(true)
+	if entry := h.of.client.opts.Logger.Check(zap.DebugLevel, "lease lost"); entry != nil {
+		// The caller watches other leases too, and the logger may block.
+		h.of.client.background(func(context.Context) { entry.Write(zapObject(h.of)...) })
+	}
 }
 
 // close ends h with its client.

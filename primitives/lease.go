@@ -6,7 +6,8 @@ import (
 )
 
 // Lease is one acquisition of a lock: what its holder may believe, and how it gives the lock back.
-// It is safe for concurrent use.
+// It is safe for concurrent use. Hand it on as a pointer: a copy is the same lease, and go vet
+// reports it.
 //
 // A lease ends once, by Unlock (cause [ErrReleased]), by its loss (cause [ErrLost]) or with its
 // client (cause [ErrClosed]). It is lost at the last confirmed end of the lease less the allowance,
@@ -15,28 +16,34 @@ import (
 //
 // Source: docs/guarantees.md; the reasons are in docs/design.md, "Lease".
 type Lease struct {
+	_     noCopy
+	state *leaseState
+}
+
+// noCopy makes go vet report copies of what contains it. Source: https://go.dev/issues/8005.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// leaseState is what all copies of a Lease share.
+type leaseState struct {
 	hold *hold
 
 	// Guarded by hold.mu.
-	err      error
-	done     chan struct{}                 // made when first asked for
-	contexts map[*leaseContext]func() bool // what stops watching the parent, or nil
+	err     error
+	done    chan struct{}               // made when first asked for
+	endings map[<-chan struct{}]*ending // of the contexts, by their parents' Done
 }
 
 // Context returns a child of parent that ends with the lease: its cause is then [ErrLost],
 // [ErrReleased] or [ErrClosed]. Work done under the lease belongs under such a context. The context
 // that bounded the waiting for the lock has no part in it.
+//
+// The same parent gets the same context: Context may be called again for each piece of work. The
+// lease keeps nothing of a parent that has ended, and the parent nothing of a lease that has.
 func (l *Lease) Context(parent context.Context) context.Context {
-	ctx, cancel := context.WithCancelCause(parent)
-	c := &leaseContext{Context: ctx, lease: l, cancel: cancel}
-	if err := l.attach(c); err != nil {
-		cancel(err)
-		return c
-	}
-	if parent.Done() != nil {
-		l.watch(parent, c)
-	}
-	return c
+	return leaseContext{parent, l.state.ending(parent)}
 }
 
 // Reenter returns a child of ctx as Context does, under which Lock and TryLock of the same client,
@@ -48,154 +55,194 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // lock.
 func (l *Lease) Reenter(ctx context.Context) context.Context {
 	outer, _ := ctx.Value(reentryKey{}).(*reentry)
-	return context.WithValue(l.Context(ctx), reentryKey{}, &reentry{hold: l.hold, outer: outer})
+	return context.WithValue(l.Context(ctx), reentryKey{}, &reentry{hold: l.state.hold, outer: outer})
 }
 
 // Done returns a channel that is closed when the lease ends. After a pause of the process it may be
 // closed a moment late: code that has to be sure asks Err.
 func (l *Lease) Done() <-chan struct{} {
-	l.hold.mu.Lock()
-	defer l.hold.mu.Unlock()
-	if l.done == nil {
-		l.done = make(chan struct{})
-		if l.err != nil {
-			close(l.done)
+	s := l.state
+	s.hold.mu.Lock()
+	defer s.hold.mu.Unlock()
+	if s.done == nil {
+		s.done = make(chan struct{})
+		if s.err != nil {
+			close(s.done)
 		}
 	}
-	return l.done
+	return s.done
 }
 
 // Err returns nil while the lease is held, else [ErrLost], [ErrReleased] or [ErrClosed]. It reads
-// the clock: a process that was stopped past the end of its lease is told so at once.
+// the clock: a process that was stopped past the end of its lease learns of it at once.
 func (l *Lease) Err() error {
-	_, err := l.look()
+	_, err := l.state.look()
 	return err
 }
 
 // Remaining returns how long the lease may still be trusted if it is not renewed, and 0 once it has
 // ended. Like Err it reads the clock.
 func (l *Lease) Remaining() time.Duration {
-	remaining, _ := l.look()
+	remaining, _ := l.state.look()
 	return remaining
 }
 
 // look returns what remains of the lease, or why it ended.
-func (l *Lease) look() (time.Duration, error) {
-	remaining := l.hold.of.client.keeper.Remaining(&l.hold.Hold)
-	l.hold.mu.Lock()
-	defer l.hold.mu.Unlock()
-	if err := l.ended(remaining); err != nil {
+func (s *leaseState) look() (time.Duration, error) {
+	remaining := s.hold.of.client.keeper.Remaining(&s.hold.Hold)
+	s.hold.mu.Lock()
+	defer s.hold.mu.Unlock()
+	if err := s.ended(remaining); err != nil {
 		return 0, err
 	}
 	return remaining, nil
 }
 
-// ended returns why l has ended, given what the keeper says remains. The caller holds hold.mu.
-func (l *Lease) ended(remaining time.Duration) error {
-	if l.err == nil && remaining <= 0 {
+// ended returns why the lease has ended, given what the keeper says remains. The caller holds
+// hold.mu.
+func (s *leaseState) ended(remaining time.Duration) error {
+	if s.err == nil && remaining <= 0 {
 		// Another goroutine has just found that out, and is about to end the lease.
-		return l.hold.of.client.lost()
+		return s.hold.of.client.lost()
 	}
-	return l.err
+	return s.err
 }
 
 // Token returns the fencing token of the grant: it is higher than that of every earlier grant of
 // the same name, as far as docs/guarantees.md says. A resource that refuses tokens lower than the
 // highest it has seen is safe from holders that do not know of their loss. Re-entry does not raise
 // it.
-func (l *Lease) Token() int64 { return l.hold.token }
+func (l *Lease) Token() int64 { return l.state.hold.token }
 
 // Owner returns the holder's name on the server, for [Lock.IsHeldBy] and [Lock.HoldCount]. It is
 // used for this hold alone.
-func (l *Lease) Owner() string { return l.hold.Owner }
+func (l *Lease) Owner() string { return l.state.hold.Owner }
 
 // Unlock ends the lease and its contexts, and then, if no re-entered lease is left, stops renewing
 // and frees the lock. A nil error proves that the lock was held to the end, failover apart.
 //
-// ctx bounds only the waiting for the answer. It may be one of this lease's own contexts, whose end
-// by Unlock then does not count. The release is sent also if ctx is done, and repeated in the
-// background, for up to one lease, if it may not have arrived. The error then wraps
-// [backend.ErrIndeterminate] and ctx's. After a closed backend's error, or a server's refusal, the
-// lock may stay until its lease ends.
+// ctx bounds only the waiting for the answer. It may be one of this lease's own contexts, or one made
+// from it, which Unlock ends: if ctx ends after Unlock was called, Unlock waits for up to a second
+// more. The release is sent also if ctx had ended before, and repeated in the background, for up to
+// one lease, if it may not have arrived. The error then wraps [ErrIndeterminate] and ctx's. After
+// [ErrClosed], or a server's refusal, the lock may stay until its lease ends.
 //
 // If the lease had ended before, Unlock frees nothing and returns an error that wraps [ErrNotHeld]
 // and what had ended it: [ErrLost], [ErrReleased] or [ErrClosed].
 func (l *Lease) Unlock(ctx context.Context) error {
-	return l.hold.of.describe(ctx, "release", l.hold.unlock(ctx, l))
+	return l.state.hold.of.describe(ctx, "release", l.state.hold.unlock(ctx, l.state))
 }
 
-// end ends l, and returns what ends its contexts. The caller holds hold.mu, and calls that without
-// it.
-func (l *Lease) end(cause error) (cancel func()) {
-	l.err = cause
-	if l.done != nil {
-		close(l.done)
+// end ends the lease, and returns what ends its contexts. The caller holds hold.mu, and calls that
+// without it.
+func (s *leaseState) end(cause error) (cancel func()) {
+	s.err = cause
+	if s.done != nil {
+		close(s.done)
 	}
-	contexts := l.contexts
-	l.contexts = nil
+	endings := s.endings
+	s.endings = nil
 	return func() {
-		for c, stop := range contexts {
-			if stop != nil {
-				stop()
-			}
-			c.cancel(cause)
+		for _, e := range endings {
+			e.forget()
+			e.cancel(cause)
 		}
 	}
 }
 
-// attach registers c to end with l, or returns why l has ended.
-func (l *Lease) attach(c *leaseContext) error {
-	if err := l.Err(); err != nil {
-		return err
-	}
-	l.hold.mu.Lock()
-	defer l.hold.mu.Unlock()
-	if l.err != nil {
-		return l.err
-	}
-	if l.contexts == nil {
-		l.contexts = make(map[*leaseContext]func() bool)
-	}
-	l.contexts[c] = nil
-	return nil
-}
-
-// watch makes l forget c when its parent ends first. A parent may outlive l by far, so that it must
-// not remember l.
-func (l *Lease) watch(parent context.Context, c *leaseContext) {
-	stop := context.AfterFunc(parent, func() { l.detach(c) })
-	l.hold.mu.Lock()
-	_, attached := l.contexts[c]
-	if attached {
-		l.contexts[c] = stop
-	}
-	l.hold.mu.Unlock()
-	if !attached {
-		stop()
-	}
-}
-
-// detach forgets a context whose parent has ended.
-func (l *Lease) detach(c *leaseContext) {
-	l.hold.mu.Lock()
-	defer l.hold.mu.Unlock()
-	delete(l.contexts, c)
-}
-
-// leaseContext looks at the clock before it says that it goes on.
+// leaseContext is a child of its parent that ends with a lease. It is a value, so that the contexts
+// of one parent are equal, and nobody keeps it but the caller: its ending is what is kept.
 type leaseContext struct {
 	context.Context //nolint:containedctx // It is a context.
-	lease           *Lease
-	cancel          context.CancelCauseFunc
+	*ending
 }
 
-// Err implements [context.Context].
-func (c *leaseContext) Err() error {
-	if err := c.lease.Err(); err != nil {
+// ending is the end of those contexts of one lease whose parents end together, since they share a
+// channel Done. So it is one for all contexts that only add values to another.
+type ending struct {
+	lease  *leaseState
+	ctx    context.Context //nolint:containedctx // It is part of a context.
+	cancel context.CancelCauseFunc
+	forget func() bool // keeps the parents' end from detaching the ending
+}
+
+// Done implements [context.Context].
+func (c leaseContext) Done() <-chan struct{} { return c.ctx.Done() }
+
+// Err implements [context.Context]. It looks at the clock before it says that the context goes on.
+func (c leaseContext) Err() error {
+	if _, err := c.lease.look(); err != nil {
 		// Who found the loss may not have come to this context yet.
 		c.cancel(err)
 	}
-	return c.Context.Err()
+	return c.ctx.Err()
+}
+
+// Value implements [context.Context]. Package context asks for the context whose children end with
+// this one, which is the ending; all other values are those of the parent.
+func (c leaseContext) Value(key any) any {
+	if valueless.Value(key) != nil {
+		return c.ctx.Value(key)
+	}
+	return c.Context.Value(key)
+}
+
+// valueless has no value but for the key by which package context asks.
+var valueless, _ = context.WithCancel(context.Background())
+
+// ending returns the ending of parent's children.
+func (s *leaseState) ending(parent context.Context) *ending {
+	done := parent.Done()
+	remaining := s.hold.of.client.keeper.Remaining(&s.hold.Hold)
+	s.hold.mu.Lock()
+	e, err := s.endings[done], s.ended(remaining)
+	s.hold.mu.Unlock()
+	if e == nil {
+		e = s.newEnding(parent)
+		if err == nil {
+			e, err = s.attach(done, e)
+		}
+	}
+	if err != nil {
+		e.cancel(err)
+	}
+	return e
+}
+
+func (s *leaseState) newEnding(parent context.Context) *ending {
+	if parent.Done() == nil {
+		parent = context.Background() // The ending needs none of its values, and may outlive it.
+	}
+	e := &ending{lease: s}
+	e.ctx, e.cancel = context.WithCancelCause(parent)
+	return e
+}
+
+// attach makes e end with the lease, and returns it, unless another goroutine has just attached one:
+// then it returns that. It returns an error if the lease has ended.
+func (s *leaseState) attach(done <-chan struct{}, e *ending) (*ending, error) {
+	s.hold.mu.Lock()
+	err, other := s.err, s.endings[done]
+	if err == nil && other == nil && e.ctx.Err() == nil {
+		if s.endings == nil {
+			s.endings = make(map[<-chan struct{}]*ending)
+		}
+		s.endings[done] = e
+		e.forget = context.AfterFunc(e.ctx, func() { s.detach(done) })
+	}
+	s.hold.mu.Unlock()
+	if other != nil {
+		e.cancel(nil)
+		return other, nil
+	}
+	return e, err
+}
+
+// detach forgets an ending whose parents have ended.
+func (s *leaseState) detach(done <-chan struct{}) {
+	s.hold.mu.Lock()
+	defer s.hold.mu.Unlock()
+	delete(s.endings, done)
 }
 
 // reentryKey is the key of a context's *reentry.

@@ -2,7 +2,10 @@ package primitives_test
 
 import (
 	"context"
+	"errors"
+	"reflect"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -68,7 +71,7 @@ func TestLeaseContextOfALeaseThatJustEnds(t *testing.T) {
 		require.NoError(t, err)
 		service := &parent{Context: t.Context()}
 		service.hook = func(children int64) {
-			if children == 2 {
+			if children == 1 {
 				require.NoError(t, lease.Unlock(t.Context()))
 			}
 		}
@@ -94,6 +97,180 @@ func TestLeaseForgetsContextsWhoseParentsEnded(t *testing.T) {
 		return forgotten.Value() == nil
 	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, lease.Unlock(t.Context()))
+}
+
+// listed is a context that cannot be compared, nor be the key of a map.
+type listed struct {
+	context.Context
+	_ []int
+}
+
+func TestLeaseContextOfTheSameParentIsTheSame(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lease, err := newFakeServer().client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		timed, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		parents := []context.Context{
+			context.Background(), t.Context(), timed, &listed{Context: timed}, lease.Context(timed),
+		}
+		seen := map[context.Context]bool{}
+		for _, parent := range parents {
+			first, again := lease.Context(parent), lease.Context(parent)
+			require.True(t, first == again)
+			seen[first] = true
+		}
+		require.Len(t, seen, len(parents))
+		require.NotPanics(t, func() { lease.Context(listed{Context: timed}) })
+		require.NoError(t, lease.Unlock(t.Context()))
+		for ctx := range seen {
+			require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
+		}
+	})
+}
+
+// TestLeaseContextKeepsNoneOfItsParents makes contexts under parents that end no sooner than the
+// lease, since they only add values to a context of the whole process.
+func TestLeaseContextKeepsNoneOfItsParents(t *testing.T) {
+	t.Parallel()
+	client, err := primitives.New(newFakeServer(), nil)
+	require.NoError(t, err)
+	lease, err := client.NewLock("x", nil).Lock(t.Context())
+	require.NoError(t, err)
+	for _, process := range []context.Context{context.Background(), t.Context()} {
+		first, second := lease.Context(process), &parent{Context: process}
+		require.Equal(t, first.Done(), lease.Context(listed{Context: second}).Done())
+		require.Equal(t, first.Done(), lease.Reenter(second).Done())
+		forgotten := weak.Make(second)
+		require.Eventually(t, func() bool {
+			runtime.GC()
+			return forgotten.Value() == nil
+		}, time.Minute, 10*time.Millisecond)
+		require.NoError(t, first.Err())
+	}
+	require.NoError(t, lease.Unlock(t.Context()))
+}
+
+// TestLeaseContextIsAChildOfItsOwnParent makes contexts under parents that end together.
+func TestLeaseContextIsAChildOfItsOwnParent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lease, err := newFakeServer().client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		type number struct{}
+		cause := errors.New("enough")
+		process, cancel := context.WithCancelCause(t.Context())
+		timed, stop := context.WithTimeout(process, time.Minute)
+		defer stop()
+		for _, parent := range []context.Context{context.Background(), process, timed} {
+			for i := range 3 {
+				ctx := lease.Context(context.WithValue(parent, number{}, i))
+				require.Equal(t, i, ctx.Value(number{}))
+				require.Equal(t, i, context.WithoutCancel(ctx).Value(number{}))
+				want, _ := parent.Deadline()
+				deadline, _ := ctx.Deadline()
+				require.Equal(t, want, deadline)
+			}
+		}
+		work, finish := context.WithCancel(lease.Context(timed))
+		defer finish()
+		other, finish := context.WithCancel(lease.Context(context.WithValue(timed, number{}, 1)))
+		defer finish()
+		cancel(cause)
+		for _, ctx := range []context.Context{work, other, lease.Context(timed)} {
+			require.ErrorIs(t, ctx.Err(), context.Canceled) // At once: no goroutine stands between.
+			require.ErrorIs(t, context.Cause(ctx), cause)
+		}
+		require.NoError(t, lease.Context(t.Context()).Err())
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
+
+// TestLeaseReenterDeeply re-enters at each step of a recursion. A value is looked up once.
+func TestLeaseReenterDeeply(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lease, err := newFakeServer().client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		asked := &asked{Context: t.Context()}
+		ctx := context.Context(asked)
+		for range 20 {
+			ctx = lease.Reenter(ctx)
+		}
+		asked.count = 0
+		require.Nil(t, ctx.Value(asked))
+		require.Equal(t, 1, asked.count)
+		require.NoError(t, lease.Unlock(t.Context()))
+		require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
+	})
+}
+
+// asked counts how often it is asked for a value.
+type asked struct {
+	context.Context
+	count int
+}
+
+func (a *asked) Value(key any) any {
+	a.count++
+	return a.Context.Value(key)
+}
+
+// TestLeaseContextConcurrently makes contexts while their parents and their lease end.
+func TestLeaseContextConcurrently(t *testing.T) {
+	t.Parallel()
+	client, err := primitives.New(newFakeServer(), nil)
+	require.NoError(t, err)
+	for range 100 {
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		service := &parent{Context: t.Context()}
+		request, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 20 {
+					lease.Context(service)
+					lease.Context(request)
+				}
+			})
+		}
+		all.Go(cancel)
+		all.Go(func() { require.NoError(t, lease.Unlock(t.Context())) })
+		<-lease.Context(service).Done()
+		<-lease.Context(request).Done()
+		all.Wait()
+		require.Zero(t, service.children.Load())
+	}
+	require.NoError(t, client.Close(t.Context()))
+}
+
+func TestLeaseCopyIsTheSameLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", nil)
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		inner, err := lock.Lock(lease.Reenter(t.Context()))
+		require.NoError(t, err)
+		for _, lease := range []*primitives.Lease{inner, lease} {
+			require.NotEmpty(t, s.holder("x"))
+			other := new(primitives.Lease)
+			reflect.ValueOf(other).Elem().Set(reflect.ValueOf(lease).Elem()) // Vet sees the plain way.
+			work := lease.Context(t.Context())
+			require.Equal(t, lease.Owner(), other.Owner())
+			require.NoError(t, other.Unlock(t.Context()))
+			require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
+			require.ErrorIs(t, context.Cause(work), primitives.ErrReleased)
+			require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrNotHeld)
+		}
+		require.Empty(t, s.holder("x"))
+		renewals := s.called("lock_renew")
+		time.Sleep(time.Hour)
+		require.Equal(t, renewals, s.called("lock_renew"))
+	})
 }
 
 func TestLeaseReenterThroughOthers(t *testing.T) {
@@ -136,7 +313,7 @@ func TestLeaseContextEndsWithItsParent(t *testing.T) {
 }
 
 // TestLeaseLossIsSeenBeforeItIsTold looks at leases and contexts while the goroutine that found the
-// loss is held up in telling of it.
+// loss is held up while it reports it.
 func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

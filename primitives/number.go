@@ -2,15 +2,18 @@ package primitives
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
 // number is an object that is a text of digits at one key, and what all such objects can do.
 type number struct {
 	object
-	invalid error // of the arguments, told by each method
+	invalid error // of the arguments; each method returns it
 }
 
 // numberKind is what the server's TYPE says of numbers.
@@ -31,7 +34,7 @@ func (n *number) Expire(ctx context.Context, d time.Duration) (bool, error) {
 		invalid = atLeast("d", d, time.Millisecond)
 	}
 	return call(ctx, &n.object, invalid, "expire", func() (bool, error) {
-		return script.ObjectExpire(ctx, n.client.backend, n.key, numberKind, d)
+		return script.ObjectExpire(ctx, n.client.calls, n.key, numberKind, d)
 	})
 }
 
@@ -39,14 +42,14 @@ func (n *number) Expire(ctx context.Context, d time.Duration) (bool, error) {
 // whether the object exists. A time that has passed deletes it.
 func (n *number) ExpireAt(ctx context.Context, t time.Time) (bool, error) {
 	return call(ctx, &n.object, n.invalid, "expire", func() (bool, error) {
-		return script.ObjectExpireAt(ctx, n.client.backend, n.key, numberKind, t)
+		return script.ObjectExpireAt(ctx, n.client.calls, n.key, numberKind, t)
 	})
 }
 
 // Persist takes the end from the object's life, and reports whether it had one.
 func (n *number) Persist(ctx context.Context) (bool, error) {
 	return call(ctx, &n.object, n.invalid, "persist", func() (bool, error) {
-		return script.ObjectPersist(ctx, n.client.backend, n.key, numberKind)
+		return script.ObjectPersist(ctx, n.client.calls, n.key, numberKind)
 	})
 }
 
@@ -54,25 +57,37 @@ func (n *number) Persist(ctx context.Context) (bool, error) {
 // [NoExpiry] if nothing ends it.
 func (n *number) RemainingLife(ctx context.Context) (time.Duration, error) {
 	return call(ctx, &n.object, n.invalid, "query", func() (time.Duration, error) {
-		return remaining(script.ObjectRemaining(ctx, n.client.backend, n.key))
+		return remaining(script.ObjectRemaining(ctx, n.client.calls, n.key))
 	})
 }
 
-// remaining turns a server's PTTL into a duration.
+// remaining turns a server's PTTL into a duration. The longest stands for no expiry alone.
 func remaining(left time.Duration, err error) (time.Duration, error) {
 	switch left {
 	case -1 * time.Millisecond:
-		left = NoExpiry
+		return NoExpiry, err
 	case -2 * time.Millisecond:
-		left = 0
+		return 0, err
 	}
-	return left, err
+	return min(left, NoExpiry-1), err
+}
+
+// read returns what a script has read that is the plain command GET, 0 if there was nothing. That
+// command returns any text.
+func read[T int64 | float64](value T, _ bool, err error) (T, error) {
+	switch {
+	case errors.Is(err, backend.ErrReply):
+		return 0, fmt.Errorf("%w: %w", backend.ErrNotANumber, err)
+	case err == nil && value-value != 0: // Infinite, or NaN.
+		return 0, backend.ErrNotANumber
+	}
+	return value, err
 }
 
 // Exists reports whether the object exists.
 func (n *number) Exists(ctx context.Context) (bool, error) {
 	return call(ctx, &n.object, n.invalid, "query", func() (bool, error) {
-		kind, err := script.ObjectKind(ctx, n.client.backend, n.key)
+		kind, err := script.ObjectKind(ctx, n.client.calls, n.key)
 		if err == nil && kind != "none" && kind != numberKind {
 			err = n.conflict(kind)
 		}
@@ -83,6 +98,6 @@ func (n *number) Exists(ctx context.Context) (bool, error) {
 // remove deletes the object's key.
 func (n *number) remove(ctx context.Context) (bool, error) {
 	return call(ctx, &n.object, n.invalid, "delete", func() (bool, error) {
-		return script.ObjectDelete(ctx, n.client.backend, n.key, numberKind)
+		return script.ObjectDelete(ctx, n.client.calls, n.key, numberKind)
 	})
 }

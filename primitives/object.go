@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
@@ -16,6 +17,9 @@ type object struct {
 	kind   string // as errors name it, such as "lock"
 	name   string
 	key    string
+
+	// tokenKey is that of a lock's fencing token; empty for other kinds.
+	tokenKey string
 }
 
 // newObject returns the object of a kind called name.
@@ -72,15 +76,13 @@ func (o *object) describe(ctx context.Context, operation string, err error) erro
 // explain adds [ErrConflict] or [ErrOverflow] to a server's error that means one.
 func (o *object) explain(ctx context.Context, err error) error {
 	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
+	replied := errors.As(err, &server)
 	switch {
 	case otherKind(err):
-		return fmt.Errorf("%w: %w", o.conflict(o.stored(ctx)), err)
-	case server.Code == "NOTANUMBER", errors.Is(err, backend.ErrNotANumber):
-		return fmt.Errorf("%w: %w", o.conflict("text that is no such number"), err)
-	case server.Code == "OVERFLOW":
+		return fmt.Errorf("%w: %w", o.kindConflict(ctx), err)
+	case errors.Is(err, backend.ErrNotANumber), replied && server.Code == "NOTANUMBER":
+		return fmt.Errorf("%w: %w", o.notANumber(), err)
+	case replied && server.Code == "OVERFLOW":
 		return fmt.Errorf("%w: %w", ErrOverflow, err)
 	}
 	return err
@@ -91,12 +93,38 @@ func (o *object) conflict(holds string) error {
 	return fmt.Errorf("%w: the key of this %s holds a %s", ErrConflict, o.kind, holds)
 }
 
-// stored asks the server what o's key holds. It is worth a round trip, since one name was given to
-// two things; if that fails, the error has to do without.
-func (o *object) stored(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+// storedTimeout bounds a question that only makes an error clearer.
+const storedTimeout = time.Second
+
+// tokenConflict is the error of an object whose token key holds something else.
+func (o *object) tokenConflict(holds string) error {
+	return fmt.Errorf("%w: the token key %q of this %s holds a %s", ErrConflict, o.tokenKey, o.kind, holds)
+}
+
+// kindConflict is the conflict of an object one of whose keys is of another kind. It asks the server
+// what that key holds, which is worth the round trips, since one name was given to two things.
+func (o *object) kindConflict(ctx context.Context) error {
+	holds := o.stored(ctx, o.key)
+	if o.tokenKey != "" && (holds == "hash" || holds == "none") { // What a lock's key is to hold.
+		return o.tokenConflict(o.stored(ctx, o.tokenKey))
+	}
+	return o.conflict(holds)
+}
+
+// notANumber is the conflict of an object whose number is another text.
+func (o *object) notANumber() error {
+	const text = "text that is no such number"
+	if o.tokenKey != "" {
+		return o.tokenConflict(text)
+	}
+	return o.conflict(text)
+}
+
+// stored asks the server what key holds. If that fails, the error has to do without.
+func (o *object) stored(ctx context.Context, key string) string {
+	ctx, cancel := context.WithTimeout(ctx, storedTimeout)
 	defer cancel()
-	stored, err := script.ObjectKind(ctx, o.client.backend, o.key)
+	stored, err := script.ObjectKind(ctx, o.client.calls, key)
 	if err != nil {
 		return "value of another kind"
 	}
@@ -111,8 +139,8 @@ func ended(ctx context.Context) error {
 	return withCause(ctx, ctx.Err())
 }
 
-// withCause adds to err the cause of ctx's end, if it has ended and err does not tell. Success stays
-// one: ctx may end after anybody looked.
+// withCause adds to err the cause of ctx's end, if ctx has ended and err does not have the cause. A
+// success stays a success: ctx may end at any time after the call.
 func withCause(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -2,13 +2,10 @@ package primitives
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
@@ -28,8 +25,9 @@ type SemaphoreOptions struct {
 }
 
 // Semaphore is a number of permits that processes share: Acquire takes some, and waits while there
-// are too few; Release puts some back. Nobody owns a permit. Whoever ends without releasing takes
-// its permits along, for good, and a release of what was not acquired adds permits.
+// are too few; Release puts some back. Nobody owns a permit. If a process crashes while it holds
+// permits, they are lost until an operator restores them (AddPermits). A release of what was not
+// acquired adds permits.
 //
 // A semaphore that does not exist has no permits: TrySetPermits, AddPermits or Release make it.
 //
@@ -42,10 +40,13 @@ type SemaphoreOptions struct {
 //
 // # Failures
 //
-// After an error nothing is acquired, but for [backend.ErrIndeterminate]: then the permits may have
-// been taken. If ctx had ended, what was taken, now or by a request that is still under way, is
-// released in the background, which [Client.Close] waits for. If the answer was lost, nobody can
-// know, and the permits may be gone until AddPermits; nothing is sent twice.
+// After an error nothing is acquired, but for [ErrIndeterminate]: then the permits may have been
+// taken. If ctx had ended, what was taken, now or by a request that is still under way, is released in
+// the background, which [Client.Close] waits for. If the answer was lost, nobody can know, and the
+// permits may be gone until AddPermits; nothing is sent twice.
+//
+// An Acquire whose first attempt meets no server returns [ErrUnavailable]. Once it was refused it waits
+// on through outages, for as long as its context lasts.
 //
 // A Semaphore is a name, not a resource, and safe for concurrent use.
 //
@@ -56,9 +57,9 @@ type Semaphore struct {
 	life time.Duration
 }
 
-// NewSemaphore returns the semaphore called name. It sends nothing. A name that is empty or an option
-// out of bounds is told by the methods, as a [*FieldError]. In a cluster a name with braces must have
-// its hash tag in them.
+// NewSemaphore returns the semaphore called name. It sends nothing. The methods return a
+// [*FieldError] for an empty name or an invalid option. In a cluster a name with braces must have its
+// hash tag in them.
 func (c *Client) NewSemaphore(name string, opts *SemaphoreOptions) *Semaphore {
 	s := &Semaphore{number: c.newNumber("semaphore", name)}
 	if opts != nil {
@@ -81,7 +82,7 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 		life = &s.life
 	}
 	return call(ctx, &s.object, s.counts(n, 0), "set", func() (bool, error) {
-		return script.SemaphoreSet(ctx, s.client.backend,
+		return script.SemaphoreSet(ctx, s.client.calls,
 			s.key, int64(n), life, s.client.publish, s.want.Channel)
 	})
 }
@@ -99,13 +100,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 // TryAcquire takes n permits, at least 1, or returns [ErrNotAcquired] if there are too few. It takes
 // one round trip and does not wait.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
-	return s.acquire(ctx, n, func(p *permits) error {
-		answer, err := p.Try(ctx)
-		if err == nil && !answer.Granted {
-			return ErrNotAcquired
-		}
-		return err
-	})
+	return s.acquire(ctx, n, func(p *permits) error { return tryOnce(ctx, p) })
 }
 
 func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permits) error) error {
@@ -113,19 +108,22 @@ func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permits) erro
 		p := &permits{Semaphore: s, n: n}
 		err := take(p)
 		if err == nil && ctx.Err() != nil {
-			// The grant raced with the end of ctx: whoever gave up does not expect to hold.
-			s.putBack(n)
+			// The grant raced with the end of ctx: a caller that gave up does not expect to hold.
+			s.putBack(n, false)
 			err = backend.Indeterminate(ended(ctx))
 		}
-		return struct{}{}, withCause(ctx, err)
+		return struct{}{}, p.explain(ctx, err, ErrNotAcquired)
 	})
 	return err
 }
 
 // Release puts n permits back, at least 1, and wakes waiters. It makes a semaphore that does not
-// exist. ctx bounds only the waiting for the answer: the permits are put back also if it is done,
-// and the error then wraps [backend.ErrIndeterminate]. More permits than a Java int holds are
-// [ErrOverflow].
+// exist. More permits than a Java int holds are [ErrOverflow].
+//
+// ctx bounds only the waiting for the answer. If it ends before that, or had ended before, the permits
+// are put back all the same, in the background, until the request is executed or the client is closed:
+// the error wraps [ErrIndeterminate], and a second Release would add permits. After [ErrUnavailable]
+// nothing was put back, and nothing will be: Release may be called again.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
 	_, err := s.add(ctx, "release", s.counts(n, 1), n, true)
 	return err
@@ -148,18 +146,14 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 // the end of ctx is released in the background.
 func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
 	return call(ctx, &s.object, s.invalid, "drain", func() (int, error) {
-		d := &drain{Semaphore: s}
-		if err := detached(ctx, s.client, d); err != nil {
-			return 0, err
-		}
-		return d.taken, nil
+		return (&drain{Semaphore: s}).send(ctx)
 	})
 }
 
 // AvailablePermits returns how many permits are free: less than 0 if AddPermits has taken away more.
 func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
 	return call(ctx, &s.object, s.invalid, "query", func() (int, error) {
-		n, _, err := script.SemaphoreAvailable(ctx, s.client.backend, s.key)
+		n, err := read(script.SemaphoreAvailable(ctx, s.client.calls, s.key))
 		return int(n), err
 	})
 }
@@ -179,85 +173,13 @@ func (s *Semaphore) counts(n, least int) error {
 	return nil
 }
 
-// add changes the number of free permits. The request is sent whatever becomes of ctx.
+// add changes the number of free permits. The request is sent even if ctx ends.
 func (s *Semaphore) add(
 	ctx context.Context, operation string, invalid error, n int, create bool,
 ) (bool, error) {
 	return call(context.WithoutCancel(ctx), &s.object, invalid, operation, func() (bool, error) {
-		a := &addition{Semaphore: s, by: n, create: create}
-		if err := detached(ctx, s.client, a); err != nil {
-			return false, err
-		}
-		return a.added, nil
+		return (&addition{Semaphore: s, by: n, create: create}).send(ctx)
 	})
-}
-
-// addition is one change of the number of free permits.
-type addition struct {
-	*Semaphore
-	by     int
-	create bool
-	added  bool
-}
-
-func (a *addition) run(ctx context.Context) (err error) {
-	a.added, err = script.SemaphoreAdd(ctx, a.client.backend,
-		a.key, int64(a.by), a.create, a.client.publish, a.want.Channel)
-	return err
-}
-
-func (a *addition) late(err error) { a.lostPermits(err) }
-
-// drain takes all free permits.
-type drain struct {
-	*Semaphore
-	taken int
-}
-
-func (d *drain) run(ctx context.Context) error {
-	n, err := script.SemaphoreDrain(ctx, d.client.backend, d.key)
-	d.taken = int(n)
-	return err
-}
-
-func (d *drain) late(err error) { d.unclaimed(d.taken, err) }
-
-// unclaimed releases the n permits that a request has taken whose caller had left. What was surely
-// not sent has taken none.
-func (s *Semaphore) unclaimed(n int, err error) {
-	switch {
-	case n > 0:
-		s.putBack(n)
-	case backend.MayHaveRun(err):
-		s.lostPermits(err)
-	}
-}
-
-// putBack releases in the background what was granted to nobody, until that is surely sent.
-func (s *Semaphore) putBack(n int) {
-	s.client.background(func(ctx context.Context) {
-		for pause := firstRepeat; ; pause = min(2*pause, mostRepeat) {
-			err := s.sendOnce(ctx, n)
-			if err == nil || backend.MayHaveRun(err) || errors.Is(err, backend.ErrClosed) ||
-				!sleep(ctx, pause) {
-				s.lostPermits(err)
-				return
-			}
-		}
-	})
-}
-
-func (s *Semaphore) sendOnce(ctx context.Context, n int) error {
-	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
-	defer cancel()
-	return (&addition{Semaphore: s, by: n}).run(ctx)
-}
-
-// lostPermits tells of an error after which permits may be gone, and whose caller had left.
-func (s *Semaphore) lostPermits(err error) {
-	if err != nil {
-		s.client.opts.Logger.Warn("permits may be lost", append(zapObject(s.object), zap.Error(err))...)
-	}
 }
 
 // semaphoreFrees reads a message on a semaphore's channel: the number of free permits.
@@ -267,32 +189,4 @@ func semaphoreFrees(payload string) int {
 		return 1 // Whatever it means: one looks.
 	}
 	return n
-}
-
-// permits is one attempt to acquire.
-type permits struct {
-	*Semaphore
-	n      int
-	answer script.SemaphoreAcquireResult
-}
-
-// Try implements [wait.Attempt].
-func (p *permits) Try(ctx context.Context) (wait.Answer, error) {
-	if err := detached(ctx, p.client, p); err != nil {
-		return wait.Answer{}, err
-	}
-	return wait.Answer{Granted: p.answer.Taken, RetryIn: -1, Free: int(max(p.answer.Left, 0))}, nil
-}
-
-func (p *permits) run(ctx context.Context) (err error) {
-	p.answer, err = script.SemaphoreAcquire(ctx, p.client.backend, p.key, int64(p.n))
-	return err
-}
-
-func (p *permits) late(err error) {
-	taken := 0
-	if p.answer.Taken {
-		taken = p.n
-	}
-	p.unclaimed(taken, err)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestSemaphoreGrantRacesWithContext tells whoever gives up in the instant of the grant that permits
-// may have been taken, and releases them.
+// TestSemaphoreGrantRacesWithContext: a caller whose context ends in the instant of the grant gets
+// an error that says that permits may have been taken, and they are released.
 func TestSemaphoreGrantRacesWithContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,8 +35,8 @@ func TestSemaphoreGrantRacesWithContext(t *testing.T) {
 	})
 }
 
-// TestSemaphoreContextEndsAfterGrant: whoever was granted when its context was last looked at has the
-// permits, and is told so.
+// TestSemaphoreContextEndsAfterGrant: a caller whose context ends only after the grant was seen has
+// the permits, and gets no error.
 func TestSemaphoreContextEndsAfterGrant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestSemaphoreContextEndsAfterGrant(t *testing.T) {
 	})
 }
 
-// TestSemaphoreWarnsOfLostPermits: whoever left is not there to be told, so that the log is, after
-// five seconds at most. A request that was surely not sent has taken nothing.
+// TestSemaphoreWarnsOfLostPermits: no caller is left to return an error to, so that the logger gets
+// it, after five seconds at most. A request that was surely not sent has taken nothing.
 func TestSemaphoreWarnsOfLostPermits(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestSemaphoreWarnsOfLostPermits(t *testing.T) {
 	}
 }
 
-// endingContext ends when so many looks more have been taken at it, but nobody is told.
+// endingContext ends after so many more calls of Err, but its Done is never closed.
 type endingContext struct {
 	context.Context //nolint:containedctx // It is one.
 

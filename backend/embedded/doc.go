@@ -11,12 +11,19 @@
 //
 // The server's clock is the process's: keys with a time to live expire by themselves. Inside a
 // testing/synctest bubble it is the bubble's clock, so that leases and watchdogs run in virtual
-// time. [Server.Advance] moves it forward without waiting.
+// time. [Server.Advance] moves the server's clock alone.
+//
+// # Losing a lock in a test
+//
+// [Server.Revoke] makes the holder of a lock lose it, without a second holder at any moment: see its
+// example. In a testing/synctest bubble a holder also loses its lock after [Backend.Close], at the end
+// of its lease: then every renewal fails, as if the network were down.
 //
 // # Guarantees
 //
 // Everything is in memory and lives as long as the [Server] is referenced; nothing needs closing
 // but the backends. There is one node: no cluster, no replicas, no sharded pub/sub, no gaps. What
 // the server knows of Redis is what miniredis knows; in scripts the libraries struct and bit are
-// missing, and error() with a table loses its text: return redis.error_reply(...) instead.
+// missing, and error() with a table loses its text: return redis.error_reply(...) instead. Its
+// numbers are Go's int, so that it needs a platform of 64 bits.
 package embedded

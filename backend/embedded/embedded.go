@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -29,9 +30,12 @@ type Options struct {
 	_ struct{}
 }
 
-// New returns a backend that is a new client of server. It fails if server is nil. Backends need
-// closing if they subscribe; the server does not.
+// New returns a backend that is a new client of server. It fails if server is nil, and where an int
+// has 32 bits. Backends need closing if they subscribe; the server does not.
 func New(server *Server, _ *Options) (*Backend, error) {
+	if strconv.IntSize < 64 {
+		return nil, errors.New("embedded: miniredis counts in int, which must have 64 bits")
+	}
 	if server == nil {
 		return nil, errors.New("embedded: server is nil")
 	}
@@ -72,14 +76,10 @@ func (b *Backend) Subscribe(
 }
 
 // RunBatch implements [backend.Batcher]: there is no round trip to save.
-func (b *Backend) RunBatch(ctx context.Context, calls []backend.Call) []backend.Outcome {
-	return b.runner.RunBatch(ctx, calls, func(commands []evalsha.Command) []backend.Outcome {
-		outcomes := make([]backend.Outcome, len(commands))
-		for i, cmd := range commands {
-			outcomes[i].Reply, outcomes[i].Err = driver{b.server}.Send(ctx, cmd)
-		}
-		return outcomes
-	})
+func (b *Backend) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	b.runner.RunBatch(ctx, driver{b.server}, calls, report)
 }
 
 // RunThenWait implements [backend.ReplicaWaiter]. The server has no replicas: acked is 0, at once.
@@ -117,6 +117,18 @@ func (d driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, e
 		return backend.Reply{}, ctx.Err()
 	}
 }
+
+// SendAll implements [evalsha.Pipeline].
+func (d driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.Outcome {
+	outcomes := make([]backend.Outcome, len(cmds))
+	for i, cmd := range cmds {
+		outcomes[i].Reply, outcomes[i].Err = d.Send(ctx, cmd)
+	}
+	return outcomes
+}
+
+// Node implements [evalsha.Pipeline]. There is one node.
+func (d driver) Node(string) string { return "" }
 
 // Load implements [evalsha.Driver].
 func (d driver) Load(_ context.Context, script *backend.Script, _ string) error {

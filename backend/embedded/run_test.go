@@ -90,7 +90,7 @@ func TestBatchAndReplicas(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
 	incr := backend.NewScript("incr", "return redis.call('incr', KEYS[1])", 1, backend.Never)
-	outcomes := b.RunBatch(t.Context(), []backend.Call{
+	outcomes := backend.RunAll(t.Context(), b, []backend.Call{
 		{Script: incr, Keys: []string{"a"}}, {Script: incr}, {Script: incr, Keys: []string{"a"}},
 	})
 	require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(1)}, outcomes[0])

@@ -3,6 +3,7 @@ package embedded
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -12,6 +13,8 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded/internal/script"
+	"github.com/hasp-go/hasp/backend/evalsha"
 )
 
 // Server is an in-process server that any number of backends share. It starts no goroutine and
@@ -51,8 +54,14 @@ func (s *Server) Do(args ...string) (backend.Reply, error) {
 	return readReply(out.Bytes())
 }
 
-// Advance moves the server's clock forward by d: what expires within d is gone, and TIME goes on
-// from there. It panics if d is negative.
+// Advance moves the server's clock forward by d, and no other clock: keys whose TTL is at most d
+// expire, and TIME continues from there. It serves scripts that read the server's clock.
+//
+// It is not a way to lose a lock. A holder counts its lease by its own clock, so that after an
+// Advance past the lease's end two clients believe that they hold the same lock: this is what an
+// operator does who sets a server's clock forward. To make a holder lose its lock call
+// [Server.Revoke]; to move all clocks sleep inside a testing/synctest bubble. It panics if d is
+// negative.
 func (s *Server) Advance(d time.Duration) {
 	if d < 0 {
 		panic("embedded: Advance by a negative duration")
@@ -61,6 +70,26 @@ func (s *Server) Advance(d time.Duration) {
 	s.ahead += d
 	s.mu.Unlock()
 	s.tick()
+}
+
+// Revoke makes the holder of a lock lose it, so that a test can show how code reacts to that. key is
+// the name of a primitives.Lock, behind the KeyPrefix of its client. It fails if nobody holds a lock
+// there.
+//
+// The holder learns of its loss as it does in production: by its next renewal, up to a third of the
+// lease later, or by Unlock. A lock with a fixed lease is not renewed: its holder learns of the loss
+// when the lease ends, or by Unlock. There are never two holders: nobody can acquire the lock before
+// the revoked lease has ended on the server. So a test uses a short WatchdogLease, or a
+// testing/synctest bubble.
+func (s *Server) Revoke(key string) error {
+	revoked, err := script.Revoke(context.Background(), evalsha.New(driver{s}, false), key)
+	if err == nil && !revoked {
+		err = errors.New("nobody holds it")
+	}
+	if err != nil {
+		return fmt.Errorf("embedded: revoke lock %q: %w", key, err)
+	}
+	return nil
 }
 
 // dispatch runs one command at the present time, and has the reply written.

@@ -12,7 +12,7 @@ import (
 const (
 	// refusedFor bounds how long a command that the server or the network refuses is offered
 	// again: long enough for a slot to move or a replica to be promoted after its election, short
-	// enough that a caller without a deadline hears of a server that is down.
+	// enough that a caller without a deadline learns of a server that is down.
 	refusedFor = 3 * time.Second
 
 	// unknownTries bounds how often a script that may be repeated is sent after losing replies.
@@ -57,7 +57,8 @@ func (f *failures) mayRetry(ctx context.Context, err error) bool {
 	var server *backend.ServerError
 	isServer := errors.As(err, &server)
 	switch {
-	case f.runner.closed.Load(), errors.Is(err, backend.ErrClosed), errors.Is(err, backend.ErrReply):
+	case f.runner.closed.Load(), errors.Is(err, backend.ErrClosed), errors.Is(err, backend.ErrReply),
+		errors.Is(err, errWithdrawn):
 		return false
 	case noScript(err) && f.script.Command == "":
 		return f.load(ctx)
@@ -113,9 +114,12 @@ func (f *failures) outcome(ctx context.Context, err error) error {
 	if f.loading != nil {
 		err = fmt.Errorf("%w (loading it: %v)", err, f.loading)
 	}
+	switch {
 	// An earlier try may have run even if the last surely did not.
-	if f.script.Retry.Writes() && (f.unknown > 0 || isUnknown(err)) {
+	case f.script.Retry.Writes() && (f.unknown > 0 || isUnknown(err)):
 		err = backend.Indeterminate(err)
+	case f.unavailable(ctx, err):
+		err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
@@ -123,7 +127,34 @@ func (f *failures) outcome(ctx context.Context, err error) error {
 	return fmt.Errorf("script %s: %w", place(f.script, err), err)
 }
 
-// place is where in script err was raised, as far as the server tells: its name, or file and line.
+// unavailable reports whether err means that no server could be reached, or none that would take
+// the script, or answer one that only reads. A command that was not sent because ctx ended says
+// nothing of servers.
+func (f *failures) unavailable(ctx context.Context, err error) bool {
+	if f.loading != nil && noScript(err) {
+		err = NotSent(f.loading) // what counts is why the script could not be loaded
+	}
+	replied := errors.As(err, new(*backend.ServerError))
+	if !replied && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return false
+	}
+	return unavailable(err) || isUnknown(err) && !f.script.Retry.Writes()
+}
+
+// unavailable reports whether err proves that a command was not executed because no server could be
+// reached, or none that would take it.
+func unavailable(err error) bool {
+	var server *backend.ServerError
+	switch {
+	case errors.Is(err, backend.ErrClosed):
+		return false
+	case errors.As(err, &server):
+		return backend.NotExecuted(server.Code) && server.Code != "NOSCRIPT"
+	}
+	return isNotSent(err)
+}
+
+// place is where in script err was raised, as far as the server says: its name, or file and line.
 func place(script *backend.Script, err error) string {
 	var server *backend.ServerError
 	if errors.As(err, &server) && server.Line > 0 {

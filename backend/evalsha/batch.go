@@ -3,73 +3,237 @@ package evalsha
 import (
 	"context"
 	"errors"
-	"sync"
+	"fmt"
+	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
 )
 
-// batch is one RunBatch at work. Calls are known by their place in it.
-type batch struct {
-	runner   *Runner
-	calls    []backend.Call
-	send     func([]Command) []backend.Outcome
-	outcomes []backend.Outcome
+// Pipeline is a [Driver] that can send many commands in one round trip.
+type Pipeline interface {
+	Driver
+
+	// SendAll sends each of cmds once to the node that owns the keys of the first, in one round trip,
+	// and returns their outcomes in order, by the classes of [Driver]. ctx does not end.
+	SendAll(ctx context.Context, cmds []Command) []backend.Outcome
+
+	// Node names the primary that owns key, as far as the driver knows without asking a server, or
+	// returns "". It is asked in a cluster only. A wrong name costs a redirect.
+	Node(key string) string
 }
 
-// run sends the calls at these places in one go.
-func (b *batch) run(places []int) {
-	if len(places) == 0 {
+// RunBatch runs calls through driver, which is that of the runner, in one round trip to each node,
+// side by side. A script that the node lacks is loaded once for all calls, which are then sent once
+// more; others that may be sent again go by themselves. Where ctx ends nothing more is sent, but the
+// driver sees a context that does not end: what makes it return at once costs goroutines in some
+// drivers, and those who call RunBatch do not wait for it. It serves adapters that implement
+// [backend.Batcher].
+func (r *Runner) RunBatch(
+	ctx context.Context, driver Pipeline, calls []backend.Call,
+	report func(place int, outcome backend.Outcome),
+) {
+	b := batch{runner: r, driver: driver, calls: calls, report: report}
+	if len(calls) == 1 {
+		b.only(ctx)
 		return
+	}
+	groups := b.groups(ctx)
+	together(len(groups), func(i int) { b.run(ctx, groups[i]) })
+}
+
+// batch is one RunBatch at work. Calls are known by their place in it.
+type batch struct {
+	runner *Runner
+	driver Pipeline
+	calls  []backend.Call
+	report func(place int, outcome backend.Outcome)
+}
+
+// only runs the only call.
+func (b *batch) only(ctx context.Context) {
+	call := b.calls[0]
+	if err := b.runner.refuse(ctx, call.Script, call.Keys); err != nil {
+		b.report(0, backend.Outcome{Err: err})
+		return
+	}
+	reply, err := b.driver.Send(context.WithoutCancel(ctx), b.command(0))
+	if err == nil {
+		b.report(0, backend.Outcome{Reply: reply})
+		return
+	}
+	b.unclaim(0, err)
+	b.settle(ctx, failure{0, err})
+}
+
+// groups returns the places of the calls for each node, less those that must not be sent.
+func (b *batch) groups(ctx context.Context) [][]int {
+	accepted := b.accepted(ctx)
+	if !b.runner.cluster && len(accepted) > 0 {
+		return [][]int{accepted}
+	}
+	var groups [][]int
+	number := map[string]int{} // of each node's group
+	for _, place := range accepted {
+		node := b.node(b.calls[place].Keys[0])
+		i, known := number[node]
+		if !known {
+			i = len(groups)
+			number[node] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], place)
+	}
+	return groups
+}
+
+// accepted returns the places of the calls that may be sent.
+func (b *batch) accepted(ctx context.Context) []int {
+	places := make([]int, 0, len(b.calls))
+	for place, call := range b.calls {
+		if err := b.runner.refuse(ctx, call.Script, call.Keys); err != nil {
+			b.report(place, backend.Outcome{Err: err})
+			continue
+		}
+		places = append(places, place)
+	}
+	return places
+}
+
+// node names the node that owns key, or, if nobody knows, its slot: one slot is on one node.
+func (b *batch) node(key string) string {
+	if node := b.driver.Node(key); node != "" {
+		return node
+	}
+	return "slot " + strconv.Itoa(backend.Slot(key))
+}
+
+// failure is a call that had no reply, or an error.
+type failure struct {
+	place int
+	err   error
+}
+
+// run runs the calls at places, which are for one node.
+func (b *batch) run(ctx context.Context, places []int) {
+	missing, failed := b.try(ctx, places)
+	together(len(failed)+1, func(i int) {
+		if i == len(failed) {
+			b.reload(ctx, missing)
+			return
+		}
+		b.settle(ctx, failed[i])
+	})
+}
+
+// try sends the calls at places and reports the replies. It returns what failed because the node
+// lacks the script, and what else failed.
+func (b *batch) try(ctx context.Context, places []int) (missing, failed []failure) {
+	for i, outcome := range b.send(ctx, places) {
+		place := places[i]
+		b.unclaim(place, outcome.Err)
+		switch {
+		case outcome.Err == nil:
+			b.report(place, outcome)
+		case noScript(outcome.Err) && b.calls[place].Script.Command == "":
+			missing = append(missing, failure{place, outcome.Err})
+		default:
+			failed = append(failed, failure{place, outcome.Err})
+		}
+	}
+	return missing, failed
+}
+
+func (b *batch) send(ctx context.Context, places []int) []backend.Outcome {
+	ctx = context.WithoutCancel(ctx)
+	switch len(places) {
+	case 0: // All were withdrawn.
+		return nil
+	case 1:
+		reply, err := b.driver.Send(ctx, b.command(places[0]))
+		return []backend.Outcome{{Reply: reply, Err: err}}
 	}
 	commands := make([]Command, len(places))
 	for i, place := range places {
-		call := b.calls[place]
-		commands[i] = b.runner.command(call.Script, call.Keys, call.Args)
+		commands[i] = b.command(place)
 	}
-	for i, outcome := range b.send(commands) {
-		b.outcomes[places[i]] = outcome
-	}
+	return b.driver.SendAll(ctx, commands)
 }
 
-// load loads the scripts that servers did not know, each once for all calls and on every primary,
-// and returns the places of those calls.
-func (b *batch) load(ctx context.Context, places []int) []int {
+func (b *batch) command(place int) Command {
+	call := b.calls[place]
+	cmd := b.runner.command(call.Script, call.Keys, call.Args)
+	cmd.Claim = call.Claim
+	return cmd
+}
+
+// unclaim returns the claim of a call that surely was not executed, until it is sent again (B2).
+func (b *batch) unclaim(place int, err error) {
+	if err == nil || isUnknown(err) || backend.MayHaveRun(err) {
+		return
+	}
+	if unavailable(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	b.calls[place].Claim.Return(err)
+}
+
+// reload loads the scripts of missing, each once, and sends these calls again. Where that is not
+// enough, as while a slot moves, each call goes on by itself.
+func (b *batch) reload(ctx context.Context, missing []failure) {
+	if len(missing) > 1 && b.load(ctx, missing) {
+		again, failed := b.try(ctx, b.claimed(missing))
+		missing = append(again, failed...)
+	}
+	together(len(missing), func(i int) { b.settle(ctx, missing[i]) })
+}
+
+// claimed takes the claims of calls that failed, and returns their places. It reports those calls
+// whose callers have left.
+func (b *batch) claimed(failed []failure) []int {
+	places := make([]int, 0, len(failed))
+	for _, f := range failed {
+		if b.calls[f.place].Claim.Take() {
+			places = append(places, f.place)
+		} else {
+			b.report(f.place, backend.Outcome{Err: errWithdrawn})
+		}
+	}
+	return places
+}
+
+// load reports whether all scripts of missing are loaded now, on the node of these calls.
+func (b *batch) load(ctx context.Context, missing []failure) bool {
 	loaded := map[*backend.Script]bool{}
-	var again []int
-	for _, place := range places {
-		script := b.calls[place].Script
-		if !noScript(b.outcomes[place].Err) || script.Command != "" {
+	for _, f := range missing {
+		call := b.calls[f.place]
+		if loaded[call.Script] {
 			continue
 		}
-		if _, tried := loaded[script]; !tried {
-			loaded[script] = b.runner.driver.LoadAll(ctx, script) == nil
+		if b.driver.Load(ctx, call.Script, call.Keys[0]) != nil {
+			return false
 		}
-		if loaded[script] && ctx.Err() == nil {
-			again = append(again, place)
-		}
+		loaded[call.Script] = true
 	}
-	return again
+	return ctx.Err() == nil
 }
 
-// settle runs again, side by side, what failed and may be sent again.
-func (b *batch) settle(ctx context.Context, places []int) {
-	var group sync.WaitGroup
-	for _, place := range places {
-		outcome, call := &b.outcomes[place], b.calls[place]
-		if outcome.Err == nil {
-			continue
-		}
-		group.Go(func() {
-			outcome.Reply, outcome.Err = b.runner.again(
-				ctx, call.Script, call.Keys[0], outcome.Err,
-				func() (backend.Reply, error) {
-					return b.runner.driver.Send(
-						ctx, b.runner.command(call.Script, call.Keys, call.Args))
-				})
+// settle runs a failed call again as far as that is allowed, and reports the outcome.
+func (b *batch) settle(ctx context.Context, f failure) {
+	call := b.calls[f.place]
+	reply, err := b.runner.again(ctx, call.Script, call.Keys[0], f.err,
+		func() (backend.Reply, error) {
+			if !call.Claim.Take() {
+				return backend.Reply{}, errWithdrawn
+			}
+			reply, err := b.driver.Send(context.WithoutCancel(ctx), b.command(f.place))
+			b.unclaim(f.place, err)
+			return reply, err
 		})
-	}
-	group.Wait()
+	b.report(f.place, backend.Outcome{Reply: reply, Err: err})
 }
+
+// errWithdrawn is the outcome of a call that was not sent again because its caller had left.
+var errWithdrawn = NotSent(fmt.Errorf("%w: the call was withdrawn", context.Canceled))
 
 func noScript(err error) bool {
 	var server *backend.ServerError

@@ -38,6 +38,10 @@ type Command struct {
 	Script *backend.Script
 	Keys   []string
 	Args   []string
+
+	// Claim is taken. A driver that knows right before it writes may return it and take it again
+	// then; without the claim it must not write.
+	Claim *backend.Claim
 }
 
 // Words returns the command word by word, as the server gets it.
@@ -91,28 +95,6 @@ func (r *Runner) Run(
 	return r.again(ctx, script, keys[0], err, func() (backend.Reply, error) {
 		return r.driver.Send(ctx, r.command(script, keys, args))
 	})
-}
-
-// RunBatch runs calls through send, which sends the commands in as few round trips as it can and
-// returns an outcome for each, in their order. What was not executed for want of the script goes
-// through send once more; whatever else may be sent again, goes by itself, side by side. It serves
-// adapters that implement [backend.Batcher].
-func (r *Runner) RunBatch(
-	ctx context.Context, calls []backend.Call, send func([]Command) []backend.Outcome,
-) []backend.Outcome {
-	b := batch{
-		runner: r, calls: calls, send: send, outcomes: make([]backend.Outcome, len(calls)),
-	}
-	var accepted []int
-	for i, call := range calls {
-		if b.outcomes[i].Err = r.refuse(ctx, call.Script, call.Keys); b.outcomes[i].Err == nil {
-			accepted = append(accepted, i)
-		}
-	}
-	b.run(accepted)
-	b.run(b.load(ctx, accepted))
-	b.settle(ctx, accepted)
-	return b.outcomes
 }
 
 // RunThenWait runs call through send, which sends the command and then WAIT on one connection. It

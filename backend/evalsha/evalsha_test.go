@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -168,9 +169,76 @@ func TestUnknownStaysUnknown(t *testing.T) {
 		}
 		_, _, err := run(t, t.Context(), repeat, steps...)
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.NotErrorIs(t, err, backend.ErrUnavailable)
 		_, _, err = run(t, t.Context(), repeat, fails(errEOF, backend.ErrClosed)...)
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
 	})
+}
+
+// forLong is the same answer for as long as anybody asks.
+func forLong(err error) []step { return fails(slices.Repeat([]error{err}, 1000)...) }
+
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, refusal := range []error{
+		serverError("MOVED 1 a:1"), serverError("ASK 1 a:1"), serverError("TRYAGAIN x"),
+		serverError("LOADING x"), serverError("BUSY x"), serverError("CLUSTERDOWN x"),
+		serverError("MASTERDOWN x"), serverError("READONLY x"), evalsha.NotSent(errEOF),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			_, _, err := run(t, t.Context(), write, forLong(refusal)...)
+			require.ErrorIs(t, err, backend.ErrUnavailable)
+			require.ErrorIs(t, err, refusal)
+			require.False(t, backend.MayHaveRun(err))
+
+			_, _, err = run(t, t.Context(), read, append(fails(errEOF), forLong(refusal)...)...)
+			require.ErrorIs(t, err, backend.ErrUnavailable, "what only read wrote nothing")
+
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, _, err = run(t, ctx, write, forLong(refusal)...)
+			require.ErrorIs(t, err, backend.ErrUnavailable)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		})
+	}
+}
+
+func TestNotUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{
+		errEOF, serverError("WRONGTYPE x"), serverError("NOSCRIPT x"),
+		evalsha.NotSent(backend.ErrClosed), fmt.Errorf("%w: x", backend.ErrReply),
+	} {
+		for _, script := range []*backend.Script{write, repeat, read} {
+			synctest.Test(t, func(t *testing.T) {
+				_, _, got := run(t, t.Context(), script, forLong(err)...)
+				require.ErrorIs(t, got, err)
+				lost := err == errEOF && script == read //nolint:errorlint // The very value.
+				require.Equal(t, lost, errors.Is(got, backend.ErrUnavailable))
+			})
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, _, err := run(t, ctx, write, step{err: evalsha.NotSent(context.Canceled), during: cancel})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, backend.ErrUnavailable, "nothing was tried")
+}
+
+func TestUnavailableForLoading(t *testing.T) {
+	t.Parallel()
+	missing := serverError("NOSCRIPT x")
+	for load, want := range map[error]bool{
+		errEOF: true, serverError("LOADING x"): true, serverError("NOPERM x"): false,
+		backend.ErrClosed: false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{steps: forLong(missing), loadErr: []error{load, load}}
+			_, err := evalsha.New(f, false).Run(t.Context(), write, []string{"k"}, nil)
+			require.ErrorIs(t, err, missing)
+			require.Equal(t, want, errors.Is(err, backend.ErrUnavailable), "%v", load)
+			require.False(t, backend.MayHaveRun(err))
+		})
+	}
 }
 
 func TestErrorReplyIsFinal(t *testing.T) {

@@ -13,7 +13,8 @@ const (
 	firstPause = 10 * time.Millisecond
 	mostPause  = 2 * time.Second
 
-	// steady is how long a subscription must have stood for its loss to be the first of a row.
+	// steady is how long a subscription must have lasted for its loss to count as the first of a
+	// series.
 	steady = time.Second
 )
 
@@ -39,7 +40,7 @@ const (
 	unsubscribing              // UNSUBSCRIBE is being sent
 )
 
-// acknowledge makes waiting subscriptions ready and tells the others of the gap (S2).
+// acknowledge makes waiting subscriptions ready, and reports the gap to the others (S2).
 func (c *channel) acknowledge() {
 	c.state = acked
 	c.ackedAt = time.Now()

@@ -276,7 +276,7 @@ func (n *network) killAll() {
 	}
 }
 
-// migrate moves channel to node, and its old node tells its subscribers.
+// migrate moves channel to node, and its old node notifies its subscribers.
 func (n *network) migrate(channel, node string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -23,7 +23,7 @@ type Hub struct {
 	lines    map[string]*line      // by node
 	adrift   map[*channel]struct{} // those that the router has to place
 	routing  bool                  // the router runs
-	nudge    chan struct{}         // tells it to look again
+	nudge    chan struct{}         // makes it look again
 }
 
 // New returns a hub over dialer. It sends nothing before the first Subscribe. It returns an error
@@ -35,7 +35,7 @@ func New(dialer Dialer, opts *Options) (*Hub, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Hub{
-		dialer: dialer, opts: o, ctx: ctx, cancel: cancel,
+		dialer: contained{dialer}, opts: o, ctx: ctx, cancel: cancel,
 		channels: map[string]*channel{},
 		lines:    map[string]*line{},
 		adrift:   map[*channel]struct{}{},

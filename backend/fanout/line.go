@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -26,6 +27,9 @@ type line struct {
 	ctx    context.Context // ends when the link is lost or the hub closed
 	cancel context.CancelCauseFunc
 	wake   chan struct{}
+
+	pinged    time.Time   // when last; only the worker uses it
+	following atomic.Bool // a call of Left is under way
 
 	// Hub.mu guards these.
 	channels map[*channel]struct{}
@@ -85,9 +89,14 @@ func (l *line) scatter(err error) {
 	}
 }
 
-// serve works until the link is lost, has been idle for long, or the hub is closed.
+// serve works until the link is lost, has been idle for long, or the hub is closed. A ping comes
+// before other work, which might never end.
 func (l *line) serve(link Link) error {
+	l.pinged = time.Now()
 	for {
+		if err := l.pingIfDue(link); err != nil {
+			return err
+		}
 		on, off := l.next()
 		var err error
 		switch {
@@ -96,7 +105,7 @@ func (l *line) serve(link Link) error {
 		case len(on) > 0:
 			err = l.subscribe(link, on)
 		default:
-			err = l.rest(link)
+			err = l.rest()
 		}
 		if err != nil {
 			return err
@@ -187,10 +196,43 @@ func (l *line) unsubscribe(link Link, off []*channel) error {
 	return nil
 }
 
-// rest waits for something to do, and pings when there was nothing.
-func (l *line) rest(link Link) error {
+// pingIfDue pings a link that was not pinged for long.
+func (l *line) pingIfDue(link Link) error {
+	if time.Since(l.pinged) < l.hub.opts.PingEvery || l.empty() {
+		return nil
+	}
+	l.pinged = time.Now()
+	l.follow(link)
+	ctx, cancel := context.WithTimeout(l.ctx, l.hub.opts.AnswerWithin)
+	defer cancel()
+	if err := link.Ping(ctx); err != nil {
+		return l.broken(ctx, err)
+	}
+	return nil
+}
+
+// follow asks beside all other work whether the client has left the link's node, unless the last
+// question is still to be answered.
+func (l *line) follow(link Link) {
+	f, ok := link.(Follower)
+	if !ok || !l.following.CompareAndSwap(false, true) {
+		return
+	}
+	l.hub.workers.Go(func() {
+		defer l.following.Store(false)
+		ctx, cancel := context.WithTimeout(l.ctx, l.hub.opts.AnswerWithin)
+		defer cancel()
+		if err := f.Left(ctx); err != nil {
+			l.Lost(err)
+		}
+	})
+}
+
+// rest waits for something to do, or until the next ping is due, and ends a line that was empty for
+// long.
+func (l *line) rest() error {
 	empty := l.empty()
-	wait := l.hub.opts.PingEvery
+	wait := time.Until(l.pinged.Add(l.hub.opts.PingEvery))
 	if empty {
 		wait = l.hub.opts.Linger
 	}
@@ -205,11 +247,6 @@ func (l *line) rest(link Link) error {
 	}
 	if empty {
 		return l.leave()
-	}
-	ctx, cancel := context.WithTimeout(l.ctx, l.hub.opts.AnswerWithin)
-	defer cancel()
-	if err := link.Ping(ctx); err != nil {
-		return l.broken(ctx, err)
 	}
 	return nil
 }
@@ -264,7 +301,7 @@ func (l *line) Subscribed(name string) {
 func (l *line) Unsubscribed(name string) {
 	l.hub.mu.Lock()
 	defer l.hub.mu.Unlock()
-	// In any other state than acked it is the answer to an UNSUBSCRIBE, or overtaken by one.
+	// Only an acknowledged channel can be lost here; otherwise this answers our own UNSUBSCRIBE.
 	if c := l.hub.channels[name]; c != nil && c.line == l && c.state == acked {
 		l.hub.lose(c, errEnded, newJitter())
 	}

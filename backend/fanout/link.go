@@ -36,13 +36,24 @@ type Link interface {
 	Unsubscribe(ctx context.Context, channels []string) error
 
 	// Ping sends something that the server answers on this connection, and waits for the answer.
-	// An error says that the link is no longer usable, or leads to a node that the backend should
-	// leave.
+	// An error says that the link is no longer usable.
 	Ping(ctx context.Context) error
 
 	// Close ends the connection at once, and with it the server-side subscriptions. It returns
 	// promptly; nothing of the link is left soon after. Events reported later are ignored.
 	Close()
+}
+
+// Follower is a [Link] to a node that may be replaced while it lives on and answers, as a primary
+// that its sentinels or its cluster can no longer reach: nothing is published there any more, and
+// no ping shows it.
+type Follower interface {
+	// Left returns an error if the client now takes another node for the one that the link should
+	// lead to: the link is then lost. It returns nil if the client does not, or if it cannot be
+	// known. The hub calls it each Options.PingEvery, one call at a time but beside the other
+	// methods, so that a slow answer delays nobody. It must return promptly when ctx ends, with
+	// the link or after Options.AnswerWithin.
+	Left(ctx context.Context) error
 }
 
 // Events takes what arrives on a link. The hub implements it. Calls for one link must be made one
@@ -55,7 +66,7 @@ type Events interface {
 	Subscribed(channel string)
 
 	// Unsubscribed reports that the server ended a subscription: as asked, or by itself when a
-	// slot left the node. Adapters need not tell these apart.
+	// slot left the node. Adapters need not distinguish these.
 	Unsubscribed(channel string)
 
 	// Message reports a message.

@@ -7,7 +7,8 @@ import (
 
 // Options adjusts a [Hub]. The zero value, like nil, means the defaults.
 type Options struct {
-	// PingEvery is how long a link rests before it is pinged. Zero means 4 s.
+	// PingEvery is how often a link is pinged, and how often it is asked if the client has left its
+	// node. Zero means 4 s.
 	PingEvery time.Duration
 
 	// AnswerWithin bounds the wait for each answer on a link; a link that exceeds it is lost. So a

@@ -125,7 +125,7 @@ func (h *Hub) place(c *channel, found lookup) {
 	l.add(c)
 }
 
-// signal wakes whoever waits on ch, now or next.
+// signal wakes the goroutine that waits on ch, or the next one that will.
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

@@ -61,8 +61,8 @@ func (s *subscription) push(e backend.Event) {
 }
 
 // enqueue appends e to queue. The last of limit places is kept for the notice that takes the place
-// of whatever finds no room. A notice at the end stands for all that is dropped after it, because
-// it is yet to be delivered.
+// of events for which there is no room. A notice at the end stands for all that is dropped after
+// it, because it is yet to be delivered.
 func enqueue(queue []backend.Event, e backend.Event, limit int) []backend.Event {
 	n := len(queue)
 	if n >= limit-1 {

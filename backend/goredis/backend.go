@@ -105,10 +105,10 @@ func (b *Backend) Run(
 }
 
 // RunBatch implements [backend.Batcher]: one round trip to each node, side by side.
-func (b *Backend) RunBatch(ctx context.Context, calls []backend.Call) []backend.Outcome {
-	return b.runner.RunBatch(ctx, calls, func(cmds []evalsha.Command) []backend.Outcome {
-		return b.driver.sendAll(ctx, cmds)
-	})
+func (b *Backend) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	b.runner.RunBatch(ctx, b.driver, calls, report)
 }
 
 // RunThenWait implements [backend.ReplicaWaiter], in two round trips on a connection from the

@@ -65,7 +65,7 @@ func TestClusterRunsOnPrimaries(t *testing.T) {
 	} {
 		_, err := b.Run(t.Context(), call.Script, call.Keys, call.Args)
 		require.NoError(t, err)
-		require.NoError(t, b.RunBatch(t.Context(), []backend.Call{call})[0].Err)
+		require.NoError(t, backend.RunAll(t.Context(), b, []backend.Call{call})[0].Err)
 	}
 	for _, command := range []string{
 		"EVALSHA " + script.SHA1 + " 1 b\n", "EVALSHA_RO " + read.SHA1 + " 1 b\n", "PTTL b\n",
@@ -94,8 +94,7 @@ func TestClusterFollowsRedirects(t *testing.T) {
 		b := over(t, cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{}))
 		_, err := b.Run(t.Context(), script, []string{"b"}, nil)
 		require.NoError(t, err)
-		require.NoError(t, b.RunBatch(t.Context(),
-			[]backend.Call{{Script: script, Keys: []string{"b"}}})[0].Err)
+		require.NoError(t, backend.RunAll(t.Context(), b, []backend.Call{{Script: script, Keys: []string{"b"}}})[0].Err)
 		require.Equal(t, 2, two.count("EVALSHA"))
 	}
 }
@@ -111,7 +110,7 @@ func TestClusterBatchLostAfterRedirect(t *testing.T) {
 	})
 	one := node(t, func([]string) string { return "-MOVED 1 " + two.addr + "\r\n" })
 	b := over(t, cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{}))
-	outcomes := b.RunBatch(t.Context(), []backend.Call{
+	outcomes := backend.RunAll(t.Context(), b, []backend.Call{
 		{Script: script, Keys: []string{"b"}}, {Script: script, Keys: []string{"{b}2"}},
 	})
 	require.ErrorIs(t, outcomes[0].Err, backend.ErrIndeterminate)
@@ -129,7 +128,7 @@ func TestClusterNodeThatIsDown(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	outcomes := b.RunBatch(ctx, calls)
+	outcomes := backend.RunAll(ctx, b, calls)
 	require.NoError(t, outcomes[0].Err)
 	require.Error(t, outcomes[1].Err)
 	require.False(t, backend.MayHaveRun(outcomes[1].Err), "dialing failed")

@@ -3,7 +3,9 @@ package goredisbackend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -14,6 +16,7 @@ import (
 // command is a [redis.Cmder] that the driver sends at most once.
 type command struct {
 	*redis.Cmd
+	claim   *backend.Claim // free until the command is written
 	cluster bool
 	state   atomic.Int32
 }
@@ -31,7 +34,8 @@ func newCommand(ctx context.Context, cmd evalsha.Command, cluster bool) *command
 	for i, word := range words {
 		args[i] = word
 	}
-	c := &command{Cmd: redis.NewCmd(ctx, args...), cluster: cluster}
+	cmd.Claim.Return(nil)
+	c := &command{Cmd: redis.NewCmd(ctx, args...), claim: cmd.Claim, cluster: cluster}
 	// A cluster client routes by the key, and looks up the step count if there is none.
 	c.SetFirstKeyPos(int8(len(words) - len(cmd.Keys) - len(cmd.Args)))
 	c.SetStepCount(1)
@@ -54,6 +58,9 @@ func (c *command) Name() string {
 // Args returns the words to write. The driver asks for them right before it writes; a cluster
 // client asks when it looks for the node, too.
 func (c *command) Args() []any {
+	if c.state.Load() == pending && !c.claim.Take() {
+		c.revoke()
+	}
 	if !c.state.CompareAndSwap(pending, taken) && c.state.Load() == revoked {
 		return []any{"ping"}
 	}
@@ -62,11 +69,40 @@ func (c *command) Args() []any {
 
 // revoke sees to it that the command is not written any more, and reports false if it is too late.
 // The driver, should it come to write it, writes a PING.
-func (c *command) revoke() bool { return c.state.CompareAndSwap(pending, revoked) }
+func (c *command) revoke() bool {
+	return c.state.CompareAndSwap(pending, revoked) || c.state.Load() == revoked
+}
+
+// beginWithin bounds how long the driver may look for a connection to write commands to. By itself
+// it looks for as long as its options and their retries ask for: 20 s and more, where nothing
+// answers.
+const beginWithin = 5 * time.Second
+
+var errNotBegun = fmt.Errorf("no connection within %s", beginWithin)
+
+// bound returns a context that ends with ctx, and if the driver has not come to write any of
+// commands within beginWithin; they are then revoked. The caller calls stop when they have ended. A
+// cluster client that routes a command asks for its words before it has a connection: there the
+// driver's own bounds apply.
+func bound(ctx context.Context, commands ...*command) (bounded context.Context, stop func()) {
+	bounded, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(beginWithin, func() {
+		begun := false
+		for _, c := range commands {
+			begun = !c.revoke() || begun
+		}
+		if !begun {
+			cancel(errNotBegun)
+		}
+	})
+	return bounded, func() { timer.Stop(); cancel(nil) }
+}
 
 // outcome returns the reply, or err by the classes of [evalsha.Driver].
 func (c *command) outcome(err error) (backend.Reply, error) {
 	switch {
+	case c.state.Load() == revoked: // neither err nor the reply is this command's
+		return backend.Reply{}, evalsha.NotSent(errNotBegun)
 	case err == nil:
 		return convert(c.Val())
 	case errors.Is(err, redis.Nil):
@@ -83,10 +119,14 @@ func (c *command) classify(err error) error {
 	return err
 }
 
-// abandoned returns the outcome when ctx has ended before the driver's.
+// abandoned returns the outcome when ctx, which may be of bound, has ended before the driver's.
 func (c *command) abandoned(ctx context.Context) error {
-	if c.revoke() {
-		return evalsha.NotSent(ctx.Err())
+	err := ctx.Err()
+	if cause := context.Cause(ctx); errors.Is(cause, errNotBegun) {
+		err = cause
 	}
-	return ctx.Err()
+	if c.revoke() {
+		return evalsha.NotSent(err)
+	}
+	return err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hasp-go/hasp/backend/fanout"
 )
 
-var errNoNode = errors.New("the client does not know the node")
+var errNoNode = errors.New("the client does not know the node as a primary")
 
 // dialer implements [fanout.Dialer].
 type dialer struct {
@@ -53,16 +53,45 @@ func (d *dialer) Dial(
 		return nil, err
 	}
 	l := &link{
-		dialer: d, events: events, pubsub: client.Subscribe(ctx), lost: make(chan struct{}),
+		dialer: d, events: events, pubsub: client.Subscribe(ctx), node: node,
+		lost: make(chan struct{}),
 	}
 	l.ask(pong, "") // the driver connects with the first command
-	if err := promptError(ctx, func() error { return l.pubsub.Ping(ctx) }); err != nil {
+	err = promptError(ctx, func() (err error) {
+		// First, so that a failover in between is taken for one that came later, and not overlooked.
+		if l.home, err = d.primaryAddr(ctx); err != nil {
+			return err
+		}
+		return l.pubsub.Ping(ctx)
+	})
+	if err != nil {
 		d.stale.Store(true)
 		go func() { _ = l.pubsub.Close() }() // once it has connected
 		return nil, err
 	}
 	go l.receive()
 	return l, nil
+}
+
+// ofSentinel is what the driver calls the address of a client of Sentinel.
+const ofSentinel = "FailoverClient"
+
+// primaryAddr returns the address that a client of Sentinel now connects to; "" for other clients.
+// The driver does not name it. But its dialer asks a sentinel each time, which also makes the
+// driver drop the pool's connections to a primary that was replaced, should it have missed the
+// message. So this dials, and closes the connection at once, without a command: it needs no right,
+// no connection of the pool, and no more of the server than to accept.
+func (d *dialer) primaryAddr(ctx context.Context) (string, error) {
+	if d.driver.single == nil || d.driver.single.Options().Addr != ofSentinel {
+		return "", nil
+	}
+	options := d.driver.single.Options()
+	conn, err := options.Dialer(ctx, options.Network, options.Addr)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.RemoteAddr().String(), nil
 }
 
 // find returns the client of a node. It asks the cluster only for one that Node has not just named:
@@ -74,6 +103,11 @@ func (d *dialer) find(ctx context.Context, address string) (*redis.Client, error
 	if node, ok := d.named.LoadAndDelete(address); ok {
 		return node.(*redis.Client), nil
 	}
+	return d.findPrimary(ctx, address)
+}
+
+// findPrimary returns the client of the primary at address, or errNoNode. It asks the cluster.
+func (d *dialer) findPrimary(ctx context.Context, address string) (*redis.Client, error) {
 	var mu sync.Mutex
 	var found *redis.Client
 	err := promptError(ctx, func() error {

@@ -1,6 +1,7 @@
 package goredisbackend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,30 +21,9 @@ type driver struct {
 	cluster *redis.ClusterClient // nil if single
 }
 
-// promptly returns what do returns, or false as soon as ctx ends; do then goes on by itself. The
-// driver waits for connections and replies without regard to ctx (R7).
-func promptly[T any](ctx context.Context, do func() T) (result T, ok bool) {
-	if ctx.Done() == nil {
-		return do(), true
-	}
-	done := make(chan T, 1)
-	go func() { done <- do() }()
-	select {
-	case result = <-done:
-		return result, true
-	case <-ctx.Done():
-	}
-	select {
-	case result = <-done: // it came in the same instant
-		return result, true
-	default:
-		return result, false
-	}
-}
-
-// promptError is promptly for what returns an error only.
+// promptError is [evalsha.Promptly] for what returns an error only.
 func promptError(ctx context.Context, do func() error) error {
-	if err, ok := promptly(ctx, do); ok {
+	if err, ok := evalsha.Promptly(ctx, do); ok {
 		return err
 	}
 	return ctx.Err()
@@ -52,26 +32,35 @@ func promptError(ctx context.Context, do func() error) error {
 // Send implements [evalsha.Driver]. A cluster client follows redirects.
 func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
 	c := newCommand(ctx, cmd, d.cluster != nil)
-	err, ok := promptly(ctx, func() error { return d.client.Process(ctx, c) })
+	if ctx.Done() == nil && cmd.Claim != nil { // Of a batch: its callers leave by themselves.
+		return c.outcome(d.client.Process(ctx, c))
+	}
+	ctx, stop := bound(ctx, c)
+	defer stop()
+	err, ok := evalsha.Promptly(ctx, func() error { return d.client.Process(ctx, c) })
 	if !ok {
 		return backend.Reply{}, c.abandoned(ctx)
 	}
 	return c.outcome(err)
 }
 
-// sendAll sends cmds in one round trip to each node. It leaves redirects to those who send again:
-// within a pipeline, the driver may take a command that was redirected, sent there and lost for
-// one that was only redirected.
-func (d *driver) sendAll(ctx context.Context, cmds []evalsha.Command) []backend.Outcome {
+// SendAll implements [evalsha.Pipeline]. It leaves redirects to those who send again: within a
+// pipeline, the driver may take a command that was redirected, sent there and lost for one that was
+// only redirected.
+func (d *driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.Outcome {
 	commands := make([]*command, len(cmds))
 	for i, cmd := range cmds {
 		commands[i] = newCommand(ctx, cmd, d.cluster != nil)
 	}
-	errs, ok := promptly(ctx, func() []error { return d.pipeline(ctx, cmds, commands) })
+	ctx, stop := bound(ctx, commands...)
+	defer stop()
+	err, ok := evalsha.Promptly(ctx, func() error {
+		return d.pipeline(ctx, cmds[0].Keys[0], commands)
+	})
 	outcomes := make([]backend.Outcome, len(cmds))
 	for i, c := range commands {
 		if ok {
-			outcomes[i].Reply, outcomes[i].Err = c.outcome(errs[i])
+			outcomes[i].Reply, outcomes[i].Err = c.outcome(cmp.Or(err, c.Err()))
 		} else {
 			outcomes[i].Err = c.abandoned(ctx)
 		}
@@ -79,35 +68,19 @@ func (d *driver) sendAll(ctx context.Context, cmds []evalsha.Command) []backend.
 	return outcomes
 }
 
-// pipeline sends commands, which are cmds, and returns an error or nil for each.
-func (d *driver) pipeline(
-	ctx context.Context, cmds []evalsha.Command, commands []*command,
-) []error {
-	errs := make([]error, len(cmds))
-	places := map[*redis.Client][]int{}
-	for i, cmd := range cmds {
-		node, err := d.primary(ctx, cmd.Keys[0])
-		if err != nil {
-			errs[i] = err
-			continue
-		}
-		places[node] = append(places[node], i)
+// pipeline sends commands to the primary that owns key. An error says that none was sent; else each
+// command has its own.
+func (d *driver) pipeline(ctx context.Context, key string, commands []*command) error {
+	node, err := d.primary(ctx, key)
+	if err != nil {
+		return err
 	}
-	var sending sync.WaitGroup
-	for node, places := range places {
-		sending.Go(func() {
-			pipe := node.Pipeline()
-			for _, i := range places {
-				_ = pipe.Process(ctx, commands[i]) // queues it
-			}
-			_, _ = pipe.Exec(ctx)
-			for _, i := range places {
-				errs[i] = commands[i].Err()
-			}
-		})
+	pipe := node.Pipeline()
+	for _, c := range commands {
+		_ = pipe.Process(ctx, c) // queues it
 	}
-	sending.Wait()
-	return errs
+	_, _ = pipe.Exec(ctx)
+	return nil
 }
 
 // primary returns the client of the node that owns key. It may ask the cluster.
@@ -116,6 +89,15 @@ func (d *driver) primary(ctx context.Context, key string) (*redis.Client, error)
 		return d.single, nil
 	}
 	return d.cluster.MasterForKey(ctx, key)
+}
+
+// Node implements [evalsha.Pipeline]. Under a context that has ended the client does not ask.
+func (d *driver) Node(key string) string {
+	node, err := d.primary(ended, key)
+	if err != nil {
+		return ""
+	}
+	return node.Options().Addr
 }
 
 // Load implements [evalsha.Driver].
@@ -152,16 +134,20 @@ func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
 // least one error or nil.
 func (d *driver) onPrimaries(ctx context.Context, do func(*redis.Client) error) []error {
 	var mu sync.Mutex
-	var errs []error
+	var results []evalsha.Result[error]
 	err := d.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-		err := do(node)
+		result := evalsha.Catch(func() error { return do(node) }) // this goroutine is the driver's
 		mu.Lock()
 		defer mu.Unlock()
-		errs = append(errs, err)
+		results = append(results, result)
 		return nil
 	})
-	if err != nil || len(errs) == 0 {
+	if err != nil || len(results) == 0 {
 		return []error{fmt.Errorf("no primary: %w", errors.Join(err, backend.ErrNotSupported))}
+	}
+	errs := make([]error, len(results))
+	for i, result := range results {
+		errs[i] = result.Get()
 	}
 	return errs
 }
@@ -176,12 +162,15 @@ func (d *driver) sendThenWait(
 		n   int64
 		err error
 	}
-	ran, acked := make(chan error, 1), make(chan acks, 1)
-	go func() {
+	ctx, stop := bound(ctx, c)
+	defer stop()
+	ran := make(chan error, 1) // closed without a value by a panic
+	acked := evalsha.Async(func() (a acks) {
+		defer close(ran)
 		node, err := d.primary(ctx, cmd.Keys[0])
 		if err != nil {
 			ran <- err
-			return
+			return a
 		}
 		conn := node.Conn()
 		defer func() { _ = conn.Close() }()
@@ -189,13 +178,16 @@ func (d *driver) sendThenWait(
 		ran <- err
 		if err == nil || errors.Is(err, redis.Nil) {
 			// WAIT takes 0 ms for ever.
-			n, err := conn.Wait(ctx, replicas, max(timeout, time.Millisecond)).Result()
-			acked <- acks{n, err}
+			a.n, a.err = conn.Wait(ctx, replicas, max(timeout, time.Millisecond)).Result()
 		}
-	}()
+		return a
+	})
 	var reply backend.Reply
 	select {
-	case err := <-ran:
+	case err, ok := <-ran:
+		if !ok {
+			(<-acked).Get()
+		}
 		if reply, err = c.outcome(err); err != nil {
 			d.reloadIfMoved(err)
 			return reply, 0, err
@@ -204,7 +196,8 @@ func (d *driver) sendThenWait(
 		return reply, 0, c.abandoned(ctx)
 	}
 	select {
-	case a := <-acked:
+	case result := <-acked:
+		a := result.Get()
 		if a.err != nil {
 			a.err = fmt.Errorf("%w: %w", backend.ErrReplicas, failure(a.err))
 		}
@@ -232,7 +225,7 @@ func (d *driver) sharded(option backend.Sharding) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), detectWithin)
 	defer cancel()
-	errs, ok := promptly(ctx, func() []error {
+	errs, ok := evalsha.Promptly(ctx, func() []error {
 		return d.onPrimaries(ctx, func(node *redis.Client) error {
 			return failure(node.PubSubShardNumSub(ctx).Err())
 		})

@@ -42,6 +42,8 @@ type link struct {
 	dialer *dialer
 	events fanout.Events
 	pubsub *redis.PubSub
+	node   string        // in a cluster
+	home   string        // of a client of Sentinel: the address that this leads to
 	lost   chan struct{} // closed when nothing more is received
 
 	mu    sync.Mutex
@@ -130,6 +132,25 @@ func (l *link) Ping(ctx context.Context) error {
 		return err
 	}
 	return l.wait(ctx, q)
+}
+
+// Left implements [fanout.Follower]. What fails is not known.
+func (l *link) Left(ctx context.Context) error {
+	if l.dialer.driver.cluster != nil {
+		if _, err := l.dialer.findPrimary(ctx, l.node); errors.Is(err, errNoNode) {
+			return err
+		}
+		return nil
+	}
+	var now string
+	err := promptError(ctx, func() (err error) {
+		now, err = l.dialer.primaryAddr(ctx)
+		return err
+	})
+	if err == nil && now != l.home {
+		return fmt.Errorf("the primary is at %s, no longer at %s", now, l.home)
+	}
+	return nil
 }
 
 // Close implements [fanout.Link].

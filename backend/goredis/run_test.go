@@ -40,7 +40,7 @@ func TestLostRepliesOfBatchAreNotSentAgain(t *testing.T) {
 	for _, key := range []string{"a", "b", "c"} {
 		calls = append(calls, backend.Call{Script: script, Keys: []string{key}})
 	}
-	for _, outcome := range b.RunBatch(t.Context(), calls)[1:] {
+	for _, outcome := range backend.RunAll(t.Context(), b, calls)[1:] {
 		require.ErrorIs(t, outcome.Err, backend.ErrIndeterminate)
 	}
 	require.Equal(t, 1, s.count(" 1 a"))
@@ -109,7 +109,7 @@ func TestCancelledWhileWaitingForTheirTurn(t *testing.T) {
 	_, err := b.Run(ctx, script, []string{"second"}, nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.False(t, backend.MayHaveRun(err), "it never left")
-	outcomes := b.RunBatch(t.Context(), nil)
+	outcomes := backend.RunAll(t.Context(), b, nil)
 	require.Empty(t, outcomes)
 	close(release)
 	require.NoError(t, <-first)

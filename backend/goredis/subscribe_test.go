@@ -53,7 +53,7 @@ func TestSubscribeDelivers(t *testing.T) {
 		10*time.Second, time.Millisecond)
 }
 
-// The driver's own way to mend a lost connection would subscribe at once, and tell nobody.
+// The driver's own way to replace a lost connection would subscribe at once, without a report.
 func TestLostConnectionIsAGap(t *testing.T) {
 	t.Parallel()
 	var subscribed atomic.Int32

@@ -9,6 +9,15 @@
 // each node, taken from the client's pool for blocking commands (ClientOption.BlockingPoolSize);
 // a client that speaks RESP2 opens two. The backend never closes the client.
 //
+// While the application has all connections of that pool, subscriptions cannot be made, and waiters
+// poll. The driver cannot be made to stop waiting for a connection: one goroutine for each node
+// does, on behalf of all, until the pool yields one or the client is closed. It is all that can be
+// left after Close.
+//
+// A subscription's connection follows failovers in which the old primary lives on: the backend
+// looks at each ping (fanout.Options.PingEvery) whether the client has left the node, and in a
+// cluster asks another node for the list of slots (CLUSTER SLOTS).
+//
 // # Guarantees
 //
 // What the driver would send a second time by itself, because ClientOption.ConnLifetime ended a
@@ -29,4 +38,8 @@
 // ([rueidis.ClientOption.RingScaleEachConn]); and while the driver connects, which takes up to
 // Dialer.Timeout and may be on behalf of another call: cancellation is not heard then, and a
 // deadline not always.
+//
+// A call that begins after the client was closed returns [backend.ErrClosed], one that was in
+// flight an unknown outcome: the driver has the same error for both. The driver closes a cluster's
+// connections in the background, so that calls may succeed for a moment yet.
 package rueidisbackend

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/rueidis"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/evalsha"
 	"github.com/hasp-go/hasp/backend/fanout"
 )
 
@@ -18,16 +20,9 @@ const noChannel = "hasp:ping"
 // dialer implements [fanout.Dialer].
 type dialer struct {
 	client  rueidis.Client
+	pools   *pools
 	sharded bool
 	slots   *slots // nil if there is one node
-}
-
-func newDialer(client rueidis.Client, can backend.Capabilities) *dialer {
-	d := &dialer{client: client, sharded: can.Sharded}
-	if can.Cluster {
-		d.slots = &slots{client: client}
-	}
-	return d
 }
 
 // Node names the primary of channel's slot, also for channels that are not sharded: scripts
@@ -50,7 +45,7 @@ func (d *dialer) Dial(
 			return nil, fmt.Errorf("the client does not know node %s", node)
 		}
 	}
-	conn, _, err := dedicate(ctx, client)
+	conn, _, err := d.pools.take(ctx, node, client)
 	if err != nil {
 		return nil, err
 	}
@@ -86,18 +81,10 @@ type link struct {
 
 // listen begins to report what arrives. It may dial, which knows no context.
 func (l *link) listen(ctx context.Context, events fanout.Events) error {
-	listening := make(chan struct{})
-	go func() {
-		lost := l.conn.SetPubSubHooks(hooks(events))
-		close(listening)
-		err := <-lost
-		if l.dialer.slots != nil {
-			l.dialer.slots.forget()
-		}
-		events.Lost(cmp.Or(err, rueidis.ErrClosing))
-	}()
+	listening := evalsha.Async(func() <-chan error { return l.conn.SetPubSubHooks(hooks(events)) })
 	select {
-	case <-listening:
+	case result := <-listening:
+		go l.awaitLoss(result.Get(), events)
 		return nil
 	case <-ctx.Done():
 		go func() {
@@ -106,6 +93,14 @@ func (l *link) listen(ctx context.Context, events fanout.Events) error {
 		}()
 		return ctx.Err()
 	}
+}
+
+func (l *link) awaitLoss(lost <-chan error, events fanout.Events) {
+	err := <-lost
+	if l.dialer.slots != nil {
+		l.dialer.slots.forget()
+	}
+	events.Lost(cmp.Or(err, rueidis.ErrClosing))
 }
 
 // hooks report to events, from the goroutine that reads the connection.
@@ -144,12 +139,30 @@ func (l *link) Unsubscribe(ctx context.Context, channels []string) error {
 	return errors.Join(errs...)
 }
 
-// Ping implements [fanout.Link]. It is an UNSUBSCRIBE, because the client of RESP2 sends PING to
-// another connection than that of subscriptions. It also fails if the client has left the node.
-func (l *link) Ping(ctx context.Context) error {
-	if l.home != "" && l.dialer.client.Nodes()[l.home] == nil {
+// Left implements [fanout.Follower]. A client of Sentinel drops a primary that was replaced. One of
+// a cluster goes on with it until a command fails there; so another node is asked, for the one that
+// was replaced may not know.
+func (l *link) Left(ctx context.Context) error {
+	nodes := l.dialer.client.Nodes()
+	if l.home != "" && nodes[l.home] == nil {
 		return fmt.Errorf("the client has left node %s", l.home)
 	}
+	if l.dialer.slots == nil {
+		return nil
+	}
+	delete(nodes, l.home)
+	ranges, err := askFirst(ctx, nodes)
+	isHome := func(r slotRange) bool { return r.primary == l.home }
+	if err != nil || slices.ContainsFunc(ranges, isHome) {
+		return nil
+	}
+	l.dialer.slots.leave(l.home)
+	return fmt.Errorf("node %s is no primary any more", l.home)
+}
+
+// Ping implements [fanout.Link]. It is an UNSUBSCRIBE, because the client of RESP2 sends PING to
+// another connection than that of subscriptions.
+func (l *link) Ping(ctx context.Context) error {
 	return l.conn.Do(ctx, l.conn.B().Unsubscribe().Channel(noChannel).Build()).Error()
 }
 

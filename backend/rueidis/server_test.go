@@ -30,6 +30,7 @@ const (
 // fakeServer answers commands by a function; those of setting up a connection by itself.
 type fakeServer struct {
 	answer func(words []string) string
+	before func() // called by each dial; nil: nothing
 
 	mu    sync.Mutex
 	calls []string
@@ -62,6 +63,9 @@ func (f *fakeServer) connect(t *testing.T) *rueidisbackend.Backend {
 func (f *fakeServer) dial(
 	context.Context, string, *net.Dialer, *tls.Config,
 ) (net.Conn, error) {
+	if f.before != nil {
+		f.before()
+	}
 	near, far := net.Pipe()
 	go f.serve(far)
 	return near, nil

@@ -61,11 +61,16 @@ func New(client valkey.Client, opts *Options) (*Backend, error) {
 			return nil, fmt.Errorf("valkeybackend: is sharded pub/sub known? %w", err)
 		}
 	}
-	hub, err := fanout.New(newDialer(client, can), opts.PubSub)
+	p := &pools{}
+	d := &driver{client: client, pools: p}
+	if can.Cluster {
+		d.slots = &slots{client: client}
+	}
+	hub, err := fanout.New(
+		&dialer{client: client, pools: p, sharded: can.Sharded, slots: d.slots}, opts.PubSub)
 	if err != nil {
 		return nil, fmt.Errorf("valkeybackend: Options.PubSub: %w", err)
 	}
-	d := &driver{client: client}
 	return &Backend{driver: d, runner: evalsha.New(d, can.Cluster), hub: hub, can: can}, nil
 }
 
@@ -107,10 +112,10 @@ func (b *Backend) Run(
 }
 
 // RunBatch implements [backend.Batcher]: one round trip to each node, side by side.
-func (b *Backend) RunBatch(ctx context.Context, calls []backend.Call) []backend.Outcome {
-	return b.runner.RunBatch(ctx, calls, func(cmds []evalsha.Command) []backend.Outcome {
-		return b.driver.sendAll(ctx, cmds)
-	})
+func (b *Backend) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	b.runner.RunBatch(ctx, b.driver, calls, report)
 }
 
 // RunThenWait implements [backend.ReplicaWaiter] on a connection from the client's pool for

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,13 +119,66 @@ func TestLostReplyIsIndeterminateAndSentOnce(t *testing.T) {
 	require.ErrorIs(t, err, backend.ErrIndeterminate)
 	require.Len(t, f.commands(), 1)
 
-	outcomes := b.RunBatch(t.Context(), []backend.Call{{Script: write, Keys: []string{"k"}}})
+	outcomes := backend.RunAll(t.Context(), b, []backend.Call{{Script: write, Keys: []string{"k"}}})
 	require.ErrorIs(t, outcomes[0].Err, backend.ErrIndeterminate)
 	require.Len(t, f.commands(), 2)
 
 	_, _, err = b.RunThenWait(t.Context(), backend.Call{Script: write, Keys: []string{"k"}}, 1, 0)
 	require.ErrorIs(t, err, backend.ErrIndeterminate)
 	require.Len(t, f.commands(), 3)
+}
+
+// TestCallIsWithdrawnWhileTheClientDials has calls withdrawn while a dial takes its time, as to a host
+// that is gone.
+func TestCallIsWithdrawnWhileTheClientDials(t *testing.T) {
+	t.Parallel()
+	for name, calls := range map[string]int{"One": 1, "Several": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var hold atomic.Bool
+			dialing, proceed := make(chan struct{}, 100), make(chan struct{})
+			f := &fakeServer{
+				answer: func([]string) string { return hangUp },
+				before: func() {
+					if hold.Load() {
+						dialing <- struct{}{}
+						<-proceed
+					}
+				},
+			}
+			b := f.connect(t)
+			hold.Store(true)
+			for len(dialing) == 0 { // Each call before breaks the connection that it is sent on.
+				batch, outcomes := withdrawable(calls), make(chan backend.Outcome, calls)
+				go b.RunBatch(t.Context(), batch, func(_ int, o backend.Outcome) { outcomes <- o })
+				sent := len(f.commands())
+				select {
+				case <-dialing:
+					dialing <- struct{}{}
+				case <-outcomes:
+					continue
+				}
+				for _, call := range batch {
+					require.True(t, call.Claim.Withdraw(), "nothing is sent yet")
+				}
+				close(proceed)
+				for range batch {
+					require.False(t, backend.MayHaveRun((<-outcomes).Err))
+				}
+				require.Len(t, f.commands(), sent, "nothing was sent")
+			}
+		})
+	}
+}
+
+// withdrawable returns a batch of n calls.
+func withdrawable(n int) []backend.Call {
+	batch := make([]backend.Call, n)
+	for i := range batch {
+		batch[i] = backend.Call{Script: write, Keys: []string{"k"}, Claim: new(backend.Claim)}
+		batch[i].Claim.Take()
+	}
+	return batch
 }
 
 func TestCancelledCallReturnsThoughItHasADeadline(t *testing.T) {
@@ -197,7 +251,7 @@ func TestClosedBackendSendsNothing(t *testing.T) {
 	call := backend.Call{Script: write, Keys: []string{"k"}}
 	_, err := b.Run(t.Context(), write, []string{"k"}, nil)
 	require.ErrorIs(t, err, backend.ErrClosed)
-	require.ErrorIs(t, b.RunBatch(t.Context(), []backend.Call{call})[0].Err, backend.ErrClosed)
+	require.ErrorIs(t, backend.RunAll(t.Context(), b, []backend.Call{call})[0].Err, backend.ErrClosed)
 	_, _, err = b.RunThenWait(t.Context(), call, 1, time.Second)
 	require.ErrorIs(t, err, backend.ErrClosed)
 	_, err = b.Subscribe(t.Context(), "x", func(backend.Event) {})

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
@@ -24,21 +23,26 @@ const loadWithin = 2 * time.Second
 // No command of it is marked read-only or retryable, so that the client neither routes it to a
 // replica (R8) nor sends it again (R3). All are marked for the shared pipeline, so that a client
 // made with DisableAutoPipelining stops waiting when ctx ends, too (R7).
-type driver struct{ client valkey.Client }
+type driver struct {
+	client valkey.Client
+	pools  *pools
+	slots  *slots // nil if there is one node
+}
 
 // Send implements [evalsha.Driver].
 func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
-	s := &sending{Context: ctx}
-	return s.outcome(d.client.Do(s, d.build(cmd)))
+	return unlessClosed(ctx, cmd.Claim, func(s *sending) (backend.Reply, error) {
+		return s.outcome(d.client.Do(s, d.build(cmd)))
+	})
 }
 
-// sendAll sends cmds in one round trip to each node.
-func (d *driver) sendAll(ctx context.Context, cmds []evalsha.Command) []backend.Outcome {
+// SendAll implements [evalsha.Pipeline].
+func (d *driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.Outcome {
 	built := make([]valkey.Completed, len(cmds))
 	for i, cmd := range cmds {
 		built[i] = d.build(cmd)
 	}
-	s := &sending{Context: ctx}
+	s := several(ctx, cmds)
 	outcomes := make([]backend.Outcome, len(cmds))
 	for i, result := range d.client.DoMulti(s, built...) {
 		outcomes[i].Reply, outcomes[i].Err = s.outcome(result)
@@ -46,19 +50,30 @@ func (d *driver) sendAll(ctx context.Context, cmds []evalsha.Command) []backend.
 	return outcomes
 }
 
+// Node implements [evalsha.Pipeline].
+func (d *driver) Node(key string) string { return d.slots.known(key) }
+
 // sendThenWait sends cmd and WAIT on one connection, on which the client follows no redirect.
 func (d *driver) sendThenWait(
 	ctx context.Context, cmd evalsha.Command, replicas int, timeout time.Duration,
-) (backend.Reply, int, error) {
-	conn, release, err := dedicate(ctx, d.client)
+) (reply backend.Reply, acked int, err error) {
+	reply, err = unlessClosed(ctx, cmd.Claim, func(s *sending) (reply backend.Reply, err error) {
+		// WAIT takes 0 ms for ever.
+		ms := max(1, timeout.Milliseconds())
+		wait := d.client.B().Wait().Numreplicas(int64(replicas)).Timeout(ms).Build()
+		reply, acked, err = d.sendBoth(s, d.build(cmd), wait)
+		return reply, err
+	})
+	return reply, acked, err
+}
+
+// sendBoth sends cmd and wait on a connection out of the pool.
+func (d *driver) sendBoth(s *sending, cmd, wait valkey.Completed) (backend.Reply, int, error) {
+	conn, release, err := d.pools.take(s.Context, "", d.client)
 	if err != nil {
 		return backend.Reply{}, 0, evalsha.NotSent(err)
 	}
-	// WAIT takes 0 ms for ever.
-	ms := max(1, timeout.Milliseconds())
-	wait := d.client.B().Wait().Numreplicas(int64(replicas)).Timeout(ms).Build()
-	s := &sending{Context: ctx}
-	results := conn.DoMulti(s, d.build(cmd), wait)
+	results := conn.DoMulti(s, cmd, wait)
 	if results[0].NonValkeyError() != nil || results[1].NonValkeyError() != nil {
 		release = conn.Close
 	}
@@ -87,9 +102,10 @@ func (d *driver) build(cmd evalsha.Command) valkey.Completed {
 
 // Load implements [evalsha.Driver].
 func (d *driver) Load(ctx context.Context, script *backend.Script, key string) error {
-	s := &sending{Context: ctx}
-	cmd := d.client.B().ScriptLoad().Script(script.Source).Build().SetSlot(key).ToPipe()
-	_, err := s.outcome(d.client.Do(s, cmd))
+	_, err := unlessClosed(ctx, nil, func(s *sending) (backend.Reply, error) {
+		cmd := d.client.B().ScriptLoad().Script(script.Source).Build().SetSlot(key).ToPipe()
+		return s.outcome(d.client.Do(s, cmd))
+	})
 	return err
 }
 
@@ -98,49 +114,22 @@ func (d *driver) Load(ctx context.Context, script *backend.Script, key string) e
 func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
-	var (
-		nodes   = d.client.Nodes()
-		loading sync.WaitGroup
-		errs    = make(chan error, len(nodes))
-	)
-	for _, node := range nodes {
-		loading.Go(func() {
+	var loads []<-chan evalsha.Result[error]
+	for _, node := range d.client.Nodes() {
+		loads = append(loads, evalsha.Async(func() error {
 			s := &sending{Context: ctx}
 			cmd := node.B().ScriptLoad().Script(script.Source).Build().ToPipe()
 			_, err := s.outcome(node.Do(s, cmd))
-			errs <- err
-		})
+			return err
+		}))
 	}
-	loading.Wait()
-	close(errs)
-	err := valkey.ErrNoSlot
-	for err = range errs {
-		if err == nil {
-			return nil
-		}
+	loaded, err := false, valkey.ErrNoSlot
+	for _, load := range loads {
+		err = (<-load).Get()
+		loaded = loaded || err == nil
+	}
+	if loaded {
+		return nil
 	}
 	return err
-}
-
-// dedicate takes a connection out of client's pool, and returns what gives it back. The client's
-// own function knows no context, and may block for long: on a pool that is used up, or dialing.
-func dedicate(
-	ctx context.Context, client valkey.Client,
-) (conn valkey.DedicatedClient, release func(), err error) {
-	type dedicated struct {
-		conn    valkey.DedicatedClient
-		release func()
-	}
-	got := make(chan dedicated, 1)
-	go func() {
-		conn, release := client.Dedicate()
-		got <- dedicated{conn, release}
-	}()
-	select {
-	case d := <-got:
-		return d.conn, d.release, nil
-	case <-ctx.Done():
-		go func() { (<-got).conn.Close() }()
-		return nil, nil, ctx.Err()
-	}
 }

@@ -5,6 +5,7 @@ package valkeybackend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"time"
@@ -25,16 +26,22 @@ import (
 // error once while it does. (With a far one, it makes a context of its own.)
 //
 // It fails when it is asked for its error a second time after resendAfter. The client asks before
-// each time it writes the command. It writes a command again, whatever the command, if
+// each time it writes the command. It writes a command again, also one that writes, if
 // ConnLifetime ended the connection; but then it has waited for the first reply for a second (R3).
 // That it asks between the round trips of setting up a connection, too, is why the time is counted
 // from the last question and not from the first.
+//
+// It holds the claims of the commands from the first question on, and is free before, while the
+// client dials (B2).
 type sending struct {
 	context.Context
-	asked   atomic.Int64 // when last for the error, since epoch; 0 if never
-	asks    atomic.Int32 // how often
+	claims  []*backend.Claim
+	claim   [1]*backend.Claim // of a single command, to be one allocation with it
+	asked   atomic.Int64      // when last for the error, since epoch; 0 if never
+	asks    atomic.Int32      // how often
 	refused atomic.Bool
 	dials   atomic.Bool // the client is connecting, and the deadline is near
+	handed  atomic.Bool // the client came to a connection that is not closed
 }
 
 const resendAfter = 900 * time.Millisecond
@@ -42,11 +49,51 @@ const resendAfter = 900 * time.Millisecond
 var (
 	epoch = time.Now()
 
+	errWithdrawn = errors.New("the call was withdrawn")
+
 	errResend = errors.New("the connection's lifetime ended before the reply came")
+
+	// errUnwritten is ErrClosing for a command that was not written.
+	errUnwritten = fmt.Errorf("%w (nothing was written)", valkey.ErrClosing)
 )
+
+// one is the context of a single command.
+func one(ctx context.Context, claim *backend.Claim) *sending {
+	s := &sending{Context: ctx, claim: [1]*backend.Claim{claim}}
+	s.claims = s.claim[:]
+	claim.Return(nil)
+	return s
+}
+
+// several is the context of commands that are sent together.
+func several(ctx context.Context, cmds []evalsha.Command) *sending {
+	s := &sending{Context: ctx, claims: make([]*backend.Claim, len(cmds))}
+	for i, cmd := range cmds {
+		s.claims[i] = cmd.Claim
+		cmd.Claim.Return(nil)
+	}
+	return s
+}
+
+// take takes all claims, or reports false: then nothing may be written.
+func (s *sending) take() bool {
+	for _, claim := range s.claims {
+		if !claim.Take() {
+			return false
+		}
+	}
+	return true
+}
+
+// Done notes that the client is about to wait for a connection or a reply.
+func (s *sending) Done() <-chan struct{} {
+	s.handed.Store(true)
+	return s.Context.Done()
+}
 
 // Deadline hides the deadline, unless it is near and the client is connecting.
 func (s *sending) Deadline() (time.Time, bool) {
+	s.handed.Store(true)
 	deadline, ok := s.Context.Deadline()
 	asks := s.asks.Load()
 	if ok && asks == 0 && time.Until(deadline) < valkey.DefaultDialTimeout {
@@ -58,10 +105,13 @@ func (s *sending) Deadline() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Err returns the caller's error, or that of a resend.
+// Err returns the caller's error, or that of a resend, or of a call that was withdrawn.
 func (s *sending) Err() error {
 	if err := s.Context.Err(); err != nil {
 		return err
+	}
+	if !s.take() {
+		return errWithdrawn
 	}
 	s.asks.Add(1)
 	now := time.Since(epoch)
@@ -82,14 +132,38 @@ func (s *sending) outcome(result valkey.ValkeyResult) (backend.Reply, error) {
 		return reply(&message)
 	}
 	err = failure(result)
+	if err == valkey.ErrClosing && !s.handed.Load() { //nolint:errorlint // As in notSent.
+		err = errUnwritten
+	}
 	if s.notSent(err) {
 		err = evalsha.NotSent(err)
 	}
 	return backend.Reply{}, err
 }
 
+// unlessClosed returns what send returns, with [backend.ErrClosed] if the client was closed before.
+//
+// The client returns ErrClosing for a command that it has written, too: then the outcome is
+// unknown. It was not written if the client did not ask its context for Done or Deadline, one of
+// which comes before each writing. That may mean that only the connection was closed, because the
+// client has just left its node; it then has another one for a second try. If that fails likewise,
+// the client is closed.
+func unlessClosed(
+	ctx context.Context, claim *backend.Claim, send func(s *sending) (backend.Reply, error),
+) (backend.Reply, error) {
+	reply, err := send(one(ctx, claim))
+	if errors.Is(err, errUnwritten) {
+		reply, err = send(one(ctx, claim))
+	}
+	if errors.Is(err, errUnwritten) {
+		err = evalsha.NotSent(fmt.Errorf("%w: %w", backend.ErrClosed, valkey.ErrClosing))
+	}
+	return reply, err
+}
+
 // notSent reports whether err proves that the command was not written. A broken connection does
-// not, nor that the client is closing: both were seen for commands that had been executed.
+// not, nor that the client is closing, by itself: both were seen for commands that had been
+// executed.
 //
 //nolint:errorlint // Only the bare errors are known to be raised before writing.
 func (s *sending) notSent(err error) bool {
@@ -97,7 +171,8 @@ func (s *sending) notSent(err error) bool {
 	switch {
 	case errors.As(err, &op):
 		return op.Op == "dial"
-	case err == valkey.ErrNoSlot:
+	// A command withdrawn while its connection was set up ends that for those who share it, too.
+	case err == valkey.ErrNoSlot, err == errUnwritten, err == errWithdrawn:
 		return true
 	case err == errResend:
 		// Calls share the setting up of a connection: it was another's that was refused.

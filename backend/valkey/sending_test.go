@@ -66,6 +66,7 @@ func TestSendingShowsANearDeadlineWhileConnecting(t *testing.T) {
 func classify(ctx context.Context, refused bool, err error) error {
 	s := &sending{Context: ctx}
 	s.refused.Store(refused)
+	s.Done()
 	_, err = s.outcome(valkey.NewErrorResult(err))
 	return evalshaClass(ctx, err)
 }
@@ -86,6 +87,42 @@ func evalshaClass(ctx context.Context, err error) error {
 	script := backend.NewScript("s", "return 1", 1, backend.Never)
 	_, err = evalsha.New(failing{err: err}, false).Run(ctx, script, []string{"k"}, nil)
 	return err
+}
+
+// send is a sending to a client that answers all with err, once it has asked ctx for Done or not.
+func send(s *sending, asks bool, err error) (backend.Reply, error) {
+	_ = s.Err()
+	if asks {
+		s.Done()
+	}
+	return s.outcome(valkey.NewErrorResult(err))
+}
+
+func TestClosedClientIsNotTheSameAsAClosedConnection(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		asks    []bool // by each sending
+		closed  bool
+		unknown bool
+	}{
+		"Client":            {[]bool{false, false}, true, false},
+		"InFlight":          {[]bool{true}, false, true},
+		"InFlightTheSecond": {[]bool{false, true}, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sent := 0
+			_, err := unlessClosed(t.Context(), nil, func(s *sending) (backend.Reply, error) {
+				sent++
+				return send(s, test.asks[sent-1], valkey.ErrClosing)
+			})
+			require.Len(t, test.asks, sent)
+			require.ErrorIs(t, err, valkey.ErrClosing)
+			require.Equal(t, test.closed, errors.Is(err, backend.ErrClosed))
+			require.Equal(t, test.unknown, errors.Is(
+				evalshaClass(t.Context(), err), backend.ErrIndeterminate))
+		})
+	}
 }
 
 func TestWhatProvesThatNothingWasSent(t *testing.T) {

@@ -23,13 +23,16 @@ const (
 	askWithin = time.Second
 )
 
-// slots knows which node is the primary of which slot. The client knows it too, but does not tell.
+// slots knows which node is the primary of which slot. The client knows it too, but has no method
+// for it.
 type slots struct {
 	client valkey.Client
 
 	mu     sync.Mutex
 	ranges []slotRange
 	read   time.Time
+	asking bool   // a server, in the background
+	left   string // a node that takes itself for a primary though it was replaced; asked last
 }
 
 type slotRange struct {
@@ -41,7 +44,39 @@ type slotRange struct {
 func (s *slots) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ranges = nil
+	s.read = time.Time{}
+}
+
+// known returns the address of the primary of key's slot, if it was ever known, and else has it
+// found out for later. What has changed since costs those who send a redirect.
+func (s *slots) known(key string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ranges == nil && !s.asking {
+		s.asking = true
+		go s.learn()
+	}
+	address, _ := find(s.ranges, key)
+	return address
+}
+
+// learn asks in the background, for as long as one question to each node may take.
+func (s *slots) learn() {
+	_, _ = s.current(context.Background()) // if it fails, the next to want it asks again
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = false
+}
+
+// find returns the address of the primary of key's slot.
+func find(ranges []slotRange, key string) (string, bool) {
+	slot := backend.Slot(key)
+	for _, r := range ranges {
+		if r.first <= slot && slot <= r.last {
+			return r.primary, true
+		}
+	}
+	return "", false
 }
 
 // primary returns the address of the primary of channel's slot.
@@ -50,22 +85,20 @@ func (s *slots) primary(ctx context.Context, channel string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	slot := backend.Slot(channel)
-	for _, r := range ranges {
-		if r.first <= slot && slot <= r.last {
-			s.introduce(ctx, r.primary, channel)
-			return r.primary, nil
-		}
+	address, ok := find(ranges, channel)
+	if !ok {
+		s.forget()
+		return "", valkey.ErrNoSlot
 	}
-	s.forget()
-	return "", valkey.ErrNoSlot
+	s.introduce(ctx, address, channel)
+	return address, nil
 }
 
 func (s *slots) current(ctx context.Context) ([]slotRange, error) {
 	s.mu.Lock()
 	ranges, read := s.ranges, s.read
 	s.mu.Unlock()
-	if ranges != nil && time.Since(read) < slotsFor {
+	if time.Since(read) < slotsFor {
 		return ranges, nil
 	}
 	ranges, err := s.ask(ctx)
@@ -80,14 +113,40 @@ func (s *slots) current(ctx context.Context) ([]slotRange, error) {
 
 // ask reads the list from the first node that answers.
 func (s *slots) ask(ctx context.Context) ([]slotRange, error) {
-	err := valkey.ErrNoSlot
-	for address, node := range s.client.Nodes() {
-		var ranges []slotRange
+	nodes := s.client.Nodes()
+	s.mu.Lock()
+	left := s.left
+	s.mu.Unlock()
+	last := nodes[left]
+	delete(nodes, left)
+	ranges, err := askFirst(ctx, nodes)
+	if err != nil && last != nil {
+		ranges, err = askNode(ctx, left, last)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cluster slots: %w", err)
+	}
+	return ranges, nil
+}
+
+// askFirst reads the list from the first of nodes that answers.
+func askFirst(
+	ctx context.Context, nodes map[string]valkey.Client,
+) (ranges []slotRange, err error) {
+	err = valkey.ErrNoSlot
+	for address, node := range nodes {
 		if ranges, err = askNode(ctx, address, node); err == nil {
 			return ranges, nil
 		}
 	}
-	return nil, fmt.Errorf("cluster slots: %w", err)
+	return nil, err
+}
+
+// leave notes that a node was replaced, whatever it says itself.
+func (s *slots) leave(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read, s.left = time.Time{}, address
 }
 
 func askNode(ctx context.Context, address string, node valkey.Client) ([]slotRange, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// ErrMalformed means that a history was recorded wrongly, so that nothing can be said of it.
+// ErrMalformed means that a history was recorded wrongly, so that it proves nothing.
 var ErrMalformed = errors.New("malformed history")
 
 // ErrUndecided means that the checker ran out of time. It counts as a failure: the history must be
@@ -25,7 +25,7 @@ type Violation struct {
 	Picture    string // path of the picture; "" if there is none
 }
 
-// Error tells how far the model follows the history.
+// Error reports how far the model follows the history.
 func (v *Violation) Error() string {
 	text := fmt.Sprintf("no order explains the history of %d operations.\n"+
 		"The model can follow it up to\n%s\nbut not to all of\n%s",

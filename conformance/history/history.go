@@ -137,7 +137,7 @@ func (c *Call) Unknown(output any) {
 	})
 }
 
-// Drop records that the operation surely had no effect and told nothing: it failed before it was
+// Drop records that the operation surely had no effect and no result: it failed before it was
 // sent, or it only reads.
 func (c *Call) Drop() { c.end(func(*Log) {}) }
 

@@ -23,7 +23,7 @@ func aclRules(prefix string) []string {
 }
 
 // scriptRules are the commands that scripts call, or that are sent in their place.
-const scriptRules = "+decr +decrby +del +exists +get +getdel +getset +hexists +hget +hlen +hset +incr " +
+const scriptRules = "+decr +decrby +del +exists +get +hexists +hget +hlen +hset +incr " +
 	"+incrby +incrbyfloat +persist +pexpire +pexpireat +pttl +set +time +type"
 
 // clusterRules are those in a cluster.

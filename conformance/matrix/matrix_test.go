@@ -61,6 +61,9 @@ func harness(a adapter, on *target, v variant) *conformance.Harness {
 	if on.failOverTo != nil {
 		h.FailOver = on.failOver
 	}
+	if on.isolatePrimary != nil {
+		h.Isolate = on.isolate
+	}
 	if on.cluster != nil {
 		h.Migrate = on.migrate
 		h.Capabilities.Cluster = true
@@ -82,6 +85,9 @@ func expectedSkips(h *conformance.Harness) []string {
 		expected = append(expected, "the harness cannot fail over")
 	} else if !h.Capabilities.Cluster {
 		expected = append(expected, "the roles of servers are not the suite's to change")
+	}
+	if h.Isolate == nil {
+		expected = append(expected, "the harness cannot isolate a primary")
 	}
 	if !h.Capabilities.Sharded {
 		expected = append(expected, "channels do not move with slots")

@@ -258,7 +258,7 @@ func onceMutants() []mutant {
 			},
 		},
 		{
-			name: "does not tell a failed dial from a lost reply", base: onServer,
+			name: "takes a failed dial for a lost reply", base: onServer,
 			kills: []string{"RefusedDialIsDefinite"}, breakIt: func(b *broken) {
 				fault(b, func(c backend.Call, r backend.Reply, err error) (backend.Reply, error) {
 					if err != nil && strings.Contains(err.Error(), "refused") {
@@ -266,6 +266,18 @@ func onceMutants() []mutant {
 					}
 					return r, err
 				})
+			},
+		},
+		{
+			name: "takes a failed dial for an error like any other", base: onServer,
+			kills: []string{"NoServerIsUnavailable"}, breakIt: func(b *broken) {
+				hideUnavailable(b, func(err error) bool { return !isServerError(err) })
+			},
+		},
+		{
+			name:  "takes a server's refusal for an error like any other",
+			kills: []string{"RefusalIsUnavailable"}, breakIt: func(b *broken) {
+				hideUnavailable(b, isServerError)
 			},
 		},
 		{
@@ -279,6 +291,22 @@ func onceMutants() []mutant {
 		},
 	}
 }
+
+// hideUnavailable takes ErrUnavailable from some errors.
+func hideUnavailable(b *broken, hides func(err error) bool) {
+	fault(b, func(_ backend.Call, r backend.Reply, err error) (backend.Reply, error) {
+		if !errors.Is(err, backend.ErrUnavailable) || !hides(err) {
+			return r, err
+		}
+		var server *backend.ServerError
+		if errors.As(err, &server) {
+			return r, server
+		}
+		return r, errors.New("refused")
+	})
+}
+
+func isServerError(err error) bool { return errors.As(err, new(*backend.ServerError)) }
 
 // hideUnknown takes ErrIndeterminate from errors of scripts of a class.
 func hideUnknown(b *broken, class backend.Retry) {
@@ -599,14 +627,46 @@ func batchMutants() []mutant {
 	return []mutant{
 		{
 			name:  "returns outcomes in another order",
-			kills: []string{"BatchOutcomesAreInOrder"}, breakIt: func(b *broken) {
-				good := b.batch
+			kills: []string{"BatchOutcomesAreInOrder"},
+			also:  []string{"WithdrawnCallIsNotSentAgain"}, breakIt: func(b *broken) {
+				good := b.goodBatch
 				b.batch = func(ctx context.Context, calls []backend.Call) []backend.Outcome {
 					outcomes := good(ctx, calls)
 					slices.Reverse(outcomes)
 					return outcomes
 				}
 			},
+		},
+		{
+			name:  "sends a withdrawn call again",
+			kills: []string{"WithdrawnCallIsNotSentAgain"}, breakIt: func(b *broken) {
+				b.before = func(calls []backend.Call) []backend.Call {
+					calls = slices.Clone(calls)
+					for i := range calls {
+						calls[i].Claim.Return(nil)
+						calls[i].Claim = nil
+					}
+					return calls
+				}
+			},
+		},
+		{
+			name: "returns the claim of a call that is under way", base: onServer,
+			kills: []string{"CallUnderWayIsNotWithdrawn"}, breakIt: func(b *broken) {
+				b.before = func(calls []backend.Call) []backend.Call {
+					underWay := slices.Clone(calls) // The caller may change its own when they are over.
+					time.AfterFunc(50*time.Millisecond, func() {
+						for _, c := range underWay {
+							c.Claim.Return(nil)
+						}
+					})
+					return calls
+				}
+			},
+		},
+		{
+			name: "reports a batch when all of it is known", base: onServer,
+			kills: []string{"BatchReportsAsKnown"}, breakIt: func(b *broken) { b.batch = b.goodBatch },
 		},
 		{
 			name:  "fails a batch whole",
@@ -623,7 +683,7 @@ func batchMutants() []mutant {
 		{
 			name:  "sends a batch under an ended context",
 			kills: []string{"BatchHeedsContext"}, breakIt: func(b *broken) {
-				good := b.batch
+				good := b.goodBatch
 				b.batch = func(ctx context.Context, calls []backend.Call) []backend.Outcome {
 					return good(context.WithoutCancel(ctx), calls)
 				}
@@ -676,7 +736,7 @@ func changeWait(b *broken, change func(backend.Reply, int, error) (backend.Reply
 }
 
 func failWhole(b *broken) {
-	good := b.batch
+	good := b.goodBatch
 	b.batch = func(ctx context.Context, calls []backend.Call) []backend.Outcome {
 		outcomes := good(ctx, calls)
 		var failed error
@@ -699,7 +759,7 @@ func batchLoadsNothing(b *broken) {
 		loaded.Store(c.Script, true)
 		return b.good(ctx, c)
 	}
-	good := b.batch
+	good := b.goodBatch
 	b.batch = func(ctx context.Context, calls []backend.Call) []backend.Outcome {
 		outcomes := good(ctx, calls)
 		for i, c := range calls {
@@ -712,7 +772,7 @@ func batchLoadsNothing(b *broken) {
 }
 
 func batchAgain(b *broken) {
-	good := b.batch
+	good := b.goodBatch
 	b.batch = func(ctx context.Context, calls []backend.Call) []backend.Outcome {
 		outcomes := good(ctx, calls)
 		for i, o := range outcomes {

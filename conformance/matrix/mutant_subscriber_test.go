@@ -3,12 +3,15 @@ package matrix
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/servers"
 )
 
 // subscriptionFunc is a subscription that is cancelled by a function.
@@ -267,6 +270,11 @@ func gapMutants() []mutant {
 			breakIt: func(b *broken) { changeEvents(b, noGaps) },
 		},
 		{
+			name: "stays with a primary that was replaced", base: onSentinel,
+			kills:   []string{"IsolatedPrimaryIsAGap"},
+			breakIt: subscribeToTheFirstPrimary,
+		},
+		{
 			name: "is deaf after a gap", base: onServer,
 			kills: []string{"BrokenConnectionIsAGap"},
 			breakIt: func(b *broken) {
@@ -297,6 +305,49 @@ func gapMutants() []mutant {
 				})
 			},
 		},
+	}
+}
+
+// subscribeToTheFirstPrimary subscribes by a client of the server that is the primary now, and goes
+// on to be.
+func subscribeToTheFirstPrimary(b *broken) {
+	first := sync.OnceValues(func() (*conformance.Instance, error) {
+		ctx := context.Background()
+		reply, err := b.harness.Do(ctx, "", "CONFIG", "GET", "port")
+		if err != nil {
+			return nil, err
+		}
+		pair, err := reply.Tuple(2)
+		if err != nil {
+			return nil, err
+		}
+		port, err := pair[1].Text()
+		if err != nil {
+			return nil, err
+		}
+		return openRueidis(ctx, clientOptions{
+			addrs: []string{"127.0.0.1:" + port},
+			dial: func(ctx context.Context, addr string) (net.Conn, error) {
+				return b.instance.Link.(*servers.Wire).DialContext(ctx, "tcp", addr)
+			},
+		})
+	})
+	_, _ = first() // While the link is well; Subscribe returns the error.
+	b.subscribe = func(
+		ctx context.Context, channel string, h backend.Handler,
+	) (backend.Subscription, error) {
+		in, err := first()
+		if err != nil {
+			return nil, err
+		}
+		return in.Backend.Subscribe(ctx, channel, h)
+	}
+	b.close = func() error {
+		if in, err := first(); err == nil {
+			_ = in.Backend.Close()
+			in.Close()
+		}
+		return b.Backend.Close()
 	}
 }
 

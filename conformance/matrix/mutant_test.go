@@ -43,6 +43,7 @@ const (
 	onEmbedded base = iota // no faults, but fast
 	onServer
 	onCluster
+	onSentinel
 	onNoPubSub
 )
 
@@ -54,7 +55,8 @@ type broken struct {
 
 	run       func(ctx context.Context, c backend.Call) (backend.Reply, error)
 	subscribe func(context.Context, string, backend.Handler) (backend.Subscription, error)
-	batch     func(ctx context.Context, calls []backend.Call) []backend.Outcome
+	batch     func(ctx context.Context, calls []backend.Call) []backend.Outcome // nil: the good one
+	before    func(calls []backend.Call) []backend.Call                         // of a good batch; nil: nothing
 	wait      waitFunc
 	can       func(c backend.Capabilities) backend.Capabilities
 	close     func() error
@@ -68,7 +70,6 @@ func newBroken(in *conformance.Instance, h *conformance.Harness) *broken {
 	b := &broken{Backend: in.Backend, instance: in, harness: h}
 	b.run = b.good
 	b.subscribe = in.Backend.Subscribe
-	b.batch = in.Backend.(backend.Batcher).RunBatch
 	b.wait = in.Backend.(backend.ReplicaWaiter).RunThenWait
 	b.can = func(c backend.Capabilities) backend.Capabilities { return c }
 	b.close = in.Backend.Close
@@ -78,6 +79,11 @@ func newBroken(in *conformance.Instance, h *conformance.Harness) *broken {
 // good is Run of the backend below.
 func (b *broken) good(ctx context.Context, c backend.Call) (backend.Reply, error) {
 	return b.Backend.Run(ctx, c.Script, c.Keys, c.Args)
+}
+
+// goodBatch is RunBatch of the backend below, with its outcomes when all are known.
+func (b *broken) goodBatch(ctx context.Context, calls []backend.Call) []backend.Outcome {
+	return backend.RunAll(ctx, b.Backend.(backend.Batcher), calls)
 }
 
 func (b *broken) Run(
@@ -92,8 +98,19 @@ func (b *broken) Subscribe(
 	return b.subscribe(ctx, channel, handler)
 }
 
-func (b *broken) RunBatch(ctx context.Context, calls []backend.Call) []backend.Outcome {
-	return b.batch(ctx, calls)
+func (b *broken) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	if b.before != nil {
+		calls = b.before(calls)
+	}
+	if b.batch == nil {
+		b.Backend.(backend.Batcher).RunBatch(ctx, calls, report)
+		return
+	}
+	for place, outcome := range b.batch(ctx, calls) {
+		report(place, outcome)
+	}
 }
 
 func (b *broken) RunThenWait(
@@ -166,7 +183,8 @@ func backendCases() []conformance.Case {
 
 // slowCases wait for something by their nature. Mutants that are not meant for them skip them.
 var slowCases = []string{
-	"SilentLinkIsAGap", "RefusedDialIsDefinite", "ReadOnlyRetriesAreBounded",
+	"SilentLinkIsAGap", "RefusedDialIsDefinite", "NoServerIsUnavailable", "RefusalIsUnavailable",
+	"ReadOnlyRetriesAreBounded",
 }
 
 // judge returns what is wrong with the suite if it judges m by the cases that m is meant for, and
@@ -204,6 +222,8 @@ func baseHarness(t *testing.T, on base) *conformance.Harness {
 		return harness(adapters()[0], standalone(t, servers.Redis), variant{})
 	case onCluster:
 		return harness(adapters()[0], clusterOf3(t, servers.Redis), variant{})
+	case onSentinel:
+		return harness(adapters()[0], withSentinel(t, servers.Redis), variant{})
 	case onNoPubSub:
 		h := virtual.Harness()
 		h.Capabilities.PubSub = false

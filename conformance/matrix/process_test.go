@@ -21,7 +21,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// A child is told by these what to lock.
+// These say to a child what to lock.
 const (
 	childAddr    = "HASP_CHILD_ADDR"
 	childAdapter = "HASP_CHILD_ADAPTER"
@@ -97,7 +97,7 @@ func TestStoppedProcess(t *testing.T) {
 }
 
 // stopHolder stops a child that holds the lock. The first thing that it asks its lease then must
-// tell of the loss, and its Unlock must leave the lock to its new holder.
+// report the loss, and its Unlock must leave the lock to its new holder.
 func stopHolder(t *testing.T, a adapter, on *target) {
 	t.Helper()
 	c := startChild(t, a, on)
@@ -110,7 +110,7 @@ func stopHolder(t *testing.T, a adapter, on *target) {
 }
 
 // stopAcquire stops a child about when its acquire is sent. Its grant, if there was one, has ended
-// before it hears of it: it must wait for its turn.
+// before the reply reaches it: it must wait for its turn.
 func stopAcquire(t *testing.T, a adapter, on *target) {
 	t.Helper()
 	c := startChild(t, a, on)
@@ -206,7 +206,7 @@ func openClient(
 type child struct {
 	process *os.Process
 	out     *bufio.Reader
-	lost    string // what it said last of a lease that it lost
+	lost    string // what it printed last about a lease that it lost
 }
 
 // startChild runs this test binary again, as a child.
@@ -296,7 +296,7 @@ func lockInChild(ctx context.Context, a adapter, addr string) error {
 	}
 }
 
-// keepInChild keeps the lock until it is lost. It says so when it gets it, and after every pause
+// keepInChild keeps the lock until it is lost. It prints when it gets it, and after every pause
 // that it still believes to hold it: the lease is asked before any timer can have run for sure.
 func keepInChild(ctx context.Context, lease *primitives.Lease) {
 	for last := (time.Time{}); ; {

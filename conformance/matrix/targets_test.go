@@ -23,6 +23,9 @@ type target struct {
 	// failOverTo makes a replica the primary; nil: there is none.
 	failOverTo func(slot int, unseen func() error) error
 
+	// isolatePrimary replaces a primary that lives on; nil: that cannot be done.
+	isolatePrimary func(slot int) (rejoin func() error, err error)
+
 	// restartAll restarts all nodes; nil: there is one.
 	restartAll func(data servers.Data) error
 }
@@ -99,6 +102,10 @@ func (t *target) failOver(
 		return t.failOverTo(backend.Slot(key), nil)
 	}
 	return t.failOverTo(backend.Slot(key), func() error { return unseen(ctx) })
+}
+
+func (t *target) isolate(_ context.Context, key string) (func() error, error) {
+	return t.isolatePrimary(backend.Slot(key))
 }
 
 // pause stops the node that owns key.

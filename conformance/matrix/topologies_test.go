@@ -79,6 +79,8 @@ func withSentinel(tb testing.TB, kind servers.Kind) *target {
 		primary:    s.Primary,
 		failOverTo: func(_ int, unseen func() error) error { return s.FailOver(unseen) },
 		restartAll: s.Restart,
+
+		isolatePrimary: func(int) (func() error, error) { return s.Isolate() },
 	}
 }
 
@@ -93,5 +95,8 @@ func clusterOf3(tb testing.TB, kind servers.Kind) *target {
 func clusterWithReplicas(tb testing.TB, kind servers.Kind) *target {
 	tb.Helper()
 	c := servers.StartCluster(tb, kind, 3, &servers.ClusterOptions{Replicas: 1})
-	return &target{nodes: c.Nodes, cluster: c, restartAll: c.Restart, failOverTo: c.FailOver}
+	return &target{
+		nodes: c.Nodes, cluster: c, restartAll: c.Restart, failOverTo: c.FailOver,
+		isolatePrimary: c.Isolate,
+	}
 }

@@ -8,15 +8,15 @@ import (
 
 // Belief is what a holder may believe of one lease, by its own clock: that it is held for so long
 // after the request was sent that granted or last renewed it. Its methods take what was seen, and
-// return an error if that cannot be. Where it is open, they believe what was seen. It serves all
-// primitives that have leases. It is not safe for concurrent use.
+// return an error if that cannot be. Inside the window of uncertainty either answer is accepted. It
+// serves all primitives that have leases. It is not safe for concurrent use.
 type Belief struct {
 	lease, allowance time.Duration
 	since, granted   Moment
 	lost             bool
 	// perhaps is when a renewal was sent whose answer the holder may know, if it came in time, and
-	// doubted says that one was told "not held", of which the holder may know, unless it had sent it
-	// before it knew of the grant.
+	// doubted says that one was answered "not held", of which the holder may know, unless it had
+	// sent it before it knew of the grant.
 	perhaps Moment
 	doubted bool
 }

@@ -15,7 +15,7 @@ const (
 	// LockAcquire is Lock or TryLock: granted, refused, or without an answer. Then it may hold the
 	// lock until it is given back.
 	LockAcquire LockOp = iota
-	// LockBelieve is a lease that said of itself, at some time within the call, that it is held.
+	// LockBelieve is a lease that reported, at some time within the call, that it is held.
 	LockBelieve
 	// LockRelease is an Unlock. If it returned nil, the lock was held until then.
 	LockRelease
@@ -24,9 +24,9 @@ const (
 	// LockForget is the server losing the hold, which its holder may go on to believe in: the key
 	// was deleted or forced.
 	LockForget
-	// LockLearn is a time by which the holder that a LockForget befell must know: one lease later.
+	// LockLearn is a time by which the holder that a LockForget affected must know: one lease later.
 	LockLearn
-	// LockLapse begins a time in which the server may lose any hold, and what it was told of it,
+	// LockLapse begins a time in which the server may lose any hold, and what it had recorded of it,
 	// and more than one server may grant, as while it restarts without data or fails over. Only
 	// tokens rise.
 	LockLapse
@@ -167,7 +167,7 @@ func (s LockState) String() string {
 	return fmt.Sprintf("%s, token %d", text, s.Token)
 }
 
-// describe tells one operation in a picture.
+// describe returns the text of one operation in a picture.
 func (in LockInput) describe(out LockOutput) string {
 	switch in.Op {
 	case LockAcquire:

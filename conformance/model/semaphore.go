@@ -105,7 +105,7 @@ func (s SemaphoreState) Doubtful() []SemaphoreState {
 	return all
 }
 
-// unseen returns what may come next without anybody being told.
+// unseen returns the states that may come next without a message or a reply.
 func (s SemaphoreState) unseen() (all []SemaphoreState) {
 	for _, n := range s.Takes.Distinct() {
 		if next, taken := s.take(n); taken > 0 {
@@ -186,7 +186,7 @@ func (in SemaphoreInput) describe(out SemaphoreOutput) string {
 
 // Semaphore returns the model of one semaphore that has so many free permits at first, for histories
 // of [SemaphoreInput] and [SemaphoreOutput]. A call without an answer is recorded like any other: the
-// model itself keeps in mind what may come of it, so that a few of them do not make the search for an
+// model itself keeps the possible outcomes, so that a few of them do not make the search for an
 // order hopeless.
 func Semaphore(free int) porcupine.Model {
 	m := porcupine.NondeterministicModel{

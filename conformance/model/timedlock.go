@@ -19,8 +19,8 @@ const (
 func (k Kind) String() string { return [...]string{"free", "held", "of another kind"}[k] }
 
 // TimedLock is the key of a lock on a server, over time: who holds it and until when. Its methods
-// are what scripts and operators do, with what they were told: they return an error if that cannot
-// be. Where it is open, since a lease ends within the moment, they believe what was told. The zero
+// are what scripts and operators do, with the answers that they got: they return an error if an
+// answer is impossible. If a lease ends within the moment, either answer is accepted. The zero
 // value is a lock that was never held. It is not safe for concurrent use.
 type TimedLock struct {
 	// Kind, Owner, Count and Ends are what the key holds, as far as is known. A zero Ends is none.
@@ -44,10 +44,10 @@ type Freeing int
 const (
 	ByRelease  Freeing = iota // waiters get a message
 	ByExpiry                  // waiters know when the lease ends
-	ByDeletion                // nobody is told
+	ByDeletion                // there is no message
 )
 
-// Acquired is what an acquire was told.
+// Acquired is the answer to an acquire.
 type Acquired struct {
 	Kind  Kind          // Free: it was granted
 	Token int64         // of a grant
@@ -86,7 +86,7 @@ func (l *TimedLock) Renew(at Moment, owner string, lease time.Duration, renewed 
 	return nil
 }
 
-// Release frees the lock, and tells the waiters, if owner holds it.
+// Release frees the lock and publishes that, if owner holds it.
 func (l *TimedLock) Release(at Moment, owner string, released bool) error {
 	if err := l.held(at, owner, released); err != nil {
 		return fmt.Errorf("release: %w", err)
@@ -97,7 +97,7 @@ func (l *TimedLock) Release(at Moment, owner string, released bool) error {
 	return nil
 }
 
-// ForceRelease frees the lock, and tells the waiters, whoever holds it.
+// ForceRelease frees the lock and publishes that, no matter who holds it.
 func (l *TimedLock) ForceRelease(at Moment, released bool) error {
 	saw := Free
 	if released {
@@ -136,8 +136,8 @@ func (l *TimedLock) Remaining(at Moment, rest time.Duration) error {
 	return l.remaining(at, rest)
 }
 
-// Put makes the key somebody's hold, whatever it was: a grant, or a peer that knows nothing of this
-// package. A lease of 0 has no end.
+// Put makes the key somebody's hold, also if it was something else: a grant, or a peer that knows
+// nothing of this package. A lease of 0 has no end.
 func (l *TimedLock) Put(at Moment, owner string, count int64, lease time.Duration) {
 	l.Kind, l.Owner, l.Count, l.Ends = Held, owner, count, Moment{}
 	if lease > 0 {
@@ -148,7 +148,7 @@ func (l *TimedLock) Put(at Moment, owner string, count int64, lease time.Duratio
 // PutOther makes the key something that is no lock.
 func (l *TimedLock) PutOther() { *l = TimedLock{Kind: Other, Token: l.Token} }
 
-// Delete removes the key, as an operator or as a peer does who tells the waiters.
+// Delete removes the key, as an operator does, or a peer that also publishes it.
 func (l *TimedLock) Delete(at Moment, by Freeing) { l.free(at, by) }
 
 // Pass lets time pass: a lease that is surely over frees the lock.
@@ -163,7 +163,7 @@ func (l *TimedLock) Look(at Moment, saw Kind) error {
 	return nil
 }
 
-// String tells what is known of the key.
+// String returns what is known of the key.
 func (l *TimedLock) String() string {
 	if l.Kind != Held {
 		return l.Kind.String()
@@ -189,7 +189,7 @@ func (l *TimedLock) free(at Moment, by Freeing) {
 	*l = TimedLock{Token: l.Token, Freed: at, By: by}
 }
 
-// held checks whether owner holds the lock, as it was told.
+// held checks the answer to whether owner holds the lock.
 func (l *TimedLock) held(at Moment, owner string, told bool) error {
 	l.expire(at, !told && owner == l.Owner)
 	if is := l.Kind == Held && l.Owner == owner; is != told {
@@ -198,7 +198,7 @@ func (l *TimedLock) held(at Moment, owner string, told bool) error {
 	return nil
 }
 
-// remaining checks what is told of the rest of the lease, which is rounded to milliseconds.
+// remaining checks the answer to what remains of the lease, which is rounded to milliseconds.
 func (l *TimedLock) remaining(at Moment, told time.Duration) error {
 	if l.Ends.IsZero() || told < 0 {
 		if l.Ends.IsZero() != (told < 0) {

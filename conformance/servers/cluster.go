@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hasp-go/hasp/backend"
 )
@@ -35,8 +37,11 @@ type Cluster struct {
 	// Proxies are those of the nodes, in their order; nil without [ClusterOptions.Proxied].
 	Proxies []*Proxy
 
-	ids     []string
-	masters int
+	ids      []string
+	masters  int
+	busPorts []int
+	bus      *bus                   // between the nodes; nil without replicas
+	isolated atomic.Pointer[Server] // nil: none
 }
 
 // StartCluster starts a cluster of so many primaries, 3 or more by the servers' own rule for
@@ -87,6 +92,9 @@ func LaunchCluster(kind Kind, masters int, opts *ClusterOptions) (*Cluster, erro
 	if o.Proxied {
 		c.Proxies = make([]*Proxy, n)
 	}
+	if o.Replicas > 0 {
+		c.bus, c.busPorts = newBus(), make([]int, n)
+	}
 	err := each(n, func(i int) error { return c.launchNode(i, kind, o) })
 	if err == nil {
 		err = c.form()
@@ -119,6 +127,14 @@ func (c *Cluster) launchNode(i int, kind Kind, o ClusterOptions) error {
 		config["cluster-announce-ip"] = host
 		config["cluster-announce-port"] = strconv.Itoa(p.Port())
 	}
+	var announced *busNode
+	if c.bus != nil {
+		var err error
+		if announced, c.busPorts[i], err = c.bus.open(); err != nil {
+			return err
+		}
+		config["cluster-announce-bus-port"] = strconv.Itoa(c.busPorts[i])
+	}
 	maps.Copy(config, o.Server.Config)
 	s, err := Launch(kind, &Options{Config: config})
 	if err != nil {
@@ -133,6 +149,9 @@ func (c *Cluster) launchNode(i int, kind Kind, o ClusterOptions) error {
 		return err
 	}
 	c.ids[i], err = reply.Text()
+	if c.bus != nil {
+		c.bus.started(announced, c.ids[i], s.Port())
+	}
 	return err
 }
 
@@ -180,6 +199,9 @@ func (c *Cluster) addSlots(i int) []string {
 func (c *Cluster) meet(i int) []string {
 	port := c.Nodes[i].Port()
 	bus := port + busDistance
+	if c.bus != nil {
+		bus = c.busPorts[i]
+	}
 	if c.Proxies != nil {
 		port = c.Proxies[i].Port()
 	}
@@ -264,10 +286,11 @@ func (c *Cluster) Each(words ...string) error {
 }
 
 // Owner returns the index of the node that owns slot, by the node's own account. Nodes that do not
-// answer own none.
+// answer, or are isolated, own none.
 func (c *Cluster) Owner(slot int) (int, error) {
 	var failed error
-	for i := range c.Nodes {
+	for _, node := range c.connected() {
+		i := slices.Index(c.Nodes, node)
 		owner, err := c.ownerSeenBy(i, slot)
 		if err == nil && owner == c.ids[i] {
 			return i, nil
@@ -322,6 +345,9 @@ func (c *Cluster) Close() error {
 		if p != nil {
 			err = errors.Join(err, p.Close())
 		}
+	}
+	if c.bus != nil {
+		err = errors.Join(err, c.bus.Close())
 	}
 	return errors.Join(err, closeAll(c.Nodes))
 }

@@ -6,10 +6,10 @@ import (
 )
 
 // Primaries returns the nodes that are primaries by their own account, in the order of Nodes. Nodes
-// that do not answer are none.
+// that do not answer, or are isolated, are none.
 func (c *Cluster) Primaries() []*Server {
 	var primaries []*Server
-	for _, node := range c.Nodes {
+	for _, node := range c.connected() {
 		if info, err := node.Info("replication"); err == nil && info["role"] == "master" {
 			primaries = append(primaries, node)
 		}

@@ -11,7 +11,7 @@
 //	<-lost.Hit()
 //
 // It needs Unix. All servers listen on loopback, on free ports, in temporary folders of their own,
-// and persist nothing unless told to. They end with the test, and on Linux also when the test's
+// and persist nothing unless asked to. They end with the test, and on Linux also when the test's
 // process dies. Functions named Start take the test and fail it; those named Launch return an
 // error, and what they return must be closed.
 //

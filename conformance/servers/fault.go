@@ -9,7 +9,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Match tells whether a fault is meant for a request, given its words: the command, then its
+// Match reports whether a fault is meant for a request, given its words: the command, then its
 // arguments. It is called by one goroutine at a time and must not call the proxy.
 type Match func(words []string) bool
 
@@ -44,7 +44,7 @@ const (
 	holdReply
 )
 
-// Fault is a fault that befalls one request: the first to match, among all connections. A request
+// Fault is a fault of one request: the first to match, among all connections. A request
 // counts when it is about to be forwarded, and takes the earliest fault that matches it.
 type Fault struct {
 	proxy    *Proxy
@@ -103,7 +103,7 @@ func (p *Proxy) arm(f *Fault) *Fault {
 	return f
 }
 
-// take returns the fault that befalls the request, which no other request gets.
+// take returns the fault of the request, which no other request gets.
 func (p *Proxy) take(words []string) *Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -78,7 +78,7 @@ func (m *Migration) Finish() error {
 		return err
 	}
 	for i, node := range c.Nodes {
-		// Replicas refuse to be told, and learn it from the others.
+		// Replicas refuse the command, and learn it from the others.
 		if i != m.to && slices.Contains(c.Primaries(), node) {
 			if err := m.set(i, "NODE", id); err != nil {
 				return err

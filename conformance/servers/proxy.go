@@ -8,11 +8,15 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
 // dialTimeout is short of what drivers wait for: a server too busy to accept fails the connection.
 const dialTimeout = 5 * time.Second
+
+// portFreeWithin bounds how long a port that the proxy has closed may stay taken.
+const portFreeWithin = 5 * time.Second
 
 // Direction is one way through a proxy, or both.
 type Direction int
@@ -117,7 +121,7 @@ func (p *Proxy) setTarget(target string) {
 }
 
 // Close cuts all connections, frees the port and waits until the proxy's goroutines have ended. The
-// error tells of bytes that were not RESP. Closing twice is allowed.
+// error reports bytes that were not RESP. Closing twice is allowed.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	closed := p.closed
@@ -154,13 +158,25 @@ func (p *Proxy) Accept() error {
 	if p.listener != nil {
 		return nil
 	}
-	listener, err := net.Listen("tcp", p.Addr())
+	listener, err := listenAgain(p.Addr())
 	if err != nil {
 		return err
 	}
 	p.listener = listener
 	p.work.Go(func() { p.serve(listener) })
 	return nil
+}
+
+// listenAgain listens on addr, which this process may just have closed. A process that is being
+// started holds copies of all open files until it runs its program, so the port can stay taken for
+// some microseconds more.
+func listenAgain(addr string) (net.Listener, error) {
+	for end := time.Now().Add(portFreeWithin); ; time.Sleep(time.Millisecond) {
+		listener, err := net.Listen("tcp", addr)
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
+			return listener, err
+		}
+	}
 }
 
 func (p *Proxy) serve(listener net.Listener) {

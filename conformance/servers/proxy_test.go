@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -213,6 +214,35 @@ func TestProxyRefuse(t *testing.T) {
 	require.NoError(t, p.Accept())
 	require.NoError(t, p.Accept(), "accepting already")
 	ping(t, dial(t, p.Addr()))
+}
+
+// TestProxyAcceptsWhileProcessesStart: a process that is being started holds copies of the open
+// files, the closed listener among them, and one such copy once kept a proxy from listening again.
+func TestProxyAcceptsWhileProcessesStart(t *testing.T) {
+	t.Parallel()
+	p, _ := proxied(t)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	var starting sync.WaitGroup
+	stop := make(chan struct{})
+	for range 3 {
+		starting.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_ = exec.Command(self, "-test.list", "^$").Run()
+				}
+			}
+		})
+	}
+	defer starting.Wait()
+	defer close(stop)
+	for range 500 {
+		p.Refuse()
+		require.NoError(t, p.Accept())
+	}
 }
 
 func TestProxyServerDown(t *testing.T) {

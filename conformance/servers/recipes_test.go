@@ -49,7 +49,7 @@ func TestServerLoading(t *testing.T) {
 			_, err := s.Do("GET", "key0")
 			var server *backend.ServerError
 			return errors.As(err, &server) && server.Code == "LOADING"
-		}, "it tells that it loads")
+		}, "it replies LOADING")
 		require.NoError(t, <-restarted)
 		require.Len(t, get(t, s, "key0"), 100)
 	})

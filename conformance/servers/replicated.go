@@ -121,8 +121,8 @@ func (r *Replicated) CatchUp() error {
 // Sync waits until the replicas have all that the primary had written before the call.
 func (r *Replicated) Sync() error { return caughtUp(r.Primary(), r.Replicas()...) }
 
-// Promote makes the first replica a primary with what it has, and returns it. Nobody else is told:
-// the primary goes on, and Addr leads to it.
+// Promote makes the first replica a primary with what it has, and returns it. Nothing else learns
+// of it: the primary goes on, and Addr leads to it.
 func (r *Replicated) Promote() (*Server, error) {
 	replicas := r.Replicas()
 	if len(replicas) == 0 {

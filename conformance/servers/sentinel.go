@@ -84,7 +84,7 @@ func (s *Sentinel) launchSentinel(kind Kind, i int) (err error) {
 
 // publishEvery sets how often sentinel i publishes, in milliseconds. In operation it must be seldom
 // in comparison with how often they ask for INFO: after four periods they take a replica that was
-// promoted, whose promotion they have not heard of, for one that has to be made a replica again.
+// promoted, whose promotion they do not know of, for one that has to be made a replica again.
 func (s *Sentinel) publishEvery(i int, ms string) error {
 	_, err := s.Sentinels[i].Do("SENTINEL", "DEBUG", "publish-period", ms, "info-period", "1000",
 		"ask-period", "100")
@@ -101,8 +101,10 @@ func (s *Sentinel) Addrs() []string {
 }
 
 // Primary returns the server that is the primary by the first sentinel's account.
-func (s *Sentinel) Primary() (*Server, error) {
-	reply, err := s.Sentinels[0].Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName)
+func (s *Sentinel) Primary() (*Server, error) { return s.primarySeenBy(s.Sentinels[0]) }
+
+func (s *Sentinel) primarySeenBy(sentinel *Server) (*Server, error) {
+	reply, err := sentinel.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -226,19 +225,20 @@ func (s *Server) Log() string {
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 
 // Pause stops the process where it is (SIGSTOP), as a machine that hangs: its connections stay
-// open, the kernel still accepts bytes and new connections, and nothing answers.
-func (s *Server) Pause() error { return s.signal(syscall.SIGSTOP) }
+// open, the kernel still accepts bytes and new connections, and nothing answers. On Windows it fails
+// with [errors.ErrUnsupported], as Resume does.
+func (s *Server) Pause() error { return s.signal(pauseProcess) }
 
 // Resume lets a paused server go on. Its clock has moved on, and what arrived meanwhile is run.
-func (s *Server) Resume() error { return s.signal(syscall.SIGCONT) }
+func (s *Server) Resume() error { return s.signal(resumeProcess) }
 
-func (s *Server) signal(sig syscall.Signal) error {
+func (s *Server) signal(send func(*os.Process) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process == nil || s.process.ended() {
 		return ErrNotRunning
 	}
-	return s.process.cmd.Process.Signal(sig)
+	return send(s.process.cmd.Process)
 }
 
 // Kill ends the process at once (SIGKILL), as a crash does, and waits until it has ended. The

@@ -138,7 +138,7 @@ func TestServerThatCannotStart(t *testing.T) {
 }
 
 // TestServerMeetsTakenPort: another process that has taken the port, or that of the cluster bus, is
-// told from the server that was started.
+// not taken for the server that was started.
 func TestServerMeetsTakenPort(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		other := servers.Start(t, kind, nil)

@@ -72,7 +72,7 @@ func (w *Wire) proxy(addr string) (*Proxy, error) {
 	return p, nil
 }
 
-// Close cuts all connections and ends the proxies. The error tells of bytes that were not RESP.
+// Close cuts all connections and ends the proxies. The error reports bytes that were not RESP.
 // Closing twice is allowed.
 func (w *Wire) Close() error {
 	w.mu.Lock()
@@ -194,7 +194,7 @@ func (w *Wire) aim(action action, match Match) <-chan struct{} {
 	return a.hit
 }
 
-// aimed is one fault that all proxies of a wire wait for: it befalls one request in all.
+// aimed is one fault that all proxies of a wire wait for: it is the fault of one request in all.
 type aimed struct {
 	action action
 	match  Match

@@ -57,7 +57,7 @@ func (d *driver) do(ctx context.Context, words []string) (backend.Reply, error) 
 }
 
 // undated is a context without its deadline. Redigo would hand that to the socket, whose time-out
-// may come before ctx has ended, and does not tell whose it is (R7).
+// may come before ctx has ended, and does not say which of the two it is (R7).
 type undated struct{ context.Context }
 
 func (undated) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

@@ -19,7 +19,7 @@ type result struct {
 	most     int64 // workers inside at once, at most
 }
 
-// check tells whether exclusion was broken.
+// check returns an error if exclusion was broken.
 func (r result) check() error {
 	switch {
 	case r.sections == 0:

@@ -37,9 +37,9 @@ func loseLease(ctx context.Context, out io.Writer, open open) error {
 	fmt.Fprintf(out, "  ... %d ms later its context ends, cause: %v\n",
 		time.Since(began).Milliseconds(), context.Cause(work))
 	err = lease.Unlock(ctx)
-	fmt.Fprintf(out, "  and Unlock says: %v\n", err)
+	fmt.Fprintf(out, "  and Unlock returns: %v\n", err)
 	if !errors.Is(err, primitives.ErrLost) {
-		return fmt.Errorf("a lost lease was not told of: %w", err)
+		return fmt.Errorf("the loss of the lease was not reported by Unlock: %w", err)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func visitOnce(ctx context.Context, client *primitives.Client, r *room) error {
 	return errors.Join(err, door.Release(ctx, 1))
 }
 
-// report tells what came of it, and fails if it is not what was promised.
+// report prints the result, and fails if it is not what the primitives promise.
 func (r *room) report(
 	ctx context.Context, out io.Writer, client *primitives.Client, want int64,
 ) error {

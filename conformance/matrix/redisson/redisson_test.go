@@ -113,8 +113,8 @@ func TestCountDownLatch(t *testing.T) {
 	}
 }
 
-// TestCountDownLatchDeletedByJava wakes us, though Redisson tells of a new count then, on which its own
-// waiters sleep.
+// TestCountDownLatchDeletedByJava wakes us, though Redisson publishes a new count then, on which
+// its own waiters sleep.
 func TestCountDownLatchDeletedByJava(t *testing.T) {
 	ours, java := pair(t)
 	java.does("true", "latch.trySetCount", "x", 2)

@@ -27,6 +27,7 @@ func TestEmbedded(t *testing.T) {
 		"the backend has pub/sub",
 		"the harness cannot disturb connections",
 		"the harness cannot fail over",
+		"the harness cannot isolate a primary",
 		"the harness cannot migrate a slot",
 		"the harness cannot record commands",
 		"the harness cannot restart the server",

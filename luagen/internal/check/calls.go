@@ -48,7 +48,7 @@ func (c *checker) commands() {
 // targets returns the tables of the servers that the script is meant for.
 func (c *checker) targets() []*table { return c.tables.targets(c.s.Header) }
 
-// calls finds the calls of commands, and says so of those whose command is made at run time.
+// calls finds the calls of commands, and reports those whose command is made at run time.
 func (c *checker) calls() []commandCall {
 	var all []commandCall
 	for _, e := range c.flow.calls {
@@ -94,7 +94,7 @@ func (c *checker) words(e *parse.CallExpr) ([]parse.Expr, bool) {
 	return nil, false
 }
 
-// isCommandFunction reports whether e is redis.call or redis.pcall, by whatever local name.
+// isCommandFunction reports whether e is redis.call or redis.pcall, by any local name.
 func (c *checker) isCommandFunction(e parse.Expr) bool {
 	index, ok := c.origin(e).(*parse.IndexExpr)
 	if !ok {
@@ -123,7 +123,7 @@ func (c *checker) origin(e parse.Expr) parse.Expr {
 	return e
 }
 
-// isServer reports whether e is the library redis or server, by whatever local name.
+// isServer reports whether e is the library redis or server, by any local name.
 func (c *checker) isServer(e parse.Expr) bool {
 	e = c.origin(e)
 	return isGlobal(e, "redis") || isGlobal(e, "server")

@@ -91,15 +91,9 @@ func (m *machine) keyName(e parse.Expr, left int) string {
 // lifetime follows which keys were created without an end.
 func (m *machine) lifetime(call commandCall, name string) {
 	key := m.keyText(call.words, 1)
-	made := m.state.fresh[key]
 	switch {
-	case slices.Contains(ending, name) && made != nil:
-		if made.crossed != nil {
-			m.find(*made.crossed, Expire, "if this fails, the key that line %d creates never ends: "+
-				"call %s first", made.line, strings.ToUpper(name))
-		}
-		delete(m.state.fresh, key)
-		return
+	case slices.Contains(ending, name) && key != "":
+		m.ends(call, name, key)
 	case name == "del" || name == "unlink":
 		for i := range call.words {
 			delete(m.state.fresh, m.keyText(call.words, i))
@@ -110,10 +104,27 @@ func (m *machine) lifetime(call commandCall, name string) {
 	if key == "" || !slices.Contains(creating, name) {
 		return
 	}
-	if made == nil && !m.state.exists[key] && creates(name, call.words) {
+	if m.state.fresh[key] == nil && !m.state.exists[key] && creates(name, call.words) {
 		m.state.fresh[key] = &creation{line: call.expr.P.Line}
 	}
 	m.state.exists[key] = true
+}
+
+// ends follows a call that gives a key an end. A server may refuse it, by its ACL or because the
+// command was renamed. The same call before the key was created, where it did nothing, would have
+// been refused there.
+func (m *machine) ends(call commandCall, name, key string) {
+	made, shown, probe := m.state.fresh[key], strings.ToUpper(name), name+" "+key
+	if made != nil && made.crossed != nil {
+		m.find(*made.crossed, Expire, "if this fails, the key that line %d creates never ends: "+
+			"call %s first", made.line, shown)
+	}
+	if made != nil && m.raises(call.expr) && !m.state.permitted[probe] {
+		m.find(call.expr.P, Expire, "if this is refused, the key that line %d creates never ends: "+
+			"call %s before that line, too", made.line, shown)
+	}
+	delete(m.state.fresh, key)
+	m.state.permitted[probe] = m.state.permitted[probe] || m.raises(call.expr)
 }
 
 // creates reports whether a call of a creating command surely may create a key without an end: a

@@ -100,7 +100,7 @@ func keyPlaces(call commandCall, s spec) []int {
 	return steps(start, len(call.words)-1, s.step)
 }
 
-// countedKeys returns the keys of a call that tells their number.
+// countedKeys returns the keys of a call that has their number as an argument.
 func countedKeys(call commandCall, s spec, start, known int) []int {
 	at, first := start+s.numAt, start+s.firstKey
 	if at >= known || first >= len(call.words) {

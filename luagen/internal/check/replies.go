@@ -38,7 +38,7 @@ func replyShapes(text map[string]string) map[string]string {
 	return all
 }
 
-// probes are the commands whose reply tells whether their key exists: it is true and not 0 then.
+// probes are the commands whose reply shows whether their key exists: it is true and not 0 then.
 var probes = []string{
 	"exists", "get", "hexists", "hget", "hlen", "hstrlen", "lindex", "llen", "scard", "sismember",
 	"strlen", "zcard", "zscore",
@@ -114,7 +114,7 @@ func optionReply(name string, words []parse.Expr, known int) value {
 	return unknown()
 }
 
-// popping are the commands that reply with one element, or with a list if they are told how many.
+// popping are the commands that reply with one element, or with a list if an argument says how many.
 var popping = []string{"hrandfield", "lpop", "rpop", "spop", "srandmember"}
 
 // options returns the words of a call that may be options of SET or ZADD, in small letters. It is

@@ -8,22 +8,24 @@ import (
 
 // state is what is known at one place of the code.
 type state struct {
-	vars   map[*parse.Var]*value // of what is not here nothing is known
-	exists map[string]bool       // keys that surely exist
-	fresh  map[string]*creation  // keys that were written and have no end yet
-	dead   bool                  // control never comes here
+	vars      map[*parse.Var]*value // of what is not here nothing is known
+	exists    map[string]bool       // keys that surely exist
+	fresh     map[string]*creation  // keys that were written and have no end yet
+	permitted map[string]bool       // commands that give an end, with keys for which one surely ran
+	dead      bool                  // control never comes here
 }
 
 func newState() *state {
 	return &state{
 		vars: map[*parse.Var]*value{}, exists: map[string]bool{}, fresh: map[string]*creation{},
+		permitted: map[string]bool{},
 	}
 }
 
 func (s *state) clone() *state {
 	return &state{
 		vars: maps.Clone(s.vars), exists: maps.Clone(s.exists), fresh: maps.Clone(s.fresh),
-		dead: s.dead,
+		permitted: maps.Clone(s.permitted), dead: s.dead,
 	}
 }
 
@@ -53,11 +55,8 @@ func merge(a, b *state, at int) *state {
 			s.set(x, joined(*v, *w, at))
 		}
 	}
-	for key := range a.exists {
-		if b.exists[key] {
-			s.exists[key] = true
-		}
-	}
+	s.exists = both(a.exists, b.exists)
+	s.permitted = both(a.permitted, b.permitted)
 	maps.Copy(s.fresh, a.fresh)
 	for key, made := range b.fresh {
 		if s.fresh[key] == nil || s.fresh[key].crossed == nil {
@@ -65,6 +64,17 @@ func merge(a, b *state, at int) *state {
 		}
 	}
 	return s
+}
+
+// both returns what is in a and in b.
+func both(a, b map[string]bool) map[string]bool {
+	all := map[string]bool{}
+	for key := range a {
+		if a[key] && b[key] {
+			all[key] = true
+		}
+	}
+	return all
 }
 
 // joined is like join, but keeps all of a value that is the same on both ways.
@@ -142,7 +152,7 @@ func (m *machine) is(e *parse.NameExpr, truth bool) {
 	m.state.set(e.Var, v.falsy().orUnknown())
 }
 
-// probed notes that a key exists, if a true reply tells that.
+// probed notes that a key exists, if a true reply shows that.
 func (m *machine) probed(e parse.Expr, truth bool) {
 	if v := m.peek(e); truth && v.probe != "" && v.is&isNumber == 0 {
 		m.state.exists[v.probe] = true
@@ -189,7 +199,7 @@ var typeKinds = map[string]kinds{
 	"table": isTable | isStatus | isFailed,
 }
 
-// typed notes what type(x) == 'name' tells.
+// typed notes what type(x) == 'name' shows.
 func (m *machine) typed(e *parse.BinaryExpr, same bool) {
 	for _, pair := range [][2]parse.Expr{{e.L, e.R}, {e.R, e.L}} {
 		call, isCall := pair[0].(*parse.CallExpr)

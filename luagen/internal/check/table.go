@@ -22,7 +22,7 @@ var tableFiles embed.FS
 // table is what one server knows.
 type table struct {
 	server   string   // redis, valkey, embedded
-	version  string   // as the server tells it
+	version  string   // as the server reports it
 	lacks    []string // libraries and their members that others have: struct, redis.sha1hex
 	commands map[string]*command
 }
@@ -44,7 +44,7 @@ type spec struct {
 	keyword string // the first key stands behind this word
 	from    int    // where the search for the keyword starts; negative: from the end, backwards
 
-	keynum   bool // a word tells how many keys there are
+	keynum   bool // a word is the number of keys
 	numAt    int  // where that word stands, from the start
 	firstKey int  // where the first key stands then, from the start
 
@@ -190,7 +190,7 @@ func parseCommand(fields []string) (*command, error) {
 var specShape = regexp.MustCompile(`^(unknown|index,-?\d+|keyword,[^,:;]+,-?\d+):` +
 	`(unknown|(range|keynum),-?\d+,-?\d+,-?\d+)$`)
 
-// parseSpec reads one specification; it is false for keys that the server cannot tell.
+// parseSpec reads one specification; it is false for keys that the server cannot name.
 func parseSpec(text string) (s spec, ok bool) {
 	begin, find, _ := strings.Cut(text, ":")
 	b, f := strings.Split(begin, ","), strings.Split(find, ",")

@@ -133,7 +133,7 @@ func neutral(a, b value) value {
 	return a
 }
 
-// joinNil tells since when the join of two values may be nil.
+// joinNil returns since when the join of two values may be nil.
 func joinNil(a, b value, at int) int {
 	switch {
 	case a.is&isNil != 0 && b.is&isNil != 0:

@@ -14,7 +14,7 @@ import (
 type cost struct {
 	fixed   int            // however long the lists are
 	per     map[string]int // for each element of a declared list
-	unknown bool           // in a loop or recursion whose length is not told by the header
+	unknown bool           // in a loop or recursion whose length the header does not say
 }
 
 func (c cost) zero() bool { return c.fixed == 0 && len(c.per) == 0 && !c.unknown }
@@ -344,7 +344,7 @@ const (
 )
 
 // complexity returns what a script costs: what its author says in a paragraph that begins with
-// "Complexity:", else what its calls and loops tell.
+// "Complexity:", else what its calls and loops show.
 func complexity(s *parse.Script) string {
 	for _, paragraph := range paragraphs(s.Header.Prose) {
 		if text, ok := strings.CutPrefix(paragraph, complexityMark); ok {

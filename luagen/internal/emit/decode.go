@@ -80,7 +80,7 @@ func (g *generator) decodeScalar(r *parse.Result, target, from string) {
 	}
 }
 
-// outsideResult is like outside, but a float may be whatever the server says.
+// outsideResult is like outside, but a float may be any that the server replies.
 func (g *generator) outsideResult(t parse.Type, target string) (condition, text string) {
 	if !t.Bounded {
 		return "", ""

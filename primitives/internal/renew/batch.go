@@ -15,46 +15,51 @@ type batch struct {
 	renewer Renewer
 	lease   time.Duration
 	slot    int
+	denied  bool // the server has denied each of their keys of late
 }
 
-func (k *Keeper) batchOf(h *Hold) batch {
-	b := batch{renewer: h.Renewer, lease: h.Lease}
+func (k *Keeper) batchOf(h *Hold, now time.Time) batch {
+	b := batch{renewer: h.Renewer, lease: h.Lease, denied: now.Before(h.deniedUntil)}
 	if k.cluster {
 		b.slot = backend.Slot(h.Key)
 	}
 	return b
 }
 
-// renew renews holds by one script, under a deadline that leaves time for other tries.
+// renew renews holds of one batch, under a deadline that leaves time for other tries.
 func (k *Keeper) renew(b batch, holds []*Hold) {
 	defer k.running.Done()
-	k.renewAll(b, holds)
-}
-
-func (k *Keeper) renewAll(b batch, holds []*Hold) {
 	ctx, cancel := context.WithTimeout(k.ctx, b.lease/3)
 	defer cancel()
+	var failed int
+	var failure error
+	for parts := [][]*Hold{holds}; len(parts) > 0; parts = parts[1:] {
+		halves, err := k.renewOnce(ctx, b, parts[0])
+		parts = append(parts, halves...)
+		if err != nil {
+			failed, failure = failed+len(parts[0]), err
+		}
+	}
+	if failure != nil { // Last of all, since the logger may block.
+		k.log.Warn("leases not renewed", zap.Int("count", failed), zap.Error(failure))
+	}
+}
+
+// renewOnce sends one script, and settles its holds. If the server denies one of their keys, it does
+// not say which: then it returns them in halves, to renew those that it does not deny. Any other
+// refusal is of the whole script, so that there is nothing to find.
+func (k *Keeper) renewOnce(
+	ctx context.Context, b batch, holds []*Hold,
+) (halves [][]*Hold, err error) {
 	sent := time.Now()
 	statuses, err := b.renewer.Renew(ctx, k.runner, holds)
-	if refused(err) && len(holds) > 1 {
-		// One key that the server refuses (by its ACL, say) must not cost the others their lease.
-		half := len(holds) / 2
-		k.renewAll(b, holds[:half])
-		k.renewAll(b, holds[half:])
-		return
-	}
-	if err != nil {
-		k.log.Warn("leases not renewed", zap.Int("count", len(holds)), zap.Error(err))
+	if half := len(holds) / 2; half > 0 && !b.denied && errors.Is(err, backend.ErrKeyDenied) {
+		return [][]*Hold{holds[:half], holds[half:]}, nil
 	}
 	for _, h := range k.settle(holds, sent, statuses, err) {
 		h.OnLost.Lost()
 	}
-}
-
-// refused reports whether the server answered, and would answer the same again.
-func refused(err error) bool {
-	var server *backend.ServerError
-	return errors.As(err, &server) && !backend.NotExecuted(server.Code)
+	return nil, err
 }
 
 // settle notes the outcome of a renewal sent at the given time, and returns the holds it found lost.
@@ -62,6 +67,10 @@ func (k *Keeper) settle(holds []*Hold, sent time.Time, statuses []Status, err er
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
+	if len(holds) == 1 && errors.Is(err, backend.ErrKeyDenied) {
+		// Meanwhile it is renewed apart from the others, so that they need not be halved again.
+		holds[0].deniedUntil = now.Add(holds[0].Lease / 3)
+	}
 	for i, h := range holds {
 		status := Failed
 		if err == nil && i < len(statuses) {

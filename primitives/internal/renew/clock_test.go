@@ -9,7 +9,7 @@ import (
 )
 
 // TestKeeperRemainingReadsTheClock stops the timer, as a pause of the process does: who asks is
-// told the truth all the same, and the holder of his loss, once.
+// gets the truth all the same, and the loss is reported to the holder once.
 func TestKeeperRemainingReadsTheClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,12 +18,13 @@ type Hold struct {
 	OnLost    Loser
 
 	// Guarded by the keeper's mutex.
-	state    state
-	place    int       // in Keeper.holds
-	started  time.Time // when the request that granted or last renewed it was sent
-	granted  time.Time // when the grant was confirmed
-	renewAt  time.Time
-	renewing bool // a renewal is under way
+	state       state
+	place       int       // in Keeper.holds
+	started     time.Time // when the request that granted or last renewed it was sent
+	granted     time.Time // when the grant was confirmed
+	renewAt     time.Time
+	renewing    bool      // a renewal is under way
+	deniedUntil time.Time // until when its key is taken to be denied
 }
 
 // Renewer renews holds of one kind.
@@ -33,11 +34,11 @@ type Renewer interface {
 	Renew(ctx context.Context, r backend.ScriptRunner, holds []*Hold) ([]Status, error)
 }
 
-// Status is what the server said of one hold.
+// Status is the server's answer for one hold.
 type Status int64
 
 const (
-	// Failed means that the server could not tell.
+	// Failed means that the server could not answer for it.
 	Failed Status = -1
 	// NotHeld means that the owner does not hold the key.
 	NotHeld Status = 0
@@ -45,7 +46,7 @@ const (
 	Renewed Status = 1
 )
 
-// Loser is told, once, that a hold is lost. It is called without any lock held and must not block.
+// Loser is called once when a hold is lost, without any mutex held. It must not block.
 type Loser interface {
 	Lost()
 }

@@ -1,5 +1,5 @@
-// Package renew is the watchdog that all leases share: it renews them in batches, and tells their
-// holders when one is lost, whatever the network does.
+// Package renew is the watchdog that all leases share: it renews them in batches, and reports a loss
+// to the holder in time, even if the network hangs.
 //
 // A hold is watched from before its acquire is sent (Begin) until before its release is sent (End),
 // so that no renewal can start after the end or be missing after the beginning. One timer serves
@@ -42,11 +42,11 @@ type Keeper struct {
 	closed bool
 }
 
-// NewKeeper returns a keeper that renews through b.
-func NewKeeper(b backend.Backend, log *zap.Logger) *Keeper {
+// NewKeeper returns a keeper that renews through r, in a cluster or not.
+func NewKeeper(r backend.ScriptRunner, cluster bool, log *zap.Logger) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Keeper{
-		runner: b, cluster: b.Capabilities().Cluster, log: log,
+		runner: r, cluster: cluster, log: log,
 		ctx: ctx, cancel: cancel,
 	}
 }
@@ -93,7 +93,7 @@ func (k *Keeper) End(h *Hold) bool {
 }
 
 // Remaining returns how long the holder may still trust its lease if it is not renewed; 0 if h is
-// not held. If that time is found to have passed, h is lost, and told so before Remaining returns.
+// not held. If that time has passed, h is lost, and its OnLost is called before Remaining returns.
 func (k *Keeper) Remaining(h *Hold) time.Duration {
 	now := time.Now()
 	k.mu.Lock()
@@ -197,7 +197,7 @@ func (k *Keeper) look(now time.Time) (gone []*Hold, due map[batch][]*Hold) {
 				due = make(map[batch][]*Hold)
 			}
 			h.renewing = true
-			b := k.batchOf(h)
+			b := k.batchOf(h, now)
 			due[b] = append(due[b], h)
 		}
 		k.arm(now, h)

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
@@ -100,18 +103,24 @@ func TestKeeperTriesAgainAfterASilence(t *testing.T) {
 	})
 }
 
-// TestKeeperKeepsABatchThatIsRefusedForNow does not split what a loading server refuses.
-func TestKeeperKeepsABatchThatIsRefusedForNow(t *testing.T) {
+// TestKeeperKeepsABatchThatIsRefusedWhole does not search for a key what has nothing to do with one.
+func TestKeeperKeepsABatchThatIsRefusedWhole(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{err: &backend.ServerError{Code: "LOADING"}}
-		k := s.keeper(t)
-		for i := range 100 {
-			s.hold(t, k, fmt.Sprint("key", i))
-		}
-		time.Sleep(20 * time.Second)
-		require.LessOrEqual(t, s.scripts(), 10)
-	})
+	for _, text := range []string{
+		"LOADING Redis is loading the dataset in memory", "NOAUTH Authentication required.",
+		"NOPERM User u has no permissions to run the 'evalsha' command", "OOM command not allowed",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{err: backend.ParseServerError(text)}
+			k := s.keeper(t)
+			for i := range 100 {
+				s.hold(t, k, fmt.Sprint("key", i))
+			}
+			time.Sleep(lease)
+			require.Positive(t, s.scripts())
+			require.LessOrEqual(t, s.scripts(), 10)
+		})
+	}
 }
 
 func TestKeeperFixedLeaseIsNotRenewed(t *testing.T) {
@@ -145,19 +154,79 @@ func TestKeeperLosesOnlyWhatIsNotHeld(t *testing.T) {
 	})
 }
 
-func TestKeeperSplitsARefusedBatch(t *testing.T) {
+// TestKeeperRenewsBesideDeniedKeys looks for them by halving, in two scripts for each halving and key,
+// and does not look for them again for a third of a lease.
+func TestKeeperRenewsBesideDeniedKeys(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ denied, search int }{
+		{1, 1 + 2*7}, {10, 1 + 2*7*10}, {50, 199}, {100, 199},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{forbidden: map[string]bool{}}
+			for i := range 100 {
+				s.forbidden[fmt.Sprint("key", i)] = i*c.denied/100 != (i+1)*c.denied/100
+			}
+			k := s.keeper(t)
+			var holds []*hold
+			for i := range 100 {
+				holds = append(holds, s.hold(t, k, fmt.Sprint("key", i)))
+			}
+			time.Sleep(lease / 3)
+			first := s.scripts()
+			require.Greater(t, first, c.denied)
+			require.LessOrEqual(t, first, c.search)
+			time.Sleep(lease/3 - 2*time.Second)
+			require.LessOrEqual(t, s.scripts(), first+8)
+			time.Sleep(lease)
+			require.LessOrEqual(t, s.scripts(), first+c.search+20)
+			for i, h := range holds {
+				require.Equal(t, s.forbidden[fmt.Sprint("key", i)], h.losses() == 1, "key%d", i)
+			}
+		})
+	}
+}
+
+// TestKeeperRenewsAKeyThatIsDeniedNoMore keeps it apart from one that still is.
+func TestKeeperRenewsAKeyThatIsDeniedNoMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{forbidden: "key42"}
+		s := &server{forbidden: map[string]bool{"for now": true, "for good": true}}
 		k := s.keeper(t)
-		var holds []*hold
-		for i := range 100 {
-			holds = append(holds, s.hold(t, k, fmt.Sprint("key", i)))
-		}
+		forNow, forGood := s.hold(t, k, "for now"), s.hold(t, k, "for good")
+		time.Sleep(lease / 3)
+		require.Equal(t, 3, s.scripts())
+		s.set(func() { s.forbidden = map[string]bool{"for good": true} })
 		time.Sleep(2 * lease)
-		for i, h := range holds {
-			require.Equal(t, i == 42, h.losses() == 1, "key%d", i)
+		require.Zero(t, forNow.losses())
+		require.Equal(t, 1, forGood.losses())
+	})
+}
+
+// TestKeeperLogMayBlock loses some leases and keeps others while nothing can be logged.
+func TestKeeperLogMayBlock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{
+			forbidden: map[string]bool{"denied": true}, statuses: map[string]renew.Status{},
 		}
+		unblock := make(chan struct{})
+		defer close(unblock)
+		var blocked atomic.Int64
+		s.log = zap.New(zapcore.RegisterHooks(zaptest.NewLogger(t).Core(), func(zapcore.Entry) error {
+			blocked.Add(1)
+			<-unblock
+			return nil
+		}))
+		k := s.keeper(t)
+		good, denied, gone := s.hold(t, k, "good"), s.hold(t, k, "denied"), s.hold(t, k, "gone")
+		time.Sleep(11 * time.Second)
+		require.Positive(t, blocked.Load())
+		s.set(func() { s.statuses["gone"] = renew.NotHeld })
+		<-gone.lost
+		<-denied.lost
+		time.Sleep(2 * lease)
+		require.Zero(t, good.losses())
+		require.Positive(t, k.Remaining(&good.Hold))
 	})
 }
 
@@ -269,7 +338,8 @@ type server struct {
 	deaf       bool // contexts are ignored
 	cluster    bool
 	err        error
-	forbidden  string // a key for which the server refuses a whole script
+	forbidden  map[string]bool // keys for which the server refuses a whole script
+	log        *zap.Logger
 	statuses   map[string]renew.Status
 	sent       [][]string
 	underWay   int
@@ -299,7 +369,10 @@ func (s *server) renewed() (n int) {
 
 func (s *server) keeper(t *testing.T) *renew.Keeper {
 	t.Helper()
-	k := renew.NewKeeper(backendOf{cluster: s.cluster}, zap.NewNop())
+	if s.log == nil {
+		s.log = zap.NewNop()
+	}
+	k := renew.NewKeeper(nil, s.cluster, s.log)
 	t.Cleanup(func() { k.Close() })
 	return k
 }
@@ -347,6 +420,9 @@ func (s *server) Renew(
 func (s *server) answer(ctx context.Context, keys []string) error {
 	s.mu.Lock()
 	latency, silent, err := s.latency, s.silent, s.err
+	if slices.ContainsFunc(keys, func(key string) bool { return s.forbidden[key] }) {
+		err = backend.ParseServerError("NOPERM No permissions to access a key")
+	}
 	s.mu.Unlock()
 	if silent {
 		latency = 24 * time.Hour
@@ -361,9 +437,6 @@ func (s *server) answer(ctx context.Context, keys []string) error {
 	case <-timer.C:
 	case <-done:
 		return backend.Indeterminate(ctx.Err())
-	}
-	if s.forbidden != "" && slices.Contains(keys, s.forbidden) {
-		return &backend.ServerError{Code: "NOPERM", Message: "no access to a key"}
 	}
 	return err
 }
@@ -387,14 +460,4 @@ func (h *hold) losses() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.count
-}
-
-// backendOf is a backend that only has capabilities: renewals go to the server above.
-type backendOf struct {
-	backend.Backend
-	cluster bool
-}
-
-func (b backendOf) Capabilities() backend.Capabilities {
-	return backend.Capabilities{Cluster: b.cluster}
 }

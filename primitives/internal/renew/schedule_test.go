@@ -58,7 +58,7 @@ type expectation struct {
 	tried   time.Time // when the last renewal ended; zero: none has
 	trying  bool      // one is under way
 	worked  bool      // the last renewal renewed
-	gone    bool      // the holder was told of its loss
+	gone    bool      // the loss was reported to the holder
 }
 
 func newRandomWorld(t *testing.T, seed uint64) *randomWorld {
@@ -67,7 +67,7 @@ func newRandomWorld(t *testing.T, seed uint64) *randomWorld {
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // A test's schedule.
 		holds: map[*renew.Hold]*expectation{},
 	}
-	w.keeper = renew.NewKeeper(backendOf{}, zap.NewNop())
+	w.keeper = renew.NewKeeper(nil, false, zap.NewNop())
 	return w
 }
 

@@ -21,7 +21,7 @@ local delta = ARGV[1]
 
 
 
-local function number(text) if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end return tonumber(text) end
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
 local value = number(redis.call('get', counter) or '0')
 if not value then
   return redis.error_reply('NOTANUMBER the key holds no number')
@@ -33,7 +33,7 @@ end
 return redis.call('incrbyfloat', counter, delta)
 `
 
-const doubleAddSHA1 = "cbed13a1f2cfa7c22a2387bc28b0275fa578c8c9"
+const doubleAddSHA1 = "a5205ed8730c1f288d323a0f4b88a69ed96e0e54"
 
 var doubleAddScript = backend.Script{
 	Name:   "double_add",

@@ -20,7 +20,7 @@ local old = ARGV[1]
 local new = ARGV[2]
 
 
-local function number(text) if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end return tonumber(text) end
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
 local value = number(redis.call('get', counter) or '0')
 if not value then
   return redis.error_reply('NOTANUMBER the key holds no number')
@@ -32,7 +32,7 @@ redis.call('set', counter, new, 'keepttl')
 return 1
 `
 
-const doubleCompareAndSetSHA1 = "f11be1cc7834f135b79bfa982c8ccef205038fad"
+const doubleCompareAndSetSHA1 = "4b3e9794d60cbd5ded82513c1bea52e12a4de138"
 
 var doubleCompareAndSetScript = backend.Script{
 	Name:   "double_compare_and_set",

@@ -1,6 +1,11 @@
---- Sets the number. An end of the key's life is gone.
+--- Sets the number. The key has no expiry then.
 ---
----@key number string
+---@key counter string
 ---@arg value float
 ---@return string ok
-return redis.call('set', number, value)
+---@error NOTANUMBER the key holds a text that is no number
+---@include float.lua
+if not number(redis.call('get', counter) or '0') then
+  return redis.error_reply('NOTANUMBER the key holds no number')
+end
+return redis.call('set', counter, value)

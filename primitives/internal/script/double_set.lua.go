@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -14,27 +15,48 @@ import (
 
 const doubleSetSource = `
 
-local number = KEYS[1]
+local counter = KEYS[1]
 local value = ARGV[1]
 
-return redis.call('set', number, value)
+
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
+if not number(redis.call('get', counter) or '0') then
+  return redis.error_reply('NOTANUMBER the key holds no number')
+end
+return redis.call('set', counter, value)
 `
 
-const doubleSetSHA1 = "aa399cb2acc753ccdc81bb3b787133b145282533"
+const doubleSetSHA1 = "e391f51f5f90b9bd133bb3024fc944ee8d0ef5cc"
 
 var doubleSetScript = backend.Script{
-	Name:    "double_set",
-	Source:  doubleSetSource,
-	SHA1:    doubleSetSHA1,
-	Keys:    1,
-	Retry:   backend.Never,
-	Command: "SET",
+	Name:   "double_set",
+	Source: doubleSetSource,
+	SHA1:   doubleSetSHA1,
+	Keys:   1,
+	Retry:  backend.Never,
 }
 
-// DoubleSet sets the number. An end of the key's life is gone.
+// ErrDoubleSetNOTANUMBER means that the script double_set replied NOTANUMBER: the key holds a
+// text that is no number.
+var ErrDoubleSetNOTANUMBER = errors.New("the key holds a text that is no number")
+
+// doubleSetError adds the declared error to a reply of its code.
+func doubleSetError(err error) error {
+	var server *backend.ServerError
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "NOTANUMBER":
+		return fmt.Errorf("%w: %w", ErrDoubleSetNOTANUMBER, err)
+	}
+	return err
+}
+
+// DoubleSet sets the number. The key has no expiry then.
 //
 // Keys:
-//   - number: string
+//   - counter: string
 //
 // Arguments:
 //   - value: not NaN
@@ -42,19 +64,21 @@ var doubleSetScript = backend.Script{
 // Results:
 //   - ok
 //
-// The script may write, and is not sent again once it may have run. It is sent as the command
-// SET.
+// Errors:
+//   - [ErrDoubleSetNOTANUMBER]: the key holds a text that is no number
+//
+// The script may write, and is not sent again once it may have run.
 func DoubleSet(
 	ctx context.Context, r backend.ScriptRunner,
-	number string, value float64,
+	counter string, value float64,
 ) (string, error) {
 	if math.IsNaN(value) {
 		return "", fmt.Errorf("script double_set: value: %v is no number", value)
 	}
-	words := [...]string{number, strconv.FormatFloat(value, 'g', -1, 64)}
+	words := [...]string{counter, strconv.FormatFloat(value, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleSetScript, words[:1:1], words[1:])
 	if err != nil {
-		return "", err
+		return "", doubleSetError(err)
 	}
 	return decodeDoubleSet(reply)
 }

@@ -20,7 +20,7 @@ local than = ARGV[1]
 local new = ARGV[2]
 
 
-local function number(text) if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end return tonumber(text) end
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
 local value = number(redis.call('get', counter) or '0')
 if not value then
   return redis.error_reply('NOTANUMBER the key holds no number')
@@ -32,7 +32,7 @@ redis.call('set', counter, new, 'keepttl')
 return 1
 `
 
-const doubleSetIfGreaterSHA1 = "982ef92fa1f6b8665b2b8fb9199aeb8d1f9338a8"
+const doubleSetIfGreaterSHA1 = "40443ae3695a7bf9db894c4adf3f0f7fd16ec8f7"
 
 var doubleSetIfGreaterScript = backend.Script{
 	Name:   "double_set_if_greater",

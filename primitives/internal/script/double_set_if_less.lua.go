@@ -20,7 +20,7 @@ local than = ARGV[1]
 local new = ARGV[2]
 
 
-local function number(text) if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end return tonumber(text) end
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
 local value = number(redis.call('get', counter) or '0')
 if not value then
   return redis.error_reply('NOTANUMBER the key holds no number')
@@ -32,7 +32,7 @@ redis.call('set', counter, new, 'keepttl')
 return 1
 `
 
-const doubleSetIfLessSHA1 = "22c29e85f7b3cc89723bff8a6b9193bbe1af115f"
+const doubleSetIfLessSHA1 = "e50cf351df1d2c6677103d4bfb95cd9000284e0a"
 
 var doubleSetIfLessScript = backend.Script{
 	Name:   "double_set_if_less",

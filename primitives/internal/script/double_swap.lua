@@ -1,6 +1,13 @@
---- Sets the number, and returns what it was. An end of the key's life is gone.
+--- Sets the number, and returns what it was. The key has no expiry then.
 ---
----@key number string
+---@key counter string
 ---@arg value float
 ---@return float? old       nil: there was none
-return redis.call('getset', number, value)
+---@error NOTANUMBER the key holds a text that is no number
+---@include float.lua
+local old = redis.call('get', counter)
+if not number(old or '0') then
+  return redis.error_reply('NOTANUMBER the key holds no number')
+end
+redis.call('set', counter, value)
+return old

@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -14,27 +15,50 @@ import (
 
 const doubleSwapSource = `
 
-local number = KEYS[1]
+local counter = KEYS[1]
 local value = ARGV[1]
 
-return redis.call('getset', number, value)
+
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
+local old = redis.call('get', counter)
+if not number(old or '0') then
+  return redis.error_reply('NOTANUMBER the key holds no number')
+end
+redis.call('set', counter, value)
+return old
 `
 
-const doubleSwapSHA1 = "379b3337616702d30094621bcd6c83b09f10e5c7"
+const doubleSwapSHA1 = "a915c7650c146dfdf578c6c5935131c2febfa020"
 
 var doubleSwapScript = backend.Script{
-	Name:    "double_swap",
-	Source:  doubleSwapSource,
-	SHA1:    doubleSwapSHA1,
-	Keys:    1,
-	Retry:   backend.Never,
-	Command: "GETSET",
+	Name:   "double_swap",
+	Source: doubleSwapSource,
+	SHA1:   doubleSwapSHA1,
+	Keys:   1,
+	Retry:  backend.Never,
 }
 
-// DoubleSwap sets the number, and returns what it was. An end of the key's life is gone.
+// ErrDoubleSwapNOTANUMBER means that the script double_swap replied NOTANUMBER: the key holds a
+// text that is no number.
+var ErrDoubleSwapNOTANUMBER = errors.New("the key holds a text that is no number")
+
+// doubleSwapError adds the declared error to a reply of its code.
+func doubleSwapError(err error) error {
+	var server *backend.ServerError
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "NOTANUMBER":
+		return fmt.Errorf("%w: %w", ErrDoubleSwapNOTANUMBER, err)
+	}
+	return err
+}
+
+// DoubleSwap sets the number, and returns what it was. The key has no expiry then.
 //
 // Keys:
-//   - number: string
+//   - counter: string
 //
 // Arguments:
 //   - value: not NaN
@@ -42,19 +66,21 @@ var doubleSwapScript = backend.Script{
 // Results:
 //   - old: nil: there was none; there may be none
 //
-// The script may write, and is not sent again once it may have run. It is sent as the command
-// GETSET.
+// Errors:
+//   - [ErrDoubleSwapNOTANUMBER]: the key holds a text that is no number
+//
+// The script may write, and is not sent again once it may have run.
 func DoubleSwap(
 	ctx context.Context, r backend.ScriptRunner,
-	number string, value float64,
+	counter string, value float64,
 ) (old float64, ok bool, err error) {
 	if math.IsNaN(value) {
 		return 0, false, fmt.Errorf("script double_swap: value: %v is no number", value)
 	}
-	words := [...]string{number, strconv.FormatFloat(value, 'g', -1, 64)}
+	words := [...]string{counter, strconv.FormatFloat(value, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleSwapScript, words[:1:1], words[1:])
 	if err != nil {
-		return 0, false, err
+		return 0, false, doubleSwapError(err)
 	}
 	return decodeDoubleSwap(reply)
 }

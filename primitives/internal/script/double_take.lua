@@ -1,5 +1,12 @@
 --- Deletes the number, and returns what it was.
 ---
----@key number string
+---@key counter string
 ---@return float? old       nil: there was none
-return redis.call('getdel', number)
+---@error NOTANUMBER the key holds a text that is no number
+---@include float.lua
+local old = redis.call('get', counter)
+if not number(old or '0') then
+  return redis.error_reply('NOTANUMBER the key holds no number')
+end
+redis.call('del', counter)
+return old

@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -12,40 +13,65 @@ import (
 
 const doubleTakeSource = `
 
-local number = KEYS[1]
+local counter = KEYS[1]
 
-return redis.call('getdel', number)
+
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
+local old = redis.call('get', counter)
+if not number(old or '0') then
+  return redis.error_reply('NOTANUMBER the key holds no number')
+end
+redis.call('del', counter)
+return old
 `
 
-const doubleTakeSHA1 = "c16edc873a7c7bbe6b3b3d28ec60a98820461c9d"
+const doubleTakeSHA1 = "ddcac976459dfc0e1d65ce9fe28576ab604cccb7"
 
 var doubleTakeScript = backend.Script{
-	Name:    "double_take",
-	Source:  doubleTakeSource,
-	SHA1:    doubleTakeSHA1,
-	Keys:    1,
-	Retry:   backend.Never,
-	Command: "GETDEL",
+	Name:   "double_take",
+	Source: doubleTakeSource,
+	SHA1:   doubleTakeSHA1,
+	Keys:   1,
+	Retry:  backend.Never,
+}
+
+// ErrDoubleTakeNOTANUMBER means that the script double_take replied NOTANUMBER: the key holds a
+// text that is no number.
+var ErrDoubleTakeNOTANUMBER = errors.New("the key holds a text that is no number")
+
+// doubleTakeError adds the declared error to a reply of its code.
+func doubleTakeError(err error) error {
+	var server *backend.ServerError
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "NOTANUMBER":
+		return fmt.Errorf("%w: %w", ErrDoubleTakeNOTANUMBER, err)
+	}
+	return err
 }
 
 // DoubleTake deletes the number, and returns what it was.
 //
 // Keys:
-//   - number: string
+//   - counter: string
 //
 // Results:
 //   - old: nil: there was none; there may be none
 //
-// The script may write, and is not sent again once it may have run. It is sent as the command
-// GETDEL.
+// Errors:
+//   - [ErrDoubleTakeNOTANUMBER]: the key holds a text that is no number
+//
+// The script may write, and is not sent again once it may have run.
 func DoubleTake(
 	ctx context.Context, r backend.ScriptRunner,
-	number string,
+	counter string,
 ) (old float64, ok bool, err error) {
-	words := [...]string{number}
+	words := [...]string{counter}
 	reply, err := r.Run(ctx, &doubleTakeScript, words[:], nil)
 	if err != nil {
-		return 0, false, err
+		return 0, false, doubleTakeError(err)
 	}
 	return decodeDoubleTake(reply)
 }

@@ -2,11 +2,16 @@
 ---
 ---@library
 
--- number returns the number in text, or nil. The point is put in, because the embedded server's Lua
--- reads a text without one as a whole number of 64 bits.
+-- number returns the number in text, or nil: tonumber would also take 'inf', '0x10' and blanks, and
+-- more than a double holds. The point is put in, because the embedded server's Lua reads a text
+-- without one as a whole number of 64 bits.
 local function number(text)
+  if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then
+    return nil
+  end
   if not string.find(text, '.', 1, true) then
     text = string.gsub(text, '^([+-]?%d+)', '%1.0')
   end
-  return tonumber(text)
+  local value = tonumber(text)
+  return value and value - value == 0 and value or nil
 end

@@ -1,4 +1,4 @@
---- Tells how often is still to be counted down.
+--- Returns how often is still to be counted down.
 ---
 ---@key latch string                        the count
 ---@return int? count                       nil: the latch is not set

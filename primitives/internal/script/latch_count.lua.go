@@ -29,7 +29,7 @@ var latchCountScript = backend.Script{
 	Command: "GET",
 }
 
-// LatchCount tells how often is still to be counted down.
+// LatchCount returns how often is still to be counted down.
 //
 // Keys:
 //   - latch: string; the count

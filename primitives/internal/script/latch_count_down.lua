@@ -1,15 +1,17 @@
---- Counts down by one, and at zero releases all waiters. A latch that is not set stays so.
+--- Counts down by one, and at zero releases all waiters. A latch that is not set stays so. One that
+--- is at zero or under it, as Redisson's trySetCount may leave it, is deleted like one at 1.
 ---
 ---@key latch string                        the count
 ---@command publish publish|spublish
 ---@channel counted
 ---@return int left
+---@include decimal.lua
 local count = redis.call('get', latch)
 if not count then
   return 0
 end
-if count ~= '1' then
-  return redis.call('decr', latch)
+if not integer(count) or less('1', count) then
+  return redis.call('decr', latch) -- It fails over what is no number.
 end
 redis.call(publish, counted, '0')
 redis.call('del', latch)

@@ -13,15 +13,17 @@ import (
 
 const latchCountDownSource = `
 
+
 local latch = KEYS[1]
 local publish = ARGV[1]
 local counted = ARGV[2]
 
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
 local count = redis.call('get', latch)
 if not count then
   return 0
 end
-if count ~= '1' then
+if not integer(count) or less('1', count) then
   return redis.call('decr', latch)
 end
 redis.call(publish, counted, '0')
@@ -29,7 +31,7 @@ redis.call('del', latch)
 return 0
 `
 
-const latchCountDownSHA1 = "9ffb700bbae83bdf3d3afcba807d9bfd3e5d2768"
+const latchCountDownSHA1 = "3cf5a9ee276d8875dfbda26d036bb84b9ae61ff7"
 
 var latchCountDownScript = backend.Script{
 	Name:   "latch_count_down",
@@ -40,7 +42,8 @@ var latchCountDownScript = backend.Script{
 }
 
 // LatchCountDown counts down by one, and at zero releases all waiters. A latch that is not set
-// stays so.
+// stays so. One that is at zero or under it, as Redisson's trySetCount may leave it, is deleted
+// like one at 1.
 //
 // Keys:
 //   - latch: string; the count

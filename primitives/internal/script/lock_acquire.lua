@@ -1,13 +1,15 @@
---- Grants the lock to owner if it is free, with the next fencing token; else tells how long the
+--- Grants the lock to owner if it is free, with the next fencing token; else returns how long the
 --- holder's lease still runs. A grant's token is the server's time in microseconds, or one more
---- than the last token where the clock has not passed that: it rises while the token key lives,
---- and over the loss of that key as far as the servers' clocks agree. Every owner is used for one
---- hold, so that one who already holds the lock is refused like any other.
+--- than the last token where the clock has not passed that. The token key expires when the clock
+--- has passed the last token by tokenttl: a later token is higher, unless the clock was set back by
+--- more than that. Every owner is used for one hold, so that one who already holds the lock is
+--- refused like any other.
 ---
 ---@key lock hash         owner -> hold count
 ---@key token string      the last token granted, decimal
 ---@arg owner string
 ---@arg lease milliseconds
+---@arg tokenttl milliseconds
 ---@return int? token         nil: the lock is held
 ---@return milliseconds wait  what the holder's lease still has; -1 ms: it has no end; 0: granted
 if redis.call('hlen', lock) > 0 then
@@ -16,14 +18,18 @@ end
 local time = redis.call('time')
 local now = time[1] .. string.format('%06d', time[2])
 local grant = now
-local last = redis.call('get', token)
+local last, ttl = redis.call('get', token), tokenttl
 -- Decimal texts of digits only, not numbers: a token may pass 2^53.
 if last and (#last > #now or #last == #now and last >= now) then ---@allow compare same length
   redis.call('incr', token)
   grant = redis.call('get', token)
+  ttl = tokenttl + math.ceil((grant - now) / 1000) -- The clock is so far behind.
 end
--- 30 days, so that names do not pile up.
-redis.call('set', token, grant, 'px', 2592000000)
+redis.call('set', token, grant, 'px', ttl)
+-- This does nothing, since there is no lock yet. A user whose ACL lacks PEXPIRE is refused here and
+-- not below, which would leave a lock for ever. It comes behind SET because servers check for memory
+-- before a script's first write only, and PEXPIRE, which counts as one, needs none.
+redis.call('pexpire', lock, lease)
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
 return {grant, 0}

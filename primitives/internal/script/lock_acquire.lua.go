@@ -18,10 +18,12 @@ const lockAcquireSource = `
 
 
 
+
 local lock = KEYS[1]
 local token = KEYS[2]
 local owner = ARGV[1]
 local lease = ARGV[2]
+local tokenttl = ARGV[3]
 
 
 if redis.call('hlen', lock) > 0 then
@@ -30,20 +32,24 @@ end
 local time = redis.call('time')
 local now = time[1] .. string.format('%06d', time[2])
 local grant = now
-local last = redis.call('get', token)
+local last, ttl = redis.call('get', token), tokenttl
 
 if last and (#last > #now or #last == #now and last >= now) then
   redis.call('incr', token)
   grant = redis.call('get', token)
+  ttl = tokenttl + math.ceil((grant - now) / 1000)
 end
+redis.call('set', token, grant, 'px', ttl)
 
-redis.call('set', token, grant, 'px', 2592000000)
+
+
+redis.call('pexpire', lock, lease)
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
 return {grant, 0}
 `
 
-const lockAcquireSHA1 = "a8a94bc918f77353035f3e0c4893c79ea5e7b505"
+const lockAcquireSHA1 = "3c3dd6674ded3b31744fd128e96468560e81748d"
 
 var lockAcquireScript = backend.Script{
 	Name:   "lock_acquire",
@@ -62,11 +68,12 @@ type LockAcquireResult struct {
 	Wait time.Duration
 }
 
-// LockAcquire grants the lock to owner if it is free, with the next fencing token; else tells
+// LockAcquire grants the lock to owner if it is free, with the next fencing token; else returns
 // how long the holder's lease still runs. A grant's token is the server's time in microseconds,
-// or one more than the last token where the clock has not passed that: it rises while the token
-// key lives, and over the loss of that key as far as the servers' clocks agree. Every owner is
-// used for one hold, so that one who already holds the lock is refused like any other.
+// or one more than the last token where the clock has not passed that. The token key expires
+// when the clock has passed the last token by tokenttl: a later token is higher, unless the
+// clock was set back by more than that. Every owner is used for one hold, so that one who
+// already holds the lock is refused like any other.
 //
 // Keys:
 //   - lock: hash; owner -> hold count
@@ -75,6 +82,7 @@ type LockAcquireResult struct {
 // Arguments:
 //   - owner
 //   - lease: in whole milliseconds, the rest is cut off
+//   - tokenttl: in whole milliseconds, the rest is cut off
 //
 // Results:
 //   - token: nil: the lock is held; there may be none
@@ -83,9 +91,15 @@ type LockAcquireResult struct {
 // The script may write, and is not sent again once it may have run.
 func LockAcquire(
 	ctx context.Context, r backend.ScriptRunner,
-	lock, token, owner string, lease time.Duration,
+	lock, token, owner string, lease, tokenttl time.Duration,
 ) (LockAcquireResult, error) {
-	words := [...]string{lock, token, owner, strconv.FormatInt(lease.Milliseconds(), 10)}
+	words := [...]string{
+		lock,
+		token,
+		owner,
+		strconv.FormatInt(lease.Milliseconds(), 10),
+		strconv.FormatInt(tokenttl.Milliseconds(), 10),
+	}
 	reply, err := r.Run(ctx, &lockAcquireScript, words[:2:2], words[2:])
 	if err != nil {
 		return LockAcquireResult{}, err

@@ -1,4 +1,4 @@
---- Tells whether anybody holds the lock.
+--- Reports whether anybody holds the lock.
 ---
 ---@key lock hash           owner -> hold count
 ---@return bool held

@@ -29,7 +29,7 @@ var lockExistsScript = backend.Script{
 	Command: "EXISTS",
 }
 
-// LockExists tells whether anybody holds the lock.
+// LockExists reports whether anybody holds the lock.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

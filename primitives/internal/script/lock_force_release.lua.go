@@ -35,7 +35,7 @@ var lockForceReleaseScript = backend.Script{
 	Retry:  backend.Never,
 }
 
-// LockForceRelease frees the lock whoever holds it, and wakes one waiter per client.
+// LockForceRelease frees the lock no matter who holds it, and wakes one waiter per client.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

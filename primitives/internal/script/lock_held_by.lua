@@ -1,4 +1,4 @@
---- Tells whether owner holds the lock.
+--- Reports whether owner holds the lock.
 ---
 ---@key lock hash           owner -> hold count
 ---@arg owner string

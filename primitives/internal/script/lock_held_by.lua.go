@@ -30,7 +30,7 @@ var lockHeldByScript = backend.Script{
 	Command: "HEXISTS",
 }
 
-// LockHeldBy tells whether owner holds the lock.
+// LockHeldBy reports whether owner holds the lock.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

@@ -1,4 +1,4 @@
---- Tells how often owner holds the lock.
+--- Returns how often owner holds the lock.
 ---
 ---@key lock hash           owner -> hold count
 ---@arg owner string

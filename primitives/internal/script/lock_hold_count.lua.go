@@ -30,7 +30,7 @@ var lockHoldCountScript = backend.Script{
 	Command: "HGET",
 }
 
-// LockHoldCount tells how often owner holds the lock.
+// LockHoldCount returns how often owner holds the lock.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

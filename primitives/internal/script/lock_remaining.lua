@@ -1,4 +1,4 @@
---- Tells what the holder's lease still has.
+--- Returns what remains of the holder's lease.
 ---
 ---@key lock hash           owner -> hold count
 ---@return milliseconds remaining   -1 ms: no end; -2 ms: the lock is free

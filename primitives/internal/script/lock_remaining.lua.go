@@ -30,7 +30,7 @@ var lockRemainingScript = backend.Script{
 	Command: "PTTL",
 }
 
-// LockRemaining tells what the holder's lease still has.
+// LockRemaining returns what remains of the holder's lease.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

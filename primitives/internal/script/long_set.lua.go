@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -16,21 +17,42 @@ const longSetSource = `
 local number = KEYS[1]
 local value = ARGV[1]
 
+
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+if not integer(redis.call('get', number) or '0') then
+  return redis.error_reply('NOTANUMBER the key holds no whole number')
+end
 return redis.call('set', number, value)
 `
 
-const longSetSHA1 = "aa399cb2acc753ccdc81bb3b787133b145282533"
+const longSetSHA1 = "6956e3a0ef222bfebb6b6a9e0dca6a91fe6b3300"
 
 var longSetScript = backend.Script{
-	Name:    "long_set",
-	Source:  longSetSource,
-	SHA1:    longSetSHA1,
-	Keys:    1,
-	Retry:   backend.Never,
-	Command: "SET",
+	Name:   "long_set",
+	Source: longSetSource,
+	SHA1:   longSetSHA1,
+	Keys:   1,
+	Retry:  backend.Never,
 }
 
-// LongSet sets the number. An end of the key's life is gone.
+// ErrLongSetNOTANUMBER means that the script long_set replied NOTANUMBER: the key holds a text
+// that is no whole number.
+var ErrLongSetNOTANUMBER = errors.New("the key holds a text that is no whole number")
+
+// longSetError adds the declared error to a reply of its code.
+func longSetError(err error) error {
+	var server *backend.ServerError
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "NOTANUMBER":
+		return fmt.Errorf("%w: %w", ErrLongSetNOTANUMBER, err)
+	}
+	return err
+}
+
+// LongSet sets the number. The key has no expiry then.
 //
 // Keys:
 //   - number: string
@@ -41,8 +63,10 @@ var longSetScript = backend.Script{
 // Results:
 //   - ok
 //
-// The script may write, and is not sent again once it may have run. It is sent as the command
-// SET.
+// Errors:
+//   - [ErrLongSetNOTANUMBER]: the key holds a text that is no whole number
+//
+// The script may write, and is not sent again once it may have run.
 func LongSet(
 	ctx context.Context, r backend.ScriptRunner,
 	number string, value int64,
@@ -50,7 +74,7 @@ func LongSet(
 	words := [...]string{number, strconv.FormatInt(value, 10)}
 	reply, err := r.Run(ctx, &longSetScript, words[:1:1], words[1:])
 	if err != nil {
-		return "", err
+		return "", longSetError(err)
 	}
 	return decodeLongSet(reply)
 }

@@ -1,6 +1,13 @@
---- Sets the number, and returns what it was. An end of the key's life is gone.
+--- Sets the number, and returns what it was. The key has no expiry then.
 ---
 ---@key number string
 ---@arg value int
 ---@return int? old         nil: there was none
-return redis.call('getset', number, value)
+---@error NOTANUMBER the key holds a text that is no whole number
+---@include decimal.lua
+local old = redis.call('get', number)
+if not integer(old or '0') then
+  return redis.error_reply('NOTANUMBER the key holds no whole number')
+end
+redis.call('set', number, value)
+return old

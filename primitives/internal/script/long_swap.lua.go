@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -16,21 +17,44 @@ const longSwapSource = `
 local number = KEYS[1]
 local value = ARGV[1]
 
-return redis.call('getset', number, value)
+
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+local old = redis.call('get', number)
+if not integer(old or '0') then
+  return redis.error_reply('NOTANUMBER the key holds no whole number')
+end
+redis.call('set', number, value)
+return old
 `
 
-const longSwapSHA1 = "379b3337616702d30094621bcd6c83b09f10e5c7"
+const longSwapSHA1 = "fe24291ac39b95c2b47f09f9f9b2f44dd7707af9"
 
 var longSwapScript = backend.Script{
-	Name:    "long_swap",
-	Source:  longSwapSource,
-	SHA1:    longSwapSHA1,
-	Keys:    1,
-	Retry:   backend.Never,
-	Command: "GETSET",
+	Name:   "long_swap",
+	Source: longSwapSource,
+	SHA1:   longSwapSHA1,
+	Keys:   1,
+	Retry:  backend.Never,
 }
 
-// LongSwap sets the number, and returns what it was. An end of the key's life is gone.
+// ErrLongSwapNOTANUMBER means that the script long_swap replied NOTANUMBER: the key holds a
+// text that is no whole number.
+var ErrLongSwapNOTANUMBER = errors.New("the key holds a text that is no whole number")
+
+// longSwapError adds the declared error to a reply of its code.
+func longSwapError(err error) error {
+	var server *backend.ServerError
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "NOTANUMBER":
+		return fmt.Errorf("%w: %w", ErrLongSwapNOTANUMBER, err)
+	}
+	return err
+}
+
+// LongSwap sets the number, and returns what it was. The key has no expiry then.
 //
 // Keys:
 //   - number: string
@@ -41,8 +65,10 @@ var longSwapScript = backend.Script{
 // Results:
 //   - old: nil: there was none; there may be none
 //
-// The script may write, and is not sent again once it may have run. It is sent as the command
-// GETSET.
+// Errors:
+//   - [ErrLongSwapNOTANUMBER]: the key holds a text that is no whole number
+//
+// The script may write, and is not sent again once it may have run.
 func LongSwap(
 	ctx context.Context, r backend.ScriptRunner,
 	number string, value int64,
@@ -50,7 +76,7 @@ func LongSwap(
 	words := [...]string{number, strconv.FormatInt(value, 10)}
 	reply, err := r.Run(ctx, &longSwapScript, words[:1:1], words[1:])
 	if err != nil {
-		return 0, false, err
+		return 0, false, longSwapError(err)
 	}
 	return decodeLongSwap(reply)
 }

@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -14,18 +15,41 @@ const longTakeSource = `
 
 local number = KEYS[1]
 
-return redis.call('getdel', number)
+
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+local old = redis.call('get', number)
+if not integer(old or '0') then
+  return redis.error_reply('NOTANUMBER the key holds no whole number')
+end
+redis.call('del', number)
+return old
 `
 
-const longTakeSHA1 = "c16edc873a7c7bbe6b3b3d28ec60a98820461c9d"
+const longTakeSHA1 = "6a660b6524f9f134844473449b2aa7d1b5d3ab7d"
 
 var longTakeScript = backend.Script{
-	Name:    "long_take",
-	Source:  longTakeSource,
-	SHA1:    longTakeSHA1,
-	Keys:    1,
-	Retry:   backend.Never,
-	Command: "GETDEL",
+	Name:   "long_take",
+	Source: longTakeSource,
+	SHA1:   longTakeSHA1,
+	Keys:   1,
+	Retry:  backend.Never,
+}
+
+// ErrLongTakeNOTANUMBER means that the script long_take replied NOTANUMBER: the key holds a
+// text that is no whole number.
+var ErrLongTakeNOTANUMBER = errors.New("the key holds a text that is no whole number")
+
+// longTakeError adds the declared error to a reply of its code.
+func longTakeError(err error) error {
+	var server *backend.ServerError
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "NOTANUMBER":
+		return fmt.Errorf("%w: %w", ErrLongTakeNOTANUMBER, err)
+	}
+	return err
 }
 
 // LongTake deletes the number, and returns what it was.
@@ -36,8 +60,10 @@ var longTakeScript = backend.Script{
 // Results:
 //   - old: nil: there was none; there may be none
 //
-// The script may write, and is not sent again once it may have run. It is sent as the command
-// GETDEL.
+// Errors:
+//   - [ErrLongTakeNOTANUMBER]: the key holds a text that is no whole number
+//
+// The script may write, and is not sent again once it may have run.
 func LongTake(
 	ctx context.Context, r backend.ScriptRunner,
 	number string,
@@ -45,7 +71,7 @@ func LongTake(
 	words := [...]string{number}
 	reply, err := r.Run(ctx, &longTakeScript, words[:], nil)
 	if err != nil {
-		return 0, false, err
+		return 0, false, longTakeError(err)
 	}
 	return decodeLongTake(reply)
 }

@@ -1,4 +1,4 @@
---- Tells what kind of value a key holds.
+--- Returns what kind of value a key holds.
 ---
 ---@key object any
 ---@return string kind      as TYPE says it; none: nothing

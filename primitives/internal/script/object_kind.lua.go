@@ -29,7 +29,7 @@ var objectKindScript = backend.Script{
 	Command: "TYPE",
 }
 
-// ObjectKind tells what kind of value a key holds.
+// ObjectKind returns what kind of value a key holds.
 //
 // Keys:
 //   - object: any kind

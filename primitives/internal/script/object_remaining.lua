@@ -1,4 +1,4 @@
---- Tells how long an object still has.
+--- Returns how long an object still has.
 ---
 ---@key object any
 ---@return milliseconds remaining   -1 ms: it has no end; -2 ms: there is none

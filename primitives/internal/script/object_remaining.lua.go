@@ -30,7 +30,7 @@ var objectRemainingScript = backend.Script{
 	Command: "PTTL",
 }
 
-// ObjectRemaining tells how long an object still has.
+// ObjectRemaining returns how long an object still has.
 //
 // Keys:
 //   - object: any kind

@@ -1,4 +1,4 @@
---- Takes permits if there are enough, and tells how many are left.
+--- Takes permits if there are enough, and returns how many are left.
 ---
 ---@key permits string                             free permits
 ---@arg wanted int(1..2147483647)

@@ -64,7 +64,7 @@ type SemaphoreAcquireResult struct {
 	Left int64
 }
 
-// SemaphoreAcquire takes permits if there are enough, and tells how many are left.
+// SemaphoreAcquire takes permits if there are enough, and returns how many are left.
 //
 // Keys:
 //   - permits: string; free permits

@@ -78,8 +78,8 @@ func semaphoreAddError(err error) error {
 	return err
 }
 
-// SemaphoreAdd adds permits, or takes some away if delta is negative, and tells the waiters
-// what is free where that can help one. It publishes first: that is what may be refused, and
+// SemaphoreAdd adds permits, or takes some away if delta is negative, and publishes what is
+// free where that can help a waiter. It publishes first: that is what may be refused, and
 // nothing has been written then.
 //
 // Keys:

@@ -29,13 +29,13 @@ var semaphoreAvailableScript = backend.Script{
 	Command: "GET",
 }
 
-// SemaphoreAvailable tells how many permits are free.
+// SemaphoreAvailable returns how many permits are free.
 //
 // Keys:
 //   - permits: string; free permits
 //
 // Results:
-//   - free: nil: there is no semaphore; there may be none
+//   - free: nil: there is no semaphore; from -2147483648 to 2147483647; there may be none
 //
 // The script only reads. It is sent as the command GET.
 func SemaphoreAvailable(
@@ -57,6 +57,9 @@ func decodeSemaphoreAvailable(reply backend.Reply) (value int64, ok bool, err er
 	}
 	if value, err = reply.Int(); err != nil {
 		return 0, false, fmt.Errorf("script semaphore_available: free: %w", err)
+	}
+	if value < -2147483648 || value > 2147483647 {
+		return 0, false, fmt.Errorf("script semaphore_available: free: %w: %d is not in -2147483648..2147483647", backend.ErrReply, value)
 	}
 	return value, true, nil
 }

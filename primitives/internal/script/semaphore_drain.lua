@@ -1,4 +1,4 @@
---- Takes all permits that are free, and tells how many.
+--- Takes all permits that are free, and returns how many.
 ---
 ---@key permits string                                  free permits
 ---@return int(0..2147483647) drained

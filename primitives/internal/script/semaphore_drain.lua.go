@@ -55,7 +55,7 @@ func semaphoreDrainError(err error) error {
 	return err
 }
 
-// SemaphoreDrain takes all permits that are free, and tells how many.
+// SemaphoreDrain takes all permits that are free, and returns how many.
 //
 // Keys:
 //   - permits: string; free permits

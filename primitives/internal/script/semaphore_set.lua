@@ -1,4 +1,5 @@
---- Makes a semaphore with so many free permits, unless there is one.
+--- Makes a semaphore with so many free permits, unless there is one, and publishes how many are
+--- free where that can help a waiter.
 ---
 ---@key permits string                                  free permits
 ---@arg count int(0..2147483647)
@@ -9,7 +10,9 @@
 if redis.call('get', permits) then
   return 0
 end
-redis.call(publish, free, count)
+if count ~= '0' then
+  redis.call(publish, free, count)
+end
 if life then
   redis.call('set', permits, count, 'px', life)
 else

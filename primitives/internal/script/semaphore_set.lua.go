@@ -15,6 +15,7 @@ import (
 
 const semaphoreSetSource = `
 
+
 local permits = KEYS[1]
 local count = ARGV[1]
 local life = ARGV[2] if life == '' then life = nil end
@@ -24,7 +25,9 @@ local free = ARGV[4]
 if redis.call('get', permits) then
   return 0
 end
-redis.call(publish, free, count)
+if count ~= '0' then
+  redis.call(publish, free, count)
+end
 if life then
   redis.call('set', permits, count, 'px', life)
 else
@@ -33,7 +36,7 @@ end
 return 1
 `
 
-const semaphoreSetSHA1 = "e0a84888b6c52966082cf6e0e8f7d639d7a61155"
+const semaphoreSetSHA1 = "ca06c16b6bc4a5cec34bfa62633501564c778402"
 
 var semaphoreSetScript = backend.Script{
 	Name:   "semaphore_set",
@@ -43,7 +46,8 @@ var semaphoreSetScript = backend.Script{
 	Retry:  backend.Never,
 }
 
-// SemaphoreSet makes a semaphore with so many free permits, unless there is one.
+// SemaphoreSet makes a semaphore with so many free permits, unless there is one, and publishes
+// how many are free where that can help a waiter.
 //
 // Keys:
 //   - permits: string; free permits

@@ -74,6 +74,12 @@ func (c *channel) contend(ctx context.Context, me *waiter, a Attempt) error {
 			c.share(answer.Free)
 			return nil
 		}
+		if answer.Outage {
+			if err := c.pause(ctx, me); err != nil {
+				return err
+			}
+			continue
+		}
 		if c.parkUnless(generation, me, answer) {
 			if err := c.sleep(ctx, me); err != nil {
 				return err
@@ -125,8 +131,8 @@ func (c *channel) park(me *waiter, refused Answer) {
 	}
 	in := c.waiters.pollIn(c.heard)
 	if refused.RetryIn >= 0 {
-		// One millisecond more: the server rounds down.
-		in = min(in, refused.RetryIn+time.Millisecond)
+		// One millisecond more: the server rounds down. The longest duration has no room for it.
+		in = min(in, min(refused.RetryIn, in)+time.Millisecond)
 	}
 	c.arm(in)
 }
@@ -140,7 +146,23 @@ func (c *channel) sleep(ctx context.Context, me *waiter) error {
 		c.passOn(me)
 		return ctx.Err()
 	case <-c.waiters.ctx.Done():
-		return ErrClosed
+		return backend.ErrClosed
+	}
+}
+
+// pause returns nil after a while, and no message ends it: giving back what an attempt without an
+// answer has taken wakes waiters, too, and they would do nothing else.
+func (c *channel) pause(ctx context.Context, me *waiter) error {
+	timer := time.NewTimer(min(c.waiters.pollIn(false), mostPause))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		c.passOn(me)
+		return ctx.Err()
+	case <-c.waiters.ctx.Done():
+		return backend.ErrClosed
 	}
 }
 
@@ -201,8 +223,8 @@ func (c *channel) wake(n int) {
 	c.owe(n)
 }
 
-// wakeOne makes one waiter try whatever it needs: what is free is not known, and its answer will
-// tell. The caller holds the mutex.
+// wakeOne makes one waiter try, no matter how much it needs: what is free is not known until its
+// answer comes. The caller holds the mutex.
 func (c *channel) wakeOne() {
 	c.generation++
 	if first := c.parked.Front(); first != nil {
@@ -317,20 +339,26 @@ func (c *channel) acknowledged(subscription backend.Subscription) bool {
 	return true
 }
 
-// refused notes a failure, and logs the first. Another poll is due soon, which subscribes again:
-// without messages waiters have nothing else.
+// refused notes a failure, and logs the first. The logger may block, and is called without the mutex.
 func (c *channel) refused(err error) {
+	if c.subscribingFailed() {
+		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.at.channel), zap.Error(err))
+	}
+}
+
+// subscribingFailed ends the subscribing, and reports whether it is the first to log. Another
+// poll is due soon, which subscribes again: without messages waiters have nothing else.
+func (c *channel) subscribingFailed() (first bool) {
 	c.waiters.mu.Lock()
 	defer c.waiters.mu.Unlock()
 	c.subscribing = false
 	if c.dropped || c.users == 0 {
-		return
+		return false
 	}
 	c.arm(subscribeAgain)
-	if !c.warned {
-		c.warned = true
-		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.at.channel), zap.Error(err))
-	}
+	first = !c.warned
+	c.warned = true
+	return first
 }
 
 // handle takes an event of the subscription: a message wakes those that can use what it says is

@@ -9,7 +9,6 @@ package wait
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -19,20 +18,19 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// ErrClosed is returned to waiters whose client is closed.
-var ErrClosed = errors.New("client closed")
-
 const (
 	// linger keeps the subscription of a channel whose last waiter left, since the next one often
 	// comes at once.
 	linger = 500 * time.Millisecond
 
-	// unheard is how much more often than usual a waiter polls while no subscription tells it of
-	// messages.
+	// unheard is how much more often than usual a waiter polls while it has no subscription.
 	unheard = 20
 
 	// subscribeAgain is the most that passes between a failed subscription and the next.
 	subscribeAgain = time.Second
+
+	// mostPause is the most that passes between an attempt that had no answer and the next.
+	mostPause = time.Second
 
 	// mostPoll keeps a poll that is meant never to come from overflowing by its jitter.
 	mostPoll = 1000 * time.Hour
@@ -40,15 +38,18 @@ const (
 
 // Attempt is one waiter's way to take what it waits for.
 type Attempt interface {
-	// Try runs the script once. An error ends the waiting: the outcome may be unknown.
+	// Try runs the script once. An error ends the waiting: the outcome may be unknown. An answer with
+	// Outage does not.
 	Try(ctx context.Context) (Answer, error)
 }
 
 // Answer is a script's definite answer.
 type Answer struct {
 	Granted bool
-	// RetryIn is how long what was refused stays unavailable if nobody says otherwise; negative:
-	// the server cannot tell.
+	// Outage says that there was no answer, and that the waiter tries again after a pause.
+	Outage bool
+	// RetryIn is how long what was refused stays unavailable if no message comes before; negative:
+	// it is not known.
 	RetryIn time.Duration
 	// Free is how many units of the object are free for others; 0: none, or it is not known.
 	Free int
@@ -57,7 +58,7 @@ type Answer struct {
 // Want is what a waiter waits for.
 type Want struct {
 	Object  string // the key
-	Channel string // where messages tell of the object
+	Channel string // has the messages about the object
 	// Frees reads these messages. It must be the same for all who wait for the object.
 	Frees Frees
 	// Need is how many units of the object the waiter needs, at least 1, which 0 means too. A lock is
@@ -65,7 +66,7 @@ type Want struct {
 	Need int
 }
 
-// Frees tells how many units of an object are free by the given message; [All] for as many as
+// Frees returns how many units of an object are free by the given message; [All] for as many as
 // anybody needs.
 type Frees func(payload string) int
 
@@ -102,7 +103,7 @@ func NewWaiters(b backend.Backend, poll time.Duration, log *zap.Logger) *Waiters
 }
 
 // Wait tries a until it is granted, and returns nil then. It returns a's error, ctx's error or
-// [ErrClosed] otherwise; after the last two nothing is under way.
+// [backend.ErrClosed] otherwise; after the last two nothing is under way.
 func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
 	c := w.existing(want)
 	if c == nil {
@@ -163,7 +164,7 @@ func (w *Waiters) join(want Want, refused Answer) (*channel, *waiter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ctx.Err() != nil {
-		return nil, nil, ErrClosed
+		return nil, nil, backend.ErrClosed
 	}
 	at := place{want.Object, want.Channel}
 	c := w.channels[at]

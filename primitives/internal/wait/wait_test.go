@@ -258,6 +258,20 @@ func TestWaitRetriesWhenTheServerSays(t *testing.T) {
 	})
 }
 
+// TestWaitRetriesNotBeforeTheEnd waits for a holder whose lease is as long as a Duration can say.
+func TestWaitRetriesNotBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held, s.expires = true, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+		require.Equal(t, time.Duration(math.MaxInt64), time.Until(s.expires))
+		w := s.client(t, hour)
+		time.AfterFunc(time.Minute, s.release)
+		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
+		require.Equal(t, 3, s.tries)
+	})
+}
+
 func TestWaitSubscribesAgainAfterAnError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -323,7 +337,7 @@ func TestWaitClosedEndsWaiters(t *testing.T) {
 		go func() { done <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 		time.Sleep(time.Second)
 		w.Close()
-		require.ErrorIs(t, <-done, wait.ErrClosed)
+		require.ErrorIs(t, <-done, backend.ErrClosed)
 		require.Zero(t, s.subscribed())
 	})
 }

@@ -21,6 +21,7 @@ if held then
   return false
 end
 local fence = redis.call('incr', token)
+redis.call('pexpire', lock, lease)
 redis.call('hset', lock, owner, 1)
 redis.call('hset', lock, 'mode', 'read')
 redis.call(publish, released, '0')
@@ -28,6 +29,7 @@ redis.call('pexpire', lock, lease)
 redis.call('set', side .. ':1', 1, 'px', lease)
 redis.call('incr', token)
 redis.call('pexpire', side .. ':1', lease)
+redis.call('pexpire', side .. ':2', lease)
 redis.call('set', side .. ':2', 1)
 redis.pcall('incr', token)
 redis.call('pexpire', side .. ':2', lease)

@@ -36,6 +36,7 @@ if held then
   return false
 end
 local fence = redis.call('incr', token)
+redis.call('pexpire', lock, lease)
 redis.call('hset', lock, owner, 1)
 redis.call('hset', lock, 'mode', 'read')
 redis.call(publish, released, '0')
@@ -43,6 +44,7 @@ redis.call('pexpire', lock, lease)
 redis.call('set', side .. ':1', 1, 'px', lease)
 redis.call('incr', token)
 redis.call('pexpire', side .. ':1', lease)
+redis.call('pexpire', side .. ':2', lease)
 redis.call('set', side .. ':2', 1)
 redis.pcall('incr', token)
 redis.call('pexpire', side .. ':2', lease)
@@ -53,7 +55,7 @@ redis.call('pexpire', side .. ':3', lease)
 return fence
 `
 
-const inSHA1 = "bc2107d08b266eeef308f9e7b4edc11827b13278"
+const inSHA1 = "02c5a815ef3c3cc3728a1a99425e781f1be04f3f"
 
 var inScript = backend.Script{
 	Name:   "in",

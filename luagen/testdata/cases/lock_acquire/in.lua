@@ -8,6 +8,7 @@
 ---@arg owner string
 ---@return milliseconds? wait   nil: acquired
 if redis.call('exists', lock) == 0 then
+  redis.call('pexpire', lock, lease)
   redis.call('hset', lock, owner, 1)
   redis.call('pexpire', lock, lease)
   return nil

@@ -22,6 +22,7 @@ local lease = ARGV[1]
 local owner = ARGV[2]
 
 if redis.call('exists', lock) == 0 then
+  redis.call('pexpire', lock, lease)
   redis.call('hset', lock, owner, 1)
   redis.call('pexpire', lock, lease)
   return nil
@@ -29,7 +30,7 @@ end
 return redis.call('pttl', lock)
 `
 
-const inSHA1 = "ec035072221cb2aac1801255c00227d6772ae3d2"
+const inSHA1 = "6f7c83923b28ba91e26e08b52bb1c320768788db"
 
 var inScript = backend.Script{
 	Name:   "in",

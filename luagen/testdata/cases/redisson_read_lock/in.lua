@@ -13,6 +13,7 @@ end
 local n = tonumber(redis.call('hget', lock, owner) or '0') + 1
 redis.call('set', side .. ':' .. n, 1, 'px', lease)
 local left = redis.call('pttl', lock)
+redis.call('pexpire', lock, math.max(left, tonumber(lease)))
 redis.call('hset', lock, 'mode', mode or 'read', owner, n)
 redis.call('pexpire', lock, math.max(left, tonumber(lease)))
 return false

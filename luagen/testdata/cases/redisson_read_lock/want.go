@@ -28,12 +28,13 @@ end
 local n = tonumber(redis.call('hget', lock, owner) or '0') + 1
 redis.call('set', side .. ':' .. n, 1, 'px', lease)
 local left = redis.call('pttl', lock)
+redis.call('pexpire', lock, math.max(left, tonumber(lease)))
 redis.call('hset', lock, 'mode', mode or 'read', owner, n)
 redis.call('pexpire', lock, math.max(left, tonumber(lease)))
 return false
 `
 
-const inSHA1 = "452e72f41719c4b99eb620810aa1a12c7f9e1592"
+const inSHA1 = "1926556b8dfb522828461bf90d9ef886b96a3813"
 
 var inScript = backend.Script{
 	Name:   "in",

@@ -6,6 +6,7 @@
 ---@return int[] status
 local out = {}
 for i, lock in ipairs(locks) do
+  redis.call('pexpire', lock, lease)
   redis.call('hset', lock, owners[i], counts[i])
   out[i] = redis.call('pexpire', lock, lease)
 end

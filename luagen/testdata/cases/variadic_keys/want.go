@@ -20,13 +20,14 @@ local counts = {} for i = 1, #locks do counts[i] = ARGV[1 + #owners + i] end
 
 local out = {}
 for i, lock in ipairs(locks) do
+  redis.call('pexpire', lock, lease)
   redis.call('hset', lock, owners[i], counts[i])
   out[i] = redis.call('pexpire', lock, lease)
 end
 return out
 `
 
-const inSHA1 = "2e015f8014b115445bf0fa2de0f7b43ae3009641"
+const inSHA1 = "1311078ae5721e3af489144f4e47aef7c951f2ac"
 
 var inScript = backend.Script{
 	Name:   "in",

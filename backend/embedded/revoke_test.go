@@ -1,0 +1,170 @@
+package embedded_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// newLock returns the lock "orders:42" as a client of its own has it.
+func newLock(
+	t *testing.T, server *embedded.Server, opts *primitives.LockOptions,
+) *primitives.Lock {
+	t.Helper()
+	client, err := primitives.New(newBackend(t, server), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
+	return client.NewLock("orders:42", opts)
+}
+
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := embedded.NewServer()
+		lease, err := newLock(t, server, nil).Lock(t.Context())
+		require.NoError(t, err)
+		work, acquired := lease.Context(t.Context()), time.Now()
+		next := waitForLock(t, newLock(t, server, nil), lease)
+		require.NoError(t, server.Revoke("orders:42"))
+		require.NoError(t, work.Err(), "the holder does not know yet")
+
+		<-work.Done()
+		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
+		require.LessOrEqual(t, time.Since(acquired), 10*time.Second, "its next renewal")
+		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrLost)
+
+		require.NoError(t, (<-next).Unlock(t.Context()))
+		require.GreaterOrEqual(t, time.Since(acquired), 30*time.Second, "the end of the lease")
+	})
+}
+
+// A lock with a fixed lease is not renewed: its holder finds out by the clock alone.
+func TestRevokeFixedLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := embedded.NewServer()
+		opts := &primitives.LockOptions{Lease: time.Minute}
+		lease, err := newLock(t, server, opts).Lock(t.Context())
+		require.NoError(t, err)
+		acquired := time.Now()
+		next := waitForLock(t, newLock(t, server, nil), lease)
+		require.NoError(t, server.Revoke("orders:42"))
+		<-lease.Done()
+		require.Equal(t, 54*time.Second, time.Since(acquired), "the lease, less its allowance")
+		require.NoError(t, (<-next).Unlock(t.Context()))
+		require.GreaterOrEqual(t, time.Since(acquired), time.Minute)
+	})
+}
+
+// waitForLock begins to wait for a lock that another lease holds. When it is granted that lease has
+// ended.
+func waitForLock(
+	t *testing.T, lock *primitives.Lock, holder *primitives.Lease,
+) <-chan *primitives.Lease {
+	t.Helper()
+	granted := make(chan *primitives.Lease, 1)
+	go func() {
+		lease, err := lock.Lock(context.Background())
+		if err == nil {
+			err = holder.Err()
+		}
+		if err != primitives.ErrLost { //nolint:errorlint // Err returns it bare.
+			t.Errorf("granted while another believed that it held: %v", err)
+		}
+		granted <- lease
+	}()
+	synctest.Wait()
+	return granted
+}
+
+func TestRevokeThenUnlock(t *testing.T) {
+	t.Parallel()
+	server := embedded.NewServer()
+	lease, err := newLock(t, server, nil).Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, server.Revoke("orders:42"))
+	err = lease.Unlock(t.Context())
+	require.ErrorIs(t, err, primitives.ErrNotHeld)
+	require.ErrorIs(t, err, primitives.ErrLost)
+	_, err = newLock(t, server, nil).TryLock(t.Context())
+	require.ErrorIs(t, err, primitives.ErrNotAcquired, "until the lease has ended")
+}
+
+func TestRevokeWhatNobodyHolds(t *testing.T) {
+	t.Parallel()
+	server := embedded.NewServer()
+	require.EqualError(t, server.Revoke("x"), `embedded: revoke lock "x": nobody holds it`)
+	_, err := newLock(t, server, nil).Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, server.Revoke("orders:42"))
+	require.ErrorContains(t, server.Revoke("orders:42"), "nobody holds it")
+
+	_, err = server.Do("SET", "text", "x", "PX", "60000")
+	require.NoError(t, err)
+	var refused *backend.ServerError
+	require.ErrorAs(t, server.Revoke("text"), &refused)
+	require.Equal(t, "WRONGTYPE", refused.Code)
+}
+
+// TestRevokeIsAtomic revokes while holders come and go: each hold that was revoked says so, and no key
+// is left without an end.
+func TestRevokeIsAtomic(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := embedded.NewServer()
+		var lost int
+		var mu sync.Mutex
+		var holders sync.WaitGroup
+		for range 4 {
+			lock := newLock(t, server, &primitives.LockOptions{Lease: time.Second})
+			holders.Go(func() {
+				for range 50 {
+					lease, err := lock.Lock(t.Context())
+					require.NoError(t, err)
+					time.Sleep(time.Millisecond)
+					if err := lease.Unlock(t.Context()); err != nil {
+						require.ErrorIs(t, err, primitives.ErrLost)
+						mu.Lock()
+						lost++
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		revoked := 0
+		for range 50 {
+			time.Sleep(1300 * time.Microsecond)
+			if server.Revoke("orders:42") == nil {
+				revoked++
+			}
+		}
+		holders.Wait()
+		require.Positive(t, revoked)
+		require.Equal(t, revoked, lost)
+	})
+}
+
+// TestCloseLosesALock shows what the package's doc says of a backend that is closed.
+func TestCloseLosesALock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := embedded.NewServer()
+		b := newBackend(t, server)
+		client, err := primitives.New(b, nil)
+		require.NoError(t, err)
+		lease, err := client.NewLock("orders:42", nil).Lock(t.Context())
+		require.NoError(t, err)
+		next := waitForLock(t, newLock(t, server, nil), lease)
+		require.NoError(t, b.Close())
+		require.NoError(t, (<-next).Unlock(t.Context()))
+		_ = client.Close(context.Background())
+	})
+}

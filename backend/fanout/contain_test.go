@@ -1,0 +1,112 @@
+package fanout_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/fanout"
+)
+
+// panicky is a network whose calls panic by name, while that is set.
+type panicky struct {
+	*network
+	in atomic.Value // string
+}
+
+func (p *panicky) maybe(call string) {
+	if p.in.Load() == call {
+		panic("hook")
+	}
+}
+
+func (p *panicky) Node(ctx context.Context, channel string) (string, error) {
+	p.maybe("Node")
+	return p.network.Node(ctx, channel)
+}
+
+func (p *panicky) Dial(
+	ctx context.Context, node string, events fanout.Events,
+) (fanout.Link, error) {
+	p.maybe("Dial")
+	link, err := p.network.Dial(ctx, node, events)
+	return panickyLink{link, p}, err
+}
+
+type panickyLink struct {
+	fanout.Link
+	p *panicky
+}
+
+func (l panickyLink) Subscribe(ctx context.Context, channels []string) []error {
+	l.p.maybe("Subscribe")
+	return l.Link.Subscribe(ctx, channels)
+}
+
+func (l panickyLink) Unsubscribe(ctx context.Context, channels []string) error {
+	l.p.maybe("Unsubscribe")
+	return l.Link.Unsubscribe(ctx, channels)
+}
+
+func (l panickyLink) Ping(ctx context.Context) error {
+	l.p.maybe("Ping")
+	return l.Link.Ping(ctx)
+}
+
+func (l panickyLink) Close() {
+	l.Link.Close()
+	l.p.maybe("Close")
+}
+
+// end closes hub, and waits until the links have noticed.
+func end(hub *fanout.Hub) {
+	hub.Close()
+	settle(time.Second)
+}
+
+// A panic in driver code, such as an application's hook, costs the link and not the process.
+func TestPanicInTheDriver(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{"Node", "Dial", "Subscribe", "Unsubscribe", "Ping", "Close"} {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := &panicky{network: newNetwork()}
+				p.in.Store("")
+				hub, err := fanout.New(p, nil)
+				require.NoError(t, err)
+				defer end(hub)
+				var got log
+				subscribe(t, hub, "x", got.handle)
+				subscribe(t, hub, "y", func(backend.Event) {}).Cancel()
+				p.in.Store(call)
+				p.killAll()
+				settle(10 * time.Second)
+				p.in.Store("")
+				settle(time.Minute)
+				require.Contains(t, got.take(), "gap")
+				p.publish("x")
+				settle(time.Second)
+				require.Equal(t, []string{"1"}, got.take())
+			})
+		})
+	}
+}
+
+func TestPanicInTheDriverIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &panicky{network: newNetwork()}
+		p.in.Store("Dial")
+		hub, err := fanout.New(p, nil)
+		require.NoError(t, err)
+		defer end(hub)
+		_, err = hub.Subscribe(t.Context(), "x", func(backend.Event) {})
+		require.ErrorContains(t, err, "panic in the driver: hook")
+	})
+}

@@ -1,0 +1,108 @@
+package goredisbackend_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// silent returns the address of a server that takes connections and never answers.
+func silent(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
+}
+
+// requireUnavailable runs a script under a context that does not end, and checks that it fails in
+// time, and surely wrote nothing.
+func requireUnavailable(t *testing.T, b backend.Backend) {
+	t.Helper()
+	began := time.Now()
+	_, err := b.Run(context.Background(), script, []string{"k"}, nil)
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.False(t, backend.MayHaveRun(err))
+	outcomes := backend.RunAll(context.Background(), b.(backend.Batcher), []backend.Call{
+		{Script: script, Keys: []string{"k"}}, {Script: script, Keys: []string{"k"}},
+	})
+	for _, outcome := range outcomes {
+		require.ErrorIs(t, outcome.Err, backend.ErrUnavailable)
+		require.False(t, backend.MayHaveRun(outcome.Err))
+	}
+	require.Less(t, time.Since(began), 40*time.Second, "two tries of 5 s each")
+}
+
+func TestSilentServerIsUnavailable(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Addr: silent(t), ReadTimeout: time.Minute})
+	t.Cleanup(func() { _ = client.Close() })
+	requireUnavailable(t, over(t, client))
+}
+
+func TestSilentSentinelsAreUnavailable(t *testing.T) {
+	t.Parallel()
+	client := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: "hasp", SentinelAddrs: []string{silent(t), silent(t)},
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	requireUnavailable(t, over(t, client))
+}
+
+// All connections of the pool are the application's, for longer than the backend waits for one.
+func TestUsedUpPoolIsUnavailable(t *testing.T) {
+	t.Parallel()
+	for name, timeout := range map[string]time.Duration{
+		"BeforeTheBound": 50 * time.Millisecond, "AfterTheBound": time.Minute,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newFakeServer(t, func([]string) string { return ":1\r\n" })
+			client := redis.NewClient(&redis.Options{
+				Addr: s.addr, PoolSize: 1, PoolTimeout: timeout, PipelinePoolSize: -1,
+			})
+			t.Cleanup(func() { _ = client.Close() })
+			application := client.Conn()
+			defer func() { _ = application.Close() }()
+			require.NoError(t, application.Process(t.Context(), redis.NewCmd(t.Context(), "x")))
+			requireUnavailable(t, over(t, client))
+			require.Zero(t, s.count("EVALSHA"))
+		})
+	}
+}
+
+// hook is an application's, which panics.
+type hook struct{ redis.Hook }
+
+func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (hook) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(context.Context, redis.Cmder) error { panic("hook") }
+}
+
+func (hook) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(context.Context, []redis.Cmder) error { panic("hook") }
+}
+
+func TestPanicOfHook(t *testing.T) {
+	t.Parallel()
+	s := newFakeServer(t, func([]string) string { return ":1\r\n" })
+	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	t.Cleanup(func() { _ = client.Close() })
+	client.AddHook(hook{})
+	b := over(t, client)
+	call := backend.Call{Script: script, Keys: []string{"k"}}
+	require.PanicsWithValue(t, "hook", func() { _, _ = b.Run(t.Context(), script, call.Keys, nil) })
+	require.PanicsWithValue(t, "hook", func() {
+		backend.RunAll(t.Context(), b, []backend.Call{call, call})
+	})
+	require.PanicsWithValue(t, "hook", func() {
+		_, _, _ = b.RunThenWait(t.Context(), call, 1, time.Second)
+	})
+}

@@ -1,0 +1,44 @@
+package conformance_test
+
+// dispatchSeeds are bugs in the sending of calls, and in what follows when their callers leave.
+func dispatchSeeds() []seed {
+	const (
+		batch = "internal/dispatch/batch.go"
+		call  = "internal/dispatch/call.go"
+	)
+	dispatcher := func(test string) finder {
+		return finder{dir: "primitives/internal/dispatch", test: test}
+	}
+	return []seed{
+		{"keeps a grant whose caller has left", leaseFile, edits{
+			{"if granted || backend.MayHaveRun(err) {", "if backend.MayHaveRun(err) {"},
+		}, properties},
+		{"minds no lost reply to a caller who has left", leaseFile, edits{
+			{"\th.unwanted(answer.Granted, err)", "\t_ = err\n\th.unwanted(answer.Granted, nil)"},
+		}, finder{dir: "primitives", test: "TestLockCancelledLeavesNothing"}},
+		{"releases by force what others hold", "internal/script/lock_release_all.lua.go", edits{
+			{"redis.pcall('hexists', lock, owners[i])", "redis.pcall('exists', lock)"},
+		}, properties},
+		{"sends a call that was withdrawn while it queued", batch, edits{
+			{"if !c.claim.Take() {\n\t\t\tcontinue\n\t\t}\n", "c.claim.Take()\n"},
+		}, dispatcher("TestQueuedCallIsWithdrawn")},
+		{"says that a call under way is withdrawn", call, edits{
+			{"if !r.Must && r.claim.Withdraw() {", "if !r.Must {"},
+		}, properties},
+		{"never gives up a batch that all have left", batch, edits{
+			{"time.AfterFunc(after, b.giveUp)", "time.AfterFunc(1000*after, b.giveUp)"},
+		}, dispatcher("TestAbandonedBatchIsGivenUp")},
+		{"gives outcomes to the wrong callers", batch, edits{
+			{"d.batcher.RunBatch(b, b.toSend, b.report)",
+				"d.batcher.RunBatch(b, b.toSend, func(i int, o backend.Outcome) {\n" +
+					"\t\t\tb.report(len(b.toSend)-1-i, o)\n\t\t})"},
+		}, histories},
+		{"gives up permits that were surely not put back", "permits.go", edits{
+			{"return err != nil && !backend.MayHaveRun(err) &&\n\t\t!errors.Is(err, backend.ErrClosed)",
+				"return errors.Is(err, ErrUnavailable) &&\n\t\t!errors.Is(err, backend.ErrClosed)"},
+		}, finder{dir: "primitives", test: "TestReleaseWaitsForAConnection"}},
+		{"does not put back what a caller who has left has taken", "permits.go", edits{
+			{"\t\ttaken = p.n\n", ""},
+		}, propertiesOf("Semaphore")},
+	}
+}

@@ -1,0 +1,242 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// batch is the calls that are sent together. It is the context that they run under, which ends when
+// the batch is over or given up. It has no deadline, since each caller has its own, and the values of
+// a caller only if that is the only one: what they mean, such as the span of a trace, holds for one.
+type batch struct {
+	began   time.Time
+	toSend  []backend.Call
+	values  context.Context //nolint:containedctx // Of the only caller; nil: there are several.
+	waiting atomic.Int32    // callers that wait for an outcome
+	ended   atomic.Bool
+
+	mu      sync.Mutex
+	calls   []*Request    // nil at a place: it has its outcome, and may be in use again
+	open    int           // calls without an outcome
+	done    chan struct{} // made when first asked for
+	hurried bool
+	timer   *time.Timer // gives up a batch that all callers have left
+
+	// Of a batch of one, to be one allocation with it.
+	oneToSend [1]backend.Call
+	oneCall   [1]*Request
+}
+
+// newBatch returns a batch of those calls that were not withdrawn. The caller holds the dispatcher's
+// mutex.
+func newBatch(calls []*Request) *batch {
+	b := &batch{began: time.Now()}
+	b.calls, b.toSend = b.oneCall[:0], b.oneToSend[:0]
+	if len(calls) > 1 {
+		b.calls, b.toSend = make([]*Request, 0, len(calls)), make([]backend.Call, 0, len(calls))
+	}
+	for _, c := range calls {
+		if !c.claim.Take() {
+			continue
+		}
+		c.batch = b
+		b.calls = append(b.calls, c)
+		b.toSend = append(b.toSend, backend.Call{
+			Script: c.Script, Keys: c.Keys, Args: c.Args, Claim: c.claim,
+		})
+		if c.state.Load() == waiting {
+			b.waiting.Add(1)
+		}
+	}
+	if len(b.calls) == 1 {
+		b.values = b.calls[0].values
+	}
+	b.open = len(b.calls)
+	return b
+}
+
+// run sends the batch. It returns when each call has an outcome, whatever the backend does.
+func (b *batch) run(d *Dispatcher) {
+	defer b.finish(d)
+	if b.waiting.Load() == 0 {
+		b.abandon()
+	}
+	if d.batcher != nil {
+		d.batcher.RunBatch(b, b.toSend, b.report)
+		return
+	}
+	only := b.toSend[0]
+	reply, err := d.runner.Run(b, only.Script, only.Keys, only.Args)
+	b.report(0, backend.Outcome{Reply: reply, Err: err})
+}
+
+// refuse ends the batch of a dispatcher that is closed, unsent.
+func (b *batch) refuse(d *Dispatcher) {
+	for place := range b.toSend {
+		b.report(place, backend.Outcome{Err: backend.ErrClosed})
+	}
+	b.finish(d)
+}
+
+// report ends a call with its outcome.
+func (b *batch) report(place int, outcome backend.Outcome) {
+	if c := b.take(place); c != nil {
+		c.outcome = outcome
+		if c.settle() {
+			b.lose()
+		}
+	}
+}
+
+// take returns the call at place for its outcome, or nil if it has one.
+func (b *batch) take(place int) *Request {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.calls[place]
+	if c != nil {
+		b.calls[place] = nil
+		b.open--
+	}
+	return c
+}
+
+// finish ends the batch when the backend has returned. What the driver panicked with is raised in the
+// callers that still wait.
+func (b *batch) finish(d *Dispatcher) {
+	value := recover()
+	cause := errors.New("the backend reported no outcome")
+	if value != nil {
+		cause = fmt.Errorf("panic in the driver: %v", value)
+	}
+	d.done(b)
+	b.end(cause, value)
+}
+
+// failUnsent ends those calls that the backend has not come to send, and which it must not send any
+// more.
+func (b *batch) failUnsent() {
+	for place, call := range b.toSend {
+		b.mu.Lock()
+		open := b.calls[place] != nil
+		b.mu.Unlock()
+		if open && call.Claim.Withdraw() {
+			b.report(place, backend.Outcome{Err: fmt.Errorf(
+				"%w: no connection within %s", backend.ErrUnavailable, unsentFor)})
+		}
+	}
+}
+
+// giveUp ends the batch while the backend still waits for replies, which may come late or never.
+func (b *batch) giveUp() { b.end(errors.New("no reply came in time"), nil) }
+
+// end ends the batch's context, and the calls that have no outcome. What the backend has not come to
+// send surely is not executed.
+func (b *batch) end(cause error, panicked any) {
+	if !b.endContext() {
+		return
+	}
+	for place, call := range b.toSend {
+		c := b.take(place)
+		if c == nil {
+			continue
+		}
+		c.outcome.Err, c.panicked = unanswered(c.Script, cause), panicked
+		if call.Claim.Withdraw() {
+			c.outcome.Err = fmt.Errorf("%w: %w", backend.ErrUnavailable, cause)
+		}
+		c.settle()
+	}
+}
+
+// endContext reports false if the batch's context had ended before.
+func (b *batch) endContext() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended.Swap(true) {
+		return false
+	}
+	if b.done != nil {
+		close(b.done)
+	}
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	return true
+}
+
+// unanswered is the error of a script that was sent, and got no reply.
+func unanswered(script *backend.Script, cause error) error {
+	if script.Retry.Writes() {
+		return backend.Indeterminate(cause)
+	}
+	return fmt.Errorf("%w: %w", backend.ErrUnavailable, cause)
+}
+
+// lose notes that a caller waits no longer.
+func (b *batch) lose() {
+	if b.waiting.Add(-1) == 0 {
+		b.abandon()
+	}
+}
+
+// abandon lets the batch go on for a while without callers, if any call has no outcome.
+func (b *batch) abandon() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open == 0 || b.timer != nil {
+		return
+	}
+	after := abandonedFor
+	if b.hurried {
+		after = hurriedFor
+	}
+	b.timer = time.AfterFunc(after, b.giveUp)
+}
+
+// hurry makes a batch that all callers have left, or will, end earlier.
+func (b *batch) hurry() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hurried = true
+	if b.timer != nil && b.open > 0 {
+		b.timer.Reset(hurriedFor)
+	}
+}
+
+// Deadline implements [context.Context].
+func (b *batch) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+
+// Done implements [context.Context].
+func (b *batch) Done() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done == nil {
+		b.done = make(chan struct{})
+		if b.ended.Load() {
+			close(b.done)
+		}
+	}
+	return b.done
+}
+
+// Err implements [context.Context].
+func (b *batch) Err() error {
+	if b.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Value implements [context.Context].
+func (b *batch) Value(key any) any {
+	if b.values != nil {
+		return b.values.Value(key)
+	}
+	return nil
+}

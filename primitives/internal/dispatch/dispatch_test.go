@@ -1,0 +1,550 @@
+package dispatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
+)
+
+var (
+	write = backend.NewScript("write", "return 1", 1, backend.Never)
+	read  = backend.NewScript("read", "return 2", 1, backend.ReadOnly)
+)
+
+// link is a backend whose every batch takes a while, and answers each call with its key.
+type link struct {
+	takes time.Duration
+	do    func(ctx context.Context, c backend.Call) (backend.Reply, error) // nil: answers
+
+	mu      sync.Mutex
+	batches [][]string // the keys of each
+}
+
+func (l *link) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	keys := make([]string, len(calls))
+	for i, c := range calls {
+		keys[i] = c.Keys[0]
+	}
+	l.mu.Lock()
+	l.batches = append(l.batches, keys)
+	l.mu.Unlock()
+	if !wait(ctx, l.takes) {
+		for i := range calls {
+			report(i, backend.Outcome{Err: backend.Indeterminate(ctx.Err())})
+		}
+		return
+	}
+	for i, c := range calls {
+		reply, err := l.answer(ctx, c)
+		report(i, backend.Outcome{Reply: reply, Err: err})
+	}
+}
+
+func (l *link) answer(ctx context.Context, c backend.Call) (backend.Reply, error) {
+	if l.do != nil {
+		return l.do(ctx, c)
+	}
+	return backend.StringReply(c.Keys[0]), nil
+}
+
+func (l *link) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	outcome := backend.RunAll(ctx, l, []backend.Call{{Script: script, Keys: keys, Args: args}})[0]
+	return outcome.Reply, outcome.Err
+}
+
+// sent returns the keys of the batches so far.
+func (l *link) sent() [][]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([][]string(nil), l.batches...)
+}
+
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// heir notes what it gets.
+type heir struct {
+	stays atomic.Int32
+	late  chan backend.Outcome
+}
+
+func newHeir() *heir { return &heir{late: make(chan backend.Outcome, 1)} }
+
+func (h *heir) Stay() { h.stays.Add(1) }
+
+func (h *heir) Late(outcome backend.Outcome, answered bool) {
+	h.stays.Add(-1)
+	if answered {
+		h.late <- outcome
+	}
+}
+
+// open returns a dispatcher that ends with the test.
+func open(t *testing.T, b backend.ScriptRunner) *dispatch.Dispatcher {
+	t.Helper()
+	d := dispatch.New(b)
+	t.Cleanup(d.Close)
+	return d
+}
+
+func request(script *backend.Script, key string) *dispatch.Request {
+	return &dispatch.Request{Script: script, Keys: []string{key}}
+}
+
+func requireEcho(t *testing.T, key string, reply backend.Reply, err error) {
+	t.Helper()
+	require.NoError(t, err)
+	require.Equal(t, backend.StringReply(key), reply)
+}
+
+// TestCallsGoTogether fills the senders with slow batches: what comes meanwhile is one batch.
+func TestCallsGoTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{takes: time.Millisecond}
+		d := open(t, l)
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				key := fmt.Sprint(i)
+				reply, err := d.Run(t.Context(), write, []string{key}, nil)
+				requireEcho(t, key, reply, err)
+			})
+		}
+		all.Wait()
+		calls := 0
+		for _, batch := range l.sent() {
+			calls += len(batch)
+		}
+		require.Equal(t, 50, calls)
+		require.Less(t, len(l.sent()), 6)
+	})
+}
+
+// TestSlowBatchHoldsUpNobody has batches that take for ever: a call that comes later is sent all the same.
+func TestSlowBatchHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{takes: time.Hour}
+		d := open(t, l)
+		for i := range 20 {
+			go func() { _, _ = d.Run(t.Context(), write, []string{fmt.Sprint(i)}, nil) }()
+			time.Sleep(10 * time.Millisecond)
+			require.Len(t, l.sent(), i+1)
+		}
+	})
+}
+
+// TestMoreThanOneBatch queues more than a batch holds while a batch takes for ever: all are sent, and
+// no call comes after them to see to that.
+func TestMoreThanOneBatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{takes: time.Hour}
+		d := open(t, l)
+		occupy(t, d)
+		before := len(l.sent())
+		const calls = 2000
+		for i := range calls {
+			go func() { _, _ = d.Run(t.Context(), write, []string{fmt.Sprint(i)}, nil) }()
+		}
+		time.Sleep(time.Second)
+		sent := 0
+		for _, batch := range l.sent()[before:] {
+			require.LessOrEqual(t, len(batch), 256)
+			sent += len(batch)
+		}
+		require.Equal(t, calls, sent)
+	})
+}
+
+// TestWithoutBatches sends each call by itself, all side by side.
+func TestWithoutBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{takes: time.Second}
+		d := open(t, struct{ backend.ScriptRunner }{l})
+		start := time.Now()
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				key := fmt.Sprint(i)
+				reply, err := d.Run(t.Context(), write, []string{key}, nil)
+				requireEcho(t, key, reply, err)
+			})
+		}
+		all.Wait()
+		require.Equal(t, time.Second, time.Since(start))
+		require.Len(t, l.sent(), 50)
+	})
+}
+
+// TestCallerLeaves tells apart what the error says of a call that may run, and of one that cannot.
+func TestCallerLeaves(t *testing.T) {
+	t.Parallel()
+	for script, unknown := range map[*backend.Script]bool{write: true, read: false} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &link{takes: time.Second}
+			d := open(t, l)
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			h := newHeir()
+			r := request(script, "k")
+			r.Heir = h
+			start := time.Now()
+			_, err := d.Do(ctx, r)
+			require.Equal(t, 100*time.Millisecond, time.Since(start))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, unknown, errors.Is(err, backend.ErrIndeterminate))
+			require.Equal(t, int32(1), h.stays.Load())
+			outcome := <-h.late
+			require.Equal(t, time.Second, time.Since(start))
+			requireEcho(t, "k", outcome.Reply, outcome.Err)
+			require.Zero(t, h.stays.Load())
+
+			_, err = d.Do(ctx, request(script, "k"))
+			require.Equal(t, context.DeadlineExceeded, err, "nothing is sent")
+			require.Len(t, l.sent(), 1)
+		})
+	}
+}
+
+// TestQueuedCallIsWithdrawn lets a caller leave before its call was sent.
+func TestQueuedCallIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{takes: time.Millisecond}
+		d := open(t, l)
+		var busy sync.WaitGroup
+		for i := range 8 { // more than there are senders
+			busy.Go(func() { _, _ = d.Run(t.Context(), write, []string{fmt.Sprint(i)}, nil) })
+			synctest.Wait()
+		}
+		before := len(l.sent())
+		ctx, cancel := context.WithCancel(t.Context())
+		h := newHeir()
+		left := make(chan error, 1)
+		go func() {
+			r := request(write, "withdrawn")
+			r.Heir = h
+			_, err := d.Do(ctx, r)
+			left <- err
+		}()
+		synctest.Wait()
+		require.Len(t, l.sent(), before, "it is queued")
+		cancel()
+		require.Equal(t, context.Canceled, <-left)
+		busy.Wait()
+		time.Sleep(time.Minute)
+		for _, batch := range l.sent() {
+			require.NotContains(t, batch, "withdrawn")
+		}
+		require.Empty(t, h.late)
+	})
+}
+
+// TestReturnedClaimIsWithdrawn lets a caller leave while the backend knows that its call was refused.
+func TestReturnedClaimIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var taken atomic.Bool
+		l := &link{do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+			c.Claim.Return(fmt.Errorf("%w: refused", backend.ErrUnavailable))
+			wait(ctx, time.Second)
+			taken.Store(c.Claim.Take())
+			return backend.Reply{}, errors.New("refused")
+		}}
+		d := open(t, l)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := d.Do(ctx, request(write, "k"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, backend.ErrUnavailable)
+		require.False(t, backend.MayHaveRun(err))
+		time.Sleep(time.Minute)
+		require.False(t, taken.Load())
+	})
+}
+
+// TestUnsentCallFails has a backend that finds no connection: a call that it has not written by then
+// is not written any more.
+func TestUnsentCallFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var taken atomic.Int32
+		l := &link{do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+			if c.Keys[0] == "unsent" {
+				c.Claim.Return(nil)
+			}
+			wait(ctx, time.Minute)
+			if c.Claim.Take() {
+				taken.Add(1)
+			}
+			return backend.StringReply(c.Keys[0]), nil
+		}}
+		d := open(t, l)
+		start := time.Now()
+		_, err := d.Run(t.Context(), write, []string{"unsent"}, nil)
+		require.ErrorIs(t, err, backend.ErrUnavailable)
+		require.False(t, backend.MayHaveRun(err))
+		require.InDelta(t, 5*time.Second, time.Since(start), float64(2*time.Second))
+		reply, err := d.Run(t.Context(), write, []string{"sent"}, nil)
+		requireEcho(t, "sent", reply, err)
+		time.Sleep(time.Hour)
+		require.Equal(t, int32(1), taken.Load())
+	})
+}
+
+// TestMustIsSent sends under a context that has ended.
+func TestMustIsSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{takes: time.Second}
+		d := open(t, l)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		h := newHeir()
+		r := request(write, "k")
+		r.Must, r.Heir = true, h
+		start := time.Now()
+		_, err := d.Do(ctx, r)
+		require.Zero(t, time.Since(start))
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.ErrorIs(t, err, context.Canceled)
+		requireEcho(t, "k", (<-h.late).Reply, nil)
+	})
+}
+
+func TestGraceWaitsForTheAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, &link{takes: time.Second})
+		for grace, answered := range map[time.Duration]bool{
+			2 * time.Second: true, 500 * time.Millisecond: false,
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			r := request(write, "k")
+			r.Grace = grace
+			start := time.Now()
+			_, err := d.Do(ctx, r)
+			require.Equal(t, answered, err == nil)
+			require.Equal(t, min(time.Second, 100*time.Millisecond+grace), time.Since(start))
+			cancel()
+		}
+	})
+}
+
+// TestAbandonedBatchIsGivenUp leaves calls behind on a silent link.
+func TestAbandonedBatchIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hurry, stays bool
+		takes        time.Duration
+	}{
+		"Abandoned":         {takes: 5*time.Second + 100*time.Millisecond},
+		"Hurried":           {takes: time.Second + 100*time.Millisecond, hurry: true},
+		"NotWhileOneStays":  {takes: time.Hour, stays: true},
+		"NorInAnyHurryThen": {takes: time.Hour, stays: true, hurry: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := open(t, &link{takes: time.Hour})
+				h := newHeir()
+				start := time.Now()
+				occupy(t, d)
+				if c.stays {
+					go func() { _, _ = d.Run(t.Context(), write, []string{"stays"}, nil) }()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				r := request(write, "k")
+				r.Heir = h
+				if c.hurry {
+					d.Hurry()
+				}
+				_, err := d.Do(ctx, r)
+				require.ErrorIs(t, err, backend.ErrIndeterminate)
+				outcome := <-h.late
+				if !c.stays {
+					require.ErrorIs(t, outcome.Err, backend.ErrIndeterminate)
+				}
+				require.InDelta(t, c.takes, time.Since(start), float64(10*time.Millisecond))
+			})
+		})
+	}
+}
+
+// occupy has all senders busy for an hour, so that what comes next goes together.
+func occupy(t *testing.T, d *dispatch.Dispatcher) {
+	t.Helper()
+	for i := range 8 {
+		go func() { _, _ = d.Run(t.Context(), write, []string{fmt.Sprint("busy", i)}, nil) }()
+		synctest.Wait()
+	}
+	time.Sleep(5 * time.Millisecond) // Nothing is queued any more.
+}
+
+func TestCloseGivesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, &link{takes: time.Hour})
+		start := time.Now()
+		time.AfterFunc(time.Second, d.Close)
+		_, err := d.Run(t.Context(), write, []string{"k"}, nil)
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.Equal(t, time.Second, time.Since(start))
+		_, err = d.Run(t.Context(), write, []string{"k"}, nil)
+		require.Equal(t, backend.ErrClosed, err)
+		require.Equal(t, time.Second, time.Since(start))
+	})
+}
+
+// TestPanicIsRaisedInTheCallers lets a hook panic after one of three outcomes was reported.
+func TestPanicIsRaisedInTheCallers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{takes: time.Second, do: func(_ context.Context, c backend.Call) (backend.Reply, error) {
+			if c.Keys[0] == "hook" {
+				panic("hook")
+			}
+			return backend.StringReply(c.Keys[0]), nil
+		}}
+		d := open(t, l)
+		occupy(t, d)
+		var all sync.WaitGroup
+		all.Go(func() {
+			reply, err := d.Run(t.Context(), write, []string{"before"}, nil)
+			requireEcho(t, "before", reply, err)
+		})
+		synctest.Wait()
+		all.Go(func() {
+			require.PanicsWithValue(t, "hook", func() {
+				_, _ = d.Run(t.Context(), write, []string{"hook"}, nil)
+			})
+		})
+		synctest.Wait()
+		all.Go(func() {
+			require.PanicsWithValue(t, "hook", func() {
+				_, _ = d.Run(t.Context(), write, []string{"after"}, nil)
+			})
+		})
+		h := newHeir()
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			r := request(write, "left")
+			r.Heir = h
+			_, err := d.Do(ctx, r)
+			require.ErrorIs(t, err, backend.ErrIndeterminate)
+		})
+		all.Wait()
+		outcome := <-h.late
+		require.ErrorIs(t, outcome.Err, backend.ErrIndeterminate)
+		require.ErrorContains(t, outcome.Err, "hook")
+		reply, err := d.Run(t.Context(), write, []string{"next"}, nil)
+		requireEcho(t, "next", reply, err)
+	})
+}
+
+type valueKey struct{}
+
+// TestValuesOfTheOnlyCaller shows a hook the values of a caller whose call is alone.
+func TestValuesOfTheOnlyCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		seen := map[string]any{}
+		l := &link{takes: time.Second, do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[c.Keys[0]] = ctx.Value(valueKey{})
+			_, limited := ctx.Deadline()
+			require.False(t, limited)
+			return backend.Reply{}, nil
+		}}
+		d := open(t, l)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		ctx = context.WithValue(ctx, valueKey{}, "caller's")
+		_, _ = d.Run(ctx, write, []string{"alone"}, nil)
+		occupy(t, d)
+		var both sync.WaitGroup
+		for _, key := range []string{"a", "b"} {
+			both.Go(func() { _, _ = d.Run(ctx, write, []string{key}, nil) })
+		}
+		both.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		require.Equal(t, "caller's", seen["alone"])
+		require.Contains(t, seen, "a")
+		require.Nil(t, seen["a"])
+		require.Nil(t, seen["b"])
+	})
+}
+
+// TestEachCallHasOneOutcome has callers leave at the very moment of their answers, some at once, and some
+// never: however busy the machine is, there are both.
+func TestEachCallHasOneOutcome(t *testing.T) {
+	t.Parallel()
+	l := &link{takes: 100 * time.Microsecond}
+	d := open(t, l)
+	var answered, late, withdrawn atomic.Int32
+	var all sync.WaitGroup
+	const calls = 2000
+	for i := range calls {
+		all.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			switch i % 7 {
+			case 0:
+				cancel()
+			case 6: // It stays.
+			default:
+				time.AfterFunc(time.Duration(i%7)*50*time.Microsecond, cancel)
+			}
+			h := newHeir()
+			r := request(write, "k")
+			r.Heir, r.Must = h, i%2 == 0
+			_, err := d.Do(ctx, r)
+			switch {
+			case err == nil:
+				answered.Add(1)
+			case errors.Is(err, backend.ErrIndeterminate):
+				<-h.late
+				late.Add(1)
+			default:
+				withdrawn.Add(1)
+			}
+			require.Zero(t, h.stays.Load())
+			require.Empty(t, h.late)
+		})
+		if i%50 == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	all.Wait()
+	require.Equal(t, int32(calls), answered.Load()+late.Load()+withdrawn.Load())
+	require.NotZero(t, answered.Load())
+	require.NotZero(t, late.Load()+withdrawn.Load())
+}

@@ -1,0 +1,25 @@
+--- Frees each lock that its owner holds, and wakes one waiter per client of it. Each lock has a status
+--- of its own: what is refused for one costs only itself.
+---
+---@key locks hash...              owner -> hold count
+---@command publish publish|spublish
+---@arg owners string... per locks
+---@arg channels string... per locks   where the waiters of each listen
+---@return int[] status            per lock: 1 freed, 0 not held by its owner, -1 not a lock, -2 refused
+local status = {}
+for i, lock in ipairs(locks) do
+  local held = redis.pcall('hexists', lock, owners[i])
+  if held == 1 then
+    local sent = redis.pcall(publish, channels[i], '0') ---@allow channel one for each lock
+    if type(sent) == 'number' then
+      status[i] = redis.call('del', lock)
+    else
+      status[i] = -2
+    end
+  elseif held == 0 then
+    status[i] = 0
+  else
+    status[i] = -1
+  end
+end
+return status

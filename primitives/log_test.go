@@ -1,0 +1,121 @@
+package primitives_test
+
+import (
+	"context"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestLogMayBlock goes on for a minute with a sink that takes nothing, as a full pipe does. On a mutex
+// that a goroutine which logs has locked the test itself would hang, since virtual time stands still.
+func TestLogMayBlock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		sink := newStuckSink()
+		defer sink.release()
+		b := refusingSubscriber{s}
+		client, err := primitives.New(b, &primitives.Options{Logger: sink.logger()})
+		require.NoError(t, err)
+		renewed, err := client.NewLock("renewed", nil).Lock(t.Context())
+		require.NoError(t, err)
+		for range 3 {
+			loseByTimer(t, client)
+			loseByClock(t, client)
+			for _, broken := range []string{"lock_renew", ""} {
+				s.set(func() {
+					s.fault = func(script string) fault { return fault{broken: script == broken} }
+				})
+				time.Sleep(10 * time.Second)
+			}
+		}
+		require.Positive(t, renewed.Remaining())
+		require.NoError(t, renewed.Unlock(t.Context()))
+		for _, message := range []string{"subscribing failed", "leases not renewed", "lease lost"} {
+			require.Contains(t, sink.stuck(), message)
+		}
+		sink.release()
+		require.NoError(t, client.Close(t.Context()))
+		time.Sleep(time.Minute) // What is under way arrives.
+	})
+}
+
+// loseByTimer loses a lease to another caller that waits for the lock.
+func loseByTimer(t *testing.T, client *primitives.Client) {
+	t.Helper()
+	fixed := &primitives.LockOptions{Lease: time.Second}
+	lost, err := client.NewLock("lost", fixed).Lock(t.Context())
+	require.NoError(t, err)
+	waited := make(chan error, 1)
+	go func() {
+		next, err := client.NewLock("lost", nil).Lock(t.Context())
+		if err == nil {
+			err = next.Unlock(t.Context())
+		}
+		waited <- err
+	}()
+	<-lost.Done()
+	require.NoError(t, <-waited)
+}
+
+// loseByClock finds the loss of a lease by asking for it.
+func loseByClock(t *testing.T, client *primitives.Client) {
+	t.Helper()
+	fixed := &primitives.LockOptions{Lease: time.Second}
+	lost, err := client.NewLock("lost", fixed).Lock(t.Context())
+	require.NoError(t, err)
+	time.Sleep(900 * time.Millisecond)
+	require.ErrorIs(t, lost.Err(), primitives.ErrLost)
+}
+
+// refusingSubscriber has an access list without the channels.
+type refusingSubscriber struct{ *fakeServer }
+
+func (refusingSubscriber) Subscribe(
+	context.Context, string, backend.Handler,
+) (backend.Subscription, error) {
+	return nil, backend.ParseServerError("NOPERM No permissions to access a channel")
+}
+
+// stuckSink takes no entry until it is released.
+type stuckSink struct {
+	released context.Context
+	release  context.CancelFunc
+	mu       sync.Mutex
+	messages []string
+}
+
+func newStuckSink() *stuckSink {
+	s := &stuckSink{}
+	s.released, s.release = context.WithCancel(context.Background())
+	return s
+}
+
+func (s *stuckSink) logger() *zap.Logger {
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
+		zapcore.AddSync(io.Discard), zap.DebugLevel)
+	return zap.New(zapcore.RegisterHooks(core, func(entry zapcore.Entry) error {
+		s.mu.Lock()
+		s.messages = append(s.messages, entry.Message)
+		s.mu.Unlock()
+		<-s.released.Done()
+		return nil
+	}))
+}
+
+// stuck returns the messages of the entries that wait.
+func (s *stuckSink) stuck() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.messages
+}

@@ -1,0 +1,272 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// down is what a call gets while there is no server.
+var down = fault{err: backend.ErrUnavailable}
+
+func TestFirstAttemptReportsAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		s.fault = func(string) fault { return down }
+		_, err := client.NewLock("x", nil).Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
+		err = client.NewSemaphore("x", nil).Acquire(t.Context(), 1)
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		time.Sleep(time.Minute)
+		require.Zero(t, s.called("lock_release"), "nothing was taken")
+	})
+}
+
+// TestEndOfContextSaysBusyOrDown ends contexts while another holds, and while nobody answers.
+func TestEndOfContextSaysBusyOrDown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		outage  fault
+		is, not []error
+	}{
+		"Busy": {is: []error{primitives.ErrNotAcquired}, not: []error{primitives.ErrUnavailable}},
+		"Down": {
+			outage: down, is: []error{primitives.ErrUnavailable},
+			not: []error{primitives.ErrNotAcquired, primitives.ErrIndeterminate},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer()
+				client := s.client(t, nil)
+				_, err := client.NewLock("x", &primitives.LockOptions{Lease: time.Hour}).Lock(t.Context())
+				require.NoError(t, err)
+				time.AfterFunc(time.Second, func() {
+					s.set(func() { s.fault = func(string) fault { return c.outage } })
+				})
+				for _, acquire := range []func(ctx context.Context) error{
+					func(ctx context.Context) error {
+						_, err := client.NewLock("x", nil).Lock(ctx)
+						return err
+					},
+					func(ctx context.Context) error { return client.NewSemaphore("s", nil).Acquire(ctx, 1) },
+				} {
+					s.set(func() { s.fault = func(string) fault { return fault{} } })
+					time.AfterFunc(time.Second, func() {
+						s.set(func() { s.fault = func(string) fault { return c.outage } })
+					})
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					err := acquire(ctx)
+					cancel()
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					for _, is := range c.is {
+						require.ErrorIs(t, err, is)
+					}
+					for _, not := range c.not {
+						require.NotErrorIs(t, err, not)
+					}
+				}
+				s.set(func() { s.fault = func(string) fault { return fault{} } })
+			})
+		})
+	}
+}
+
+// TestLockWaitsThroughAnOutage has no server for a minute, or loses all replies, while a lock is
+// waited for.
+func TestLockWaitsThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, outage := range map[string]fault{"Down": down, "RepliesLost": {broken: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer()
+				client := s.client(t, nil)
+				owners := map[string]int{}
+				s.seen = func(script string, _, args []string) {
+					if script == "lock_acquire" {
+						owners[args[0]]++
+					}
+				}
+				held := &primitives.LockOptions{Lease: 30 * time.Second}
+				_, err := client.NewLock("x", held).Lock(t.Context())
+				require.NoError(t, err)
+				time.AfterFunc(time.Second, func() {
+					s.set(func() { s.fault = func(string) fault { return outage } })
+				})
+				time.AfterFunc(time.Minute, func() {
+					s.set(func() { s.fault = func(string) fault { return fault{} } })
+				})
+				start := time.Now()
+				lease, err := client.NewLock("x", nil).Lock(t.Context())
+				require.NoError(t, err)
+				require.Greater(t, time.Since(start), 59*time.Second)
+				require.Less(t, time.Since(start), 2*time.Minute)
+				require.Equal(t, lease.Owner(), s.holder("x"))
+				if outage.broken {
+					require.Greater(t, len(owners), 2, "an owner whose outcome is unknown is not used again")
+				} else {
+					require.Equal(t, 2, len(owners)) //nolint:testifylint // Not all of them in the message.
+				}
+				time.Sleep(time.Hour)
+				require.NoError(t, lease.Unlock(t.Context()))
+				require.Empty(t, s.holder("x"), "what was taken without a reply is given back")
+			})
+		})
+	}
+}
+
+// TestSemaphoreWaitsThroughAnOutage ends where permits may have been taken: they have no owner.
+func TestSemaphoreWaitsThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		outage fault
+		err    error
+	}{
+		"Down":        {down, nil},
+		"RepliesLost": {fault{broken: true}, primitives.ErrIndeterminate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer()
+				client := s.client(t, nil)
+				time.AfterFunc(time.Second, func() {
+					s.set(func() { s.fault = func(string) fault { return c.outage } })
+				})
+				time.AfterFunc(time.Minute, func() {
+					s.set(func() {
+						s.fault = func(string) fault { return fault{} }
+						s.permits["s"] = 1
+					})
+				})
+				err := client.NewSemaphore("s", nil).Acquire(t.Context(), 1)
+				if c.err == nil {
+					require.NoError(t, err)
+					require.Zero(t, s.permits["s"])
+				} else {
+					require.True(t, errors.Is(err, c.err), "%v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestReleaseThatWasNotSentNeverIs has no server while permits are released: a caller who waits learns
+// that, and may release again.
+func TestReleaseThatWasNotSentNeverIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		semaphore := s.client(t, nil).NewSemaphore("s", nil)
+		s.fault = func(string) fault { return down }
+		err := semaphore.Release(t.Context(), 1)
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		time.Sleep(time.Hour)
+		require.Zero(t, s.permits["s"])
+		require.NoError(t, semaphore.Release(t.Context(), 1))
+		require.Equal(t, 1, s.permits["s"])
+	})
+}
+
+// TestCloseTimeout bounds a Close whose releases are not answered.
+func TestCloseTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client, err := primitives.New(s, &primitives.Options{CloseTimeout: 2 * time.Second})
+		require.NoError(t, err)
+		_, err = client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(string) fault { return fault{broken: true} } })
+		start := time.Now()
+		require.ErrorIs(t, client.Close(t.Context()), primitives.ErrIndeterminate)
+		require.Equal(t, 2*time.Second, time.Since(start))
+		_, err = primitives.New(s, &primitives.Options{CloseTimeout: -1})
+		var field *primitives.FieldError
+		require.ErrorAs(t, err, &field)
+		require.Equal(t, "CloseTimeout", field.Field)
+	})
+}
+
+// TestPanicInTheBackgroundIsContained has a hook panic in renewals and in releases that nobody waits
+// for: the process lives, and so does the lease until it ends by itself.
+func TestPanicInTheBackgroundIsContained(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() {
+			s.fault = func(script string) fault {
+				return fault{panics: script == "lock_renew" || script == "lock_release"}
+			}
+		})
+		<-lease.Done()
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.Positive(t, s.called("lock_renew"))
+		time.Sleep(10 * time.Second)
+		require.Positive(t, s.called("lock_release"))
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		time.Sleep(time.Minute)
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+// unsent is a server whose driver finds no connection for releases of permits until some time.
+type unsent struct {
+	*fakeServer
+	until time.Time
+}
+
+// RunBatch implements backend.Batcher.
+func (u unsent) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	for place, c := range calls {
+		if c.Script.Name == "semaphore_add" {
+			c.Claim.Return(nil)
+			time.Sleep(time.Until(u.until))
+			if !c.Claim.Take() {
+				report(place, backend.Outcome{Err: context.Canceled})
+				continue
+			}
+		}
+		reply, err := u.Run(ctx, c.Script, c.Keys, c.Args)
+		report(place, backend.Outcome{Reply: reply, Err: err})
+	}
+}
+
+// TestReleaseWaitsForAConnection releases a permit under a context that has ended, while the driver
+// finds no connection for longer than anybody waits for one: it is put back once there is one, once.
+func TestReleaseWaitsForAConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		u := unsent{fakeServer: s, until: time.Now().Add(31 * time.Second)}
+		client, err := primitives.New(u, &primitives.Options{CloseTimeout: time.Hour})
+		require.NoError(t, err)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, client.NewSemaphore("s", nil).Release(ended, 1), primitives.ErrIndeterminate)
+		time.Sleep(30 * time.Second)
+		s.set(func() { require.Zero(t, s.permits["s"]) })
+		time.Sleep(2 * time.Minute)
+		s.set(func() { require.Equal(t, 1, s.permits["s"]) })
+		require.NoError(t, client.Close(t.Context()))
+	})
+}
