@@ -134,6 +134,9 @@ func (m *lockMachine) explains(c *lockCall, over bool) bool {
 		!m.parties[c.party].closing.IsZero() {
 		return true // Its client gave it up at the end of Close.
 	}
+	if over && !unknown && c.last.kind == failed && !backend.MayHaveRun(c.last.err) && !m.virtual {
+		return true // It was withdrawn before that came to the client.
+	}
 	if !unknown && c.last.at.After(c.ended) && c.last.kind != withdrawn && m.virtual {
 		return false // It may run.
 	}
@@ -254,7 +257,7 @@ func (m *lockMachine) judgeRelease(c *lockCall) error {
 	over := c.ctx.Err() != nil && errors.Is(c.err, c.ctx.Err())
 	switch {
 	case over && errors.Is(c.err, backend.ErrIndeterminate) &&
-		(m.underWay(c) || c.sends == 0): // If it is queued, it is sent when the queue moves.
+		(m.underWay(c) || c.sends == 0 || !m.virtual): // If it is queued, it is sent later.
 		m.reach("unlock left behind")
 		return nil
 	case c.last.kind == asking && m.batches && errors.Is(c.err, backend.ErrIndeterminate):

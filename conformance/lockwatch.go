@@ -31,7 +31,8 @@ func (m *lockMachine) callOf(r *scriptRun, named any) any {
 		return nil
 	case "lock_release":
 		c := m.claims[r.args[0]]
-		if c == nil || c.unlock == nil || c.unlock.sends > 0 || c.belief.Over(r.sent) {
+		if c == nil || c.unlock == nil || c.unlock.sends > 0 ||
+			c.belief.Over(m.decided(r, c.unlock.began)) {
 			return nil
 		}
 		return c.unlock
@@ -54,12 +55,9 @@ func (m *lockMachine) asks(r *scriptRun) error {
 	call.sends++
 	call.last = lockAnswer{kind: asking, run: r, owner: owner}
 	lease, allowance := m.leaseOf(call)
-	sent := r.sent
-	if !m.virtual {
-		sent.From = call.heard // Its client has read the clock since.
-	}
 	m.claims[owner] = &lockClaim{
-		owner: owner, call: call, run: r, belief: model.NewBelief(lease, allowance, sent),
+		owner: owner, call: call, run: r,
+		belief: model.NewBelief(lease, allowance, m.decided(r, call.heard)),
 	}
 	return nil
 }
@@ -322,7 +320,8 @@ func (m *lockMachine) answeredRenew(r *scriptRun) error {
 		m.reach("renewal failed")
 		return nil //nolint:nilerr // A link's trouble.
 	}
-	answered, heard := m.renewalHeard(r)
+	lease, _ := millis(r.args[0])
+	answered, heard := m.renewalHeard(r, lease)
 	if !heard {
 		m.reach("renewal answered too late")
 		return nil
@@ -332,22 +331,25 @@ func (m *lockMachine) answeredRenew(r *scriptRun) error {
 		if c == nil || status < 0 || !c.over.IsZero() {
 			continue
 		}
-		c.belief.Renewed(r.sent, answered, status == 1)
+		due := c.belief.Since().From.Add(lease/3 - lease/30) // No watchdog renews earlier.
+		c.belief.Renewed(m.decided(r, due), answered, status == 1)
 		m.reach([]string{"renewal of a lost lock", "renewal"}[status])
 	}
 	return nil
 }
 
 // renewalHeard returns when the watchdog gets the answer to a renewal; ok is false if it surely does
-// not wait for it any more, after a third of the lease. If that is open, the moment is a wide one.
-func (m *lockMachine) renewalHeard(r *scriptRun) (answered model.Moment, ok bool) {
-	lease, _ := millis(r.args[0])
+// not wait for it any more, after a third of the lease. If that is open, as always in real time, the
+// moment is a wide one.
+func (m *lockMachine) renewalHeard(
+	r *scriptRun, lease time.Duration,
+) (answered model.Moment, ok bool) {
 	answered = r.answered
 	took := answered.From.Sub(r.sent.To)
-	if took > lease/3-longestQueue-m.guard {
+	if took > lease/3-longestQueue {
 		answered.From = answered.From.Add(-time.Microsecond)
 	}
-	return answered, took <= lease/3+m.guard
+	return answered, took <= lease/3 || !m.virtual
 }
 
 // answerOfRelease is granted if the lock was freed, refused if it was not held.

@@ -215,9 +215,12 @@ func (m *semaphoreMachine) gaveUpEarly(r *scriptRun) error {
 		r.name[:len("semaphore")] != "semaphore" || errors.Is(r.err, errWithdrawn) {
 		return nil
 	}
-	closing := m.parties[r.party].closing
-	if !closing.IsZero() && now.Sub(closing) >= closingFor-m.guard ||
-		!c.ended.IsZero() && now.Sub(c.ended) >= detachedFor-m.guard {
+	closing, left := m.parties[r.party].closing, c.ended
+	if !m.virtual {
+		left = c.began // Its caller may have left long before it says so.
+	}
+	if !closing.IsZero() && now.Sub(closing) >= closingFor ||
+		!left.IsZero() && now.Sub(left) >= detachedFor {
 		return nil
 	}
 	return fmt.Errorf("%s of client %d was given up at %v, its caller's call at %v",

@@ -81,6 +81,15 @@ type scriptRun struct {
 	err   error         // the server's; after answered: the caller's
 }
 
+// decided returns when a client decided to send r, which it did not do before earliest. In real time
+// it may have come to the link any time later.
+func (w *world) decided(r *scriptRun, earliest time.Time) model.Moment {
+	if w.virtual {
+		return r.sent
+	}
+	return model.Moment{From: earliest, To: r.sent.To}
+}
+
 // unsent reports whether the script was held for so long when next was sent that its client may have
 // withdrawn it by itself.
 func (r *scriptRun) unsent(next *scriptRun) bool {
@@ -200,7 +209,7 @@ func (n *nearClient) run(
 	now := time.Now()
 	var t trouble
 	w.note(func() error {
-		r.sent = model.Moment{From: now.Add(-w.guard), To: now}
+		r.sent = model.At(now)
 		if w.batches && now.Sub(w.parties[n.party].crowded) <= longestQueue {
 			r.sent.From = r.sent.From.Add(-longestQueue)
 		}
