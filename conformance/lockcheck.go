@@ -244,7 +244,7 @@ func (m *lockMachine) checkToken(ctx context.Context, key *lockKey) error {
 func (m *lockMachine) checkClaim(c *lockClaim) error {
 	now := time.Now()
 	if c.granted && c.over.IsZero() && c.belief.Over(model.At(now.Add(-m.guard))) {
-		c.over = c.belief.Ends().From
+		c.over = c.belief.Ends().To
 		if now.Before(c.over) {
 			c.over = now // The server said so.
 		}

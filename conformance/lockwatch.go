@@ -331,8 +331,7 @@ func (m *lockMachine) answeredRenew(r *scriptRun) error {
 		if c == nil || status < 0 || !c.over.IsZero() {
 			continue
 		}
-		due := c.belief.Since().From.Add(lease/3 - lease/30) // No watchdog renews earlier.
-		c.belief.Renewed(m.decided(r, due), answered, status == 1)
+		c.belief.Renewed(r.sent, answered, status == 1)
 		m.reach([]string{"renewal of a lost lock", "renewal"}[status])
 	}
 	return nil

@@ -12,12 +12,10 @@ import (
 // serves all primitives that have leases. It is not safe for concurrent use.
 type Belief struct {
 	lease, allowance time.Duration
-	since, granted   Moment
+	since, granted   Moment // since is wide while the holder may not know of a renewal
 	lost             bool
-	// perhaps is when a renewal was sent whose answer the holder may know, if it came in time, and
-	// doubted says that one was answered "not held", of which the holder may know, unless it had
+	// doubted says that a renewal was answered "not held", of which the holder may know, unless it had
 	// sent it before it knew of the grant.
-	perhaps Moment
 	doubted bool
 }
 
@@ -39,20 +37,16 @@ func (b *Belief) Ends() Moment { return b.since.Add(b.lease - b.allowance) }
 func (b *Belief) Since() Moment { return b.since }
 
 // Renewed takes the answer to a renewal: that the lease runs anew, or that the server does not know
-// the holder. A renewal that was sent before the grant was answered may have overtaken it.
+// the holder. A renewal that was sent before the grant was answered may have overtaken it. If the
+// moment of the answer is a wide one, the holder may not know of it, now or ever.
 func (b *Belief) Renewed(sent, answered Moment, held bool) {
-	b.adopt()
 	exact := answered.From.Equal(answered.To)
 	switch {
-	case b.granted.IsZero():
-		if held {
-			b.since = sent
-		}
-	case b.over(answered):
+	case b.granted.IsZero() && !held, !b.granted.IsZero() && b.over(answered):
 	case held && exact:
 		b.since = sent
 	case held:
-		b.perhaps = sent
+		b.since.To = sent.To
 	case exact:
 		b.lost = b.granted.before(sent)
 	default:
@@ -60,16 +54,9 @@ func (b *Belief) Renewed(sent, answered Moment, held bool) {
 	}
 }
 
-// adopt counts the last renewal.
-func (b *Belief) adopt() {
-	if !b.perhaps.IsZero() {
-		b.since, b.perhaps = b.perhaps, Moment{}
-	}
-}
-
 // Over reports whether the lease has surely ended.
 func (b *Belief) Over(at Moment) bool {
-	return b.lost || at.past(b.Ends()) && b.perhaps.IsZero()
+	return b.lost || at.past(b.Ends())
 }
 
 // Good reports whether the lease has surely not ended.
@@ -77,9 +64,6 @@ func (b *Belief) Good(at Moment) bool { return !b.lost && !b.doubted && at.befor
 
 // Look takes what the lease says of itself: whether it is held.
 func (b *Belief) Look(at Moment, held bool) error {
-	if held && at.past(b.Ends()) {
-		b.adopt() // Nothing else explains it.
-	}
 	b.lost = b.lost || b.doubted && !held
 	over := b.over(at)
 	switch {
@@ -99,17 +83,15 @@ func (b *Belief) Remaining(at Moment, rest time.Duration) error {
 	if err := b.Look(at, rest > 0); err != nil || rest <= 0 {
 		return errors.Join(err, negative(rest))
 	}
-	if b.fits(at, rest) {
-		return nil
+	least, most := b.Ends().From.Sub(at.To), b.Ends().To.Sub(at.From)
+	if rest < least || rest > most {
+		return fmt.Errorf("%v remain, want %v to %v", rest, least, most)
 	}
-	if b.adopt(); b.fits(at, rest) {
-		return nil
+	// What a holder knows it does not forget.
+	if since := at.From.Add(rest - b.lease + b.allowance); since.After(b.since.From) {
+		b.since.From = since
 	}
-	return fmt.Errorf("%v remain, want %v to %v", rest, b.Ends().From.Sub(at.To), b.Ends().To.Sub(at.From))
-}
-
-func (b *Belief) fits(at Moment, rest time.Duration) bool {
-	return rest >= b.Ends().From.Sub(at.To) && rest <= b.Ends().To.Sub(at.From)
+	return nil
 }
 
 func negative(rest time.Duration) error {

@@ -19,6 +19,7 @@ func TestBelief(t *testing.T) {
 	renewed := func(sent int, answered model.Moment, held bool) step {
 		return func(b *model.Belief) error { b.Renewed(after(sent), answered, held); return nil }
 	}
+	perhaps := func(sent int) step { return renewed(sent, around(sent+50, 5), true) }
 	rest := func(ms int, d time.Duration) step {
 		return func(b *model.Belief) error { return b.Remaining(after(ms), d) }
 	}
@@ -42,6 +43,9 @@ func TestBelief(t *testing.T) {
 		"RenewedTooLate":          {[]step{renewed(300, after(900), true), held(after(901))}, false},
 		"RenewedJustInTime":       {[]step{renewed(300, around(900, 5), true), held(after(901))}, true},
 		"RenewedPerhaps":          {[]step{renewed(300, around(900, 5), true), lost(after(901))}, true},
+		"UnheardTwice":            {[]step{perhaps(300), perhaps(600), rest(700, 200*time.Millisecond)}, true},
+		"HeardOfTheFirst":         {[]step{perhaps(300), perhaps(600), rest(700, 500*time.Millisecond)}, true},
+		"ForgotWhatItHeard":       {[]step{perhaps(300), rest(500, 700*time.Millisecond), rest(510, 390*time.Millisecond)}, false},
 		"NotHeld":                 {[]step{renewed(300, after(400), false), lost(after(401))}, true},
 		"NotHeldButBelieved":      {[]step{renewed(300, after(400), false), held(after(401))}, false},
 		"NotHeldPerhaps":          {[]step{renewed(300, around(400, 5), false), held(after(401)), lost(after(402))}, true},
