@@ -51,7 +51,7 @@ func (k *Keeper) renew(b batch, holds []*Hold) {
 func (k *Keeper) renewOnce(
 	ctx context.Context, b batch, holds []*Hold,
 ) (halves [][]*Hold, err error) {
-	sent := time.Now()
+	sent := k.now()
 	statuses, err := b.renewer.Renew(ctx, k.runner, holds)
 	if half := len(holds) / 2; half > 0 && !b.denied && errors.Is(err, backend.ErrKeyDenied) {
 		return [][]*Hold{holds[:half], holds[half:]}, nil
@@ -63,10 +63,10 @@ func (k *Keeper) renewOnce(
 }
 
 // settle notes the outcome of a renewal sent at the given time, and returns the holds it found lost.
-func (k *Keeper) settle(holds []*Hold, sent time.Time, statuses []Status, err error) (gone []*Hold) {
+func (k *Keeper) settle(holds []*Hold, sent instant, statuses []Status, err error) (gone []*Hold) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := time.Now()
+	now := k.now()
 	if len(holds) == 1 && errors.Is(err, backend.ErrKeyDenied) {
 		// Meanwhile it is renewed apart from the others, so that they need not be halved again.
 		holds[0].deniedUntil = now.Add(holds[0].Lease / 3)
@@ -86,7 +86,7 @@ func (k *Keeper) settle(holds []*Hold, sent time.Time, statuses []Status, err er
 
 // settleOne reports whether h is lost. A reply that comes after the lease ended does not bring it
 // back, and "not held" counts only from a renewal that was sent after the grant was confirmed.
-func (k *Keeper) settleOne(h *Hold, status Status, sent, now time.Time) bool {
+func (k *Keeper) settleOne(h *Hold, status Status, sent, now instant) bool {
 	if h.state != held && h.state != pending {
 		return false
 	}
@@ -96,10 +96,10 @@ func (k *Keeper) settleOne(h *Hold, status Status, sent, now time.Time) bool {
 		return true
 	}
 	h.renewAt = now.Add(h.Lease / 10)
-	if status == Renewed && !sent.Before(h.started) {
+	if status == Renewed && !sent.Before(h.started.Time) {
 		h.started = sent
 		h.renewAt = sent.Add(h.Lease / 3)
 	}
-	k.arm(now, h)
+	k.arm(now.Time, h)
 	return false
 }

@@ -20,7 +20,7 @@ type Hold struct {
 	// Guarded by the keeper's mutex.
 	state       state
 	place       int       // in Keeper.holds
-	started     time.Time // when the request that granted or last renewed it was sent
+	started     instant   // when the request that granted or last renewed it was sent
 	granted     time.Time // when the grant was confirmed
 	renewAt     time.Time
 	renewing    bool      // a renewal is under way
@@ -64,7 +64,7 @@ const (
 func (h *Hold) belief() time.Duration { return h.Lease - h.Allowance }
 
 // expired reports whether a held lease may have ended by now.
-func (h *Hold) expired(now time.Time) bool { return elapsed(h.started, now) >= h.belief() }
+func (h *Hold) expired(now instant) bool { return now.since(h.started) >= h.belief() }
 
 // due reports whether h wants renewing. Holds that are due soon go with those that are due now, so
 // that batches fill.
@@ -81,10 +81,4 @@ func (h *Hold) next(latest time.Time) time.Time {
 		latest = h.renewAt
 	}
 	return latest
-}
-
-// elapsed is the time from start to now by the clock that went further. The monotonic clock stands
-// still while the machine is suspended; the wall clock may be set back.
-func elapsed(start, now time.Time) time.Duration {
-	return max(now.Sub(start), now.Round(0).Sub(start.Round(0)))
 }

@@ -30,6 +30,7 @@ type Keeper struct {
 	runner  backend.ScriptRunner
 	cluster bool
 	log     *zap.Logger
+	now     clock
 
 	ctx     context.Context //nolint:containedctx // It ends the renewals under way at Close.
 	cancel  context.CancelFunc
@@ -46,14 +47,14 @@ type Keeper struct {
 func NewKeeper(r backend.ScriptRunner, cluster bool, log *zap.Logger) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Keeper{
-		runner: r, cluster: cluster, log: log,
+		runner: r, cluster: cluster, log: log, now: systemClock,
 		ctx: ctx, cancel: cancel,
 	}
 }
 
 // Begin reads the clock for an acquire that is about to be sent for h, and begins to renew it.
 func (k *Keeper) Begin(h *Hold) {
-	now := time.Now()
+	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -63,28 +64,28 @@ func (k *Keeper) Begin(h *Hold) {
 	h.renewAt = now.Add(h.Lease / 3)
 	h.place = len(k.holds)
 	k.holds = append(k.holds, h)
-	k.arm(now, h)
+	k.arm(now.Time, h)
 }
 
 // Confirm notes that the acquire was granted. It reports false, and watches h no more, if the grant
 // came too late to be believed or after Close; then it has to be given back.
 func (k *Keeper) Confirm(h *Hold) bool {
-	now := time.Now()
+	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if h.state != pending || h.expired(now) {
 		k.remove(h, idle)
 		return false
 	}
-	h.state, h.granted = held, now
-	k.arm(now, h)
+	h.state, h.granted = held, now.Time
+	k.arm(now.Time, h)
 	return true
 }
 
 // End stops watching h: the acquire was refused or failed, or the release is about to be sent. It
 // reports whether h was held up to now.
 func (k *Keeper) End(h *Hold) bool {
-	now := time.Now()
+	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	good := h.state == held && !h.expired(now)
@@ -95,7 +96,7 @@ func (k *Keeper) End(h *Hold) bool {
 // Remaining returns how long the holder may still trust its lease if it is not renewed; 0 if h is
 // not held. If that time has passed, h is lost, and its OnLost is called before Remaining returns.
 func (k *Keeper) Remaining(h *Hold) time.Duration {
-	now := time.Now()
+	now := k.now()
 	k.mu.Lock()
 	if h.state != held {
 		k.mu.Unlock()
@@ -103,7 +104,7 @@ func (k *Keeper) Remaining(h *Hold) time.Duration {
 	}
 	if !h.expired(now) {
 		defer k.mu.Unlock()
-		return h.belief() - elapsed(h.started, now)
+		return h.belief() - now.since(h.started)
 	}
 	k.remove(h, lost)
 	k.mu.Unlock()
@@ -163,7 +164,7 @@ func (k *Keeper) arm(now time.Time, h *Hold) {
 
 // tick looks at every hold: it finds what is lost and sends the renewals that are due.
 func (k *Keeper) tick() {
-	gone, due := k.look(time.Now())
+	gone, due := k.look(k.now())
 	for _, h := range gone {
 		h.OnLost.Lost()
 	}
@@ -178,7 +179,7 @@ func (k *Keeper) tick() {
 
 // look takes the lost holds off the watch, marks those that are due as being renewed, and arms the
 // timer. For each batch of the result, running counts its renewals.
-func (k *Keeper) look(now time.Time) (gone []*Hold, due map[batch][]*Hold) {
+func (k *Keeper) look(now instant) (gone []*Hold, due map[batch][]*Hold) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.wakeAt = time.Time{}
@@ -192,15 +193,15 @@ func (k *Keeper) look(now time.Time) (gone []*Hold, due map[batch][]*Hold) {
 			k.remove(h, lost)
 			gone = append(gone, h)
 			continue
-		case h.due(now):
+		case h.due(now.Time):
 			if due == nil {
 				due = make(map[batch][]*Hold)
 			}
 			h.renewing = true
-			b := k.batchOf(h, now)
+			b := k.batchOf(h, now.Time)
 			due[b] = append(due[b], h)
 		}
-		k.arm(now, h)
+		k.arm(now.Time, h)
 	}
 	for _, holds := range due {
 		k.running.Add((len(holds) + batchSize - 1) / batchSize)

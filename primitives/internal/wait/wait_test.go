@@ -77,6 +77,30 @@ func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
 	})
 }
 
+// TestWaitServesInTurn: the waiters of one client get the object in the order in which they came.
+func TestWaitServesInTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held = true
+		w := s.client(t, hour)
+		var served []int
+		var all sync.WaitGroup
+		for i := range 5 {
+			all.Go(func() {
+				if w.Wait(t.Context(), wakeOne("o"), s.attempt()) == nil {
+					served = append(served, i) // One has the object at a time.
+					s.release()
+				}
+			})
+			time.Sleep(time.Second) // It is parked.
+		}
+		s.release()
+		all.Wait()
+		require.Equal(t, []int{0, 1, 2, 3, 4}, served)
+	})
+}
+
 // TestWaitOneTriesForEachMessage announces releases faster than a try takes, while others are always
 // quicker: those that are trying must not all try again for each.
 func TestWaitOneTriesForEachMessage(t *testing.T) {
