@@ -33,7 +33,7 @@ go_files = find . \( -name '*.go' -o -path ./docs/scripts.md \) -not -path './.b
 fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
-.PHONY: help demo test verify lint generate race fuzz soak before conformance redisson bench
+.PHONY: help demo test prove verify lint generate race fuzz soak before conformance redisson bench
 .PHONY: release release-check servers formatted vetted portable generated tidy
 
 help: ## list the targets
@@ -42,8 +42,19 @@ help: ## list the targets
 demo: ## 8 workers share a lock, a semaphore, a latch and a counter; needs Go alone
 	go run ./examples/quickstart
 
-test: servers ## every module's tests on real servers, which are installed if missing
-	$(call in_modules,HASP_REQUIRE_SERVERS=1 go test $(race) -count=1 -timeout $(TIMEOUT) ./...)
+# All modules at once: packages that wait go beside others. luagen has no goroutines, and is apart.
+test: servers ## every module's tests on real servers, which are installed if missing; minutes
+	go test -short -count=1 ./luagen/...
+	HASP_REQUIRE_SERVERS=1 go test -short -race -count=1 -p 4 -timeout $(TIMEOUT) \
+		$(patsubst %,./%/...,$(filter-out luagen,$(MODULES)))
+
+# Of these "make test" leaves out the most. In a package's folder go test prints as it goes.
+PROOFS := conformance conformance/matrix/virtual conformance/matrix/repro examples/ownbackend conformance/matrix
+
+prove: servers ## what judges the tests, and what takes long: mutants, seeded bugs, crowds, soak; half an hour
+	@for folder in $(PROOFS); do echo "== $$(date +%T) $$folder"; \
+		(cd $$folder && HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m \
+			go test -race -count=1 -timeout 60m) || exit 1; done
 
 verify: formatted vetted portable lint generated tidy ## formatted, vetted, linted, generated, tidy
 

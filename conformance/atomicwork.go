@@ -16,7 +16,7 @@ func longWorkload() Workload {
 		Name: "AtomicLong", Clause: "Atomic.Exact", Model: model.Long,
 		Look: model.LongInput{Op: model.LongLoad},
 		Seen: func(n int64) any { return model.LongOutput{Value: n} },
-		Ops:  numberOps,
+		Ops:  numberOps, Always: []string{"answer"},
 		Actor: func(a *Actor) func(context.Context, Step) error {
 			return (&numberActor{a, a.Client.NewAtomicLong(a.Object), edges}).step
 		},
@@ -82,6 +82,7 @@ func (a *numberActor) step(ctx context.Context, s Step) error {
 		a.Reach("overflow")
 		call.Return(model.LongOutput{Overflow: true})
 	case err == nil:
+		a.Reach("answer")
 		call.Return(out)
 	case backend.MayHaveRun(err):
 		a.Reach("change without an answer")

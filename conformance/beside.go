@@ -18,6 +18,29 @@ func beside(f func() error) <-chan error {
 	return done
 }
 
+// woken returns what a call returns that waits for what ready then brings. If ready fails, the call is
+// given up. It has a moment to begin to wait.
+func woken(ctx context.Context, wait func(context.Context) error, ready func() error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	got := beside(func() error { return wait(ctx) })
+	time.Sleep(50 * time.Millisecond)
+	if err := ready(); err != nil {
+		return err
+	}
+	return <-got
+}
+
+// until asks again and again until the answer is yes, or asking fails.
+func until(ctx context.Context, ask func(context.Context) (bool, error)) error {
+	for {
+		if yes, err := ask(ctx); yes || err != nil {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 // finished waits for what runs beside the case, for far less than a poll would need.
 func finished(what string, done <-chan error) error {
 	select {
@@ -31,12 +54,12 @@ func finished(what string, done <-chan error) error {
 	}
 }
 
-// notYet returns an error if what runs beside the case has ended.
+// notYet returns an error if what runs beside the case ends, for which it has a moment.
 func notYet(what string, done <-chan error) error {
 	select {
 	case err := <-done:
 		return fmt.Errorf("%s ended too early, with %w", what, err)
-	default:
+	case <-time.After(100 * time.Millisecond):
 		return nil
 	}
 }

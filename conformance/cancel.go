@@ -175,8 +175,8 @@ func checkConnecting(ctx context.Context, e *env) error {
 	return err
 }
 
-// lateCalls is how many calls checkLate cancels. One's context may end before anything is sent: when
-// a driver connects first, or on a machine that stands still for a moment.
+// lateCalls is how many calls checkLate cancels at least. One's context may end before anything is
+// sent: when a driver connects first, or on a machine that stands still for a moment.
 const lateCalls = 3
 
 // checkLate cancels calls whose command is held up on its way.
@@ -189,7 +189,7 @@ func checkLate(ctx context.Context, e *env) error {
 	if _, err := in.Backend.Run(ctx, script, []string{key}, nil); err != nil {
 		return err
 	}
-	for calls := range int64(lateCalls) {
+	for calls, ran := int64(1), int64(0); calls <= lateCalls || ran == 0; calls++ {
 		runErr, err := e.runLate(ctx, in, script, key)
 		if err != nil {
 			return err
@@ -198,8 +198,11 @@ func checkLate(ctx context.Context, e *env) error {
 		if err != nil {
 			return err
 		}
-		if n > calls+2 {
-			return fmt.Errorf("%d cancelled calls ran %d times; the last error was %w", calls+1, n-1, runErr)
+		if ran = n - 1; ran > calls {
+			return fmt.Errorf("%d cancelled calls ran %d times; the last error was %w", calls, ran, runErr)
+		}
+		if ctx.Err() != nil {
+			return errors.New("no call was cancelled after it had been sent")
 		}
 	}
 	return nil

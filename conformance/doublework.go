@@ -16,7 +16,7 @@ func doubleWorkload() Workload {
 		Name: "AtomicDouble", Clause: "Atomic.Exact", Model: model.Long, Ops: numberOps,
 		Look:  model.LongInput{Op: model.LongLoad},
 		Seen:  func(n int64) any { return model.LongOutput{Value: n} },
-		Parts: oneInEighths,
+		Parts: oneInEighths, Always: []string{"answer"},
 		Actor: func(a *Actor) func(context.Context, Step) error {
 			return (&numberActor{a, eighths{a.Client.NewAtomicDouble(a.Object)}, someEighths}).step
 		},

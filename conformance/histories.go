@@ -18,24 +18,32 @@ import (
 // that the model of the primitive explains what they saw, and that nobody waited for something that
 // was there. With [Harness.Bubble] a schedule runs in virtual time, as often as -rapid.checks says,
 // over links with trouble; a failing one is made smaller. Without it [Harness.Rounds] of them run
-// in real time. The picture of a history that failed is named in the error.
+// in real time, but none with -short. The picture of a history that failed is named in the error.
 func RunHistories(t *testing.T, h *Harness) Report {
 	t.Helper()
 	return runAreas(t, h, "Histories", Workloads(), func(t *testing.T, w Workload, reached *situations) {
 		if h.Bubble == nil {
 			realHistories(t, h, w, reached)
-			return
+		} else {
+			virtualHistories(t, h, w, reached)
 		}
-		rapid.Check(t, func(r *rapid.T) {
-			s := drawSchedule(r, w, true)
-			rapid.SyncTest(r, func(r *rapid.T) {
-				e := newEnv(h.Bubble())
-				defer outlast()
-				defer e.close()
-				if err := s.run(r.Context(), e, w, picture(t), reached); err != nil {
-					r.Fatalf("%s\n%v", stable(err), s)
-				}
-			})
+		if w.Wake != nil && h.Capabilities.PubSub {
+			reached.require(t, []string{"woken"})
+		}
+	})
+}
+
+func virtualHistories(t *testing.T, h *Harness, w Workload, reached *situations) {
+	t.Helper()
+	rapid.Check(t, func(r *rapid.T) {
+		s := drawSchedule(r, w)
+		rapid.SyncTest(r, func(r *rapid.T) {
+			e := newEnv(h.Bubble())
+			defer outlast()
+			defer e.close()
+			if err := s.run(r.Context(), e, w, picture(t), reached); err != nil {
+				r.Fatalf("%s\n%v", stable(err), s)
+			}
 		})
 	})
 }
@@ -44,7 +52,7 @@ func RunHistories(t *testing.T, h *Harness) Report {
 // that there is no use in making it smaller.
 func realHistories(t *testing.T, h *Harness, w Workload, reached *situations) {
 	t.Helper()
-	draw := rapid.Custom(func(r *rapid.T) schedule { return drawSchedule(r, w, true) })
+	draw := rapid.Custom(func(r *rapid.T) schedule { return drawSchedule(r, w) })
 	h.eachRound(t, func(seed int) error {
 		s := draw.Example(seed)
 		e := newEnv(h)
@@ -96,9 +104,19 @@ func runAreas(
 	for _, w := range works {
 		name := w.Name + kind
 		var reached situations
-		if t.Run(name, func(t *testing.T) { test(t, w, &reached) }) {
+		ok := t.Run(name, func(t *testing.T) {
+			if h.leavesOut() {
+				t.Skip(leftOut)
+			}
+			test(t, w, &reached)
+			reached.require(t, w.Always)
+		})
+		switch {
+		case h.leavesOut():
+			report.Skipped[name] = leftOut
+		case ok:
 			report.Passed = append(report.Passed, name)
-		} else {
+		default:
 			report.Failed = append(report.Failed, name)
 		}
 		if text := reached.String(); text != "" { // else -run has left it out
@@ -108,6 +126,11 @@ func runAreas(
 	return report
 }
 
+// leftOut is why properties and histories are skipped in real time.
+const leftOut = "-short leaves out what runs at random in real time"
+
+func (h *Harness) leavesOut() bool { return h.Bubble == nil && testing.Short() }
+
 // situations counts what histories got into.
 type situations struct {
 	mu     sync.Mutex
@@ -115,6 +138,18 @@ type situations struct {
 }
 
 func (s *situations) add(situation string) { s.addN(situation, 1) }
+
+// require fails a test that has not failed yet if it did not get into one of some situations: what was
+// never granted, say, shows nothing.
+func (s *situations) require(t *testing.T, names []string) {
+	t.Helper()
+	counts := s.copy()
+	for _, name := range names {
+		if counts[name] == 0 && !t.Failed() {
+			t.Errorf("no %s in all that", name)
+		}
+	}
+}
 
 func (s *situations) operations(n int) { s.addN("checked operations", n) }
 

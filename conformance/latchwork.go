@@ -14,14 +14,27 @@ import (
 func latchWorkload() Workload {
 	return Workload{
 		Name: "Latch", Clause: "Latch.Waiting", Model: model.Latch,
-		Look: model.LatchInput{Op: model.LatchCount},
-		Seen: func(n int64) any { return model.LatchOutput{Left: n} },
-		Ops:  []string{"Set", "CountDown", "CountDown", "Wait", "Wait", "Wait", "Count", "Delete"},
+		Look:   model.LatchInput{Op: model.LatchCount},
+		Seen:   func(n int64) any { return model.LatchOutput{Left: n} },
+		Ops:    []string{"Set", "CountDown", "CountDown", "Wait", "Wait", "Wait", "Count", "Delete"},
+		Always: []string{"opening"},
+		Wake:   wakeLatch,
 		Actor: func(a *Actor) func(context.Context, Step) error {
 			return (&latchActor{a, a.Client.NewCountDownLatch(a.Object)}).step
 		},
 		machine: newLatchMachine, acts: latchActs,
 	}
+}
+
+func wakeLatch(ctx context.Context, waiter, waker Named) error {
+	l := waker.Client.NewCountDownLatch(waker.Name)
+	if _, err := l.TrySetCount(ctx, 1); err != nil {
+		return err
+	}
+	return woken(ctx, waiter.Client.NewCountDownLatch(waiter.Name).Wait, func() error {
+		_, err := l.CountDown(ctx)
+		return err
+	})
 }
 
 type latchActor struct {

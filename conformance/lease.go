@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/pprof"
 	"time"
 
@@ -17,6 +18,10 @@ func leaseCases() []Case {
 		{Name: "LeaseEndsByTheClock", Clause: "Lock.Lease", check: checkLeaseEnds},
 		{Name: "BeliefEndsBeforeTheServers", Clause: "Lock.Lease", check: checkBelief},
 		{Name: "WatchdogRenews", Clause: "Lock.Renewal", check: checkRenews},
+		{
+			Name: "LeasesOfSeveralSlotsAreRenewed", Clause: "Lock.Renewal",
+			needs: []need{needsCluster}, check: checkRenewsSlots,
+		},
 		{Name: "RenewalMindsTheOwner", Clause: "Lock.Renewal", check: checkRenewalOwner},
 		{Name: "BadKeyCostsOnlyItself", Clause: "Lock.Renewal", check: checkRenewalAlone},
 		{Name: "UnlockFreesOnce", Clause: "Lock.Unlock", check: checkUnlock},
@@ -28,6 +33,42 @@ func leaseCases() []Case {
 		{Name: "CloseEndsAll", Clause: "Lock.Close", check: checkClose},
 		{Name: "CloseOfAClientLeavesNoGoroutine", Clause: "Lock.Close", check: checkClientGoroutines},
 	}
+}
+
+// checkRenewsSlots holds locks of different slots, which no script may renew together.
+func checkRenewsSlots(ctx context.Context, e *env) error {
+	c, _, err := e.client(ctx, &primitives.Options{WatchdogLease: Patience / 10})
+	if err != nil {
+		return err
+	}
+	names := e.differentSlots()
+	leases := make([]*primitives.Lease, len(names))
+	for i, name := range names {
+		if leases[i], err = c.NewLock(name, nil).Lock(ctx); err != nil {
+			return err
+		}
+	}
+	for i, name := range names {
+		if err := e.awaitRenewal(ctx, leases[i], name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitRenewal returns when the server's lease of a lock has become longer.
+func (e *env) awaitRenewal(ctx context.Context, lease *primitives.Lease, name string) error {
+	last := time.Duration(math.MaxInt64)
+	return until(ctx, func(ctx context.Context) (bool, error) {
+		reply, err := e.Do(ctx, name, "PTTL", name)
+		if err == nil {
+			err = lease.Err()
+		}
+		left, timeErr := reply.Duration(time.Millisecond)
+		renewed := left > last
+		last = left
+		return renewed, errors.Join(err, timeErr)
+	})
 }
 
 func checkLeaseEnds(ctx context.Context, e *env) error {

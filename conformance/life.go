@@ -55,10 +55,13 @@ func checkBoundedReads(ctx context.Context, e *env) error {
 		return err
 	}
 	in.Link.Refuse()
-	_, late := promptly(Patience/4, "a read without a server", func() error {
+	readErr, late := promptly(Patience/4, "a read without a server", func() error {
 		_, err := in.Backend.Run(context.WithoutCancel(ctx), script, []string{key}, nil)
 		return err
 	})
+	if late == nil && readErr == nil {
+		return errors.New("a read was answered without a server")
+	}
 	return late
 }
 

@@ -320,11 +320,32 @@ func (m *lockMachine) waitedInVain(c *lockCall, now time.Time) error {
 	return nil
 }
 
+// owed reports whether somebody waits who can know that the lock is free.
+func (m *lockMachine) owed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.waits, func(c *lockCall) bool {
+		key, p := &c.key.model, m.parties[c.party]
+		_, sound := m.soundSince(p)
+		key.Pass(m.serverNow())
+		return c.ended.IsZero() && key.Kind == model.Free && key.By == model.ByRelease && sound &&
+			p.deaf == 0 && m.Capabilities.PubSub
+	})
+}
+
 // end implements machine.
 func (m *lockMachine) end(ctx context.Context) error {
 	var errs []error
-	for i, p := range m.parties {
+	for _, p := range m.parties {
 		m.setLink(p, trouble{}, 0, 0)
+	}
+	for m.owed() && errs == nil {
+		time.Sleep(10 * time.Millisecond)
+		if err := m.check(ctx); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for i := range m.parties {
 		errs = append(errs, m.check(ctx), m.close(ctx, i))
 	}
 	for _, c := range m.waits {

@@ -170,41 +170,67 @@ func checkRoundTrips(ctx context.Context, e *env) error {
 
 // checkPassOn releases while waiters give up: those that stay must not miss the wake.
 func checkPassOn(ctx context.Context, e *env) error {
-	a, b, err := e.pair(ctx, &primitives.Options{PollInterval: never})
+	o := &primitives.Options{PollInterval: never}
+	first, _, err := e.client(ctx, o)
 	if err != nil {
 		return err
 	}
-	for round := range 15 {
-		lease, err := a.Lock(ctx)
+	second, _, tries, err := e.countedClient(ctx, o)
+	if err != nil {
+		return err
+	}
+	a, b := first.NewLock(e.key("lock"), nil), second.NewLock(e.key("lock"), nil)
+	// A leaver that gets the lock releases it, so that nothing has to be passed on.
+	for rounds, looked := 0, 0; rounds < 15 || looked < 3; rounds++ {
+		passed, err := e.passOn(ctx, a, b, tries)
 		if err != nil {
-			return err
+			return fmt.Errorf("round %d: %w", rounds, err)
 		}
-		leaving, leave := context.WithCancel(ctx)
-		var leavers []<-chan acquired
-		for range 3 {
-			leavers = append(leavers, lockLater(leaving, b))
-		}
-		stays := lockLater(ctx, b)
-		if err := e.awaitSubscribers(ctx, e.channel(), 1); err != nil {
-			leave()
-			return err
-		}
-		go leave()
-		if err := lease.Unlock(ctx); err != nil {
-			return err
-		}
-		for _, got := range leavers {
-			if a := <-got; a.err == nil {
-				_ = a.lease.Unlock(ctx)
-			}
-		}
-		last, err := soon(stays)
-		if err != nil {
-			return fmt.Errorf("round %d: %w", round, err)
-		}
-		if err := last.Unlock(ctx); err != nil {
-			return err
+		if passed {
+			looked++
 		}
 	}
 	return nil
+}
+
+// passOn lets three leave who wait before a fourth, at the time of a release. It reports whether none
+// of them got the lock.
+func (e *env) passOn(
+	ctx context.Context, a, b *primitives.Lock, tries *counter,
+) (passed bool, err error) {
+	lease, err := a.Lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	leaving, leave := context.WithCancel(ctx)
+	defer leave()
+	before := tries.ended.Load()
+	var leavers []<-chan acquired
+	for range 3 {
+		leavers = append(leavers, lockLater(leaving, b))
+	}
+	if err := eventually(ctx, "the refusals", func() (bool, error) {
+		return tries.ended.Load() >= before+int64(len(leavers)), nil
+	}); err != nil {
+		return false, err
+	}
+	stays := lockLater(ctx, b)
+	if err := e.awaitSubscribers(ctx, e.channel(), 1); err != nil {
+		return false, err
+	}
+	go leave()
+	if err := lease.Unlock(ctx); err != nil {
+		return false, err
+	}
+	passed = true
+	for _, got := range leavers {
+		if a := <-got; a.err == nil {
+			_, passed = a.lease.Unlock(ctx), false
+		}
+	}
+	last, err := soon(stays)
+	if err != nil {
+		return false, err
+	}
+	return passed, last.Unlock(ctx)
 }

@@ -42,32 +42,45 @@ func checkKeys(ctx context.Context, e *env) error {
 		return err
 	}
 	for name, side := range e.names() {
-		lease, err := c.NewLock(name, nil).Lock(ctx)
+		prefixed, err := e.prefixed(ctx, name)
 		if err != nil {
 			return err
 		}
-		if !ownerForm.MatchString(lease.Owner()) {
-			return fmt.Errorf("owner %q has not Redisson's form", lease.Owner())
-		}
-		got, err := e.Do(ctx, name, "HGETALL", name)
-		want := backend.ArrayReply([]backend.Reply{
-			backend.StringReply(lease.Owner()), backend.StringReply("1"),
-		})
-		if err != nil || !same(got, want) {
-			return fmt.Errorf("key %s is %v, %w, want %v", name, got, err, want)
-		}
-		token, err := e.Do(ctx, side[1], "GET", side[1])
-		if err != nil || !same(token, backend.StringReply(fmt.Sprint(lease.Token()))) {
-			return fmt.Errorf("key %s is %v, %w, want token %d", side[1], token, err, lease.Token())
-		}
-		if err := lease.Unlock(ctx); err != nil {
-			return err
-		}
-		if err := e.awaitFree(ctx, name, Patience/6); err != nil {
-			return err
+		for _, as := range []Named{{c, name}, prefixed} {
+			if err := e.checkLockKeys(ctx, as, name, side[1]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// checkLockKeys takes a lock, and looks at its keys.
+func (e *env) checkLockKeys(ctx context.Context, as Named, name, tokenKey string) error {
+	if _, err := e.Do(ctx, tokenKey, "DEL", tokenKey); err != nil {
+		return err
+	}
+	lease, err := as.Client.NewLock(as.Name, nil).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	if !ownerForm.MatchString(lease.Owner()) {
+		return fmt.Errorf("owner %q has not Redisson's form", lease.Owner())
+	}
+	got, err := e.Do(ctx, name, "HGETALL", name)
+	want := backend.ArrayReply([]backend.Reply{
+		backend.StringReply(lease.Owner()), backend.StringReply("1"),
+	})
+	if err != nil || !same(got, want) {
+		return fmt.Errorf("key %s is %v, %w, want %v", name, got, err, want)
+	}
+	if err := e.wantText(ctx, tokenKey, fmt.Sprint(lease.Token())); err != nil {
+		return err
+	}
+	if err := lease.Unlock(ctx); err != nil {
+		return err
+	}
+	return e.awaitFree(ctx, name, Patience/6)
 }
 
 // peer is a Redisson client as far as the wire shows: our own scripts, its keys and messages. It

@@ -24,11 +24,19 @@ const (
 func lockWorkload() Workload {
 	return Workload{
 		Name: "Lock", Clause: "Lock.Exclusion", Model: model.Lock,
-		Ops:      []string{"Lock", "Lock", "Lock", "TryLock", "TryLock", "LockFixed", "Reenter", "Delete"},
-		Waiting:  "Lock",
-		Attempt:  "lock_acquire",
-		Doubt:    model.LockInput{Op: model.LockAcquire},
-		Doubted:  model.LockOutput{Unknown: true},
+		Ops:     []string{"Lock", "Lock", "Lock", "TryLock", "TryLock", "LockFixed", "Reenter", "Delete"},
+		Waiting: "Lock",
+		Attempt: "lock_acquire",
+		Doubt:   model.LockInput{Op: model.LockAcquire},
+		Doubted: model.LockOutput{Unknown: true},
+		Always:  []string{"grant"},
+		Wake:    wakeLock,
+		Rest: func(ctx context.Context, c *primitives.Client, name string) error {
+			return until(ctx, func(ctx context.Context) (bool, error) {
+				locked, err := c.NewLock(name, nil).IsLocked(ctx)
+				return !locked, err
+			})
+		},
 		Lapse:    model.LockInput{Op: model.LockLapse},
 		Recovery: model.LockInput{Op: model.LockRecovery},
 		Reaches: []string{
@@ -44,6 +52,20 @@ func lockWorkload() Workload {
 		},
 		machine: newLockMachine, acts: lockActs,
 	}
+}
+
+func wakeLock(ctx context.Context, waiter, waker Named) error {
+	lease, err := waker.Client.NewLock(waker.Name, nil).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	return woken(ctx, func(ctx context.Context) error {
+		next, err := waiter.Client.NewLock(waiter.Name, nil).Lock(ctx)
+		if err != nil {
+			return err
+		}
+		return next.Unlock(ctx)
+	}, func() error { return lease.Unlock(ctx) })
 }
 
 // lockActor records its acquires, releases, and that a lease says of itself that it is held.

@@ -196,6 +196,7 @@ func (m *numberMachine) verdict(c *numberCall) error {
 	switch {
 	case c.err == nil:
 		ok = c.sends > 0 && !told.at.IsZero() && told.err == nil && c.value == told.value
+		m.reach("answer")
 	case errors.Is(c.err, primitives.ErrClosed):
 		ok = m.parties[c.party].closed && !unknown && !c.stray()
 		m.reach("closed")

@@ -124,7 +124,8 @@ func drawSpan(t *rapid.T, s setting) time.Duration {
 // holders of leases believe, where permits are, and who waits for something that is there. With
 // [Harness.Bubble] that is in virtual time, where every time is exact, as often as -rapid.checks
 // says; a failing case is made smaller, and kept by rapid. Without it [Harness.Rounds] machines run
-// side by side in real time, and what is asked too close to the end of a lease is open.
+// side by side in real time, but none with -short, and what is asked too close to the end of a lease is
+// open.
 func RunProperties(t *testing.T, h *Harness) Report {
 	t.Helper()
 	driven := slices.DeleteFunc(Workloads(), func(w Workload) bool { return w.machine == nil })

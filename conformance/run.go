@@ -25,6 +25,7 @@ func (r Report) Reasons() []string {
 
 // Run judges the backends of h by everything in the suite: every case, and each primitive under
 // faults, by its properties and by its histories. It returns when all are done, and prints a summary.
+// With -short it leaves out properties and histories in real time, which the report does not name.
 func Run(t *testing.T, h *Harness) Report {
 	t.Helper()
 	report := run(t, h, slices.Concat(Cases(), FaultCases()))
@@ -74,7 +75,7 @@ func SubscriberCases() []Case {
 func PrimitiveCases() []Case {
 	return slices.Concat(lockCases(), leaseCases(), lockFaultCases(), lockStressCases(),
 		lockWireCases(), semaphoreCases(), semaphoreWaitingCases(), semaphoreReturnCases(),
-		latchCases(), atomicCases())
+		latchCases(), atomicCases(), prefixCases())
 }
 
 // run runs cases: first those that may share the server, side by side, then the others.

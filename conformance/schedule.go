@@ -27,8 +27,8 @@ type schedule struct {
 	Batches bool // the links take batches
 }
 
-// drawSchedule draws a schedule, with troubles on the links if troubled.
-func drawSchedule(t *rapid.T, w Workload, troubled bool) schedule {
+// drawSchedule draws a schedule, with troubles on the links.
+func drawSchedule(t *rapid.T, w Workload) schedule {
 	s := schedule{Lease: workLease, Poll: time.Hour} // Nothing but messages wakes a waiter.
 	ops := w.Ops
 	if rapid.Bool().Draw(t, "messages alone") {
@@ -36,12 +36,9 @@ func drawSchedule(t *rapid.T, w Workload, troubled bool) schedule {
 		ops = slices.DeleteFunc(slices.Clone(ops), func(op string) bool { return op == "Delete" })
 	}
 	s.Batches = rapid.Bool().Draw(t, "batches")
+	lossy := rapid.IntRange(0, 3).Draw(t, "lossy links") > 0
 	for range rapid.IntRange(1, 3).Draw(t, "clients") {
-		var plan troubles
-		if troubled {
-			plan = drawTroubles(t)
-		}
-		s.Links = append(s.Links, plan)
+		s.Links = append(s.Links, drawTroubles(t, lossy))
 	}
 	for range rapid.IntRange(2, 8).Draw(t, "actors") {
 		s.Actors = append(s.Actors, rapid.SliceOfN(drawStep(ops), 1, 8).Draw(t, "steps"))
@@ -85,7 +82,8 @@ func drawStep(ops []string) *rapid.Generator[Step] {
 	})
 }
 
-func drawTroubles(t *rapid.T) troubles {
+// drawTroubles draws those of one link. Without lossy every reply comes in time.
+func drawTroubles(t *rapid.T, lossy bool) troubles {
 	one := rapid.Custom(func(t *rapid.T) trouble {
 		tr := trouble{
 			Before: drawDuration(t, "before", 10*time.Millisecond),
@@ -95,7 +93,9 @@ func drawTroubles(t *rapid.T) troubles {
 		case 3, 4, 5:
 			tr.Held = drawDuration(t, "held", 100*time.Millisecond)
 		case 0:
-			tr.Loss = rapid.SampledFrom([]loss{request, reply, link, dial, late}).Draw(t, "loss")
+			if lossy {
+				tr.Loss = rapid.SampledFrom([]loss{request, reply, link, dial, late}).Draw(t, "loss")
+			}
 			if tr.Loss == late {
 				tr.Before += drawDuration(t, "late", 500*time.Millisecond)
 			}
@@ -151,6 +151,13 @@ func (s schedule) bound() time.Duration {
 	return sum
 }
 
+// lossless reports whether every script gets its reply.
+func (s schedule) lossless() bool {
+	return !slices.ContainsFunc(s.Links, func(plan troubles) bool {
+		return slices.ContainsFunc(plan.Scripts, func(t trouble) bool { return t.Loss != nothing })
+	})
+}
+
 // String returns the schedule in lines.
 func (s schedule) String() string {
 	var text strings.Builder
@@ -173,10 +180,12 @@ type running struct {
 	schedule schedule
 	work     Workload
 	object   string
+	links    []*troubled // of the clients, to the object
 	log      *history.Log
 	reached  *situations
 	extra    func() time.Duration // what faults have cost, beyond the schedule's bound
 	cutShort error                // the cause of the end of its context
+	whole    bool                 // nothing that is taken can be lost
 
 	survived atomic.Pointer[string] // the last fault that it went through, until the next grant
 
@@ -221,6 +230,7 @@ func (s schedule) run(
 	ctx context.Context, e *env, w Workload, picture string, reached *situations,
 ) error {
 	r := s.on(e, w, w.Name, reached)
+	r.whole = s.lossless()
 	clients, err := r.clients(ctx)
 	if err != nil {
 		return err
@@ -251,18 +261,51 @@ func (r *running) run(ctx context.Context, clients []*primitives.Client, picture
 	}
 	err := r.actors(ctx, clients)
 	r.over()
-	if err != nil {
-		return err
+	for _, next := range []func(context.Context, []*primitives.Client) error{r.wake, r.rest, r.look} {
+		if err != nil {
+			return err
+		}
+		err = next(ctx, clients)
 	}
-	if err := r.look(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	r.reached.operations(r.log.Len())
 	return r.log.Check(r.work.Model(), &history.CheckOptions{Picture: picture})
 }
 
+// wake has one client wait for what another one makes ready, over sound links.
+func (r *running) wake(ctx context.Context, clients []*primitives.Client) error {
+	if r.work.Wake == nil || !r.Capabilities.PubSub {
+		return nil
+	}
+	for _, link := range r.links {
+		link.replan(func(plan *troubles) { *plan = troubles{} })
+	}
+	name := r.object + "-wake"
+	if r.work.Wake(ctx, Named{clients[0], name}, Named{clients[len(clients)-1], name}) == nil {
+		r.reached.add("woken")
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("waking one who waits: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// rest waits until what was taken is back.
+func (r *running) rest(ctx context.Context, clients []*primitives.Client) error {
+	if r.work.Rest == nil || !r.whole {
+		return nil
+	}
+	r.reached.add("rest")
+	if err := r.work.Rest(ctx, clients[0], r.object); err != nil {
+		return fmt.Errorf("what was taken is not back: %w, %w", err, context.Cause(ctx))
+	}
+	return nil
+}
+
 // look records what the object's key holds in the end. It fails if that is no number.
-func (r *running) look(ctx context.Context) error {
+func (r *running) look(ctx context.Context, _ []*primitives.Client) error {
 	if r.work.Look == nil {
 		return nil
 	}
@@ -317,6 +360,7 @@ func (r *running) clients(ctx context.Context) (clients []*primitives.Client, er
 			CloseTimeout: time.Hour,
 		}, func(b backend.Backend) backend.Backend {
 			link := &troubled{Backend: b, plan: plan, reach: r.reach}
+			r.links = append(r.links, link)
 			w := newWatched(r.witnessed(inBatches(link, r.schedule.Batches)), r.reach)
 			return inBatches(w, r.schedule.Batches)
 		})

@@ -75,7 +75,7 @@ func renewSeeds() []seed {
 			{"if h.state != pending || h.expired(now) {", "if h.state != pending {"},
 		}, watchdog},
 		{"counts a grant from its reply", keeperFile, edits{
-			{"h.state, h.granted = held, now", "h.state, h.granted, h.started = held, now, now"},
+			{"h.state, h.granted = held, now.Time", "h.state, h.granted, h.started = held, now.Time, now"},
 		}, watchdog},
 		{"counts a renewal from its reply", batchFile, edits{
 			{"h.started = sent", "h.started = now"},

@@ -192,20 +192,30 @@ func checkSemaphoreLife(ctx context.Context, e *env) error {
 	if _, err := s.DrainPermits(ctx); err != nil {
 		return err
 	}
-	left, err := s.RemainingLife(ctx)
-	if err != nil || left <= time.Minute || left > time.Hour {
-		return fmt.Errorf("RemainingLife returned %v, %w, want about an hour", left, err)
-	}
 	return errors.Join(
+		livesFor(time.Hour)(s.RemainingLife(ctx)),
 		expect("Persist", true)(s.Persist(ctx)),
 		expect("Persist of one without an end", false)(s.Persist(ctx)),
 		expect("RemainingLife", primitives.NoExpiry)(s.RemainingLife(ctx)),
-		expect("Expire", true)(s.Expire(ctx, time.Hour)),
-		expect("ExpireAt", true)(s.ExpireAt(ctx, time.Now().Add(-time.Hour))),
+		expect("Expire", true)(s.Expire(ctx, 2*time.Hour)),
+		livesFor(2*time.Hour)(s.RemainingLife(ctx)),
+		expect("ExpireAt", true)(s.ExpireAt(ctx, time.Now().Add(3*time.Hour))),
+		livesFor(3*time.Hour)(s.RemainingLife(ctx)),
+		expect("ExpireAt in the past", true)(s.ExpireAt(ctx, time.Now().Add(-time.Hour))),
 		expect("Exists", false)(s.Exists(ctx)),
 		expect("RemainingLife of none", time.Duration(0))(s.RemainingLife(ctx)),
 		expect("Expire of none", false)(s.Expire(ctx, time.Hour)),
 	)
+}
+
+// livesFor returns an error if what RemainingLife returned is not about d.
+func livesFor(d time.Duration) func(time.Duration, error) error {
+	return func(left time.Duration, err error) error {
+		if err != nil || left <= d-Patience || left > d+Patience {
+			return fmt.Errorf("RemainingLife returned %v, %w, want about %v", left, err, d)
+		}
+		return nil
+	}
 }
 
 func checkSemaphoreInput(ctx context.Context, e *env) error {

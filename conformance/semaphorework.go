@@ -31,6 +31,14 @@ func semaphoreWorkload() Workload {
 		Seen:    func(n int64) any { return model.SemaphoreOutput{N: int(n)} },
 		Ops:     []string{"Acquire", "Acquire", "Acquire", "TryAcquire", "Drain", "Available"},
 		Prepare: makeSemaphore,
+		Always:  []string{"grant"},
+		Wake:    wakeSemaphore,
+		Rest: func(ctx context.Context, c *primitives.Client, name string) error {
+			return until(ctx, func(ctx context.Context) (bool, error) {
+				free, err := c.NewSemaphore(name, nil).AvailablePermits(ctx)
+				return free == workPermits, err
+			})
+		},
 		Actor: func(a *Actor) func(context.Context, Step) error {
 			return (&semaphoreActor{a, a.Client.NewSemaphore(a.Object, nil)}).step
 		},
@@ -47,6 +55,16 @@ func makeSemaphore(ctx context.Context, c *primitives.Client, object string) err
 			return err
 		}
 	}
+}
+
+func wakeSemaphore(ctx context.Context, waiter, waker Named) error {
+	s := waker.Client.NewSemaphore(waker.Name, nil)
+	if _, err := s.TrySetPermits(ctx, 0); err != nil {
+		return err
+	}
+	return woken(ctx, func(ctx context.Context) error {
+		return waiter.Client.NewSemaphore(waiter.Name, nil).Acquire(ctx, 1)
+	}, func() error { return s.Release(ctx, 1) })
 }
 
 type semaphoreActor struct {

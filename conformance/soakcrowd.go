@@ -60,7 +60,7 @@ func drawParts(t *rapid.T, works []Workload) crowd {
 		if lease == endlessLease {
 			w.Ops = slices.DeleteFunc(slices.Clone(w.Ops), func(op string) bool { return op == "Delete" })
 		}
-		s := drawSchedule(t, w, true)
+		s := drawSchedule(t, w)
 		c.clients = max(c.clients, len(s.Links))
 		c.parts = append(c.parts, part{w, s})
 	}
@@ -164,6 +164,7 @@ func (r *runningCrowd) roads(b backend.Backend, client int, reached *situations)
 	for _, p := range r.parts {
 		plan := p.schedule.Links[client]
 		link := &troubled{Backend: b, plan: plan, reach: reached.add}
+		p.links = append(p.links, link)
 		all.to[p.object] = p.witnessed(inBatches(link, r.batches))
 	}
 	return inBatches(newWatched(inBatches(all, r.batches), reached.add), r.batches)

@@ -42,6 +42,18 @@ type Workload struct {
 	// of them; see [Actor.Reach].
 	Reaches []string
 
+	// Always are the situations that each run of its histories and properties gets into, however short.
+	Always []string
+
+	// Wake lets a call of one client wait for an object until another client makes that ready, and
+	// returns nil when the first has it; nil: nothing waits. It is asked at the end of each history,
+	// over sound links.
+	Wake func(ctx context.Context, waiter, waker Named) error
+
+	// Rest returns when nobody has anything of an object any more, after a history in which every
+	// script got its reply. Nil: nothing can be kept.
+	Rest func(ctx context.Context, c *primitives.Client, name string) error
+
 	// Look is an input of Model that asks for the number that the object's key holds, and Seen the
 	// output when it holds n, counted in Parts of 1: 8 for eighths, 0 and 1 for whole numbers. They
 	// are recorded once all actors have ended. Nil: nothing is.
@@ -111,6 +123,12 @@ type Actor struct {
 	// Reach counts a situation that the history got into, such as "refusal". All actors report
 	// "grant", when they have got the object, and of "loss", when they find that they lost it.
 	Reach func(situation string)
+}
+
+// Named is an object as one client sees it.
+type Named struct {
+	Client *primitives.Client
+	Name   string
 }
 
 // Step is one step of an actor.

@@ -414,7 +414,7 @@ func (w *world) soundSince(p *party) (since time.Time, ok bool) {
 func (w *world) trip(p *party) time.Duration {
 	d := p.usual.Held + p.usual.Before + p.usual.After
 	if !w.virtual {
-		d += Patience / 6 // The machine may be busy.
+		d += Patience / 12 // The machine may be busy.
 	}
 	return d
 }

@@ -1,10 +1,12 @@
 package matrix
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,8 +33,26 @@ func (c cell) run(t *testing.T) {
 	}
 	h := harness(c.adapter, c.topology.start(t, c.kind), variant{})
 	report := conformance.Run(t, h)
+	fmt.Printf("%s %s: %d passed, %d failed, %d skipped\n", time.Now().Format(time.TimeOnly), c.name(),
+		len(report.Passed), len(report.Failed), len(report.Skipped))
 	results.add(c, report)
 	requireSkips(t, report, expectedSkips(h)...)
+}
+
+// proof leaves a test to "make prove": it takes long, and judges more than this machine and the change
+// at hand.
+func proof(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make prove runs it: -short leaves it out")
+	}
+}
+
+// few is what is run with -short: every adapter on a server of each kind, one of them a cluster.
+var few = []string{
+	"RueidisOnRedisStandalone", "RueidisOnValkeyCluster",
+	"ValkeyOnValkeyStandalone", "ValkeyOnRedisCluster",
+	"GoRedisOnRedisStandalone", "GoRedisOnValkeyCluster",
 }
 
 // part is what is run unless HASP_MATRIX is "all".
@@ -44,10 +64,14 @@ var part = []string{
 
 // cells are the places that are run.
 func cells() []cell {
-	all := wholeMatrix()
-	return slices.DeleteFunc(allCells(), func(c cell) bool {
-		return !all && !slices.Contains(part, c.name())
-	})
+	chosen := part
+	switch {
+	case wholeMatrix():
+		return allCells()
+	case testing.Short():
+		chosen = few
+	}
+	return slices.DeleteFunc(allCells(), func(c cell) bool { return !slices.Contains(chosen, c.name()) })
 }
 
 func allCells() (all []cell) {

@@ -59,6 +59,7 @@ func commandsRun(t *testing.T, on *target) int {
 // releases them all; with the pub/sub connections killed at that moment, and the latch opened without
 // a message, all go on when these have subscribed again.
 func TestLatchReleasesACrowd(t *testing.T) {
+	proof(t)
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T, on *target, l *primitives.CountDownLatch){
 		"CountDown": func(t *testing.T, _ *target, l *primitives.CountDownLatch) {
@@ -110,6 +111,7 @@ func TestLatchReleasesACrowd(t *testing.T) {
 // TestSemaphoreServesACrowd lets waiters of 20 clients wait for one permit each, and releases
 // one after the other.
 func TestSemaphoreServesACrowd(t *testing.T) {
+	proof(t)
 	t.Parallel()
 	on, clients := crowdOf(t, &primitives.Options{PollInterval: time.Hour})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*conformance.Patience)

@@ -134,6 +134,7 @@ func TestMatrix(t *testing.T) {
 // TestVariants runs the suite with RESP2, and without sharded pub/sub. Unless the whole matrix is run
 // it is what these can change for an adapter.
 func TestVariants(t *testing.T) {
+	proof(t)
 	t.Parallel()
 	for _, a := range adapters() {
 		t.Run(a.name+"RESP2", func(t *testing.T) {

@@ -242,7 +242,6 @@ func onceMutants() []mutant {
 		{
 			name: "sends a script again after a lost reply", base: onServer,
 			kills: []string{"LostReplySendsOnce"},
-			also:  []string{"LoadsAgainAfterRestart"}, // Its connection breaks, too.
 			breakIt: func(b *broken) {
 				again(b, func(ctx context.Context, c backend.Call, err error) bool {
 					return unknown(ctx, err) && c.Script.Command == ""
@@ -628,7 +627,7 @@ func batchMutants() []mutant {
 		{
 			name:  "returns outcomes in another order",
 			kills: []string{"BatchOutcomesAreInOrder"},
-			also:  []string{"WithdrawnCallIsNotSentAgain"}, breakIt: func(b *broken) {
+			breakIt: func(b *broken) {
 				good := b.goodBatch
 				b.batch = func(ctx context.Context, calls []backend.Call) []backend.Outcome {
 					outcomes := good(ctx, calls)

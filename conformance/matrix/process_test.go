@@ -37,6 +37,7 @@ const (
 
 // TestKilledProcess kills a process (SIGKILL) that uses a lock.
 func TestKilledProcess(t *testing.T) {
+	proof(t)
 	t.Parallel()
 	for _, a := range adapters() {
 		t.Run(a.name, func(t *testing.T) {
@@ -84,6 +85,7 @@ func killWaiter(t *testing.T, a adapter, on *target) {
 // TestStoppedProcess stops a process that uses a lock (SIGSTOP) until another has the lock, and
 // lets it go on.
 func TestStoppedProcess(t *testing.T) {
+	proof(t)
 	t.Parallel()
 	for _, a := range adapters() {
 		t.Run(a.name, func(t *testing.T) {

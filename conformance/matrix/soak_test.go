@@ -18,6 +18,7 @@ import (
 // TestSoak runs everything at random, for HASP_SOAK (5s), drawn from HASP_SOAK_SEED (another one
 // each time). "make soak" runs it for longer. Nothing may be left of it.
 func TestSoak(t *testing.T) {
+	proof(t)
 	t.Parallel()
 	label := t.Name()
 	pprof.Do(t.Context(), pprof.Labels("test", label), func(context.Context) {

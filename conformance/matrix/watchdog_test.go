@@ -18,6 +18,7 @@ import (
 // TestWatchdogBatches holds ten thousand locks on one server and counts the scripts that renew
 // them: about a hundred for each time that each lock is renewed.
 func TestWatchdogBatches(t *testing.T) {
+	proof(t)
 	// Not in parallel: ten thousand renewals would take their time from the others.
 	const locks = 10000
 	on := standalone(t, servers.Redis)
