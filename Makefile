@@ -43,7 +43,7 @@ demo: ## 8 workers share a lock, a semaphore, a latch and a counter; needs Go al
 	go run ./examples/quickstart
 
 # All modules at once: packages that wait go beside others. luagen has no goroutines, and is apart.
-test: servers ## every module's tests on real servers, which are installed if missing; minutes
+test: servers ## every module's tests on real servers, which are installed if missing
 	go test -short -count=1 ./luagen/...
 	HASP_REQUIRE_SERVERS=1 go test -short -race -count=1 -p 4 -timeout $(TIMEOUT) \
 		$(patsubst %,./%/...,$(filter-out luagen,$(MODULES)))
