@@ -48,6 +48,9 @@ func newEnv(h *Harness) *env { return &env{Harness: h, tag: "conf-" + rand.Text(
 // key returns a key or channel of this case. All have one slot.
 func (e *env) key(name string) string { return "{" + e.tag + "}:" + name }
 
+// apart returns a key of this case whose slot is, most likely, that of no other.
+func (e *env) apart(name string) string { return "{" + e.tag + "-" + name + "}:" + name }
+
 // open makes an instance that ends with the case.
 func (e *env) open(ctx context.Context) (*Instance, error) {
 	in, err := e.New(ctx)

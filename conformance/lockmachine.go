@@ -122,7 +122,7 @@ func newLockMachine(
 	}
 	m := &lockMachine{world: w, claims: map[string]*lockClaim{}}
 	for _, name := range []string{"a", "b"}[:propertyObjects] {
-		key := e.key(name)
+		key := e.apart(name)
 		m.keys = append(m.keys, &lockKey{
 			name: key, token: "redisson_lock_token:" + key, channel: "redisson_lock__channel:" + key,
 		})

@@ -142,7 +142,7 @@ func newNumberMachine(
 	}
 	m := &numberMachine{world: w, parts: 1}
 	for _, name := range []string{"a", "b"}[:propertyObjects] {
-		key := &numberKey{name: e.key(name)}
+		key := &numberKey{name: e.apart(name)}
 		if m.keys = append(m.keys, key); channel == "" {
 			continue
 		}

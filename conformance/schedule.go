@@ -242,7 +242,7 @@ func (s schedule) run(
 func (s schedule) on(e *env, w Workload, name string, reached *situations) *running {
 	log := history.New()
 	return &running{
-		env: e, schedule: s, work: w, object: e.key(name), log: log, watcher: log.Process(),
+		env: e, schedule: s, work: w, object: e.apart(name), log: log, watcher: log.Process(),
 		reached:  reached,
 		extra:    func() time.Duration { return 0 },
 		cutShort: fmt.Errorf("after %v somebody still waits", s.bound()),
