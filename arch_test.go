@@ -54,7 +54,7 @@ var rules = []rule{
 	{dir: "primitives/internal/script", imports: []string{"backend"}},
 	{dir: "primitives/...", imports: []string{"backend", "primitives/internal/...", zap}},
 	{dir: "luagen/...", imports: []string{"luagen/internal/..."}},
-	{dir: "conformance/servers", imports: []string{"backend"}},
+	{dir: "conformance/servers", imports: []string{"backend", "conformance"}},
 	{dir: "conformance/history", imports: []string{porcupine}},
 	{dir: "conformance/model", imports: []string{porcupine}, tests: []string{rapid}},
 	{

@@ -57,60 +57,60 @@ func indent(text string) string {
 type need func(h *Harness) string
 
 func needsPubSub(h *Harness) string {
-	return unless(h.Capabilities.PubSub, "the backend has no pub/sub")
+	return unless(h.Capabilities.PubSub, SkipNoPubSub)
 }
 
 func needsSharded(h *Harness) string {
 	return unless(h.Capabilities.PubSub && h.Capabilities.Sharded,
-		"channels do not move with slots")
+		SkipUnsharded)
 }
 
 func needsNoPubSub(h *Harness) string {
-	return unless(!h.Capabilities.PubSub, "the backend has pub/sub")
+	return unless(!h.Capabilities.PubSub, SkipPubSub)
 }
 
 func needsCluster(h *Harness) string {
-	return unless(h.Capabilities.Cluster, "the server is not a cluster")
+	return unless(h.Capabilities.Cluster, SkipNoCluster)
 }
 
 func needsOneNode(h *Harness) string {
-	return unless(!h.Capabilities.Cluster, "the server is a cluster")
+	return unless(!h.Capabilities.Cluster, SkipCluster)
 }
 
 func needsBatches(h *Harness) string {
-	return unless(h.Batches, "the backend does not batch")
+	return unless(h.Batches, SkipNoBatches)
 }
 
 func needsReplicaWaiter(h *Harness) string {
-	return unless(h.WaitsForReplicas, "the backend does not wait for replicas")
+	return unless(h.WaitsForReplicas, SkipNoReplicaWaiter)
 }
 
 func needsClientList(h *Harness) string {
-	return unless(h.ListsClients, "the server does not list its clients")
+	return unless(h.ListsClients, SkipNoClientList)
 }
 
 func needsRecord(h *Harness) string {
-	return unless(h.Record != nil, "the harness cannot record commands")
+	return unless(h.Record != nil, SkipNoRecord)
 }
 
 func needsRestart(h *Harness) string {
-	return unless(h.Restart != nil, "the harness cannot restart the server")
+	return unless(h.Restart != nil, SkipNoRestart)
 }
 
 func needsMigrate(h *Harness) string {
-	return unless(h.Migrate != nil, "the harness cannot migrate a slot")
+	return unless(h.Migrate != nil, SkipNoMigrate)
 }
 
 func needsIsolate(h *Harness) string {
-	return unless(h.Isolate != nil, "the harness cannot isolate a primary")
+	return unless(h.Isolate != nil, SkipNoIsolate)
 }
 
 func needsLink(h *Harness) string {
-	return unless(h.Faults, "the harness cannot disturb connections")
+	return unless(h.Faults, SkipNoFaults)
 }
 
 func needsClient(h *Harness) string {
-	return unless(!h.NoClient, "the backend has no client below it")
+	return unless(!h.NoClient, SkipNoClient)
 }
 
 func unless(ok bool, reason string) string {

@@ -88,24 +88,24 @@ func serverFaults() []fault {
 }
 
 func needsPause(h *Harness) string {
-	return unless(h.Pause != nil, "the harness cannot stop the server")
+	return unless(h.Pause != nil, SkipNoPause)
 }
 
 func needsFailOver(h *Harness) string {
-	return unless(h.FailOver != nil, "the harness cannot fail over")
+	return unless(h.FailOver != nil, SkipNoFailOver)
 }
 
 func needsNoFailOver(h *Harness) string {
-	return unless(h.FailOver == nil, "the roles of servers are not the suite's to change")
+	return unless(h.FailOver == nil, SkipFixedRoles)
 }
 
 func needsAdvance(h *Harness) string {
-	return unless(h.Advance != nil, "the harness cannot move the server's clock")
+	return unless(h.Advance != nil, SkipNoAdvance)
 }
 
 func needsDebug(h *Harness) string {
 	_, err := h.Do(context.Background(), "", "DEBUG", "HELP")
-	return unless(err == nil, "the server does not allow DEBUG")
+	return unless(err == nil, SkipNoDebug)
 }
 
 // commands makes a fault by a command that all nodes get again and again.

@@ -80,22 +80,22 @@ func judge(t *testing.T, h *conformance.Harness) {
 
 // expectedSkips returns why cases cannot run on a server of any topology.
 func expectedSkips(h *conformance.Harness) []string {
-	expected := []string{"the backend has pub/sub", "the harness cannot move the server's clock"}
+	expected := []string{conformance.SkipPubSub, conformance.SkipNoAdvance}
 	if h.FailOver == nil {
-		expected = append(expected, "the harness cannot fail over")
+		expected = append(expected, conformance.SkipNoFailOver)
 	} else if !h.Capabilities.Cluster {
-		expected = append(expected, "the roles of servers are not the suite's to change")
+		expected = append(expected, conformance.SkipFixedRoles)
 	}
 	if h.Isolate == nil {
-		expected = append(expected, "the harness cannot isolate a primary")
+		expected = append(expected, conformance.SkipNoIsolate)
 	}
 	if !h.Capabilities.Sharded {
-		expected = append(expected, "channels do not move with slots")
+		expected = append(expected, conformance.SkipUnsharded)
 	}
 	if h.Capabilities.Cluster {
-		return append(expected, "the server is a cluster")
+		return append(expected, conformance.SkipCluster)
 	}
-	return append(expected, "the server is not a cluster", "the harness cannot migrate a slot")
+	return append(expected, conformance.SkipNoCluster, conformance.SkipNoMigrate)
 }
 
 // requireSkips compares the reasons of a report's skips, unless -run has left cases out.

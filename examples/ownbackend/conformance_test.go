@@ -3,7 +3,6 @@ package redigobackend_test
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/servers"
 	redigobackend "github.com/hasp-go/hasp/examples/ownbackend"
@@ -23,15 +21,15 @@ func TestMain(m *testing.M) { os.Exit(conformance.Main(m)) }
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	requireSkips(t, conformance.Run(t, harness(t, newPool)),
-		"channels do not move with slots",
-		"the backend does not batch",
-		"the backend does not wait for replicas",
-		"the backend has pub/sub",
-		"the harness cannot fail over",
-		"the harness cannot isolate a primary",
-		"the harness cannot migrate a slot",
-		"the harness cannot move the server's clock",
-		"the server is not a cluster",
+		conformance.SkipUnsharded,
+		conformance.SkipNoBatches,
+		conformance.SkipNoReplicaWaiter,
+		conformance.SkipPubSub,
+		conformance.SkipNoFailOver,
+		conformance.SkipNoIsolate,
+		conformance.SkipNoMigrate,
+		conformance.SkipNoAdvance,
+		conformance.SkipNoCluster,
 	)
 }
 
@@ -40,15 +38,15 @@ func TestAwkwardPool(t *testing.T) {
 	t.Parallel()
 	h := harness(t, newAwkwardPool)
 	requireSkips(t, conformance.RunRunner(t, h),
-		"the backend does not batch",
-		"the backend does not wait for replicas",
-		"the harness cannot migrate a slot",
-		"the server is not a cluster",
+		conformance.SkipNoBatches,
+		conformance.SkipNoReplicaWaiter,
+		conformance.SkipNoMigrate,
+		conformance.SkipNoCluster,
 	)
 	requireSkips(t, conformance.RunSubscriber(t, h),
-		"channels do not move with slots",
-		"the backend has pub/sub",
-		"the harness cannot isolate a primary",
+		conformance.SkipUnsharded,
+		conformance.SkipPubSub,
+		conformance.SkipNoIsolate,
 	)
 }
 
@@ -62,65 +60,29 @@ func requireSkips(t *testing.T, report conformance.Report, expected ...string) {
 // over pools by newPool.
 func harness(tb testing.TB, newPool poolMaker) *conformance.Harness {
 	tb.Helper()
-	server := servers.Start(tb, servers.Redis, nil)
-	return &conformance.Harness{
-		New: func(context.Context) (*conformance.Instance, error) {
-			return newInstance(server.Addr(), newPool)
-		},
-		Do: func(_ context.Context, _ string, args ...string) (backend.Reply, error) {
-			return server.Do(args...)
-		},
-		Capabilities: backend.Capabilities{PubSub: true},
-		ListsClients: true,
-		Faults:       true,
-		Record: func(context.Context) (stop func() ([][]string, error), err error) {
-			return servers.Record(server)
-		},
-		Restart: func(_ context.Context, keep bool) error {
-			if keep {
-				return server.Restart(servers.KeepData)
-			}
-			return server.Restart(servers.DropData)
-		},
-		Pause: func(context.Context, string) (resume func() error, err error) {
-			return server.Resume, server.Pause()
-		},
-	}
+	return servers.Harness(tb, servers.Redis, func(
+		_ context.Context, addr string, dial servers.Dialer,
+	) (*conformance.Instance, error) {
+		pool := newPool(addr, dial)
+		b, err := redigobackend.New(pool, nil)
+		return &conformance.Instance{
+			Backend: b,
+			Ping: func(ctx context.Context) error {
+				conn, err := pool.GetContext(ctx)
+				if err != nil {
+					return err
+				}
+				_, err = redis.DoContext(conn, ctx, "PING")
+				return errors.Join(err, conn.Close())
+			},
+			Close: func() { _ = pool.Close() },
+		}, err
+	})
 }
 
-// newInstance makes a backend, over a pool whose connections go through a wire of their own: it is
-// where the suite makes the faults of a network.
-func newInstance(addr string, newPool poolMaker) (*conformance.Instance, error) {
-	wire := servers.NewWire(nil)
-	pool := newPool(addr, wire.DialContext)
-	b, err := redigobackend.New(pool, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &conformance.Instance{
-		Backend: b,
-		Link:    wire,
-		Ping: func(ctx context.Context) error {
-			conn, err := pool.GetContext(ctx)
-			if err != nil {
-				return err
-			}
-			_, err = redis.DoContext(conn, ctx, "PING")
-			return errors.Join(err, conn.Close())
-		},
-		Close: func() {
-			_ = pool.Close()
-			_ = wire.Close()
-		},
-	}, nil
-}
+type poolMaker func(addr string, dial servers.Dialer) *redis.Pool
 
-type (
-	poolMaker func(addr string, dial dialer) *redis.Pool
-	dialer    func(ctx context.Context, network, addr string) (net.Conn, error)
-)
-
-func newPool(addr string, dial dialer) *redis.Pool {
+func newPool(addr string, dial servers.Dialer) *redis.Pool {
 	return &redis.Pool{
 		MaxIdle: 16,
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
@@ -131,7 +93,7 @@ func newPool(addr string, dial dialer) *redis.Pool {
 
 // newAwkwardPool returns a pool that is made as in redigo's oldest examples: nothing of it knows a
 // context, and nothing times out.
-func newAwkwardPool(addr string, dial dialer) *redis.Pool {
+func newAwkwardPool(addr string, dial servers.Dialer) *redis.Pool {
 	return &redis.Pool{
 		MaxIdle:   4,
 		MaxActive: 64,

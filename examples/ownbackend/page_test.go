@@ -28,7 +28,7 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	page := read(t, root, "docs", "adding-a-backend.md")
 	blocks := block.FindAllStringSubmatch(page, -1)
-	require.Len(t, blocks, 7)
+	require.Len(t, blocks, 6)
 	for _, m := range blocks {
 		require.True(t, strings.Contains(read(t, m[1]), m[2]), "not in %s:\n%s", m[1], m[2])
 	}

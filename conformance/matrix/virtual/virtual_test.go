@@ -22,18 +22,18 @@ func TestEmbedded(t *testing.T) {
 		return // By -run.
 	}
 	require.Equal(t, []string{
-		"channels do not move with slots",
-		"the backend has no client below it",
-		"the backend has pub/sub",
-		"the harness cannot disturb connections",
-		"the harness cannot fail over",
-		"the harness cannot isolate a primary",
-		"the harness cannot migrate a slot",
-		"the harness cannot record commands",
-		"the harness cannot restart the server",
-		"the harness cannot stop the server",
-		"the server does not list its clients",
-		"the server is not a cluster",
+		conformance.SkipUnsharded,
+		conformance.SkipNoClient,
+		conformance.SkipPubSub,
+		conformance.SkipNoFaults,
+		conformance.SkipNoFailOver,
+		conformance.SkipNoIsolate,
+		conformance.SkipNoMigrate,
+		conformance.SkipNoRecord,
+		conformance.SkipNoRestart,
+		conformance.SkipNoPause,
+		conformance.SkipNoClientList,
+		conformance.SkipNoCluster,
 	}, report.Reasons())
 }
 
