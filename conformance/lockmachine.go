@@ -197,6 +197,9 @@ func (m *lockMachine) handOver(ctx context.Context, a act) error {
 	if err := m.acquire(ctx, wait); err != nil {
 		return err
 	}
+	if !m.virtual && a.Flag {
+		time.Sleep(50 * time.Millisecond) // Mostly it is subscribed then.
+	}
 	if err := m.unlock(ctx, l, act{Which: 5}); err != nil {
 		return err
 	}

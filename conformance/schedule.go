@@ -92,7 +92,7 @@ func drawTroubles(t *rapid.T, lossy bool) troubles {
 		switch rapid.IntRange(0, 19).Draw(t, "trouble") {
 		case 3, 4, 5:
 			tr.Held = drawDuration(t, "held", 100*time.Millisecond)
-		case 0:
+		case 0, 6:
 			if lossy {
 				tr.Loss = rapid.SampledFrom([]loss{request, reply, link, dial, late}).Draw(t, "loss")
 			}

@@ -25,10 +25,10 @@ func vainSeeds() []seed {
 		{"is a deaf latch", latch, deafLatch, historiesOf("Latch")},
 		{"is a deaf latch, in real time", latch, deafLatch, inReal("LatchProperties")},
 		{"keeps what a cancelled acquire took", "permits.go", kept, historiesOf("Semaphore")},
-		{"subscribes to no lock", channelFile, unsubscribed, inReal("LockProperties")},
+		{"subscribes to no lock", channelFile, unsubscribed, inReal("LockHistories")},
 		{"subscribes to no semaphore", channelFile, unsubscribed, inReal("SemaphoreProperties")},
 		{"subscribes to no latch", channelFile, unsubscribed, inReal("LatchProperties")},
-		{"releases without a message, in real time", releaseFile, unpublished, inReal("LockProperties")},
+		{"releases without a message, in real time", releaseFile, unpublished, inReal("LockHistories")},
 		{"gives a thirtieth of a life", number, edits{
 			{"n.key, numberKind, d)", "n.key, numberKind, d/30)"},
 		}, onEmbedded("SemaphoreLife")},
