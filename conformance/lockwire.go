@@ -77,6 +77,11 @@ func (e *env) checkLockKeys(ctx context.Context, as Named, name, tokenKey string
 	if err := e.wantText(ctx, tokenKey, fmt.Sprint(lease.Token())); err != nil {
 		return err
 	}
+	ttl, err := e.Do(ctx, tokenKey, "PTTL", tokenKey)
+	left, timeErr := ttl.Duration(time.Millisecond)
+	if err := errors.Join(err, timeErr); err != nil || left <= 0 || left > time.Hour {
+		return fmt.Errorf("key %s lives for %v, %w, want up to the default of an hour", tokenKey, left, err)
+	}
 	if err := lease.Unlock(ctx); err != nil {
 		return err
 	}

@@ -21,13 +21,13 @@ func vainSeeds() []seed {
 		{"never acquires", lockFile, conflict, histories},
 		{"never acquires, in real time", lockFile, conflict, inReal("LockHistories")},
 		{"is a deaf semaphore", semaphore, deafSemaphore, historiesOf("Semaphore")},
-		{"is a deaf semaphore, in real time", semaphore, deafSemaphore, inReal("SemaphoreProperties")},
+		{"is a deaf semaphore, in real time", semaphore, deafSemaphore, inReal("SemaphoreHistories")},
 		{"is a deaf latch", latch, deafLatch, historiesOf("Latch")},
-		{"is a deaf latch, in real time", latch, deafLatch, inReal("LatchProperties")},
+		{"is a deaf latch, in real time", latch, deafLatch, inReal("LatchHistories")},
 		{"keeps what a cancelled acquire took", "permits.go", kept, historiesOf("Semaphore")},
 		{"subscribes to no lock", channelFile, unsubscribed, inReal("LockHistories")},
-		{"subscribes to no semaphore", channelFile, unsubscribed, inReal("SemaphoreProperties")},
-		{"subscribes to no latch", channelFile, unsubscribed, inReal("LatchProperties")},
+		{"subscribes to no semaphore", channelFile, unsubscribed, inReal("SemaphoreHistories")},
+		{"subscribes to no latch", channelFile, unsubscribed, inReal("LatchHistories")},
 		{"releases without a message, in real time", releaseFile, unpublished, inReal("LockHistories")},
 		{"gives a thirtieth of a life", number, edits{
 			{"n.key, numberKind, d)", "n.key, numberKind, d/30)"},
@@ -42,7 +42,7 @@ func vainSeeds() []seed {
 		}, onEmbedded("SemaphoreLife")},
 		{"keeps the token for ever", acquireFile, edits{
 			{"redis.call('set', token, grant, 'px', ttl)", "redis.call('set', token, grant)"},
-		}, properties},
+		}, onEmbedded("LockKeysAreRedissons")},
 		{"has a lock's channel without the prefix", lockFile, edits{
 			{"Channel: sideName(lockChannel, l.key)", "Channel: sideName(lockChannel, l.name)"},
 		}, onEmbedded("LockUnderAPrefix")},
