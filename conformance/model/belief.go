@@ -45,8 +45,9 @@ func (b *Belief) Renewed(sent, answered Moment, held bool) {
 	case b.granted.IsZero() && !held, !b.granted.IsZero() && b.over(answered):
 	case held && exact:
 		b.since = sent
-	case held:
+	case held && sent.To.After(b.since.To): // A later renewal may have been answered before.
 		b.since.To = sent.To
+	case held:
 	case exact:
 		b.lost = b.granted.before(sent)
 	default:
