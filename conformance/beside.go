@@ -31,16 +31,6 @@ func woken(ctx context.Context, wait func(context.Context) error, ready func() e
 	return <-got
 }
 
-// until asks again and again until the answer is yes, or asking fails.
-func until(ctx context.Context, ask func(context.Context) (bool, error)) error {
-	for {
-		if yes, err := ask(ctx); yes || err != nil {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
 // finished waits for what runs beside the case, for far less than a poll would need.
 func finished(what string, done <-chan error) error {
 	select {

@@ -13,6 +13,6 @@
 // did not expect. What a backend declares that it cannot do is checked to be refused.
 //
 // Cases return errors instead of failing a test ([Case.Check]), so that the suite itself can be
-// judged: each case has a mutant, a backend broken in one way, that fails this case and no other.
-// The mutants are in conformance/matrix, which may import adapters.
+// judged: each case of a backend has a mutant, broken in one way, that must fail it. The mutants are in
+// conformance/matrix, which may import adapters.
 package conformance

@@ -59,15 +59,15 @@ func checkRenewsSlots(ctx context.Context, e *env) error {
 // awaitRenewal returns when the server's lease of a lock has become longer.
 func (e *env) awaitRenewal(ctx context.Context, lease *primitives.Lease, name string) error {
 	last := time.Duration(math.MaxInt64)
-	return until(ctx, func(ctx context.Context) (bool, error) {
+	return eventually(ctx, "the renewal of "+name, func() (bool, error) {
 		reply, err := e.Do(ctx, name, "PTTL", name)
-		if err == nil {
-			err = lease.Err()
-		}
 		left, timeErr := reply.Duration(time.Millisecond)
+		if err := errors.Join(err, timeErr, lease.Err()); err != nil {
+			return false, err
+		}
 		renewed := left > last
 		last = left
-		return renewed, errors.Join(err, timeErr)
+		return renewed, nil
 	})
 }
 

@@ -339,12 +339,7 @@ func (m *lockMachine) end(ctx context.Context) error {
 	for _, p := range m.parties {
 		m.setLink(p, trouble{}, 0, 0)
 	}
-	for m.owed() && errs == nil {
-		time.Sleep(10 * time.Millisecond)
-		if err := m.check(ctx); err != nil {
-			errs = append(errs, err)
-		}
-	}
+	errs = append(errs, settleOwed(m.owed, func() error { return m.check(ctx) }))
 	for i := range m.parties {
 		errs = append(errs, m.check(ctx), m.close(ctx, i))
 	}

@@ -32,7 +32,7 @@ func lockWorkload() Workload {
 		Always:  []string{"grant"},
 		Wake:    wakeLock,
 		Rest: func(ctx context.Context, c *primitives.Client, name string) error {
-			return until(ctx, func(ctx context.Context) (bool, error) {
+			return eventually(ctx, "a free lock", func() (bool, error) {
 				locked, err := c.NewLock(name, nil).IsLocked(ctx)
 				return !locked, err
 			})

@@ -337,12 +337,7 @@ func (m *numberMachine) end(ctx context.Context) error {
 	for _, p := range m.parties {
 		m.setLink(p, trouble{}, 0, 0)
 	}
-	for m.owed() && errs == nil {
-		time.Sleep(10 * time.Millisecond)
-		if err := m.check(ctx); err != nil {
-			errs = append(errs, err)
-		}
-	}
+	errs = append(errs, settleOwed(m.owed, func() error { return m.check(ctx) }))
 	for i, p := range m.parties {
 		m.mu.Lock()
 		good := p.good

@@ -56,8 +56,8 @@ func (a act) String() string {
 }
 
 const (
-	// realGuard is how wide moments are on a real server: how late a goroutine may run on a busy
-	// machine, and what may be done meanwhile is open.
+	// realGuard is how wide the moments of a real server are, beyond what was measured: how far its
+	// clock may go apart from ours while a machine runs.
 	realGuard = 100 * time.Millisecond
 	// realActs is how many actions a machine takes on a real server.
 	realActs = 15

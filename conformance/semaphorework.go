@@ -34,7 +34,7 @@ func semaphoreWorkload() Workload {
 		Always:  []string{"grant"},
 		Wake:    wakeSemaphore,
 		Rest: func(ctx context.Context, c *primitives.Client, name string) error {
-			return until(ctx, func(ctx context.Context) (bool, error) {
+			return eventually(ctx, "all permits", func() (bool, error) {
 				free, err := c.NewSemaphore(name, nil).AvailablePermits(ctx)
 				return free == workPermits, err
 			})

@@ -355,6 +355,17 @@ func (w *world) pass(d time.Duration) {
 	w.settle()
 }
 
+// settleOwed waits until nobody is owed anything any more, or a check finds that it takes too long.
+func settleOwed(owed func() bool, check func() error) error {
+	for owed() {
+		time.Sleep(10 * time.Millisecond)
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // settle lets all happen that is due.
 func (w *world) settle() {
 	if w.virtual {
