@@ -2,7 +2,7 @@
 
 # The list of modules. go.work has the same; modules_test.go holds the two together.
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench conformance \
-	conformance/matrix examples examples/ownbackend luagen
+	conformance/matrix examples examples/ownbackend examples/ownprimitive luagen
 
 # Those that users import or run, and that a release therefore tags.
 PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance luagen
@@ -49,7 +49,8 @@ test: servers ## every module's tests on real servers, which are installed if mi
 		$(patsubst %,./%/...,$(filter-out luagen,$(MODULES)))
 
 # Of these "make test" leaves out the most. In a package's folder go test prints as it goes.
-PROOFS := conformance conformance/matrix/virtual conformance/matrix/repro examples/ownbackend conformance/matrix
+PROOFS := conformance examples/ownbackend examples/ownprimitive \
+	$(addprefix conformance/matrix,/virtual /repro /processes /crowds /mutants) conformance/matrix
 
 prove: servers ## what judges the tests, and what takes long: mutants, seeded bugs, crowds, soak; half an hour
 	@for folder in $(PROOFS); do echo "== $$(date +%T) $$folder"; \
@@ -90,8 +91,10 @@ before: ## a TEST of a PACKAGE on the commit before FIX; docs/testing.md lists w
 # The matrix is whole here, while "make test" runs a part of it; the table is printed at the end.
 conformance: servers ## only the conformance suite, on every adapter, server and topology
 	@command -v redict-server >/dev/null || conformance/servers/install.sh -b redict-server || true
-	cd conformance/matrix && go test -race -count=1 ./virtual && \
-		HASP_MATRIX=all HASP_REQUIRE_SERVERS=1 go test -race -count=1 -timeout 3h -v .
+	cd conformance/matrix && export HASP_MATRIX=all HASP_REQUIRE_SERVERS=1 && \
+		go test -race -count=1 -p 1 -timeout 1h \
+			./virtual ./mutants ./processes ./crowds ./replicas ./rights && \
+		go test -race -count=1 -timeout 3h -v .
 
 redisson: servers ## ours and a Redisson client on the same objects; takes Java 17 and Maven
 	cd conformance/matrix && HASP_REDISSON=1 HASP_REQUIRE_SERVERS=1 \

@@ -52,15 +52,29 @@ var rules = []rule{
 		tests: []string{"primitives"}, // how users lose a lock in their tests
 	},
 	{dir: "primitives/internal/script", imports: []string{"backend"}},
-	{dir: "primitives/...", imports: []string{"backend", "primitives/internal/...", zap}},
+	{dir: "primitives/internal/...", imports: []string{"backend", "primitives/internal/...", zap}},
+	{
+		dir:     "primitives/extend",
+		imports: []string{"backend", "primitives/internal/...", zap},
+		tests:   []string{"primitives"}, // whose client authors get
+	},
+	// Ours are made of what everybody's are made of, and of nothing else.
+	{dir: "primitives", imports: []string{"backend", "primitives/extend", "primitives/internal/script", zap}},
 	{dir: "luagen/...", imports: []string{"luagen/internal/..."}},
-	{dir: "conformance/servers", imports: []string{"backend", "conformance"}},
+	{dir: "conformance/must"},
+	{dir: "conformance/harness", imports: []string{"backend", "conformance/must"}},
+	{dir: "conformance/contract", imports: []string{"backend", "conformance/must", "conformance/harness"}},
+	{dir: "conformance/servers/...", imports: []string{"backend", "conformance/servers/...", "conformance/harness"}},
+	engine("conformance/engine"),
+	engine("conformance/lock", "conformance/engine"),
+	engine("conformance/semaphore", "conformance/engine"),
+	engine("conformance/latch", "conformance/engine"),
+	engine("conformance/number", "conformance/engine"),
 	{dir: "conformance/history", imports: []string{porcupine}},
-	{dir: "conformance/model", imports: []string{porcupine}, tests: []string{rapid}},
 	{
 		dir: "conformance/matrix/...",
 		imports: []string{
-			"backend/...", "primitives", "conformance", "conformance/servers", "conformance/matrix/virtual",
+			"backend/...", "primitives", "conformance/...",
 			testify, rapid, porcupine, zap, goleak, rueidis, valkey, goredis, miniredis,
 		},
 		testing: true,
@@ -68,12 +82,22 @@ var rules = []rule{
 	{
 		dir: "conformance",
 		imports: []string{
-			"backend", "primitives", "conformance/history", "conformance/model",
-			testify, rapid, porcupine,
+			"backend", "primitives", "conformance/...", testify, rapid, porcupine,
 		},
 		testing: true,
 	},
 	ownAdapter("examples/ownbackend", redigo),
+	{
+		// Somebody else's primitive, too, has nothing but the extension API.
+		dir: "examples/ownprimitive/...",
+		imports: []string{
+			"backend", "primitives", "primitives/extend", "examples/ownprimitive/internal/script",
+		},
+		// Its tests declare it for the suite, by what the suite offers to everybody.
+		tests: []string{
+			"backend/embedded", "backend/goredis", "conformance", "conformance/engine", "conformance/servers", goredis,
+		},
+	},
 	{
 		dir:     "examples/...",
 		imports: []string{"backend/...", "primitives", zap, rueidis, valkey, goredis},
@@ -85,10 +109,16 @@ func adapter(dir, driver string) rule {
 	return rule{dir: dir, imports: []string{"backend", "backend/fanout", "backend/evalsha", driver}}
 }
 
+// engine is a rule of what derives cases from declarations, or declares.
+func engine(dir string, imports ...string) rule {
+	return rule{dir: dir, testing: true, imports: append(imports, "backend", "primitives",
+		"conformance/must", "conformance/harness", "conformance/history", rapid, porcupine)}
+}
+
 // ownAdapter is that of somebody else's adapter, who tests it by the suite.
 func ownAdapter(dir, driver string) rule {
 	r := adapter(dir, driver)
-	r.tests = []string{"conformance", "conformance/servers"}
+	r.tests = []string{"conformance/..."}
 	return r
 }
 
@@ -172,13 +202,22 @@ func TestImportRules(t *testing.T) {
 		{dir: "backend/goredis", imported: goleak, test: true},
 		{dir: "backend/postgres", imported: "fmt"},
 		{dir: "primitives", imported: module + "/backend/fanout"},
-		{dir: "primitives", imported: module + "/primitives/internal/wait", allowed: true},
+		{dir: "primitives", imported: module + "/primitives/internal/wait"},
+		{dir: "primitives", imported: module + "/primitives/internal/script", allowed: true},
+		{dir: "primitives", imported: module + "/primitives/extend", allowed: true},
+		{dir: "primitives/extend", imported: module + "/primitives/internal/wait", allowed: true},
+		{dir: "primitives/extend", imported: module + "/primitives"},
+		{dir: "primitives/extend", imported: module + "/primitives", test: true, allowed: true},
+		{dir: "primitives/internal/wait", imported: module + "/primitives/extend"},
 		{dir: "primitives", imported: module + "/luagen/internal/parse"},
 		{dir: "primitives", imported: "time", luagen: true, allowed: true},
 		{dir: "primitives", imported: "go.uber.org/zap", luagen: true},
 		{dir: "luagen/internal/parse", imported: module + "/backend"},
 		{dir: "conformance", imported: module + "/backend/embedded"},
 		{dir: "conformance", imported: "testing", allowed: true},
+		{dir: "conformance/lock", imported: module + "/conformance"},
+		{dir: "conformance/lock", imported: module + "/conformance/engine", allowed: true},
+		{dir: "conformance/engine", imported: module + "/conformance/lock"},
 		{dir: "conformance/servers", imported: "testing"},
 		{dir: "conformance/matrix", imported: module + "/bench", test: true},
 		{dir: "examples/quickstart", imported: module + "/conformance"},
@@ -187,6 +226,12 @@ func TestImportRules(t *testing.T) {
 		{dir: "examples/ownbackend", imported: module + "/conformance"},
 		{dir: "examples/ownbackend", imported: module + "/conformance", test: true, allowed: true},
 		{dir: "examples/ownbackend", imported: module + "/primitives"},
+		{dir: "examples/ownprimitive", imported: module + "/primitives/extend", allowed: true},
+		{dir: "examples/ownprimitive", imported: module + "/conformance/engine"},
+		{dir: "examples/ownprimitive", imported: module + "/conformance/engine", test: true, allowed: true},
+		{dir: "examples/ownprimitive", imported: module + "/conformance/lock", test: true},
+		{dir: "examples/ownprimitive", imported: module + "/backend/embedded"},
+		{dir: "examples/ownprimitive", imported: module + "/backend/embedded", test: true, allowed: true},
 		{dir: "bench", imported: "github.com/go-redsync/redsync/v4", allowed: true},
 	} {
 		f := file{dir: c.dir, imports: []string{c.imported}, test: c.test, byLuagen: c.luagen}

@@ -3,11 +3,15 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"testing"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -26,7 +30,7 @@ import (
 // is skipped with the reason.
 func RunBenchmarks(b *testing.B, h *Harness) {
 	b.Helper()
-	if err := h.validate(); err != nil {
+	if err := h.Validate(); err != nil {
 		b.Fatal(err)
 	}
 	for _, m := range benchmarks() {
@@ -37,18 +41,18 @@ func RunBenchmarks(b *testing.B, h *Harness) {
 // benchmark is one operation that is measured.
 type benchmark struct {
 	name  string
-	needs []need
+	needs []harness.Need
 
 	// prepare returns the operation.
-	prepare func(ctx context.Context, e *env) (func(ctx context.Context) error, error)
+	prepare func(ctx context.Context, e *harness.Env) func(ctx context.Context) error
 }
 
 func benchmarks() []benchmark {
-	pubsub := []need{needsPubSub}
+	pubsub := []harness.Need{harness.PubSub}
 	return []benchmark{
 		{name: "Script", prepare: prepareScript},
 		{name: "Command", prepare: prepareCommand},
-		{name: "Batch100", needs: []need{needsBatches}, prepare: prepareBatch},
+		{name: "Batch100", needs: []harness.Need{harness.Batches}, prepare: prepareBatch},
 		{name: "PublishToHandler", needs: pubsub, prepare: preparePublish},
 		{name: "LockUnlock", prepare: preparePair},
 		{name: "HandOver", needs: pubsub, prepare: prepareHandOver},
@@ -57,26 +61,25 @@ func benchmarks() []benchmark {
 
 func (m benchmark) run(b *testing.B, h *Harness) {
 	b.Helper()
-	if reason := (Case{needs: m.needs}).Skip(h); reason != "" {
+	if reason := harness.Lacks(h, m.needs); reason != "" {
 		b.Skip(reason)
 	}
-	e := newEnv(h)
-	defer e.close()
-	op, err := m.prepare(b.Context(), e)
-	if err == nil {
-		err = op(b.Context()) // Connects, and loads the scripts.
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	before, counted := e.executed(b.Context())
-	for b.Loop() {
-		if err := op(b.Context()); err != nil {
+	e := harness.NewEnv(h)
+	defer e.Close()
+	var op func(ctx context.Context) error
+	orFatal := func(err error) {
+		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	after, _ := e.executed(b.Context())
+	orFatal(must.Catch(func() { op = m.prepare(b.Context(), e) }))
+	orFatal(op(b.Context())) // Connects, and loads the scripts.
+	b.ReportAllocs()
+	before, counted := executed(b.Context(), e)
+	for b.Loop() {
+		orFatal(op(b.Context()))
+	}
+	after, _ := executed(b.Context(), e)
 	if counted {
 		b.ReportMetric(float64(after.commands-before.commands)/float64(b.N), "commands/op")
 		b.ReportMetric(float64(after.scripts-before.scripts)/float64(b.N), "scripts/op")
@@ -90,8 +93,8 @@ type counts struct{ commands, scripts int }
 var commandCalls = regexp.MustCompile(`(?m)^cmdstat_([^:]+):calls=(\d+),`)
 
 // executed returns what the server ran so far, without INFO, if it counts.
-func (e *env) executed(ctx context.Context) (all counts, ok bool) {
-	replies, err := e.nodes(ctx, "INFO", "commandstats")
+func executed(ctx context.Context, e *harness.Env) (all counts, ok bool) {
+	replies, err := e.Primaries(ctx, "INFO", "commandstats")
 	if err != nil {
 		return counts{}, false
 	}
@@ -111,64 +114,61 @@ func (e *env) executed(ctx context.Context) (all counts, ok bool) {
 	return all, all.commands > 0
 }
 
-func prepareScript(ctx context.Context, e *env) (func(context.Context) error, error) {
-	return e.runs(ctx, e.script("return 1", 1, backend.Never), e.key("script"))
+func prepareScript(ctx context.Context, e *harness.Env) func(context.Context) error {
+	return runs(ctx, e, e.Script("return 1", 1, backend.Never), e.Key("script"))
 }
 
-func prepareCommand(ctx context.Context, e *env) (func(context.Context) error, error) {
-	get := e.script("return redis.call('get', KEYS[1])", 1, backend.ReadOnly)
+func prepareCommand(ctx context.Context, e *harness.Env) func(context.Context) error {
+	get := e.Script("return redis.call('get', KEYS[1])", 1, backend.ReadOnly)
 	get.Command = "GET"
-	return e.runs(ctx, get, e.key("command"))
+	return runs(ctx, e, get, e.Key("command"))
 }
 
 // runs returns the operation that runs s on key.
-func (e *env) runs(ctx context.Context, s *backend.Script, key string, args ...string) (
-	func(context.Context) error, error,
-) {
-	b, err := e.backend(ctx)
-	if err != nil {
-		return nil, err
-	}
-	keys := []string{key}
+func runs(ctx context.Context, e *harness.Env, s *backend.Script, key string, args ...string) func(context.Context) error {
+	b, keys := e.Backend(ctx), []string{key}
 	return func(ctx context.Context) error {
 		_, err := b.Run(ctx, s, keys, args)
 		return err
-	}, nil
+	}
 }
 
-func prepareBatch(ctx context.Context, e *env) (func(context.Context) error, error) {
-	b, _, err := e.batcher(ctx)
-	if err != nil {
-		return nil, err
+func prepareBatch(ctx context.Context, e *harness.Env) func(context.Context) error {
+	b, ok := e.Backend(ctx).(backend.Batcher)
+	must.If(!ok, "the backend does not implement Batcher")
+	script := e.Script("redis.call('set', KEYS[1], ARGV[1]) return ARGV[1]", 1, backend.Never)
+	calls := make([]backend.Call, 100)
+	for i := range calls {
+		number := fmt.Sprint(i)
+		calls[i] = backend.Call{Script: script, Keys: []string{e.Tag + ":" + number}, Args: []string{number}}
 	}
-	calls := e.spread(100)
-	return func(ctx context.Context) error { return firstError(backend.RunAll(ctx, b, calls)) }, nil
+	return func(ctx context.Context) error {
+		for _, outcome := range backend.RunAll(ctx, b, calls) {
+			if outcome.Err != nil {
+				return outcome.Err
+			}
+		}
+		return nil
+	}
 }
 
 // preparePublish publishes by a plain command: it goes where its key, the channel, has its slot.
-func preparePublish(ctx context.Context, e *env) (func(context.Context) error, error) {
-	b, err := e.backend(ctx)
-	if err != nil {
-		return nil, err
-	}
-	channel, arrived := e.key("channel"), make(chan struct{}, 1)
-	_, err = b.Subscribe(ctx, channel, func(event backend.Event) {
+func preparePublish(ctx context.Context, e *harness.Env) func(context.Context) error {
+	channel, arrived := e.Key("channel"), make(chan struct{}, 1)
+	must.Get(e.Backend(ctx).Subscribe(ctx, channel, func(event backend.Event) {
 		if event.Kind == backend.Message {
 			arrived <- struct{}{}
 		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	publish := e.script("return redis.call('publish', KEYS[1], ARGV[1])", 1, backend.Never)
+	}))
+	publish := e.Script("return redis.call('publish', KEYS[1], ARGV[1])", 1, backend.Never)
 	publish.Command = e.Capabilities.Publish()
-	send, err := e.runs(ctx, publish, channel, "message")
+	send := runs(ctx, e, publish, channel, "message")
 	return func(ctx context.Context) error {
 		if err := send(ctx); err != nil {
 			return err
 		}
 		return await(ctx, arrived)
-	}, err
+	}
 }
 
 func await(ctx context.Context, happened <-chan struct{}) error {
@@ -180,19 +180,16 @@ func await(ctx context.Context, happened <-chan struct{}) error {
 	}
 }
 
-func preparePair(ctx context.Context, e *env) (func(context.Context) error, error) {
-	c, _, err := e.client(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	lock := c.NewLock(e.key("lock"), nil)
+func preparePair(ctx context.Context, e *harness.Env) func(context.Context) error {
+	c, _ := engine.NewClient(ctx, e, nil)
+	lock := c.NewLock(e.Key("lock"), nil)
 	return func(ctx context.Context) error {
 		lease, err := lock.Lock(ctx)
 		if err != nil {
 			return err
 		}
 		return lease.Unlock(ctx)
-	}, nil
+	}
 }
 
 // tried reports when a script has run.
@@ -214,32 +211,29 @@ func (t tried) Run(
 }
 
 // prepareHandOver lets two clients give a lock to each other in turns.
-func prepareHandOver(ctx context.Context, e *env) (func(context.Context) error, error) {
+func prepareHandOver(ctx context.Context, e *harness.Env) func(context.Context) error {
 	var locks [2]*primitives.Lock
 	var clients [2]tried
 	for i := range locks {
-		c, _, err := e.clientOver(ctx, nil, func(b backend.Backend) backend.Backend {
+		c, _ := engine.ClientOver(ctx, e, nil, func(b backend.Backend) backend.Backend {
 			clients[i] = tried{b, make(chan struct{}, 1)}
 			return clients[i]
 		})
-		if err != nil {
-			return nil, err
-		}
-		locks[i] = c.NewLock(e.key("lock"), nil)
+		locks[i] = c.NewLock(e.Key("lock"), nil)
 	}
-	lease, err := locks[0].Lock(ctx)
-	turn := 0
+	lease, turn := must.Get(locks[0].Lock(ctx)), 0
 	return func(ctx context.Context) error {
 		turn = 1 - turn
 		select {
 		case <-clients[turn].ran:
 		default:
 		}
-		got := lockLater(ctx, locks[turn])
-		if err := errors.Join(await(ctx, clients[turn].ran), lease.Unlock(ctx)); err != nil {
+		var next *primitives.Lease
+		got := must.Beside(func() { next = must.Get(locks[turn].Lock(ctx)) })
+		if err := errors.Join(await(ctx, clients[turn].ran), lease.Unlock(ctx), <-got); err != nil {
 			return err
 		}
-		lease, err = soon(got)
-		return err
-	}, err
+		lease = next
+		return nil
+	}
 }

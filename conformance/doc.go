@@ -1,18 +1,74 @@
 // Package conformance judges backends by the contract of package backend, and primitives by their
-// promises. It is for authors of adapters and of primitives:
+// promises. It is for authors of both.
+//
+// The author of an adapter runs everything over it, in one test:
 //
 //	func TestConformance(t *testing.T) {
 //		conformance.Run(t, &conformance.Harness{New: ..., Do: ..., Capabilities: ...})
 //	}
 //
-// Package servers beside this one starts servers and makes the faults of a network;
-// docs/adding-a-backend.md builds an adapter and its harness.
+// Function Harness of package servers makes the harness of a server that it starts.
+// docs/adding-a-backend.md builds an adapter and its test.
 //
-// A case that fails prints the clause of the contract that was broken. What a harness cannot do is
-// skipped with the reason, and the [Report] lists it, so that a build can fail on a skip that it
-// did not expect. What a backend declares that it cannot do is checked to be refused.
+// The author of a primitive declares it once, as an [engine.Primitive], and runs what follows from
+// that, over any backend:
 //
-// Cases return errors instead of failing a test ([Case.Check]), so that the suite itself can be
-// judged: each case of a backend has a mutant, broken in one way, that must fail it. The mutants are in
-// conformance/matrix, which may import adapters.
+//	func TestDoor(t *testing.T) { conformance.RunPrimitive(t, harness, door) }
+//
+// docs/adding-a-primitive.md declares one.
+//
+// # The house
+//
+//	conformance        the door: Run and its parts, the report, the list of primitives
+//	|
+//	|-- contract       cases for each clause of package backend
+//	|
+//	|-- lock           declarations: what a primitive promises, its model, its operations,
+//	|-- semaphore      and the few cases that are its alone
+//	|-- latch
+//	|-- number
+//	|-- engine         what follows from a declaration; these four are declared in its terms
+//	|-- history        records what went on side by side, and asks whether a model explains it
+//	|
+//	|-- harness        what an author hands over, a case, and what a case works with
+//	|-- must           ends a case at its first fault
+//	|
+//	|-- servers        real servers for tests: alone, with TLS, replicas, Sentinel, clusters
+//	|   '-- proxy      the faults of a network, between a client and a server
+//	|
+//	'-- matrix         every adapter on every server: a module of its own, since it imports them
+//	    |-- cells      adapters, servers and topologies, for the folders beside it
+//	    |-- virtual    the suite on the embedded server, in virtual time
+//	    |-- mutants    broken backends, which the cases must find
+//	    |-- processes  processes that are killed or stopped
+//	    |-- crowds     many waiters and many locks; what they cost is counted
+//	    |-- replicas   a replica that lags
+//	    |-- rights     the commands and keys that a server's user needs
+//	    |-- repro      programs that once showed a defect
+//	    '-- redisson   a real Redisson client on the same objects
+//
+// None but the matrix imports the door. arch_test.go in the root of the repository has the rules.
+//
+// # What follows from a declaration
+//
+//   - Properties: one action after the other, from several clients, beside an exact model
+//     ([RunProperties]).
+//   - Histories: schedules that clients run at once, explained by the model or not ([RunHistories]).
+//   - Cases: a walk beside the model, keys of another kind, bad input, waiting, answers that are lost
+//     ([RunPrimitives]). What has leases adds [engine.LeaseCases].
+//   - Faults, of what has leases: work goes on after each ([RunFaults]).
+//   - Soaks: crowds at random, on many harnesses ([RunSoak]).
+//
+// # Reports
+//
+// A case that fails prints the clause that it is about. What a harness cannot do is skipped with the
+// reason, and the [Report] lists it: a test should fail on a reason that it does not expect. What a
+// backend declares that it cannot do must be refused.
+//
+// # Who judges the suite
+//
+// Cases return errors instead of failing a test ([Case.Check]), so that the suite can be judged, too.
+// For each case of the contract there is a mutant, a backend broken in one way, which must fail it
+// (conformance/matrix/mutants). Bugs that are put into the primitives must be found by the parts that
+// are named with them (TestSeededBugs).
 package conformance

@@ -1,132 +1,15 @@
 package conformance
 
-import (
-	"context"
-	"time"
+import "github.com/hasp-go/hasp/conformance/harness"
 
-	"github.com/hasp-go/hasp/backend"
-)
-
-// Harness is what the suite needs to judge an adapter against one server or cluster. The required
-// fields come first; an optional one that is nil or zero makes the cases that need it skip. All
-// functions must be safe for concurrent use.
-type Harness struct {
-	// New makes a backend over a client of its own. All instances use the same server. Required.
-	New func(ctx context.Context) (*Instance, error)
-
-	// Do runs a command on the primary that owns key (any, if key is empty), on a connection that
-	// no instance uses. An error reply is a [*backend.ServerError]. Required.
-	Do func(ctx context.Context, key string, args ...string) (backend.Reply, error)
-
-	// Capabilities is what the backends are expected to declare.
-	Capabilities backend.Capabilities
-
-	// Batches and WaitsForReplicas say that the backends implement [backend.Batcher] and
-	// [backend.ReplicaWaiter].
-	Batches, WaitsForReplicas bool
-
-	// Nodes runs a command on every primary; nil: there is one, that of Do.
-	Nodes func(ctx context.Context, args ...string) ([]backend.Reply, error)
-
-	// ListsClients says that the server answers CLIENT LIST, and that nobody else subscribes on
-	// it while a case with [Case.Alone] runs.
-	ListsClients bool
-
-	// Faults says that instances have a [Link]; NoClient that they are not made from a client.
-	Faults, NoClient bool
-
-	// Record collects the commands that clients send to any node, from its return to the call of
-	// stop, without those that scripts run. MONITOR can do it.
-	Record func(ctx context.Context) (stop func() ([][]string, error), err error)
-
-	// Restart kills the server and starts it again, with the data that it had, if keep is true, or
-	// without. Scripts are gone either way. It returns when the server answers.
-	Restart func(ctx context.Context, keep bool) error
-
-	// Pause stops the primary that owns key, as a machine that hangs: connections stay open, and
-	// nothing answers. resume lets it go on.
-	Pause func(ctx context.Context, key string) (resume func() error, err error)
-
-	// FailOver makes a replica the primary of key. What unseen writes meanwhile, if it is not nil,
-	// never reaches that replica, and is lost. It returns when the new primary takes writes.
-	FailOver func(ctx context.Context, key string, unseen func(ctx context.Context) error) error
-
-	// Isolate cuts the primary of key off from the other servers, but not from clients, and makes a
-	// replica the primary. The old one goes on: it closes nothing, and answers. rejoin makes it a
-	// replica of the new one.
-	Isolate func(ctx context.Context, key string) (rejoin func() error, err error)
-
-	// Advance moves the server's clock forward by d, without waiting.
-	Advance func(d time.Duration)
-
-	// Bubble returns a harness on a new server within the testing/synctest bubble of its caller,
-	// where time is virtual. Nil: the backends do not run in a bubble.
-	Bubble func() *Harness
-
-	// Rounds is how many schedules each history test, and how many machines each property test, runs
-	// in real time, side by side. Zero means 5.
-	Rounds int
-
-	// Migrate begins to move the slot of key to another node, and stops on half the way: the slot
-	// is migrating on the one and importing on the other, and what keys it has have moved. finish
-	// completes it.
-	Migrate func(ctx context.Context, key string) (finish func(ctx context.Context) error, err error)
-
-	_ struct{}
-}
+// Harness is what the suite needs to judge an adapter against one server or cluster.
+type Harness = harness.Harness
 
 // Instance is one backend, with the client that it was made from.
-type Instance struct {
-	// Backend is what is judged.
-	Backend backend.Backend
+type Instance = harness.Instance
 
-	// Close ends the client. It is called after Backend.Close. Nil if there is no client.
-	Close func()
+// Link is the way between an instance and the server's nodes.
+type Link = harness.Link
 
-	// Ping uses the client as its application would. Nil if there is no client.
-	Ping func(ctx context.Context) error
-
-	// Link makes faults on all connections of this instance's client and backend. Nil if there
-	// are no connections, or they cannot be disturbed.
-	Link Link
-}
-
-// Link is the way between an instance and the server's nodes. The faults of one link must not
-// touch another. Wire in package conformance/servers is one for drivers whose dialing can be set.
-type Link interface {
-	// Cut breaks the connections that are open. New ones can be made.
-	Cut()
-
-	// Silence loses, from now on, whatever is sent in either direction on the connections that are
-	// open. They stay open for as long as the client keeps them. New ones work.
-	Silence()
-
-	// Blackhole loses, from now on, whatever is sent in either direction, on open and on new
-	// connections; they stay open. Restore ends it, and breaks those that have lost something.
-	Blackhole()
-
-	// BlackholeRequests does as Blackhole, but loses only what the client sends.
-	BlackholeRequests()
-
-	// BlackholeReplies does as Blackhole, but loses only what the server sends.
-	BlackholeReplies()
-
-	// Refuse breaks the open connections, and makes dialling fail until Restore.
-	Refuse()
-
-	// Restore ends all kinds of Blackhole, Refuse and Delay.
-	Restore()
-
-	// Delay holds up each direction by d.
-	Delay(d time.Duration)
-
-	// CutReply lets the next command for which match is true reach the server, and breaks its
-	// connection instead of passing the reply on: one command in all, on whichever connection, those
-	// made later included. match gets the command word by word; it is quick, and safe for concurrent
-	// use. The returned channel is closed when the reply was lost.
-	CutReply(match func(words []string) bool) <-chan struct{}
-
-	// LoseReply does as CutReply, but its connection stays open, and silent to the client from
-	// then on. What the client sends on it still reaches the server.
-	LoseReply(match func(words []string) bool) <-chan struct{}
-}
+// Case is one thing that a clause of a contract asks for.
+type Case = harness.Case

@@ -6,7 +6,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hasp-go/hasp/conformance/contract"
+	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/latch"
+	"github.com/hasp-go/hasp/conformance/lock"
+	"github.com/hasp-go/hasp/conformance/number"
+	"github.com/hasp-go/hasp/conformance/semaphore"
 )
+
+// Primitives returns the declarations of all primitives.
+func Primitives() []engine.Subject {
+	return []engine.Subject{lock.Primitive, semaphore.Primitive, latch.Primitive, number.Long, number.Double}
+}
 
 // Report is what a run did.
 type Report struct {
@@ -23,86 +35,101 @@ func (r Report) Reasons() []string {
 	return slices.Compact(slices.Sorted(maps.Values(r.Skipped)))
 }
 
+// and returns r with what another run did, but not with what that left out.
+func (r Report) and(other Report) Report {
+	r.Passed = append(r.Passed, other.Passed...)
+	r.Failed = append(r.Failed, other.Failed...)
+	return r
+}
+
 // Run judges the backends of h by everything in the suite: every case, and each primitive under
 // faults, by its properties and by its histories. It returns when all are done, and prints a summary.
 // With -short it leaves out properties and histories in real time, which the report does not name.
 func Run(t *testing.T, h *Harness) Report {
 	t.Helper()
 	report := run(t, h, slices.Concat(Cases(), FaultCases()))
-	for _, area := range []func(*testing.T, *Harness) Report{RunProperties, RunHistories} {
-		r := area(t, h)
-		report.Passed = append(report.Passed, r.Passed...)
-		report.Failed = append(report.Failed, r.Failed...)
-	}
-	return report
+	return report.and(RunProperties(t, h)).and(RunHistories(t, h))
 }
 
 // RunRunner judges the backends of h as script runners: clauses R, B and W.
 func RunRunner(t *testing.T, h *Harness) Report {
 	t.Helper()
-	return run(t, h, RunnerCases())
-}
-
-// RunPrimitives judges the primitives over the backends of h.
-func RunPrimitives(t *testing.T, h *Harness) Report {
-	t.Helper()
-	return run(t, h, PrimitiveCases())
+	return run(t, h, contract.RunnerCases())
 }
 
 // RunSubscriber judges the backends of h as subscribers: clauses S.
 func RunSubscriber(t *testing.T, h *Harness) Report {
 	t.Helper()
-	return run(t, h, SubscriberCases())
+	return run(t, h, contract.SubscriberCases())
 }
 
-// Cases returns all cases of the suite.
+// RunPrimitives judges the primitives over the backends of h.
+func RunPrimitives(t *testing.T, h *Harness) Report {
+	t.Helper()
+	return run(t, h, casesOf(Primitives()))
+}
+
+// RunFaults makes each fault that h can make while workers use each primitive with leases, and checks
+// that the model explains what they saw, that work goes on within the bound of the fault, and that no
+// lease is lost that need not be.
+func RunFaults(t *testing.T, h *Harness) Report {
+	t.Helper()
+	return run(t, h, FaultCases())
+}
+
+// RunPrimitive judges somebody's own primitive over the backends of h, by all that follows from its
+// declaration.
+func RunPrimitive(t *testing.T, h *Harness, p engine.Subject) Report {
+	t.Helper()
+	own := []engine.Subject{p}
+	report := run(t, h, slices.Concat(p.Cases(), p.FaultCases()))
+	return report.and(properties(t, h, own)).and(histories(t, h, own))
+}
+
+// Cases returns all cases of the suite but those of faults.
 func Cases() []Case {
-	return slices.Concat(RunnerCases(), SubscriberCases(), PrimitiveCases())
+	return slices.Concat(contract.RunnerCases(), contract.SubscriberCases(), casesOf(Primitives()))
 }
 
-// RunnerCases returns the cases of the clauses R, B and W.
-func RunnerCases() []Case {
-	return slices.Concat(sendCases(), onceCases(), replyCases(), cancelCases(), lifeCases(),
-		batchCases(), claimCases())
+func casesOf(subjects []engine.Subject) (cases []Case) {
+	for _, p := range subjects {
+		cases = append(cases, p.Cases()...)
+	}
+	return cases
 }
 
-// SubscriberCases returns the cases of the clauses S.
-func SubscriberCases() []Case {
-	return slices.Concat(subscribeCases(), gapCases(), shareCases())
-}
-
-// PrimitiveCases returns the cases of what package primitives promises.
-func PrimitiveCases() []Case {
-	return slices.Concat(lockCases(), leaseCases(), lockFaultCases(), lockStressCases(),
-		lockWireCases(), semaphoreCases(), semaphoreWaitingCases(), semaphoreReturnCases(),
-		latchCases(), atomicCases(), prefixCases())
+// FaultCases returns a case for each primitive with leases under each fault.
+func FaultCases() (cases []Case) {
+	for _, p := range Primitives() {
+		cases = append(cases, p.FaultCases()...)
+	}
+	return cases
 }
 
 // run runs cases: first those that may share the server, side by side, then the others.
 func run(t *testing.T, h *Harness, cases []Case) Report {
 	t.Helper()
-	if err := h.validate(); err != nil {
+	if err := h.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	r := recorder{report: Report{Skipped: map[string]string{}}}
-	t.Run("Together", func(t *testing.T) {
-		for _, c := range cases {
-			if !c.Alone {
-				t.Run(c.Name, func(t *testing.T) { t.Parallel(); r.run(t, h, c) })
+	for _, group := range []struct {
+		name  string
+		alone bool
+	}{{"Together", false}, {"Alone", true}} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, c := range cases {
+				if c.Alone == group.alone {
+					t.Run(c.Name, func(t *testing.T) { r.run(t, h, c) })
+				}
 			}
-		}
-	})
-	t.Run("Alone", func(t *testing.T) {
-		for _, c := range cases {
-			if c.Alone {
-				t.Run(c.Name, func(t *testing.T) { r.run(t, h, c) })
-			}
-		}
-	})
+		})
+	}
 	r.report.log(t)
 	return r.report
 }
 
+// recorder collects what cases that run side by side did.
 type recorder struct {
 	mu     sync.Mutex
 	report Report
@@ -110,23 +137,24 @@ type recorder struct {
 
 func (r *recorder) run(t *testing.T, h *Harness, c Case) {
 	t.Helper()
+	if !c.Alone {
+		t.Parallel()
+	}
 	if reason := c.Skip(h); reason != "" {
-		r.mu.Lock()
-		r.report.Skipped[c.Name] = reason
-		r.mu.Unlock()
+		r.note(func() { r.report.Skipped[c.Name] = reason })
 		t.Skip(reason)
 	}
-	err := c.Check(t.Context(), h)
+	if err := c.Check(t.Context(), h); err != nil {
+		r.note(func() { r.report.Failed = append(r.report.Failed, c.Name) })
+		t.Fatal(err)
+	}
+	r.note(func() { r.report.Passed = append(r.report.Passed, c.Name) })
+}
+
+func (r *recorder) note(what func()) {
 	r.mu.Lock()
-	if err == nil {
-		r.report.Passed = append(r.report.Passed, c.Name)
-	} else {
-		r.report.Failed = append(r.report.Failed, c.Name)
-	}
-	r.mu.Unlock()
-	if err != nil {
-		t.Error(err)
-	}
+	defer r.mu.Unlock()
+	what()
 }
 
 // log prints the numbers, and the skipped cases by reason.

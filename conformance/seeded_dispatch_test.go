@@ -14,7 +14,7 @@ func dispatchSeeds() []seed {
 			{"if granted || backend.MayHaveRun(err) {", "if backend.MayHaveRun(err) {"},
 		}, properties},
 		{"minds no lost reply to a caller who has left", leaseFile, edits{
-			{"\th.unwanted(answer.Granted, err)", "\t_ = err\n\th.unwanted(answer.Granted, nil)"},
+			{"\th.releaseUnwanted(answer.Granted, err)", "\t_ = err\n\th.releaseUnwanted(answer.Granted, nil)"},
 		}, finder{dir: "primitives", test: "TestLockCancelledLeavesNothing"}},
 		{"releases by force what others hold", "internal/script/lock_release_all.lua.go", edits{
 			{"redis.pcall('hexists', lock, owners[i])", "redis.pcall('exists', lock)"},
@@ -23,7 +23,7 @@ func dispatchSeeds() []seed {
 			{"if !c.claim.Take() {\n\t\t\tcontinue\n\t\t}\n", "c.claim.Take()\n"},
 		}, dispatcher("TestQueuedCallIsWithdrawn")},
 		{"says that a call under way is withdrawn", call, edits{
-			{"if !r.Must && r.claim.Withdraw() {", "if !r.Must {"},
+			{"if !r.AlwaysSend && r.claim.Withdraw() {", "if !r.AlwaysSend {"},
 		}, properties},
 		{"never gives up a batch that all have left", batch, edits{
 			{"time.AfterFunc(after, b.giveUp)", "time.AfterFunc(1000*after, b.giveUp)"},

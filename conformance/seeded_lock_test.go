@@ -2,15 +2,15 @@ package conformance_test
 
 // The files that have bugs put into them.
 const (
-	channelFile = "internal/wait/channel.go"
+	queueFile   = "internal/wait/queue.go"
 	waitFile    = "internal/wait/wait.go"
-	batchFile   = "internal/renew/batch.go"
-	holdFile    = "internal/renew/hold.go"
+	renewalFile = "internal/renew/renewal.go"
+	entryFile   = "internal/renew/entry.go"
 	keeperFile  = "internal/renew/keeper.go"
 	lockFile    = "lock.go"
-	leaseFile   = "hold.go"
-	orphanFile  = "orphan.go"
-	clientFile  = "client.go"
+	takeFile    = "extend/leases.go"
+	leaseFile   = "extend/hold.go"
+	orphanFile  = "extend/orphan.go"
 	acquireFile = "internal/script/lock_acquire.lua.go"
 	releaseFile = "internal/script/lock_release.lua.go"
 	renewFile   = "internal/script/lock_renew.lua.go"
@@ -29,37 +29,37 @@ var (
 // waitSeeds are bugs in the waiting loop, which all primitives share.
 func waitSeeds() []seed {
 	return []seed{
-		{"does not look again when subscribed", channelFile, edits{
-			{"heard = subscription, true\n\tc.wakeOne()", "heard = subscription, true"},
+		{"does not look again when subscribed", queueFile, edits{
+			{"subscribed = subscription, true\n\tq.wakeOne()", "subscribed = subscription, true"},
 		}, freeUnits},
-		{"forgets the gap", channelFile, edits{
-			{"Message {\n\t\tc.wakeOne()\n", "Message {\n"},
+		{"forgets the gap", queueFile, edits{
+			{"Message {\n\t\tq.wakeOne()\n", "Message {\n"},
 		}, histories},
-		{"drops the wake of a waiter cancelled while parked", channelFile, edits{
+		{"drops the wake of a waiter cancelled while parked", queueFile, edits{
 			{"case <-me.ready:\n\t\treturn nil\n\tcase <-ctx.Done():\n",
 				"case <-me.ready:\n\t\treturn nil\n\tcase <-ctx.Done():\n\t\tme.woken = false\n"},
 		}, freeLock},
-		{"drops the wake of a waiter cancelled while its script is in flight", channelFile, edits{
-			{"\t\t\tc.passOn(me)\n", "\t\t\tif ctx.Err() == nil {\n\t\t\t\tc.passOn(me)\n\t\t\t}\n"},
+		{"drops the wake of a waiter cancelled while its script is in flight", queueFile, edits{
+			{"\t\t\tq.passOn(me)\n", "\t\t\tif ctx.Err() == nil {\n\t\t\t\tq.passOn(me)\n\t\t\t}\n"},
 		}, freeLock},
-		{"drops the wake of a waiter whose script fails", channelFile, edits{
-			{"\t\t\tc.passOn(me)\n", "\t\t\tif ctx.Err() != nil {\n\t\t\t\tc.passOn(me)\n\t\t\t}\n"},
+		{"drops the wake of a waiter whose script fails", queueFile, edits{
+			{"\t\t\tq.passOn(me)\n", "\t\t\tif ctx.Err() != nil {\n\t\t\t\tq.passOn(me)\n\t\t\t}\n"},
 		}, freeUnits},
-		{"reads the generation after the refusal", channelFile, edits{
-			{"\t\tgeneration := c.now()\n\t\tanswer, err := a.Try(ctx)\n",
-				"\t\tanswer, err := a.Try(ctx)\n\t\tgeneration := c.now()\n"},
+		{"reads the generation after the refusal", queueFile, edits{
+			{"\t\tgeneration := q.readGeneration()\n\t\tanswer, err := a.Try(ctx)\n",
+				"\t\tanswer, err := a.Try(ctx)\n\t\tgeneration := q.readGeneration()\n"},
 		}, freeLock},
 		{"joins a channel after the message", waitFile, edits{
-			{"if c.heard {\n\t\tme.wake()\n\t} else {\n\t\tc.park(me, refused)\n\t}",
-				"c.park(me, refused)"},
+			{"if q.subscribed {\n\t\tme.wake()\n\t} else {\n\t\tq.park(me, refused)\n\t}",
+				"q.park(me, refused)"},
 		}, freeUnits},
-		{"has no bounded poll", channelFile, edits{
-			{"in := c.waiters.pollIn(c.heard)", "in := mostPoll"},
+		{"has no bounded poll", queueFile, edits{
+			{"in := q.waiters.pollInterval(q.subscribed)", "in := maxPoll"},
 		}, freeLock},
-		{"polls for one waiter only", channelFile, edits{
-			{"\tif c.parked.Len() > 0 {\n\t\tc.arm(c.waiters.pollIn(c.heard))\n\t}\n", ""},
+		{"polls for one waiter only", queueFile, edits{
+			{"\tif q.parked.Len() > 0 {\n\t\tq.arm(q.waiters.pollInterval(q.subscribed))\n\t}\n", ""},
 		}, freeLock},
-		{"does not wait for the end of the lease", channelFile, edits{
+		{"does not wait for the end of the lease", queueFile, edits{
 			{"if refused.RetryIn >= 0 {", "if false {"},
 		}, freeLock},
 	}
@@ -68,39 +68,39 @@ func waitSeeds() []seed {
 // renewSeeds are bugs in the watchdog, which all leases share.
 func renewSeeds() []seed {
 	return []seed{
-		{"takes one status for a whole batch", batchFile, edits{
+		{"takes one status for a whole batch", renewalFile, edits{
 			{"status = statuses[i]", "status = statuses[0]"},
 		}, watchdog},
 		{"accepts a grant after its deadline", keeperFile, edits{
-			{"if h.state != pending || h.expired(now) {", "if h.state != pending {"},
+			{"if e.state != statePending || e.expired(now) {", "if e.state != statePending {"},
 		}, watchdog},
 		{"counts a grant from its reply", keeperFile, edits{
-			{"h.state, h.granted = held, now.Time", "h.state, h.granted, h.started = held, now.Time, now"},
+			{"e.state, e.grantedAt = stateHeld, now.Time", "e.state, e.grantedAt, e.validFrom = stateHeld, now.Time, now"},
 		}, watchdog},
-		{"counts a renewal from its reply", batchFile, edits{
-			{"h.started = sent", "h.started = now"},
+		{"counts a renewal from its reply", renewalFile, edits{
+			{"e.validFrom = sent", "e.validFrom = now"},
 		}, watchdog},
 		// In virtual time timers are exact: this one's test stops it.
 		{"sees the end of a lease by its timer only", keeperFile, edits{
-			{"if !h.expired(now) {", "if h.state == held {"},
+			{"if !e.expired(now) {", "if e.state == stateHeld {"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperRemainingReadsTheClock"}},
-		{"minds a renewal from before the grant", batchFile, edits{
-			{"status == NotHeld && sent.After(h.granted)", "status == NotHeld"},
+		{"minds a renewal from before the grant", renewalFile, edits{
+			{"status == NotHeld && sent.After(e.grantedAt)", "status == NotHeld"},
 		}, watchdog},
-		{"believes to the last moment", holdFile, edits{
-			{"return h.Lease - h.Allowance", "return h.Lease"},
+		{"believes to the last moment", entryFile, edits{
+			{"return e.Lease - e.Allowance", "return e.Lease"},
 		}, watchdog},
-		{"renews late", batchFile, edits{
-			{"h.renewAt = sent.Add(h.Lease / 3)", "h.renewAt = sent.Add(h.Lease)"},
+		{"renews late", renewalFile, edits{
+			{"e.renewAt = sent.Add(e.Lease / 3)", "e.renewAt = sent.Add(e.Lease)"},
 		}, watchdog},
-		{"does not repeat a renewal that failed", batchFile, edits{
-			{"h.renewAt = now.Add(h.Lease / 10)", "h.renewAt = now.Add(h.Lease)"},
+		{"does not repeat a renewal that failed", renewalFile, edits{
+			{"e.renewAt = now.Add(e.Lease / 10)", "e.renewAt = now.Add(e.Lease)"},
 		}, watchdog},
-		{"looks for a key in each refusal", batchFile, edits{
-			{"!b.denied && errors.Is(err, backend.ErrKeyDenied)", "!b.denied && err != nil"},
+		{"looks for a key in each refusal", renewalFile, edits{
+			{"!group.denied && errors.Is(err, backend.ErrKeyDenied)", "!group.denied && err != nil"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperKeepsABatchThatIsRefusedWhole"}},
-		{"forgets which keys were denied", batchFile, edits{
-			{"!b.denied && errors", "errors"},
+		{"forgets which keys were denied", renewalFile, edits{
+			{"!group.denied && errors", "errors"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperRenewsBesideDeniedKeys"}},
 	}
 }
@@ -109,16 +109,16 @@ func renewSeeds() []seed {
 func lockSeeds() []seed {
 	return []seed{
 		{"sends the release before it ends the context", leaseFile, edits{
-			{"\tlast, err := h.drop(l)\n", `	if len(h.leases) == 1 && h.of.client.keeper.End(&h.Hold) {
+			{"\tlast, err := h.endLease(l)\n", `	if len(h.leases) == 1 && h.object.core.keeper.End(&h.Entry) {
 		defer h.endAll(ErrReleased)
 		return h.release(ctx, grace)
 	}
-	last, err := h.drop(l)
+	last, err := h.endLease(l)
 `},
 		}, properties},
 		{"does not stop renewing before the release", leaseFile, edits{
-			{"if !h.of.client.keeper.End(&h.Hold) {\n\t\th.giveBack(true)\n\t\treturn fmt",
-				"if h.of.client.keeper.Remaining(&h.Hold) <= 0 {\n\t\th.giveBack(true)\n\t\treturn fmt"},
+			{"if !h.object.core.keeper.End(&h.Entry) {\n\t\th.releaseInBackground(true)\n\t\treturn fmt",
+				"if h.object.core.keeper.Remaining(&h.Entry) <= 0 {\n\t\th.releaseInBackground(true)\n\t\treturn fmt"},
 		}, properties},
 		{"frees the outer hold with the inner one", leaseFile, edits{
 			{"last = len(h.leases) == 0", "last = true"},
@@ -127,30 +127,31 @@ func lockSeeds() []seed {
 			{"err == nil:\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ErrLost)",
 				"err == nil:\n\t\treturn nil"},
 		}, histories},
-		{"uses an owner again after an attempt without an answer", lockFile, edits{
-			{"!errors.Is(err, ErrUnavailable) {\n\t\ta.hold = nil", "ctx.Err() != nil {\n\t\ta.hold = nil"},
+		{"uses an owner again after an attempt without an answer", takeFile, edits{
+			{"!errors.Is(err, backend.ErrUnavailable) {\n\t\ta.hold = nil",
+				"errors.Is(err, ctx.Err()) {\n\t\ta.hold = nil"},
 		}, properties},
-		{"has one owner for all holds of a client", lockFile, edits{
-			{"Owner: l.client.newOwner()", "Owner: l.client.id + \":1\""},
+		{"has one owner for all holds of a client", takeFile, edits{
+			{"Owner: s.object.core.newOwner()", "Owner: s.object.core.id + \":1\""},
 		}, histories},
-		{"keeps a grant that nobody wants any more", lockFile, edits{
+		{"keeps a grant that nobody wants any more", takeFile, edits{
 			{"\t\ta.hold.abandon()\n", ""},
 		}, properties},
 		{"keeps a grant that came too late", leaseFile, edits{
-			{"{\n\t\th.giveBack(true)\n\t\treturn wait.Answer{}, fmt",
-				"{\n\t\treturn wait.Answer{}, fmt"},
+			{"{\n\t\th.releaseInBackground(true)\n\t\treturn Answer{}, fmt",
+				"{\n\t\treturn Answer{}, fmt"},
 		}, closing},
 		{"does not give back what may be held", leaseFile, edits{
 			{"if granted || backend.MayHaveRun(err) {", "if false {"},
 		}, histories},
 		{"gives back once", orphanFile, edits{
-			{"what == missed && o.final:", "what == missed:"},
+			{"status == NotHeld && o.acquireDone:", "status == NotHeld:"},
 		}, histories},
 		{"does not repeat a release", leaseFile, edits{
-			{"\th.giveBack(true)\n\tif !backend", "\tif !backend"},
+			{"\th.releaseInBackground(true)\n\tif !backend", "\tif !backend"},
 		}, histories},
 		{"leaves what is held at Close", leaseFile, edits{
-			{"h.endAll(ErrClosed)\n\th.giveBack(true)", "h.endAll(ErrClosed)"},
+			{"h.endAll(backend.ErrClosed)\n\th.releaseInBackground(true)", "h.endAll(backend.ErrClosed)"},
 		}, closing},
 		{"makes tokens of the client's clock", leaseFile, edits{
 			{"h.token = token", "h.token = token - token + time.Now().UnixMicro()"},

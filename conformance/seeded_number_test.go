@@ -10,26 +10,26 @@ func numberSeeds() []seed {
 		{"releases permits without a message", scripts + "semaphore_add.lua.go", edits{
 			{"redis.call(publish, free, string.format('%.0f', after))", "local _ = publish"},
 		}, propertiesOf("Semaphore")},
-		{"forgets what came after its caller had left", "attended.go", edits{
-			{"\ta.heir.inherit(answer(outcome))\n", ""},
+		{"forgets what came after its caller had left", "extend/request.go", edits{
+			{"\tq.Late.HandleLate(replay(outcome))\n", ""},
 		}, propertiesOf("Semaphore")},
-		{"holds up those who need few", channelFile, edits{
+		{"holds up those who need few", queueFile, edits{
 			{"\t\tif w.need <= n {\n", "\t\tif w.need > n {\n\t\t\tbreak\n\t\t}\n\t\t{\n"},
 		}, freeUnits},
-		{"keeps what is left over to itself", channelFile, edits{
-			{"\t\t\tc.share(answer.Free)\n", ""},
+		{"keeps what is left over to itself", queueFile, edits{
+			{"\t\t\tq.wakeForRest(answer.Free)\n", ""},
 		}, propertiesOf("Semaphore")},
 		{"counts down below the last", scripts + "latch_count_down.lua.go", edits{
 			{"less('1', count)", "less('0', count)"},
 		}, historiesOf("Latch")},
 		{"counts an open latch further down", scripts + "latch_count_down.lua.go", edits{
 			{"less('1', count)", "count ~= '1'"},
-		}, onEmbedded("LatchMessagesAreRedissons")},
+		}, propertiesOf("Latch")},
 		{"deletes a latch and publishes a new count", scripts + "latch_delete.lua.go", edits{
 			{"redis.call(publish, counted, '0')", "redis.call(publish, counted, '1')"},
 		}, propertiesOf("Latch")},
 		{"lets one waiter through a latch", "countdownlatch.go", edits{
-			{"Granted: true, Free: wait.All}", "Granted: true}"},
+			{"Granted: true, Free: extend.AllUnits}", "Granted: true}"},
 		}, propertiesOf("Latch")},
 		{"compares whole numbers as doubles", scripts + "long_set_if_less.lua.go", edits{
 			{"if not less(value, than) then", "if not (tonumber(value) < tonumber(than)) then"},
@@ -42,7 +42,7 @@ func numberSeeds() []seed {
 		}, onEmbedded("AtomicLongConflict")},
 		{"takes what is no double", scripts + "double_take.lua.go", edits{
 			{"not number(old or '0')", "false"},
-		}, onEmbedded("AtomicDoubleErrors")},
+		}, onEmbedded("AtomicDoubleConflict")},
 		{"stores a double over one that is as great", scripts + "double_set_if_greater.lua.go", edits{
 			{"if not (value > number(than)) then", "if not (value >= number(than)) then"},
 		}, historiesOf("AtomicDouble")},
@@ -50,8 +50,8 @@ func numberSeeds() []seed {
 			{"redis.call('set', counter, new, 'keepttl')", "redis.call('set', counter, new)"},
 		}, propertiesOf("AtomicDouble")},
 		{"returns a double that is not quite what is stored", "atomicdouble.go", edits{
-			{"return read(script.DoubleGet(ctx, a.client.calls, a.key))",
-				"value, err := read(script.DoubleGet(ctx, a.client.calls, a.key))\n" +
+			{"return read(script.DoubleGet(ctx, a.base.Runner(), a.base.Key()))",
+				"value, err := read(script.DoubleGet(ctx, a.base.Runner(), a.base.Key()))\n" +
 					"\t\treturn value * (1 + 1e-15), err"},
 		}, historiesOf("AtomicDouble")},
 		{"adds doubles beyond their range", scripts + "double_add.lua.go", edits{

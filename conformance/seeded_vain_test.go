@@ -12,48 +12,48 @@ func vainSeeds() []seed {
 	refused := edits{{"redis.call('hlen', lock) > 0 then", "redis.call('hlen', lock) > 0 the"}}
 	conflict := edits{{"if err := acquire(a); err != nil {", "if err := error(ErrConflict); err != nil {"}}
 	deafSemaphore := edits{{"\treturn n\n}", "\treturn n * 0\n}"}}
-	deafLatch := edits{{"\t\treturn wait.All\n\t}\n\treturn 1\n", "\t\treturn 0\n\t}\n\treturn 0\n"}}
+	deafLatch := edits{{"\t\treturn extend.AllUnits\n\t}\n\treturn 1\n", "\t\treturn 0\n\t}\n\treturn 0\n"}}
 	kept := edits{{"\t\ttaken = p.n\n", ""}}
-	unsubscribed := edits{{"if !w.pubsub || c.heard ||", "if w.pubsub || c.heard ||"}}
+	unsubscribed := edits{{"if !w.pubsub || q.subscribed ||", "if w.pubsub || q.subscribed ||"}}
 	unpublished := edits{{"redis.call(publish, released, '0')", ""}}
 	return []seed{
 		{"has a syntax error in the script that acquires", acquireFile, refused, inReal("LockHistories")},
-		{"never acquires", lockFile, conflict, histories},
-		{"never acquires, in real time", lockFile, conflict, inReal("LockHistories")},
+		{"never acquires", takeFile, conflict, histories},
+		{"never acquires, in real time", takeFile, conflict, inReal("LockHistories")},
 		{"is a deaf semaphore", semaphore, deafSemaphore, historiesOf("Semaphore")},
 		{"is a deaf semaphore, in real time", semaphore, deafSemaphore, inReal("SemaphoreHistories")},
 		{"is a deaf latch", latch, deafLatch, historiesOf("Latch")},
 		{"is a deaf latch, in real time", latch, deafLatch, inReal("LatchHistories")},
 		{"keeps what a cancelled acquire took", "permits.go", kept, historiesOf("Semaphore")},
-		{"subscribes to no lock", channelFile, unsubscribed, inReal("LockHistories")},
-		{"subscribes to no semaphore", channelFile, unsubscribed, inReal("SemaphoreHistories")},
-		{"subscribes to no latch", channelFile, unsubscribed, inReal("LatchHistories")},
+		{"subscribes to no lock", queueFile, unsubscribed, inReal("LockHistories")},
+		{"subscribes to no semaphore", queueFile, unsubscribed, inReal("SemaphoreHistories")},
+		{"subscribes to no latch", queueFile, unsubscribed, inReal("LatchHistories")},
 		{"releases without a message, in real time", releaseFile, unpublished, inReal("LockHistories")},
 		{"gives a thirtieth of a life", number, edits{
-			{"n.key, numberKind, d)", "n.key, numberKind, d/30)"},
+			{"n.base.Key(), numberKind, d)", "n.base.Key(), numberKind, d/30)"},
 		}, onEmbedded("SemaphoreLife")},
 		{"ends a life on the day", number, edits{
-			{"n.key, numberKind, t)", "n.key, numberKind, t.Truncate(24*time.Hour))"},
+			{"n.base.Key(), numberKind, t)", "n.base.Key(), numberKind, t.Truncate(24*time.Hour))"},
 		}, onEmbedded("SemaphoreLife")},
 		{"tells a thirtieth of what remains of a life", number, edits{
-			{"return remaining(script.ObjectRemaining(ctx, n.client.calls, n.key))",
-				"left, err := remaining(script.ObjectRemaining(ctx, n.client.calls, n.key))\n" +
+			{"return remaining(script.ObjectRemaining(ctx, n.base.Runner(), n.base.Key()))",
+				"left, err := remaining(script.ObjectRemaining(ctx, n.base.Runner(), n.base.Key()))\n" +
 					"\t\treturn left / 30, err"},
 		}, onEmbedded("SemaphoreLife")},
 		{"keeps the token for ever", acquireFile, edits{
 			{"redis.call('set', token, grant, 'px', ttl)", "redis.call('set', token, grant)"},
 		}, onEmbedded("LockKeysAreRedissons")},
 		{"has a lock's channel without the prefix", lockFile, edits{
-			{"Channel: sideName(lockChannel, l.key)", "Channel: sideName(lockChannel, l.name)"},
+			{"extend.SideName(lockChannel, l.base.Key())", "extend.SideName(lockChannel, l.Name())"},
 		}, onEmbedded("LockUnderAPrefix")},
 		{"has a lock's token without the prefix", lockFile, edits{
-			{"sideName(lockTokenKey, l.key)", "sideName(lockTokenKey, l.name)"},
+			{"extend.SideName(lockTokenKey, l.base.Key())", "extend.SideName(lockTokenKey, l.Name())"},
 		}, onEmbedded("LockKeysAreRedissons")},
 		{"has a semaphore's channel without the prefix", semaphore, edits{
-			{"sideName(semaphoreChannel, s.key)", "sideName(semaphoreChannel, s.name)"},
+			{"extend.SideName(semaphoreChannel, s.base.Key())", "extend.SideName(semaphoreChannel, s.Name())"},
 		}, onEmbedded("SemaphoreUnderAPrefix")},
 		{"has a latch's channel without the prefix", latch, edits{
-			{"c.latchChannel(l.key)", "c.latchChannel(l.name)"},
+			{"key := l.base.Key()\n\tif strings", "key := l.Name()\n\tif strings"},
 		}, onEmbedded("LatchUnderAPrefix")},
 		{"minds the monotonic clock alone", "internal/renew/clock.go", edits{
 			{"max(now.Sub(start.Time), now.wall.Sub(start.wall))", "now.Sub(start.Time)"},
@@ -61,11 +61,11 @@ func vainSeeds() []seed {
 		{"minds the wall clock alone", "internal/renew/clock.go", edits{
 			{"max(now.Sub(start.Time), now.wall.Sub(start.wall))", "now.wall.Sub(start.wall)"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperMindsBothClocks"}},
-		{"serves the last waiter first", channelFile, edits{
-			{"me.place = c.parked.PushBack(me)", "me.place = c.parked.PushFront(me)"},
+		{"serves the last waiter first", queueFile, edits{
+			{"me.element = q.parked.PushBack(me)", "me.element = q.parked.PushFront(me)"},
 		}, finder{dir: "primitives/internal/wait", test: "TestWaitServesInTurn"}},
-		{"renews what is in several slots by one script", batchFile, edits{
-			{"b.slot = backend.Slot(h.Key)", "b.slot = 0"},
+		{"renews what is in several slots by one script", renewalFile, edits{
+			{"group.slot = backend.Slot(e.Key)", "group.slot = 0"},
 		}, finder{
 			dir:  "conformance/matrix",
 			test: "TestMatrix/Lane./RueidisOnRedisCluster/Together/LeasesOfSeveralSlotsAreRenewed",

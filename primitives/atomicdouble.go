@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
@@ -28,15 +29,15 @@ func (c *Client) NewAtomicDouble(name string) *AtomicDouble {
 
 // Load returns the number; 0 if there is none.
 func (a *AtomicDouble) Load(ctx context.Context) (float64, error) {
-	return call(ctx, &a.object, a.invalid, "load", func() (float64, error) {
-		return read(script.DoubleGet(ctx, a.client.calls, a.key))
+	return extend.Call(ctx, &a.base, a.invalid, "load", func() (float64, error) {
+		return read(script.DoubleGet(ctx, a.base.Runner(), a.base.Key()))
 	})
 }
 
 // Store sets the number. It has no end then.
 func (a *AtomicDouble) Store(ctx context.Context, value float64) error {
 	_, err := change(ctx, a, "store", func() (string, error) {
-		return script.DoubleSet(ctx, a.client.calls, a.key, value)
+		return script.DoubleSet(ctx, a.base.Runner(), a.base.Key(), value)
 	}, value)
 	return err
 }
@@ -44,7 +45,7 @@ func (a *AtomicDouble) Store(ctx context.Context, value float64) error {
 // Add adds delta, and returns the sum.
 func (a *AtomicDouble) Add(ctx context.Context, delta float64) (sum float64, err error) {
 	return change(ctx, a, "add to", func() (float64, error) {
-		return script.DoubleAdd(ctx, a.client.calls, a.key, delta)
+		return script.DoubleAdd(ctx, a.base.Runner(), a.base.Key(), delta)
 	}, delta)
 }
 
@@ -67,15 +68,15 @@ func (a *AtomicDouble) LoadAndAdd(ctx context.Context, delta float64) (old float
 // Swap sets the number, and returns what it was; 0 if there was none. It has no end then.
 func (a *AtomicDouble) Swap(ctx context.Context, value float64) (old float64, err error) {
 	return change(ctx, a, "swap", func() (float64, error) {
-		old, _, err := script.DoubleSwap(ctx, a.client.calls, a.key, value)
+		old, _, err := script.DoubleSwap(ctx, a.base.Runner(), a.base.Key(), value)
 		return old, err
 	}, value)
 }
 
 // LoadAndDelete deletes the number, and returns what it was; 0 if there was none.
 func (a *AtomicDouble) LoadAndDelete(ctx context.Context) (float64, error) {
-	return call(ctx, &a.object, a.invalid, "delete", func() (float64, error) {
-		old, _, err := script.DoubleTake(ctx, a.client.calls, a.key)
+	return extend.Call(ctx, &a.base, a.invalid, "delete", func() (float64, error) {
+		old, _, err := script.DoubleTake(ctx, a.base.Runner(), a.base.Key())
 		return old, err
 	})
 }
@@ -84,21 +85,21 @@ func (a *AtomicDouble) LoadAndDelete(ctx context.Context) (float64, error) {
 // does not exist is 0.
 func (a *AtomicDouble) CompareAndSwap(ctx context.Context, old, value float64) (bool, error) {
 	return change(ctx, a, "compare and swap", func() (bool, error) {
-		return script.DoubleCompareAndSet(ctx, a.client.calls, a.key, old, value)
+		return script.DoubleCompareAndSet(ctx, a.base.Runner(), a.base.Key(), old, value)
 	}, old, value)
 }
 
 // StoreIfLess sets the number to value if it is less than bound, and reports whether it was.
 func (a *AtomicDouble) StoreIfLess(ctx context.Context, bound, value float64) (bool, error) {
 	return change(ctx, a, "compare and store", func() (bool, error) {
-		return script.DoubleSetIfLess(ctx, a.client.calls, a.key, bound, value)
+		return script.DoubleSetIfLess(ctx, a.base.Runner(), a.base.Key(), bound, value)
 	}, bound, value)
 }
 
 // StoreIfGreater sets the number to value if it is greater than bound, and reports whether it was.
 func (a *AtomicDouble) StoreIfGreater(ctx context.Context, bound, value float64) (bool, error) {
 	return change(ctx, a, "compare and store", func() (bool, error) {
-		return script.DoubleSetIfGreater(ctx, a.client.calls, a.key, bound, value)
+		return script.DoubleSetIfGreater(ctx, a.base.Runner(), a.base.Key(), bound, value)
 	}, bound, value)
 }
 
@@ -113,8 +114,8 @@ func change[T any](
 	invalid := a.invalid
 	for _, n := range numbers {
 		if math.IsNaN(n) || math.IsInf(n, 0) {
-			invalid = &FieldError{"value", fmt.Sprintf("%v is not finite", n)}
+			invalid = &FieldError{Field: "value", Problem: fmt.Sprintf("%v is not finite", n)}
 		}
 	}
-	return call(ctx, &a.object, invalid, operation, run)
+	return extend.Call(ctx, &a.base, invalid, operation, run)
 }

@@ -3,6 +3,7 @@ package primitives
 import (
 	"context"
 
+	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
@@ -31,23 +32,23 @@ func (c *Client) NewAtomicLong(name string) *AtomicLong {
 
 // Load returns the number; 0 if there is none.
 func (a *AtomicLong) Load(ctx context.Context) (int64, error) {
-	return call(ctx, &a.object, a.invalid, "load", func() (int64, error) {
-		return read(script.LongGet(ctx, a.client.calls, a.key))
+	return extend.Call(ctx, &a.base, a.invalid, "load", func() (int64, error) {
+		return read(script.LongGet(ctx, a.base.Runner(), a.base.Key()))
 	})
 }
 
 // Store sets the number. It has no end then.
 func (a *AtomicLong) Store(ctx context.Context, value int64) error {
-	_, err := call(ctx, &a.object, a.invalid, "store", func() (string, error) {
-		return script.LongSet(ctx, a.client.calls, a.key, value)
+	_, err := extend.Call(ctx, &a.base, a.invalid, "store", func() (string, error) {
+		return script.LongSet(ctx, a.base.Runner(), a.base.Key(), value)
 	})
 	return err
 }
 
 // Add adds delta, and returns the sum.
 func (a *AtomicLong) Add(ctx context.Context, delta int64) (sum int64, err error) {
-	return call(ctx, &a.object, a.invalid, "add to", func() (int64, error) {
-		return script.LongAdd(ctx, a.client.calls, a.key, delta)
+	return extend.Call(ctx, &a.base, a.invalid, "add to", func() (int64, error) {
+		return script.LongAdd(ctx, a.base.Runner(), a.base.Key(), delta)
 	})
 }
 
@@ -68,16 +69,16 @@ func (a *AtomicLong) LoadAndAdd(ctx context.Context, delta int64) (old int64, er
 
 // Swap sets the number, and returns what it was; 0 if there was none. It has no end then.
 func (a *AtomicLong) Swap(ctx context.Context, value int64) (old int64, err error) {
-	return call(ctx, &a.object, a.invalid, "swap", func() (int64, error) {
-		old, _, err := script.LongSwap(ctx, a.client.calls, a.key, value)
+	return extend.Call(ctx, &a.base, a.invalid, "swap", func() (int64, error) {
+		old, _, err := script.LongSwap(ctx, a.base.Runner(), a.base.Key(), value)
 		return old, err
 	})
 }
 
 // LoadAndDelete deletes the number, and returns what it was; 0 if there was none.
 func (a *AtomicLong) LoadAndDelete(ctx context.Context) (int64, error) {
-	return call(ctx, &a.object, a.invalid, "delete", func() (int64, error) {
-		old, _, err := script.LongTake(ctx, a.client.calls, a.key)
+	return extend.Call(ctx, &a.base, a.invalid, "delete", func() (int64, error) {
+		old, _, err := script.LongTake(ctx, a.base.Runner(), a.base.Key())
 		return old, err
 	})
 }
@@ -85,22 +86,22 @@ func (a *AtomicLong) LoadAndDelete(ctx context.Context) (int64, error) {
 // CompareAndSwap sets the number to value if it is old, and reports whether it was. One that does
 // not exist is 0.
 func (a *AtomicLong) CompareAndSwap(ctx context.Context, old, value int64) (bool, error) {
-	return call(ctx, &a.object, a.invalid, "compare and swap", func() (bool, error) {
-		return script.LongCompareAndSet(ctx, a.client.calls, a.key, old, value)
+	return extend.Call(ctx, &a.base, a.invalid, "compare and swap", func() (bool, error) {
+		return script.LongCompareAndSet(ctx, a.base.Runner(), a.base.Key(), old, value)
 	})
 }
 
 // StoreIfLess sets the number to value if it is less than bound, and reports whether it was.
 func (a *AtomicLong) StoreIfLess(ctx context.Context, bound, value int64) (bool, error) {
-	return call(ctx, &a.object, a.invalid, "compare and store", func() (bool, error) {
-		return script.LongSetIfLess(ctx, a.client.calls, a.key, bound, value)
+	return extend.Call(ctx, &a.base, a.invalid, "compare and store", func() (bool, error) {
+		return script.LongSetIfLess(ctx, a.base.Runner(), a.base.Key(), bound, value)
 	})
 }
 
 // StoreIfGreater sets the number to value if it is greater than bound, and reports whether it was.
 func (a *AtomicLong) StoreIfGreater(ctx context.Context, bound, value int64) (bool, error) {
-	return call(ctx, &a.object, a.invalid, "compare and store", func() (bool, error) {
-		return script.LongSetIfGreater(ctx, a.client.calls, a.key, bound, value)
+	return extend.Call(ctx, &a.base, a.invalid, "compare and store", func() (bool, error) {
+		return script.LongSetIfGreater(ctx, a.base.Runner(), a.base.Key(), bound, value)
 	})
 }
 

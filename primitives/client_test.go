@@ -18,16 +18,16 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// deaf is a backend that ends no call early, even if its context has ended.
-type deaf struct{ *fakeServer }
+// ignoresContext is a backend whose calls go on after their contexts have ended.
+type ignoresContext struct{ *fakeServer }
 
-func (d deaf) Run(
+func (d ignoresContext) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
 	return d.fakeServer.Run(context.WithoutCancel(ctx), script, keys, args)
 }
 
-func (d deaf) Subscribe(
+func (d ignoresContext) Subscribe(
 	ctx context.Context, channel string, handler backend.Handler,
 ) (backend.Subscription, error) {
 	time.Sleep(time.Hour)
@@ -40,7 +40,7 @@ func TestClientCloseIsBoundedWhateverTheBackendDoes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
-		client, err := primitives.New(deaf{s}, nil)
+		client, err := primitives.New(ignoresContext{s}, nil)
 		require.NoError(t, err)
 		lease, err := client.NewLock("x", nil).Lock(t.Context())
 		require.NoError(t, err)
@@ -219,7 +219,7 @@ func TestLockGrantedAfterItsContextEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
 		s.fault = func(string) fault { return fault{before: time.Second} }
-		client, err := primitives.New(deaf{s}, nil)
+		client, err := primitives.New(ignoresContext{s}, nil)
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()

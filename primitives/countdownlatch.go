@@ -6,13 +6,13 @@ import (
 	"math"
 	"strings"
 
+	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
-// CountDownLatch lets processes wait until something was done so many times: TrySetCount sets it,
-// CountDown counts, and all that Wait go on when the count is 0, when the latch is deleted, or when
-// its life ends. A latch that is not set has the count 0.
+// CountDownLatch lets processes wait until something was done so many times: TrySetCount sets the
+// count, and CountDown decrements it. Each Wait returns when the count is 0, which it is as well when
+// the latch was deleted, has expired, or was never set.
 //
 // Like a [sync.WaitGroup], it may be reused once every Wait has returned. A Wait that is still under
 // way may wait for the new count as well; it never returns while it finds the count above 0.
@@ -22,7 +22,7 @@ import (
 // Source: Redisson's RCountDownLatch, a decimal text at the name.
 type CountDownLatch struct {
 	number
-	want wait.Want
+	want extend.Want
 }
 
 // NewCountDownLatch returns the latch called name. It sends nothing. The methods return a
@@ -30,14 +30,15 @@ type CountDownLatch struct {
 // Java processes cannot use such a latch there.
 func (c *Client) NewCountDownLatch(name string) *CountDownLatch {
 	l := &CountDownLatch{number: c.newNumber("latch", name)}
-	l.want = wait.Want{Object: l.key, Channel: c.latchChannel(l.key), Frees: latchFrees}
+	l.want = extend.Want{Channel: l.channel(), FreeUnits: latchFreeUnits}
 	return l
 }
 
-// latchChannel returns the channel of a latch. Redisson's has braces around the name, also if the
-// name has some: then a sharded channel would be in another slot than the key.
-func (c *Client) latchChannel(key string) string {
-	if strings.Contains(key, "{") && c.sharded {
+// channel returns the channel of a latch. Redisson's has braces around the name, also if the name has
+// some: then a sharded channel would be in another slot than the key.
+func (l *CountDownLatch) channel() string {
+	key := l.base.Key()
+	if strings.Contains(key, "{") && l.base.Core().Capabilities().Sharded {
 		return latchChannel + key
 	}
 	return latchChannel + "{" + key + "}"
@@ -47,10 +48,10 @@ func (c *Client) latchChannel(key string) string {
 func (l *CountDownLatch) TrySetCount(ctx context.Context, n int64) (bool, error) {
 	invalid := l.invalid
 	if n < 1 && invalid == nil {
-		invalid = &FieldError{"n", fmt.Sprintf("%d is not in 1..%d", n, int64(math.MaxInt64))}
+		invalid = &FieldError{Field: "n", Problem: fmt.Sprintf("%d is not in 1..%d", n, int64(math.MaxInt64))}
 	}
-	return call(ctx, &l.object, invalid, "set", func() (bool, error) {
-		return script.LatchSet(ctx, l.client.calls, l.key, n, l.client.publish, l.want.Channel)
+	return extend.Call(ctx, &l.base, invalid, "set", func() (bool, error) {
+		return script.LatchSet(ctx, l.base.Runner(), l.base.Key(), n, l.publish(), l.want.Channel)
 	})
 }
 
@@ -59,15 +60,15 @@ func (l *CountDownLatch) TrySetCount(ctx context.Context, n int64) (bool, error)
 // that a peer set to 0 or less, which is deleted. After an error that wraps
 // [ErrIndeterminate] it may have counted; nothing is sent twice.
 func (l *CountDownLatch) CountDown(ctx context.Context) (left int64, err error) {
-	return call(ctx, &l.object, l.invalid, "count down", func() (int64, error) {
-		return script.LatchCountDown(ctx, l.client.calls, l.key, l.client.publish, l.want.Channel)
+	return extend.Call(ctx, &l.base, l.invalid, "count down", func() (int64, error) {
+		return script.LatchCountDown(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.want.Channel)
 	})
 }
 
 // Count returns how often is still to be counted down; 0 if the latch is not set.
 func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
-	return call(ctx, &l.object, l.invalid, "query", func() (int64, error) {
-		return read(script.LatchCount(ctx, l.client.calls, l.key))
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int64, error) {
+		return read(script.LatchCount(ctx, l.base.Runner(), l.base.Key()))
 	})
 }
 
@@ -75,42 +76,36 @@ func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
 // the backend fails. At 0 it takes one round trip. If its first look meets no server it returns
 // [ErrUnavailable]; later it waits on through outages.
 func (l *CountDownLatch) Wait(ctx context.Context) error {
-	_, err := call(ctx, &l.object, l.invalid, "wait for", func() (struct{}, error) {
-		look := &latchLook{latch: l}
-		err := l.client.waiters.Wait(ctx, l.want, look)
-		return struct{}{}, look.explain(ctx, err, nil)
+	_, err := extend.Call(ctx, &l.base, l.invalid, "wait for", func() (struct{}, error) {
+		return struct{}{}, l.base.Wait(ctx, l.want, (*latchAttempt)(l))
 	})
 	return err
 }
 
 // Delete deletes the latch, and reports whether it was set. All waiters go on.
 func (l *CountDownLatch) Delete(ctx context.Context) (bool, error) {
-	return call(ctx, &l.object, l.invalid, "delete", func() (bool, error) {
-		return script.LatchDelete(ctx, l.client.calls, l.key, l.client.publish, l.want.Channel)
+	return extend.Call(ctx, &l.base, l.invalid, "delete", func() (bool, error) {
+		return script.LatchDelete(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.want.Channel)
 	})
 }
 
-// latchFrees reads a message on a latch's channel. "0" says that all may go; "1", of a count that
-// was set, or from Redisson of a deletion, that one should look.
-func latchFrees(payload string) int {
+// latchFreeUnits reads a message on a latch's channel. "0" means that all waiters may go on. "1" means
+// that the count was set or, from Redisson, that the latch was deleted: one waiter tries.
+func latchFreeUnits(payload string) int {
 	if payload == "0" {
-		return wait.All
+		return extend.AllUnits
 	}
 	return 1
 }
 
-// latchLook looks whether the latch is open.
-type latchLook struct {
-	latch *CountDownLatch
-	refusals
-}
+// latchAttempt asks whether the count is 0.
+type latchAttempt CountDownLatch
 
-// Try implements [wait.Attempt]. What lets one go lets all go.
-func (l *latchLook) Try(ctx context.Context) (wait.Answer, error) {
-	count, err := read(script.LatchCount(ctx, l.latch.client.calls, l.latch.key))
-	answer := wait.Answer{RetryIn: -1}
-	if count <= 0 {
-		answer = wait.Answer{Granted: true, Free: wait.All}
+// Try implements [extend.Attempt]. A count of 0 lets all waiters go on.
+func (l *latchAttempt) Try(ctx context.Context) (extend.Answer, error) {
+	count, err := read(script.LatchCount(ctx, l.base.Runner(), l.base.Key()))
+	if err != nil || count > 0 {
+		return extend.Answer{}, err
 	}
-	return l.note(ctx, answer, err, false)
+	return extend.Answer{Granted: true, Free: extend.AllUnits}, nil
 }

@@ -22,6 +22,5 @@
 // Errors carry the operation and the object's name, and match the sentinels of this package, those
 // of package backend and the context's error by errors.Is. [ErrUnavailable] says that a request
 // surely was not executed, [ErrIndeterminate] that it may have been, or may yet be. After an error
-// nothing is held: what a call may have taken is given back in the background, and Close waits for
-// that.
+// nothing is held: what a call may have taken is released in the background, and Close waits for that.
 package primitives

@@ -2,15 +2,13 @@ package primitives
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/renew"
+	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
 // NoExpiry is what [Lock.Remaining] and RemainingLife return for a key without an expiry. For a key
@@ -19,8 +17,8 @@ const NoExpiry time.Duration = math.MaxInt64
 
 // LockOptions configure a [Lock]. The zero value of each field means its default.
 type LockOptions struct {
-	// Lease is a fixed length for which the lock is held, renewed by nobody, in whole milliseconds
-	// and at least 100 ms. Zero means the client's WatchdogLease, renewed until Unlock.
+	// Lease is how long the lock is held at most: nobody renews it. In whole milliseconds, at least
+	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Unlock.
 	Lease time.Duration
 
 	_ struct{}
@@ -36,10 +34,10 @@ type LockOptions struct {
 // Source: Redisson's RLock, by key and channel.
 type Lock struct {
 	object
-	want    wait.Want
-	lease   time.Duration
-	renewer renew.Renewer // nil: a fixed lease
-	invalid error         // of the arguments; each method returns it
+	channel  string
+	tokenKey string
+	tokenTTL time.Duration
+	leases   extend.Leases
 }
 
 // NewLock returns the lock called name. It sends nothing. The methods return a [*FieldError] for an
@@ -49,22 +47,17 @@ func (c *Client) NewLock(name string, opts *LockOptions) *Lock {
 	if opts != nil {
 		o = *opts
 	}
-	l := &Lock{object: c.newObject("lock", name), lease: o.Lease.Truncate(time.Millisecond)}
-	l.tokenKey = sideName(lockTokenKey, l.key)
-	l.want = wait.Want{Object: l.key, Channel: sideName(lockChannel, l.key), Frees: lockFrees}
-	if o.Lease == 0 {
-		l.lease = c.opts.WatchdogLease
-		l.renewer = lockRenewer{}
-	}
-	l.invalid = l.validate()
+	l := &Lock{object: c.newObject("lock", name, "hash"), tokenTTL: c.tokenTTL}
+	l.channel = extend.SideName(lockChannel, l.base.Key())
+	l.tokenKey = extend.SideName(lockTokenKey, l.base.Key())
+	l.base = l.base.WithSideKey("token key", l.tokenKey)
+	leases, err := l.base.NewLeases(extend.LeaseConfig{
+		Leasable: (*leasableLock)(l), Kind: lockKind{c.core}, Lease: o.Lease,
+		Want: extend.Want{Channel: l.channel, FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
+	})
+	l.leases = leases
+	l.reject(err)
 	return l
-}
-
-func (l *Lock) validate() error {
-	if err := l.object.validate(); err != nil {
-		return err
-	}
-	return l.client.opts.validateLease("Lease", l.lease)
 }
 
 // Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. A free
@@ -74,194 +67,137 @@ func (l *Lock) validate() error {
 // If the first attempt meets no server, Lock returns [ErrUnavailable] within the bound of the backend.
 // Once it was refused it waits on through outages, for as long as ctx lasts.
 //
-// On error nothing is held, and what may have been taken is given back in the background. If ctx
+// On error nothing is held, and what may have been taken is released in the background. If ctx
 // ended, the error wraps ctx's, and beside it [ErrNotAcquired] if another held the lock,
 // [ErrUnavailable] if no server could be reached, or [ErrIndeterminate] if a request was under way.
 // It wraps [ErrIndeterminate] also if a reply was lost, [ErrConflict] if the key is no lock, [ErrLost]
 // if the grant came too late to be used, and [ErrClosed] or a [*FieldError] if nothing was sent.
 func (l *Lock) Lock(ctx context.Context) (*Lease, error) {
-	lease, err := l.take(ctx, func(a *attempt) error {
-		return l.client.waiters.Wait(ctx, l.want, a)
+	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
+		return l.leases.Acquire(ctx)
 	})
-	return lease, l.describe(ctx, "acquire", err)
 }
 
 // TryLock acquires the lock if it is free, and returns [ErrNotAcquired] if it is held. It takes one
 // round trip and does not wait. Other errors are those of Lock's first attempt.
 func (l *Lock) TryLock(ctx context.Context) (*Lease, error) {
-	lease, err := l.take(ctx, func(a *attempt) error { return tryOnce(ctx, a) })
-	return lease, l.describe(ctx, "acquire", err)
-}
-
-// take returns a lease of a hold that acquire has got, or of the hold that ctx re-enters.
-func (l *Lock) take(ctx context.Context, acquire func(*attempt) error) (*Lease, error) {
-	if err := l.enter(ctx, l.invalid); err != nil {
-		return nil, err
-	}
-	defer l.client.leave()
-	if outer := reentered(ctx, l.object); outer != nil {
-		if lease, err := outer.reenter(l.lease, l.renewer); lease != nil || err != nil {
-			return lease, err
-		}
-	}
-	a := l.newAttempt()
-	if err := acquire(a); err != nil {
-		return nil, a.explain(ctx, err, ErrNotAcquired)
-	}
-	if err := ended(ctx); err != nil {
-		// The grant raced with the end of ctx: a caller that gave up does not expect to hold.
-		a.hold.abandon()
-		return nil, err
-	}
-	return &a.hold.first, nil
-}
-
-// attempt is one caller's way to the lock. Its owner is a new one where the old one may hold the lock.
-type attempt struct {
-	lock *Lock
-	hold *hold
-	refusals
-}
-
-// newAttempt returns an attempt with its first hold, which are one allocation.
-func (l *Lock) newAttempt() *attempt {
-	var first struct {
-		attempt
-		hold
-	}
-	first.attempt = attempt{lock: l, hold: l.init(&first.hold)}
-	return &first.attempt
-}
-
-// Try implements [wait.Attempt].
-func (a *attempt) Try(ctx context.Context) (wait.Answer, error) {
-	if a.hold == nil {
-		a.hold = a.lock.init(&hold{})
-	}
-	answer, err := a.hold.try(ctx)
-	if err != nil && !errors.Is(err, ErrUnavailable) {
-		a.hold = nil
-	}
-	return a.note(ctx, answer, err, errors.Is(err, ErrIndeterminate))
-}
-
-// init makes h a hold of l by a new owner.
-func (l *Lock) init(h *hold) *hold {
-	h.of, h.locker = l.object, l
-	h.Hold = renew.Hold{
-		Key: l.key, Owner: l.client.newOwner(), Lease: l.lease,
-		Allowance: l.client.opts.allowanceFor(l.lease), Renewer: l.renewer,
-	}
-	h.newLease()
-	return h
-}
-
-// acquire implements locker.
-func (l *Lock) acquire(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (int64, wait.Answer, error) {
-	result, err := script.LockAcquire(
-		ctx, r, l.key, l.tokenKey, owner, l.lease, l.client.opts.TokenTTL)
-	return result.Token, wait.Answer{Granted: result.TokenOK, RetryIn: result.Wait}, err
-}
-
-// release implements locker.
-func (l *Lock) release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
-	return script.LockRelease(ctx, r, l.key, owner, l.client.publish, l.want.Channel)
-}
-
-// releaseAll implements locker.
-func (l *Lock) releaseAll(ctx context.Context, holds []*hold) ([]found, error) {
-	n := len(holds)
-	keys, owners, channels := make([]string, n), make([]string, n), make([]string, n)
-	for i, h := range holds {
-		keys[i], owners[i], channels[i] = h.Key, h.Owner, sideName(lockChannel, h.Key)
-	}
-	statuses, err := script.LockReleaseAll(
-		ctx, l.client.ownWork, keys, l.client.publish, owners, channels)
-	if err != nil {
-		return nil, fmt.Errorf("release locks: %w", err)
-	}
-	result := make([]found, len(statuses))
-	for i, status := range statuses {
-		switch status {
-		case 1:
-			result[i] = freed
-		case 0, -1:
-			result[i] = missed
-		}
-	}
-	return result, nil
-}
-
-// lockFrees reads a message on a lock's channel. "0" says that the lock is free, for one; Redisson
-// also understands "1", for all.
-func lockFrees(payload string) int {
-	if payload == "1" {
-		return wait.All
-	}
-	return 1
+	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
+		return l.leases.TryAcquire(ctx)
+	})
 }
 
 // ForceUnlock frees the lock no matter who holds it, and reports whether it was held. The holder
 // learns of it by its next renewal or by Unlock, up to a third of its lease later: only its fencing
 // token protects the resource until then. Errors are those of [Lock.Lock].
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
-	return call(ctx, &l.object, l.invalid, "force release of", func() (bool, error) {
-		return script.LockForceRelease(ctx, l.client.calls, l.key, l.client.publish, l.want.Channel)
+	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
+		return script.LockForceRelease(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.channel)
 	})
 }
 
 // IsLocked reports whether anybody holds the lock.
 func (l *Lock) IsLocked(ctx context.Context) (bool, error) {
-	return call(ctx, &l.object, l.invalid, "query", func() (bool, error) {
-		return script.LockExists(ctx, l.client.calls, l.key)
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (bool, error) {
+		return script.LockExists(ctx, l.base.Runner(), l.base.Key())
 	})
 }
 
 // IsHeldBy reports whether owner holds the lock: see [Lease.Owner].
 func (l *Lock) IsHeldBy(ctx context.Context, owner string) (bool, error) {
-	return call(ctx, &l.object, l.invalid, "query", func() (bool, error) {
-		return script.LockHeldBy(ctx, l.client.calls, l.key, owner)
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (bool, error) {
+		return script.LockHeldBy(ctx, l.base.Runner(), l.base.Key(), owner)
 	})
 }
 
 // HoldCount returns how often owner holds the lock on the server: 0 or 1 for this package's owners,
 // whose re-entry is counted in the process, and any number for a Java peer's.
 func (l *Lock) HoldCount(ctx context.Context, owner string) (int64, error) {
-	return call(ctx, &l.object, l.invalid, "query", func() (int64, error) {
-		count, _, err := script.LockHoldCount(ctx, l.client.calls, l.key, owner)
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int64, error) {
+		count, _, err := script.LockHoldCount(ctx, l.base.Runner(), l.base.Key(), owner)
 		return count, err
 	})
 }
 
-// Remaining returns what the present holder's lease still has by the server's clock: 0 if the lock
-// is free, [NoExpiry] if its key has no end. For what a holder may believe of its own lease see
-// [Lease.Remaining].
+// Remaining returns how long the present holder's lease lasts by the server's clock: 0 if the lock is
+// free, [NoExpiry] if its key has no expiry. A holder asks [Lease.Remaining] of its own lease instead.
 func (l *Lock) Remaining(ctx context.Context) (time.Duration, error) {
-	return call(ctx, &l.object, l.invalid, "query", func() (time.Duration, error) {
-		return remaining(script.LockRemaining(ctx, l.client.calls, l.key))
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (time.Duration, error) {
+		return remaining(script.LockRemaining(ctx, l.base.Runner(), l.base.Key()))
 	})
 }
 
-// lockRenewer renews locks.
-type lockRenewer struct{}
+// leasableLock is a lock as its owners hold it.
+type leasableLock Lock
 
-// Renew implements [renew.Renewer].
-func (lockRenewer) Renew(
-	ctx context.Context, r backend.ScriptRunner, holds []*renew.Hold,
-) ([]renew.Status, error) {
-	keys, owners := make([]string, len(holds)), make([]string, len(holds))
-	for i, h := range holds {
-		keys[i], owners[i] = h.Key, h.Owner
+// Acquire implements [extend.Leasable].
+func (l *leasableLock) Acquire(
+	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+) (int64, extend.Answer, error) {
+	result, err := script.LockAcquire(ctx, r, l.base.Key(), l.tokenKey, owner, lease, l.tokenTTL)
+	answer := extend.Answer{Granted: result.TokenOK, RetryIn: result.Wait}
+	if result.Wait == 0 {
+		answer.RetryIn = time.Nanosecond // Less than a millisecond, which PTTL rounds to 0.
 	}
-	statuses, err := script.LockRenew(ctx, r, keys, holds[0].Lease, owners)
+	return result.Token, answer, err
+}
+
+// Release implements [extend.Leasable].
+func (l *leasableLock) Release(
+	ctx context.Context, r backend.ScriptRunner, owner string,
+) (bool, error) {
+	return script.LockRelease(ctx, r, l.base.Key(), owner, l.publish(), l.channel)
+}
+
+// lockFreeUnits reads a message on a lock's channel. "0" means that one waiter may try. Redisson also
+// understands "1": all may try.
+func lockFreeUnits(payload string) int {
+	if payload == "1" {
+		return extend.AllUnits
+	}
+	return 1
+}
+
+// lockKind renews and releases many locks of a client.
+type lockKind struct{ core *extend.Core }
+
+// Renew implements [extend.LeasableKind].
+func (lockKind) Renew(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
+) ([]extend.Status, error) {
+	statuses, err := script.LockRenew(ctx, r, keys, lease, owners)
 	if err != nil {
 		return nil, fmt.Errorf("renew locks: %w", err)
 	}
-	result := make([]renew.Status, len(statuses))
+	result := make([]extend.Status, len(statuses))
 	for i, status := range statuses {
-		result[i] = renew.Status(status)
+		result[i] = extend.Status(status)
+	}
+	return result, nil
+}
+
+// ReleaseAll implements [extend.LeasableKind].
+func (k lockKind) ReleaseAll(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
+) ([]extend.Status, error) {
+	channels := make([]string, len(keys))
+	for i, key := range keys {
+		channels[i] = extend.SideName(lockChannel, key)
+	}
+	statuses, err := script.LockReleaseAll(
+		ctx, r, keys, k.core.Capabilities().Publish(), owners, channels)
+	if err != nil {
+		return nil, fmt.Errorf("release locks: %w", err)
+	}
+	result := make([]extend.Status, len(statuses))
+	for i, status := range statuses {
+		switch status {
+		case 1:
+			result[i] = extend.Done
+		case 0, -1: // Not held, or no lock.
+			result[i] = extend.NotHeld
+		default:
+			result[i] = extend.Failed
+		}
 	}
 	return result, nil
 }

@@ -603,14 +603,14 @@ func (s *schedule) run(t *testing.T) {
 	for range 10 {
 		lock := clients[rng.IntN(2)].NewLock("x", nil)
 		begin := time.Duration(rng.IntN(300)) * time.Millisecond
-		patience := time.Duration(rng.IntN(500)) * time.Millisecond
+		timeout := time.Duration(rng.IntN(500)) * time.Millisecond
 		if rng.IntN(2) == 0 {
-			patience = time.Hour
+			timeout = time.Hour
 		}
 		hold := time.Duration(rng.IntN(100)) * time.Millisecond
 		all.Go(func() {
 			time.Sleep(begin)
-			s.worker(t, lock, patience, hold)
+			s.worker(t, lock, timeout, hold)
 		})
 	}
 	all.Wait()
@@ -620,10 +620,10 @@ func (s *schedule) run(t *testing.T) {
 }
 
 func (s *schedule) worker(
-	t *testing.T, lock *primitives.Lock, patience, hold time.Duration,
+	t *testing.T, lock *primitives.Lock, timeout, hold time.Duration,
 ) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	began := time.Now()
 	lease, err := lock.Lock(ctx)

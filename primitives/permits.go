@@ -9,181 +9,189 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
-// permits is one attempt to acquire.
-type permits struct {
+const (
+	initialBackoff = 50 * time.Millisecond
+	maxBackoff     = 500 * time.Millisecond
+
+	// releaseTimeout bounds the waiting for the reply to a release without a caller.
+	releaseTimeout = 5 * time.Second
+)
+
+// permitAttempt is one attempt to acquire n permits.
+type permitAttempt struct {
 	*Semaphore
-	n    int
-	sent attended
-	refusals
+	n       int
+	request extend.Request
 }
 
-// Try implements [wait.Attempt]. Permits have no owner: after an unknown outcome nobody knows who has
-// them, and the attempt ends.
-func (p *permits) Try(ctx context.Context) (wait.Answer, error) {
-	p.sent = attended{client: p.client, heir: p}
-	result, err := p.run(ctx, &p.sent)
-	answer := wait.Answer{Granted: result.Taken, RetryIn: -1, Free: int(max(result.Left, 0))}
-	return p.note(ctx, answer, err, false)
+// Try implements [extend.Attempt]. Permits have no owner: after an unknown outcome nobody can find out
+// whether they were taken, so the attempt ends.
+func (p *permitAttempt) Try(ctx context.Context) (extend.Answer, error) {
+	p.request = extend.Request{Object: &p.base, Late: p}
+	result, err := p.run(ctx, &p.request)
+	return extend.Answer{Granted: result.Taken, Free: int(max(result.Left, 0))}, err
 }
 
-func (p *permits) run(
+func (p *permitAttempt) run(
 	ctx context.Context, r backend.ScriptRunner,
 ) (script.SemaphoreAcquireResult, error) {
-	return script.SemaphoreAcquire(ctx, r, p.key, int64(p.n))
+	return script.SemaphoreAcquire(ctx, r, p.base.Key(), int64(p.n))
 }
 
-// inherit implements heir.
-func (p *permits) inherit(r backend.ScriptRunner) {
+// HandleLate implements [extend.LateHandler].
+func (p *permitAttempt) HandleLate(r backend.ScriptRunner) {
 	taken := 0
 	result, err := p.run(context.Background(), r)
 	if result.Taken {
 		taken = p.n
 	}
-	p.unclaimed(taken, err)
+	p.releaseUnclaimed(taken, err)
 }
 
 // addition is one change of the number of free permits.
 type addition struct {
 	*Semaphore
-	by     int
-	create bool
-	sent   attended
+	by      int
+	create  bool
+	request extend.Request
 }
 
-// send sends the change, also if ctx has ended.
+// send sends the change, even if ctx has ended.
 func (a *addition) send(ctx context.Context) (added bool, err error) {
-	a.sent = attended{client: a.client, heir: a}
-	a.sent.Must = true
-	return a.run(ctx, &a.sent)
+	a.request = extend.Request{Object: &a.base, Late: a, AlwaysSend: true}
+	return a.run(ctx, &a.request)
 }
 
 func (a *addition) run(ctx context.Context, r backend.ScriptRunner) (added bool, err error) {
 	return script.SemaphoreAdd(ctx, r,
-		a.key, int64(a.by), a.create, a.client.publish, a.want.Channel)
+		a.base.Key(), int64(a.by), a.create, a.publish(), a.want.Channel)
 }
 
-// inherit implements heir. What was surely not sent is sent again: its caller's error said that it
-// may be executed yet.
-func (a *addition) inherit(r backend.ScriptRunner) {
+// HandleLate implements [extend.LateHandler]. If the request surely was not executed, it is sent again:
+// the caller's error was that it may yet be executed.
+func (a *addition) HandleLate(r backend.ScriptRunner) {
 	_, err := a.run(context.Background(), r)
 	switch {
-	case unsent(err):
+	case canResend(err):
 		a.putBack(a.by, a.create)
 	case err != nil:
-		a.lostPermits(err)
+		a.warnPermitsLost(err)
 	}
 }
 
 // drain takes all free permits.
 type drain struct {
 	*Semaphore
-	sent attended
+	request extend.Request
 }
 
 func (d *drain) send(ctx context.Context) (int, error) {
-	d.sent = attended{client: d.client, heir: d}
-	return d.run(ctx, &d.sent)
+	d.request = extend.Request{Object: &d.base, Late: d}
+	return d.run(ctx, &d.request)
 }
 
 func (d *drain) run(ctx context.Context, r backend.ScriptRunner) (int, error) {
-	n, err := script.SemaphoreDrain(ctx, r, d.key)
+	n, err := script.SemaphoreDrain(ctx, r, d.base.Key())
 	return int(n), err
 }
 
-// inherit implements heir.
-func (d *drain) inherit(r backend.ScriptRunner) {
+// HandleLate implements [extend.LateHandler].
+func (d *drain) HandleLate(r backend.ScriptRunner) {
 	n, err := d.run(context.Background(), r)
-	d.unclaimed(n, err)
+	d.releaseUnclaimed(n, err)
 }
 
-// unclaimed releases the n permits that a request has taken whose caller had left. What was surely
-// not sent has taken none.
-func (s *Semaphore) unclaimed(n int, err error) {
+// releaseUnclaimed releases the n permits that a request without a caller has taken. If the request
+// failed, and may have been executed, it logs that permits may be lost.
+func (s *Semaphore) releaseUnclaimed(n int, err error) {
 	switch {
 	case n > 0:
 		s.putBack(n, false)
 	case backend.MayHaveRun(err):
-		s.lostPermits(err)
+		s.warnPermitsLost(err)
 	}
 }
 
-// putBack adds n permits in the background, by one request at a time for all that come meanwhile,
-// which is sent again while it surely was not executed. create is as for [Semaphore.add].
+// putBack adds n permits in the background. It sends one request at a time, for all permits that were
+// added since the last one, and repeats it while it surely was not executed. create is as for
+// [Semaphore.add].
 func (s *Semaphore) putBack(n int, create bool) {
-	to := account{s.key, create}
-	if s.client.owed.add(to, n) {
-		return // They go along with those that are being sent.
+	key := pendingKey{s.base.Key(), create}
+	if s.client.pendingPermits.add(key, n) {
+		return // The goroutine that sends others sends them, too.
 	}
-	s.client.background(func(ctx context.Context) {
-		pause := firstRepeat
-		for n := s.client.owed.take(to); n != 0; n = s.client.owed.take(to) {
-			err := s.addOnce(ctx, n, create)
-			if unsent(err) && sleep(ctx, pause) {
-				s.client.owed.add(to, n)
-				pause = min(2*pause, mostRepeat)
+	s.base.Go(func(ctx context.Context, r backend.ScriptRunner) {
+		pause := initialBackoff
+		for n := s.client.pendingPermits.take(key); n != 0; n = s.client.pendingPermits.take(key) {
+			err := s.addOnce(ctx, r, n, create)
+			if canResend(err) && sleep(ctx, pause) {
+				s.client.pendingPermits.add(key, n)
+				pause = min(2*pause, maxBackoff)
 			} else if err != nil {
-				s.lostPermits(err)
+				s.warnPermitsLost(err)
 			}
 		}
 	})
 }
 
-func (s *Semaphore) addOnce(ctx context.Context, n int, create bool) error {
+func (s *Semaphore) addOnce(
+	ctx context.Context, r backend.ScriptRunner, n int, create bool,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
-	_, err := (&addition{Semaphore: s, by: n, create: create}).run(ctx, s.client.ownWork)
+	_, err := (&addition{Semaphore: s, by: n, create: create}).run(ctx, r)
 	return err
 }
 
-// unsent reports whether a request failed that surely was not executed, but may be if it is sent
-// again: no server took it, or time ended before it was sent.
-func unsent(err error) bool {
+// canResend reports whether a request failed that surely was not executed, and may succeed if it is
+// sent again: no server took it, or its context ended before it was sent.
+func canResend(err error) bool {
 	return err != nil && !backend.MayHaveRun(err) &&
 		!errors.Is(err, backend.ErrClosed) && !errors.Is(err, backend.ErrNotSupported)
 }
 
-// lostPermits reports an error after which permits may be gone, and whose caller had left.
-func (s *Semaphore) lostPermits(err error) {
-	s.client.opts.Logger.Warn("permits may be lost", append(zapObject(s.object), zap.Error(err))...)
+// warnPermitsLost logs an error after which permits may be lost, and which no call returns.
+func (s *Semaphore) warnPermitsLost(err error) {
+	s.base.Logger().Warn("permits may be lost", zap.Error(err))
 }
 
-// owed counts permits that a client has yet to add in the background.
-type owed struct {
-	mu      sync.Mutex
-	permits map[account]int // those at 0 are being sent
+// pendingPermits counts the permits that a client has yet to add in the background.
+type pendingPermits struct {
+	mu     sync.Mutex
+	counts map[pendingKey]int // a count of 0: a goroutine is sending
 }
 
-// account is a semaphore's key, and whether the permits also make it.
-type account struct {
+// pendingKey is a semaphore's key, and whether adding permits may create the semaphore.
+type pendingKey struct {
 	key    string
 	create bool
 }
 
-// add counts n more, and reports whether somebody sends them already.
-func (o *owed) add(to account, n int) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	before, sending := o.permits[to]
-	if o.permits == nil {
-		o.permits = make(map[account]int)
+// add counts n more, and reports whether a goroutine is sending already.
+func (p *pendingPermits) add(key pendingKey, n int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, sending := p.counts[key]
+	if p.counts == nil {
+		p.counts = make(map[pendingKey]int)
 	}
-	o.permits[to] = before + n
+	p.counts[key] = before + n
 	return sending
 }
 
-// take returns what is to be sent; after 0 the caller sends no more.
-func (o *owed) take(to account) int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	n := o.permits[to]
+// take returns the permits to send. After 0 the caller's goroutine must end.
+func (p *pendingPermits) take(key pendingKey) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.counts[key]
 	if n == 0 {
-		delete(o.permits, to)
+		delete(p.counts, key)
 	} else {
-		o.permits[to] = 0
+		p.counts[key] = 0
 	}
 	return n
 }

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
 // mostPermits is the most that Redisson can count.
-const mostPermits = math.MaxInt32
+const maxPermits = math.MaxInt32
 
 // SemaphoreOptions configure a [Semaphore]. The zero value of each field means its default.
 type SemaphoreOptions struct {
@@ -53,23 +53,25 @@ type SemaphoreOptions struct {
 // Source: Redisson's RSemaphore, a decimal text at the name.
 type Semaphore struct {
 	number
-	want wait.Want // of one permit
-	life time.Duration
+	client *Client
+	want   extend.Want // of one permit
+	life   time.Duration
 }
 
 // NewSemaphore returns the semaphore called name. It sends nothing. The methods return a
 // [*FieldError] for an empty name or an invalid option. In a cluster a name with braces must have its
 // hash tag in them.
 func (c *Client) NewSemaphore(name string, opts *SemaphoreOptions) *Semaphore {
-	s := &Semaphore{number: c.newNumber("semaphore", name)}
+	s := &Semaphore{number: c.newNumber("semaphore", name), client: c}
 	if opts != nil {
 		s.life = opts.Life
 	}
-	s.want = wait.Want{
-		Object: s.key, Channel: sideName(semaphoreChannel, s.key), Frees: semaphoreFrees,
+	s.want = extend.Want{
+		Channel: extend.SideName(semaphoreChannel, s.base.Key()), FreeUnits: semaphoreFreeUnits,
+		Refusal: ErrNotAcquired,
 	}
-	if s.life != 0 && s.invalid == nil {
-		s.invalid = atLeast("Life", s.life, time.Millisecond)
+	if s.life != 0 {
+		s.reject(extend.AtLeast("Life", s.life, time.Millisecond))
 	}
 	return s
 }
@@ -81,38 +83,38 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	if s.life > 0 {
 		life = &s.life
 	}
-	return call(ctx, &s.object, s.counts(n, 0), "set", func() (bool, error) {
-		return script.SemaphoreSet(ctx, s.client.calls,
-			s.key, int64(n), life, s.client.publish, s.want.Channel)
+	return extend.Call(ctx, &s.base, s.validateCount(n, 0), "set", func() (bool, error) {
+		return script.SemaphoreSet(ctx, s.base.Runner(),
+			s.base.Key(), int64(n), life, s.publish(), s.want.Channel)
 	})
 }
 
 // Acquire takes n permits, at least 1. While there are too few it waits, until ctx ends, the client
 // is closed or the backend fails. If there are enough it takes one round trip.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
-	return s.acquire(ctx, n, func(p *permits) error {
+	return s.acquire(ctx, n, func(p *permitAttempt) error {
 		want := s.want
 		want.Need = n
-		return s.client.waiters.Wait(ctx, want, p)
+		return s.base.Wait(ctx, want, p)
 	})
 }
 
 // TryAcquire takes n permits, at least 1, or returns [ErrNotAcquired] if there are too few. It takes
 // one round trip and does not wait.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
-	return s.acquire(ctx, n, func(p *permits) error { return tryOnce(ctx, p) })
+	return s.acquire(ctx, n, func(p *permitAttempt) error { return extend.TryOnce(ctx, p) })
 }
 
-func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permits) error) error {
-	_, err := call(ctx, &s.object, s.counts(n, 1), "acquire", func() (struct{}, error) {
-		p := &permits{Semaphore: s, n: n}
+func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permitAttempt) error) error {
+	_, err := extend.Call(ctx, &s.base, s.validateCount(n, 1), "acquire", func() (struct{}, error) {
+		p := &permitAttempt{Semaphore: s, n: n}
 		err := take(p)
 		if err == nil && ctx.Err() != nil {
 			// The grant raced with the end of ctx: a caller that gave up does not expect to hold.
 			s.putBack(n, false)
-			err = backend.Indeterminate(ended(ctx))
+			err = backend.Indeterminate(ctx.Err())
 		}
-		return struct{}{}, p.explain(ctx, err, ErrNotAcquired)
+		return struct{}{}, err
 	})
 	return err
 }
@@ -125,35 +127,35 @@ func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permits) erro
 // the error wraps [ErrIndeterminate], and a second Release would add permits. After [ErrUnavailable]
 // nothing was put back, and nothing will be: Release may be called again.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
-	_, err := s.add(ctx, "release", s.counts(n, 1), n, true)
+	_, err := s.add(ctx, "release", s.validateCount(n, 1), n, true)
 	return err
 }
 
 // ReleaseIfExists is Release, but does nothing and reports false if the semaphore does not exist.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (bool, error) {
-	return s.add(ctx, "release", s.counts(n, 1), n, false)
+	return s.add(ctx, "release", s.validateCount(n, 1), n, false)
 }
 
 // AddPermits adds n to the free permits, and wakes waiters if it is more than 0. If it is less, it
 // takes permits away, down below 0, whether they are free or not: then so many must be released
 // before any is free again. Errors are those of Release.
 func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
-	_, err := s.add(ctx, "add to", s.counts(n, -mostPermits), n, true)
+	_, err := s.add(ctx, "add to", s.validateCount(n, -maxPermits), n, true)
 	return err
 }
 
 // DrainPermits takes all permits that are free, and returns how many. What an answer brings after
 // the end of ctx is released in the background.
 func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
-	return call(ctx, &s.object, s.invalid, "drain", func() (int, error) {
+	return extend.Call(ctx, &s.base, s.invalid, "drain", func() (int, error) {
 		return (&drain{Semaphore: s}).send(ctx)
 	})
 }
 
 // AvailablePermits returns how many permits are free: less than 0 if AddPermits has taken away more.
 func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
-	return call(ctx, &s.object, s.invalid, "query", func() (int, error) {
-		n, err := read(script.SemaphoreAvailable(ctx, s.client.calls, s.key))
+	return extend.Call(ctx, &s.base, s.invalid, "query", func() (int, error) {
+		n, err := read(script.SemaphoreAvailable(ctx, s.base.Runner(), s.base.Key()))
 		return int(n), err
 	})
 }
@@ -163,12 +165,12 @@ func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
 func (s *Semaphore) Delete(ctx context.Context) (bool, error) { return s.remove(ctx) }
 
 // counts checks the semaphore's arguments and a number of permits.
-func (s *Semaphore) counts(n, least int) error {
+func (s *Semaphore) validateCount(n, least int) error {
 	if s.invalid != nil {
 		return s.invalid
 	}
-	if n < least || n > mostPermits {
-		return &FieldError{"n", fmt.Sprintf("%d is not in %d..%d", n, least, mostPermits)}
+	if n < least || n > maxPermits {
+		return &FieldError{Field: "n", Problem: fmt.Sprintf("%d is not in %d..%d", n, least, maxPermits)}
 	}
 	return nil
 }
@@ -177,16 +179,16 @@ func (s *Semaphore) counts(n, least int) error {
 func (s *Semaphore) add(
 	ctx context.Context, operation string, invalid error, n int, create bool,
 ) (bool, error) {
-	return call(context.WithoutCancel(ctx), &s.object, invalid, operation, func() (bool, error) {
+	return extend.Call(context.WithoutCancel(ctx), &s.base, invalid, operation, func() (bool, error) {
 		return (&addition{Semaphore: s, by: n, create: create}).send(ctx)
 	})
 }
 
-// semaphoreFrees reads a message on a semaphore's channel: the number of free permits.
-func semaphoreFrees(payload string) int {
+// semaphoreFreeUnits reads a message on a semaphore's channel: the number of free permits.
+func semaphoreFreeUnits(payload string) int {
 	n, err := strconv.Atoi(payload)
 	if err != nil {
-		return 1 // Whatever it means: one looks.
+		return 1 // The message is unknown: one waiter tries.
 	}
 	return n
 }

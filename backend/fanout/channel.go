@@ -10,34 +10,34 @@ import (
 )
 
 const (
-	firstPause = 10 * time.Millisecond
-	mostPause  = 2 * time.Second
+	initialBackoff = 10 * time.Millisecond
+	maxBackoff     = 2 * time.Second
 
-	// steady is how long a subscription must have lasted for its loss to count as the first of a
-	// series.
-	steady = time.Second
+	// stableAfter is how long a subscription must have been acknowledged, so that its loss counts as a
+	// first failure.
+	stableAfter = time.Second
 )
 
 // channel is one server-side subscription with its handlers. Hub.mu guards it.
 type channel struct {
 	name    string
 	subs    map[*subscription]struct{}
-	state   state
-	line    *line     // nil if adrift
-	node    string    // where MOVED sent it, while adrift
-	due     time.Time // when to place it, while adrift
-	failed  int       // failures in a row
+	state   channelState
+	worker  *linkWorker // nil while unplaced
+	node    string      // that MOVED named, while unplaced
+	due     time.Time   // when to place it, while unplaced
+	failed  int         // failures in a row
 	ackedAt time.Time
 }
 
-type state int
+type channelState int
 
 const (
-	adrift        state = iota // on no line, the router places it
-	idle                       // on a line, not subscribed
-	subscribing                // SUBSCRIBE is being sent
-	acked                      // the server acknowledged
-	unsubscribing              // UNSUBSCRIBE is being sent
+	unplaced      channelState = iota // it has no worker, the router places it
+	idle                              // it has a worker, and is not subscribed
+	subscribing                       // SUBSCRIBE is being sent
+	acked                             // the server acknowledged
+	unsubscribing                     // UNSUBSCRIBE is being sent
 )
 
 // acknowledge makes waiting subscriptions ready, and reports the gap to the others (S2).
@@ -45,7 +45,7 @@ func (c *channel) acknowledge() {
 	c.state = acked
 	c.ackedAt = time.Now()
 	for s := range c.subs {
-		if s.live {
+		if s.acknowledged {
 			s.push(backend.Event{Kind: backend.Resubscribed})
 		} else {
 			s.accept()
@@ -53,39 +53,40 @@ func (c *channel) acknowledge() {
 	}
 }
 
-// lose hands c to the router after a failure or a loss, and gives up the subscriptions that err
-// or their patience ends.
-func (h *Hub) lose(c *channel, err error, jitter float64) {
-	if c.line != nil {
-		delete(c.line.channels, c)
+// reroute gives c to the router after a failure or a loss. It fails the subscriptions that were not
+// acknowledged yet, if err is final or if they have used up Options.Patience.
+func (h *Hub) reroute(c *channel, err error, jitter float64) {
+	if c.worker != nil {
+		delete(c.worker.channels, c)
 	}
-	if c.state == acked && time.Since(c.ackedAt) >= steady {
+	if c.state == acked && time.Since(c.ackedAt) >= stableAfter {
 		c.failed = 0
 	}
 	for s := range c.subs {
-		if !s.live && (final(err) || time.Since(s.began) >= h.opts.Patience) {
+		if !s.acknowledged && (final(err) || time.Since(s.began) >= h.opts.Patience) {
 			h.fail(s, err)
 		}
 	}
 	node := movedTo(err)
-	c.due = time.Now().Add(pause(c.failed, jitter))
+	c.due = time.Now().Add(backoff(c.failed, jitter))
 	c.failed++
-	h.setAdrift(c, node)
-	h.reap(c)
+	h.unplace(c, node)
+	h.dropUnused(c)
 }
 
-// pause is nothing for the first failure, then grows to mostPause. jitter is between 0 and 1.
-func pause(failed int, jitter float64) time.Duration {
+// backoff returns the pause after a failure: 0 after the first one, then up to maxBackoff. jitter is
+// between 0 and 1.
+func backoff(failed int, jitter float64) time.Duration {
 	if failed == 0 {
 		return 0
 	}
-	full := min(firstPause<<min(failed-1, 16), mostPause)
+	full := min(initialBackoff<<min(failed-1, 16), maxBackoff)
 	return full/2 + time.Duration(jitter*float64(full/2))
 }
 
 func newJitter() float64 { return rand.Float64() }
 
-// final reports whether err is a refusal that will not pass.
+// final reports whether err is a refusal that another try would meet again.
 func final(err error) bool {
 	var server *backend.ServerError
 	return errors.As(err, &server) && !backend.NotExecuted(server.Code)

@@ -250,7 +250,7 @@ func TestNoGapIsSilent(t *testing.T) {
 	}
 }
 
-type held struct {
+type activeSubscription struct {
 	channel string
 	checker *checker
 	sub     backend.Subscription
@@ -260,7 +260,7 @@ func chaos(t *testing.T, n *network, hub *fanout.Hub, r *rand.Rand) {
 	t.Helper()
 	var (
 		mu   sync.Mutex
-		all  []held
+		all  []activeSubscription
 		busy sync.WaitGroup
 	)
 	n.earlyUnsubscribe = r.IntN(2) == 0
@@ -275,7 +275,7 @@ func chaos(t *testing.T, n *network, hub *fanout.Hub, r *rand.Rand) {
 		n.set(func() { c.start(n.seq[channel]) })
 		mu.Lock()
 		defer mu.Unlock()
-		all = append(all, held{channel, c, sub})
+		all = append(all, activeSubscription{channel, c, sub})
 	}
 	for range 300 {
 		time.Sleep(time.Duration(r.IntN(4000)) * 100 * time.Microsecond)

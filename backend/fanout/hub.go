@@ -15,15 +15,15 @@ type Hub struct {
 	opts    Options
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
-	workers sync.WaitGroup // lines and the router
+	running sync.WaitGroup // the link workers and the router
 
-	mu       sync.Mutex
-	closed   bool
-	channels map[string]*channel
-	lines    map[string]*line      // by node
-	adrift   map[*channel]struct{} // those that the router has to place
-	routing  bool                  // the router runs
-	nudge    chan struct{}         // makes it look again
+	mu         sync.Mutex
+	closed     bool
+	channels   map[string]*channel
+	workers    map[string]*linkWorker // by node
+	unplaced   map[*channel]struct{}  // those that have no worker
+	routerRuns bool                   // the router runs
+	wakeRouter chan struct{}          // makes the router check again
 }
 
 // New returns a hub over dialer. It sends nothing before the first Subscribe. It returns an error
@@ -36,10 +36,10 @@ func New(dialer Dialer, opts *Options) (*Hub, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Hub{
 		dialer: contained{dialer}, opts: o, ctx: ctx, cancel: cancel,
-		channels: map[string]*channel{},
-		lines:    map[string]*line{},
-		adrift:   map[*channel]struct{}{},
-		nudge:    make(chan struct{}, 1),
+		channels:   map[string]*channel{},
+		workers:    map[string]*linkWorker{},
+		unplaced:   map[*channel]struct{}{},
+		wakeRouter: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -78,9 +78,9 @@ func (h *Hub) Close() {
 		}
 	}
 	clear(h.channels)
-	clear(h.adrift)
+	clear(h.unplaced)
 	h.mu.Unlock()
-	h.workers.Wait()
+	h.running.Wait()
 }
 
 // add registers a subscription, which is ready at once if the server has acknowledged the channel.
@@ -99,7 +99,7 @@ func (h *Hub) add(name string, handler backend.Handler) *subscription {
 	if c == nil {
 		c = &channel{name: name, subs: map[*subscription]struct{}{}}
 		h.channels[name] = c
-		h.setAdrift(c, "")
+		h.unplace(c, "")
 	}
 	s.channel = c
 	c.subs[s] = struct{}{}
@@ -107,33 +107,33 @@ func (h *Hub) add(name string, handler backend.Handler) *subscription {
 	case acked:
 		s.accept()
 	case idle:
-		c.line.add(c)
+		c.worker.add(c)
 	}
 	return s
 }
 
-// remove takes s from its channel. The last one out makes the line unsubscribe (S5).
+// remove takes s from its channel. After the last one the link's worker unsubscribes (S5).
 func (h *Hub) remove(s *subscription) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c := s.channel; c != nil {
 		delete(c.subs, s)
-		h.reap(c)
+		h.dropUnused(c)
 	}
 }
 
-// reap releases c if nobody is subscribed to it. While an answer of the server is outstanding, c
-// stays; it is looked at again when the answer comes.
-func (h *Hub) reap(c *channel) {
+// dropUnused drops or unsubscribes c if it has no subscriptions. While the server has not answered for
+// c it does nothing: it is called again when the answer comes.
+func (h *Hub) dropUnused(c *channel) {
 	if len(c.subs) > 0 || h.channels[c.name] != c {
 		return
 	}
 	switch c.state {
-	case adrift:
-		delete(h.adrift, c)
+	case unplaced:
+		delete(h.unplaced, c)
 		delete(h.channels, c.name)
 	case idle, acked:
-		c.line.add(c)
+		c.worker.add(c)
 	}
 }
 
@@ -143,7 +143,7 @@ func (h *Hub) fail(s *subscription, err error) {
 		delete(s.channel.subs, s)
 	}
 	s.stop()
-	if !s.live && s.err == nil {
+	if !s.acknowledged && s.err == nil {
 		s.err = err
 		close(s.ready)
 	}

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// setAdrift gives c to the router, which is started if it does not run. node may be empty.
-func (h *Hub) setAdrift(c *channel, node string) {
-	c.state, c.line, c.node = adrift, nil, node
+// unplace gives c to the router, and starts the router if it does not run. node may be empty.
+func (h *Hub) unplace(c *channel, node string) {
+	c.state, c.worker, c.node = unplaced, nil, node
 	if h.closed {
 		return
 	}
-	h.adrift[c] = struct{}{}
-	if h.routing {
-		signal(h.nudge)
+	h.unplaced[c] = struct{}{}
+	if h.routerRuns {
+		signal(h.wakeRouter)
 		return
 	}
-	h.routing = true
-	h.workers.Add(1)
+	h.routerRuns = true
+	h.running.Add(1)
 	go h.route()
 }
 
-// route puts channels that are adrift on lines, until there are none.
+// route gives unplaced channels to workers, until there are none.
 func (h *Hub) route() {
-	defer h.workers.Done()
+	defer h.running.Done()
 	for {
 		due, wait := h.nextDue()
 		if len(due) == 0 && wait == 0 {
@@ -36,8 +36,8 @@ func (h *Hub) route() {
 	}
 }
 
-// placeAll finds the nodes of channels. One answer that fails stands for all: where asking takes
-// long to fail, asking for each would hold up the others once asking succeeds again.
+// placeAll finds the nodes of channels. If one lookup fails it makes no others: they would fail as
+// well, perhaps slowly, and delay the channels when lookups succeed again.
 func (h *Hub) placeAll(due []destination) {
 	var failed error
 	for _, d := range due {
@@ -58,13 +58,13 @@ type destination struct {
 	node    string
 }
 
-// nextDue returns the channels to place now, or how long there are none to place. If none is
-// adrift it returns neither, and the router has ended.
+// nextDue returns the channels to place now, or the time until there is one. If no channel is unplaced
+// it returns neither, and the router ends.
 func (h *Hub) nextDue() (due []destination, wait time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	for c := range h.adrift {
+	for c := range h.unplaced {
 		rest := c.due.Sub(now)
 		switch {
 		case rest <= 0:
@@ -73,8 +73,8 @@ func (h *Hub) nextDue() (due []destination, wait time.Duration) {
 			wait = rest
 		}
 	}
-	if len(h.adrift) == 0 {
-		h.routing = false
+	if len(h.unplaced) == 0 {
+		h.routerRuns = false
 	}
 	return due, wait
 }
@@ -84,14 +84,14 @@ func (h *Hub) pauseRouter(wait time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-h.nudge:
+	case <-h.wakeRouter:
 	case <-h.ctx.Done():
 		return false
 	}
 	return true
 }
 
-// lookup is the outcome of asking for a channel's node.
+// lookup is the answer to the question for a channel's node.
 type lookup struct {
 	node string
 	err  error
@@ -104,25 +104,25 @@ func (h *Hub) nodeOf(name string) lookup {
 	return lookup{node, err}
 }
 
-// place puts c on the line to its node, unless it was cancelled meanwhile.
+// place gives c to the worker for its node, unless c was cancelled meanwhile.
 func (h *Hub) place(c *channel, found lookup) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.adrift[c]; !ok || h.closed {
+	if _, ok := h.unplaced[c]; !ok || h.closed {
 		return
 	}
 	if found.err != nil {
-		h.lose(c, found.err, newJitter())
+		h.reroute(c, found.err, newJitter())
 		return
 	}
-	delete(h.adrift, c)
-	l := h.lines[found.node]
-	if l == nil {
-		l = h.newLine(found.node)
+	delete(h.unplaced, c)
+	w := h.workers[found.node]
+	if w == nil {
+		w = h.newWorker(found.node)
 	}
-	c.state, c.line = idle, l
-	l.channels[c] = struct{}{}
-	l.add(c)
+	c.state, c.worker = idle, w
+	w.channels[c] = struct{}{}
+	w.add(c)
 }
 
 // signal wakes the goroutine that waits on ch, or the next one that will.

@@ -7,7 +7,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// subscription is one handler's registration, with the events that wait for it.
+// subscription is one handler of a channel, with the events that wait for it.
 type subscription struct {
 	hub     *Hub
 	handler backend.Handler
@@ -15,10 +15,10 @@ type subscription struct {
 	began   time.Time
 
 	// Hub.mu guards these. err may be read once ready is closed.
-	channel *channel
-	live    bool // the server acknowledged once
-	ready   chan struct{}
-	err     error
+	channel      *channel
+	acknowledged bool // the server acknowledged once
+	ready        chan struct{}
+	err          error
 
 	mu      sync.Mutex
 	queue   []backend.Event
@@ -42,7 +42,7 @@ func (s *subscription) stop() {
 
 // accept makes the subscription ready. Hub.mu is held.
 func (s *subscription) accept() {
-	s.live = true
+	s.acknowledged = true
 	close(s.ready)
 }
 

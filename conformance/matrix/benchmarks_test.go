@@ -3,38 +3,36 @@ package matrix
 import (
 	"context"
 	"flag"
-	"net"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
-// direct returns a harness without a proxy before the server.
-func direct(a adapter, on *target) *conformance.Harness {
-	h := harness(a, on, variant{})
-	h.Faults = false
-	h.New = func(ctx context.Context) (*conformance.Instance, error) {
-		return a.open(ctx, clientOptions{
-			addrs: on.addrs(),
-			dial: func(ctx context.Context, addr string) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, "tcp", addr)
-			},
-		})
+// measured are harnesses of each adapter on one server, without a proxy before it, and the embedded one.
+func measured(tb testing.TB) map[string]*conformance.Harness {
+	tb.Helper()
+	on := cells.Standalone(tb, servers.Redis)
+	all := map[string]*conformance.Harness{"Embedded": virtual.Harness()}
+	for _, a := range cells.Adapters() {
+		h := on.Harness(a, cells.Variant{})
+		h.Faults = false
+		h.New = func(ctx context.Context) (*conformance.Instance, error) {
+			return a.Open(ctx, on.Client())
+		}
+		all[a.Name] = h
 	}
-	return h
+	return all
 }
 
-// BenchmarkAdapters measures each adapter on one server, and the embedded one.
 func BenchmarkAdapters(b *testing.B) {
-	on := standalone(b, servers.Redis)
-	b.Run("Embedded", func(b *testing.B) { conformance.RunBenchmarks(b, virtual.Harness()) })
-	for _, a := range adapters() {
-		b.Run(a.name, func(b *testing.B) { conformance.RunBenchmarks(b, direct(a, on)) })
+	for name, h := range measured(b) {
+		b.Run(name, func(b *testing.B) { conformance.RunBenchmarks(b, h) })
 	}
 }
 
@@ -44,7 +42,7 @@ func TestBenchmarks(t *testing.T) {
 	given := benchtime.String()
 	require.NoError(t, benchtime.Set("1x"))
 	defer func() { require.NoError(t, benchtime.Set(given)) }()
-	once := func(name string, h *conformance.Harness) {
+	for name, h := range measured(t) {
 		var made atomic.Int32
 		open := h.New
 		h.New = func(ctx context.Context) (*conformance.Instance, error) {
@@ -58,10 +56,5 @@ func TestBenchmarks(t *testing.T) {
 		})
 		require.False(t, failed, name)
 		require.GreaterOrEqual(t, made.Load(), int32(8), name)
-	}
-	once("Embedded", virtual.Harness())
-	on := standalone(t, servers.Redis)
-	for _, a := range adapters() {
-		once(a.name, direct(a, on))
 	}
 }

@@ -1,123 +1,70 @@
+// Package matrix runs every adapter against every server and topology through the conformance
+// suite, and at random. The cells are made in package cells; the folders beside it have tests that
+// judge the suite, or that take more than a cell. It has tests only.
 package matrix
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
+	"os"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
-// variant is how a client is set up, beyond the defaults.
-type variant struct {
-	resp2   bool
-	sharded backend.Sharding
+func TestMain(m *testing.M) {
+	code := cells.Main(m)
+	if len(results.text) > 0 {
+		fmt.Print("\n", results)
+	}
+	os.Exit(code)
 }
 
-// open makes an instance behind a wire of its own.
-func open(
-	ctx context.Context, a adapter, on *target, v variant,
-) (*conformance.Instance, *servers.Wire, error) {
-	w := servers.NewWire(&on.proxy)
-	o := on.client
-	o.addrs, o.cluster, o.resp2, o.sharded = on.addrs(), on.cluster != nil, v.resp2, v.sharded
-	o.dial = func(ctx context.Context, addr string) (net.Conn, error) {
-		return w.DialContext(ctx, "tcp", addr)
-	}
-	in, err := a.open(ctx, o)
-	if err != nil {
-		return nil, nil, errors.Join(err, w.Close())
-	}
-	closeClient := in.Close
-	in.Link, in.Close = w, func() { closeClient(); _ = w.Close() }
-	return in, w, nil
+// few is what is run with -short: every adapter on a server of each kind, one of them a cluster.
+var few = []string{
+	"RueidisOnRedisStandalone", "RueidisOnValkeyCluster",
+	"ValkeyOnValkeyStandalone", "ValkeyOnRedisCluster",
+	"GoRedisOnRedisStandalone", "GoRedisOnValkeyCluster",
 }
 
-// harness judges an adapter on a target that nobody else uses.
-func harness(a adapter, on *target, v variant) *conformance.Harness {
-	h := &conformance.Harness{
-		New: func(ctx context.Context) (*conformance.Instance, error) {
-			in, _, err := open(ctx, a, on, v)
-			return in, err
-		},
-		Do:               on.do,
-		Nodes:            on.doAll,
-		Capabilities:     backend.Capabilities{PubSub: true},
-		Batches:          true,
-		WaitsForReplicas: true,
-		ListsClients:     true,
-		Faults:           true,
-		Record:           on.record,
-		Restart:          on.restart,
-		Pause:            on.pause,
-	}
-	if on.failOverTo != nil {
-		h.FailOver = on.failOver
-	}
-	if on.isolatePrimary != nil {
-		h.Isolate = on.isolate
-	}
-	if on.cluster != nil {
-		h.Migrate = on.migrate
-		h.Capabilities.Cluster = true
-		h.Capabilities.Sharded = v.sharded != backend.ShardedOff
-	}
-	return h
+// part is what is run unless HASP_MATRIX is "all".
+var part = []string{
+	"RueidisOnRedisStandalone", "RueidisOnValkeyReplicated", "RueidisOnRedisCluster",
+	"ValkeyOnRedisACL", "ValkeyOnValkeyCluster", "ValkeyOnRedictStandalone",
+	"GoRedisOnValkeyTLS", "GoRedisOnRedisSentinel", "GoRedisOnValkeyClusterWithReplicas",
 }
 
-// judge runs the suite, and fails on a skip that is not expected there.
-func judge(t *testing.T, h *conformance.Harness) {
-	t.Helper()
-	requireSkips(t, conformance.Run(t, h), expectedSkips(h)...)
-}
-
-// expectedSkips returns why cases cannot run on a server of any topology.
-func expectedSkips(h *conformance.Harness) []string {
-	expected := []string{conformance.SkipPubSub, conformance.SkipNoAdvance}
-	if h.FailOver == nil {
-		expected = append(expected, conformance.SkipNoFailOver)
-	} else if !h.Capabilities.Cluster {
-		expected = append(expected, conformance.SkipFixedRoles)
+// chosen are the cells that are run.
+func chosen() []cells.Cell {
+	names := part
+	switch {
+	case cells.Whole():
+		return cells.All()
+	case testing.Short():
+		names = few
 	}
-	if h.Isolate == nil {
-		expected = append(expected, conformance.SkipNoIsolate)
-	}
-	if !h.Capabilities.Sharded {
-		expected = append(expected, conformance.SkipUnsharded)
-	}
-	if h.Capabilities.Cluster {
-		return append(expected, conformance.SkipCluster)
-	}
-	return append(expected, conformance.SkipNoCluster, conformance.SkipNoMigrate)
-}
-
-// requireSkips compares the reasons of a report's skips, unless -run has left cases out.
-func requireSkips(t *testing.T, report conformance.Report, expected ...string) {
-	t.Helper()
-	all := len(conformance.Cases()) + len(conformance.FaultCases())
-	if len(report.Passed)+len(report.Failed)+len(report.Skipped) >= all {
-		slices.Sort(expected)
-		require.Equal(t, expected, report.Reasons(), "reasons of skips")
-	}
+	return slices.DeleteFunc(cells.All(), func(c cells.Cell) bool {
+		return !slices.Contains(names, c.Name())
+	})
 }
 
 // lanes is how many cells are run side by side. Were they merely parallel tests, the servers of all
 // would be started before the first case is run.
 const lanes = 6
 
-// TestMatrix runs the whole suite for every adapter, server and topology, or for a part of them
-// (see cells). TestMain prints what came out.
+// TestMatrix runs the whole suite for every adapter, server and topology, or for a part of them.
+// TestMain prints what came out.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
-	todo := make(chan cell, len(adapters())*len(servers.Kinds())*len(topologies()))
-	for _, c := range cells() {
+	todo := make(chan cells.Cell, len(cells.All()))
+	for _, c := range chosen() {
 		todo <- c
 	}
 	close(todo)
@@ -125,36 +72,103 @@ func TestMatrix(t *testing.T) {
 		t.Run(fmt.Sprint("Lane", i+1), func(t *testing.T) {
 			t.Parallel()
 			for c := range todo {
-				t.Run(c.name(), c.run)
+				t.Run(c.Name(), func(t *testing.T) { run(t, c) })
 			}
 		})
 	}
 }
 
+// run runs the suite on a cell, and notes what came out in results.
+func run(t *testing.T, c cells.Cell) {
+	t.Helper()
+	if reason := servers.Missing(c.Kind); reason != "" {
+		results.missing(c, reason)
+		servers.Need(t, c.Kind)
+	}
+	h := c.Harness(t)
+	report := conformance.Run(t, h)
+	fmt.Printf("%s %s: %d passed, %d failed, %d skipped\n", time.Now().Format(time.TimeOnly), c.Name(),
+		len(report.Passed), len(report.Failed), len(report.Skipped))
+	results.add(c, report)
+	requireSkips(t, report, h)
+}
+
+// requireSkips compares the reasons of a report's skips with those why cases cannot run on a server of
+// any topology, unless -run has left cases out.
+func requireSkips(t *testing.T, report conformance.Report, h *conformance.Harness) {
+	t.Helper()
+	all := len(conformance.Cases()) + len(conformance.FaultCases())
+	if len(report.Passed)+len(report.Failed)+len(report.Skipped) < all {
+		return
+	}
+	cluster, failsOver := h.Capabilities.Cluster, h.FailOver != nil
+	expected := []string{conformance.SkipPubSub, conformance.SkipNoAdvance}
+	for reason, expect := range map[string]bool{
+		conformance.SkipNoFailOver: !failsOver,
+		conformance.SkipFixedRoles: failsOver && !cluster,
+		conformance.SkipNoIsolate:  h.Isolate == nil,
+		conformance.SkipUnsharded:  !h.Capabilities.Sharded,
+		conformance.SkipCluster:    cluster,
+		conformance.SkipNoCluster:  !cluster,
+		conformance.SkipNoMigrate:  !cluster,
+	} {
+		if expect {
+			expected = append(expected, reason)
+		}
+	}
+	slices.Sort(expected)
+	require.Equal(t, expected, report.Reasons(), "reasons of skips")
+}
+
 // TestVariants runs the suite with RESP2, and without sharded pub/sub. Unless the whole matrix is run
 // it is what these can change for an adapter.
 func TestVariants(t *testing.T) {
-	proof(t)
+	cells.Proof(t)
 	t.Parallel()
-	for _, a := range adapters() {
-		t.Run(a.name+"RESP2", func(t *testing.T) {
+	for _, a := range cells.Adapters() {
+		t.Run(a.Name+"RESP2", func(t *testing.T) {
 			t.Parallel()
-			judgeVariant(t, harness(a, standalone(t, servers.Redis), variant{resp2: true}))
+			on := cells.Standalone(t, servers.Redis)
+			judgeVariant(t, on.Harness(a, cells.Variant{RESP2: true}))
 		})
-		t.Run(a.name+"RESP2UnshardedCluster", func(t *testing.T) {
+		t.Run(a.Name+"RESP2UnshardedCluster", func(t *testing.T) {
 			t.Parallel()
-			v := variant{resp2: true, sharded: backend.ShardedOff}
-			judgeVariant(t, harness(a, clusterOf3(t, servers.Valkey), v))
+			on := cells.Cluster(t, servers.Valkey)
+			judgeVariant(t, on.Harness(a, cells.Variant{RESP2: true, Sharded: backend.ShardedOff}))
 		})
 	}
 }
 
 func judgeVariant(t *testing.T, h *conformance.Harness) {
 	t.Helper()
-	if wholeMatrix() {
-		judge(t, h)
+	if cells.Whole() {
+		requireSkips(t, conformance.Run(t, h), h)
 		return
 	}
 	t.Run("Runner", func(t *testing.T) { conformance.RunRunner(t, h) })
 	t.Run("Subscriber", func(t *testing.T) { conformance.RunSubscriber(t, h) })
+}
+
+// TestPartMeetsEverything: each adapter meets each required server and a cluster, and each topology
+// is met, also where no other server is found.
+func TestPartMeetsEverything(t *testing.T) {
+	t.Parallel()
+	met := map[string]bool{}
+	var want []string
+	for _, c := range cells.All() {
+		chosen, required := slices.Contains(part, c.Name()), c.Kind <= servers.Valkey
+		met[c.Name()] = chosen
+		if chosen && required {
+			met[c.Topology.Name], met[c.Adapter.Name+c.Kind.String()] = true, true
+		}
+		if chosen && required && strings.HasPrefix(c.Topology.Name, "Cluster") {
+			met[c.Adapter.Name+"Cluster"] = true
+		}
+		if required {
+			want = append(want, c.Topology.Name, c.Adapter.Name+c.Kind.String(), c.Adapter.Name+"Cluster")
+		}
+	}
+	for _, name := range append(want, part...) {
+		require.True(t, met[name], name)
+	}
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 )
 
 // TestSoak runs everything at random, for HASP_SOAK (5s), drawn from HASP_SOAK_SEED (another one
 // each time). "make soak" runs it for longer. Nothing may be left of it.
 func TestSoak(t *testing.T) {
-	proof(t)
+	cells.Proof(t)
 	t.Parallel()
 	label := t.Name()
 	pprof.Do(t.Context(), pprof.Labels("test", label), func(context.Context) {
@@ -31,44 +32,41 @@ func TestSoak(t *testing.T) {
 func soakOptions(t *testing.T) *conformance.SoakOptions {
 	t.Helper()
 	o := &conformance.SoakOptions{}
-	var err error
-	if text := os.Getenv("HASP_SOAK"); text != "" {
-		o.Duration, err = time.ParseDuration(text)
-		require.NoError(t, err, "HASP_SOAK")
-	}
-	if text := os.Getenv("HASP_SOAK_SEED"); text != "" {
-		o.Seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err, "HASP_SOAK_SEED")
-	}
-	if text := os.Getenv("HASP_SOAK_CROWDS"); text != "" {
-		o.Crowds, err = strconv.Atoi(text)
-		require.NoError(t, err, "HASP_SOAK_CROWDS")
-	}
-	if text := os.Getenv("HASP_SOAK_ONLY"); text != "" {
-		o.Only = strings.Fields(text)
+	for name, read := range map[string]func(text string) error{
+		"HASP_SOAK": func(text string) (err error) {
+			o.Duration, err = time.ParseDuration(text)
+			return err
+		},
+		"HASP_SOAK_SEED": func(text string) (err error) {
+			o.Seed, err = strconv.ParseUint(text, 10, 64)
+			return err
+		},
+		"HASP_SOAK_CROWDS": func(text string) (err error) { o.Crowds, err = strconv.Atoi(text); return err },
+		"HASP_SOAK_ONLY":   func(text string) error { o.Only = strings.Fields(text); return nil },
+	} {
+		if text := os.Getenv(name); text != "" {
+			require.NoError(t, read(text), name)
+		}
 	}
 	return o
 }
 
 // soakCells are all cells of the matrix, and the embedded backend for every fourth turn: virtual time
 // shows what takes long, and real servers what their drivers make of it.
-func soakCells() (cells []conformance.SoakCell) {
-	for i, c := range allCells() {
-		cells = append(cells, conformance.SoakCell{
-			Name: c.name(),
-			Harness: func(t *testing.T) *conformance.Harness {
-				t.Helper()
-				return harness(c.adapter, c.topology.start(t, c.kind), variant{})
-			},
+func soakCells() (all []conformance.SoakCell) {
+	for i, c := range cells.All() {
+		all = append(all, conformance.SoakCell{
+			Name:    c.Name(),
+			Harness: func(t *testing.T) *conformance.Harness { t.Helper(); return c.Harness(t) },
 		})
 		if i%3 == 0 {
-			cells = append(cells, conformance.SoakCell{
+			all = append(all, conformance.SoakCell{
 				Name:    "Embedded",
 				Harness: func(*testing.T) *conformance.Harness { return virtual.Harness() },
 			})
 		}
 	}
-	return cells
+	return all
 }
 
 // noGoroutine waits until no goroutine has the label.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
@@ -29,36 +30,29 @@ type table struct {
 var results = newTable()
 
 func newTable() *table {
-	return &table{
-		began: time.Now(), text: map[string]map[string]string{}, reasons: map[string]int{},
-	}
+	return &table{began: time.Now(), text: map[string]map[string]string{}, reasons: map[string]int{}}
 }
 
 // missing notes that the cell's server is not there.
-func (m *table) missing(c cell, reason string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.set(c, "none")
-	m.reasons[reason]++
-}
+func (m *table) missing(c cells.Cell, reason string) { m.set(c, "none", reason) }
 
 // add notes what the cell reports.
-func (m *table) add(c cell, r conformance.Report) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.set(c, fmt.Sprintf("%d/%d/%d", len(r.Passed), len(r.Failed), len(r.Skipped)))
-	for _, reason := range r.Reasons() {
-		m.reasons[reason]++
-	}
+func (m *table) add(c cells.Cell, r conformance.Report) {
+	m.set(c, fmt.Sprintf("%d/%d/%d", len(r.Passed), len(r.Failed), len(r.Skipped)), r.Reasons()...)
 }
 
-func (m *table) set(c cell, text string) {
-	_, version, _ := servers.Find(c.kind)
-	row := c.kind.String() + " " + version + "\t" + c.topology.name
+func (m *table) set(c cells.Cell, text string, reasons ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, version, _ := servers.Find(c.Kind)
+	row := c.Kind.String() + " " + version + "\t" + c.Topology.Name
 	if m.text[row] == nil {
 		m.text[row] = map[string]string{}
 	}
-	m.text[row][c.adapter.name] = text
+	m.text[row][c.Adapter.Name] = text
+	for _, reason := range reasons {
+		m.reasons[reason]++
+	}
 }
 
 // String returns a row for each server and topology, and a column for each adapter.
@@ -67,22 +61,24 @@ func (m *table) String() string {
 	defer m.mu.Unlock()
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprint(w, "server\ttopology")
-	for _, a := range adapters() {
-		_, _ = fmt.Fprint(w, "\t", a.name)
-	}
-	for _, row := range slices.Sorted(maps.Keys(m.text)) {
-		_, _ = fmt.Fprint(w, "\n", row)
-		for _, a := range adapters() {
-			text := m.text[row][a.name]
-			if text == "" {
-				text = "-"
-			}
-			_, _ = fmt.Fprint(w, "\t", text)
+	row := func(head string, text func(adapter string) string) {
+		_, _ = fmt.Fprint(w, head)
+		for _, a := range cells.Adapters() {
+			_, _ = fmt.Fprint(w, "\t", text(a.Name))
 		}
+		_, _ = fmt.Fprintln(w)
+	}
+	row("server\ttopology", func(adapter string) string { return adapter })
+	for _, head := range slices.Sorted(maps.Keys(m.text)) {
+		row(head, func(adapter string) string {
+			if text := m.text[head][adapter]; text != "" {
+				return text
+			}
+			return "-"
+		})
 	}
 	_ = w.Flush()
-	out.WriteString("\npassed/failed/skipped cases; none: no such server here; -: not in this part " +
+	out.WriteString("passed/failed/skipped cases; none: no such server here; -: not in this part " +
 		"of the matrix\n")
 	for _, reason := range slices.Sorted(maps.Keys(m.reasons)) {
 		_, _ = fmt.Fprintf(&out, "skipped in %d cells: %s\n", m.reasons[reason], reason)
@@ -94,12 +90,15 @@ func (m *table) String() string {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	m := newTable()
-	one := cell{adapters()[0], servers.Redict, topologies()[0]}
-	other := cell{adapters()[2], servers.Redict, topologies()[0]}
-	m.add(one, conformance.Report{
+	cell := func(adapter int) cells.Cell {
+		return cells.Cell{
+			Adapter: cells.Adapters()[adapter], Kind: servers.Redict, Topology: cells.Topologies()[0],
+		}
+	}
+	m.add(cell(0), conformance.Report{
 		Passed: []string{"A", "B"}, Failed: []string{"C"}, Skipped: map[string]string{"D": "why"},
 	})
-	m.missing(other, "no redict")
+	m.missing(cell(2), "no redict")
 	text := m.String()
 	require.Regexp(t, `Redict [0-9.]* +Standalone +2/1/1 +- +none`, text)
 	require.Contains(t, text, "skipped in 1 cells: why\n")

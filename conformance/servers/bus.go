@@ -5,112 +5,118 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
+
+	"github.com/hasp-go/hasp/conformance/servers/internal/loopback"
 )
 
 // A packet of the cluster bus begins with a header, of which the sender's id is the end.
 const (
 	busHeader = 80
 	busSender = 40 // where the id begins
+
+	busTimeout = 5 * time.Second
 )
 
 // bus stands before the bus ports of a cluster's nodes, so that a node can be cut off from the
-// others and not from clients.
+// others and not from clients. Its connections end with the nodes.
 type bus struct {
 	work sync.WaitGroup
 
-	mu        sync.Mutex
-	closed    bool
-	alone     string // the id of the node that is cut off; empty: none
-	listeners []net.Listener
-	links     map[*busLink]struct{}
+	mu    sync.Mutex
+	alone string // the id of the node that is cut off; empty: none
+	nodes []*busNode
+	links map[*busLink]struct{}
 }
 
-// busLink is a connection from one node to another.
+// busNode is a node; [bus.mu] guards id and target.
+type busNode struct {
+	listener   net.Listener
+	id, target string
+}
+
+// busLink is a connection from the node with the id from.
 type busLink struct {
-	from           string // an id
+	from           string
 	to             *busNode
 	client, server net.Conn
 }
 
-// busNode is a node; [bus.mu] guards it.
-type busNode struct{ id, target string }
-
-func newBus() *bus { return &bus{links: map[*busLink]struct{}{}} }
-
 // open opens a port before the bus port of a node that is still to be started.
-func (b *bus) open() (node *busNode, port int, err error) {
-	listener, err := net.Listen("tcp", address(0))
+func (b *bus) open() (*busNode, error) {
+	listener, err := net.Listen("tcp", loopback.Addr(0))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	node = &busNode{}
+	node := &busNode{listener: listener}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.listeners = append(b.listeners, listener)
-	b.work.Go(func() { b.serve(listener, node) })
-	return node, listener.Addr().(*net.TCPAddr).Port, nil
+	b.nodes = append(b.nodes, node)
+	b.work.Go(func() { b.serve(node) })
+	return node, nil
 }
+
+func (n *busNode) port() int { return n.listener.Addr().(*net.TCPAddr).Port }
 
 // started notes what a node is called and where it listens.
 func (b *bus) started(node *busNode, id string, port int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	node.id, node.target = id, address(port+busDistance)
+	node.id, node.target = id, loopback.Addr(port+loopback.BusDistance)
 }
 
-func (b *bus) serve(listener net.Listener, to *busNode) {
+func (b *bus) serve(to *busNode) {
 	for {
-		client, err := listener.Accept()
+		client, err := to.listener.Accept()
 		if err != nil {
 			return
 		}
-		b.work.Go(func() { b.carry(&busLink{to: to, client: client}) })
+		b.work.Go(func() { b.carry(client, to) })
 	}
 }
 
 // carry carries one connection until it ends.
-func (b *bus) carry(l *busLink) {
-	defer l.close()
-	target, ok := b.add(l)
-	if !ok {
-		return
-	}
-	defer b.remove(l)
+func (b *bus) carry(client net.Conn, to *busNode) {
+	defer func() { _ = client.Close() }()
 	header := make([]byte, busHeader)
-	if _, err := io.ReadFull(l.client, header); err != nil {
+	if _, err := io.ReadFull(client, header); err != nil {
 		return
 	}
-	server, err := net.DialTimeout("tcp", target, dialTimeout)
-	if err != nil || !b.connect(l, string(header[busSender:]), server) {
+	b.mu.Lock()
+	target := to.target
+	b.mu.Unlock()
+	server, err := net.DialTimeout("tcp", target, busTimeout)
+	if err != nil {
+		return
+	}
+	l := &busLink{from: string(header[busSender:]), to: to, client: client, server: server}
+	defer l.close()
+	defer b.remove(l)
+	if !b.add(l) {
 		return
 	}
 	if _, err := server.Write(header); err != nil {
 		return
 	}
 	b.work.Go(func() {
-		_, _ = io.Copy(l.client, server)
+		_, _ = io.Copy(client, server)
 		l.close()
 	})
-	_, _ = io.Copy(server, l.client)
+	_, _ = io.Copy(server, client)
 }
 
 // close ends both sides.
 func (l *busLink) close() {
 	_ = l.client.Close()
-	if l.server != nil {
-		_ = l.server.Close()
-	}
+	_ = l.server.Close()
 }
 
-// add notes a connection, unless the bus was closed, and returns where it is to lead to.
-func (b *bus) add(l *busLink) (target string, ok bool) {
+// add notes a connection, and reports whether it may go on.
+func (b *bus) add(l *busLink) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return "", false
-	}
 	b.links[l] = struct{}{}
-	return l.to.target, true
+	return !b.cuts(l)
 }
 
 func (b *bus) remove(l *busLink) {
@@ -119,17 +125,9 @@ func (b *bus) remove(l *busLink) {
 	delete(b.links, l)
 }
 
-// connect notes where a connection comes from, and reports whether it may go on.
-func (b *bus) connect(l *busLink, from string, server net.Conn) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	l.from, l.server = from, server
-	return !b.closed && !b.cuts(l)
-}
-
 // cuts reports whether a connection leads to or from the node that is alone. The caller holds mu.
 func (b *bus) cuts(l *busLink) bool {
-	return b.alone != "" && l.server != nil && (l.from == b.alone) != (l.to.id == b.alone)
+	return b.alone != "" && (l.from == b.alone) != (l.to.id == b.alone)
 }
 
 // isolate cuts a node off; nobody if id is empty.
@@ -144,17 +142,11 @@ func (b *bus) isolate(id string) {
 	}
 }
 
-// Close ends all connections.
-func (b *bus) Close() error {
+// close ends the bus, after its nodes.
+func (b *bus) close() (err error) {
 	b.mu.Lock()
-	b.closed = true
-	var err error
-	for _, listener := range b.listeners {
-		err = errors.Join(err, listener.Close())
-	}
-	b.listeners = nil
-	for l := range b.links {
-		l.close()
+	for _, node := range b.nodes {
+		err = errors.Join(err, node.listener.Close())
 	}
 	b.mu.Unlock()
 	b.work.Wait()

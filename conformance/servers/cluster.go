@@ -6,23 +6,19 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/servers/internal/loopback"
 )
 
 // ClusterOptions are the options of a cluster; nil means the defaults.
 type ClusterOptions struct {
-	// Server holds the options of each node.
-	Server Options
+	// Config holds directives of the nodes' configuration files, as [Options.Config] does.
+	Config map[string]string
 
 	// Replicas is how many replicas each primary has.
 	Replicas int
-
-	// Proxied puts a proxy before each node, whose address the node announces, so that clients
-	// pass through it wherever they are redirected. Replicas would, too: it goes without them.
-	Proxied bool
 
 	_ struct{}
 }
@@ -31,11 +27,8 @@ type ClusterOptions struct {
 // slots on the first.
 type Cluster struct {
 	// Nodes are the nodes: those that began as primaries, then their replicas, the first replica of
-	// each before the second ones. Their Addr bypasses the proxies.
+	// each before the second ones.
 	Nodes []*Server
-
-	// Proxies are those of the nodes, in their order; nil without [ClusterOptions.Proxied].
-	Proxies []*Proxy
 
 	ids      []string
 	masters  int
@@ -49,108 +42,56 @@ type Cluster struct {
 // follows. It skips and fails the test as [Start] does.
 func StartCluster(tb TB, kind Kind, masters int, opts *ClusterOptions) *Cluster {
 	tb.Helper()
-	Need(tb, kind)
-	c, err := LaunchCluster(kind, masters, opts)
-	if err != nil {
-		tb.Fatalf("starting cluster of %s: %v", kind, err)
+	if opts == nil {
+		opts = &ClusterOptions{}
 	}
-	tb.Cleanup(func() { endAll(tb, c.Nodes, c.Close) })
-	return c
-}
-
-// SharedCluster returns a cluster with default options that all tests of this process share, under
-// the rules of [Shared].
-func SharedCluster(tb TB, kind Kind, masters int) *Cluster {
-	tb.Helper()
-	c, _ := share(tb, sharedKey{kind: kind, masters: masters}, func() (closer, error) {
-		return LaunchCluster(kind, masters, nil)
-	}).(*Cluster)
-	tb.Cleanup(func() {
-		for _, node := range c.Nodes {
-			node.showLog(tb)
-		}
+	if masters < 1 || opts.Replicas < 0 {
+		tb.Fatalf("a cluster of %d primaries with %d replicas each", masters, opts.Replicas)
+	}
+	config := map[string]string{"cluster-enabled": "yes", "cluster-node-timeout": "5000"}
+	maps.Copy(config, opts.Config)
+	n := masters * (1 + opts.Replicas)
+	c := &Cluster{ids: make([]string, n), masters: masters, busPorts: make([]int, n)}
+	for range n {
+		o := Options{Config: maps.Clone(config)} // Each node announces a port of its own.
+		c.Nodes = append(c.Nodes, newServer(kind, &o))
+	}
+	if opts.Replicas > 0 {
+		c.bus = &bus{links: map[*busLink]struct{}{}}
+	}
+	begin(tb, kind, c, func() error {
+		return inTurn(func() error { return each(n, c.launchNode) }, c.form)
 	})
 	return c
 }
 
-// LaunchCluster starts a cluster and waits until each node finds it complete. The caller must close
-// it.
-func LaunchCluster(kind Kind, masters int, opts *ClusterOptions) (*Cluster, error) {
-	var o ClusterOptions
-	if opts != nil {
-		o = *opts
+func (c *Cluster) servers() []*Server { return c.Nodes }
+
+func (c *Cluster) close() error {
+	err := closeAll(c.Nodes)
+	if c.bus != nil {
+		err = errors.Join(err, c.bus.close())
 	}
-	switch {
-	case masters < 1:
-		return nil, fmt.Errorf("masters: want 1 or more, got %d", masters)
-	case o.Replicas < 0 || o.Proxied && o.Replicas > 0:
-		return nil, fmt.Errorf("ClusterOptions.Replicas: want 0 or more, 0 with Proxied, got %d",
-			o.Replicas)
-	}
-	n := masters * (1 + o.Replicas)
-	c := &Cluster{Nodes: make([]*Server, n), ids: make([]string, n), masters: masters}
-	if o.Proxied {
-		c.Proxies = make([]*Proxy, n)
-	}
-	if o.Replicas > 0 {
-		c.bus, c.busPorts = newBus(), make([]int, n)
-	}
-	err := each(n, func(i int) error { return c.launchNode(i, kind, o) })
-	if err == nil {
-		err = c.form()
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
+	return err
 }
 
-// each calls f for 0 to n-1, at the same time.
-func each(n int, f func(i int) error) error {
-	failures := make([]error, n)
-	var work sync.WaitGroup
-	for i := range n {
-		work.Go(func() { failures[i] = f(i) })
-	}
-	work.Wait()
-	return errors.Join(failures...)
-}
-
-func (c *Cluster) launchNode(i int, kind Kind, o ClusterOptions) error {
-	config := map[string]string{"cluster-enabled": "yes", "cluster-node-timeout": "5000"}
-	if o.Proxied {
-		p, err := LaunchProxy("", nil) // Its target follows: the node needs its port first.
-		if err != nil {
-			return err
-		}
-		c.Proxies[i] = p
-		config["cluster-announce-ip"] = host
-		config["cluster-announce-port"] = strconv.Itoa(p.Port())
-	}
+func (c *Cluster) launchNode(i int) (err error) {
+	s := c.Nodes[i]
 	var announced *busNode
 	if c.bus != nil {
-		var err error
-		if announced, c.busPorts[i], err = c.bus.open(); err != nil {
+		if announced, err = c.bus.open(); err != nil {
 			return err
 		}
-		config["cluster-announce-bus-port"] = strconv.Itoa(c.busPorts[i])
+		s.opts.Config["cluster-announce-bus-port"] = strconv.Itoa(announced.port())
 	}
-	maps.Copy(config, o.Server.Config)
-	s, err := Launch(kind, &Options{Config: config})
-	if err != nil {
+	if err := s.launch(); err != nil {
 		return err
 	}
-	c.Nodes[i] = s
-	if o.Proxied {
-		c.Proxies[i].setTarget(s.Addr())
-	}
-	reply, err := s.Do("CLUSTER", "MYID")
-	if err != nil {
-		return err
-	}
-	c.ids[i], err = reply.Text()
+	c.ids[i], err = text(s.Do("CLUSTER", "MYID"))
+	c.busPorts[i] = s.port + loopback.BusDistance
 	if c.bus != nil {
-		c.bus.started(announced, c.ids[i], s.Port())
+		c.bus.started(announced, c.ids[i], s.port)
+		c.busPorts[i] = announced.port()
 	}
 	return err
 }
@@ -159,16 +100,17 @@ func (c *Cluster) launchNode(i int, kind Kind, o ClusterOptions) error {
 func (c *Cluster) form() error {
 	for i, node := range c.Nodes {
 		// Epochs of their own keep the nodes from settling a conflict first.
-		if _, err := node.Do("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
+		if err := node.run("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
 			return err
 		}
 		if i < c.masters {
-			if _, err := node.Do(c.addSlots(i)...); err != nil {
+			if err := node.run(c.addSlots(i)...); err != nil {
 				return err
 			}
 		}
 		for j := range i {
-			if _, err := node.Do(c.meet(j)...); err != nil {
+			port, bus := strconv.Itoa(c.Nodes[j].port), strconv.Itoa(c.busPorts[j])
+			if err := node.run("CLUSTER", "MEET", loopback.Host, port, bus); err != nil {
 				return err
 			}
 		}
@@ -178,13 +120,12 @@ func (c *Cluster) form() error {
 			return nil
 		}
 		// Refused while the node has not met its primary.
-		_, err := c.Nodes[i].Do("CLUSTER", "REPLICATE", c.ids[i%c.masters])
-		return err
+		return c.Nodes[i].run("CLUSTER", "REPLICATE", c.ids[i%c.masters])
 	})
 	if err != nil {
 		return err
 	}
-	return c.Await()
+	return c.await(c.complete)
 }
 
 func (c *Cluster) addSlots(i int) []string {
@@ -196,26 +137,10 @@ func (c *Cluster) addSlots(i int) []string {
 	return words
 }
 
-func (c *Cluster) meet(i int) []string {
-	port := c.Nodes[i].Port()
-	bus := port + busDistance
-	if c.bus != nil {
-		bus = c.busPorts[i]
-	}
-	if c.Proxies != nil {
-		port = c.Proxies[i].Port()
-	}
-	return []string{"CLUSTER", "MEET", host, strconv.Itoa(port), strconv.Itoa(bus)}
-}
-
 // complete returns nil if node i knows all nodes and a node for each slot, and follows its primary
 // if it is a replica.
 func (c *Cluster) complete(i int) error {
-	reply, err := c.Nodes[i].Do("CLUSTER", "INFO")
-	if err != nil {
-		return err
-	}
-	text, err := reply.Text()
+	text, err := text(c.Nodes[i].Do("CLUSTER", "INFO"))
 	if err != nil {
 		return err
 	}
@@ -238,11 +163,7 @@ func (c *Cluster) completeReplication(i int) error {
 	if err != nil {
 		return err
 	}
-	reply, err := c.Nodes[i].Do("CLUSTER", "SHARDS")
-	if err != nil {
-		return err
-	}
-	shards, err := reply.Items()
+	shards, err := items(c.Nodes[i].Do("CLUSTER", "SHARDS"))
 	if err == nil && (len(shards) != c.masters ||
 		role["role"] != "master" && role["master_link_status"] != "up") {
 		err = fmt.Errorf("node %d does not follow its primary", i)
@@ -252,38 +173,13 @@ func (c *Cluster) completeReplication(i int) error {
 
 // await waits until check returns nil for every node.
 func (c *Cluster) await(check func(i int) error) error {
-	for i := range c.Nodes {
-		if err := awaitNil(func() error { return check(i) }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(len(c.Nodes), func(i int) error {
+		return await(nil, func() error { return check(i) })
+	})
 }
 
-// Addrs returns the addresses for clients: of the proxies, if there are any, else of the nodes.
-func (c *Cluster) Addrs() []string {
-	addrs := make([]string, len(c.Nodes))
-	for i, node := range c.Nodes {
-		if addrs[i] = node.Addr(); c.Proxies != nil {
-			addrs[i] = c.Proxies[i].Addr()
-		}
-	}
-	return addrs
-}
-
-// Await waits, for up to 30 s, until each node finds the cluster complete, as after a restart.
-// A node that was killed must be back.
-func (c *Cluster) Await() error { return c.await(c.complete) }
-
-// Each runs one command on every node, one after the other, and returns the first error.
-func (c *Cluster) Each(words ...string) error {
-	for _, node := range c.Nodes {
-		if _, err := node.Do(words...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// Each runs one command on every node.
+func (c *Cluster) Each(words ...string) error { return runAll(c.Nodes, words...) }
 
 // Owner returns the index of the node that owns slot, by the node's own account. Nodes that do not
 // answer, or are isolated, own none.
@@ -302,24 +198,14 @@ func (c *Cluster) Owner(slot int) (int, error) {
 
 // ownerSeenBy returns the id of the node that node i takes for the owner of slot.
 func (c *Cluster) ownerSeenBy(i, slot int) (string, error) {
-	reply, err := c.Nodes[i].Do("CLUSTER", "SLOTS")
-	if err != nil {
-		return "", err
-	}
-	ranges, err := reply.Items()
-	if err != nil {
-		return "", err
-	}
+	ranges, err := items(c.Nodes[i].Do("CLUSTER", "SLOTS"))
 	for _, item := range ranges {
 		first, last, id, err := slotRange(item)
-		if err != nil {
-			return "", err
-		}
-		if int64(slot) >= first && int64(slot) <= last {
-			return id, nil
+		if err != nil || int64(slot) >= first && int64(slot) <= last {
+			return id, err
 		}
 	}
-	return "", nil
+	return "", err
 }
 
 // slotRange reads [first, last, [ip, port, id, ...], ...] of CLUSTER SLOTS.
@@ -338,16 +224,21 @@ func slotRange(item backend.Reply) (first, last int64, id string, err error) {
 	return first, last, id, errors.Join(err1, err2, err3)
 }
 
-// Close ends all nodes and proxies. Closing twice is allowed.
-func (c *Cluster) Close() error {
-	var err error
-	for _, p := range c.Proxies {
-		if p != nil {
-			err = errors.Join(err, p.Close())
+// awaitOwner waits until all nodes know an owner of slot that is as wanted.
+func (c *Cluster) awaitOwner(slot int, wanted func(id string) bool) error {
+	return c.await(func(i int) error {
+		owner, err := c.ownerSeenBy(i, slot)
+		if err == nil && !wanted(owner) {
+			err = fmt.Errorf("node %d does not know the new owner of slot %d", i, slot)
 		}
+		return err
+	})
+}
+
+// Restart ends all nodes and starts them again as [Server.Restart] does.
+func (c *Cluster) Restart(data Data) error {
+	if err := restartAll(c.Nodes, data); err != nil {
+		return err
 	}
-	if c.bus != nil {
-		err = errors.Join(err, c.bus.Close())
-	}
-	return errors.Join(err, closeAll(c.Nodes))
+	return c.await(c.complete)
 }

@@ -12,27 +12,29 @@ import (
 
 func TestClusterOwnsAllSlots(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		c := servers.SharedCluster(t, kind, 3)
-		require.Same(t, c, servers.SharedCluster(t, kind, 3))
+		c := servers.StartCluster(t, kind, 3, nil)
 		for i := range 300 {
 			key := fmt.Sprint("key", i)
-			owner, err := c.Owner(backend.Slot(key))
-			require.NoError(t, err)
-			set(t, c.Nodes[owner], key, "value")
+			set(t, owner(t, c, backend.Slot(key)), key, "value")
 		}
-	})
-}
-
-func TestClusterRedirects(t *testing.T) {
-	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		c := servers.SharedCluster(t, kind, 3)
-		owner, err := c.Owner(backend.Slot("moved"))
+		slot := backend.Slot("moved")
+		from, err := c.Owner(slot)
 		require.NoError(t, err)
-		_, err = c.Nodes[(owner+1)%3].Do("GET", "moved")
+		_, err = c.Nodes[(from+1)%3].Do("GET", "moved")
 		require.Equal(t, &backend.ServerError{
-			Code:    "MOVED",
-			Message: fmt.Sprint(backend.Slot("moved"), " ", c.Addrs()[owner]),
+			Code: "MOVED", Message: fmt.Sprint(slot, " ", c.Nodes[from].Addr()),
 		}, err)
+		_, err = c.BeginMigration(slot, 3)
+		require.ErrorContains(t, err, "to: want 0 to 2, got 3")
+		_, err = c.BeginMigration(slot, from)
+		require.ErrorContains(t, err, fmt.Sprintf("owns slot %d already", slot))
+
+		require.NoError(t, c.Each("SCRIPT", "LOAD", "return 1"))
+		require.NoError(t, c.Restart(servers.DropData))
+		after, err := c.Owner(slot)
+		require.NoError(t, err)
+		require.Equal(t, from, after)
+		requireCode(t, "NOSCRIPT", c.Nodes[from], "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0")
 	})
 }
 
@@ -56,71 +58,79 @@ func TestClusterMigrationInSteps(t *testing.T) {
 		require.NoError(t, m.Finish())
 		require.Equal(t, "value", get(t, c.Nodes[to], "key"))
 		requireCode(t, "MOVED", c.Nodes[from], "GET", "key")
-
-		require.NoError(t, c.MigrateSlot(slot, from))
-		require.Equal(t, "value", get(t, c.Nodes[from], "key"))
 	})
 }
 
-func TestClusterMigrationCancelled(t *testing.T) {
+func TestClusterFailOver(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		c := servers.StartCluster(t, kind, 3, nil)
-		m, err := c.BeginMigration(backend.Slots-1, 0)
-		require.NoError(t, err)
-		require.NoError(t, m.Cancel())
-		owner, err := c.Owner(backend.Slots - 1)
-		require.NoError(t, err)
-		require.Equal(t, 2, owner)
+		c := servers.StartCluster(t, kind, 3, &servers.ClusterOptions{Replicas: 1})
+		require.Len(t, c.Nodes, 6)
+		require.Equal(t, c.Nodes[:3], c.Primaries())
+		slot := backend.Slot("{key}")
+		old := owner(t, c, slot)
+		set(t, old, "{key}", "old")
+		require.NoError(t, c.FailOver(slot, func() error {
+			set(t, old, "{key}unseen", "1")
+			return nil
+		}))
+		next := owner(t, c, slot)
+		require.NotSame(t, old, next)
+		require.Equal(t, "old", get(t, next, "{key}"))
+		require.Empty(t, get(t, next, "{key}unseen"))
+		requireCode(t, "MOVED", old, "GET", "{key}unseen")
+		require.Len(t, c.Primaries(), 3)
+
+		set(t, next, "{key}", "new")
+		require.NoError(t, c.FailOver(slot, nil))
+		require.Same(t, old, owner(t, c, slot))
+		require.Equal(t, "new", get(t, old, "{key}"))
+		for range 4 { // soon after each other
+			require.NoError(t, c.FailOver(slot, nil))
+		}
 	})
 }
 
-func TestClusterBadMigration(t *testing.T) {
+func TestClusterRestart(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		c := servers.SharedCluster(t, kind, 3)
-		require.ErrorContains(t, c.MigrateSlot(0, 3), "to: want 0 to 2, got 3")
-		require.ErrorContains(t, c.MigrateSlot(0, 0), "owns slot 0 already")
-		require.ErrorContains(t, c.MigrateSlot(backend.Slots, 0), "slot: want 0 to 16383")
-	})
-}
-
-func TestClusterNodeRestart(t *testing.T) {
-	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		c := servers.StartCluster(t, kind, 3, nil)
-		require.NoError(t, c.Each("SCRIPT", "LOAD", "return 1"))
-		require.NoError(t, c.Nodes[1].Restart(servers.DropData))
-		require.NoError(t, c.Await())
-		owner, err := c.Owner(backend.Slots / 2)
-		require.NoError(t, err)
-		require.Equal(t, 1, owner)
-	})
-}
-
-func TestClusterProxied(t *testing.T) {
-	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		c := servers.StartCluster(t, kind, 3, &servers.ClusterOptions{Proxied: true})
+		c := servers.StartCluster(t, kind, 3, &servers.ClusterOptions{Replicas: 1})
 		slot := backend.Slot("key")
-		owner, err := c.Owner(slot)
-		require.NoError(t, err)
-		other, err := servers.Dial(c.Addrs()[(owner+1)%3])
-		require.NoError(t, err)
-		defer func() { require.NoError(t, other.Close()) }()
-		_, err = other.Do("GET", "key")
-		require.ErrorContains(t, err, fmt.Sprint(" ", slot, " ", c.Proxies[owner].Addr()))
-
-		direct, err := servers.Dial(c.Proxies[owner].Addr())
-		require.NoError(t, err)
-		defer func() { require.NoError(t, direct.Close()) }()
-		_, err = direct.Do("SET", "key", "value")
-		require.NoError(t, err)
-		require.Equal(t, 1, c.Proxies[owner].Count("set"))
-		require.NoError(t, c.MigrateSlot(slot, (owner+1)%3), "the nodes talk past the proxies")
+		set(t, owner(t, c, slot), "key", "value")
+		require.NoError(t, c.Restart(servers.KeepData))
+		require.Equal(t, "value", get(t, owner(t, c, slot), "key"))
+		require.NoError(t, c.Restart(servers.DropData))
+		require.Empty(t, get(t, owner(t, c, slot), "key"))
 	})
 }
 
-func requireCode(t *testing.T, code string, s *servers.Server, words ...string) {
+func TestClusterIsolate(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		c := servers.StartCluster(t, kind, 3, &servers.ClusterOptions{Replicas: 1})
+		slot := backend.Slot("{key}")
+		for range 2 {
+			old := owner(t, c, slot)
+			listener := dial(t, old.Addr(), "SSUBSCRIBE", "{key}")
+			rejoin, err := c.Isolate(slot)
+			require.NoError(t, err)
+			next := owner(t, c, slot)
+			require.NotSame(t, old, next)
+			require.NotContains(t, c.Primaries(), old)
+			set(t, next, "{key}", "next")
+			role, err := old.Info("replication")
+			require.NoError(t, err)
+			require.Equal(t, "master", role["role"])
+			_, err = listener.Do("PING")
+			require.NoError(t, err, "its clients' connections live on")
+
+			require.NoError(t, rejoin())
+			require.Same(t, next, owner(t, c, slot))
+			requireCode(t, "MOVED", old, "GET", "{key}")
+		}
+	})
+}
+
+func owner(t *testing.T, c *servers.Cluster, slot int) *servers.Server {
 	t.Helper()
-	_, err := s.Do(words...)
-	var server *backend.ServerError
-	require.ErrorAs(t, err, &server)
-	require.Equal(t, code, server.Code)
+	i, err := c.Owner(slot)
+	require.NoError(t, err)
+	return c.Nodes[i]
 }

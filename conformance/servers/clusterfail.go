@@ -17,55 +17,48 @@ func (c *Cluster) Primaries() []*Server {
 	return primaries
 }
 
-// replicasOf returns the nodes that follow node i.
-func (c *Cluster) replicasOf(i int) ([]*Server, error) {
-	var replicas []*Server
+// connected returns the nodes that are not isolated.
+func (c *Cluster) connected() []*Server { return without(c.Nodes, c.isolated.Load()) }
+
+// shard returns the index of the node that owns slot, and the nodes that follow it.
+func (c *Cluster) shard(slot int) (owner int, replicas []*Server, err error) {
+	if owner, err = c.Owner(slot); err != nil {
+		return 0, nil, err
+	}
 	for _, node := range c.Nodes {
 		info, err := node.Info("replication")
 		if err != nil {
-			return nil, err
+			return 0, nil, err
 		}
-		if info["role"] != "master" && following(info, c.Nodes[i]) {
+		if info["role"] != "master" && following(info, c.Nodes[owner]) {
 			replicas = append(replicas, node)
 		}
 	}
 	if len(replicas) == 0 {
-		return nil, fmt.Errorf("node %d has no replica", i)
+		return 0, nil, fmt.Errorf("node %d has no replica", owner)
 	}
-	return replicas, nil
+	return owner, replicas, nil
 }
 
 // FailOver makes a replica the owner of slot and of all else that its primary had, and waits until
 // every node knows and the old primary follows. What the primary had written before the call is
 // kept. What unseen, if it is not nil, writes meanwhile is lost, and so may be what others write.
 func (c *Cluster) FailOver(slot int, unseen func() error) error {
-	old, err := c.Owner(slot)
+	old, replicas, err := c.shard(slot)
 	if err != nil {
 		return err
 	}
-	replicas, err := c.replicasOf(old)
+	err = replace(c.Nodes[old], replicas, unseen, func() error { return takeOver(replicas[0]) })
 	if err != nil {
 		return err
 	}
-	if err := caughtUp(c.Nodes[old], replicas...); err != nil {
-		return err
-	}
-	if unseen != nil {
-		if err := errors.Join(cutOff(c.Nodes[old], replicas...), unseen()); err != nil {
-			return err
-		}
-	}
-	err = takeOver(replicas[0])
-	if err := errors.Join(err, letFollow(replicas...)); err != nil {
-		return err
-	}
-	return c.awaitOwner(slot, old)
+	return c.awaitReplaced(slot, old)
 }
 
 // takeOver makes a replica a primary without the votes of others: those for another failover soon
 // after would be refused.
 func takeOver(replica *Server) error {
-	if _, err := replica.Do("CLUSTER", "FAILOVER", "TAKEOVER"); err != nil {
+	if err := replica.run("CLUSTER", "FAILOVER", "TAKEOVER"); err != nil {
 		return err
 	}
 	return replica.awaitInfo("replication", func(info map[string]string) bool {
@@ -73,41 +66,37 @@ func takeOver(replica *Server) error {
 	})
 }
 
-// awaitOwner waits until all nodes that answer agree on an owner of slot that is not node old, and
-// all is complete.
-func (c *Cluster) awaitOwner(slot, old int) error {
-	err := c.await(func(i int) error {
-		owner, err := c.ownerSeenBy(i, slot)
-		if err == nil && (owner == "" || owner == c.ids[old]) {
-			err = fmt.Errorf("node %d does not know the new owner of slot %d", i, slot)
-		}
-		return err
-	})
+// awaitReplaced waits until all nodes know an owner of slot that is not node old, and all is
+// complete.
+func (c *Cluster) awaitReplaced(slot, old int) error {
+	err := c.awaitOwner(slot, func(id string) bool { return id != "" && id != c.ids[old] })
 	if err != nil {
 		return err
 	}
-	return c.Await()
+	return c.await(c.complete)
 }
 
-// Crash kills the owner of slot, and waits until the others have replaced it: for the
-// cluster-node-timeout, 5 s by default here, and some more. It returns the killed node;
-// [Server.Restart], then [Cluster.Await] bring it back as a replica.
-func (c *Cluster) Crash(slot int) (*Server, error) {
-	old, err := c.Owner(slot)
+// Isolate cuts the owner of slot off from all other nodes, but not from clients, and makes a
+// replica the owner. The old one goes on as the owner by its own account: nothing is closed, and it
+// answers, after some seconds that its cluster is down. rejoin makes it a replica of the new one.
+// Meanwhile the other methods look at the others only.
+func (c *Cluster) Isolate(slot int) (rejoin func() error, err error) {
+	old, replicas, err := c.shard(slot)
 	if err != nil {
 		return nil, err
 	}
-	c.Nodes[old].Kill()
-	return c.Nodes[old], awaitNil(func() error {
-		_, err := c.Owner(slot)
-		return err
-	})
-}
-
-// Restart ends all nodes and starts them again as [Server.Restart] does.
-func (c *Cluster) Restart(data Data) error {
-	if err := restartAll(c.Nodes, data); err != nil {
-		return err
+	if err := caughtUp(c.Nodes[old], replicas...); err != nil {
+		return nil, err
 	}
-	return c.Await()
+	c.bus.isolate(c.ids[old])
+	c.isolated.Store(c.Nodes[old])
+	rejoin = func() error {
+		c.bus.isolate("")
+		c.isolated.Store(nil)
+		return c.awaitReplaced(slot, old)
+	}
+	if err := takeOver(replicas[0]); err != nil {
+		return nil, errors.Join(err, rejoin())
+	}
+	return rejoin, nil
 }

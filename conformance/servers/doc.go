@@ -1,19 +1,10 @@
 // Package servers starts real redis-server, valkey-server and redict-server processes for tests:
-// alone, with TLS, replicated, watched by Sentinel, or as a cluster, and puts a proxy before them
-// that makes the faults of a network. It is for authors of backends and primitives, and needs no
-// client library.
+// alone, with TLS, replicated, watched by Sentinel, or as a cluster. Package proxy beside it makes
+// the faults of a network before them. Both are for authors of backends and primitives, and need no
+// client library. [Harness] is all that an author needs to have a backend judged on one server.
 //
-//	server := servers.Start(t, servers.Valkey, nil)
-//	proxy := servers.StartProxy(t, server.Addr(), nil)
-//	... connect the driver under test to proxy.Addr() ...
-//	lost := proxy.CutReply(servers.Command("EVALSHA"))
-//	... the script runs, and its reply never comes ...
-//	<-lost.Hit()
-//
-// It needs Unix. All servers listen on loopback, on free ports, in temporary folders of their own,
-// and persist nothing unless asked to. They end with the test, and on Linux also when the test's
-// process dies. Functions named Start take the test and fail it; those named Launch return an
-// error, and what they return must be closed.
+// All servers listen on loopback, on free ports, in temporary folders of their own, and persist
+// nothing unless asked to. They end with the test, and on Linux also when the test's process dies.
 //
 // Faults of servers that need no method of their own are commands and settings:
 //

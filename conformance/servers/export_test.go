@@ -1,10 +1,5 @@
 package servers
 
-import (
-	"bufio"
-	"net"
-)
-
 // MonitorWords reads a line of MONITOR.
 var MonitorWords = monitorWords
 
@@ -13,15 +8,12 @@ var ErrPortTaken = errPortTaken
 
 // MoveTo starts a server, then starts it again on another port.
 func MoveTo(kind Kind, port int, config map[string]string) error {
-	s, err := Launch(kind, &Options{Config: config})
-	if err != nil {
+	s := newServer(kind, &Options{Config: config})
+	defer func() { _ = s.close() }()
+	if err := s.launch(); err != nil {
 		return err
 	}
-	defer func() { _ = s.Close() }()
 	s.Kill()
 	s.port = port
 	return s.start()
 }
-
-// Over returns a connection for commands over c.
-func Over(c net.Conn) *Conn { return &Conn{net: c, in: bufio.NewReader(c)} }

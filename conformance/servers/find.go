@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 // Kind is a server program.
@@ -40,9 +42,6 @@ func Kinds() []Kind { return []Kind{Redis, Valkey, Redict, Redis8, Valkey9} }
 // String returns the program's name as subtests spell it, such as Redis.
 func (k Kind) String() string { return programs[k].name }
 
-// Binary returns the name of the program's binary, such as redis-server.
-func (k Kind) Binary() string { return programs[k].binary }
-
 // variable names the environment variable with the path of another binary: HASP_REDIS_SERVER.
 func (k Kind) variable() string { return "HASP_" + strings.ToUpper(k.String()) + "_SERVER" }
 
@@ -69,7 +68,7 @@ func Find(kind Kind) (path, version string, ok bool) {
 func find(kind Kind) finding {
 	name := os.Getenv(kind.variable())
 	if name == "" {
-		name = kind.Binary()
+		name = programs[kind].binary
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -94,13 +93,9 @@ func major(version string) int {
 
 // TB is the part of testing.TB that this package needs.
 type TB interface {
-	Helper()
-	Name() string
-	Cleanup(func())
+	proxy.TB
 	Failed() bool
 	Logf(format string, args ...any)
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
 	Skipf(format string, args ...any)
 }
 
@@ -123,5 +118,5 @@ func Missing(kind Kind) string {
 	if _, _, ok := Find(kind); ok {
 		return ""
 	}
-	return fmt.Sprintf("no %s on PATH, nor in %s", kind.Binary(), kind.variable())
+	return fmt.Sprintf("no %s on PATH, nor in %s", programs[kind].binary, kind.variable())
 }

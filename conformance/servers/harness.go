@@ -5,7 +5,8 @@ import (
 	"net"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 // Dialer connects to the node at addr, as [net.Dialer.DialContext] does.
@@ -13,17 +14,17 @@ type Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Open makes a backend over a client of its own for the server at addr, to which the client connects
 // by dial alone. It fills all of the instance but Link.
-type Open func(ctx context.Context, addr string, dial Dialer) (*conformance.Instance, error)
+type Open func(ctx context.Context, addr string, dial Dialer) (*harness.Instance, error)
 
 // Harness starts a server of that kind, for the test alone, and returns what the suite needs to judge
 // the backends that open makes: everything that one server can show. The caller sets what its
 // backends can do beyond pub/sub, such as Batches.
-func Harness(tb TB, kind Kind, open Open) *conformance.Harness {
+func Harness(tb TB, kind Kind, open Open) *harness.Harness {
 	tb.Helper()
 	server := Start(tb, kind, nil)
-	return &conformance.Harness{
-		New: func(ctx context.Context) (*conformance.Instance, error) {
-			return openOverWire(ctx, server.Addr(), open)
+	h := &harness.Harness{
+		New: func(ctx context.Context) (*harness.Instance, error) {
+			return openBehindProxy(ctx, server.Addr(), open)
 		},
 		Do: func(_ context.Context, _ string, args ...string) (backend.Reply, error) {
 			return server.Do(args...)
@@ -35,33 +36,58 @@ func Harness(tb TB, kind Kind, open Open) *conformance.Harness {
 			return Record(server)
 		},
 		Restart: func(_ context.Context, keep bool) error {
-			data := DropData
 			if keep {
-				data = KeepData
+				return server.Restart(KeepData)
 			}
-			return server.Restart(data)
-		},
-		Pause: func(context.Context, string) (resume func() error, err error) {
-			return server.Resume, server.Pause()
+			return server.Restart(DropData)
 		},
 	}
+	if pauseSignal != nil {
+		h.Pause = func(context.Context, string) (resume func() error, err error) {
+			return server.Resume, server.Pause()
+		}
+	}
+	return h
 }
 
-// openOverWire makes an instance whose connections go through a wire of their own, where the suite
-// makes the faults of a network.
-func openOverWire(ctx context.Context, addr string, open Open) (*conformance.Instance, error) {
-	wire := NewWire(nil)
-	in, err := open(ctx, addr, wire.DialContext)
+// Skips returns why cases cannot run with h, which [Harness] returned and the caller has completed:
+// what one server cannot show, and what the backends do not declare. A test that expects the reasons
+// of its report to be among these loses no case for another reason.
+func Skips(h *harness.Harness) []string {
+	reasons := []string{
+		harness.SkipUnsharded, harness.SkipNoCluster, harness.SkipNoMigrate, harness.SkipNoFailOver,
+		harness.SkipNoIsolate, harness.SkipNoAdvance,
+	}
+	for reason, applies := range map[string]bool{
+		harness.SkipPubSub:          h.Capabilities.PubSub,
+		harness.SkipNoPubSub:        !h.Capabilities.PubSub,
+		harness.SkipNoBatches:       !h.Batches,
+		harness.SkipNoReplicaWaiter: !h.WaitsForReplicas,
+		harness.SkipNoClient:        h.NoClient,
+		harness.SkipNoPause:         pauseSignal == nil,
+	} {
+		if applies {
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
+}
+
+// openBehindProxy makes an instance whose connections go through a proxy of their own, where the
+// suite makes the faults of a network.
+func openBehindProxy(ctx context.Context, addr string, open Open) (*harness.Instance, error) {
+	p := proxy.New(nil)
+	in, err := open(ctx, addr, p.DialContext)
 	if err != nil {
-		_ = wire.Close()
+		_ = p.Close()
 		return nil, err
 	}
 	closeClient := in.Close
-	in.Link, in.Close = wire, func() {
+	in.Link, in.Close = p, func() {
 		if closeClient != nil {
 			closeClient()
 		}
-		_ = wire.Close()
+		_ = p.Close()
 	}
 	return in, nil
 }

@@ -5,46 +5,38 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/hasp-go/hasp/conformance/servers/internal/loopback"
 )
 
-// cutOff keeps replicas from hearing of what their primary writes from now on, until
-// [Server.letFollow]: by a password that is wrong. They take their link for broken, which only
-// makes them try again; no network has to be faked between servers that know each other's ports.
+// cutOff keeps replicas from hearing of what their primary writes from now on, until letFollow: by a
+// password that is wrong. They take their link for broken, which only makes them try again; no
+// network has to be faked between servers that know each other's ports.
 func cutOff(primary *Server, replicas ...*Server) error {
-	for _, r := range replicas {
-		if err := r.follow("nobody"); err != nil {
-			return err
-		}
+	if err := replicateAs("nobody", replicas); err != nil {
+		return err
 	}
 	// Other replicas, if there are any, connect again.
-	_, err := primary.Do("CLIENT", "KILL", "TYPE", "replica")
-	return err
-}
-
-// follow sets the user that s replicates as; "" is the default one.
-func (s *Server) follow(user string) error {
-	_, err1 := s.Do("CONFIG", "SET", "masteruser", user)
-	_, err2 := s.Do("CONFIG", "SET", "masterauth", user)
-	return errors.Join(err1, err2)
+	return primary.run("CLIENT", "KILL", "TYPE", "replica")
 }
 
 // letFollow ends cutOff.
-func letFollow(replicas ...*Server) error {
-	for _, r := range replicas {
-		if err := r.follow(""); err != nil {
-			return err
-		}
+func letFollow(replicas ...*Server) error { return replicateAs("", replicas) }
+
+// replicateAs sets the user that replicas replicate as; "" is the default one.
+func replicateAs(user string, replicas []*Server) error {
+	if err := runAll(replicas, "CONFIG", "SET", "masteruser", user); err != nil {
+		return err
 	}
-	return nil
+	return runAll(replicas, "CONFIG", "SET", "masterauth", user)
 }
 
 // followAll makes replicas follow primary, and waits until they have what it has. What they had of
 // their own is lost. It changes nothing for those that follow it already.
 func followAll(primary *Server, replicas ...*Server) error {
-	for _, s := range replicas {
-		if _, err := s.Do("REPLICAOF", host, strconv.Itoa(primary.port)); err != nil {
-			return err
-		}
+	err := runAll(replicas, "REPLICAOF", loopback.Host, strconv.Itoa(primary.port))
+	if err != nil {
+		return err
 	}
 	return caughtUp(primary, replicas...)
 }
@@ -59,16 +51,12 @@ func caughtUp(primary *Server, replicas ...*Server) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range replicas {
-		err := r.awaitInfo("replication", func(info map[string]string) bool {
+	return each(len(replicas), func(i int) error {
+		return replicas[i].awaitInfo("replication", func(info map[string]string) bool {
 			seen, err := strconv.ParseInt(info["slave_repl_offset"], 10, 64)
 			return err == nil && seen >= written && following(info, primary)
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // following reports whether a replica with this INFO replication follows primary.
@@ -76,10 +64,10 @@ func following(info map[string]string, primary *Server) bool {
 	return info["master_link_status"] == "up" && info["master_port"] == strconv.Itoa(primary.port)
 }
 
-// awaitInfo waits, for up to 30 s, until a section of INFO is as asked.
+// awaitInfo waits until a section of INFO is as asked.
 func (s *Server) awaitInfo(section string, done func(info map[string]string) bool) error {
 	var info map[string]string
-	err := awaitNil(func() (err error) {
+	err := await(nil, func() (err error) {
 		if info, err = s.Info(section); err == nil && !done(info) {
 			err = errors.New("not yet")
 		}
@@ -91,14 +79,20 @@ func (s *Server) awaitInfo(section string, done func(info map[string]string) boo
 	return nil
 }
 
-// awaitNil calls check until it returns nil, for up to 30 s, and returns its last error.
-func awaitNil(check func() error) error {
-	deadline := time.Now().Add(startTimeout)
-	for {
+// await calls check until it returns nil, for up to 30 s and until stop is closed, and returns its
+// last error.
+func await(stop <-chan struct{}, check func() error) error {
+	for deadline := time.After(patience); ; {
 		err := check()
-		if err == nil || time.Now().After(deadline) {
-			return err
+		if err == nil {
+			return nil
 		}
-		time.Sleep(5 * time.Millisecond)
+		select {
+		case <-stop:
+			return err
+		case <-deadline:
+			return err
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
 }

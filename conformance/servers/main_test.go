@@ -1,50 +1,19 @@
 package servers_test
 
 import (
-	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"runtime"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/internal/leak"
+	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
 )
 
-func TestMain(m *testing.M) {
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	if err := errors.Join(servers.CloseShared(), leaked(before)); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// leaked waits until there are as few goroutines as before the tests. Fuzzing leaves one of its own.
-func leaked(before int) error {
-	if flag.Lookup("test.fuzz").Value.String() != "" {
-		return nil
-	}
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
-		if runtime.NumGoroutine() <= before {
-			return nil
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	stacks := make([]byte, 1<<20)
-	return fmt.Errorf("goroutines left:\n%s", stacks[:runtime.Stack(stacks, true)])
-}
-
-// eventually polls until check holds, with a deadline that no working machine needs.
-func eventually(t *testing.T, check func() bool, what string) {
-	t.Helper()
-	require.Eventually(t, check, 30*time.Second, 5*time.Millisecond, what)
-}
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // eachKind runs test as a parallel subtest for every server program.
 func eachKind(t *testing.T, test func(t *testing.T, kind servers.Kind)) {
@@ -59,27 +28,54 @@ func eachKind(t *testing.T, test func(t *testing.T, kind servers.Kind)) {
 	}
 }
 
+func set(t *testing.T, s *servers.Server, key, value string) {
+	t.Helper()
+	_, err := s.Do("SET", key, value)
+	require.NoError(t, err)
+}
+
+// get returns the value of key, "" if there is none.
+func get(t *testing.T, s *servers.Server, key string) string {
+	t.Helper()
+	reply, err := s.Do("GET", key)
+	require.NoError(t, err)
+	text, _ := reply.Text()
+	return text
+}
+
+func requireCode(t *testing.T, code string, s *servers.Server, words ...string) {
+	t.Helper()
+	_, err := s.Do(words...)
+	var server *backend.ServerError
+	require.ErrorAs(t, err, &server)
+	require.Equal(t, code, server.Code)
+}
+
+// dial returns a connection on which a command has been run.
+func dial(t *testing.T, addr string, words ...string) *resp.Conn {
+	t.Helper()
+	c, err := resp.Dial(addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	_, err = c.Do(words...)
+	require.NoError(t, err)
+	return c
+}
+
 // fakeTB records what a test would see, and runs its cleanups on demand.
 type fakeTB struct {
-	mu       sync.Mutex
+	*testing.T
 	failed   bool
 	log      string
 	cleanups []func()
 }
 
-type stopped struct{ how string }
+type fatal struct{}
 
-func (f *fakeTB) Helper()      {}
-func (f *fakeTB) Name() string { return "Fake" }
-func (f *fakeTB) Failed() bool { return f.failed }
-
+func (f *fakeTB) Failed() bool      { return f.failed }
 func (f *fakeTB) Cleanup(fn func()) { f.cleanups = append(f.cleanups, fn) }
 
-func (f *fakeTB) Logf(format string, args ...any) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.log += fmt.Sprintf(format, args...) + "\n"
-}
+func (f *fakeTB) Logf(format string, args ...any) { f.log += fmt.Sprintf(format, args...) + "\n" }
 
 func (f *fakeTB) Errorf(format string, args ...any) {
 	f.Logf(format, args...)
@@ -88,24 +84,17 @@ func (f *fakeTB) Errorf(format string, args ...any) {
 
 func (f *fakeTB) Fatalf(format string, args ...any) {
 	f.Errorf(format, args...)
-	panic(stopped{"fatal"})
+	panic(fatal{})
 }
 
-func (f *fakeTB) Skipf(format string, args ...any) {
-	f.Logf(format, args...)
-	panic(stopped{"skip"})
-}
-
-// run runs test and its cleanups, and returns how it was stopped, if it was.
-func (f *fakeTB) run(test func()) (how string) {
+// run runs test and its cleanups, and reports whether Fatalf has ended it.
+func (f *fakeTB) run(test func()) (ended bool) {
 	defer func() {
 		for i := range f.cleanups {
 			f.cleanups[len(f.cleanups)-1-i]()
 		}
-		if s, ok := recover().(stopped); ok {
-			how = s.how
-		}
+		_, ended = recover().(fatal)
 	}()
 	test()
-	return ""
+	return false
 }

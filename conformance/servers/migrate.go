@@ -1,20 +1,18 @@
 package servers
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
-	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/servers/internal/loopback"
 )
 
 // Migration is the move of one slot from one node of a cluster to another, in the steps that an
 // operator's tool takes. Between the steps clients get ASK and TRYAGAIN, after it MOVED.
 type Migration struct {
 	cluster  *Cluster
-	slot     string
-	n        int
+	slot     int
 	from, to int
 }
 
@@ -31,16 +29,15 @@ func (c *Cluster) BeginMigration(slot, to int) (*Migration, error) {
 	if from == to {
 		return nil, fmt.Errorf("to: node %d owns slot %d already", to, slot)
 	}
-	m := &Migration{cluster: c, slot: strconv.Itoa(slot), n: slot, from: from, to: to}
+	m := &Migration{cluster: c, slot: slot, from: from, to: to}
 	if err := m.set(to, "IMPORTING", c.ids[from]); err != nil {
 		return nil, err
 	}
 	return m, m.set(from, "MIGRATING", c.ids[to])
 }
 
-func (m *Migration) set(node int, words ...string) error {
-	_, err := m.cluster.Nodes[node].Do(append([]string{"CLUSTER", "SETSLOT", m.slot}, words...)...)
-	return err
+func (m *Migration) set(node int, state, id string) error {
+	return m.cluster.Nodes[node].run("CLUSTER", "SETSLOT", strconv.Itoa(m.slot), state, id)
 }
 
 // MoveKeys moves the keys that the slot has now. Keys made later are made at the new owner, since
@@ -48,23 +45,21 @@ func (m *Migration) set(node int, words ...string) error {
 func (m *Migration) MoveKeys() error {
 	from, to := m.cluster.Nodes[m.from], m.cluster.Nodes[m.to]
 	for {
-		reply, err := from.Do("CLUSTER", "GETKEYSINSLOT", m.slot, "100")
-		if err != nil {
-			return err
-		}
-		keys, err := reply.Items()
+		keys, err := items(from.Do("CLUSTER", "GETKEYSINSLOT", strconv.Itoa(m.slot), "100"))
 		if err != nil || len(keys) == 0 {
 			return err
 		}
-		words := []string{"MIGRATE", host, strconv.Itoa(to.Port()), "", "0", "10000", "KEYS"}
+		words := []string{
+			"MIGRATE", loopback.Host, strconv.Itoa(to.port), "", "0", "10000", "KEYS",
+		}
 		for _, key := range keys {
-			text, err := key.Text()
+			name, err := key.Text()
 			if err != nil {
 				return err
 			}
-			words = append(words, text)
+			words = append(words, name)
 		}
-		if _, err := from.Do(words...); err != nil {
+		if err := from.run(words...); err != nil {
 			return err
 		}
 	}
@@ -85,32 +80,5 @@ func (m *Migration) Finish() error {
 			}
 		}
 	}
-	return c.await(func(i int) error {
-		owner, err := c.ownerSeenBy(i, m.n)
-		if err == nil && owner != id {
-			err = fmt.Errorf("node %d does not know the new owner of slot %s", i, m.slot)
-		}
-		return err
-	})
-}
-
-// Cancel leaves the slot with its old owner. Keys that were moved, or made meanwhile, stay where
-// they are and are lost to clients.
-func (m *Migration) Cancel() error {
-	return errors.Join(m.set(m.from, "STABLE"), m.set(m.to, "STABLE"))
-}
-
-// MigrateSlot moves slot with its keys to the node with index to, all steps at once.
-func (c *Cluster) MigrateSlot(slot, to int) error {
-	if slot < 0 || slot >= backend.Slots {
-		return fmt.Errorf("slot: want 0 to %d, got %d", backend.Slots-1, slot)
-	}
-	m, err := c.BeginMigration(slot, to)
-	if err != nil {
-		return err
-	}
-	if err := m.MoveKeys(); err != nil {
-		return err
-	}
-	return m.Finish()
+	return c.awaitOwner(m.slot, func(owner string) bool { return owner == id })
 }

@@ -7,6 +7,5 @@ import (
 	"syscall"
 )
 
-func pauseProcess(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
-
-func resumeProcess(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
+// The signals that stop a process and let it go on.
+var pauseSignal, resumeSignal os.Signal = syscall.SIGSTOP, syscall.SIGCONT

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,24 +15,20 @@ import (
 
 // The recipes of the package's documentation.
 
-func TestServerOutOfMemory(t *testing.T) {
+func TestServerRefusesWrites(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		s := servers.Start(t, kind, nil)
-		_, err := s.Do("CONFIG", "SET", "maxmemory", "1")
-		require.NoError(t, err)
-		requireCode(t, "OOM", s, "SET", "key", "value")
-		_, err = s.Do("CONFIG", "SET", "maxmemory", "0")
-		require.NoError(t, err)
-		set(t, s, "key", "value")
-	})
-}
-
-func TestServerWithoutReplicas(t *testing.T) {
-	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		s := servers.Start(t, kind, nil)
-		_, err := s.Do("CONFIG", "SET", "min-replicas-to-write", "1")
-		require.NoError(t, err)
-		requireCode(t, "NOREPLICAS", s, "SET", "key", "value")
+		for _, c := range []struct{ code, setting string }{
+			{"OOM", "maxmemory"},
+			{"NOREPLICAS", "min-replicas-to-write"},
+		} {
+			_, err := s.Do("CONFIG", "SET", c.setting, "1")
+			require.NoError(t, err)
+			requireCode(t, c.code, s, "SET", "key", "value")
+			_, err = s.Do("CONFIG", "SET", c.setting, "0")
+			require.NoError(t, err)
+			set(t, s, "key", "value")
+		}
 	})
 }
 
@@ -45,11 +42,11 @@ func TestServerLoading(t *testing.T) {
 		}
 		restarted := make(chan error, 1)
 		go func() { restarted <- s.Restart(servers.KeepData) }()
-		eventually(t, func() bool {
+		require.Eventually(t, func() bool {
 			_, err := s.Do("GET", "key0")
 			var server *backend.ServerError
 			return errors.As(err, &server) && server.Code == "LOADING"
-		}, "it replies LOADING")
+		}, 30*time.Second, 5*time.Millisecond, "it replies LOADING")
 		require.NoError(t, <-restarted)
 		require.Len(t, get(t, s, "key0"), 100)
 	})

@@ -6,73 +6,59 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
 )
 
 // Record collects the commands that clients send to nodes, by MONITOR, from its return to the call
 // of stop: word by word, without those that scripts run. stop must be called once. On a server that
 // works hard it costs much.
 func Record(nodes ...*Server) (stop func() ([][]string, error), err error) {
-	monitors := make([]*monitor, 0, len(nodes))
+	monitors := make([]*resp.Conn, 0, len(nodes))
+	end := func() {
+		for _, m := range monitors {
+			_ = m.Close()
+		}
+	}
 	for _, node := range nodes {
-		m, err := startMonitor(node)
+		m, err := resp.Dial(node.Addr())
+		if err == nil {
+			monitors = append(monitors, m)
+			_, err = m.Do("MONITOR")
+		}
 		if err != nil {
-			for _, m := range monitors {
-				_ = m.conn.Close()
-			}
+			end()
 			return nil, err
 		}
-		monitors = append(monitors, m)
 	}
 	return func() (all [][]string, failed error) {
-		for _, m := range monitors {
-			commands, err := m.stop()
+		defer end()
+		for i, m := range monitors {
+			commands, err := recorded(nodes[i], m)
 			all, failed = append(all, commands...), errors.Join(failed, err)
 		}
 		return all, failed
 	}, nil
 }
 
-// monitor is a connection that a server shows all commands on.
-type monitor struct {
-	node *Server
-	conn *Conn
-}
-
-func startMonitor(node *Server) (*monitor, error) {
-	conn, err := Dial(node.Addr())
-	if err != nil {
-		return nil, err
-	}
-	if _, err := conn.Do("MONITOR"); err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return &monitor{node: node, conn: conn}, nil
-}
-
-// stop returns what came since the start.
-func (m *monitor) stop() (commands [][]string, err error) {
-	defer func() { _ = m.conn.Close() }()
+// recorded returns what a node has shown on its monitor up to now.
+func recorded(node *Server, monitor *resp.Conn) (commands [][]string, err error) {
 	last := rand.Text() // others may record on this server, too
-	if _, err := m.node.Do("PING", last); err != nil {
+	if err := node.run("PING", last); err != nil {
 		return nil, err
 	}
 	for {
-		reply, err := m.conn.Receive(ioTimeout)
-		if err != nil {
-			return nil, err
-		}
-		line, err := reply.Text()
+		line, err := text(monitor.Receive(resp.Timeout))
 		if err != nil {
 			return nil, err
 		}
 		words, err := monitorWords(line)
-		if err != nil {
-			return nil, err
-		}
-		if len(words) == 2 && words[1] == last {
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("MONITOR sent %q: %w", line, err)
+		case len(words) == 2 && words[1] == last:
 			return commands, nil
-		}
-		if len(words) > 0 {
+		case len(words) > 0:
 			commands = append(commands, words)
 		}
 	}
@@ -83,7 +69,7 @@ func (m *monitor) stop() (commands [][]string, err error) {
 func monitorWords(line string) (words []string, err error) {
 	from, rest, ok := strings.Cut(line, "] ")
 	if !ok {
-		return nil, fmt.Errorf("MONITOR sent %q", line)
+		return nil, strconv.ErrSyntax
 	}
 	if strings.HasSuffix(from, " lua") {
 		return nil, nil
@@ -91,11 +77,11 @@ func monitorWords(line string) (words []string, err error) {
 	for rest != "" {
 		quoted, err := strconv.QuotedPrefix(rest)
 		if err != nil {
-			return nil, fmt.Errorf("MONITOR sent %q: %w", line, err)
+			return nil, err
 		}
 		word, err := strconv.Unquote(quoted)
 		if err != nil {
-			return nil, fmt.Errorf("MONITOR sent %q: %w", line, err)
+			return nil, err
 		}
 		words = append(words, word)
 		rest = strings.TrimPrefix(rest[len(quoted):], " ")

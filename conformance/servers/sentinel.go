@@ -3,22 +3,17 @@ package servers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+
+	"github.com/hasp-go/hasp/conformance/servers/internal/loopback"
 )
 
 // MasterName is what the sentinels of [Sentinel] call the primary that they watch.
 const MasterName = "hasp"
 
-const (
-	// sentinels is how many there are: two of them are a majority.
-	sentinels = 3
-
-	// downAfter is for how many milliseconds a primary must not answer until it is replaced;
-	// crashAfter is that for one that is known to be down. A PING is sent every second, and a busy
-	// machine answers late.
-	downAfter  = "5000"
-	crashAfter = "2500"
-)
+// sentinels is how many there are: two of them are a majority.
+const sentinels = 3
 
 // Sentinel is a primary with replicas, watched by 3 sentinels, which clients ask for the primary's
 // address. The sentinels act on their own, too: they replace a primary that has been down, or
@@ -36,59 +31,50 @@ type Sentinel struct {
 // does.
 func StartSentinel(tb TB, kind Kind, replicas int, opts *Options) *Sentinel {
 	tb.Helper()
-	Need(tb, kind)
-	s, err := LaunchSentinel(kind, replicas, opts)
-	if err != nil {
-		tb.Fatalf("starting %s with sentinels: %v", kind, err)
-	}
-	tb.Cleanup(func() { endAll(tb, append(s.Nodes, s.Sentinels...), s.Close) })
+	s := &Sentinel{Nodes: newServers(kind, replicas+1, opts)}
+	begin(tb, kind, s, func() error { return s.launch(kind) })
 	return s
 }
 
-// LaunchSentinel starts a primary with so many replicas, all with opts, and 3 sentinels, and waits
-// until they all know each other. The caller must close them.
-func LaunchSentinel(kind Kind, replicas int, opts *Options) (*Sentinel, error) {
-	nodes, err := launchAll(kind, replicas+1, opts)
-	s := &Sentinel{Nodes: nodes, Sentinels: make([]*Server, sentinels)}
-	if err == nil {
-		err = followAll(nodes[0], nodes[1:]...)
-	}
-	if err == nil {
-		err = each(sentinels, func(i int) error { return s.launchSentinel(kind, i) })
-	}
-	if err == nil {
-		err = s.settle(nodes[0])
-	}
-	if err == nil {
-		err = each(sentinels, func(i int) error { return s.publishEvery(i, "2000") })
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+func (s *Sentinel) servers() []*Server { return slices.Concat(s.Nodes, s.Sentinels) }
+
+func (s *Sentinel) close() error { return errors.Join(closeAll(s.Sentinels), closeAll(s.Nodes)) }
+
+func (s *Sentinel) launch(kind Kind) error {
+	primary := s.Nodes[0]
+	return inTurn(
+		func() error { return launchAll(s.Nodes) },
+		func() error { return followAll(primary, s.Nodes[1:]...) },
+		func() error {
+			s.Sentinels = newServers(kind, sentinels, watching(primary))
+			for _, one := range s.Sentinels {
+				one.sentinel = true
+			}
+			return launchAll(s.Sentinels)
+		},
+		// They find each other by what they publish.
+		func() error { return s.publishEvery("100") },
+		func() error { return s.settle(primary) },
+		func() error { return s.publishEvery("2000") },
+	)
 }
 
-func (s *Sentinel) launchSentinel(kind Kind, i int) (err error) {
-	watched := host + " " + strconv.Itoa(s.Nodes[0].Port()) + " 2"
-	s.Sentinels[i], err = launch(kind, &Options{Config: map[string]string{
-		"sentinel monitor " + MasterName:                 watched,
-		"sentinel down-after-milliseconds " + MasterName: downAfter,
+// watching are the options of a sentinel. A PING is sent every second, and a busy machine answers
+// late.
+func watching(primary *Server) *Options {
+	return &Options{Config: map[string]string{
+		"sentinel monitor " + MasterName:                 fmt.Sprint(loopback.Host, " ", primary.port, " 2"),
+		"sentinel down-after-milliseconds " + MasterName: "5000",
 		"sentinel failover-timeout " + MasterName:        "20000",
-	}}, true)
-	if err != nil {
-		return err
-	}
-	// They find each other by what they publish.
-	return s.publishEvery(i, "100")
+	}}
 }
 
-// publishEvery sets how often sentinel i publishes, in milliseconds. In operation it must be seldom
-// in comparison with how often they ask for INFO: after four periods they take a replica that was
+// publishEvery sets how often sentinels publish, in milliseconds. In operation it must be seldom in
+// comparison with how often they ask for INFO: after four periods they take a replica that was
 // promoted, whose promotion they do not know of, for one that has to be made a replica again.
-func (s *Sentinel) publishEvery(i int, ms string) error {
-	_, err := s.Sentinels[i].Do("SENTINEL", "DEBUG", "publish-period", ms, "info-period", "1000",
+func (s *Sentinel) publishEvery(ms string) error {
+	return runAll(s.Sentinels, "SENTINEL", "DEBUG", "publish-period", ms, "info-period", "1000",
 		"ask-period", "100")
-	return err
 }
 
 // Addrs returns the addresses of the sentinels.
@@ -113,22 +99,12 @@ func (s *Sentinel) primarySeenBy(sentinel *Server) (*Server, error) {
 		return nil, err
 	}
 	port, err := pair[1].Text()
-	if err != nil {
-		return nil, err
-	}
 	for _, node := range s.Nodes {
-		if strconv.Itoa(node.Port()) == port {
+		if strconv.Itoa(node.port) == port {
 			return node, nil
 		}
 	}
-	return nil, fmt.Errorf("the sentinels' primary has port %s", port)
-}
-
-func (s *Sentinel) downAfter(ms string) error {
-	return each(sentinels, func(i int) error {
-		_, err := s.Sentinels[i].Do("SENTINEL", "SET", MasterName, "down-after-milliseconds", ms)
-		return err
-	})
+	return nil, errors.Join(fmt.Errorf("the sentinels' primary has port %s", port), err)
 }
 
 // FailOver makes the sentinels replace the primary, and waits until all servers follow the new one.
@@ -139,45 +115,25 @@ func (s *Sentinel) FailOver(unseen func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Sync(); err != nil {
-		return err
-	}
 	replicas := without(s.Nodes, old)
-	if unseen != nil {
-		if err := errors.Join(cutOff(old, replicas...), unseen()); err != nil {
-			return err
-		}
-	}
 	var next *Server
-	err = awaitNil(func() (err error) {
-		next, err = s.promoteOne(replicas)
+	err = replace(old, replicas, unseen, func() (err error) {
+		next, err = s.promote(replicas)
 		return err
 	})
-	if err := errors.Join(err, letFollow(replicas...)); err != nil {
+	if err != nil {
 		return err
 	}
 	return s.settle(next)
 }
 
-// Crash kills the primary, and waits until the sentinels have replaced it, for some 4 s. It returns
-// the killed server. [Server.Restart], then [Sentinel.Await] bring it back.
-func (s *Sentinel) Crash() (*Server, error) {
-	old, err := s.Primary()
-	if err != nil {
-		return nil, err
-	}
-	old.Kill()
-	if err := s.downAfter(crashAfter); err != nil {
-		return old, err
-	}
-	err = awaitNil(func() error {
-		next, err := s.Primary()
-		if err == nil && next == old {
-			err = errors.New("the primary was not replaced")
-		}
+// promote makes the sentinels promote one of replicas, and returns it.
+func (s *Sentinel) promote(replicas []*Server) (next *Server, err error) {
+	err = await(nil, func() (err error) {
+		next, err = s.promoteOne(replicas)
 		return err
 	})
-	return old, errors.Join(err, s.downAfter(downAfter))
+	return next, err
 }
 
 // promoteOne returns the one of replicas that has become a primary, or asks for that and returns an
@@ -190,13 +146,13 @@ func (s *Sentinel) promoteOne(replicas []*Server) (*Server, error) {
 		}
 	}
 	// Refused while it is under way, and while no replica is known to be fit.
-	_, err := s.Sentinels[0].Do("SENTINEL", "FAILOVER", MasterName)
+	err := s.Sentinels[0].run("SENTINEL", "FAILOVER", MasterName)
 	return nil, errors.Join(errors.New("no replica was promoted"), err)
 }
 
-// Await makes all servers follow the primary, as after a restart and as the sentinels would in their
-// time, and waits, for up to 30 s, until they do and all sentinels know them all.
-func (s *Sentinel) Await() error {
+// await makes all servers follow the primary, as after a restart and as the sentinels would in their
+// time, and waits until they do and all sentinels know them all.
+func (s *Sentinel) await() error {
 	primary, err := s.Primary()
 	if err != nil {
 		return err
@@ -208,25 +164,57 @@ func (s *Sentinel) settle(primary *Server) error {
 	if err := followAll(primary, without(s.Nodes, primary)...); err != nil {
 		return err
 	}
-	for _, one := range s.Sentinels {
-		err := one.awaitInfo("sentinel", func(info map[string]string) bool {
-			return info["master0"] == fmt.Sprintf("name=%s,status=ok,address=%s,slaves=%d,sentinels=%d",
-				MasterName, primary.Addr(), len(s.Nodes)-1, sentinels)
+	known := fmt.Sprintf("name=%s,status=ok,address=%s,slaves=%d,sentinels=%d",
+		MasterName, primary.Addr(), len(s.Nodes)-1, sentinels)
+	return each(sentinels, func(i int) error {
+		return s.Sentinels[i].awaitInfo("sentinel", func(info map[string]string) bool {
+			return info["master0"] == known
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
-// Sync waits until the replicas have all that the primary had written before the call.
-func (s *Sentinel) Sync() error {
-	primary, err := s.Primary()
+// Isolate cuts the primary off from all other servers, but not from clients, and makes the
+// sentinels replace it. It goes on as a primary: nothing is closed, and it answers, but nobody
+// publishes there any more who asks the sentinels. rejoin makes it a replica of the new primary.
+func (s *Sentinel) Isolate() (rejoin func() error, err error) {
+	old, err := s.Primary()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return caughtUp(primary, without(s.Nodes, primary)...)
+	replicas := without(s.Nodes, old)
+	if err := caughtUp(old, replicas...); err != nil {
+		return nil, err
+	}
+	// Sentinels make a replica of what was a primary, and end its clients' connections, by these.
+	if err := old.run("ACL", "SETUSER", "default", "-replicaof", "-slaveof", "-client|kill"); err != nil {
+		return nil, err
+	}
+	rejoin = func() error {
+		if err := old.run("ACL", "SETUSER", "default", "+@all"); err != nil {
+			return err
+		}
+		return s.await()
+	}
+	if _, err = s.promote(replicas); err == nil {
+		err = s.awaitReplaced(old)
+	}
+	if err != nil {
+		return nil, errors.Join(err, rejoin())
+	}
+	return rejoin, nil
+}
+
+// awaitReplaced waits until all sentinels name another primary.
+func (s *Sentinel) awaitReplaced(old *Server) error {
+	return each(sentinels, func(i int) error {
+		return await(nil, func() error {
+			now, err := s.primarySeenBy(s.Sentinels[i])
+			if err == nil && now == old {
+				err = errors.New("the primary was not replaced")
+			}
+			return err
+		})
+	})
 }
 
 // Restart ends all servers with data, and starts them again as [Server.Restart] does, before the
@@ -235,8 +223,5 @@ func (s *Sentinel) Restart(data Data) error {
 	if err := restartAll(s.Nodes, data); err != nil {
 		return err
 	}
-	return s.Await()
+	return s.await()
 }
-
-// Close ends all. Closing twice is allowed.
-func (s *Sentinel) Close() error { return errors.Join(closeAll(s.Sentinels), closeAll(s.Nodes)) }

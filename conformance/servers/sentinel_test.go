@@ -32,21 +32,6 @@ func TestSentinelFailOver(t *testing.T) {
 	})
 }
 
-func TestSentinelCrash(t *testing.T) {
-	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		s := servers.StartSentinel(t, kind, 2, nil)
-		set(t, s.Nodes[0], "key", "value")
-		require.NoError(t, s.Sync())
-		old, err := s.Crash()
-		require.NoError(t, err)
-		require.Same(t, s.Nodes[0], old)
-		require.Equal(t, "value", get(t, sentinelPrimary(t, s), "key"))
-		require.NoError(t, old.Restart(servers.DropData))
-		require.NoError(t, s.Await())
-		require.Equal(t, "value", get(t, old, "key"), "it follows the new primary")
-	})
-}
-
 func TestSentinelRestart(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		s := servers.StartSentinel(t, kind, 2, nil)
@@ -55,6 +40,28 @@ func TestSentinelRestart(t *testing.T) {
 		require.Equal(t, "value", get(t, sentinelPrimary(t, s), "key"))
 		require.NoError(t, s.Restart(servers.DropData))
 		require.Empty(t, get(t, sentinelPrimary(t, s), "key"))
+	})
+}
+
+func TestSentinelIsolate(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.StartSentinel(t, kind, 2, nil)
+		old := sentinelPrimary(t, s)
+		listener := dial(t, old.Addr(), "SUBSCRIBE", "news")
+		rejoin, err := s.Isolate()
+		require.NoError(t, err)
+		next := sentinelPrimary(t, s)
+		require.NotSame(t, old, next)
+		set(t, next, "key", "next")
+		set(t, old, "key", "old")
+		_, err = listener.Do("PING")
+		require.NoError(t, err, "its clients' connections live on")
+
+		require.NoError(t, rejoin())
+		require.Same(t, next, sentinelPrimary(t, s))
+		require.Equal(t, "next", get(t, old, "key"))
+		requireCode(t, "READONLY", old, "SET", "key", "value")
+		require.NoError(t, s.FailOver(nil))
 	})
 }
 

@@ -15,22 +15,19 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/servers/internal/loopback"
+	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
 )
 
 const (
-	startTimeout = 30 * time.Second
-	shownLog     = 8 << 10
+	patience = 30 * time.Second // with a server, until it is as asked
+	shownLog = 8 << 10
 )
 
-var (
-	// ErrNotFound means that the server's binary is missing; see [Find].
-	ErrNotFound = errors.New("server binary not found")
+// ErrNotRunning means that the server was killed, has died, or ended with its test.
+var ErrNotRunning = errors.New("server not running")
 
-	// ErrNotRunning means that the server was killed or closed, or has died.
-	ErrNotRunning = errors.New("server not running")
-
-	errPortTaken = errors.New("port taken by another process")
-)
+var errPortTaken = errors.New("port taken by another process")
 
 // Options are the options of a server; nil means the defaults.
 type Options struct {
@@ -48,8 +45,6 @@ type Options struct {
 // Server is a running server process. Its methods are safe for concurrent use.
 type Server struct {
 	kind    Kind
-	path    string
-	version string
 	dir     string
 	opts    Options
 	port    int
@@ -68,59 +63,32 @@ type Server struct {
 // of the server's log is shown.
 func Start(tb TB, kind Kind, opts *Options) *Server {
 	tb.Helper()
-	Need(tb, kind)
-	s, err := Launch(kind, opts)
-	if err != nil {
-		tb.Fatalf("starting %s: %v", kind, err)
-	}
-	tb.Cleanup(func() { s.endWith(tb) })
+	s := newServer(kind, opts)
+	begin(tb, kind, s, s.launch)
 	return s
 }
 
-// showLog shows the end of the server's log in a test that failed.
-func (s *Server) showLog(tb TB) {
-	if tb.Failed() {
-		tb.Logf("log of %s %s at %s:\n%s", s.kind, s.version, s.Addr(), s.Log())
-	}
-}
-
-func (s *Server) endWith(tb TB) {
-	s.showLog(tb)
-	if err := s.Close(); err != nil {
-		tb.Errorf("closing %s: %v", s.kind, err)
-	}
-}
-
-// Launch starts a server and waits until it answers. The caller must close it. The error wraps
-// [ErrNotFound] if the binary is missing.
-func Launch(kind Kind, opts *Options) (*Server, error) {
-	return launch(kind, opts, false)
-}
-
-// launch starts a server, or a sentinel.
-func launch(kind Kind, opts *Options, sentinel bool) (*Server, error) {
-	path, version, ok := Find(kind)
-	if !ok {
-		return nil, fmt.Errorf("%w: %s", ErrNotFound, kind.Binary())
-	}
-	s := &Server{kind: kind, path: path, version: version, sentinel: sentinel}
+func newServer(kind Kind, opts *Options) *Server {
+	s := &Server{kind: kind}
 	if opts != nil {
 		s.opts = *opts
 	}
-	var err error
-	if s.dir, err = os.MkdirTemp("", "hasp-"+kind.Binary()+"-*"); err != nil {
-		return nil, err
+	return s
+}
+
+func (s *Server) servers() []*Server { return []*Server{s} }
+
+// launch starts the server for the first time.
+func (s *Server) launch() (err error) {
+	if s.dir, err = os.MkdirTemp("", "hasp-"+programs[s.kind].binary+"-*"); err != nil {
+		return err
 	}
 	if s.opts.TLS {
-		err = s.certify()
+		if err := s.certify(); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = s.launch()
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return s.startOnFreePorts()
 }
 
 func (s *Server) certify() (err error) {
@@ -130,8 +98,8 @@ func (s *Server) certify() (err error) {
 	return s.keys.write(s.dir)
 }
 
-// launch starts the server on free ports: on others if somebody else took the first.
-func (s *Server) launch() error {
+// startOnFreePorts starts the server: on other ports if somebody else took the first.
+func (s *Server) startOnFreePorts() error {
 	for range 10 {
 		err := s.takePorts()
 		if err != nil {
@@ -147,35 +115,25 @@ func (s *Server) launch() error {
 }
 
 func (s *Server) takePorts() (err error) {
-	if s.port, err = takePort(); err == nil && s.opts.TLS {
-		s.tlsPort, err = takePort()
+	if s.port, err = loopback.Take(); err == nil && s.opts.TLS {
+		s.tlsPort, err = loopback.Take()
 	}
 	return err
 }
 
 func (s *Server) givePorts() {
-	givePort(s.port)
-	givePort(s.tlsPort)
-	s.port, s.tlsPort = 0, 0
+	loopback.Give(s.port)
+	loopback.Give(s.tlsPort)
 }
 
-// Kind returns the server's program.
-func (s *Server) Kind() Kind { return s.kind }
-
-// Version returns the server's version, such as 7.0.15.
-func (s *Server) Version() string { return s.version }
-
 // Addr returns the server's address, host:port. It stays the same over restarts.
-func (s *Server) Addr() string { return address(s.port) }
-
-// Port returns the server's port.
-func (s *Server) Port() int { return s.port }
+func (s *Server) Addr() string { return loopback.Addr(s.port) }
 
 // TLSAddr returns the server's address for clients with TLS. It needs [Options.TLS].
-func (s *Server) TLSAddr() string { return address(s.tlsPort) }
+func (s *Server) TLSAddr() string { return loopback.Addr(s.tlsPort) }
 
-// TLSConfig returns what clients need, and what a proxy needs ([ProxyOptions.TLS]): the authority,
-// and a certificate for both ends. Nil without [Options.TLS].
+// TLSConfig returns what clients need, and what a proxy needs ([proxy.Options]): the authority, and a
+// certificate for both ends. Nil without [Options.TLS].
 func (s *Server) TLSConfig() *tls.Config {
 	if s.keys == nil {
 		return nil
@@ -185,7 +143,34 @@ func (s *Server) TLSConfig() *tls.Config {
 
 // Do runs one command on a connection of its own, and waits for the reply for up to 20 s. An error
 // reply is a [*backend.ServerError].
-func (s *Server) Do(words ...string) (backend.Reply, error) { return do(s.Addr(), words...) }
+func (s *Server) Do(words ...string) (backend.Reply, error) { return resp.Do(s.Addr(), words...) }
+
+// run runs one command whose reply says nothing more.
+func (s *Server) run(words ...string) error {
+	_, err := s.Do(words...)
+	return err
+}
+
+// runAll runs one command on all servers.
+func runAll(all []*Server, words ...string) error {
+	return each(len(all), func(i int) error { return all[i].run(words...) })
+}
+
+// text returns what a reply says, unless there is none.
+func text(reply backend.Reply, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return reply.Text()
+}
+
+// items returns the items of a reply, unless there is none.
+func items(reply backend.Reply, err error) ([]backend.Reply, error) {
+	if err != nil {
+		return nil, err
+	}
+	return reply.Items()
+}
 
 // Info returns the fields of a section of INFO, such as "clients", or of all that INFO shows by
 // default if section is "".
@@ -194,12 +179,8 @@ func (s *Server) Info(section string) (map[string]string, error) {
 	if section == "" {
 		words = words[:1]
 	}
-	reply, err := s.Do(words...)
-	if err != nil {
-		return nil, err
-	}
-	text, err := reply.Text()
-	return fields(text), err
+	info, err := text(s.Do(words...))
+	return fields(info), err
 }
 
 // fields splits the lines "name:value" of INFO and its like.
@@ -227,18 +208,21 @@ func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 // Pause stops the process where it is (SIGSTOP), as a machine that hangs: its connections stay
 // open, the kernel still accepts bytes and new connections, and nothing answers. On Windows it fails
 // with [errors.ErrUnsupported], as Resume does.
-func (s *Server) Pause() error { return s.signal(pauseProcess) }
+func (s *Server) Pause() error { return s.signal(pauseSignal) }
 
 // Resume lets a paused server go on. Its clock has moved on, and what arrived meanwhile is run.
-func (s *Server) Resume() error { return s.signal(resumeProcess) }
+func (s *Server) Resume() error { return s.signal(resumeSignal) }
 
-func (s *Server) signal(send func(*os.Process) error) error {
+func (s *Server) signal(signal os.Signal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process == nil || s.process.ended() {
+	switch {
+	case signal == nil:
+		return errors.ErrUnsupported
+	case s.process == nil || s.process.ended():
 		return ErrNotRunning
 	}
-	return send(s.process.cmd.Process)
+	return s.process.cmd.Process.Signal(signal)
 }
 
 // Kill ends the process at once (SIGKILL), as a crash does, and waits until it has ended. The
@@ -294,12 +278,12 @@ func (s *Server) Restart(data Data) error {
 //
 // Writes wait from before the saving until the process has ended: what was answered is saved.
 func (s *Server) save() error {
-	if _, err := s.Do("CLIENT", "PAUSE", "60000", "WRITE"); err != nil {
+	if err := s.run("CLIENT", "PAUSE", "60000", "WRITE"); err != nil {
 		return err
 	}
 	var err error
-	_ = awaitNil(func() error {
-		if _, err = s.Do("SAVE"); err != nil && strings.Contains(err.Error(), "in progress") {
+	_ = await(nil, func() error {
+		if err = s.run("SAVE"); err != nil && strings.Contains(err.Error(), "in progress") {
 			return err
 		}
 		return nil
@@ -315,17 +299,13 @@ func (s *Server) dropData() error {
 	)
 }
 
-// Close ends the process and removes its folder. Closing twice is allowed.
-func (s *Server) Close() error {
+// close ends the process and removes its folder.
+func (s *Server) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
 	s.closed = true
 	s.stop()
-	givePort(s.port)
-	givePort(s.tlsPort)
+	s.givePorts()
 	return os.RemoveAll(s.dir)
 }
 
@@ -345,7 +325,8 @@ func (s *Server) start() error {
 	if s.sentinel {
 		args = append(args, "--sentinel")
 	}
-	if s.process, err = startProcess(s.dir, log, s.path, args...); err != nil {
+	path, _, _ := Find(s.kind)
+	if s.process, err = startProcess(s.dir, log, path, args...); err != nil {
 		return err
 	}
 	return s.awaitReady(s.process)
@@ -353,14 +334,14 @@ func (s *Server) start() error {
 
 func (s *Server) config() []byte {
 	lines := map[string]string{
-		"bind":                     host,
+		"bind":                     loopback.Host,
 		"port":                     strconv.Itoa(s.port),
 		"dir":                      s.dir,
 		"save":                     `""`,
 		"appendonly":               "no",
 		"repl-diskless-sync-delay": "0",
 	}
-	if major(s.version) >= 7 {
+	if _, version, _ := Find(s.kind); major(version) >= 7 {
 		lines["enable-debug-command"] = "local"
 	}
 	if s.keys != nil {
@@ -380,25 +361,26 @@ func (s *Server) config() []byte {
 // awaitReady waits until the process answers on its port: this process, not another one that has
 // taken the port meanwhile.
 func (s *Server) awaitReady(p *process) error {
-	var last error
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
+	err := await(p.done, func() error {
 		info, err := s.Info("")
 		switch {
 		case err != nil:
-			last = err
+			return err
 		case info["process_id"] != strconv.Itoa(p.pid()):
-			last = errPortTaken
-		case info["loading"] == "0" || s.sentinel:
-			return nil
+			return errPortTaken
+		case info["loading"] != "0" && !s.sentinel:
+			return errors.New("it loads its data")
 		}
-		select {
-		case <-p.done:
-			return s.diedEarly()
-		case <-time.After(2 * time.Millisecond):
-		}
+		return nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case p.ended():
+		return s.diedEarly()
 	}
 	s.stop()
-	return fmt.Errorf("no answer within %v: %w\n%s", startTimeout, last, s.Log())
+	return fmt.Errorf("no answer within %v: %w\n%s", patience, err, s.Log())
 }
 
 func (s *Server) diedEarly() error {

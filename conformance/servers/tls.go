@@ -14,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/hasp-go/hasp/conformance/servers/internal/loopback"
 )
 
 // The files of a server's certificates, in its folder. The key is that of the certificate.
@@ -41,7 +43,7 @@ func newCredentials() (*credentials, error) {
 	authority.IsCA, authority.BasicConstraintsValid = true, true
 	authority.KeyUsage = x509.KeyUsageCertSign
 	leaf := template("hasp test")
-	leaf.IPAddresses = []net.IP{net.ParseIP(host)}
+	leaf.IPAddresses = []net.IP{net.ParseIP(loopback.Host)}
 	// One certificate serves both ends: servers ask their clients for one, too.
 	leaf.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	ca, err1 := x509.CreateCertificate(rand.Reader, authority, authority, &caKey.PublicKey, caKey)
@@ -75,7 +77,7 @@ func tlsConfig(ca, cert []byte, key *ecdsa.PrivateKey) (*tls.Config, error) {
 	return &tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}},
 		RootCAs:      pool,
-		ServerName:   host,
+		ServerName:   loopback.Host,
 		ClientCAs:    pool,
 		ClientAuth:   tls.RequireAndVerifyClientCert,
 		MinVersion:   tls.VersionTLS12,

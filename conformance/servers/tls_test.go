@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 func TestServerTLS(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		s := servers.Start(t, kind, &servers.Options{TLS: true})
-		p := servers.StartProxy(t, s.TLSAddr(), &servers.ProxyOptions{TLS: s.TLSConfig()})
+		p := proxy.Start(t, s.TLSAddr(), &proxy.Options{TLS: s.TLSConfig()})
 		for _, addr := range []string{s.TLSAddr(), p.Addr()} {
 			require.Equal(t, "+PONG\r\n", pingTLS(t, addr, s.TLSConfig()))
 			anonymous := s.TLSConfig()
@@ -32,7 +33,7 @@ func TestServerTLSOfAnother(t *testing.T) {
 		other := servers.Start(t, kind, &servers.Options{TLS: true})
 		_, err := tls.Dial("tcp", s.TLSAddr(), other.TLSConfig())
 		require.ErrorContains(t, err, "certificate")
-		require.Nil(t, servers.Shared(t, kind).TLSConfig())
+		require.Nil(t, servers.Start(t, kind, nil).TLSConfig())
 	})
 }
 

@@ -15,10 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -41,23 +40,20 @@ type peer struct {
 	answers []chan string // by the call's number
 }
 
-// pair starts a server, and a client of either kind. Ours does not poll: it is woken by messages.
-func pair(t *testing.T) (*primitives.Client, *peer) {
+// pair starts a server, and a client of either kind. Ours does not poll: it is woken by messages. The
+// context bounds the test.
+func pair(t *testing.T) (context.Context, *primitives.Client, *peer) {
 	t.Helper()
 	if os.Getenv("HASP_REDISSON") == "" {
 		t.Skip("HASP_REDISSON is not set: it takes Java 17, Maven, and what Maven fetches")
 	}
 	server := servers.Start(t, servers.Redis, nil)
-	conn, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}})
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	b, err := rueidisbackend.New(conn, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	c, err := primitives.New(b, &primitives.Options{PollInterval: time.Hour})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
-	return c, startPeer(t, server.Addr())
+	ours := cells.Named("Rueidis").Primitives(t, cells.At(server.Addr()),
+		&primitives.Options{PollInterval: time.Hour})
+	java := startPeer(t, server.Addr())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx, ours, java
 }
 
 func startPeer(t *testing.T, addr string) *peer {
@@ -118,22 +114,13 @@ func (p *peer) does(want, method, name string, args ...any) {
 // await requires the answer of a call that was begun.
 func (p *peer) await(answer chan string, want string) {
 	p.t.Helper()
-	select {
-	case got := <-answer:
-		require.Equal(p.t, want, got)
-	case <-time.After(patience):
-		require.Fail(p.t, "no answer", "want %s", want)
-	}
+	require.Equal(p.t, want, cells.Within(p.t, patience, "the answer "+want, answer))
 }
 
 // waits requires that a call does not return for now.
 func (p *peer) waits(answer chan string) {
 	p.t.Helper()
-	select {
-	case got := <-answer:
-		require.Fail(p.t, "it did not wait", got)
-	case <-time.After(aWhile):
-	}
+	require.Never(p.t, func() bool { return len(answer) > 0 }, aWhile, aWhile/30, "it did not wait")
 }
 
 // begin begins a call of ours.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -19,35 +20,18 @@ import (
 // is refused: other callers lock and unlock meanwhile.
 func TestBlockedLogSinkStopsNoLock(t *testing.T) {
 	t.Parallel()
-	b, err := embedded.New(embedded.NewServer(), nil)
-	require.NoError(t, err)
 	log, blocked, release := blockingLog()
-	c := over(t, unsubscribable{b}, &primitives.Options{Logger: log})
+	b := unsubscribable{backendOf(t, embedded.NewServer())}
+	c := cells.Over(t, b, &primitives.Options{Logger: log})
 	defer release()
-	_, err = c.NewLock("held", nil).Lock(t.Context())
-	require.NoError(t, err)
+	lock(t, c, "held")
 	waiting, stop := context.WithCancel(t.Context())
 	defer stop()
 	go func() { _, _ = c.NewLock("held", nil).Lock(waiting) }()
-	select {
-	case <-blocked:
-	case <-time.After(10 * time.Second):
-		require.FailNow(t, "nothing was logged")
-	}
+	cells.Within(t, 10*time.Second, "nothing was logged", blocked)
 	done := make(chan error, 1)
-	go func() {
-		lease, err := c.NewLock("free", nil).Lock(t.Context())
-		if err == nil {
-			err = lease.Unlock(t.Context())
-		}
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		require.NoError(t, err)
-	case <-time.After(10 * time.Second):
-		require.FailNow(t, "a free lock cannot be locked while the log is blocked")
-	}
+	go func() { done <- cells.LockUnlock(t.Context(), c.NewLock("free", nil)) }()
+	require.NoError(t, cells.Within(t, 10*time.Second, "locking a free lock", done))
 }
 
 // unsubscribable is a backend whose user has no access to channels.

@@ -1,96 +1,83 @@
-// Package repro keeps the programs by which others showed defects of hasp: one file for each, named
-// as the program was. Each asserts that the fault that it makes did occur, and the bound that hasp
-// now keeps. docs/testing.md lists them with the commits that mended what they show.
+// Package repro keeps the programs by which others showed defects of hasp. Each asserts that the fault
+// that it makes did occur, and the bound that hasp now keeps. docs/testing.md lists them with the
+// commits that mended what they show.
 package repro
 
 import (
-	"context"
 	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
-	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
-	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
-	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // It prints every dial that the tests make fail.
-	os.Exit(conformance.Main(m))
-}
+func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 
-// silent drops what go-redis logs.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
-// drivers are the clients of a server at an address, by the driver's name.
-var drivers = map[string]func(t *testing.T, addr string) *primitives.Client{
-	"goredis": goRedis, "rueidis": rueidisClient,
-}
-
-// over returns a client over b, which ends with the test, as b does.
-func over(t *testing.T, b backend.Backend, opts *primitives.Options) *primitives.Client {
+// side runs a test with each adapter, side by side.
+func side(t *testing.T, test func(t *testing.T, a cells.Adapter)) {
 	t.Helper()
-	c, err := primitives.New(b, opts)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		_ = c.Close(ctx)
-		require.NoError(t, b.Close())
-	})
-	return c
+	t.Parallel()
+	for _, a := range cells.Adapters() {
+		t.Run(a.Name, func(t *testing.T) { t.Parallel(); test(t, a) })
+	}
 }
 
-func goRedis(t *testing.T, addr string) *primitives.Client {
+// onBoth runs a test on a Redis and a Valkey server, side by side.
+func onBoth(t *testing.T, test func(t *testing.T, s *servers.Server)) {
 	t.Helper()
-	return goRedisWith(t, addr, nil)
+	t.Parallel()
+	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
+		t.Run(kind.String(), func(t *testing.T) { t.Parallel(); test(t, servers.Start(t, kind, nil)) })
+	}
 }
 
-func goRedisWith(t *testing.T, addr string, opts *primitives.Options) *primitives.Client {
+// client returns a client of the server at addr, by the driver whose adapter matters least.
+func client(t *testing.T, addr string) *primitives.Client {
 	t.Helper()
-	r := redis.NewClient(&redis.Options{Addr: addr})
-	t.Cleanup(func() { _ = r.Close() })
-	b, err := goredisbackend.New(r, nil)
-	require.NoError(t, err)
-	return over(t, b, opts)
+	return cells.Named("GoRedis").Primitives(t, cells.At(addr), nil)
 }
 
-func rueidisClient(t *testing.T, addr string) *primitives.Client {
-	t.Helper()
-	return rueidisWith(t, rueidis.ClientOption{InitAddress: []string{addr}})
-}
-
-func rueidisWith(t *testing.T, option rueidis.ClientOption) *primitives.Client {
-	t.Helper()
-	r, err := rueidis.NewClient(option)
-	require.NoError(t, err)
-	t.Cleanup(r.Close)
-	b, err := rueidisbackend.New(r, nil)
-	require.NoError(t, err)
-	return over(t, b, nil)
-}
-
-// inProcess returns a server and a client of it.
+// inProcess returns a server within the process, and a client of it.
 func inProcess(t *testing.T, opts *primitives.Options) (*embedded.Server, *primitives.Client) {
 	t.Helper()
 	server := embedded.NewServer()
+	return server, cells.Over(t, backendOf(t, server), opts)
+}
+
+func backendOf(t *testing.T, server *embedded.Server) backend.Backend {
+	t.Helper()
 	b, err := embedded.New(server, nil)
 	require.NoError(t, err)
-	return server, over(t, b, opts)
+	return b
+}
+
+// runner is a good backend within the process until its Instead is another than Good.
+func runner(t *testing.T) *cells.Runner {
+	t.Helper()
+	r := &cells.Runner{Backend: backendOf(t, embedded.NewServer())}
+	r.Instead = r.Good
+	return r
+}
+
+// bubble runs a test in virtual time.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
 }
 
 // do runs a command on a server, and returns the text of its reply.
-func do(t *testing.T, server *embedded.Server, words ...string) string {
+func do(t *testing.T, server doer, words ...string) string {
 	t.Helper()
 	reply, err := server.Do(words...)
 	require.NoError(t, err)
@@ -99,12 +86,35 @@ func do(t *testing.T, server *embedded.Server, words ...string) string {
 	return text
 }
 
-// pttl returns what a server says that a key still has, in milliseconds.
-func pttl(t *testing.T, s *servers.Server, key string) int64 {
+// doer is a server, within the process or not.
+type doer interface {
+	Do(words ...string) (backend.Reply, error)
+}
+
+// number runs a command on a server, and returns the number that it replies.
+func number(t *testing.T, server doer, words ...string) int64 {
 	t.Helper()
-	reply, err := s.Do("PTTL", key)
+	n, err := strconv.ParseInt(do(t, server, words...), 10, 64)
 	require.NoError(t, err)
-	left, err := reply.Int()
+	return n
+}
+
+// lock takes a lock.
+func lock(t *testing.T, c *primitives.Client, name string) *primitives.Lease {
+	t.Helper()
+	lease, err := c.NewLock(name, nil).Lock(t.Context())
 	require.NoError(t, err)
-	return left
+	return lease
+}
+
+// goroutinesIn counts the goroutines that have one of parts in their stacks.
+func goroutinesIn(parts ...string) (n int) {
+	stacks := make([]byte, 1<<22)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+		if slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(stack, part) }) {
+			n++
+		}
+	}
+	return n
 }

@@ -11,24 +11,25 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// batch is the calls that are sent together. It is the context that they run under, which ends when
-// the batch is over or given up. It has no deadline, since each caller has its own, and the values of
-// a caller only if that is the only one: what they mean, such as the span of a trace, holds for one.
+// batch is the calls that are sent together. It is also the context that they run under, which ends
+// when the batch has ended or is given up. It has no deadline, since each caller has its own. It has
+// the values of a caller only if there is one caller: a value, such as the span of a trace, belongs to
+// one.
 type batch struct {
-	began   time.Time
-	toSend  []backend.Call
-	values  context.Context //nolint:containedctx // Of the only caller; nil: there are several.
-	waiting atomic.Int32    // callers that wait for an outcome
-	ended   atomic.Bool
+	began          time.Time
+	toSend         []backend.Call
+	values         context.Context //nolint:containedctx // Of the only caller; nil: there are several.
+	waitingCallers atomic.Int32    // callers that wait for an outcome
+	ended          atomic.Bool
 
-	mu      sync.Mutex
-	calls   []*Request    // nil at a place: it has its outcome, and may be in use again
-	open    int           // calls without an outcome
-	done    chan struct{} // made when first asked for
-	hurried bool
-	timer   *time.Timer // gives up a batch that all callers have left
+	mu            sync.Mutex
+	calls         []*Request    // nil: the call has its outcome, and may be in use again
+	open          int           // calls without an outcome
+	done          chan struct{} // made by the first call of Done
+	clientClosing bool
+	timer         *time.Timer // gives up a batch that all callers have left
 
-	// Of a batch of one, to be one allocation with it.
+	// The slices of a batch of one call point to these, to be one allocation with it.
 	oneToSend [1]backend.Call
 	oneCall   [1]*Request
 }
@@ -50,8 +51,8 @@ func newBatch(calls []*Request) *batch {
 		b.toSend = append(b.toSend, backend.Call{
 			Script: c.Script, Keys: c.Keys, Args: c.Args, Claim: c.claim,
 		})
-		if c.state.Load() == waiting {
-			b.waiting.Add(1)
+		if c.state.Load() == callerWaits {
+			b.waitingCallers.Add(1)
 		}
 	}
 	if len(b.calls) == 1 {
@@ -61,10 +62,10 @@ func newBatch(calls []*Request) *batch {
 	return b
 }
 
-// run sends the batch. It returns when each call has an outcome, whatever the backend does.
+// run sends the batch. When it returns, each call has an outcome, whatever the backend does.
 func (b *batch) run(d *Dispatcher) {
 	defer b.finish(d)
-	if b.waiting.Load() == 0 {
+	if b.waitingCallers.Load() == 0 {
 		b.abandon()
 	}
 	if d.batcher != nil {
@@ -76,7 +77,7 @@ func (b *batch) run(d *Dispatcher) {
 	b.report(0, backend.Outcome{Reply: reply, Err: err})
 }
 
-// refuse ends the batch of a dispatcher that is closed, unsent.
+// refuse fails the calls of a batch without sending it: the dispatcher is closed.
 func (b *batch) refuse(d *Dispatcher) {
 	for place := range b.toSend {
 		b.report(place, backend.Outcome{Err: backend.ErrClosed})
@@ -89,7 +90,7 @@ func (b *batch) report(place int, outcome backend.Outcome) {
 	if c := b.take(place); c != nil {
 		c.outcome = outcome
 		if c.settle() {
-			b.lose()
+			b.callerStopsWaiting()
 		}
 	}
 }
@@ -106,20 +107,19 @@ func (b *batch) take(place int) *Request {
 	return c
 }
 
-// finish ends the batch when the backend has returned. What the driver panicked with is raised in the
-// callers that still wait.
+// finish ends the batch when the backend has returned. It raises a panic of the driver in the callers
+// that still wait.
 func (b *batch) finish(d *Dispatcher) {
 	value := recover()
 	cause := errors.New("the backend reported no outcome")
 	if value != nil {
 		cause = fmt.Errorf("panic in the driver: %v", value)
 	}
-	d.done(b)
+	d.batchDone(b)
 	b.end(cause, value)
 }
 
-// failUnsent ends those calls that the backend has not come to send, and which it must not send any
-// more.
+// failUnsent fails the calls that the backend has not sent yet. It must not send them any more.
 func (b *batch) failUnsent() {
 	for place, call := range b.toSend {
 		b.mu.Lock()
@@ -127,7 +127,7 @@ func (b *batch) failUnsent() {
 		b.mu.Unlock()
 		if open && call.Claim.Withdraw() {
 			b.report(place, backend.Outcome{Err: fmt.Errorf(
-				"%w: no connection within %s", backend.ErrUnavailable, unsentFor)})
+				"%w: no connection within %s", backend.ErrUnavailable, unsentTimeout)})
 		}
 	}
 }
@@ -135,8 +135,8 @@ func (b *batch) failUnsent() {
 // giveUp ends the batch while the backend still waits for replies, which may come late or never.
 func (b *batch) giveUp() { b.end(errors.New("no reply came in time"), nil) }
 
-// end ends the batch's context, and the calls that have no outcome. What the backend has not come to
-// send surely is not executed.
+// end ends the batch's context, and the calls that have no outcome. Those that the backend has not sent
+// are surely not executed.
 func (b *batch) end(cause error, panicked any) {
 	if !b.endContext() {
 		return
@@ -146,7 +146,7 @@ func (b *batch) end(cause error, panicked any) {
 		if c == nil {
 			continue
 		}
-		c.outcome.Err, c.panicked = unanswered(c.Script, cause), panicked
+		c.outcome.Err, c.panicked = noReplyError(c.Script, cause), panicked
 		if call.Claim.Withdraw() {
 			c.outcome.Err = fmt.Errorf("%w: %w", backend.ErrUnavailable, cause)
 		}
@@ -170,42 +170,42 @@ func (b *batch) endContext() bool {
 	return true
 }
 
-// unanswered is the error of a script that was sent, and got no reply.
-func unanswered(script *backend.Script, cause error) error {
+// noReplyError returns the error of a script that was sent, and got no reply.
+func noReplyError(script *backend.Script, cause error) error {
 	if script.Retry.Writes() {
 		return backend.Indeterminate(cause)
 	}
 	return fmt.Errorf("%w: %w", backend.ErrUnavailable, cause)
 }
 
-// lose notes that a caller waits no longer.
-func (b *batch) lose() {
-	if b.waiting.Add(-1) == 0 {
+// callerStopsWaiting counts a caller that waits no longer. After the last one it abandons the batch.
+func (b *batch) callerStopsWaiting() {
+	if b.waitingCallers.Add(-1) == 0 {
 		b.abandon()
 	}
 }
 
-// abandon lets the batch go on for a while without callers, if any call has no outcome.
+// abandon starts the timer that gives up a batch without callers, unless all calls have outcomes.
 func (b *batch) abandon() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open == 0 || b.timer != nil {
 		return
 	}
-	after := abandonedFor
-	if b.hurried {
-		after = hurriedFor
+	after := abandonedTimeout
+	if b.clientClosing {
+		after = closingTimeout
 	}
 	b.timer = time.AfterFunc(after, b.giveUp)
 }
 
-// hurry makes a batch that all callers have left, or will, end earlier.
-func (b *batch) hurry() {
+// clientCloses shortens the time after which a batch without callers is given up.
+func (b *batch) clientCloses() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.hurried = true
+	b.clientClosing = true
 	if b.timer != nil && b.open > 0 {
-		b.timer.Reset(hurriedFor)
+		b.timer.Reset(closingTimeout)
 	}
 }
 

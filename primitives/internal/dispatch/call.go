@@ -9,60 +9,59 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Request is a call, and what becomes of it if its caller leaves. It is used once: after Do it is set
-// to a new value, or left alone.
+// Request is one call. It is used once: set it to a new value for another call.
 type Request struct {
 	Script *backend.Script
 	Keys   []string
 	Args   []string
 
-	// Must says that the call is sent even if its caller leaves before. Otherwise it is withdrawn
-	// then, if that is not too late.
-	Must bool
+	// AlwaysSend says that the call is sent even if its caller leaves before. Otherwise it is withdrawn
+	// then, unless it was sent.
+	AlwaysSend bool
 
-	// Grace is how long the caller stays when its context ends, for an answer that is on its way.
+	// Grace is how long the caller still waits for the answer after its context has ended.
 	Grace time.Duration
 
-	// Contained makes a panic of the driver an error, for callers that are goroutines of ours.
+	// Contained makes a panic of the driver an error, for callers that are goroutines of this module.
 	Contained bool
 
-	// Heir gets the outcome if the caller has left the call behind. Nil: nobody needs it.
-	Heir Heir
+	// Late gets the outcome if the caller has left. Nil: nobody needs it.
+	Late LateReceiver
 
 	values   context.Context //nolint:containedctx // For the values alone.
 	claim    *backend.Claim  // apart: the backend may keep it when the request is used for another call
 	state    atomic.Int32
-	answered chan struct{} // gets a value when the outcome is there for the caller
+	answered chan struct{} // receives a value when the caller can read the outcome
 	outcome  backend.Outcome
-	panicked any    // what the driver raised in its place
+	panicked any    // a panic of the driver, instead of an outcome
 	batch    *batch // guarded by the dispatcher's mutex; nil: the call is queued
 }
 
-// Heir acts on the outcome of a call in place of its caller.
-type Heir interface {
-	// Stay is called by Do before it leaves the call behind.
-	Stay()
+// LateReceiver gets the outcome of a call whose caller has left.
+type LateReceiver interface {
+	// CallerLeft is called by Do before it returns without an outcome.
+	CallerLeft()
 
-	// Late gets the outcome, once for each Stay, and must not block. If the call was answered in the
-	// instant of Stay, answered is false: the caller has the outcome.
-	Late(outcome backend.Outcome, answered bool)
+	// LateOutcome is called once for each CallerLeft, and must not block. If the outcome came at the
+	// same time as CallerLeft was called, answered is false: Do returns the outcome.
+	LateOutcome(outcome backend.Outcome, answered bool)
 }
 
-// The states of a request. It leaves waiting once.
+// The states of a request. It leaves callerWaits once.
 const (
-	waiting int32 = iota // its caller waits
-	over                 // its caller has the outcome, or needs none
-	left                 // its caller has left it behind
+	callerWaits int32 = iota // its caller waits for the outcome
+	callerDone               // its caller has the outcome, or needs none
+	callerLeft               // its caller has left, and Late gets the outcome
 )
 
-// Do sends r, and returns the outcome. When ctx ends it returns at once, but for r.Grace, with an
-// error that wraps ctx's, and [backend.ErrIndeterminate] too if the call may be executed. It panics
-// with what the driver panics with, unless r is contained.
+// Do sends r, and returns the outcome. When ctx ends it waits for r.Grace, and then returns an error
+// that wraps ctx's, and [backend.ErrIndeterminate] too if the call may be executed. A panic of the
+// driver it raises in the caller, unless r is Contained.
 func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) {
-	if err := ctx.Err(); err != nil && !r.Must {
+	if err := ctx.Err(); err != nil && !r.AlwaysSend {
 		return backend.Reply{}, err
 	}
-	r.values, r.answered, r.claim = ctx, d.channel(), new(backend.Claim)
+	r.values, r.answered, r.claim = ctx, d.newSignal(), new(backend.Claim)
 	d.enqueue(r)
 	select {
 	case <-r.answered:
@@ -73,16 +72,16 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 			}
 		}
 	}
-	d.channels.Put(r.answered)
+	d.signals.Put(r.answered)
 	if r.panicked != nil && !r.Contained {
 		panic(r.panicked)
 	}
 	return r.outcome.Reply, r.outcome.Err
 }
 
-// channel returns an empty channel for an answer.
-func (d *Dispatcher) channel() chan struct{} {
-	if c, ok := d.channels.Get().(chan struct{}); ok {
+// newSignal returns an empty channel that signals an outcome.
+func (d *Dispatcher) newSignal() chan struct{} {
+	if c, ok := d.signals.Get().(chan struct{}); ok {
 		return c
 	}
 	return make(chan struct{}, 1)
@@ -103,11 +102,11 @@ func (r *Request) waitFor(grace time.Duration) bool {
 	}
 }
 
-// leave ends the caller's part in r, whose context has ended with the given error. It returns nil if
-// the outcome came in this instant.
+// leave ends the caller's waiting for r after its context has ended with the given error. It returns
+// nil if the outcome has come meanwhile.
 func (d *Dispatcher) leave(r *Request, ended error) error {
-	if !r.Must && r.claim.Withdraw() {
-		if !d.move(r, over) {
+	if !r.AlwaysSend && r.claim.Withdraw() {
+		if !d.move(r, callerDone) {
 			<-r.answered // Until then r is in use.
 			return nil
 		}
@@ -116,12 +115,12 @@ func (d *Dispatcher) leave(r *Request, ended error) error {
 		}
 		return ended
 	}
-	if r.Heir != nil {
-		r.Heir.Stay()
+	if r.Late != nil {
+		r.Late.CallerLeft()
 	}
-	if !d.move(r, left) {
-		if r.Heir != nil {
-			r.Heir.Late(backend.Outcome{}, false)
+	if !d.move(r, callerLeft) {
+		if r.Late != nil {
+			r.Late.LateOutcome(backend.Outcome{}, false)
 		}
 		<-r.answered // As above.
 		return nil
@@ -132,40 +131,39 @@ func (d *Dispatcher) leave(r *Request, ended error) error {
 	return backend.Indeterminate(ended)
 }
 
-// move moves r from waiting to another state, and reports false if its outcome came before. Its
-// batch counts who waits.
+// move moves r from callerWaits to another state. It reports false if the outcome came before.
 func (d *Dispatcher) move(r *Request, to int32) bool {
 	d.mu.Lock()
-	moved := r.state.CompareAndSwap(waiting, to)
+	moved := r.state.CompareAndSwap(callerWaits, to)
 	b := r.batch
 	d.mu.Unlock()
 	if moved && b != nil {
-		b.lose()
+		b.callerStopsWaiting()
 	}
 	return moved
 }
 
 // settle ends r with its outcome, and reports whether its caller waited for that.
 func (r *Request) settle() bool {
-	if r.state.CompareAndSwap(waiting, over) {
+	if r.state.CompareAndSwap(callerWaits, callerDone) {
 		r.answered <- struct{}{}
 		return true
 	}
-	if r.state.Load() == left && r.Heir != nil {
-		r.Heir.Late(r.outcome, true)
+	if r.state.Load() == callerLeft && r.Late != nil {
+		r.Late.LateOutcome(r.outcome, true)
 	}
 	return false
 }
 
-// Run implements [backend.ScriptRunner]. A call whose caller leaves is withdrawn, if that is not too
-// late.
+// Run implements [backend.ScriptRunner]. If its caller leaves, the call is withdrawn, unless it was
+// sent.
 func (d *Dispatcher) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
 	return d.Do(ctx, &Request{Script: script, Keys: keys, Args: args})
 }
 
-// Background runs calls for goroutines of ours, which no panic of the driver may end.
+// Background runs calls for goroutines of this module: a panic of the driver is an error there.
 type Background struct{ *Dispatcher }
 
 // Run implements [backend.ScriptRunner], as Run of the dispatcher does.

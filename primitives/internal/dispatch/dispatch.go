@@ -1,13 +1,13 @@
 // Package dispatch sends the calls of a client. Callers queue their calls, and a few short-lived
 // goroutines send what is queued together, in one round trip. That is faster than a round trip for
-// each call, and it lets a caller leave at once: its call stays with the batch, and the reply, when
-// it comes, goes to the request's heir, which acts on it.
+// each call. A caller can leave at once: its call stays with the batch, and the outcome, when it comes,
+// goes to the request's [LateReceiver].
 //
 // # Goroutines
 //
 // A sender takes all that is queued, sends it, and goes on until nothing is queued. There are up to
-// [senders] of them; what is queued for longer than [patience] gets one more, so that no call waits
-// for the slowest batch, as on a silent link. No goroutine lives while no call is under way.
+// [maxSenders] of them. If nothing is taken from the queue for [queueTimeout], one more starts, so that
+// no call waits for a slow batch, as on a silent link. There is no goroutine while no call is under way.
 package dispatch
 
 import (
@@ -21,25 +21,26 @@ import (
 )
 
 const (
-	// senders is how many batches are under way before calls queue.
-	senders = 2
+	// maxSenders is how many batches are under way before calls queue.
+	maxSenders = 2
 
-	// patience is how long calls queue while nothing is taken from the queue.
-	patience = 2 * time.Millisecond
+	// queueTimeout is how long calls queue, while nothing is taken from the queue, before another sender
+	// starts.
+	queueTimeout = 2 * time.Millisecond
 
 	// batchSize bounds a batch, so that the server serves others in between.
 	batchSize = 256
 
-	// abandonedFor is how long a batch goes on after the last of its callers has left, and hurriedFor
-	// the same when the client is closing.
-	abandonedFor = 5 * time.Second
-	hurriedFor   = time.Second
+	// abandonedTimeout is how long a batch goes on after the last of its callers has left, and
+	// closingTimeout the same while the client closes.
+	abandonedTimeout = 5 * time.Second
+	closingTimeout   = time.Second
 
-	// unsentFor is how long a backend may look for a connection to send a call on.
-	unsentFor = 5 * time.Second
+	// unsentTimeout is how long a backend may look for a connection to send a call on.
+	unsentTimeout = 5 * time.Second
 
-	// sweepEvery is how often somebody looks for calls that are not sent for so long.
-	sweepEvery = time.Second
+	// sweepInterval is how often sweep looks for calls that were not sent within unsentTimeout.
+	sweepInterval = time.Second
 )
 
 // Dispatcher sends calls to one backend. It is safe for concurrent use.
@@ -47,18 +48,18 @@ type Dispatcher struct {
 	runner  backend.ScriptRunner
 	batcher backend.Batcher // nil: the backend has none, and batches are of one call
 
-	channels sync.Pool // of requests that have ended; they are empty
+	signals sync.Pool // empty channels, for requests
 
-	mu      sync.Mutex
-	queue   []*Request
-	sending int                 // senders at work
-	about   int                 // those of them that are about to take what is queued
-	taken   uint64              // batches taken from the queue so far
-	batches map[*batch]struct{} // under way
-	armed   bool                // a timer looks for what is queued for too long
-	watched bool                // another looks for calls that are not sent
-	closing bool
-	closed  bool
+	mu              sync.Mutex
+	queue           []*Request
+	senders         int                 // that run
+	readySenders    int                 // those that are about to take what is queued
+	takes           uint64              // batches taken from the queue so far
+	batches         map[*batch]struct{} // under way
+	queueTimerArmed bool                // a timer will call checkQueue
+	sweepArmed      bool                // a timer will call sweep
+	closing         bool
+	closed          bool
 }
 
 // New returns a dispatcher for b, by its RunBatch if it is a [backend.Batcher].
@@ -68,17 +69,17 @@ func New(b backend.ScriptRunner) *Dispatcher {
 	return d
 }
 
-// Hurry shortens the life of batches that all callers have left.
-func (d *Dispatcher) Hurry() {
+// BeginClose shortens the time after which batches that all callers have left are given up.
+func (d *Dispatcher) BeginClose() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closing = true
 	for b := range d.batches {
-		b.hurry()
+		b.clientCloses()
 	}
 }
 
-// Close gives up the batches under way, whose outcome is unknown then. It does not wait for them.
+// Close gives up the batches under way: their outcome is unknown. It does not wait for them.
 // Later calls fail with [backend.ErrClosed].
 func (d *Dispatcher) Close() {
 	d.mu.Lock()
@@ -95,54 +96,54 @@ func (d *Dispatcher) enqueue(c *Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.queue = append(d.queue, c)
-	d.serve()
+	d.ensureSender()
 }
 
-// serve sees to it that a sender takes what is queued: one that is about to, a new one if there may be
-// another, or the first that comes back. The caller holds mu.
-func (d *Dispatcher) serve() {
+// ensureSender ensures that a sender takes what is queued: one that is about to, a new one if there are
+// fewer than maxSenders, or the first that has sent its batch. The caller holds mu.
+func (d *Dispatcher) ensureSender() {
 	switch {
-	case d.batcher == nil, d.sending < senders && d.about == 0:
-		d.start()
-	case d.about == 0:
-		d.arm()
+	case d.batcher == nil, d.senders < maxSenders && d.readySenders == 0:
+		d.startSender()
+	case d.readySenders == 0:
+		d.armQueueTimer()
 	}
 }
 
-// start starts a sender. The caller holds mu.
-func (d *Dispatcher) start() {
-	d.sending++
-	d.about++
+// startSender starts a sender. The caller holds mu.
+func (d *Dispatcher) startSender() {
+	d.senders++
+	d.readySenders++
 	go d.send()
 }
 
-// arm makes the timer look at the queue in a while. The caller holds mu.
-func (d *Dispatcher) arm() {
-	if d.armed {
+// armQueueTimer starts the timer that checks the queue. The caller holds mu.
+func (d *Dispatcher) armQueueTimer() {
+	if d.queueTimerArmed {
 		return
 	}
-	d.armed = true
-	taken := d.taken
-	time.AfterFunc(patience, func() { d.look(taken) })
+	d.queueTimerArmed = true
+	taken := d.takes
+	time.AfterFunc(queueTimeout, func() { d.checkQueue(taken) })
 }
 
-// look starts one more sender if nothing was taken from the queue since the timer was armed.
-func (d *Dispatcher) look(taken uint64) {
+// checkQueue starts one more sender if nothing was taken from the queue since the timer was armed.
+func (d *Dispatcher) checkQueue(taken uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.armed = false
+	d.queueTimerArmed = false
 	if len(d.queue) == 0 {
 		return
 	}
-	if d.taken == taken {
-		d.start()
+	if d.takes == taken {
+		d.startSender()
 		return
 	}
-	d.arm()
+	d.armQueueTimer()
 }
 
-// send sends batches until nothing is queued. Callers that are about to run, as those who just got
-// their outcomes, come first: their next calls go along.
+// send sends batches until nothing is queued. Before each it lets other goroutines run, such as callers
+// that just got their outcomes, so that their next calls go along.
 func (d *Dispatcher) send() {
 	for {
 		runtime.Gosched()
@@ -158,60 +159,60 @@ func (d *Dispatcher) send() {
 	}
 }
 
-// take returns what is queued as a batch, less what was withdrawn, and whether it must not be sent.
-// Nil ends the sender.
+// take returns a batch of the queued calls that were not withdrawn, and whether the dispatcher is
+// closed, so that it must not be sent. Nil ends the sender.
 func (d *Dispatcher) take() (b *batch, closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.taken++
-	d.about--
+	d.takes++
+	d.readySenders--
 	for len(d.queue) > 0 {
-		n := d.width()
+		n := d.nextBatchSize()
 		b := newBatch(d.queue[:n])
 		d.queue = slices.Delete(d.queue, 0, n)
 		if len(b.calls) > 0 {
 			d.batches[b] = struct{}{}
-			d.watch()
+			d.armSweep()
 			if d.closing {
-				b.hurry()
+				b.clientCloses()
 			}
 			if len(d.queue) > 0 && d.batcher != nil {
-				d.serve()
+				d.ensureSender()
 			}
 			return b, d.closed
 		}
 	}
-	d.sending--
+	d.senders--
 	return nil, d.closed
 }
 
-// width is how many calls go into the next batch. The caller holds mu.
-func (d *Dispatcher) width() int {
+// nextBatchSize returns how many calls go into the next batch. The caller holds mu.
+func (d *Dispatcher) nextBatchSize() int {
 	if d.batcher == nil {
 		return 1
 	}
 	return min(len(d.queue), batchSize)
 }
 
-// watch begins to look for calls that are not sent. The caller holds mu.
-func (d *Dispatcher) watch() {
-	if !d.watched {
-		d.watched = true
-		time.AfterFunc(sweepEvery, d.sweep)
+// armSweep starts the timer that calls sweep. The caller holds mu.
+func (d *Dispatcher) armSweep() {
+	if !d.sweepArmed {
+		d.sweepArmed = true
+		time.AfterFunc(sweepInterval, d.sweep)
 	}
 }
 
-// sweep fails the calls that are not sent for too long.
+// sweep fails the calls that were not sent within unsentTimeout.
 func (d *Dispatcher) sweep() {
 	var late []*batch
 	d.mu.Lock()
 	for b := range d.batches {
-		if time.Since(b.began) >= unsentFor {
+		if time.Since(b.began) >= unsentTimeout {
 			late = append(late, b)
 		}
 	}
-	if d.watched = false; len(d.batches) > 0 {
-		d.watch()
+	if d.sweepArmed = false; len(d.batches) > 0 {
+		d.armSweep()
 	}
 	d.mu.Unlock()
 	for _, b := range late {
@@ -219,10 +220,10 @@ func (d *Dispatcher) sweep() {
 	}
 }
 
-// done ends a batch, whose sender is about to take the next.
-func (d *Dispatcher) done(b *batch) {
+// batchDone forgets a batch that has ended. Its sender is about to take the next.
+func (d *Dispatcher) batchDone(b *batch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.batches, b)
-	d.about++
+	d.readySenders++
 }

@@ -82,17 +82,17 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// heir notes what it gets.
-type heir struct {
+// lateReceiver notes what it gets.
+type lateReceiver struct {
 	stays atomic.Int32
 	late  chan backend.Outcome
 }
 
-func newHeir() *heir { return &heir{late: make(chan backend.Outcome, 1)} }
+func newLateReceiver() *lateReceiver { return &lateReceiver{late: make(chan backend.Outcome, 1)} }
 
-func (h *heir) Stay() { h.stays.Add(1) }
+func (h *lateReceiver) CallerLeft() { h.stays.Add(1) }
 
-func (h *heir) Late(outcome backend.Outcome, answered bool) {
+func (h *lateReceiver) LateOutcome(outcome backend.Outcome, answered bool) {
 	h.stays.Add(-1)
 	if answered {
 		h.late <- outcome
@@ -199,7 +199,7 @@ func TestWithoutBatches(t *testing.T) {
 	})
 }
 
-// TestCallerLeaves tells apart what the error says of a call that may run, and of one that cannot.
+// TestCallerLeaves checks the errors of a call that may be executed, and of one that cannot be.
 func TestCallerLeaves(t *testing.T) {
 	t.Parallel()
 	for script, unknown := range map[*backend.Script]bool{write: true, read: false} {
@@ -208,9 +208,9 @@ func TestCallerLeaves(t *testing.T) {
 			d := open(t, l)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			h := newHeir()
+			h := newLateReceiver()
 			r := request(script, "k")
-			r.Heir = h
+			r.Late = h
 			start := time.Now()
 			_, err := d.Do(ctx, r)
 			require.Equal(t, 100*time.Millisecond, time.Since(start))
@@ -242,11 +242,11 @@ func TestQueuedCallIsWithdrawn(t *testing.T) {
 		}
 		before := len(l.sent())
 		ctx, cancel := context.WithCancel(t.Context())
-		h := newHeir()
+		h := newLateReceiver()
 		left := make(chan error, 1)
 		go func() {
 			r := request(write, "withdrawn")
-			r.Heir = h
+			r.Late = h
 			_, err := d.Do(ctx, r)
 			left <- err
 		}()
@@ -323,9 +323,9 @@ func TestMustIsSent(t *testing.T) {
 		d := open(t, l)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		h := newHeir()
+		h := newLateReceiver()
 		r := request(write, "k")
-		r.Must, r.Heir = true, h
+		r.AlwaysSend, r.Late = true, h
 		start := time.Now()
 		_, err := d.Do(ctx, r)
 		require.Zero(t, time.Since(start))
@@ -358,19 +358,19 @@ func TestGraceWaitsForTheAnswer(t *testing.T) {
 func TestAbandonedBatchIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		hurry, stays bool
-		takes        time.Duration
+		closing, stays bool
+		takes          time.Duration
 	}{
-		"Abandoned":         {takes: 5*time.Second + 100*time.Millisecond},
-		"Hurried":           {takes: time.Second + 100*time.Millisecond, hurry: true},
-		"NotWhileOneStays":  {takes: time.Hour, stays: true},
-		"NorInAnyHurryThen": {takes: time.Hour, stays: true, hurry: true},
+		"Abandoned":        {takes: 5*time.Second + 100*time.Millisecond},
+		"Closing":          {takes: time.Second + 100*time.Millisecond, closing: true},
+		"NotWhileOneStays": {takes: time.Hour, stays: true},
+		"NorAtCloseThen":   {takes: time.Hour, stays: true, closing: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				d := open(t, &link{takes: time.Hour})
-				h := newHeir()
+				h := newLateReceiver()
 				start := time.Now()
 				occupy(t, d)
 				if c.stays {
@@ -379,9 +379,9 @@ func TestAbandonedBatchIsGivenUp(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 				defer cancel()
 				r := request(write, "k")
-				r.Heir = h
-				if c.hurry {
-					d.Hurry()
+				r.Late = h
+				if c.closing {
+					d.BeginClose()
 				}
 				_, err := d.Do(ctx, r)
 				require.ErrorIs(t, err, backend.ErrIndeterminate)
@@ -449,12 +449,12 @@ func TestPanicIsRaisedInTheCallers(t *testing.T) {
 				_, _ = d.Run(t.Context(), write, []string{"after"}, nil)
 			})
 		})
-		h := newHeir()
+		h := newLateReceiver()
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			r := request(write, "left")
-			r.Heir = h
+			r.Late = h
 			_, err := d.Do(ctx, r)
 			require.ErrorIs(t, err, backend.ErrIndeterminate)
 		})
@@ -523,9 +523,9 @@ func TestEachCallHasOneOutcome(t *testing.T) {
 			default:
 				time.AfterFunc(time.Duration(i%7)*50*time.Microsecond, cancel)
 			}
-			h := newHeir()
+			h := newLateReceiver()
 			r := request(write, "k")
-			r.Heir, r.Must = h, i%2 == 0
+			r.Late, r.AlwaysSend = h, i%2 == 0
 			_, err := d.Do(ctx, r)
 			switch {
 			case err == nil:

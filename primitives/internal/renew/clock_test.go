@@ -9,34 +9,34 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestKeeperRemainingReadsTheClock stops the timer, as a pause of the process does: who asks is
-// gets the truth all the same, and the loss is reported to the holder once.
+// TestKeeperRemainingReadsTheClock stops the timer, as a pause of the process does. Remaining
+// reports the loss all the same, to the holder once.
 func TestKeeperRemainingReadsTheClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var told counter
-		k, h := holding(t, &told)
+		var losses counter
+		k, e := heldEntry(t, &losses)
 		k.timer.Stop()
 		time.Sleep(899 * time.Millisecond)
-		require.Equal(t, time.Millisecond, k.Remaining(h))
-		require.Zero(t, told)
+		require.Equal(t, time.Millisecond, k.Remaining(e))
+		require.Zero(t, losses)
 		time.Sleep(time.Millisecond)
 		for range 2 {
-			require.Zero(t, k.Remaining(h))
-			require.EqualValues(t, 1, told)
+			require.Zero(t, k.Remaining(e))
+			require.EqualValues(t, 1, losses)
 		}
-		require.False(t, k.End(h))
+		require.False(t, k.End(e))
 	})
 }
 
-// holding returns a keeper of one hold, of a second less 100 ms, which it has just confirmed.
-func holding(t *testing.T, told *counter) (*Keeper, *Hold) {
+// heldEntry returns a keeper of one lease, of a second less 100 ms, which it has just confirmed.
+func heldEntry(t *testing.T, losses *counter) (*Keeper, *Entry) {
 	t.Helper()
 	k := NewKeeper(nil, false, zap.NewNop())
-	h := &Hold{Lease: time.Second, Allowance: 100 * time.Millisecond, OnLost: told}
-	k.Begin(h)
-	require.True(t, k.Confirm(h))
-	return k, h
+	e := &Entry{Lease: time.Second, Allowance: 100 * time.Millisecond, OnLost: losses}
+	k.Begin(e)
+	require.True(t, k.Confirm(e))
+	return k, e
 }
 
 // TestKeeperMindsBothClocks: while the machine is suspended the monotonic clock stands still, and the
@@ -52,8 +52,8 @@ func TestKeeperMindsBothClocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var told counter
-				k, h := holding(t, &told)
+				var losses counter
+				k, e := heldEntry(t, &losses)
 				k.timer.Stop()
 				k.now = func() instant {
 					now := systemClock()
@@ -61,8 +61,8 @@ func TestKeeperMindsBothClocks(t *testing.T) {
 					return now
 				}
 				time.Sleep(c.pass)
-				require.Equal(t, c.left, k.Remaining(h))
-				require.Equal(t, c.left > 0, k.End(h))
+				require.Equal(t, c.left, k.Remaining(e))
+				require.Equal(t, c.left > 0, k.End(e))
 			})
 		})
 	}
@@ -70,4 +70,4 @@ func TestKeeperMindsBothClocks(t *testing.T) {
 
 type counter int
 
-func (c *counter) Lost() { *c++ }
+func (c *counter) HandleLoss() { *c++ }

@@ -1,9 +1,9 @@
 // Package renew is the watchdog that all leases share: it renews them in batches, and reports a loss
 // to the holder in time, even if the network hangs.
 //
-// A hold is watched from before its acquire is sent (Begin) until before its release is sent (End),
-// so that no renewal can start after the end or be missing after the beginning. One timer serves
-// all holds; a goroutine runs only while something is being sent.
+// The keeper watches a lease from before its acquire is sent (Begin) until before its release is sent
+// (End): no renewal is missing, and none is sent after the release. One timer serves all leases. A
+// goroutine runs only while a renewal is under way.
 package renew
 
 import (
@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// recheck bounds the time between looks at the clocks: a timer follows the monotonic clock and
-	// would oversleep a suspended machine.
-	recheck = time.Second
+	// checkInterval bounds the time between readings of the clocks: a timer follows the monotonic
+	// clock, which stands still while the machine is suspended.
+	checkInterval = time.Second
 
-	// batchSize is how many holds one script renews: about 100 us of the server's time.
-	batchSize = 100
+	// renewalsPerScript is how many leases one script renews: about 100 us of the server's time.
+	renewalsPerScript = 100
 )
 
 // Keeper watches the leases of one client.
@@ -36,11 +36,11 @@ type Keeper struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup // renewals under way
 
-	mu     sync.Mutex
-	holds  []*Hold
-	timer  *time.Timer
-	wakeAt time.Time // when timer fires; zero: it is not armed
-	closed bool
+	mu      sync.Mutex
+	entries []*Entry
+	timer   *time.Timer
+	timerAt time.Time // when timer fires; zero: it is not armed
+	closed  bool
 }
 
 // NewKeeper returns a keeper that renews through r, in a cluster or not.
@@ -52,78 +52,78 @@ func NewKeeper(r backend.ScriptRunner, cluster bool, log *zap.Logger) *Keeper {
 	}
 }
 
-// Begin reads the clock for an acquire that is about to be sent for h, and begins to renew it.
-func (k *Keeper) Begin(h *Hold) {
+// Begin reads the clock for an acquire that is about to be sent for e, and begins to renew it.
+func (k *Keeper) Begin(e *Entry) {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
 		return
 	}
-	h.state, h.started, h.granted, h.renewing = pending, now, time.Time{}, false
-	h.renewAt = now.Add(h.Lease / 3)
-	h.place = len(k.holds)
-	k.holds = append(k.holds, h)
-	k.arm(now.Time, h)
+	e.state, e.validFrom, e.grantedAt, e.renewing = statePending, now, time.Time{}, false
+	e.renewAt = now.Add(e.Lease / 3)
+	e.index = len(k.entries)
+	k.entries = append(k.entries, e)
+	k.arm(now.Time, e)
 }
 
-// Confirm notes that the acquire was granted. It reports false, and watches h no more, if the grant
-// came too late to be believed or after Close; then it has to be given back.
-func (k *Keeper) Confirm(h *Hold) bool {
+// Confirm notes that the acquire was granted. If the grant came after the lease may have expired, or
+// after Close, Confirm stops watching e and reports false: then the caller must release it.
+func (k *Keeper) Confirm(e *Entry) bool {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if h.state != pending || h.expired(now) {
-		k.remove(h, idle)
+	if e.state != statePending || e.expired(now) {
+		k.remove(e, stateIdle)
 		return false
 	}
-	h.state, h.granted = held, now.Time
-	k.arm(now.Time, h)
+	e.state, e.grantedAt = stateHeld, now.Time
+	k.arm(now.Time, e)
 	return true
 }
 
-// End stops watching h: the acquire was refused or failed, or the release is about to be sent. It
-// reports whether h was held up to now.
-func (k *Keeper) End(h *Hold) bool {
+// End stops watching e: the acquire was refused or failed, or the caller is about to send the release.
+// It reports whether e was held up to now.
+func (k *Keeper) End(e *Entry) bool {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	good := h.state == held && !h.expired(now)
-	k.remove(h, idle)
+	good := e.state == stateHeld && !e.expired(now)
+	k.remove(e, stateIdle)
 	return good
 }
 
-// Remaining returns how long the holder may still trust its lease if it is not renewed; 0 if h is
-// not held. If that time has passed, h is lost, and its OnLost is called before Remaining returns.
-func (k *Keeper) Remaining(h *Hold) time.Duration {
+// Remaining returns how long the holder may still trust its lease if it is not renewed; 0 if e is
+// not held. If that time has passed, e is lost, and its OnLost is called before Remaining returns.
+func (k *Keeper) Remaining(e *Entry) time.Duration {
 	now := k.now()
 	k.mu.Lock()
-	if h.state != held {
+	if e.state != stateHeld {
 		k.mu.Unlock()
 		return 0
 	}
-	if !h.expired(now) {
+	if !e.expired(now) {
 		defer k.mu.Unlock()
-		return h.belief() - now.since(h.started)
+		return e.validFor() - now.since(e.validFrom)
 	}
-	k.remove(h, lost)
+	k.remove(e, stateLost)
 	k.mu.Unlock()
-	h.OnLost.Lost()
+	e.OnLost.HandleLoss()
 	return 0
 }
 
-// Close stops watching, and ends the renewals under way without waiting for them. It returns the
-// holds that were held.
-func (k *Keeper) Close() []*Hold {
+// Close stops watching all entries, and cancels the renewals under way without waiting for them. It
+// returns the entries that were held.
+func (k *Keeper) Close() []*Entry {
 	k.mu.Lock()
 	k.closed = true
-	var rest []*Hold
-	for len(k.holds) > 0 {
-		h := k.holds[len(k.holds)-1]
-		if h.state == held {
-			rest = append(rest, h)
+	var rest []*Entry
+	for len(k.entries) > 0 {
+		e := k.entries[len(k.entries)-1]
+		if e.state == stateHeld {
+			rest = append(rest, e)
 		}
-		k.remove(h, idle)
+		k.remove(e, stateIdle)
 	}
 	if k.timer != nil {
 		k.timer.Stop()
@@ -136,25 +136,25 @@ func (k *Keeper) Close() []*Hold {
 // AwaitEnd returns when, after Close, no renewal is under way any more.
 func (k *Keeper) AwaitEnd() { k.running.Wait() }
 
-// remove ends the watch over h in the given state. The caller holds k.mu.
-func (k *Keeper) remove(h *Hold, as state) {
-	if h.state == pending || h.state == held {
-		last := len(k.holds) - 1
-		k.holds[h.place] = k.holds[last]
-		k.holds[h.place].place = h.place
-		k.holds[last] = nil
-		k.holds = k.holds[:last]
-		h.state = as
+// remove stops watching e, and sets its state. The caller holds k.mu.
+func (k *Keeper) remove(e *Entry, as entryState) {
+	if e.state == statePending || e.state == stateHeld {
+		last := len(k.entries) - 1
+		k.entries[e.index] = k.entries[last]
+		k.entries[e.index].index = e.index
+		k.entries[last] = nil
+		k.entries = k.entries[:last]
+		e.state = as
 	}
 }
 
-// arm makes the timer fire when h wants attention, or earlier. The caller holds k.mu.
-func (k *Keeper) arm(now time.Time, h *Hold) {
-	at := h.next(now.Add(recheck))
-	if !k.wakeAt.IsZero() && !at.Before(k.wakeAt) {
+// arm makes the timer fire when e must be checked again, or earlier. The caller holds k.mu.
+func (k *Keeper) arm(now time.Time, e *Entry) {
+	at := e.nextCheck(now.Add(checkInterval))
+	if !k.timerAt.IsZero() && !at.Before(k.timerAt) {
 		return
 	}
-	k.wakeAt = at
+	k.timerAt = at
 	if k.timer == nil {
 		k.timer = time.AfterFunc(at.Sub(now), k.tick)
 		return
@@ -162,49 +162,49 @@ func (k *Keeper) arm(now time.Time, h *Hold) {
 	k.timer.Reset(at.Sub(now))
 }
 
-// tick looks at every hold: it finds what is lost and sends the renewals that are due.
+// tick checks every entry: it reports the losses, and sends the renewals that are due.
 func (k *Keeper) tick() {
-	gone, due := k.look(k.now())
-	for _, h := range gone {
-		h.OnLost.Lost()
+	lost, due := k.check(k.now())
+	for _, e := range lost {
+		e.OnLost.HandleLoss()
 	}
-	for batch, holds := range due {
-		for len(holds) > 0 {
-			n := min(len(holds), batchSize)
-			go k.renew(batch, holds[:n:n])
-			holds = holds[n:]
+	for group, entries := range due {
+		for len(entries) > 0 {
+			n := min(len(entries), renewalsPerScript)
+			go k.renew(group, entries[:n:n])
+			entries = entries[n:]
 		}
 	}
 }
 
-// look takes the lost holds off the watch, marks those that are due as being renewed, and arms the
-// timer. For each batch of the result, running counts its renewals.
-func (k *Keeper) look(now instant) (gone []*Hold, due map[batch][]*Hold) {
+// check stops watching the lost entries, marks those that are due as being renewed, and arms the
+// timer. It adds the scripts by which they are renewed to running.
+func (k *Keeper) check(now instant) (lost []*Entry, due map[groupKey][]*Entry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.wakeAt = time.Time{}
+	k.timerAt = time.Time{}
 	if k.closed {
 		return nil, nil
 	}
-	for i := len(k.holds) - 1; i >= 0; i-- {
-		h := k.holds[i]
+	for i := len(k.entries) - 1; i >= 0; i-- {
+		e := k.entries[i]
 		switch {
-		case h.state == held && h.expired(now):
-			k.remove(h, lost)
-			gone = append(gone, h)
+		case e.state == stateHeld && e.expired(now):
+			k.remove(e, stateLost)
+			lost = append(lost, e)
 			continue
-		case h.due(now.Time):
+		case e.renewalDue(now.Time):
 			if due == nil {
-				due = make(map[batch][]*Hold)
+				due = make(map[groupKey][]*Entry)
 			}
-			h.renewing = true
-			b := k.batchOf(h, now.Time)
-			due[b] = append(due[b], h)
+			e.renewing = true
+			group := k.groupKeyOf(e, now.Time)
+			due[group] = append(due[group], e)
 		}
-		k.arm(now.Time, h)
+		k.arm(now.Time, e)
 	}
-	for _, holds := range due {
-		k.running.Add((len(holds) + batchSize - 1) / batchSize)
+	for _, entries := range due {
+		k.running.Add((len(entries) + renewalsPerScript - 1) / renewalsPerScript)
 	}
-	return gone, due
+	return lost, due
 }

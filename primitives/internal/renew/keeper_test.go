@@ -27,20 +27,20 @@ func TestKeeperRenewsTenThousandInAHundredScripts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{latency: 10 * time.Millisecond}
 		k := s.keeper(t)
-		var holds []*hold
+		var entries []*testEntry
 		for i := range 10000 {
 			// They are taken over five seconds: rounds are to fill up all the same.
 			if i%50 == 0 {
 				time.Sleep(25 * time.Millisecond)
 			}
-			holds = append(holds, s.hold(t, k, fmt.Sprint("key", i)))
+			entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))
 		}
 		time.Sleep(60 * time.Second)
 		rounds := float64(s.renewed()) / 10000
 		require.InDelta(t, 6, rounds, 1)
 		require.InDelta(t, 100, float64(s.scripts())/rounds, 10)
-		for _, h := range holds {
-			require.Positive(t, k.Remaining(&h.Hold))
+		for _, e := range entries {
+			require.Positive(t, k.Remaining(&e.Entry))
 		}
 		require.LessOrEqual(t, s.goroutines, 100)
 	})
@@ -51,11 +51,11 @@ func TestKeeperOfIdleHoldsSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		k := s.keeper(t)
-		h := s.hold(t, k, "key")
-		require.True(t, k.End(&h.Hold))
+		e := s.acquire(t, k, "key")
+		require.True(t, k.End(&e.Entry))
 		time.Sleep(time.Hour)
 		require.Zero(t, s.scripts())
-		require.Zero(t, h.losses())
+		require.Zero(t, e.losses())
 	})
 }
 
@@ -64,13 +64,13 @@ func TestKeeperLosesWhenTheLinkIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{silent: true}
 		k := s.keeper(t)
-		h := s.hold(t, k, "key")
+		e := s.acquire(t, k, "key")
 		start := time.Now()
-		<-h.lost
+		<-e.lost
 		require.Equal(t, 27*time.Second, time.Since(start))
-		require.Zero(t, k.Remaining(&h.Hold))
-		require.False(t, k.End(&h.Hold))
-		require.Equal(t, 1, h.losses())
+		require.Zero(t, k.Remaining(&e.Entry))
+		require.False(t, k.End(&e.Entry))
+		require.Equal(t, 1, e.losses())
 	})
 }
 
@@ -79,12 +79,12 @@ func TestKeeperOutlivesFailedRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{err: errors.New("reset")}
 		k := s.keeper(t)
-		h := s.hold(t, k, "key")
+		e := s.acquire(t, k, "key")
 		time.Sleep(20 * time.Second)
 		s.set(func() { s.err = nil })
 		time.Sleep(3 * lease)
-		require.Zero(t, h.losses())
-		require.Positive(t, k.Remaining(&h.Hold))
+		require.Zero(t, e.losses())
+		require.Positive(t, k.Remaining(&e.Entry))
 	})
 }
 
@@ -94,12 +94,12 @@ func TestKeeperTriesAgainAfterASilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{silent: true}
 		k := s.keeper(t)
-		h := s.hold(t, k, "key")
+		e := s.acquire(t, k, "key")
 		time.Sleep(12 * time.Second)
 		require.Equal(t, 1, s.scripts())
 		s.set(func() { s.silent = false })
 		time.Sleep(2 * lease)
-		require.Zero(t, h.losses())
+		require.Zero(t, e.losses())
 	})
 }
 
@@ -114,7 +114,7 @@ func TestKeeperKeepsABatchThatIsRefusedWhole(t *testing.T) {
 			s := &server{err: backend.ParseServerError(text)}
 			k := s.keeper(t)
 			for i := range 100 {
-				s.hold(t, k, fmt.Sprint("key", i))
+				s.acquire(t, k, fmt.Sprint("key", i))
 			}
 			time.Sleep(lease)
 			require.Positive(t, s.scripts())
@@ -128,12 +128,12 @@ func TestKeeperFixedLeaseIsNotRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		k := s.keeper(t)
-		h := s.newHold("key")
-		h.Renewer = nil
-		k.Begin(&h.Hold)
-		require.True(t, k.Confirm(&h.Hold))
+		e := s.newEntry("key")
+		e.Renewer = nil
+		k.Begin(&e.Entry)
+		require.True(t, k.Confirm(&e.Entry))
 		start := time.Now()
-		<-h.lost
+		<-e.lost
 		require.Equal(t, 27*time.Second, time.Since(start))
 		require.Zero(t, s.scripts())
 	})
@@ -146,7 +146,7 @@ func TestKeeperLosesOnlyWhatIsNotHeld(t *testing.T) {
 			"gone": renew.NotHeld, "wrong": renew.Failed,
 		}}
 		k := s.keeper(t)
-		good, gone, wrong := s.hold(t, k, "good"), s.hold(t, k, "gone"), s.hold(t, k, "wrong")
+		good, gone, wrong := s.acquire(t, k, "good"), s.acquire(t, k, "gone"), s.acquire(t, k, "wrong")
 		time.Sleep(11 * time.Second)
 		require.Equal(t, []int{0, 1, 0}, []int{good.losses(), gone.losses(), wrong.losses()})
 		time.Sleep(2 * lease)
@@ -167,9 +167,9 @@ func TestKeeperRenewsBesideDeniedKeys(t *testing.T) {
 				s.forbidden[fmt.Sprint("key", i)] = i*c.denied/100 != (i+1)*c.denied/100
 			}
 			k := s.keeper(t)
-			var holds []*hold
+			var entries []*testEntry
 			for i := range 100 {
-				holds = append(holds, s.hold(t, k, fmt.Sprint("key", i)))
+				entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))
 			}
 			time.Sleep(lease / 3)
 			first := s.scripts()
@@ -179,8 +179,8 @@ func TestKeeperRenewsBesideDeniedKeys(t *testing.T) {
 			require.LessOrEqual(t, s.scripts(), first+8)
 			time.Sleep(lease)
 			require.LessOrEqual(t, s.scripts(), first+c.search+20)
-			for i, h := range holds {
-				require.Equal(t, s.forbidden[fmt.Sprint("key", i)], h.losses() == 1, "key%d", i)
+			for i, e := range entries {
+				require.Equal(t, s.forbidden[fmt.Sprint("key", i)], e.losses() == 1, "key%d", i)
 			}
 		})
 	}
@@ -192,7 +192,7 @@ func TestKeeperRenewsAKeyThatIsDeniedNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{forbidden: map[string]bool{"for now": true, "for good": true}}
 		k := s.keeper(t)
-		forNow, forGood := s.hold(t, k, "for now"), s.hold(t, k, "for good")
+		forNow, forGood := s.acquire(t, k, "for now"), s.acquire(t, k, "for good")
 		time.Sleep(lease / 3)
 		require.Equal(t, 3, s.scripts())
 		s.set(func() { s.forbidden = map[string]bool{"for good": true} })
@@ -218,7 +218,7 @@ func TestKeeperLogMayBlock(t *testing.T) {
 			return nil
 		}))
 		k := s.keeper(t)
-		good, denied, gone := s.hold(t, k, "good"), s.hold(t, k, "denied"), s.hold(t, k, "gone")
+		good, denied, gone := s.acquire(t, k, "good"), s.acquire(t, k, "denied"), s.acquire(t, k, "gone")
 		time.Sleep(11 * time.Second)
 		require.Positive(t, blocked.Load())
 		s.set(func() { s.statuses["gone"] = renew.NotHeld })
@@ -226,7 +226,7 @@ func TestKeeperLogMayBlock(t *testing.T) {
 		<-denied.lost
 		time.Sleep(2 * lease)
 		require.Zero(t, good.losses())
-		require.Positive(t, k.Remaining(&good.Hold))
+		require.Positive(t, k.Remaining(&good.Entry))
 	})
 }
 
@@ -238,17 +238,17 @@ func TestKeeperIgnoresNotHeldFromBeforeTheGrant(t *testing.T) {
 		s := &server{statuses: map[string]renew.Status{"key": renew.NotHeld}}
 		s.latency = 2 * time.Second
 		k := s.keeper(t)
-		h := s.newHold("key")
-		k.Begin(&h.Hold)
+		e := s.newEntry("key")
+		k.Begin(&e.Entry)
 		time.Sleep(10 * time.Second) // The first renewal is under way.
 		require.Equal(t, 1, s.scripts())
 		s.set(func() { s.statuses = nil })
-		require.True(t, k.Confirm(&h.Hold))
+		require.True(t, k.Confirm(&e.Entry))
 		time.Sleep(2 * lease)
-		require.Zero(t, h.losses())
+		require.Zero(t, e.losses())
 		s.set(func() { s.statuses = map[string]renew.Status{"key": renew.NotHeld} })
 		time.Sleep(13 * time.Second)
-		require.Equal(t, 1, h.losses())
+		require.Equal(t, 1, e.losses())
 	})
 }
 
@@ -257,12 +257,12 @@ func TestKeeperLateGrantIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{silent: true}
 		k := s.keeper(t)
-		h := s.newHold("key")
-		k.Begin(&h.Hold)
+		e := s.newEntry("key")
+		k.Begin(&e.Entry)
 		time.Sleep(27 * time.Second)
-		require.False(t, k.Confirm(&h.Hold))
+		require.False(t, k.Confirm(&e.Entry))
 		time.Sleep(2 * lease)
-		require.Zero(t, h.losses())
+		require.Zero(t, e.losses())
 	})
 }
 
@@ -270,13 +270,13 @@ func TestKeeperLateGrantIsRefused(t *testing.T) {
 func TestKeeperLateRenewalDoesNotRevive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{latency: 25 * time.Second, deaf: true}
+		s := &server{latency: 25 * time.Second, ignoresContext: true}
 		k := s.keeper(t)
-		h := s.hold(t, k, "key")
-		<-h.lost
+		e := s.acquire(t, k, "key")
+		<-e.lost
 		time.Sleep(2 * lease)
-		require.Equal(t, 1, h.losses())
-		require.Zero(t, k.Remaining(&h.Hold))
+		require.Equal(t, 1, e.losses())
+		require.Zero(t, k.Remaining(&e.Entry))
 	})
 }
 
@@ -285,11 +285,11 @@ func TestKeeperRenewalCountsFromItsSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{latency: 4 * time.Second}
 		k := s.keeper(t)
-		h := s.hold(t, k, "key")
+		e := s.acquire(t, k, "key")
 		time.Sleep(14500 * time.Millisecond)
 		s.set(func() { s.silent = true })
 		start := time.Now()
-		<-h.lost
+		<-e.lost
 		// Sent at about 9.5 s, answered at 13.5 s: held until 27 s after the sending.
 		require.InDelta(t, 22, time.Since(start).Seconds(), 1)
 	})
@@ -301,13 +301,13 @@ func TestKeeperBatchesBySlotAndLease(t *testing.T) {
 		s := &server{cluster: true}
 		k := s.keeper(t)
 		for i := range 20 {
-			s.hold(t, k, fmt.Sprintf("{a}%d", i))
-			s.hold(t, k, fmt.Sprintf("{b}%d", i))
+			s.acquire(t, k, fmt.Sprintf("{a}%d", i))
+			s.acquire(t, k, fmt.Sprintf("{b}%d", i))
 		}
-		short := s.newHold("{a}short")
+		short := s.newEntry("{a}short")
 		short.Lease /= 2
-		k.Begin(&short.Hold)
-		require.True(t, k.Confirm(&short.Hold))
+		k.Begin(&short.Entry)
+		require.True(t, k.Confirm(&short.Entry))
 		time.Sleep(11 * time.Second)
 		require.Equal(t, 41+1, s.renewed()) // the short one twice
 		require.Equal(t, 2+2, s.scripts())
@@ -319,31 +319,31 @@ func TestKeeperCloseReturnsWhatIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{silent: true}
 		k := s.keeper(t)
-		h, ended, begun := s.hold(t, k, "key"), s.hold(t, k, "ended"), s.newHold("begun")
-		k.End(&ended.Hold)
-		k.Begin(&begun.Hold)
+		e, ended, begun := s.acquire(t, k, "key"), s.acquire(t, k, "ended"), s.newEntry("begun")
+		k.End(&ended.Entry)
+		k.Begin(&begun.Entry)
 		time.Sleep(15 * time.Second) // A renewal hangs.
-		require.Equal(t, []*renew.Hold{&h.Hold}, k.Close())
-		require.False(t, k.Confirm(&begun.Hold))
+		require.Equal(t, []*renew.Entry{&e.Entry}, k.Close())
+		require.False(t, k.Confirm(&begun.Entry))
 		time.Sleep(2 * lease)
-		require.Zero(t, h.losses())
+		require.Zero(t, e.losses())
 	})
 }
 
 // server is what renewals reach.
 type server struct {
-	mu         sync.Mutex
-	latency    time.Duration
-	silent     bool // replies never come
-	deaf       bool // contexts are ignored
-	cluster    bool
-	err        error
-	forbidden  map[string]bool // keys for which the server refuses a whole script
-	log        *zap.Logger
-	statuses   map[string]renew.Status
-	sent       [][]string
-	underWay   int
-	goroutines int // renewals under way at once, at most
+	mu             sync.Mutex
+	latency        time.Duration
+	silent         bool // replies never come
+	ignoresContext bool // contexts are ignored
+	cluster        bool
+	err            error
+	forbidden      map[string]bool // keys for which the server refuses a whole script
+	log            *zap.Logger
+	statuses       map[string]renew.Status
+	sent           [][]string
+	underWay       int
+	goroutines     int // renewals under way at once, at most
 }
 
 func (s *server) set(change func()) {
@@ -377,34 +377,33 @@ func (s *server) keeper(t *testing.T) *renew.Keeper {
 	return k
 }
 
-func (s *server) newHold(key string) *hold {
-	h := &hold{lost: make(chan struct{})}
-	h.Hold = renew.Hold{
-		Key: key, Owner: "owner", Lease: lease, Allowance: lease / 10, Renewer: s, OnLost: h,
+func (s *server) newEntry(key string) *testEntry {
+	e := &testEntry{lost: make(chan struct{})}
+	e.Entry = renew.Entry{
+		Key: key, Owner: "owner", Lease: lease, Allowance: lease / 10, Renewer: s, OnLost: e,
 	}
-	return h
+	return e
 }
 
-func (s *server) hold(t *testing.T, k *renew.Keeper, key string) *hold {
+func (s *server) acquire(t *testing.T, k *renew.Keeper, key string) *testEntry {
 	t.Helper()
-	h := s.newHold(key)
-	k.Begin(&h.Hold)
-	require.True(t, k.Confirm(&h.Hold))
-	return h
+	e := s.newEntry(key)
+	k.Begin(&e.Entry)
+	require.True(t, k.Confirm(&e.Entry))
+	return e
 }
 
 // Renew implements renew.Renewer.
 func (s *server) Renew(
-	ctx context.Context, _ backend.ScriptRunner, holds []*renew.Hold,
+	ctx context.Context, _ backend.ScriptRunner, keys, _ []string, _ time.Duration,
 ) ([]renew.Status, error) {
-	keys := make([]string, len(holds))
-	statuses := make([]renew.Status, len(holds))
+	statuses := make([]renew.Status, len(keys))
 	s.set(func() {
 		s.underWay++
 		s.goroutines = max(s.goroutines, s.underWay)
-		for i, h := range holds {
-			keys[i], statuses[i] = h.Key, renew.Renewed
-			if status, ok := s.statuses[h.Key]; ok {
+		for i, key := range keys {
+			statuses[i] = renew.Renewed
+			if status, ok := s.statuses[key]; ok {
 				statuses[i] = status
 			}
 		}
@@ -428,7 +427,7 @@ func (s *server) answer(ctx context.Context, keys []string) error {
 		latency = 24 * time.Hour
 	}
 	done := ctx.Done()
-	if s.deaf {
+	if s.ignoresContext {
 		done = nil
 	}
 	timer := time.NewTimer(latency)
@@ -441,23 +440,23 @@ func (s *server) answer(ctx context.Context, keys []string) error {
 	return err
 }
 
-// hold counts its losses.
-type hold struct {
-	renew.Hold
+// testEntry counts its losses.
+type testEntry struct {
+	renew.Entry
 	mu    sync.Mutex
 	count int
 	lost  chan struct{}
 }
 
-func (h *hold) Lost() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.count++
-	close(h.lost)
+func (e *testEntry) HandleLoss() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.count++
+	close(e.lost)
 }
 
-func (h *hold) losses() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.count
+func (e *testEntry) losses() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.count
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 )
 
-// TestKeeperRandomSchedules watches holds over links that are slow and lose requests and replies, on
+// TestKeeperRandomSchedules watches leases over links that are slow and lose requests and replies, on
 // a server on which keys are deleted, in virtual time. Whatever happens,
 //
-//   - nobody believes in a lease for longer than the server keeps it, less the allowance
+//   - nobody trusts a lease for longer than the server keeps it, less the allowance
 //   - a lease is lost when the last renewal that is known to have come through runs out, or when
 //     the server says that it is not held, and neither before nor after
 //   - a renewal is sent every third of a lease, and a tenth after one that failed
@@ -35,37 +35,37 @@ func TestKeeperRandomSchedules(t *testing.T) {
 	}
 }
 
-// randomWorld is a server with a random link, and what the exact model says of each hold.
+// randomWorld is a server with a random link, and what the exact model says of each lease.
 type randomWorld struct {
 	t      *testing.T
 	rng    *rand.Rand // guarded by mu, like all below
 	keeper *renew.Keeper
 
-	mu    sync.Mutex
-	holds map[*renew.Hold]*expectation
+	mu     sync.Mutex
+	leases map[string]*expectation
 }
 
-// expectation is what the model says of one hold.
+// expectation is what the model says of one lease.
 type expectation struct {
 	*randomWorld
-	hold   renew.Hold
+	entry  renew.Entry
 	server time.Time // until when the server keeps it; zero: it does not
 
-	begun   time.Time
-	granted time.Time // zero: not yet
-	belief  time.Time // until when the holder may believe
-	sent    time.Time // when the request was sent that belief follows from
-	tried   time.Time // when the last renewal ended; zero: none has
-	trying  bool      // one is under way
-	worked  bool      // the last renewal renewed
-	gone    bool      // the loss was reported to the holder
+	begun      time.Time
+	granted    time.Time // zero: not yet
+	validUntil time.Time // until when the holder may trust the lease
+	sent       time.Time // when the request was sent that validUntil follows from
+	tried      time.Time // when the last renewal ended; zero: none has
+	trying     bool      // one is under way
+	worked     bool      // the last renewal renewed
+	gone       bool      // the loss was reported to the holder
 }
 
 func newRandomWorld(t *testing.T, seed uint64) *randomWorld {
 	t.Helper()
 	w := &randomWorld{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // A test's schedule.
-		holds: map[*renew.Hold]*expectation{},
+		leases: map[string]*expectation{},
 	}
 	w.keeper = renew.NewKeeper(nil, false, zap.NewNop())
 	return w
@@ -106,16 +106,16 @@ func (w *randomWorld) travel() {
 	time.Sleep(d)
 }
 
-// watch acquires a lease of its own, looks at it for some time, and releases it.
+// watch acquires a lease of its own, checks it for some time, and releases it.
 func (w *randomWorld) watch(key string) {
 	e := &expectation{randomWorld: w, begun: time.Now()}
-	e.hold = renew.Hold{
+	e.entry = renew.Entry{
 		Key: key, Lease: lease, Allowance: lease / 10, Renewer: w, OnLost: e,
 	}
 	w.mu.Lock()
-	w.holds[&e.hold] = e
+	w.leases[key] = e
 	w.mu.Unlock()
-	w.keeper.Begin(&e.hold)
+	w.keeper.Begin(&e.entry)
 	w.travel()
 	w.mu.Lock()
 	e.server = time.Now().Add(lease)
@@ -126,13 +126,13 @@ func (w *randomWorld) watch(key string) {
 	}
 	deleted := w.chance(3)
 	end, deletion := time.Now().Add(w.upTo(4*lease)), time.Now().Add(w.upTo(4*lease))
-	for time.Now().Before(end) && e.look() {
+	for time.Now().Before(end) && e.check() {
 		time.Sleep(w.upTo(lease / 20))
 		if deleted && time.Now().After(deletion) {
 			e.change(func() { e.server = time.Time{} })
 		}
 	}
-	if held := w.keeper.End(&e.hold); held != e.believed() {
+	if held := w.keeper.End(&e.entry); held != e.valid() {
 		w.t.Errorf("End says %v at the end", held)
 	}
 	e.change(func() { e.gone = true })
@@ -152,27 +152,27 @@ func (e *expectation) confirm() bool {
 		if e.granted = now; e.sent.IsZero() {
 			e.sent = e.begun
 		}
-		e.belief = e.sent.Add(lease - lease/10)
-		good = now.Before(e.belief)
+		e.validUntil = e.sent.Add(lease - lease/10)
+		good = now.Before(e.validUntil)
 	})
-	if got := e.keeper.Confirm(&e.hold); got != good {
+	if got := e.keeper.Confirm(&e.entry); got != good {
 		e.t.Errorf("%v after it was sent the grant is confirmed: %v", now.Sub(e.begun), got)
 	}
 	return good
 }
 
-func (e *expectation) believed() bool {
+func (e *expectation) valid() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !e.gone && time.Now().Before(e.belief)
+	return !e.gone && time.Now().Before(e.validUntil)
 }
 
-// look compares what the keeper says with the model, and reports whether the lease is held.
-func (e *expectation) look() bool {
-	remaining := e.keeper.Remaining(&e.hold)
+// check compares what the keeper says with the model, and reports whether the lease is held.
+func (e *expectation) check() bool {
+	remaining := e.keeper.Remaining(&e.entry)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	want := max(0, time.Until(e.belief))
+	want := max(0, time.Until(e.validUntil))
 	if e.gone {
 		want = 0
 	}
@@ -186,12 +186,12 @@ func (e *expectation) look() bool {
 	return remaining > 0
 }
 
-// Lost implements renew.Loser.
-func (e *expectation) Lost() {
+// HandleLoss implements [renew.LossHandler].
+func (e *expectation) HandleLoss() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if now := time.Now(); !e.gone && now.Before(e.belief) {
-		e.t.Errorf("lost %v too early", e.belief.Sub(now))
+	if now := time.Now(); !e.gone && now.Before(e.validUntil) {
+		e.t.Errorf("lost %v too early", e.validUntil.Sub(now))
 	} else if !e.trying {
 		e.due(now)
 	}
@@ -200,20 +200,20 @@ func (e *expectation) Lost() {
 
 // Renew implements renew.Renewer.
 func (w *randomWorld) Renew(
-	ctx context.Context, _ backend.ScriptRunner, holds []*renew.Hold,
+	ctx context.Context, _ backend.ScriptRunner, keys, _ []string, _ time.Duration,
 ) ([]renew.Status, error) {
 	began := time.Now()
 	replies := make(chan []renew.Status, 1)
 	w.mu.Lock()
-	for _, h := range holds {
-		w.holds[h].due(began)
-		w.holds[h].trying = true
+	for _, key := range keys {
+		w.leases[key].due(began)
+		w.leases[key].trying = true
 	}
 	w.mu.Unlock()
 	lost := w.chance(8)
 	go func() {
 		w.travel()
-		if statuses := w.renew(holds); !lost {
+		if statuses := w.renew(keys); !lost {
 			w.travel()
 			replies <- statuses
 		}
@@ -227,20 +227,20 @@ func (w *randomWorld) Renew(
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, h := range holds {
-		w.holds[h].answered(began, err == nil && statuses[i] == renew.Renewed,
+	for i, key := range keys {
+		w.leases[key].answered(began, err == nil && statuses[i] == renew.Renewed,
 			err == nil && statuses[i] == renew.NotHeld)
 	}
 	return statuses, err
 }
 
 // renew is what the server does.
-func (w *randomWorld) renew(holds []*renew.Hold) []renew.Status {
+func (w *randomWorld) renew(keys []string) []renew.Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	statuses := make([]renew.Status, len(holds))
-	for i, h := range holds {
-		if e := w.holds[h]; time.Now().Before(e.server) {
+	statuses := make([]renew.Status, len(keys))
+	for i, key := range keys {
+		if e := w.leases[key]; time.Now().Before(e.server) {
 			e.server, statuses[i] = time.Now().Add(lease), renew.Renewed
 		}
 	}
@@ -269,11 +269,11 @@ func (e *expectation) answered(sent time.Time, renewed, notHeld bool) {
 	now := time.Now()
 	e.tried, e.trying, e.worked = now, false, renewed
 	switch {
-	case e.gone, !e.granted.IsZero() && !now.Before(e.belief):
+	case e.gone, !e.granted.IsZero() && !now.Before(e.validUntil):
 	case renewed:
 		e.sent = sent
-		e.belief = sent.Add(lease - lease/10)
+		e.validUntil = sent.Add(lease - lease/10)
 	case notHeld && !e.granted.IsZero() && sent.After(e.granted):
-		e.belief = now
+		e.validUntil = now
 	}
 }

@@ -1,10 +1,10 @@
-// Package wait is the waiting loop that all primitives share. A waiter tries, and if it is refused
-// it parks until a message says that trying again may help, until the time that the server gave has
-// passed, or until a bounded poll is due. No wait is without that poll.
+// Package wait is the waiting loop that all primitives share. A waiter tries. If it is refused it
+// parks: until a message says that trying again may help, until the time that the server gave has
+// passed, or until the next poll. Every wait has a poll.
 //
-// Waiters for one object share a channel: one subscription per client, a queue, one timer. A
-// message that one can use wakes one waiter, so that a client's waiters do not contend with each
-// other. A waiter that was woken and leaves without an answer wakes the next.
+// The waiters of one client for one object share a queue, with one subscription and one timer. A
+// message wakes only the waiters that can use what has become free, so that a client's waiters do not
+// contend with each other. A woken waiter that leaves without an answer wakes the next.
 package wait
 
 import (
@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// linger keeps the subscription of a channel whose last waiter left, since the next one often
-	// comes at once.
+	// linger is how long a queue keeps its subscription after its last waiter left, since the next
+	// one often comes at once.
 	linger = 500 * time.Millisecond
 
-	// unheard is how much more often than usual a waiter polls while it has no subscription.
-	unheard = 20
+	// unsubscribedPollFactor is how many times as often as usual a queue without a subscription polls.
+	unsubscribedPollFactor = 20
 
-	// subscribeAgain is the most that passes between a failed subscription and the next.
-	subscribeAgain = time.Second
+	// subscribeRetryDelay is the longest time between a failed subscription and the next one.
+	subscribeRetryDelay = time.Second
 
-	// mostPause is the most that passes between an attempt that had no answer and the next.
-	mostPause = time.Second
+	// maxPause is the longest time between an attempt that got no answer and the next one.
+	maxPause = time.Second
 
-	// mostPoll keeps a poll that is meant never to come from overflowing by its jitter.
-	mostPoll = 1000 * time.Hour
+	// maxPoll bounds the poll interval, so that adding the jitter to it cannot overflow.
+	maxPoll = 1000 * time.Hour
 )
 
-// Attempt is one waiter's way to take what it waits for.
+// Attempt is what a waiter tries until it is granted.
 type Attempt interface {
 	// Try runs the script once. An error ends the waiting: the outcome may be unknown. An answer with
 	// Outage does not.
@@ -46,34 +46,33 @@ type Attempt interface {
 // Answer is a script's definite answer.
 type Answer struct {
 	Granted bool
-	// Outage says that there was no answer, and that the waiter tries again after a pause.
+	// Outage means that there was no answer. The waiter tries again after a pause.
 	Outage bool
-	// RetryIn is how long what was refused stays unavailable if no message comes before; negative:
-	// it is not known.
+	// RetryIn is how long the object stays unavailable if no message comes before; of a grant, to
+	// others. Negative: unknown.
 	RetryIn time.Duration
-	// Free is how many units of the object are free for others; 0: none, or it is not known.
+	// Free is how many units of the object are free for others. 0: none, or unknown.
 	Free int
 }
 
 // Want is what a waiter waits for.
 type Want struct {
 	Object  string // the key
-	Channel string // has the messages about the object
-	// Frees reads these messages. It must be the same for all who wait for the object.
-	Frees Frees
-	// Need is how many units of the object the waiter needs, at least 1, which 0 means too. A lock is
-	// one unit.
+	Channel string // of the messages about the object
+	// FreeUnits reads these messages. It must be the same for all who wait for the object.
+	FreeUnits FreeUnits
+	// Need is how many units of the object the waiter needs. 0 means 1. A lock is one unit.
 	Need int
 }
 
-// Frees returns how many units of an object are free by the given message; [All] for as many as
-// anybody needs.
-type Frees func(payload string) int
+// FreeUnits reads a message. It returns how many units of the object are free, or [AllUnits] for as
+// many as anybody needs.
+type FreeUnits func(payload string) int
 
-// All is more than anybody needs.
-const All = int(^uint(0) >> 1)
+// AllUnits is more units than anybody needs.
+const AllUnits = int(^uint(0) >> 1)
 
-// Waiters are all waiters of one client, by object and channel.
+// Waiters are all waiters of one client, in one queue for each object and channel.
 type Waiters struct {
 	backend backend.Backend
 	pubsub  bool
@@ -84,13 +83,13 @@ type Waiters struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup // subscriptions being made
 
-	mu       sync.Mutex
-	channels map[place]*channel
+	mu     sync.Mutex
+	queues map[queueKey]*queue
 }
 
-// place is where waiters meet. Two objects may have one channel: a message wakes one waiter of
-// each, since a waiter of the other object would use the wake up.
-type place struct{ object, channel string }
+// queueKey identifies a queue. Objects that share a channel have queues of their own: a wake-up for
+// one object is of no use to a waiter for another.
+type queueKey struct{ object, channel string }
 
 // NewWaiters returns the waiters of a client that polls at the given interval, give or take a
 // tenth.
@@ -98,32 +97,32 @@ func NewWaiters(b backend.Backend, poll time.Duration, log *zap.Logger) *Waiters
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Waiters{
 		backend: b, pubsub: b.Capabilities().PubSub, poll: poll, log: log,
-		ctx: ctx, cancel: cancel, channels: make(map[place]*channel),
+		ctx: ctx, cancel: cancel, queues: make(map[queueKey]*queue),
 	}
 }
 
 // Wait tries a until it is granted, and returns nil then. It returns a's error, ctx's error or
 // [backend.ErrClosed] otherwise; after the last two nothing is under way.
 func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
-	c := w.existing(want)
-	if c == nil {
-		// Nobody waits here: most attempts are granted and need no channel.
+	q := w.joinExisting(want)
+	if q == nil {
+		// Nobody waits here: most attempts are granted and need no queue.
 		answer, err := a.Try(ctx)
 		if err != nil || answer.Granted {
 			return err
 		}
 		var me *waiter
-		if c, me, err = w.join(want, answer); err != nil {
+		if q, me, err = w.join(want, answer); err != nil {
 			return err
 		}
-		defer c.leave()
-		if err := c.sleep(ctx, me); err != nil {
+		defer q.leave()
+		if err := q.awaitWakeUp(ctx, me); err != nil {
 			return err
 		}
-		return c.contend(ctx, me, a)
+		return q.contend(ctx, me, a)
 	}
-	defer c.leave()
-	return c.contend(ctx, newWaiter(want.Need), a)
+	defer q.leave()
+	return q.contend(ctx, newWaiter(want.Need), a)
 }
 
 // Close ends all waiting and all subscriptions, without waiting for anything.
@@ -140,53 +139,53 @@ func (w *Waiters) AwaitEnd() { w.running.Wait() }
 func (w *Waiters) dropAll() (cancels []func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range w.channels {
-		cancels = append(cancels, c.drop())
+	for _, q := range w.queues {
+		cancels = append(cancels, q.drop())
 	}
 	return cancels
 }
 
-// existing joins a channel that has waiters, or had until just now.
-func (w *Waiters) existing(want Want) *channel {
+// joinExisting joins the queue, if there is one. Otherwise it returns nil.
+func (w *Waiters) joinExisting(want Want) *queue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := w.channels[place{want.Object, want.Channel}]
-	if c != nil {
-		c.enter()
+	q := w.queues[queueKey{want.Object, want.Channel}]
+	if q != nil {
+		q.enter()
 	}
-	return c
+	return q
 }
 
-// join joins a channel, which is made if need be, after an answer that was got outside of it. If
-// the channel has had its subscription for longer than the answer is known, the waiter is ready to
-// try again at once; else the acknowledgement is going to wake one.
-func (w *Waiters) join(want Want, refused Answer) (*channel, *waiter, error) {
+// join joins the queue, or makes it, after an attempt from before that was refused. If the queue has
+// an acknowledged subscription, a message may have come since that attempt, and the waiter tries again
+// at once. Otherwise the waiter parks: the acknowledgement will wake one.
+func (w *Waiters) join(want Want, refused Answer) (*queue, *waiter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ctx.Err() != nil {
 		return nil, nil, backend.ErrClosed
 	}
-	at := place{want.Object, want.Channel}
-	c := w.channels[at]
-	if c == nil {
-		c = &channel{waiters: w, at: at, frees: want.Frees}
-		w.channels[at] = c
+	key := queueKey{want.Object, want.Channel}
+	q := w.queues[key]
+	if q == nil {
+		q = &queue{waiters: w, key: key, freeUnits: want.FreeUnits}
+		w.queues[key] = q
 	}
-	c.enter()
+	q.enter()
 	me := newWaiter(want.Need)
-	if c.heard {
+	if q.subscribed {
 		me.wake()
 	} else {
-		c.park(me, refused)
+		q.park(me, refused)
 	}
-	return c, me, nil
+	return q, me, nil
 }
 
-// pollIn is the time to the next poll of a channel.
-func (w *Waiters) pollIn(heard bool) time.Duration {
-	d := min(w.poll, mostPoll)
-	if !heard {
-		d /= unheard
+// pollInterval returns the time to the next poll of a queue.
+func (w *Waiters) pollInterval(subscribed bool) time.Duration {
+	d := min(w.poll, maxPoll)
+	if !subscribed {
+		d /= unsubscribedPollFactor
 	}
 	return d - d/10 + rand.N(d/5+1) //nolint:gosec // Jitter.
 }

@@ -43,7 +43,7 @@ func TestWaitTriesAgainAfterAcknowledgement(t *testing.T) {
 		s := newServer(1)
 		s.held = true
 		w := s.client(t, hour)
-		// The release is published before the subscription is acknowledged: nobody hears it.
+		// The release is published before the subscription is acknowledged: nobody receives it.
 		s.ackAfter = time.Second
 		time.AfterFunc(500*time.Millisecond, s.release)
 		start := time.Now()
@@ -72,7 +72,7 @@ func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
 		s.release()
 		all.Wait()
 		require.Equal(t, 1, s.subscribes)
-		// One wake, one try: a hand-over costs a script or two, whatever the number of waiters.
+		// One wake-up, one try: however many wait, passing the lock on costs a script or two.
 		require.LessOrEqual(t, s.tried()-tries, 2*50)
 	})
 }
@@ -177,7 +177,7 @@ func TestWaitAllAreWoken(t *testing.T) {
 		var all sync.WaitGroup
 		through := func() {
 			gateFor := wakeOne("o")
-			gateFor.Frees = func(string) int { return wait.All }
+			gateFor.FreeUnits = func(string) int { return wait.AllUnits }
 			if err := w.Wait(t.Context(), gateFor, g); err != nil {
 				t.Error(err)
 			}
@@ -198,7 +198,7 @@ func TestWaitAllAreWoken(t *testing.T) {
 	})
 }
 
-// gate lets all through once it is open, and tells them a second after it looked.
+// gate grants every attempt once it is open. Each answer takes a second.
 type gate struct{ open atomic.Bool }
 
 // Try implements wait.Attempt.
@@ -282,6 +282,40 @@ func TestWaitRetriesWhenTheServerSays(t *testing.T) {
 	})
 }
 
+// TestWaitKnowsTheEndOfItsClientsOwnLease: the first of two waiters is granted a lease that expires without
+// a message.
+func TestWaitKnowsTheEndOfItsClientsOwnLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held = true
+		w := s.client(t, hour)
+		for range 2 {
+			go func() { _ = w.Wait(t.Context(), wakeOne("o"), leasing{s}) }()
+		}
+		time.Sleep(time.Second)
+		s.release()
+		time.Sleep(time.Second)
+		before := s.tried()
+		require.Greater(t, before, 2, "the first is granted")
+		time.Sleep(3 * time.Second)
+		require.Greater(t, s.tried(), before)
+		s.set(func() { s.held = false })
+	})
+}
+
+// leasing is an attempt that is granted a lease of three seconds, and never releases it.
+type leasing struct{ s *server }
+
+// Try implements wait.Attempt.
+func (l leasing) Try(ctx context.Context) (wait.Answer, error) {
+	answer, err := attempt(l).Try(ctx)
+	if answer.Granted {
+		answer.RetryIn = 3 * time.Second
+	}
+	return answer, err
+}
+
 // TestWaitRetriesNotBeforeTheEnd waits for a holder whose lease is as long as a Duration can say.
 func TestWaitRetriesNotBeforeTheEnd(t *testing.T) {
 	t.Parallel()
@@ -328,7 +362,7 @@ func TestWaitCancelledLeavesNoSubscription(t *testing.T) {
 	})
 }
 
-// TestWaitGivesUpSubscribing leaves channels whose subscriptions are never acknowledged.
+// TestWaitGivesUpSubscribing leaves queues whose subscriptions are never acknowledged.
 func TestWaitGivesUpSubscribing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -407,7 +441,7 @@ func TestWaitWakeIsPassedOn(t *testing.T) {
 }
 
 // TestWaitJoinsAfterTheMessage lets the only release happen between a waiter's first try, made
-// when nobody waited, and its joining of a channel that others have made meanwhile.
+// when nobody waited, and its joining of a queue that others have made meanwhile.
 func TestWaitJoinsAfterTheMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -416,7 +450,7 @@ func TestWaitJoinsAfterTheMessage(t *testing.T) {
 		w := s.client(t, hour)
 		slow := &slowReply{Attempt: s.attempt(), arrive: func() {
 			time.AfterFunc(time.Second, s.release)
-			// One more user, who gets no answer for long, keeps the channel from being dropped.
+			// One more user, who gets no answer for long, keeps the queue from being dropped.
 			time.AfterFunc(500*time.Millisecond, func() {
 				_ = w.Wait(t.Context(), wakeOne("o"), noAnswer{})
 			})
@@ -454,7 +488,7 @@ func (noAnswer) Try(context.Context) (wait.Answer, error) {
 }
 
 // TestWaitSubscribesAgainWhateverThePoll fails to subscribe twice, with polls an hour apart: the
-// release is heard all the same.
+// message of the release arrives all the same.
 func TestWaitSubscribesAgainWhateverThePoll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -467,7 +501,7 @@ func TestWaitSubscribesAgainWhateverThePoll(t *testing.T) {
 		s.set(func() { require.Equal(t, 3, s.subscribes) })
 		tries := s.tried()
 		time.Sleep(time.Minute)
-		require.Equal(t, tries, s.tried(), "heard, it does not poll")
+		require.Equal(t, tries, s.tried(), "subscribed, it does not poll")
 		start := time.Now()
 		s.release()
 		require.NoError(t, <-done)
@@ -537,13 +571,13 @@ func runSchedule(t *testing.T, seed uint64) {
 
 // randomWaiter is what one waiter of a random schedule does. Its times are multiples of 5 ms, so that
 // things happen at once.
-type randomWaiter struct{ after, patience, hold time.Duration }
+type randomWaiter struct{ after, timeout, hold time.Duration }
 
 func drawWaiter(rng *rand.Rand) randomWaiter {
 	steps := func(n int) time.Duration { return time.Duration(rng.IntN(n)) * 5 * time.Millisecond }
-	who := randomWaiter{after: steps(40), patience: steps(80), hold: steps(8)}
+	who := randomWaiter{after: steps(40), timeout: steps(80), hold: steps(8)}
 	if rng.IntN(2) == 0 {
-		who.patience = hour / 2
+		who.timeout = hour / 2
 	}
 	return who
 }
@@ -553,7 +587,7 @@ func (who randomWaiter) begin(
 	ctx context.Context, s *server,
 ) (context.Context, context.CancelFunc) {
 	time.Sleep(who.after)
-	ctx, cancel := context.WithTimeout(ctx, who.patience)
+	ctx, cancel := context.WithTimeout(ctx, who.timeout)
 	s.set(func() { s.leavers = append(s.leavers, cancel) })
 	return ctx, cancel
 }
@@ -582,7 +616,7 @@ func TestWaitWakesAsManyAsFit(t *testing.T) {
 }
 
 // TestWaitNeverLeavesFreeUnits is the same for objects of several units, of which waiters need one or
-// many, and of which each release tells how many are free. In every other schedule nobody gives back
+// many, and of which each release publishes how many are free. In every other schedule nobody gives back
 // what he got: the units come in a few large lots, so that no later release covers up a lost wake-up,
 // and sometimes somebody waits on each client for more than there ever is.
 func TestWaitNeverLeavesFreeUnits(t *testing.T) {
@@ -642,7 +676,7 @@ func (p *pool) waitInVain(ctx context.Context, clients []*wait.Waiters) (stop fu
 
 // wakeOne is what a waiter for a lock wants.
 func wakeOne(object string) wait.Want {
-	return wait.Want{Object: object, Channel: "c", Frees: func(string) int { return 1 }}
+	return wait.Want{Object: object, Channel: "c", FreeUnits: func(string) int { return 1 }}
 }
 
 // server is a lock on a server with latency, seen by several clients.
@@ -910,8 +944,8 @@ func (s *server) Run(
 
 func (s *server) Close() error { return nil }
 
-// pool is a number of units on a server with latency, seen by several clients: each release tells
-// how many are free then.
+// pool is a number of units on a server with latency, seen by several clients: each release
+// publishes how many are free then.
 type pool struct {
 	*server
 	free int
@@ -919,7 +953,7 @@ type pool struct {
 
 // wants is what a waiter for n units wants.
 func (p *pool) wants(n int) wait.Want {
-	return wait.Want{Object: "o", Channel: "c", Need: n, Frees: func(payload string) int {
+	return wait.Want{Object: "o", Channel: "c", Need: n, FreeUnits: func(payload string) int {
 		free, err := strconv.Atoi(payload)
 		if err != nil {
 			panic(err)

@@ -1,0 +1,325 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// channelsPerCall bounds the channels of one call of a link, so that its answers come within
+// Options.AnswerWithin over a slow network too.
+const channelsPerCall = 128
+
+var (
+	errIdle   = errors.New("link idle")
+	errSilent = errors.New("link silent")
+	errEnded  = errors.New("subscription ended by the server")
+)
+
+// linkWorker dials one link, and makes all its calls in one goroutine until the link is lost or idle.
+type linkWorker struct {
+	hub    *Hub
+	node   string
+	ctx    context.Context // ends when the link is lost or the hub closed
+	cancel context.CancelCauseFunc
+	wake   chan struct{}
+
+	pinged    time.Time   // when the last ping was sent; only run uses it
+	following atomic.Bool // a call of Left is under way
+
+	// Hub.mu guards these.
+	channels map[*channel]struct{}
+	todo     []*channel // those whose state may need a call; one may be there twice
+}
+
+// newWorker starts a worker for a link to node. Hub.mu is held.
+func (h *Hub) newWorker(node string) *linkWorker {
+	w := &linkWorker{
+		hub: h, node: node,
+		wake:     make(chan struct{}, 1),
+		channels: map[*channel]struct{}{},
+	}
+	w.ctx, w.cancel = context.WithCancelCause(h.ctx)
+	h.workers[node] = w
+	h.running.Add(1)
+	go w.run()
+	return w
+}
+
+// add makes the worker check c. Hub.mu is held.
+func (w *linkWorker) add(c *channel) {
+	w.todo = append(w.todo, c)
+	signal(w.wake)
+}
+
+// run is the worker's goroutine.
+func (w *linkWorker) run() {
+	defer w.hub.running.Done()
+	link, err := w.dial()
+	if err == nil {
+		// Deferred, so that the channels are rerouted without waiting for a slow Close.
+		defer link.Close()
+		err = w.serve(link)
+	}
+	w.cancel(err)
+	w.rerouteAll(err)
+}
+
+func (w *linkWorker) dial() (Link, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, w.hub.opts.DialWithin)
+	defer cancel()
+	return w.hub.dialer.Dial(ctx, w.node, w)
+}
+
+// rerouteAll gives the channels of a worker that has ended to the router.
+func (w *linkWorker) rerouteAll(err error) {
+	h := w.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.workers[w.node] == w {
+		delete(h.workers, w.node)
+	}
+	jitter := newJitter() // one for all, so that they come back together
+	for c := range w.channels {
+		h.reroute(c, err, jitter)
+	}
+}
+
+// serve makes calls until the link is lost, was idle for Options.Linger, or the hub is closed. A ping
+// comes before other calls, of which there might be no end.
+func (w *linkWorker) serve(link Link) error {
+	w.pinged = time.Now()
+	for {
+		if err := w.pingIfDue(link); err != nil {
+			return err
+		}
+		on, off := w.next()
+		var err error
+		switch {
+		case len(off) > 0:
+			err = w.unsubscribe(link, off)
+		case len(on) > 0:
+			err = w.subscribe(link, on)
+		default:
+			err = w.awaitWork()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// next takes the channels to subscribe, or those to unsubscribe, from the list. Those to unsubscribe go
+// first; the others stay on the list.
+func (w *linkWorker) next() (on, off []*channel) {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	var later []*channel
+	for i, c := range w.todo {
+		if len(on) == channelsPerCall || len(off) == channelsPerCall {
+			later = append(later, w.todo[i:]...)
+			break
+		}
+		switch {
+		case c.worker != w:
+		case c.state == idle && len(c.subs) == 0:
+			w.forget(c)
+		case c.state == idle:
+			on = append(on, c)
+		case c.state == acked && len(c.subs) == 0:
+			c.state = unsubscribing
+			off = append(off, c)
+		}
+	}
+	w.todo = later
+	if len(off) > 0 {
+		w.todo = append(w.todo, on...)
+		return nil, off
+	}
+	for _, c := range on {
+		c.state = subscribing
+	}
+	return on, nil
+}
+
+// forget drops a channel without handlers that is not subscribed on the server. Hub.mu is held.
+func (w *linkWorker) forget(c *channel) {
+	delete(w.channels, c)
+	c.worker = nil
+	if w.hub.channels[c.name] == c {
+		delete(w.hub.channels, c.name)
+	}
+}
+
+func (w *linkWorker) subscribe(link Link, on []*channel) error {
+	ctx, cancel := context.WithTimeout(w.ctx, w.hub.opts.AnswerWithin)
+	defer cancel()
+	for i, err := range link.Subscribe(ctx, names(on)) {
+		if err == nil {
+			continue
+		}
+		if !errors.As(err, new(*backend.ServerError)) {
+			return w.callError(ctx, err)
+		}
+		w.refused(on[i], err)
+	}
+	return nil
+}
+
+// refused reroutes a channel for which the server refused SUBSCRIBE.
+func (w *linkWorker) refused(c *channel, err error) {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	if c.worker == w && c.state == subscribing {
+		w.hub.reroute(c, err, newJitter())
+	}
+}
+
+func (w *linkWorker) unsubscribe(link Link, off []*channel) error {
+	ctx, cancel := context.WithTimeout(w.ctx, w.hub.opts.AnswerWithin)
+	defer cancel()
+	if err := link.Unsubscribe(ctx, names(off)); err != nil {
+		return w.callError(ctx, err)
+	}
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	for _, c := range off {
+		// If the answer comes later it is ignored: it comes before the answer to any later
+		// SUBSCRIBE.
+		c.state = idle
+		w.todo = append(w.todo, c)
+	}
+	return nil
+}
+
+// pingIfDue pings the link if the last ping was Options.PingEvery ago.
+func (w *linkWorker) pingIfDue(link Link) error {
+	if time.Since(w.pinged) < w.hub.opts.PingEvery || w.empty() {
+		return nil
+	}
+	w.pinged = time.Now()
+	w.follow(link)
+	ctx, cancel := context.WithTimeout(w.ctx, w.hub.opts.AnswerWithin)
+	defer cancel()
+	if err := link.Ping(ctx); err != nil {
+		return w.callError(ctx, err)
+	}
+	return nil
+}
+
+// follow asks the link, in a goroutine of its own, whether the client has left the link's node. It does
+// nothing while the last question has no answer.
+func (w *linkWorker) follow(link Link) {
+	f, ok := link.(Follower)
+	if !ok || !w.following.CompareAndSwap(false, true) {
+		return
+	}
+	w.hub.running.Go(func() {
+		defer w.following.Store(false)
+		ctx, cancel := context.WithTimeout(w.ctx, w.hub.opts.AnswerWithin)
+		defer cancel()
+		if err := f.Left(ctx); err != nil {
+			w.Lost(err)
+		}
+	})
+}
+
+// awaitWork waits until there is a channel to check, or until the next ping is due. It returns errIdle
+// if the worker had no channels for Options.Linger.
+func (w *linkWorker) awaitWork() error {
+	empty := w.empty()
+	wait := time.Until(w.pinged.Add(w.hub.opts.PingEvery))
+	if empty {
+		wait = w.hub.opts.Linger
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-w.wake:
+		return nil
+	case <-w.ctx.Done():
+		return context.Cause(w.ctx)
+	case <-timer.C:
+	}
+	if empty {
+		return w.endIfEmpty()
+	}
+	return nil
+}
+
+func (w *linkWorker) empty() bool {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	return len(w.channels) == 0
+}
+
+// endIfEmpty returns errIdle if the worker still has no channels. It takes the worker from the hub then,
+// so that it gets none any more.
+func (w *linkWorker) endIfEmpty() error {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	if len(w.channels) > 0 {
+		return nil
+	}
+	delete(w.hub.workers, w.node)
+	return errIdle
+}
+
+// callError returns the reason why a call of the link failed.
+func (w *linkWorker) callError(ctx context.Context, err error) error {
+	switch {
+	case w.ctx.Err() != nil:
+		return context.Cause(w.ctx)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w for %s: %w", errSilent, w.hub.opts.AnswerWithin, err)
+	}
+	return err
+}
+
+func names(channels []*channel) []string {
+	out := make([]string, len(channels))
+	for i, c := range channels {
+		out[i] = c.name
+	}
+	return out
+}
+
+// Subscribed implements [Events].
+func (w *linkWorker) Subscribed(name string) {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	if c := w.hub.channels[name]; c != nil && c.worker == w && c.state == subscribing {
+		c.acknowledge()
+		w.hub.dropUnused(c)
+	}
+}
+
+// Unsubscribed implements [Events].
+func (w *linkWorker) Unsubscribed(name string) {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	// Only an acknowledged channel can be lost here; otherwise this answers our own UNSUBSCRIBE.
+	if c := w.hub.channels[name]; c != nil && c.worker == w && c.state == acked {
+		w.hub.reroute(c, errEnded, newJitter())
+	}
+}
+
+// Message implements [Events].
+func (w *linkWorker) Message(name, payload string) {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	c := w.hub.channels[name]
+	if c == nil || c.worker != w || c.state != acked {
+		return
+	}
+	for s := range c.subs {
+		s.push(backend.Event{Payload: payload})
+	}
+}
+
+// Lost implements [Events].
+func (w *linkWorker) Lost(err error) { w.cancel(fmt.Errorf("link lost: %w", err)) }

@@ -1,0 +1,93 @@
+package conformance
+
+import (
+	"testing"
+
+	"github.com/hasp-go/hasp/conformance/engine"
+)
+
+// RunProperties drives each primitive by one action after the other, and compares all that can be
+// seen with an exact model of it: what the server stores and answers, what callers get, what the
+// holders of leases believe, where permits are, and who waits for something that is there. With
+// [Harness.Bubble] that is in virtual time, where every time is exact, as often as -rapid.checks
+// says; a failing case is made smaller, and kept by rapid. Without it [Harness.Rounds] machines run
+// side by side in real time, but none with -short, and what is asked too close to the end of a lease is
+// open.
+func RunProperties(t *testing.T, h *Harness) Report {
+	t.Helper()
+	return properties(t, h, Primitives())
+}
+
+// RunHistories draws schedules for each primitive, runs them on several clients at once, and checks
+// that the model of the primitive explains what they saw, and that nobody waited for something that
+// was there. With [Harness.Bubble] a schedule runs in virtual time, as often as -rapid.checks says,
+// over links with trouble; a failing one is made smaller. Without it [Harness.Rounds] of them run
+// in real time, but none with -short. The picture of a history that failed is named in the error.
+func RunHistories(t *testing.T, h *Harness) Report {
+	t.Helper()
+	return histories(t, h, Primitives())
+}
+
+// SoakCell is one thing that a soak runs on, such as an adapter on a server.
+type SoakCell = engine.SoakCell
+
+// SoakOptions configure [RunSoak]. Nil means the defaults.
+type SoakOptions = engine.SoakOptions
+
+// RunSoak runs crowds of clients at random for a long time: on a cell drawn from cells for a turn,
+// then on another. It draws which objects a crowd uses, how, and what goes wrong meanwhile, and
+// checks each object's history. A failure prints the seed, the cell, the schedule and the picture
+// of the history. In the end it prints how often it got into which situation, and fails if one that
+// a cell can get into was never reached. It returns those counts.
+func RunSoak(t *testing.T, cells []SoakCell, o *SoakOptions) map[string]int {
+	t.Helper()
+	return engine.RunSoak(t, Primitives(), cells, o)
+}
+
+func properties(t *testing.T, h *Harness, subjects []engine.Subject) Report {
+	t.Helper()
+	return runEach(t, h, "Properties", subjects, engine.Subject.Properties)
+}
+
+func histories(t *testing.T, h *Harness, subjects []engine.Subject) Report {
+	t.Helper()
+	return runEach(t, h, "Histories", subjects, engine.Subject.Histories)
+}
+
+// leftOut is why properties and histories are skipped in real time.
+const leftOut = "-short leaves out what runs at random in real time"
+
+// runEach runs one kind of test for each of some primitives.
+func runEach(
+	t *testing.T, h *Harness, kind string, subjects []engine.Subject,
+	test func(engine.Subject, *testing.T, *Harness, *engine.Situations),
+) Report {
+	t.Helper()
+	if err := h.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	report := Report{Skipped: map[string]string{}}
+	short := h.Bubble == nil && testing.Short()
+	for _, p := range subjects {
+		name := p.String() + kind
+		var reached engine.Situations
+		ok := t.Run(name, func(t *testing.T) {
+			if short {
+				t.Skip(leftOut)
+			}
+			test(p, t, h, &reached)
+		})
+		switch {
+		case short:
+			report.Skipped[name] = leftOut
+		case ok:
+			report.Passed = append(report.Passed, name)
+		default:
+			report.Failed = append(report.Failed, name)
+		}
+		if text := reached.String(); text != "" { // Else -run has left it out.
+			t.Logf("%s: %s", name, text)
+		}
+	}
+	return report
+}

@@ -1,0 +1,279 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
+)
+
+// batchCases are about what a backend may offer beyond Run: B1, B2, W1.
+func batchCases() []harness.Case {
+	return []harness.Case{
+		of("B1", "BatchOutcomesAreInOrder", batchOutcomesAreInOrder, harness.Batches),
+		of("B1", "BatchFailuresStayAlone", batchFailuresStayAlone, harness.Batches),
+		of("B1", "BatchReportsAsKnown", batchReportsAsKnown, harness.Batches),
+		of("B1", "BatchLoadsMissingScripts", batchLoadsMissingScripts, harness.Batches),
+		of("B1", "BatchSendsOnce", batchSendsOnce, harness.Batches, harness.Faults),
+		of("B1", "BatchHeedsContext", batchHeedsContext, harness.Batches),
+		of("W1", "WaitReturnsTheReply", waitReturnsTheReply, harness.ReplicaWaiter),
+		of("W1", "WaitKeepsTheReplyOfALostWait", waitKeepsTheReply, harness.ReplicaWaiter, harness.Faults),
+		of("W1", "WaitSendsOnce", waitSendsOnce, harness.ReplicaWaiter, harness.Faults),
+		of("B2", "WithdrawnCallIsNotSentAgain", withdrawnCallIsNotSentAgain, harness.Batches),
+		of("B2", "CallUnderWayIsNotWithdrawn", callUnderWayIsNotWithdrawn, harness.Batches, harness.Faults),
+	}
+}
+
+// calls returns n calls of a script, each with its number as the argument, and at the key of it.
+func calls(n int, script *backend.Script, key func(name string) string) []backend.Call {
+	all := make([]backend.Call, n)
+	for i := range all {
+		number := fmt.Sprint(i)
+		all[i] = backend.Call{Script: script, Keys: []string{key(number)}, Args: []string{number}}
+	}
+	return all
+}
+
+// spread returns n calls that echo their number, over keys of many slots.
+func spread(e *harness.Env, n int) []backend.Call {
+	script := e.Script("redis.call('set', KEYS[1], ARGV[1]) return ARGV[1]", 1, backend.Never)
+	return calls(n, script, e.Apart)
+}
+
+// counting returns n calls that count their runs, over keys of one slot.
+func counting(e *harness.Env, n int) []backend.Call {
+	return calls(n, e.Incr(backend.Never), e.Key)
+}
+
+// refused returns a call that counts its runs, and that the server refuses in a way that lets a backend
+// send it again, for as long as it likes to.
+func refused(e *harness.Env, key string) backend.Call {
+	script := e.Script(
+		"redis.call('incr', KEYS[1]) return redis.error_reply('LOADING not yet')", 1, backend.Never)
+	return backend.Call{Script: script, Keys: []string{key}}
+}
+
+// outcomes runs calls as a batch, and fails unless each has an outcome.
+func outcomes(ctx context.Context, b backend.Batcher, calls []backend.Call) []backend.Outcome {
+	got := backend.RunAll(ctx, b, calls)
+	must.If(len(got) != len(calls), "got %d outcomes, want %d", len(got), len(calls))
+	return got
+}
+
+// wantSuccess runs calls as a batch, and fails if one fails.
+func wantSuccess(ctx context.Context, b backend.Batcher, calls []backend.Call) {
+	for _, outcome := range outcomes(ctx, b, calls) {
+		must.Do(outcome.Err)
+	}
+}
+
+// wantEchoes runs the calls of spread as a batch, and fails if one has another outcome than its own.
+func wantEchoes(ctx context.Context, b backend.Batcher, calls []backend.Call) {
+	for i, outcome := range outcomes(ctx, b, calls) {
+		what := fmt.Sprintf("call %d of the batch", i)
+		must.In(what, func() { must.Do(outcome.Err) })
+		must.Return(what, fmt.Sprint(i))(outcome.Reply.Text())
+	}
+}
+
+func batchOutcomesAreInOrder(ctx context.Context, e *harness.Env) {
+	in := e.Open(ctx)
+	b := as[backend.Batcher](in)
+	calls := spread(e, 100)
+	// The script is known everywhere before: loading is another case.
+	for _, call := range calls {
+		must.Get(in.Backend.Run(ctx, call.Script, call.Keys, call.Args))
+	}
+	outcomes(ctx, b, nil)
+	wantEchoes(ctx, b, calls)
+}
+
+func batchLoadsMissingScripts(ctx context.Context, e *harness.Env) {
+	b := as[backend.Batcher](e.Open(ctx))
+	wantEchoes(ctx, b, spread(e, 100))
+}
+
+func batchFailuresStayAlone(ctx context.Context, e *harness.Env) {
+	b := as[backend.Batcher](e.Open(ctx))
+	calls := spread(e, 3)
+	calls[1].Script = e.Script("return redis.error_reply('STOP here')", 1, backend.Never)
+	if e.Capabilities.Cluster {
+		crossing := e.Script("return 1", 2, backend.Never)
+		calls = append(calls, backend.Call{Script: crossing, Keys: e.Slots()})
+	}
+	got := outcomes(ctx, b, calls)
+	for _, i := range []int{0, 2} {
+		must.If(got[i].Err != nil, "a failing call took others with it: %w", got[i].Err)
+	}
+	if e.Capabilities.Cluster {
+		must.Wrap(got[3].Err, backend.ErrCrossSlot)
+	}
+	wantServerError(got[1].Err, "STOP", "here", 0)
+}
+
+// batchReportsAsKnown runs two scripts, of which the first is refused. The second must not wait until
+// the backend gives that up.
+func batchReportsAsKnown(ctx context.Context, e *harness.Env) {
+	b := as[backend.Batcher](e.Open(ctx))
+	key := e.Key("refused")
+	calls := append([]backend.Call{refused(e, key)}, spread(e, 1)...)
+	reports := make(chan int64, len(calls))
+	b.RunBatch(ctx, calls, func(int, backend.Outcome) {
+		go func() {
+			sent := int64(-1)
+			_ = must.Catch(func() { sent = e.Count(ctx, key) })
+			reports <- sent
+		}()
+	})
+	first := <-reports
+	last := e.Count(ctx, key)
+	must.If(first < 0, "the runs were not counted")
+	must.If(last > 2 && first == last,
+		"a reply was reported after another call had been sent %d times", last)
+}
+
+func batchSendsOnce(ctx context.Context, e *harness.Env) {
+	in := e.Open(ctx)
+	b := as[backend.Batcher](in)
+	calls := counting(e, 4)
+	wantSuccess(ctx, b, calls)
+	lost := in.Link.CutReply(runs(calls[1].Keys[0]))
+	err := outcomes(ctx, b, calls)[1].Err
+	awaitLoss(ctx, lost, err)
+	must.Wrap(err, backend.ErrIndeterminate)
+	for _, call := range calls {
+		n := e.Count(ctx, call.Keys[0])
+		must.If(n > 2, "a script ran %d times, want at most 2", n)
+	}
+}
+
+func batchHeedsContext(ctx context.Context, e *harness.Env) {
+	b := as[backend.Batcher](e.Open(ctx))
+	calls := spread(e, 3)
+	for _, outcome := range outcomes(ended(ctx), b, calls) {
+		wantDefinite(outcome.Err, context.Canceled)
+	}
+	must.In("a call of a cancelled batch", func() { e.WantText(ctx, calls[0].Keys[0], "") })
+}
+
+// waitReturnsTheReply asks for more replicas than any test server has, and for one if there is one.
+func waitReturnsTheReply(ctx context.Context, e *harness.Env) {
+	b, call := as[backend.ReplicaWaiter](e.Open(ctx)), counting(e, 1)[0]
+	for i := range int64(2) {
+		reply, acked, err := b.RunThenWait(ctx, call, 99, 20*time.Millisecond)
+		must.Do(err)
+		must.Return("the run", i+1)(reply.Int())
+		must.If(acked < 0 || acked >= 99, "%d replicas acknowledged", acked)
+	}
+	if e.FailOver == nil { // there is no replica
+		return
+	}
+	_, acked, err := b.RunThenWait(ctx, call, 1, harness.Patience/2)
+	must.Do(err)
+	must.If(acked < 1, "no replica acknowledged, though there is one")
+}
+
+// loseWaiting runs a script that counts, and waits, twice. The second time it loses the reply to a
+// command for which match is true, and returns what RunThenWait returned.
+func loseWaiting(
+	ctx context.Context, e *harness.Env, call backend.Call, match func(words []string) bool,
+) (backend.Reply, error) {
+	in := e.Open(ctx)
+	b := as[backend.ReplicaWaiter](in)
+	_, _, err := b.RunThenWait(ctx, call, 1, time.Millisecond)
+	must.Do(err)
+	lost := in.Link.CutReply(match)
+	reply, _, err := b.RunThenWait(ctx, call, 1, time.Millisecond)
+	awaitLoss(ctx, lost, err)
+	return reply, err
+}
+
+func waitKeepsTheReply(ctx context.Context, e *harness.Env) {
+	call := counting(e, 1)[0]
+	reply, err := loseWaiting(ctx, e, call, func(words []string) bool {
+		return harness.IsCommand(words, "WAIT")
+	})
+	must.Wrap(err, backend.ErrReplicas)
+	must.Return("the run whose WAIT was lost", int64(2))(reply.Int())
+	e.WantCount(ctx, call.Keys[0], 2)
+}
+
+func waitSendsOnce(ctx context.Context, e *harness.Env) {
+	call := counting(e, 1)[0]
+	_, err := loseWaiting(ctx, e, call, runs(call.Keys[0]))
+	must.Wrap(err, backend.ErrIndeterminate)
+	e.WantCount(ctx, call.Keys[0], 2)
+}
+
+// claimed runs calls as a batch, of which the first has a claim, which is taken. It returns what receives
+// the outcome of the first.
+func claimed(ctx context.Context, b backend.Batcher, calls []backend.Call) <-chan backend.Outcome {
+	calls[0].Claim = new(backend.Claim)
+	calls[0].Claim.Take()
+	outcome := make(chan backend.Outcome, 1)
+	go b.RunBatch(ctx, calls, func(place int, o backend.Outcome) {
+		if place == 0 {
+			outcome <- o
+		}
+	})
+	return outcome
+}
+
+// withdrawnCallIsNotSentAgain withdraws a call that the server refuses, alone and beside another. Its
+// claim is returned between two tries.
+func withdrawnCallIsNotSentAgain(ctx context.Context, e *harness.Env) {
+	b := as[backend.Batcher](e.Open(ctx))
+	for i := range 2 {
+		calls := append([]backend.Call{refused(e, e.Key(fmt.Sprint("n", i)))}, spread(e, i)...)
+		must.In(fmt.Sprintf("in a batch of %d", len(calls)), func() { withdraw(ctx, e, b, calls) })
+	}
+}
+
+// withdraw withdraws the first of calls, which counts its runs, once it has run.
+func withdraw(ctx context.Context, e *harness.Env, b backend.Batcher, calls []backend.Call) {
+	key := calls[0].Keys[0]
+	ended := claimed(ctx, b, calls)
+	harness.Eventually(ctx, "the call to run", func() bool { return e.Count(ctx, key) > 0 })
+	for !calls[0].Claim.Withdraw() {
+		select {
+		case o := <-ended:
+			must.Fail("the call could not be withdrawn until it returned %w", o.Err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	before := e.Count(ctx, key)
+	o := harness.Await(ctx, "a withdrawn call to be reported", ended)
+	must.If(o.Err == nil, "a withdrawn call was reported without an error")
+	e.WantCount(ctx, key, before)
+}
+
+// callUnderWayIsNotWithdrawn loses the reply to a call: as nobody knows that the server ran it, it
+// cannot be withdrawn.
+func callUnderWayIsNotWithdrawn(ctx context.Context, e *harness.Env) {
+	in := e.Open(ctx)
+	b := as[backend.Batcher](in)
+	calls := counting(e, 2)
+	// The connections are there before: they are no part of it.
+	for range 64 {
+		wantSuccess(ctx, b, calls)
+	}
+	lost := in.Link.LoseReply(runs(calls[0].Keys[0]))
+	defer in.Link.Restore()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := claimed(ctx, b, calls)
+	select {
+	case <-lost:
+	case o := <-ended:
+		must.Fail("no reply was lost, the call returned %w", o.Err)
+	case <-ctx.Done():
+		must.Fail("no reply was lost")
+	}
+	time.Sleep(soonEnded) // For as long the reply might have come.
+	must.If(calls[0].Claim.Withdraw(), "a call that the server has run was withdrawn")
+	cancel()
+	must.Wrap((<-ended).Err, backend.ErrIndeterminate)
+}

@@ -1,0 +1,91 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
+)
+
+// RunnerCases returns the cases of the clauses R, B and W.
+func RunnerCases() []harness.Case {
+	return slices.Concat(sendCases(), replyCases(), lifeCases(), batchCases())
+}
+
+// SubscriberCases returns the cases of the clauses S.
+func SubscriberCases() []harness.Case {
+	return slices.Concat(subscribeCases(), gapCases())
+}
+
+// of returns a case of a clause.
+func of(clause, name string, run func(context.Context, *harness.Env), needs ...harness.Need) harness.Case {
+	return harness.Case{Name: name, Clause: clause, Text: Clause(clause), Needs: needs, Run: run}
+}
+
+// alone returns c as a case beside which nothing else may run.
+func alone(c harness.Case) harness.Case {
+	c.Alone = true
+	return c
+}
+
+// run runs a script on one key, whatever it replies.
+func run(ctx context.Context, b backend.ScriptRunner, s *backend.Script, key string, args ...string) error {
+	_, err := b.Run(ctx, s, []string{key}, args)
+	return err
+}
+
+// as returns the backend of in as what it may implement.
+func as[T any](in *harness.Instance) T {
+	b, ok := in.Backend.(T)
+	must.If(!ok, "the backend does not implement %v", reflect.TypeFor[T]())
+	return b
+}
+
+// ended returns a context that has been cancelled.
+func ended(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return ctx
+}
+
+// soonEnded is when the contexts of calls that are to be under way end. It leaves a slow machine
+// the time to send.
+const soonEnded = 200 * time.Millisecond
+
+// cancelSoon makes a call under a context that is cancelled soon.
+func cancelSoon(ctx context.Context, call func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	time.AfterFunc(soonEnded, cancel)
+	return call(ctx)
+}
+
+// wantDefinite fails unless err wraps want, and says that nothing was run.
+func wantDefinite(err, want error) {
+	must.Wrap(err, want)
+	must.If(backend.MayHaveRun(err), "got error %w, want a definite one", err)
+}
+
+// runs returns what is true for commands that run a script on key.
+func runs(key string) func(words []string) bool {
+	return func(words []string) bool { return harness.RunsScript(words, key) }
+}
+
+// awaitLoss waits until a link has lost the reply to a call that returned err.
+func awaitLoss(ctx context.Context, lost <-chan struct{}, err error) {
+	harness.Await(ctx, fmt.Sprintf("the loss of a reply, after which a call returned %v", err), lost)
+}
+
+// recovers waits until b runs scripts again.
+func recovers(ctx context.Context, e *harness.Env, b backend.Backend) {
+	script := e.Script("return 1 -- recovers", 1, backend.ReadOnly)
+	harness.Eventually(ctx, "the backend to recover", func() bool {
+		must.Do(run(ctx, b, script, e.Key("recovers")))
+		return true
+	})
+}

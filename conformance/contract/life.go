@@ -1,0 +1,232 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
+)
+
+// prompt is how soon a call must return after its context ended: far more than scheduling costs,
+// far less than the time-outs and deadlines that a driver may wait for instead.
+const prompt = 4 * time.Second
+
+// lifeCases are about contexts, concurrency, and the end of a backend: R7, R8, R9.
+func lifeCases() []harness.Case {
+	return []harness.Case{
+		of("R7", "EndedContextSendsNothing", endedContextSendsNothing),
+		of("R7", "CancelReturnsPromptly", cancelReturns, harness.Faults),
+		of("R7", "CancelBeforeADeadlineReturnsPromptly", cancelWithDeadlineReturns, harness.Faults),
+		of("R7", "DeadlineReturnsPromptly", deadlineReturns, harness.Faults),
+		of("R7", "CancelledReadReturnsPromptly", cancelledReadReturns, harness.Faults),
+		of("R7", "CancelWhileConnectingReturns", cancelWhileConnectingReturns, harness.Faults),
+		of("R7", "CancelledRunsAtMostOnce", cancelledRunsAtMostOnce, harness.Faults),
+		of("R8", "ReadOnlyScriptsCannotWrite", readOnlyScriptsCannotWrite),
+		of("R8", "ReadOnlyRetriesAreBounded", readOnlyRetriesAreBounded, harness.Faults),
+		of("R9", "CallsDoNotMix", callsDoNotMix),
+		of("R9", "RunAfterCloseIsRefused", runAfterCloseIsRefused),
+		of("R9", "CloseTwiceIsAllowed", closeTwiceIsAllowed),
+		of("R9", "CloseLeavesTheClientAlone", closeLeavesTheClientAlone, harness.HasClient),
+		of("R9", "CloseLeavesNoGoroutine", closeLeavesNoGoroutine),
+		of("S4", "CapabilitiesAreDeclared", capabilitiesAreDeclared),
+	}
+}
+
+func endedContextSendsNothing(ctx context.Context, e *harness.Env) {
+	b, script, key := e.Backend(ctx), e.Incr(backend.Never), e.Key("n")
+	for range 20 {
+		wantDefinite(run(ended(ctx), b, script, key), context.Canceled)
+	}
+	// What was sent after all would run before or soon after this.
+	recovers(ctx, e, b)
+	e.WantCount(ctx, key, 0)
+}
+
+// bounder makes a call's context, given what is closed once the server has run its script. Before
+// that a driver may still be busy with the connection, and send nothing if the context ends.
+type bounder func(ran <-chan struct{}) (context.Context, context.CancelFunc)
+
+// silent runs a script while its connection goes silent: the server runs it, and its reply is lost.
+// It returns the run's error.
+func silent(ctx context.Context, e *harness.Env, retry backend.Retry, bound bounder) error {
+	in, script, key := e.Open(ctx), e.Script("return 1", 1, retry), e.Key("n")
+	// Drivers spread calls over a few connections, and make each when it is first used.
+	for range 64 {
+		must.Do(run(ctx, in.Backend, script, key))
+	}
+	ran := in.Link.LoseReply(runs(key))
+	defer in.Link.Restore()
+	return harness.Promptly(prompt, "Run", func() error {
+		// Bound here: were it to end before the call, nothing would be sent.
+		callCtx, cancel := bound(ran)
+		defer cancel()
+		return run(callCtx, in.Backend, script, key)
+	})
+}
+
+// cancelledOnceRun makes contexts that are cancelled when the script has run.
+func cancelledOnceRun(ctx context.Context) bounder {
+	return func(ran <-chan struct{}) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-ran:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		return ctx, cancel
+	}
+}
+
+func cancelReturns(ctx context.Context, e *harness.Env) {
+	// No deadline at all: drivers take another path with one.
+	err := silent(ctx, e, backend.Never, cancelledOnceRun(context.WithoutCancel(ctx)))
+	must.Wrap(err, context.Canceled, backend.ErrIndeterminate)
+}
+
+func cancelWithDeadlineReturns(ctx context.Context, e *harness.Env) {
+	err := silent(ctx, e, backend.Never, cancelledOnceRun(ctx))
+	must.Wrap(err, context.Canceled, backend.ErrIndeterminate)
+}
+
+func deadlineReturns(ctx context.Context, e *harness.Env) {
+	bound := func(<-chan struct{}) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(ctx, 5*soonEnded)
+	}
+	err := silent(ctx, e, backend.Never, bound)
+	must.Wrap(err, context.DeadlineExceeded, backend.ErrIndeterminate)
+}
+
+func cancelledReadReturns(ctx context.Context, e *harness.Env) {
+	must.Wrap(silent(ctx, e, backend.ReadOnly, cancelledOnceRun(ctx)), context.Canceled)
+}
+
+// wantCancelled makes a call that gets no answer, not even to a dial, under a context that is soon
+// cancelled, and fails if it does not return within limit, and with the context's error.
+func wantCancelled(
+	ctx context.Context, in *harness.Instance, limit time.Duration, what string,
+	call func(ctx context.Context) error,
+) {
+	in.Link.Blackhole()
+	defer in.Link.Restore()
+	err := harness.Promptly(limit, what, func() error { return cancelSoon(ctx, call) })
+	must.Wrap(err, context.Canceled)
+}
+
+// cancelWhileConnectingReturns cancels a call for which the driver has to connect first. It may take
+// as long as drivers let a connection take.
+func cancelWhileConnectingReturns(ctx context.Context, e *harness.Env) {
+	in, script := e.Open(ctx), e.Incr(backend.Never)
+	wantCancelled(ctx, in, 3*prompt, "Run", func(ctx context.Context) error {
+		return run(ctx, in.Backend, script, e.Key("n"))
+	})
+}
+
+// lateCalls is how many calls cancelledRunsAtMostOnce cancels at least. One's context may end before
+// anything is sent: when a driver connects first, or on a machine that stands still for a moment.
+const lateCalls = 3
+
+// cancelledRunsAtMostOnce cancels calls whose command is held up on its way.
+func cancelledRunsAtMostOnce(ctx context.Context, e *harness.Env) {
+	in, script, key := e.Open(ctx), e.Incr(backend.Never), e.Key("n")
+	must.Do(run(ctx, in.Backend, script, key))
+	for calls, ran := int64(1), int64(0); calls <= lateCalls || ran == 0; calls++ {
+		late := 2 * soonEnded
+		if calls > lateCalls { // There may be a health check first.
+			late = soonEnded * 2 / 5
+		}
+		in.Link.Delay(late)
+		err := cancelSoon(ctx, func(ctx context.Context) error { return run(ctx, in.Backend, script, key) })
+		in.Link.Restore()
+		recovers(ctx, e, in.Backend)
+		// A second sending would come from the driver's or the backend's retries, after the first.
+		time.Sleep(2 * late)
+		ran = e.Count(ctx, key) - 1
+		must.If(ran > calls, "%d cancelled calls ran %d times; the last error was %w", calls, ran, err)
+		must.If(ctx.Err() != nil, "no call was cancelled after it had been sent")
+	}
+}
+
+// readOnlyScriptsCannotWrite relies on servers refusing writes in EVALSHA_RO.
+func readOnlyScriptsCannotWrite(ctx context.Context, e *harness.Env) {
+	err := run(ctx, e.Backend(ctx), e.Incr(backend.ReadOnly), e.Key("n"))
+	must.If(!errors.As(err, new(*backend.ServerError)),
+		"a read-only script wrote, or failed otherwise: %w", err)
+	e.WantCount(ctx, e.Key("n"), 0)
+}
+
+func readOnlyRetriesAreBounded(ctx context.Context, e *harness.Env) {
+	in, script, key := e.Open(ctx), e.Script("return 1", 1, backend.ReadOnly), e.Key("n")
+	must.Do(run(ctx, in.Backend, script, key))
+	in.Link.Refuse()
+	err := harness.Promptly(harness.Patience/4, "a read without a server", func() error {
+		return run(context.WithoutCancel(ctx), in.Backend, script, key)
+	})
+	must.If(err == nil, "a read was answered without a server")
+}
+
+func callsDoNotMix(ctx context.Context, e *harness.Env) {
+	b, key := e.Backend(ctx), e.Key("n")
+	script := e.Script("redis.call('incr', KEYS[1]) return ARGV[1]", 1, backend.Never)
+	const callers, calls = 32, 16
+	must.Together(callers, func(i int) {
+		for j := range calls {
+			sent := fmt.Sprintf("%d/%d", i, j)
+			reply := must.Get(b.Run(ctx, script, []string{key}, []string{sent}))
+			must.Return("the call that sent "+sent, sent)(reply.Text())
+		}
+	})
+	e.WantCount(ctx, key, callers*calls)
+}
+
+func runAfterCloseIsRefused(ctx context.Context, e *harness.Env) {
+	b, script, key := e.Backend(ctx), e.Incr(backend.Never), e.Key("n")
+	must.Do(run(ctx, b, script, key))
+	must.In("Close", func() { must.Do(b.Close()) })
+	wantDefinite(run(ctx, b, script, key), backend.ErrClosed)
+	e.WantCount(ctx, key, 1)
+}
+
+func closeTwiceIsAllowed(ctx context.Context, e *harness.Env) {
+	b := e.Backend(ctx)
+	must.Do(errors.Join(b.Close(), b.Close()))
+}
+
+func closeLeavesTheClientAlone(ctx context.Context, e *harness.Env) {
+	in := e.Open(ctx)
+	must.Do(in.Backend.Close())
+	must.In("the application's client after Close", func() { must.Do(in.Ping(ctx)) })
+}
+
+// closeLeavesNoGoroutine labels whatever goroutine is started by a backend and its client.
+func closeLeavesNoGoroutine(ctx context.Context, e *harness.Env) {
+	e.LeavesNoGoroutine(ctx, func(ctx context.Context) { live(ctx, e) })
+}
+
+// live leads a backend and its client through a short life.
+func live(ctx context.Context, e *harness.Env) {
+	in := must.Get(e.New(ctx))
+	defer in.End()
+	must.Do(run(ctx, in.Backend, e.Incr(backend.Never), e.Key("n")))
+	if e.Capabilities.PubSub {
+		must.Do(subscribe(ctx, in.Backend, e.Key("c")))
+	}
+}
+
+func capabilitiesAreDeclared(ctx context.Context, e *harness.Env) {
+	b := e.Backend(ctx)
+	got := b.Capabilities()
+	must.If(got != e.Capabilities,
+		"the backend declares %+v, the harness expects %+v", got, e.Capabilities)
+	_, batches := b.(backend.Batcher)
+	must.If(batches != e.Batches,
+		"backend.Batcher: implemented %t, declared by the harness %t", batches, e.Batches)
+	_, waits := b.(backend.ReplicaWaiter)
+	must.If(waits != e.WaitsForReplicas,
+		"backend.ReplicaWaiter: implemented %t, declared by the harness %t", waits, e.WaitsForReplicas)
+}

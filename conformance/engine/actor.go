@@ -1,0 +1,387 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/history"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+const (
+	// workLease is the watchdog's lease of a history's clients: short, so that losses happen.
+	workLease = time.Second
+	// fixedLease is a fixed one, which is often kept for longer.
+	fixedLease = 300 * time.Millisecond
+	// workPatience bounds the waiting for what may be gone for good, such as permits that an answer
+	// was lost of.
+	workPatience = 2 * time.Second
+)
+
+// lookedAt is the output of a look at an object's key in the end.
+type lookedAt struct {
+	reply backend.Reply
+	err   error
+}
+
+// String implements [Subject].
+func (p *Primitive[S, I, O]) String() string { return p.Name }
+
+// workload returns how histories, faults and soaks use p.
+func (p *Primitive[S, I, O]) workload() *workload {
+	w := &workload{
+		name: p.Name, clause: p.Limit, text: p.Promises[p.Limit],
+		model: p.model, prepare: p.prepare, reaches: p.Reaches, waits: p.Ready != nil,
+		doubtful: func(backend.Call) (any, any, bool) { return nil, nil, false },
+		actor: func(a *actor) func(context.Context, Step) {
+			return (&participant[S, I, O]{actor: a, of: p}).step
+		},
+		always: []string{"answer"},
+	}
+	for _, op := range p.Ops {
+		if !p.hasLeases() && !op.Apart || op.Acquire != nil {
+			w.ops = append(w.ops, slices.Repeat([]string{op.Name}, op.Often)...)
+		}
+	}
+	if w.waits {
+		w.always, w.wake = []string{"grant"}, p.wake
+	}
+	switch {
+	case p.hasLeases():
+		w.waiting = p.waitingOp().Name
+		w.ops = append(w.ops, "reenter", "delete")
+		w.lapse, w.recovery = event[I]{what: lapses}, event[I]{what: recovered}
+		w.doubtful, w.rest = p.doubtful, p.restFree
+	case p.Takes != nil:
+		w.rest, w.look = p.restWhole, p.look
+	default:
+		w.look = p.look
+	}
+	return w
+}
+
+func (p *Primitive[S, I, O]) waitingOp() *Op[S, I, O] {
+	return &p.Ops[slices.IndexFunc(p.Ops, func(op Op[S, I, O]) bool { return op.Waits })]
+}
+
+// prepare makes the object that everything begins with.
+func (p *Primitive[S, I, O]) prepare(ctx context.Context, e *harness.Env, object string) {
+	for _, key := range p.Stored(object, p.Init) {
+		if key.Text != "" {
+			must.Get(e.Do(ctx, key.Name, "SET", key.Name, key.Text))
+		}
+	}
+}
+
+// doubtful reads an attempt to acquire.
+func (p *Primitive[S, I, O]) doubtful(c backend.Call) (in, out any, ok bool) {
+	ins := p.Asks(&Script{Name: c.Script.Name, Keys: c.Keys, Args: c.Args})
+	if len(ins) != 1 {
+		return nil, nil, false
+	}
+	act, _, _ := p.Hold.Of(ins[0])
+	return event[I]{in: ins[0]}, outcome[O]{unknown: true}, act == Asks
+}
+
+// restFree waits until nobody holds an object.
+func (p *Primitive[S, I, O]) restFree(ctx context.Context, e *harness.Env, object string) {
+	harness.Eventually(ctx, "a free object", func() bool {
+		reply, err := e.Do(ctx, object, "EXISTS", object)
+		return err == nil && harness.Same(reply, backend.IntegerReply(0))
+	})
+}
+
+// restWhole waits until all is back that was taken.
+func (p *Primitive[S, I, O]) restWhole(ctx context.Context, e *harness.Env, object string) {
+	harness.Eventually(ctx, "all to be back", func() bool {
+		reply, err := e.Do(ctx, object, "GET", object)
+		return holds(p.Stored(object, p.Init)[0], reply, err)
+	})
+}
+
+// look records what the object's key holds in the end.
+func (p *Primitive[S, I, O]) look(ctx context.Context, e *harness.Env, object string, log *history.Log) {
+	call := log.Process().Call("a look")
+	reply, err := e.Do(ctx, object, p.Stored(object, p.Init)[0].reader(), object)
+	if err != nil {
+		call.Drop() // A server that is down.
+		return
+	}
+	call.Return(lookedAt{reply, err})
+}
+
+// wake lets one client wait for an object until another makes it ready, and returns nil when the
+// first has it. It is asked over sound links.
+func (p *Primitive[S, I, O]) wake(ctx context.Context, waiter, waker Named) error {
+	return must.Catch(func() {
+		free := p.occupy(ctx, waker)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		got := must.Beside(func() { p.waitAndLeave(ctx, waiter) })
+		time.Sleep(50 * time.Millisecond) // It has a moment to begin to wait.
+		free()
+		must.Do(<-got)
+		must.Do(ctx.Err()) // One that gives up may find what it waits for.
+	})
+}
+
+// occupy makes an object one that has to be waited for, and returns what lets one go on.
+func (p *Primitive[S, I, O]) occupy(ctx context.Context, as Named) (free func()) {
+	var none State[S]
+	if in, ok := p.Blocks(none); ok && p.hasLeases() {
+		lease := must.Get(p.opFor(in).Acquire(ctx, as.Client, as.Name, in))
+		return func() { must.Do(lease.Unlock(ctx)) }
+	} else if ok {
+		must.Get(p.opFor(in).Call(ctx, as.Client, as.Name, in))
+	}
+	in, _ := p.Frees(none)
+	return func() { must.Get(p.opFor(in).Call(ctx, as.Client, as.Name, in)) }
+}
+
+// waitAndLeave waits for an object, and gives back what it got.
+func (p *Primitive[S, I, O]) waitAndLeave(ctx context.Context, as Named) {
+	op := p.waitingOp()
+	in := op.Draw(Dice[S]{})
+	if op.Acquire != nil {
+		must.Do(must.Get(op.Acquire(ctx, as.Client, as.Name, in)).Unlock(context.WithoutCancel(ctx)))
+		return
+	}
+	must.Get(op.Call(ctx, as.Client, as.Name, in))
+}
+
+// opFor returns the first operation that asks for such a thing.
+func (p *Primitive[S, I, O]) opFor(in I) *Op[S, I, O] {
+	for i := range p.Ops {
+		if p.Verb(p.Ops[i].Draw(Dice[S]{})) == p.Verb(in) {
+			return &p.Ops[i]
+		}
+	}
+	must.Fail("no operation asks for %+v", in)
+	return nil
+}
+
+// participant is an actor that uses a primitive.
+type participant[S, I, O comparable] struct {
+	*actor
+	of *Primitive[S, I, O]
+}
+
+// step takes a step. It fails if something was promised and not kept; what may fail is no failure.
+func (u *participant[S, I, O]) step(ctx context.Context, s Step) {
+	switch s.Op {
+	case "reenter":
+		u.acquire(ctx, s, u.of.waitingOp(), 1+s.N%2)
+		return
+	case "delete":
+		u.delete(ctx)
+		return
+	}
+	i := slices.IndexFunc(u.of.Ops, func(op Op[S, I, O]) bool { return op.Name == s.Op })
+	if op := &u.of.Ops[i]; op.Acquire != nil {
+		u.acquire(ctx, s, op, 0)
+	} else {
+		u.call(ctx, s, op)
+	}
+}
+
+// dice are what a step is drawn by.
+func (s Step) dice() (which int, flag bool, length time.Duration) {
+	return s.N, s.Flag, 14*s.Hold + s.Pause
+}
+
+func (u *participant[S, I, O]) draw(s Step, op *Op[S, I, O]) I {
+	which, flag, length := s.dice()
+	return op.Draw(Dice[S]{Which: which, Flag: flag, For: length, Fixed: fixedLease})
+}
+
+// call makes a call, and puts back what it took.
+func (u *participant[S, I, O]) call(ctx context.Context, s Step, op *Op[S, I, O]) {
+	in, patience := u.draw(s, op), s.Patience
+	if op.Waits && patience == 0 {
+		patience = workPatience
+	}
+	out, ok := u.record(within(ctx, patience), op, in)
+	if !ok || op.Back == nil {
+		return
+	}
+	time.Sleep(s.Hold)
+	if in, took := op.Back(in, out); took {
+		u.record(func() (context.Context, context.CancelFunc) {
+			return context.WithCancel(context.WithoutCancel(ctx))
+		}, u.of.opFor(in), in)
+	}
+}
+
+// within makes contexts that end after some patience; 0: never.
+func within(ctx context.Context, patience time.Duration) func() (context.Context, context.CancelFunc) {
+	return func() (context.Context, context.CancelFunc) {
+		if patience > 0 {
+			return context.WithTimeout(ctx, patience)
+		}
+		return context.WithCancel(ctx)
+	}
+}
+
+// record makes a call, and records it. Ok says that it was answered, and not refused.
+func (u *participant[S, I, O]) record(
+	bounded func() (context.Context, context.CancelFunc), op *Op[S, I, O], in I,
+) (out O, ok bool) {
+	ctx, cancel := bounded()
+	defer cancel()
+	call := u.process.Call(event[I]{in: in})
+	out, err := op.Call(ctx, u.client, u.object, in)
+	switch {
+	case err == nil:
+		u.reach(map[bool]string{true: "grant", false: "answer"}[op.Waits || op.Tries])
+		call.Return(outcome[O]{out: out})
+		return out, true
+	case errors.Is(err, primitives.ErrOverflow):
+		u.reach("overflow")
+		call.Return(outcome[O]{out: must.Get(u.of.Answers(&Script{Err: err}))[0]})
+	case errors.Is(err, primitives.ErrNotAcquired):
+		u.reach("refusal")
+		call.Return(outcome[O]{})
+	case !backend.MayHaveRun(err):
+		call.Drop()
+	case u.of.Doubt != nil:
+		u.reach(op.Name + " without an answer")
+		left := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+		call.Return(outcome[O]{unknown: true, left: left})
+	default:
+		u.reach(op.Name + " without an answer")
+		call.Unknown(outcome[O]{unknown: true})
+	}
+	return out, false
+}
+
+// delete removes the object as an operator does, without a message.
+func (u *participant[S, I, O]) delete(ctx context.Context) {
+	number := int(u.log.Now())
+	call := u.process.Call(event[I]{what: forgets, number: number})
+	if err := u.remove(ctx); err != nil {
+		call.Unknown(nil) // A server that is down may have run it.
+		return
+	}
+	call.Return(nil)
+	u.later(max(u.lease, fixedLease), event[I]{what: learns, number: number})
+	u.reach("deletion")
+}
+
+// acquire takes a lease, keeps it, and releases it, with so many re-entered leases in it.
+func (u *participant[S, I, O]) acquire(ctx context.Context, s Step, op *Op[S, I, O], depth int) {
+	in := u.draw(s, op)
+	limited, cancel := within(ctx, s.Patience)()
+	defer cancel()
+	call := u.process.Call(event[I]{in: in})
+	lease, err := op.Acquire(limited, u.client, u.object, in)
+	if err != nil {
+		u.refused(call, err)
+		return
+	}
+	h := &holding[S, I, O]{participant: u, lease: lease, op: op, in: in, belief: call.Time()}
+	call.Return(outcome[O]{out: u.of.Hold.Granted(lease.Owner(), lease.Token())})
+	u.reach("grant")
+	h.run(context.WithoutCancel(ctx), s.Hold, depth)
+}
+
+// refused records an acquire that failed.
+func (u *participant[S, I, O]) refused(call *history.Call, err error) {
+	switch {
+	case errors.Is(err, primitives.ErrNotAcquired):
+		u.reach("refusal")
+		call.Return(outcome[O]{})
+	case backend.MayHaveRun(err), errors.Is(err, primitives.ErrLost):
+		u.reach("acquire without an answer")
+		call.Unknown(outcome[O]{unknown: true})
+	case errors.Is(err, context.DeadlineExceeded):
+		// It may have been granted in that instant, and is given back in the background then.
+		u.reach("impatience")
+		call.Unknown(outcome[O]{unknown: true})
+	default:
+		call.Drop()
+	}
+}
+
+// holding is what one acquire got.
+type holding[S, I, O comparable] struct {
+	*participant[S, I, O]
+	lease  *primitives.Lease
+	op     *Op[S, I, O]
+	in     I
+	belief int64 // the history's time at which the lease last said that it is held
+}
+
+// run keeps the object for d, re-entering it so many times for the middle part of that.
+func (h *holding[S, I, O]) run(ctx context.Context, d time.Duration, depth int) {
+	h.keep(d / 3)
+	if depth > 0 {
+		h.reenter(ctx, d/3, depth)
+	}
+	h.keep(d - d/3)
+	h.release(ctx)
+}
+
+// reenter takes the object again in the lease's own context. It is refused only after a loss.
+func (h *holding[S, I, O]) reenter(ctx context.Context, d time.Duration, depth int) {
+	lease, err := h.op.Acquire(h.lease.Reenter(ctx), h.client, h.object, h.in)
+	if err != nil {
+		must.If(h.lease.Err() == nil, "re-entering what is held: %w", err)
+		return
+	}
+	h.reach("re-entry")
+	inner := *h
+	inner.lease = lease
+	inner.keep(d)
+	if depth > 1 {
+		inner.reenter(ctx, d, depth-1)
+	}
+	h.belief = inner.belief
+	err = lease.Unlock(ctx)
+	must.If(err != nil && h.lease.Err() == nil, "releasing a re-entered lease while the outer one is held: %w", err)
+}
+
+// keep asks the lease again and again whether it is held, for d or until it says no.
+func (h *holding[S, I, O]) keep(d time.Duration) {
+	pause := min(d/8, 20*time.Millisecond)
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(pause) {
+		if !h.believe() {
+			return
+		}
+	}
+	h.believe()
+}
+
+// believe records that the lease says that it is held.
+func (h *holding[S, I, O]) believe() bool {
+	call := h.process.Call(event[I]{what: believed, owner: h.lease.Owner()})
+	if h.lease.Err() != nil {
+		call.Drop()
+		return false
+	}
+	call.Return(nil)
+	h.belief = call.Time()
+	return true
+}
+
+// release ends the lease. A hold that was lost ended at some time after it was last believed in.
+func (h *holding[S, I, O]) release(ctx context.Context) {
+	owner := h.lease.Owner()
+	call := h.process.Call(event[I]{in: h.of.Hold.Release(owner)})
+	err := h.lease.Unlock(ctx)
+	switch {
+	case err == nil:
+		call.Return(outcome[O]{})
+	case errors.Is(err, primitives.ErrNotHeld), errors.Is(err, primitives.ErrLost):
+		h.reach("loss")
+		call.Drop()
+		h.log.Since(h.belief, event[I]{what: unseen, owner: owner}, nil)
+	default:
+		h.reach("release without an answer")
+		call.Unknown(outcome[O]{unknown: true})
+	}
+}

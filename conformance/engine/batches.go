@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// single hides that a backend takes batches.
+type single struct{ backend.Backend }
+
+// inBatches returns b, which takes batches, as one that does or does not.
+func inBatches(b backend.Backend, batches bool) backend.Backend {
+	if batches {
+		return b
+	}
+	return single{b}
+}
+
+// reporter gets the outcomes of a batch, by their place in it.
+type reporter func(place int, outcome backend.Outcome)
+
+// runAll runs calls by b: as one batch if b takes batches, else side by side.
+func runAll(ctx context.Context, b backend.Backend, calls []backend.Call, report reporter) {
+	if batcher, ok := b.(backend.Batcher); ok {
+		batcher.RunBatch(ctx, calls, report)
+		return
+	}
+	together(len(calls), func(i int) {
+		reply, err := b.Run(ctx, calls[i].Script, calls[i].Keys, calls[i].Args)
+		report(i, backend.Outcome{Reply: reply, Err: err})
+	})
+}
+
+// together runs work for each number below n, and returns when all is done.
+func together(n int, work func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { work(i) })
+	}
+	all.Wait()
+}
+
+// runSome is runAll for the calls at some places of a batch, whose reporter it uses.
+func runSome(
+	ctx context.Context, b backend.Backend, calls []backend.Call, places []int, report reporter,
+) {
+	some := make([]backend.Call, len(places))
+	for i, place := range places {
+		some[i] = calls[place]
+	}
+	if len(some) > 0 {
+		runAll(ctx, b, some, func(i int, outcome backend.Outcome) { report(places[i], outcome) })
+	}
+}
+
+// runOne runs one call by b, with its claim if b takes batches.
+func runOne(ctx context.Context, b backend.Backend, c backend.Call) (backend.Reply, error) {
+	var o backend.Outcome
+	runAll(ctx, b, []backend.Call{c}, func(_ int, outcome backend.Outcome) { o = outcome })
+	return o.Reply, o.Err
+}
+
+// seer is a backend that shows each call to see, before it is run, and its outcome to what see
+// returns.
+type seer struct {
+	backend.Backend
+	see func(c backend.Call) (answered func(backend.Outcome))
+}
+
+// Run implements backend.ScriptRunner.
+func (s *seer) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	answered := s.see(backend.Call{Script: script, Keys: keys, Args: args})
+	reply, err := s.Backend.Run(ctx, script, keys, args)
+	answered(backend.Outcome{Reply: reply, Err: err})
+	return reply, err
+}
+
+// RunBatch implements backend.Batcher.
+func (s *seer) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	answered := make([]func(backend.Outcome), len(calls))
+	for i, c := range calls {
+		answered[i] = s.see(c)
+	}
+	runAll(ctx, s.Backend, calls, func(place int, outcome backend.Outcome) {
+		answered[place](outcome)
+		report(place, outcome)
+	})
+}

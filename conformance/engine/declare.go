@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// Primitive declares a primitive: all that the suite has to know of it. S is what an object is, I what
+// happens to it, and O the answer. Scripts and calls are brought into the same form, so that one Step
+// judges both.
+type Primitive[S, I, O comparable] struct {
+	// Name is that of the primitive, such as "Lock".
+	Name string
+
+	// Promises are what the primitive promises, by the part of it, such as "Waiting".
+	Promises map[string]string
+
+	// Limit is the promise that a history breaks which the model does not explain.
+	Limit string
+
+	// Init is an object that each test begins with, and Edge one at the edge of what it can be, with
+	// which one of several begins; nil: as Init.
+	Init State[S]
+	Edge *State[S]
+
+	// Some is an object that exists, and NoTexts are texts that are none.
+	Some    State[S]
+	NoTexts []string
+
+	// Step returns the object after something happened to it, and whether out can be the answer. At
+	// is the time by the server's clock; it is zero where it is not known. An object of another kind is
+	// mostly a conflict, of which Step is not asked.
+	Step func(s State[S], at Moment, in I, out O) (State[S], bool)
+
+	// Keep is what of an object outlives its key, such as the last token. Nil: nothing.
+	Keep func(v S) S
+
+	// Ages returns all that an object may be at a moment, by the server's clock, if nothing happens to
+	// it but the passing of time, such as the end of the leases of some of its owners. Nil: it stays as
+	// it is. The end of its life is not a matter of Ages.
+	Ages func(v S, at Moment) []S
+
+	// Verb names what an input does: what one operation asks is all of one name.
+	Verb func(in I) string
+
+	// Asks returns what a script asks of each of its objects, and Answers what it answers for each.
+	// Of a script that is part of no operation Asks returns nil.
+	Asks    func(r *Script) []I
+	Answers func(r *Script) ([]O, error)
+
+	// Told is what of an answer a caller gets. Nil: all.
+	Told func(out O) O
+
+	// Granted reports whether an answer is no refusal of what waits or tries. Nil: nothing is refused.
+	Granted func(out O) bool
+
+	// Stored are the keys of an object. The first is the object's own: without it there is none.
+	Stored func(key string, s State[S]) []Key
+
+	// Channel is where an object's messages go. Nil: it has none.
+	Channel func(can backend.Capabilities, key string) string
+
+	// Published is what is published when something has happened to an object; "": nothing.
+	Published func(before, after State[S], in I) string
+
+	// Ops are the operations.
+	Ops []Op[S, I, O]
+
+	// Lived is an object as one that may have an end of its life. Nil: it has none of its own.
+	Lived func(c *primitives.Client, name string) Lived
+
+	// Ready reports whether what waits for in can go on. Nil: nothing waits. Else there is an operation
+	// that waits, and Blocks and Frees.
+	Ready func(s State[S], in I) bool
+
+	// Blocks and Frees are what makes an object that it is not ready, and lets a waiter go on. Ok is
+	// false if nothing is needed for that.
+	Blocks, Frees func(s State[S]) (in I, ok bool)
+
+	// Peer is what another program makes of an object; ok is false if it does nothing.
+	Peer func(d Dice[S]) (c Change[S], ok bool)
+
+	// Doubt is an object of which something may happen, at some time, that got no answer. Left says
+	// that its caller did not wait for the answer. Nil: what Step makes of it may happen.
+	Doubt func(v S, in I, left bool) S
+
+	// Unseen are what an object in doubt may become by itself. Nil: nothing.
+	Unseen func(v S) []S
+
+	// Hold says what is held; nil: it has no leases. Takes says what is taken that has no owner; nil:
+	// there is no such thing.
+	Hold  *Hold[S, I, O]
+	Takes *Takes[S, I, O]
+
+	// Reaches are the situations that soaks of it get into on every backend, if it has leases.
+	Reaches []string
+
+	// Special are cases of its own.
+	Special []harness.Case
+}
+
+// Lived are the methods of an object that may have an end of its life.
+type Lived interface {
+	Exists(ctx context.Context) (bool, error)
+	Expire(ctx context.Context, life time.Duration) (bool, error)
+	ExpireAt(ctx context.Context, end time.Time) (bool, error)
+	Persist(ctx context.Context) (bool, error)
+	RemainingLife(ctx context.Context) (time.Duration, error)
+}
+
+// Change is what another program does to an object.
+type Change[S comparable] struct {
+	Next    State[S]
+	Life    time.Duration // of Next; 0: it has no end
+	Message string        // what is published of it; "": nothing
+}
+
+// Op is an operation of a primitive.
+type Op[S, I, O comparable] struct {
+	// Name is that of the method.
+	Name string
+
+	// Often is how often it is drawn, beside others.
+	Often int
+
+	// Draw returns what it asks.
+	Draw func(d Dice[S]) I
+
+	// Call calls it.
+	Call func(ctx context.Context, c *primitives.Client, name string, in I) (O, error)
+
+	// Acquire calls it if it returns a lease, instead of Call.
+	Acquire func(ctx context.Context, c *primitives.Client, name string, in I) (*primitives.Lease, error)
+
+	// Waits says that it waits until its object is ready, and Tries that it is refused if it is not.
+	Waits, Tries bool
+
+	// Quiet says that its caller learns no more than that it may go on.
+	Quiet bool
+
+	// Sure says that it is sent even if its context has ended.
+	Sure bool
+
+	// Back is what puts back what it took; ok is false if it took nothing.
+	Back func(in I, out O) (back I, ok bool)
+
+	// Apart says that no history has it, since it changes how much there is.
+	Apart bool
+
+	// Blind says that it does not read what the key holds.
+	Blind bool
+
+	// Refuses are what it refuses, with a FieldError.
+	Refuses []I
+}
+
+// Dice is what an operation is drawn by.
+type Dice[S comparable] struct {
+	Which int           // 0 to 5
+	Flag  bool          // one of two
+	For   time.Duration // of the length of a lease, or shorter
+	Now   State[S]      // what the object is; zero: it is not known
+	Fixed time.Duration // the length of a fixed lease
+}
+
+// Hold says what a primitive's leases hold.
+type Hold[S, I, O comparable] struct {
+	// Of says what something does to whose hold, and for how long it takes it.
+	Of func(in I) (act HoldAct, owner string, lease time.Duration)
+
+	// Fixed is the lease that a call asks for; 0: the watchdog's.
+	Fixed func(in I) time.Duration
+
+	// Holders are those that have an object.
+	Holders func(s State[S]) []string
+
+	// Grant is the answer that a lease was made of; ok is false for another.
+	Grant func(out O) (owner string, token int64, ok bool)
+
+	// Granted is the answer that says so, for a caller.
+	Granted func(owner string, token int64) O
+
+	// Release is what releases a hold.
+	Release func(owner string) I
+
+	// Awaits is what a call waits for that was granted a hold by out, and keeps it only until it
+	// returns, as a member of a barrier. It returns nil when that has come, since which the hold is
+	// over by itself; on an error it has released the hold. What waits calls Call then, not Acquire.
+	// Nil: callers get a lease of what is granted.
+	Awaits func(out O) I
+
+	// Done is the answer to a release or a renewal: whether the owner had it.
+	Done func(out O) bool
+
+	// Conflict reports whether an answer says that a key is of another kind, of a script of several.
+	Conflict func(out O) bool
+}
+
+// HoldAct is what something does to a hold.
+type HoldAct int
+
+// What happens to holds.
+const (
+	NoHold HoldAct = iota
+	Asks
+	Renews
+	Releases
+)
+
+// Takes says what is taken of a primitive that counts, where nobody owns what he took.
+type Takes[S, I, O comparable] struct {
+	// Count is how much there is.
+	Count func(s State[S]) int64
+
+	// Took is how much something has taken.
+	Took func(in I, out O) int64
+
+	// Puts is how much something adds, and whether it also makes the object.
+	Puts func(in I) (n int64, create, ok bool)
+
+	// Back is what adds so much, and also makes the object, or does not.
+	Back func(n int64, create bool) I
+}
+
+// Key is one key of an object on the server.
+type Key struct {
+	Name string
+
+	// Text is what a string holds, and Fields what a hash does; neither: there is no such key.
+	Text   string
+	Fields map[string]string
+
+	// Equal reports whether a text is as good as Text, and Alike whether fields are as good as Fields.
+	// Nil: if they are the same.
+	Equal func(text string) bool
+	Alike func(fields map[string]string) bool
+
+	// Life is how long another key than the first lives at most, after now and After.
+	Life  time.Duration
+	After time.Time
+}
+
+// Script is a script that a client sends, and its answer.
+type Script struct {
+	Name       string
+	Keys, Args []string
+	Reply      backend.Reply
+	Err        error
+}

@@ -1,0 +1,57 @@
+// Package engine judges a primitive by its declaration, a [Primitive]. The packages beside it declare
+// ours; docs/adding-a-primitive.md shows how to declare another.
+//
+// # What it derives
+//
+// Properties: a machine takes one action after the other, and compares all that can be seen with an
+// exact model. In virtual time every moment is exact. In real time a [Moment] is as wide as what was
+// measured, and what falls into that width is open.
+//
+// Histories: several clients run a drawn schedule at once. Package history records what they saw, and
+// porcupine looks for an order of it that the model explains.
+//
+// Cases: a walk of the machine over sound links, and what any such primitive promises: of keys of
+// another kind, bad input, waiting, lost answers. [LeaseCases] are those of what has leases: a
+// declaration names them in its Special ones.
+//
+// Faults and soaks: histories while something goes wrong with the server, or on the way to it. Fault
+// cases are for what has leases.
+//
+// All of them take Step, the one model: the machine with the time and the answer of each script, a
+// history with the answers that callers got, and without times.
+//
+// # The parts of a machine
+//
+// The world is what all primitives share: clients, their links, the server's clock, and two spies on
+// each link. The machine adds the objects, each with all states that it may have, and four things that
+// it follows to their end:
+//
+//   - calls: what a caller asked, the scripts that were sent for it, and what it returned;
+//   - claims: what an owner has asked for, and until when its holder may believe in it;
+//   - leases: what callers were given, and must give back;
+//   - takes: what was taken that has no owner, such as permits.
+//
+// The way of a script, and who sees it:
+//
+//	a call of an operation           the caller; in the end judged by its last script's answer
+//	   |                ^
+//	primitives.Client   |            what is judged
+//	   |                |
+//	first spy: sent     answered     whose script it is; what its caller learned
+//	   |                |
+//	link: held, slow    lost, late   requests, replies and connections fail here
+//	   |                |
+//	second spy: ran ----'            one script at a time: Step must allow the server's answer
+//	   |
+//	backend of the harness, server
+//
+// So the machine knows what the server has done even if the link loses the answer. After each action it
+// looks: at the keys and how long they live, at what was published (in real time in the end), at each
+// lease, and for a caller who waits although there is what it waits for. In the end all clients close,
+// and no subscription may stay.
+//
+// # Names
+//
+// A script is known by its name, which luagen takes from its file. Those about the end of an object's
+// life ([Lived]) are known by the names that they have in package primitives, such as object_expire.
+package engine

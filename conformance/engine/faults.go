@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
+)
+
+// fault is something that goes wrong with the server, or on the way to it, and ends.
+type fault struct {
+	name  string
+	alone bool // it affects the whole server
+	needs []harness.Need
+
+	// lease is that of the workers, renewed: longer than bound, where the end of a lease must not
+	// be what lets work go on.
+	lease time.Duration
+	lasts time.Duration
+
+	// bound is how long after the end of the fault a waiting worker may go without the object.
+	bound time.Duration
+
+	// loses says that leases may be lost; forgets, that the server may lose what it granted, so that
+	// only tokens rise. Else every renewed lease outlives the fault.
+	loses, forgets bool
+
+	// steps says that the server's clock is stepped: leases that are no longer than that end before
+	// their holders know.
+	steps bool
+
+	// keep, if not zero, is how long the holder keeps the object, where that is what matters.
+	keep time.Duration
+
+	// calm leaves out the steps with short leases that nobody renews.
+	calm bool
+
+	// inject makes the fault. heal ends it; nil: it ends by itself.
+	inject func(ctx context.Context, s *scene) (heal func(ctx context.Context))
+}
+
+// scene is where a fault happens: a workload that runs.
+type scene struct {
+	*harness.Harness
+	key   string         // of the object, or any of them
+	links []harness.Link // those that faults may hit; empty if there are none
+	reach func(situation string)
+}
+
+// strike makes the fault, and returns when it has ended. In that time the server may forget what it
+// granted, if f.forgets.
+func (f fault) strike(ctx context.Context, s *scene) {
+	var heal func(ctx context.Context)
+	must.In("making the fault "+f.name, func() { heal = f.inject(ctx, s) })
+	time.Sleep(f.lasts)
+	if heal != nil {
+		must.In("ending the fault "+f.name, func() { heal(ctx) })
+	}
+}
+
+const (
+	// longLease is one that no worker gets the object by: it is longer than what faults may cost.
+	longLease = 30 * time.Second
+	// longPoll is a poll that comes too late, too. While there is no subscription it comes often
+	// enough.
+	longPoll = 40 * time.Second
+	// faultBound is what a fault may cost the workers after its end, with long leases: a few round
+	// trips, and a client's pause before it connects again, on a machine that does much else.
+	faultBound = 10 * time.Second
+)
+
+// FaultCases implements [Subject]: a case for each fault, under which the model explains what workers
+// saw, work goes on within the bound of the fault, and no lease is lost that need not be.
+func (p *Primitive[S, I, O]) FaultCases() (cases []harness.Case) {
+	w := p.workload()
+	if w.waiting == "" {
+		return nil
+	}
+	for _, f := range faults() {
+		cases = append(cases, harness.Case{
+			Name: w.name + "Survives" + f.name, Clause: w.clause, Text: w.text, Alone: f.alone, Needs: f.needs,
+			Run: func(ctx context.Context, e *harness.Env) { checkFault(ctx, e, w, f) },
+		})
+	}
+	return cases
+}
+
+// faults returns all faults.
+func faults() []fault { return slices.Concat(linkFaults(), serverFaults()) }

@@ -1,0 +1,360 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// claim is what one owner has asked for.
+type claim[S, I, O comparable] struct {
+	owner     string
+	call      *call[S, I, O]
+	belief    *Belief
+	granted   bool           // the client knows
+	ran       time.Time      // when the server granted it
+	over      time.Time      // since when nobody believes in it; zero: somebody may
+	run       *scriptRun     // the last that asked
+	unlock    *call[S, I, O] // the Unlock that releases it
+	forgotten bool           // the server may have lost it
+	gain      time.Duration  // of the server's clock since the server was last asked
+	spent     bool           // what its call waits for has ended the hold
+}
+
+// leaseOf is the length of a call's lease, and how much of it its holder does not trust.
+func (m *machine[S, I, O]) leaseOf(c *call[S, I, O]) (lease, allowance time.Duration) {
+	if lease = m.of.Hold.Fixed(c.in); lease == 0 {
+		lease = m.lease
+	}
+	return lease, max(lease/10, 2*time.Millisecond)
+}
+
+// holdsSent takes what a client sends about holds.
+func (m *machine[S, I, O]) holdsSent(r *scriptRun, ins []I) {
+	for _, in := range ins {
+		switch act, owner, _ := m.of.Hold.Of(in); act {
+		case Asks:
+			m.asks(r, owner)
+		case Renews:
+			m.renews(r, owner)
+		case Releases:
+			m.releases(owner)
+		}
+	}
+}
+
+// asks notes a try to acquire: its owner must be new, unless it was refused before, or not sent.
+func (m *machine[S, I, O]) asks(r *scriptRun, owner string) {
+	if c := m.claims[owner]; c != nil {
+		must.If(!m.batches || !c.run.unsent(r), "owner %s asks again", owner)
+		c.run.withdrawn = true
+	}
+	c := m.scriptsCall(r)
+	must.If(c == nil, "owner %s acquires, and nobody has called for that", owner)
+	lease, allowance := m.leaseOf(c)
+	m.claims[owner] = &claim[S, I, O]{
+		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, m.decided(r, c.refused)),
+	}
+}
+
+// renews checks that only what is held is renewed. What is sent on a real server may have been
+// decided a moment ago.
+func (m *machine[S, I, O]) renews(r *scriptRun, owner string) {
+	exact := r.sent.From.Equal(r.sent.To) // It did not queue.
+	c := m.claims[owner]
+	if !m.virtual || c == nil && !exact {
+		return
+	}
+	must.If(c == nil, "owner %s is renewed, who has nothing", owner)
+	ended := !c.over.IsZero() && (exact || c.over.Before(r.sent.From)) || c.granted && c.belief.Over(r.sent)
+	must.If(ended, "owner %s is renewed, whose lease has ended", owner)
+	must.If(m.of.Hold.Fixed(c.call.in) > 0, "owner %s is renewed, whose lease is fixed", owner)
+}
+
+// releases checks that nobody believes in what is released, from before the release is sent.
+func (m *machine[S, I, O]) releases(owner string) {
+	c := m.claims[owner]
+	must.If(c == nil, "owner %s is released, who has nothing", owner)
+	for _, l := range m.leases {
+		must.If(l.claim == c && l.lease.Err() == nil, "owner %s is released while its lease is believed in", owner)
+	}
+	c.ends(time.Now())
+}
+
+// ends notes that nobody believes in a claim any more.
+func (c *claim[S, I, O]) ends(at time.Time) {
+	if c.over.IsZero() {
+		c.over = at
+	}
+}
+
+// unlockOf returns the Unlock that a release of an owner is part of; nil: it goes on in the background.
+func (m *machine[S, I, O]) unlockOf(r *scriptRun, owner string) any {
+	c := m.claims[owner]
+	if c == nil || c.unlock == nil || c.unlock.sends > 0 || c.belief.Over(m.decided(r, c.unlock.began)) {
+		return nil
+	}
+	return c.unlock
+}
+
+// holdsRan takes what a script has done to a hold.
+func (m *machine[S, I, O]) holdsRan(r *scriptRun, in I, out O, before State[S], o *object[S]) {
+	act, owner, lease := m.of.Hold.Of(in)
+	c := m.claims[owner]
+	_, _, granted := m.of.Hold.Grant(out)
+	switch {
+	case act == Asks && granted && c != nil:
+		c.ran = time.Now()
+		want, _ := m.leaseOf(c.call)
+		must.If(lease != want, "asks for %v, want %v", lease, want)
+		if m.of.Hold.Awaits != nil {
+			m.arrived(c, out, before)
+		}
+	case act == Renews && m.of.Hold.Done(out) && c != nil:
+		c.gain = 0
+	case act == NoHold:
+		m.forgotten(before, o.now(), "")
+	}
+}
+
+// forgotten notes that the server has lost what some held in before.
+func (m *machine[S, I, O]) forgotten(before, after State[S], but string) {
+	if m.of.Hold == nil {
+		return
+	}
+	for _, owner := range m.of.Hold.Holders(before) {
+		c := m.claims[owner]
+		if c != nil && owner != but && !slices.Contains(m.of.Hold.Holders(after), owner) {
+			m.reach("forgotten by the server")
+			c.forgotten = true
+		}
+	}
+}
+
+// holdsAnswered takes an answer to a script about holds.
+func (m *machine[S, I, O]) holdsAnswered(r *scriptRun, c *call[S, I, O]) {
+	ins := m.of.Asks(r.script())
+	if len(ins) == 0 {
+		return
+	}
+	switch act, owner, _ := m.of.Hold.Of(ins[0]); act {
+	case Asks:
+		m.answeredAsk(r, c, owner)
+	case Renews:
+		m.answeredRenewal(r, ins)
+	}
+}
+
+func (m *machine[S, I, O]) answeredAsk(r *scriptRun, c *call[S, I, O], owner string) {
+	claim := m.claims[owner]
+	if claim == nil || claim.run != r {
+		return
+	}
+	switch {
+	case errors.Is(r.err, errWithdrawn), errors.Is(r.err, backend.ErrUnavailable) && r.ctx.Err() == nil:
+		delete(m.claims, owner) // It surely did not run, and the owner may ask again.
+		return
+	case r.ctx.Err() != nil: // The client waits for no answer any more, and looks for a grant.
+		claim.over = time.Now()
+		c.last.left, c.last.got = true, false
+	case r.err != nil:
+		claim.over = time.Now()
+		if !isConflict(r.err) {
+			m.reach("acquire failed")
+		}
+	case !m.of.Granted(must.Get(m.of.Answers(r.script()))[0]):
+		delete(m.claims, owner)
+	default:
+		claim.granted = true
+		if claim.belief.Granted(r.answered) {
+			claim.over = time.Now()
+			c.last.late = true
+			m.reach("late grant")
+		}
+	}
+	if !c.ended.IsZero() {
+		m.reach("answer to one who has left")
+		claim.ends(time.Now())
+	}
+}
+
+func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
+	if r.err != nil {
+		m.reach("renewal failed")
+		return
+	}
+	outs := must.Get(m.of.Answers(r.script()))
+	_, _, lease := m.of.Hold.Of(ins[0])
+	answered, heard := m.renewalHeard(r, lease)
+	if !heard {
+		m.reach("renewal answered too late")
+		return
+	}
+	for i, in := range ins {
+		_, owner, _ := m.of.Hold.Of(in)
+		c := m.claims[owner]
+		if c == nil || !c.over.IsZero() || m.of.Hold.Conflict != nil && m.of.Hold.Conflict(outs[i]) {
+			continue
+		}
+		held := m.of.Hold.Done(outs[i])
+		c.belief.Renewed(r.sent, answered, held)
+		m.reach(map[bool]string{true: "renewal", false: "renewal of what was lost"}[held])
+	}
+}
+
+// renewalHeard returns when the watchdog gets the answer to a renewal; ok is false if it surely does
+// not wait for it any more, after a third of the lease. If that is open, as always in real time, the
+// moment is a wide one.
+func (m *machine[S, I, O]) renewalHeard(r *scriptRun, lease time.Duration) (answered Moment, ok bool) {
+	answered = r.answered
+	took := answered.From.Sub(r.sent.To)
+	if took > lease/3-longestQueue {
+		answered.From = answered.From.Add(-time.Microsecond)
+	}
+	return answered, took <= lease/3 || !m.virtual
+}
+
+// lateGrant reports whether a grant may have come too late for its client.
+func (m *machine[S, I, O]) lateGrant(c *call[S, I, O]) bool {
+	return errors.Is(c.err, primitives.ErrLost) && (c.last.late || m.mayHaveLapsed(m.claimOf(c), c.began))
+}
+
+// claimOf returns the claim that the last answer to a call has granted; nil: it was no grant.
+func (m *machine[S, I, O]) claimOf(c *call[S, I, O]) *claim[S, I, O] {
+	if out, ok := c.last.out.(O); ok && c.last.got {
+		owner, _, _ := m.of.Hold.Grant(out)
+		return m.claims[owner]
+	}
+	return nil
+}
+
+// holdsJudged notes what a call that has ended as it may has got.
+func (m *machine[S, I, O]) holdsJudged(c *call[S, I, O]) {
+	claim := m.claimOf(c)
+	switch {
+	case claim == nil:
+	case c.err == nil:
+		m.reach("grant")
+		m.addLease(c.lease, claim)
+	default:
+		m.reach("grant given back")
+		claim.over = c.ended
+	}
+}
+
+// mayHaveLapsed reports whether a claim's lease may have come to its end since began.
+func (m *machine[S, I, O]) mayHaveLapsed(c *claim[S, I, O], began time.Time) bool {
+	now := time.Now()
+	if c == nil || now.Equal(began) && m.virtual {
+		return false
+	}
+	return c.belief.Look(Moment{From: began, To: now.Add(m.guard)}, false) == nil
+}
+
+// lookAtClaims compares what clients believe with what the server knows.
+func (m *machine[S, I, O]) lookAtClaims() {
+	for _, c := range m.claims {
+		must.In("owner "+c.owner, func() { m.lookAtClaim(c) })
+	}
+}
+
+func (m *machine[S, I, O]) lookAtClaim(c *claim[S, I, O]) {
+	now := time.Now()
+	if c.granted && c.over.IsZero() && c.belief.Over(At(now.Add(-m.guard))) {
+		c.over = c.belief.Ends().To
+		if now.Before(c.over) {
+			c.over = now // The server said so.
+		}
+	}
+	switch {
+	case !c.granted && c.over.IsZero(): // It is being asked for.
+	case c.over.IsZero():
+		m.lookAtBelief(c, now)
+	default:
+		m.lookAtOrphan(c, now)
+	}
+}
+
+// has reports whether a claim's owner surely holds the object.
+func (m *machine[S, I, O]) has(c *claim[S, I, O]) bool {
+	return c.call.object.every(func(s State[S]) bool { return slices.Contains(m.of.Hold.Holders(s), c.owner) })
+}
+
+// lookAtBelief checks that what is believed is held, and renewed in time.
+func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
+	p := m.parties[c.call.party]
+	lease, allowance := m.leaseOf(c.call)
+	good := c.belief.Good(Moment{From: now.Add(-m.guard), To: now.Add(m.guard)})
+	must.If(good && !c.forgotten && !c.spent && c.gain <= allowance && !m.has(c), "it believes in what is %v", c.call.object)
+	since, sound := m.soundSince(p)
+	trip := m.trip(p)
+	retry := lease/3 + lease/10 + trip
+	if m.of.Hold.Fixed(c.call.in) > 0 || !m.has(c) || !sound || trip > lease/4 || now.Sub(since) <= retry {
+		return
+	}
+	age := now.Sub(c.belief.Since().To)
+	must.If(age > lease/3+trip+time.Millisecond, "its lease was renewed %v ago", age)
+}
+
+// releasePatience is how long one try to give back may hang.
+const releasePatience = time.Second
+
+// lookAtOrphan checks that what nobody believes in any more is given back.
+func (m *machine[S, I, O]) lookAtOrphan(c *claim[S, I, O], now time.Time) {
+	p := m.parties[c.call.party]
+	since, sound := m.soundSince(p)
+	lease, _ := m.leaseOf(c.call)
+	if !m.has(c) || !sound || c.ran.Sub(c.over) > lease/2 {
+		return
+	}
+	allowed, from := m.trip(p)+time.Millisecond, c.over
+	if since.After(c.over) || c.ran.After(c.over) {
+		allowed += releasePatience + max(500*time.Millisecond, lease/8)
+		from = latest(since, c.over, c.ran)
+	}
+	age := now.Sub(from)
+	must.If(age > allowed, "nobody has believed in it for %v, and it is %v", age, c.call.object)
+}
+
+// heldUp is how late a request may be granted to nobody: a closed client looks for it for so long.
+const heldUp = time.Second
+
+// closed implements watcher: what a closed client held is released, and nobody believes in it. A
+// request that was held up on its way may be granted when nobody looks for it any more.
+func (m *machine[S, I, O]) closed(party int, began time.Time, sound bool) {
+	if m.of.Takes != nil && sound {
+		m.takesClosed(party)
+	}
+	if m.of.Hold == nil {
+		return
+	}
+	m.disbelieve(party, began)
+	for _, c := range m.claims {
+		o := c.call.object
+		m.pass(o, m.serverNow())
+		left := c.call.party == party && m.has(c) && (c.granted || c.ran.Sub(c.call.refused) < heldUp)
+		must.If(sound && left, "client %d was closed, and %s is %v", party, o.name, o)
+	}
+}
+
+// disbelieve ends the belief in what a client held that is closed.
+func (m *machine[S, I, O]) disbelieve(party int, began time.Time) {
+	for _, c := range m.claims {
+		if c.call.party == party {
+			c.ends(time.Now())
+		}
+	}
+	for _, l := range m.leases {
+		if l.claim.call.party != party || l.ended != nil {
+			continue
+		}
+		l.ended = primitives.ErrClosed
+		if m.mayHaveLapsed(l.claim, began) && errors.Is(l.lease.Err(), primitives.ErrLost) {
+			l.ended = primitives.ErrLost
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// heldLease is a lease that was returned.
+type heldLease[S, I, O comparable] struct {
+	lease *primitives.Lease
+	claim *claim[S, I, O]
+	done  <-chan struct{}
+	work  context.Context //nolint:containedctx // It is looked at.
+	ended error           // why it has ended; nil: it is held
+}
+
+// addLease notes a lease that was returned.
+func (m *machine[S, I, O]) addLease(lease *primitives.Lease, c *claim[S, I, O]) {
+	l := &heldLease[S, I, O]{
+		lease: lease, claim: c, done: lease.Done(), work: lease.Context(context.Background()),
+	}
+	if err := lease.Err(); m.parties[c.call.party].closed && errors.Is(err, primitives.ErrClosed) {
+		l.ended = err // Its client was closed before anybody looked.
+	}
+	m.leases = append(m.leases, l)
+}
+
+// pick returns one of the leases, mostly one of the last; nil: there is none.
+func (m *machine[S, I, O]) pick(a act) *heldLease[S, I, O] {
+	if len(m.leases) == 0 {
+		return nil
+	}
+	return m.leases[max(0, len(m.leases)-1-a.Which/2)]
+}
+
+// leaseOn returns a lease of an object that has not ended; nil: there is none.
+func (m *machine[S, I, O]) leaseOn(o *object[S]) *heldLease[S, I, O] {
+	for _, l := range m.leases {
+		if l.claim.call.object == o && l.ended == nil {
+			return l
+		}
+	}
+	return nil
+}
+
+// reenter acquires under the context of a lease, mostly what the lease is of.
+func (m *machine[S, I, O]) reenter(ctx context.Context, a act) {
+	outer := m.pick(a)
+	if outer == nil {
+		return
+	}
+	of := outer.claim.call
+	c := &call[S, I, O]{op: of.op, party: of.party, object: of.object, in: of.in, outer: outer}
+	switch a.Which {
+	case 0:
+		c.party = a.Client
+	case 1:
+		c.object = m.objects[a.Object]
+	case 2:
+		c.in = c.op.Draw(m.dice(a))
+	}
+	c.limit = time.Now().Add(a.For)
+	c.runs(m, c.op)
+	m.make(outer.lease.Reenter(ctx), c)
+}
+
+// judgeInner judges a call under the context of another lease; it reports false if it was one like
+// any other.
+func (m *machine[S, I, O]) judgeInner(c *call[S, I, O]) bool {
+	outer, of := c.outer, c.outer.claim.call
+	lost := c.sends == 0 && errors.Is(c.err, primitives.ErrLost) && m.mayHaveLapsed(outer.claim, c.began)
+	slow := c.sends == 0 && c.ended.After(c.limit) && errors.Is(c.err, context.DeadlineExceeded)
+	switch {
+	case outer.ended != nil:
+		must.If(!errors.Is(c.err, outer.ended), "want %q", outer.ended)
+	case lost:
+		return true
+	case c.party != of.party || c.object != of.object:
+		return false
+	case slow: // A slow machine.
+		return true
+	case m.of.Hold.Fixed(c.in) != m.of.Hold.Fixed(of.in):
+		must.If(!errors.As(c.err, new(*primitives.FieldError)), "it re-entered with another lease")
+	default:
+		m.reentered(c, outer)
+	}
+	must.If(c.sends > 0, "re-entering has sent %d scripts", c.sends)
+	return true
+}
+
+func (m *machine[S, I, O]) reentered(c *call[S, I, O], outer *heldLease[S, I, O]) {
+	must.If(c.err != nil, "it re-enters what is held")
+	must.If(c.lease.Owner() != outer.claim.owner || c.lease.Token() != outer.lease.Token(),
+		"re-entering gave another hold")
+	m.reach("re-entry")
+	m.addLease(c.lease, outer.claim)
+}
+
+// unlock unlocks a lease, perhaps once more.
+func (m *machine[S, I, O]) unlock(ctx context.Context, l *heldLease[S, I, O], a act) {
+	if l == nil {
+		return
+	}
+	of := l.claim.call
+	c := &call[S, I, O]{party: of.party, object: of.object, in: m.of.Hold.Release(l.claim.owner), began: time.Now()}
+	ctx = context.WithValue(ctx, callKey{}, c)
+	m.mu.Lock()
+	l.claim.unlock = c
+	m.mu.Unlock()
+	c.cancel = func() {}
+	switch a.Which {
+	case 0:
+		ctx = l.lease.Context(ctx)
+	case 1:
+		ctx, c.cancel = context.WithCancel(ctx)
+		c.cancel()
+	case 2:
+		ctx, c.cancel = context.WithTimeout(ctx, a.For)
+	}
+	defer c.cancel()
+	c.ctx = ctx
+	c.err = l.lease.Unlock(ctx)
+	c.ended = time.Now()
+	m.settle() // What was begun is sent.
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	must.In("after "+c.describe(), func() { m.judgeUnlock(l, c) })
+}
+
+func (m *machine[S, I, O]) judgeUnlock(l *heldLease[S, I, O], c *call[S, I, O]) {
+	if l.ended == nil && c.sends == 0 && errors.Is(c.err, primitives.ErrLost) &&
+		m.mayHaveLapsed(l.claim, c.began) {
+		l.ended = primitives.ErrLost
+	}
+	if l.ended != nil {
+		m.reach("unlock after the end")
+		must.Wrap(c.err, primitives.ErrNotHeld, l.ended)
+		must.If(c.sends > 0, "it has sent %d scripts", c.sends)
+		return
+	}
+	l.ended = primitives.ErrReleased
+	if slices.ContainsFunc(m.leases, func(o *heldLease[S, I, O]) bool { return o.claim == l.claim && o.ended == nil }) {
+		m.reach("inner unlock")
+		must.Do(c.err)
+		must.If(c.sends > 0, "it has sent %d scripts", c.sends)
+		return
+	}
+	l.claim.ends(time.Now())
+	m.judgeRelease(c)
+}
+
+// judgeRelease compares the error of an Unlock that released with the answer that its script got.
+func (m *machine[S, I, O]) judgeRelease(c *call[S, I, O]) {
+	over := c.ctx.Err() != nil && errors.Is(c.err, c.ctx.Err())
+	unknown := errors.Is(c.err, backend.ErrIndeterminate)
+	last := c.last
+	// What is queued is sent later.
+	underWay := last.run == nil || last.open() || !last.at.Add(m.guard).Before(c.ended) || !m.virtual
+	out, answered := last.out.(O)
+	switch {
+	case over && unknown && underWay:
+		m.reach("unlock left behind")
+	case last.open() && m.batches && unknown:
+		last.run.withdrawn = true // It was not sent for too long, and is sent again.
+	case last.run == nil || last.open():
+		must.Fail("nothing was sent")
+	case isConflict(last.err):
+		must.Wrap(c.err, primitives.ErrNotHeld, primitives.ErrConflict)
+	case last.err != nil && backend.MayHaveRun(last.err):
+		must.Wrap(c.err, backend.ErrIndeterminate, last.err)
+	case last.err != nil: // It is sent again.
+		must.Wrap(c.err, backend.ErrIndeterminate)
+	case answered && m.of.Hold.Done(out):
+		must.If(c.err != nil, "but it was released")
+	default:
+		must.Wrap(c.err, primitives.ErrNotHeld, primitives.ErrLost)
+	}
+}
+
+// lookAtLeases compares what each lease says of itself with what it may.
+func (m *machine[S, I, O]) lookAtLeases() {
+	for _, l := range m.leases {
+		must.In("a lease of "+l.claim.owner, func() { m.lookAtLease(l) })
+	}
+}
+
+func (m *machine[S, I, O]) lookAtLease(l *heldLease[S, I, O]) {
+	ends := l.claim.belief.Ends()
+	exact := m.virtual && (l.ended != nil || ends.From.Equal(ends.To))
+	over := l.ended != nil || l.claim.belief.Over(At(time.Now()))
+	must.If(exact && isClosed(l.done) != over, "Done is closed: %v, want %v", isClosed(l.done), over)
+	begin := time.Now()
+	err, rest := l.lease.Err(), l.lease.Remaining()
+	at := Moment{From: begin, To: time.Now()}
+	if l.ended == nil {
+		if lookErr := l.claim.belief.Look(at, err == nil); lookErr != nil {
+			must.Fail("%w; it says %v", lookErr, err)
+		}
+		if err == nil {
+			must.Do(l.claim.belief.Remaining(at, rest))
+			return
+		}
+		l.ended = primitives.ErrLost
+		m.reach("loss")
+	}
+	must.If(!errors.Is(err, l.ended) || rest != 0,
+		"it says %v, and that %v remain, after its end by %v", err, rest, l.ended)
+	l.checkEnd()
+}
+
+// checkEnd checks that each method of a lease reports its end.
+func (l *heldLease[S, I, O]) checkEnd() {
+	select {
+	case <-l.done:
+	case <-time.After(harness.Patience / 6):
+		must.Fail("Done is not closed")
+	}
+	must.If(l.work.Err() == nil || !errors.Is(context.Cause(l.work), l.ended),
+		"its context ended by %v, want %v", context.Cause(l.work), l.ended)
+}

@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// waitingCases are about who gets what another has held, and when.
+var waitingCases = []leaseCase{
+	{"ExpiryWakesAWaiter", "Waiting", nil, byMessages, func(ctx context.Context, a, _ user) {
+		a.Foreign(ctx, a.Env, a.name, 400*time.Millisecond)
+		a.later(ctx).unlock(ctx)
+	}},
+	{"FreeLockTakesOneRoundTrip", "Waiting", record, warm(plain), func(ctx context.Context, a, _ user) {
+		const pairs = 10
+		commands := harness.Matching(sent(ctx, a.Env, func() {
+			for range pairs {
+				unlock(ctx, a.acquire(ctx))
+			}
+		}), a.Tag)
+		must.If(len(commands) != 2*pairs, "%d pairs took %d commands: %q", pairs, len(commands), commands)
+	}},
+	{"ManyNamesAreWaitedFor", "Waiting", pubsub, byMessages, func(ctx context.Context, a, b user) {
+		names := 300
+		if a.NoClient {
+			names = 100 // All share one interpreter, which the race detector slows down.
+		}
+		held, waits := make([]*primitives.Lease, names), make([]*waiting, names)
+		for i := range names {
+			name := fmt.Sprintf("%s:%d", a.Tag, i) // over all slots
+			held[i], waits[i] = a.of(name).acquire(ctx), b.of(name).later(ctx)
+		}
+		for _, lease := range held {
+			unlock(ctx, lease)
+		}
+		for i, w := range waits {
+			must.In(fmt.Sprint("name ", i), func() { w.unlock(ctx) })
+		}
+	}},
+}
+
+// alone are the cases that nothing else may run beside.
+var alone = []string{"WaitersSurviveARestart", "WaitersSurviveAMigration"}
+
+// faultCases are about acquires while links and servers fail.
+var faultCases = []leaseCase{
+	{"SilentLinkNeverOverlaps", "Lease", link, brief, func(ctx context.Context, a, b user) {
+		lease := a.acquire(ctx)
+		held := lease.Context(ctx)
+		ended := make(chan time.Time, 1)
+		go func() { <-held.Done(); ended <- time.Now() }()
+		a.link.Blackhole()
+		next, err := b.later(ctx).soon()
+		granted := time.Now()
+		must.Do(err)
+		wraps("the first lease, when the second is held,", lease.Err(), primitives.ErrLost)
+		late := harness.Await(ctx, "the end of the first's context", ended).Sub(granted)
+		must.If(late > 0, "the first's context ended %v after the second's grant", late)
+		must.If(lease.Token() >= next.Token(), "token %d, then %d", lease.Token(), next.Token())
+		unlock(ctx, next)
+	}},
+	{"SlowLinkAcquires", "Waiting", link, plain, func(ctx context.Context, a, _ user) {
+		a.link.Delay(25 * time.Millisecond)
+		for range 3 {
+			a.withinAPoll(ctx)
+		}
+	}},
+	{"StalledLinkAcquires", "Waiting", link, plain, func(ctx context.Context, a, _ user) {
+		for range 5 { // Each finds the link held up for once, after the release before.
+			a.link.Delay(30 * time.Millisecond)
+			time.AfterFunc(60*time.Millisecond, a.link.Restore)
+			a.withinAPoll(ctx)
+		}
+	}},
+	{"WaitersSurviveARestart", "Waiting", append(pubsub, harness.Restart), byMessages, func(
+		ctx context.Context, a, _ user,
+	) {
+		waits := make([]*waiting, 5)
+		for i := range waits {
+			one := a.of(a.Key(fmt.Sprint(i)))
+			a.Foreign(ctx, a.Env, one.name, 0)
+			waits[i] = one.later(ctx)
+			one.awaitWaiters(ctx, 1)
+		}
+		must.Do(a.Restart(ctx, false)) // All is free, and no message says so.
+		for i, w := range waits {
+			// A waiter whose script met the broken connection gets an error: it does not hang.
+			_, err := w.soon()
+			must.If(err != nil && !errors.Is(err, backend.ErrIndeterminate), "waiter %d: %w", i, err)
+		}
+	}},
+	{"WaitersSurviveAMigration", "Waiting", append(pubsub, harness.Migrate), byMessages, func(
+		ctx context.Context, a, b user,
+	) {
+		lease := a.acquire(ctx)
+		waits := b.later(ctx)
+		b.awaitWaiters(ctx, 1)
+		must.Do(must.Get(a.Migrate(ctx, a.name))(ctx))
+		unlock(ctx, lease)
+		waits.unlock(ctx)
+	}},
+}
+
+var brief = users(primitives.Options{WatchdogLease: steadyLease / 4})
+
+// withinAPoll acquires and unlocks, in no more time than a waiter may go without asking the server.
+func (u user) withinAPoll(ctx context.Context) {
+	const poll = 5 * time.Second // the default of primitives.Options
+	bounded, cancel := context.WithTimeout(ctx, poll)
+	defer cancel()
+	unlock(ctx, u.acquire(bounded))
+}
+
+// givingBackCases are about what nobody wants any more, or nobody knows of.
+var givingBackCases = []leaseCase{
+	{"CancelledAcquiresLeaveNothing", "GivingBack", nil, plain, func(ctx context.Context, a, b user) {
+		for range 60 {
+			if err := a.randomly(ctx); err != nil {
+				must.Wrap(err, context.DeadlineExceeded)
+			}
+		}
+		next := must.Get(b.later(ctx).soon())
+		time.Sleep(500 * time.Millisecond) // What the cancelled ones give back must not be this.
+		unlock(ctx, next)
+	}},
+	{"CancelledLockLeavesNothing", "GivingBack", link, warm(plain), func(ctx context.Context, a, _ user) {
+		a.link.Delay(underWay + 400*time.Millisecond) // The script runs so much after the cancelling.
+		a.cancelled(ctx, soonAfter)
+		a.granted(ctx)
+		a.free(ctx)
+		a.link.Restore()
+		a.awaitWaiters(ctx, 0)
+	}},
+	{"CancelledLockTouchesNoLaterHold", "GivingBack", link, warm(plain), func(
+		ctx context.Context, a, _ user,
+	) {
+		for range 5 {
+			a.link.Delay(2 * underWay) // Its release overtakes it where it can.
+			a.cancelled(ctx, soonAfter)
+			a.link.Restore()
+			lease := must.Get(a.later(ctx).soon())
+			// The releases of the cancelled attempt go on for up to a second or more.
+			for range 20 {
+				time.Sleep(25 * time.Millisecond)
+				a.wantHolder(ctx, lease.Owner(), 0, defaultLease)
+			}
+			unlock(ctx, lease)
+		}
+	}},
+	{"CancelledLockWithoutReplyLeavesNothing", "GivingBack", link, warm(plain), func(
+		ctx context.Context, a, _ user,
+	) {
+		lost := a.link.LoseReply(a.runs)
+		a.cancelled(ctx, func(cancel func()) {
+			go func() { <-lost; cancel() }()
+		}, backend.ErrIndeterminate)
+		a.granted(ctx)
+		a.AwaitFree(ctx, a.Env, a.name, harness.Patience/4)
+	}},
+	{"LostAcquireIsGivenBack", "GivingBack", link, warm(plain), func(ctx context.Context, a, _ user) {
+		SentOnce(ctx, a.Env, a.name, func() {
+			Lost(ctx, a.link, a.name, func() error { _, err := a.try(ctx); return err })
+		})
+		a.granted(ctx)
+		a.free(ctx)
+		a.later(ctx).unlock(ctx)
+	}},
+	{"LostUnlockFrees", "Unlock", link, warm(plain), func(ctx context.Context, a, _ user) {
+		lease := a.acquire(ctx)
+		// It may be sent again: that is harmless.
+		Lost(ctx, a.link, a.name, func() error { return lease.Unlock(ctx) })
+		wraps("Err", lease.Err(), primitives.ErrReleased)
+		a.free(ctx)
+	}},
+}
+
+// randomly acquires within a few round trips, and unlocks.
+func (u user) randomly(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, rand.N(2*time.Millisecond))
+	defer cancel()
+	lease, err := u.Acquire(bounded, u.client, u.name, 0)
+	if err == nil {
+		unlock(ctx, lease)
+	}
+	return err
+}
+
+const (
+	// prompt is how soon a call must return after its context ended: far more than scheduling costs,
+	// far less than the time-outs that a driver may wait for instead.
+	prompt = 4 * time.Second
+	// underWay is when calls are cancelled that are to be under way. It leaves a slow machine the time
+	// to send.
+	underWay = 200 * time.Millisecond
+)
+
+// soonAfter calls cancel while the call is under way.
+func soonAfter(cancel func()) { time.AfterFunc(underWay, cancel) }
+
+// cancelled acquires under a context that is cancelled later, and fails unless the error comes soon
+// and wraps want too.
+func (u user) cancelled(ctx context.Context, later func(cancel func()), want ...error) {
+	err := harness.Promptly(prompt, "the acquire", func() error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		later(cancel)
+		_, err := u.Acquire(ctx, u.client, u.name, 0)
+		return err
+	})
+	must.Wrap(err, append(want, context.Canceled)...)
+}

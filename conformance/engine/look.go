@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
+)
+
+// lookAt compares what is on the server of an object, and what was published, with the model.
+func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
+	left, asked := m.life(ctx, o.name)
+	m.keepIf(o, asked, func(s State[S]) bool { return m.fitsLife(s, asked, left) }, "which lives for %v", left)
+	for i := range m.of.Stored(o.name, o.now()) {
+		m.lookAtKey(ctx, o, i)
+	}
+	if m.virtual && o.ear != nil {
+		got := len(o.ear.Events())
+		must.If(got != len(o.messages), "published were %q, want %q", o.ear.Events(), o.messages)
+	}
+}
+
+// fitsLife reports whether the key of an object that is s can live so long; -2 ms: there is none.
+func (m *machine[S, I, O]) fitsLife(s State[S], at Moment, left time.Duration) bool {
+	if none := left == -2*time.Millisecond; none || s.Kind == Absent {
+		return none == (s.Kind == Absent)
+	}
+	return s.Remains(at, left)
+}
+
+// life asks how long a key lives.
+func (m *machine[S, I, O]) life(ctx context.Context, key string) (time.Duration, Moment) {
+	reply, at, err := m.raw(ctx, "PTTL", key)
+	must.Do(err)
+	return must.Get(reply.Duration(time.Millisecond)), at
+}
+
+// keepIf drops what an object cannot be, at a moment. It fails if nothing is left.
+func (m *machine[S, I, O]) keepIf(
+	o *object[S], at Moment, is func(s State[S]) bool, seen string, args ...any,
+) {
+	may := m.may(o, at)
+	next := slices.DeleteFunc(slices.Clone(may), func(s State[S]) bool { return !is(s) })
+	must.If(len(next) == 0, seen+", but it is %v", append(args, o)...)
+	if !slices.Equal(next, o.states) {
+		m.become(o, next, "", time.Now())
+	}
+}
+
+// lookAtKey compares one of the keys of an object with the model.
+func (m *machine[S, I, O]) lookAtKey(ctx context.Context, o *object[S], i int) {
+	key := m.of.Stored(o.name, o.now())[i]
+	if i == 0 && o.now().Kind == Other {
+		return
+	}
+	reply, at, err := m.raw(ctx, key.reader(), key.Name)
+	if i == 0 {
+		m.keepIf(o, at, func(s State[S]) bool {
+			return holds(m.of.Stored(o.name, s)[0], reply, err)
+		}, "holds %v, %w", reply, err)
+		return
+	}
+	must.If(!holds(key, reply, err), "key %s holds %v, %w, want %+v", key.Name, reply, err, key)
+	if key.Text != "" && key.Life > 0 {
+		left, at := m.life(ctx, key.Name)
+		most := key.Life + max(0, key.After.Sub(at.From)) + time.Second
+		must.If(left <= 0 || left > most, "key %s lives for %v, want up to %v", key.Name, left, most)
+	}
+}
+
+// reader is the command that reads a key.
+func (k Key) reader() string {
+	if k.Fields != nil {
+		return "HGETALL"
+	}
+	return "GET"
+}
+
+// holds reports whether a key's value is what it is to be.
+func holds(key Key, reply backend.Reply, err error) bool {
+	if key.Fields != nil {
+		items, itemsErr := reply.Items()
+		got := map[string]string{}
+		for i := 0; i+1 < len(items); i += 2 {
+			field, _ := items[i].Text()
+			got[field], _ = items[i+1].Text()
+		}
+		same := key.Alike
+		if same == nil {
+			same = func(fields map[string]string) bool { return maps.Equal(fields, key.Fields) }
+		}
+		return err == nil && itemsErr == nil && same(got)
+	}
+	text, textErr := reply.Text()
+	switch {
+	case err != nil:
+		// A hash's reader over nothing gets an empty list; that of a text, nil.
+		return false
+	case reply.IsNil():
+		return key.Text == ""
+	case key.Equal != nil:
+		return key.Text != "" && key.Equal(text)
+	}
+	items, _ := reply.Items()
+	return textErr == nil && text == key.Text || key.Text == "" && reply.Kind() == backend.Array && len(items) == 0
+}
+
+// end closes all clients, over sound links, and fails with what is left over.
+func (m *machine[S, I, O]) end(ctx context.Context) {
+	for _, p := range m.parties {
+		m.setLink(p, trouble{}, 0, 0)
+	}
+	for m.owed() {
+		time.Sleep(10 * time.Millisecond)
+		m.check(ctx)
+	}
+	for i, p := range m.parties {
+		m.mu.Lock()
+		good := p.good
+		m.mu.Unlock()
+		time.Sleep(time.Until(good)) // What was lost is known to be, and what was late has come.
+		m.check(ctx)
+		m.close(ctx, i)
+	}
+	for _, c := range m.calls {
+		<-c.done
+	}
+	m.check(ctx)
+	for _, o := range m.objects {
+		m.deserted(ctx, o)
+		if m.of.Takes != nil {
+			must.In("key "+o.name, func() { m.conserved(o) })
+		}
+	}
+}
+
+// owed reports whether somebody waits who can know that there is what it needs.
+func (m *machine[S, I, O]) owed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.calls, func(c *call[S, I, O]) bool {
+		p := m.parties[c.party]
+		_, sound := m.soundSince(p)
+		m.pass(c.object, m.serverNow())
+		return c.waits() && c.ended.IsZero() && !c.told.IsZero() && sound && p.deaf == 0 && m.Capabilities.PubSub
+	})
+}
+
+// deserted checks that no client is subscribed to an object's channel any more, and what was heard
+// there.
+func (m *machine[S, I, O]) deserted(ctx context.Context, o *object[S]) {
+	if o.ear == nil {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, harness.Patience/6)
+	defer cancel()
+	o.ear.AwaitMessages(limited, o.messages...)
+	m.AwaitSubscribers(limited, o.channel, 1)
+}

@@ -1,0 +1,393 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
+)
+
+// machine drives the objects of a primitive by one action after the other, beside an exact model.
+type machine[S, I, O comparable] struct {
+	*world
+	of      *Primitive[S, I, O]
+	objects []*object[S]
+	calls   []*call[S, I, O] // under way; changed by the machine's goroutine alone, with mu held
+	claims  map[string]*claim[S, I, O]
+	leases  []*heldLease[S, I, O]
+	takes   []*take[S, I, O]
+}
+
+// object is one object on the server. What is below its names is guarded by world.mu.
+type object[S comparable] struct {
+	name, channel string
+	states        []State[S] // what it may be
+	misled        bool       // its waiters may believe in another end of its life
+	meddled       time.Time  // when it was last changed behind the back of all clients
+	messages      []string   // that must have been published
+	ear           *harness.Inbox
+
+	added int64 // to what can be taken, less what was deleted
+}
+
+// String returns what the object may be.
+func (o *object[S]) String() string {
+	var all []string
+	for _, s := range o.states {
+		all = append(all, s.String())
+	}
+	return strings.Join(all, ", or ")
+}
+
+// now is what the object most likely is.
+func (o *object[S]) now() State[S] { return o.states[0] }
+
+// every reports whether all that the object may be is so.
+func (o *object[S]) every(is func(s State[S]) bool) bool {
+	return !slices.ContainsFunc(o.states, func(s State[S]) bool { return !is(s) })
+}
+
+func newMachine[S, I, O comparable](
+	ctx context.Context, p *Primitive[S, I, O], e *harness.Env, s setting, virtual bool, reach func(string),
+) *machine[S, I, O] {
+	m := &machine[S, I, O]{world: newWorld(ctx, e, s, virtual), of: p, claims: map[string]*claim[S, I, O]{}}
+	m.watch, m.world.reach = m, reach
+	for _, name := range []string{e.Apart("a"), e.Tag + "-plain"}[:propertyObjects] {
+		o := &object[S]{name: objectPrefix + name, states: []State[S]{{}}}
+		m.objects = append(m.objects, o)
+		if p.Channel != nil && e.Capabilities.PubSub {
+			o.channel = p.Channel(e.Capabilities, o.name)
+			o.ear, _ = e.Listen(ctx, e.Backend(ctx), o.channel)
+		}
+		m.put(ctx, o, Change[S]{Next: p.Init})
+	}
+	if p.Edge != nil {
+		m.put(ctx, m.objects[0], Change[S]{Next: *p.Edge})
+	}
+	return m
+}
+
+// act takes one action. One that makes no sense at present does nothing.
+func (m *machine[S, I, O]) act(ctx context.Context, a act) {
+	if i := slices.IndexFunc(m.of.Ops, func(op Op[S, I, O]) bool { return op.Name == a.Op }); i >= 0 {
+		m.make(ctx, m.call(a, &m.of.Ops[i]))
+		return
+	}
+	o := m.objects[a.Object]
+	switch a.Op {
+	case "wait":
+		m.wait(ctx, a)
+	case "give up":
+		if len(m.calls) > 0 {
+			m.calls[a.Which%len(m.calls)].cancel()
+		}
+		m.settle()
+	case "put back":
+		m.putBack(ctx, a)
+	case "hand over":
+		m.handOver(ctx, a)
+	case "snatch":
+		m.snatch(ctx, a)
+	case "crowd":
+		m.crowd(ctx, a)
+	case "expire", "persist":
+		m.make(ctx, m.lifeCall(a))
+	case "unlock":
+		m.unlock(ctx, m.pick(a), a)
+	case "reenter":
+		m.reenter(ctx, a)
+	case "clock":
+		m.step(a.For)
+	case "peer":
+		m.peer(ctx, o, a)
+	case "forget":
+		m.meddle(ctx, o, Change[S]{Next: m.present(o).Gone(m.of.Keep)})
+	case "other kind":
+		if a.Which < 2 {
+			m.meddle(ctx, o, Change[S]{Next: State[S]{Kind: Other, V: m.present(o).Gone(m.of.Keep).V}})
+		}
+	default:
+		m.world.act(ctx, a)
+	}
+}
+
+// acts are the names of the actions that make sense for p, more often those that are more usual.
+func (p *Primitive[S, I, O]) acts() []string {
+	all := slices.Concat(commonActs, []string{"forget", "other kind"})
+	more := func(n int, name string) { all = append(all, slices.Repeat([]string{name}, n)...) }
+	for _, op := range p.Ops {
+		more(op.Often, op.Name)
+	}
+	if p.Ready != nil {
+		more(3, "wait")
+		more(2, "give up")
+		more(3, "hand over")
+		more(1, "snatch")
+		more(1, "crowd")
+	}
+	if p.Lived != nil {
+		more(1, "expire")
+		more(1, "persist")
+	}
+	if p.hasLeases() {
+		more(4, "unlock")
+		more(2, "reenter")
+	}
+	if p.Hold != nil {
+		more(1, "clock")
+	}
+	if p.Takes != nil {
+		more(4, "put back")
+	}
+	if p.Peer != nil {
+		more(2, "peer")
+	}
+	return all
+}
+
+// present returns what an object most likely is.
+func (m *machine[S, I, O]) present(o *object[S]) State[S] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pass(o, m.serverNow())
+	return o.now()
+}
+
+// dice are what an operation on an object is drawn by.
+func (m *machine[S, I, O]) dice(a act) Dice[S] {
+	return Dice[S]{
+		Which: a.Which, Flag: a.Flag, For: a.For, Now: m.present(m.objects[a.Object]), Fixed: m.fixed,
+	}
+}
+
+// peer changes an object as another program does.
+func (m *machine[S, I, O]) peer(ctx context.Context, o *object[S], a act) {
+	if c, ok := m.of.Peer(m.dice(a)); ok && o.now().Kind != Other {
+		m.meddle(ctx, o, c)
+	}
+}
+
+// meddle changes an object behind the back of all clients.
+func (m *machine[S, I, O]) meddle(ctx context.Context, o *object[S], c Change[S]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.put(ctx, o, c)
+}
+
+// put makes the keys of an object those of another state. The caller holds mu, unless nobody else has
+// the machine yet.
+func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
+	m.pass(o, m.serverNow())
+	before := o.now()
+	had := m.of.Stored(o.name, before)
+	for i, key := range m.of.Stored(o.name, c.Next) {
+		if i > 0 && key.Text == had[i].Text {
+			continue
+		}
+		at := m.write(ctx, key, c, i == 0)
+		if i == 0 && c.Life > 0 {
+			c.Next.Ends = at.Add(c.Life)
+		}
+	}
+	if c.Message != "" {
+		must.Get(m.Do(ctx, o.channel, m.Capabilities.Publish(), o.channel, c.Message))
+	}
+	if m.of.Takes != nil {
+		o.added += m.of.Takes.Count(c.Next) - m.of.Takes.Count(before)
+	}
+	m.forgotten(before, c.Next, "")
+	o.misled, o.meddled = c.Message == "", time.Now()
+	m.become(o, []State[S]{c.Next}, c.Message, time.Now())
+}
+
+// write writes a key, and returns when it got its life.
+func (m *machine[S, I, O]) write(ctx context.Context, key Key, c Change[S], own bool) (at Moment) {
+	do := func(args ...string) {
+		var err error
+		_, at, err = m.raw(ctx, args...)
+		must.Do(err)
+	}
+	life := key.Life
+	if own {
+		life = c.Life
+	}
+	do("DEL", key.Name)
+	switch {
+	case own && c.Next.Kind == Other:
+		do("RPUSH", key.Name, "no such object")
+	case key.Fields != nil:
+		for field, text := range key.Fields {
+			do("HSET", key.Name, field, text)
+		}
+	case key.Text != "":
+		do("SET", key.Name, key.Text)
+	default:
+		return at
+	}
+	if life > 0 {
+		do("PEXPIRE", key.Name, fmt.Sprint(life.Milliseconds()))
+	}
+	return at
+}
+
+// pass lets the object's life end, if it does before a moment. The caller holds mu.
+func (m *machine[S, I, O]) pass(o *object[S], at Moment) {
+	var next []State[S]
+	var ended time.Time
+	for _, s := range o.states {
+		may := m.of.at(s, at)
+		switch {
+		case len(may) != 1 || may[0] == s:
+		case may[0].Kind == s.Kind:
+			ended = time.Now() // Something of it did.
+		default:
+			ended = s.Ends.To.Add(-m.ahead)
+		}
+		next = append(next, may...)
+	}
+	if len(next) == len(o.states) && ended.IsZero() {
+		return
+	}
+	o.states = distinct(next)
+	if !ended.IsZero() {
+		m.changed(o, ended, !o.misled && !m.stepped)
+	}
+}
+
+func distinct[S comparable](all []State[S]) (some []State[S]) {
+	for _, s := range all {
+		if !slices.Contains(some, s) {
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+// happened takes what a script did to an object, which must be possible. The caller holds mu.
+func (m *machine[S, I, O]) happened(o *object[S], at Moment, in I, out O) (before State[S]) {
+	may := m.may(o, at)
+	var next []State[S]
+	message := ""
+	for _, s := range may {
+		if after, ok := m.of.Step(s, at, in, out); ok {
+			if next == nil {
+				before, message = s, m.published(s, after, in)
+			}
+			next = append(next, after)
+		}
+	}
+	must.If(next == nil, "%+v: %+v, but it was %v", in, out, o)
+	if message != "" {
+		o.misled = false
+	}
+	if len(next) != len(o.states) || !slices.Equal(distinct(next), o.states) {
+		m.become(o, distinct(next), message, time.Now())
+	}
+	return before
+}
+
+// may returns what an object may be at a moment.
+func (m *machine[S, I, O]) may(o *object[S], at Moment) (all []State[S]) {
+	m.pass(o, Moment{From: at.From, To: at.From})
+	for _, s := range o.states {
+		all = append(all, m.of.at(s, at)...)
+	}
+	return distinct(all)
+}
+
+func (m *machine[S, I, O]) published(before, after State[S], in I) string {
+	if m.of.Published == nil {
+		return ""
+	}
+	return m.of.Published(before, after, in)
+}
+
+// become notes that an object has become another, with a message unless that is "".
+func (m *machine[S, I, O]) become(o *object[S], next []State[S], message string, when time.Time) {
+	o.states = next
+	if message != "" {
+		o.messages = append(o.messages, message)
+	}
+	m.changed(o, when, message != "")
+}
+
+// changed notes for all who wait since when there is what they need. Known says that they can know.
+func (m *machine[S, I, O]) changed(o *object[S], when time.Time, known bool) {
+	for _, c := range m.calls {
+		switch {
+		case c.object != o || !c.waits() || !c.ended.IsZero():
+		case !m.ready(c):
+			c.there, c.told = time.Time{}, time.Time{}
+		default:
+			c.came, c.there = true, earliest(c.there, when)
+			if known {
+				c.told = earliest(c.told, when)
+			}
+			if c.snap == whenThere {
+				c.cancel()
+			}
+		}
+	}
+}
+
+func (m *machine[S, I, O]) ready(c *call[S, I, O]) bool {
+	return c.object.every(func(s State[S]) bool { return s.Kind != Other && m.of.Ready(s, c.awaits) })
+}
+
+// earliest returns t, or now if t is zero.
+func earliest(t, now time.Time) time.Time {
+	if t.IsZero() {
+		return now
+	}
+	return t
+}
+
+// step moves the server's clock forward: lives end earlier than clients know.
+func (m *machine[S, I, O]) step(d time.Duration) {
+	if m.Advance == nil || !m.virtual {
+		return // Machines in real time share a server.
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, o := range m.objects {
+		m.pass(o, m.serverNow())
+	}
+	m.Advance(d)
+	m.ahead += d
+	m.stepped = true
+	for _, o := range m.objects {
+		for i := range o.states {
+			if next := m.of.at(o.states[i], m.serverNow()); len(next) == 1 && next[0] != o.states[i] {
+				o.states[i] = next[0]
+				m.changed(o, time.Now(), false) // Nobody can have known before.
+			}
+		}
+	}
+	for _, c := range m.claims {
+		c.gain += d
+	}
+	m.reach("clock step")
+}
+
+// objectAt returns the object at a key.
+func (m *machine[S, I, O]) objectAt(name string) *object[S] {
+	for _, o := range m.objects {
+		if o.name == name {
+			return o
+		}
+	}
+	must.Fail("a script has the key %s, which is no object's", name)
+	return nil
+}
+
+// isConflict reports whether a server says that a key is of another kind.
+func isConflict(err error) bool {
+	var server *backend.ServerError
+	return errors.As(err, &server) && (server.Code == "WRONGTYPE" || server.Code == "OTHERKIND")
+}

@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// event is one thing that happens in a history: In, or something about a hold.
+type event[I comparable] struct {
+	what   string // "": In
+	in     I
+	owner  string // of a hold
+	number int    // of a loss
+}
+
+// What happens to holds in a history, beside what calls ask for.
+const (
+	believed  = "believed in"           // a lease that says that it is held
+	unseen    = "end that nobody saw"   // of a hold: its lease ran out
+	forgets   = "the server forgets"    // a hold, which its holder may go on to believe in
+	learns    = "known to be lost"      // by now: one lease later
+	lapses    = "the server may forget" // any hold, or grant it twice; only tokens rise
+	recovered = "the server keeps what it grants"
+)
+
+// outcome is the output of an event.
+type outcome[O comparable] struct {
+	out     O
+	unknown bool // there was no answer
+	left    bool // its caller did not wait for the answer
+}
+
+// String describes an event in a picture.
+func (e event[I]) String() string {
+	if e.what != "" {
+		return fmt.Sprintf("%s: %s %d", e.what, e.owner, e.number)
+	}
+	return fmt.Sprintf("%+v", e.in)
+}
+
+// String describes an outcome in a picture.
+func (o outcome[O]) String() string {
+	if o.unknown {
+		return "no answer"
+	}
+	return fmt.Sprintf("%+v", o.out)
+}
+
+// model returns the model of histories of event[I] and outcome[O].
+func (p *Primitive[S, I, O]) model() porcupine.Model {
+	if p.hasLeases() {
+		return p.holdModel()
+	}
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{p.Init} },
+		Step: func(state, input, output any) (next []any) {
+			for _, s := range p.unseen(state.(State[S])) {
+				if s, ok := p.historyStep(s, input, output); ok {
+					next = append(next, s)
+				}
+			}
+			return next
+		},
+		DescribeOperation: func(input, output any) string { return fmt.Sprintf("%v: %v", input, output) },
+		DescribeState:     func(state any) string { return fmt.Sprint(state) },
+	}
+	return m.ToModel()
+}
+
+// historyStep is Step for a history, with what may have got no answer. The input may be a look at the
+// object's key.
+func (p *Primitive[S, I, O]) historyStep(s State[S], input, output any) (State[S], bool) {
+	if look, ok := output.(lookedAt); ok {
+		return s, holds(p.Stored("", s)[0], look.reply, look.err)
+	}
+	in, out := input.(event[I]).in, output.(outcome[O])
+	if !out.unknown {
+		return p.Step(s, Moment{}, in, out.out)
+	}
+	if p.Doubt != nil {
+		s.V = p.Doubt(s.V, in, out.left)
+		return s, true
+	}
+	next, _ := p.Step(s, Moment{}, in, out.out)
+	return next, true
+}
+
+// unseen returns s and all that it may have come to by what is in doubt.
+func (p *Primitive[S, I, O]) unseen(s State[S]) []State[S] {
+	all := []State[S]{s}
+	for i := 0; i < len(all) && p.Unseen != nil; i++ {
+		for _, v := range p.Unseen(all[i].V) {
+			next := all[i]
+			if next.V = v; !slices.Contains(all, next) {
+				all = append(all, next)
+			}
+		}
+	}
+	return all
+}
+
+// heldState is an object with holds at one time of a history.
+type heldState[S comparable] struct {
+	state State[S]
+	// unsure says that an acquire without an answer may have it.
+	unsure bool
+	// lost are the holds that the server has lost, or since a lapse may have lost, and whose holders
+	// may not know it.
+	lost []lostHold
+	// lapse says that anything goes but the order of tokens; doubt that it did, so that a release of
+	// what seemed lost may succeed.
+	lapse, doubt bool
+}
+
+// lostHold is a hold that the server has lost, by the loss of that number; 0 if it has none, or if a
+// lapse may have brought the hold back.
+type lostHold struct {
+	owner string
+	by    int
+}
+
+func (s heldState[S]) equal(other heldState[S]) bool {
+	return s.state == other.state && s.unsure == other.unsure && s.lapse == other.lapse &&
+		s.doubt == other.doubt && slices.Equal(s.lost, other.lost)
+}
+
+func (s heldState[S]) hasLost(owner string) bool {
+	return slices.ContainsFunc(s.lost, func(l lostHold) bool { return l.owner == owner })
+}
+
+// holdModel returns the model of a primitive with leases.
+func (p *Primitive[S, I, O]) holdModel() porcupine.Model {
+	return porcupine.Model{
+		Partition: func(all []porcupine.Operation) [][]porcupine.Operation {
+			return [][]porcupine.Operation{p.narrow(all)}
+		},
+		Init: func() any { return heldState[S]{state: p.Init} },
+		Step: func(state, input, output any) (bool, any) {
+			out, _ := output.(outcome[O]) // Not all that happens has one.
+			next, ok := p.holdStep(state.(heldState[S]), input.(event[I]), out)
+			return ok, next
+		},
+		Equal:             func(a, b any) bool { return a.(heldState[S]).equal(b.(heldState[S])) },
+		DescribeOperation: func(input, output any) string { return fmt.Sprintf("%v: %v", input, output) },
+		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },
+	}
+}
+
+// holdStep returns the state after one thing has happened, and whether it can have happened in s.
+func (p *Primitive[S, I, O]) holdStep(
+	s heldState[S], e event[I], out outcome[O],
+) (heldState[S], bool) {
+	held := slices.Contains(p.Hold.Holders(s.state), e.owner)
+	switch act, owner, _ := p.Hold.Of(e.in); {
+	case e.what == believed:
+		return s, held || s.hasLost(e.owner)
+	case e.what == unseen:
+		return p.released(s, e.owner), true
+	case e.what == forgets:
+		return p.loses(s, e.number), true
+	case e.what == learns:
+		s.lost = slices.DeleteFunc(slices.Clone(s.lost), func(l lostHold) bool { return l.by == e.number })
+		return s, true
+	case e.what == lapses:
+		return s.lapses(), true
+	case e.what == recovered:
+		s.lapse = false
+		return p.loses(s, 0), true
+	case act == Releases:
+		held = slices.Contains(p.Hold.Holders(s.state), owner)
+		return p.released(s, owner), held || out.unknown || s.doubt && s.hasLost(owner)
+	}
+	return p.acquired(s, e.in, out)
+}
+
+// released returns the state after an owner's hold has ended.
+func (p *Primitive[S, I, O]) released(s heldState[S], owner string) heldState[S] {
+	if slices.Contains(p.Hold.Holders(s.state), owner) {
+		var none O
+		s.state, _ = p.Step(s.state, Moment{}, p.Hold.Release(owner), none)
+	}
+	return s
+}
+
+// loses returns the state after the server has lost all holds.
+func (p *Primitive[S, I, O]) loses(s heldState[S], by int) heldState[S] {
+	if s.doubt {
+		by = 0
+	}
+	for _, owner := range p.Hold.Holders(s.state) {
+		s.lost = append(slices.Clone(s.lost), lostHold{owner, by})
+	}
+	if s.state.Kind == Present {
+		s.state = s.state.Gone(p.Keep)
+	}
+	return s
+}
+
+func (s heldState[S]) lapses() heldState[S] {
+	s.lapse, s.doubt, s.unsure = true, true, true
+	s.lost = slices.Clone(s.lost)
+	for i := range s.lost {
+		s.lost[i].by = 0
+	}
+	return s
+}
+
+func (p *Primitive[S, I, O]) acquired(s heldState[S], in I, out outcome[O]) (heldState[S], bool) {
+	if out.unknown {
+		s.unsure = true
+		return s, true
+	}
+	if s.lapse && p.Granted(out.out) {
+		s = p.loses(s, 0)
+	}
+	next, ok := p.Step(s.state, Moment{}, in, out.out)
+	if !p.Granted(out.out) {
+		return s, ok || s.unsure
+	}
+	s.state = next
+	return s, ok
+}
+
+// narrow returns a history that has an order if and only if the given one has, and is checked much
+// faster: what may happen until the end can be tried at each step.
+//
+// An acquire without an answer only ever allows more, so that it may as well happen at once. A
+// release without an answer, and an end, matter only before the next grant: they are over when one
+// with a higher token has returned, which cannot come before the next.
+func (p *Primitive[S, I, O]) narrow(all []porcupine.Operation) []porcupine.Operation {
+	tokens := map[string]int64{}
+	var grants []porcupine.Operation // by their return
+	for _, op := range all {
+		if owner, token, ok := p.grant(op); ok {
+			tokens[owner] = token
+			grants = append(grants, op)
+		}
+	}
+	slices.SortFunc(grants, func(a, b porcupine.Operation) int { return int(a.Return - b.Return) })
+	narrowed := slices.Clone(all)
+	for i := range narrowed {
+		op := &narrowed[i]
+		e, _ := op.Input.(event[I])
+		out, _ := op.Output.(outcome[O])
+		act, owner, _ := p.Hold.Of(e.in)
+		switch {
+		case e.what == "" && act == Asks && out.unknown:
+			op.Return = op.Call
+		case e.what == unseen:
+			op.Return = p.nextGrant(grants, *op, tokens[e.owner])
+		case e.what == "" && act == Releases && out.unknown:
+			op.Return = p.nextGrant(grants, *op, tokens[owner])
+		}
+	}
+	return narrowed
+}
+
+// grant returns what an operation has granted; ok is false if it was no grant.
+func (p *Primitive[S, I, O]) grant(op porcupine.Operation) (owner string, token int64, ok bool) {
+	e, _ := op.Input.(event[I])
+	out, isOut := op.Output.(outcome[O])
+	if act, _, _ := p.Hold.Of(e.in); e.what != "" || act != Asks || !isOut || out.unknown {
+		return "", 0, false
+	}
+	return p.Hold.Grant(out.out)
+}
+
+// nextGrant returns when the first grant with a higher token has returned, or else when op has.
+func (p *Primitive[S, I, O]) nextGrant(grants []porcupine.Operation, op porcupine.Operation, token int64) int64 {
+	for _, g := range grants {
+		if _, next, _ := p.grant(g); next > token {
+			return min(op.Return, max(op.Call, g.Return))
+		}
+	}
+	return op.Return
+}

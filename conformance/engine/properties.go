@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
+)
+
+// setting is what a machine's world is made of.
+type setting struct {
+	Clients      int
+	Lease, Fixed time.Duration
+	Poll         time.Duration
+	Batches      bool // the links take batches
+}
+
+// act is one action of a machine: what is done, by which client, to which object. Which, Flag and
+// For mean what the action makes of them.
+type act struct {
+	Op     string
+	Client int
+	Object int
+	Which  int
+	Flag   bool
+	For    time.Duration
+	Hurry  int // of a call: 0: its context has ended, 1 and 2: it ends, 3 and 4: at a certain instant
+}
+
+// GoString is what rapid prints.
+func (a act) GoString() string { return a.String() }
+
+// String returns an action in a form that can be read in the report of a failure.
+func (a act) String() string {
+	return fmt.Sprintf("%s client %d object %d which %d %v for %v hurry %d",
+		a.Op, a.Client, a.Object, a.Which, a.Flag, a.For, a.Hurry)
+}
+
+const (
+	// realGuard is how wide the moments of a real server are, beyond what was measured: how far its
+	// clock may go apart from ours while a machine runs.
+	realGuard = 100 * time.Millisecond
+	// realActs is how many actions a machine takes on a real server.
+	realActs = 15
+	// propertyObjects is how many objects a machine has.
+	propertyObjects = 2
+)
+
+// drawSetting draws a machine's world. On a real server leases are short, but longer than what is
+// open, or those of the watchdog are endless, so that nothing but a message wakes a waiter.
+func drawSetting(t *rapid.T, virtual bool) setting {
+	s := setting{
+		Clients: rapid.IntRange(1, 3).Draw(t, "clients"),
+		Lease:   1500 * time.Millisecond, Fixed: time.Second, Poll: time.Hour,
+	}
+	if !virtual && rapid.Bool().Draw(t, "endless leases") {
+		s.Lease = endlessLease
+	}
+	s.Batches = rapid.Bool().Draw(t, "batches")
+	if virtual {
+		s.Lease = oneOf(t, "lease", 30000, 1000, 300)
+		s.Fixed = oneOf(t, "fixed", 100, 2000, 60000)
+		s.Poll = rapid.SampledFrom([]time.Duration{time.Hour, 5 * time.Second}).Draw(t, "poll")
+	}
+	return s
+}
+
+// oneOf draws one of some numbers of milliseconds.
+func oneOf(t *rapid.T, label string, millis ...int) time.Duration {
+	return time.Duration(rapid.SampledFrom(millis).Draw(t, label)) * time.Millisecond
+}
+
+func drawAct(ops []string, s setting) *rapid.Generator[act] {
+	return rapid.Custom(func(t *rapid.T) act {
+		return act{
+			Op:     rapid.SampledFrom(ops).Draw(t, "op"),
+			Client: rapid.IntRange(0, s.Clients-1).Draw(t, "client"),
+			Object: rapid.IntRange(0, propertyObjects-1).Draw(t, "object"),
+			Which:  rapid.IntRange(0, 5).Draw(t, "which"),
+			Flag:   rapid.Bool().Draw(t, "flag"),
+			For:    drawSpan(t, s),
+			Hurry:  rapid.IntRange(0, 9).Draw(t, "hurry"),
+		}
+	})
+}
+
+// drawSpan draws a time that means something to a lease: a moment, or just before or after a third
+// of it, its end for its holder, or its end. It is never a whole millisecond, so that nothing
+// happens at the very same time as a timer.
+func drawSpan(t *rapid.T, s setting) time.Duration {
+	const odd = 137 * time.Microsecond
+	leases := []time.Duration{s.Lease, s.Fixed}
+	if s.Lease == endlessLease {
+		leases = leases[1:] // A machine in real time does not wait for that.
+	}
+	lease := rapid.SampledFrom(leases).Draw(t, "lease")
+	near := rapid.SampledFrom([]time.Duration{-time.Millisecond, time.Millisecond}).Draw(t, "near")
+	switch rapid.IntRange(0, 7).Draw(t, "span") {
+	case 0:
+		return lease/3 + near + odd
+	case 1:
+		return lease - max(lease/10, 2*time.Millisecond) + near + odd
+	case 2:
+		return lease + near + odd
+	case 3:
+		return 2*lease + odd
+	}
+	return odd + drawDuration(t, "moment", 60*time.Millisecond)
+}
+
+// Properties implements [Subject].
+func (p *Primitive[S, I, O]) Properties(t *testing.T, h *harness.Harness, reached *Situations) {
+	t.Helper()
+	ops := p.acts()
+	defer func() { reached.require(t, p.mustReach(reached.copy()["actions"])) }()
+	if h.Bubble == nil {
+		p.realProperties(t, h, ops, reached)
+		return
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		s := drawSetting(r, true)
+		rapid.SyncTest(r, func(r *rapid.T) { p.virtualProperty(r, h, ops, s, reached) })
+	})
+}
+
+// mustReach are the situations that machines get into in so many actions.
+func (p *Primitive[S, I, O]) mustReach(actions int) []string {
+	const enough = 3000
+	if actions < enough { // As in real time.
+		return nil
+	}
+	all := p.workload().always
+	all = append(slices.Clone(all), "answer", "closed", "conflict", "failure", "impatience")
+	switch {
+	case p.hasLeases():
+		all = append(all[1:], "refusal", "renewal", "re-entry", "loss", "forgotten by the server",
+			"grant given back", "unlock left behind")
+	case p.Takes != nil:
+		all = append(all, "refusal", "put back", "release left behind", "lost")
+	}
+	return all
+}
+
+func (p *Primitive[S, I, O]) virtualProperty(
+	r *rapid.T, h *harness.Harness, ops []string, s setting, reached *Situations,
+) {
+	ctx := context.Background()
+	e := harness.NewEnv(h.Bubble())
+	defer outlast()
+	defer e.Close()
+	orFatal := func(do func()) {
+		if err := must.Catch(do); err != nil {
+			r.Fatal(stable(err))
+		}
+	}
+	var m *machine[S, I, O]
+	orFatal(func() { m = newMachine(ctx, p, e, s, true, reached.add) })
+	actions := map[string]func(*rapid.T){
+		"": func(*rapid.T) { orFatal(func() { m.check(ctx) }) },
+		"act": func(r *rapid.T) {
+			a := drawAct(ops, s).Draw(r, "act")
+			reached.add("actions")
+			orFatal(func() { m.act(ctx, a) })
+		},
+	}
+	r.Repeat(actions)
+	r.Repeat(actions) // What rapid does by default is little.
+	orFatal(func() { m.end(ctx) })
+}
+
+// random is what differs each time in the texts of errors: cases' tags, and owners.
+var random = regexp.MustCompile(`conf-[0-9A-Z]{10}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:-?[0-9]+`)
+
+// stable returns the text of err, with numbers for what is random: rapid makes a failure smaller if
+// it finds it again by its text.
+func stable(err error) string {
+	var seen []string
+	return random.ReplaceAllStringFunc(err.Error(), func(name string) string {
+		if !slices.Contains(seen, name) {
+			seen = append(seen, name)
+		}
+		return fmt.Sprint("#", slices.Index(seen, name))
+	})
+}
+
+// outlast lets what is still under way in a bubble come to its end: nothing goes on there when the
+// bubble's first goroutine has ended.
+func outlast() { time.Sleep(time.Hour) }
+
+// realProperties draws all actions before: what happens in real time does not happen again, so that
+// there is no use in making it smaller.
+func (p *Primitive[S, I, O]) realProperties(
+	t *testing.T, h *harness.Harness, ops []string, reached *Situations,
+) {
+	t.Helper()
+	eachRound(t, h, func(seed int) error {
+		s := rapid.Custom(func(r *rapid.T) setting { return drawSetting(r, false) }).Example(seed)
+		acts := rapid.SliceOfN(drawAct(ops, s), realActs, realActs).Example(seed)
+		var taken []string
+		err := must.Catch(func() {
+			e := harness.NewEnv(h)
+			defer e.Close()
+			m := newMachine(t.Context(), p, e, s, false, reached.add)
+			for _, a := range acts {
+				taken = append(taken, a.String())
+				m.act(t.Context(), a)
+				m.check(t.Context())
+				reached.add("actions")
+			}
+			m.end(t.Context())
+		})
+		if err != nil {
+			return fmt.Errorf("machine %d, %+v: %w\nafter\n    %v", seed, s, err, strings.Join(taken, "\n    "))
+		}
+		return nil
+	})
+}
+
+// endlessLease is one whose end comes too late for everybody: a waiter is woken by a message, or it
+// is stuck.
+const endlessLease = 10 * time.Minute
+
+// durations generates whole milliseconds up to most, 0 in half of the cases.
+func durations(most time.Duration) *rapid.Generator[time.Duration] {
+	return rapid.Custom(func(t *rapid.T) time.Duration {
+		n := rapid.IntRange(-int(most.Milliseconds()), int(most.Milliseconds())).Draw(t, "ms")
+		return time.Duration(max(0, n)) * time.Millisecond
+	})
+}
+
+func drawDuration(t *rapid.T, label string, most time.Duration) time.Duration {
+	return durations(most).Draw(t, label)
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// Kind is what is stored at the key of an object.
+type Kind int
+
+// What is stored at the key of an object.
+const (
+	Absent Kind = iota
+	Present
+	Other // what is no such object
+)
+
+// State is an object on a server at one time.
+type State[S comparable] struct {
+	Kind Kind
+	V    S      // what it is; of one that is absent what outlived it
+	Ends Moment // of its life, by the server's clock; zero: never
+}
+
+// Is returns s as an object that is v, with the life that it has.
+func (s State[S]) Is(v S) State[S] {
+	s.Kind, s.V = Present, v
+	return s
+}
+
+// New returns a new object that is v, with a life without an end.
+func New[S comparable](v S) State[S] { return State[S]{Kind: Present, V: v} }
+
+// Until returns s with another end of its life.
+func (s State[S]) Until(ends Moment) State[S] {
+	s.Ends = ends
+	return s
+}
+
+// Gone returns what is left of s when its key is gone.
+func (s State[S]) Gone(keep func(S) S) State[S] {
+	var left State[S]
+	if keep != nil {
+		left.V = keep(s.V)
+	}
+	return left
+}
+
+// Remains reports whether a PTTL, or the caller's form of it, can be that of s.
+func (s State[S]) Remains(at Moment, left time.Duration) bool {
+	switch {
+	case at.IsZero():
+		return true
+	case s.Kind == Absent:
+		return left == -2*time.Millisecond || left == 0
+	case s.Ends.IsZero():
+		return left < 0 && left != -2*time.Millisecond
+	}
+	least, most := s.Ends.From.Sub(at.To), s.Ends.To.Sub(at.From)
+	return left >= 0 && left > least-time.Millisecond && left < most+time.Millisecond
+}
+
+// String returns what is known of s.
+func (s State[S]) String() string {
+	switch {
+	case s.Kind == Other:
+		return "of another kind"
+	case s.Kind == Absent:
+		return fmt.Sprintf("absent, was %+v", s.V)
+	case s.Ends.IsZero():
+		return fmt.Sprintf("%+v", s.V)
+	}
+	return fmt.Sprintf("%+v until %s", s.V, s.Ends.From.UTC().Format("05.000000"))
+}
+
+// at returns what s may be at a moment: its life may have ended.
+func (s State[S]) at(m Moment, keep func(S) S) []State[S] {
+	switch {
+	case s.Kind == Absent, s.Ends.IsZero(), m.before(s.Ends):
+		return []State[S]{s}
+	case m.past(s.Ends):
+		return []State[S]{s.Gone(keep)}
+	}
+	return []State[S]{s, s.Gone(keep)}
+}
+
+// at returns what s may be at a moment: its life may have ended, and something of it.
+func (p *Primitive[S, I, O]) at(s State[S], m Moment) (all []State[S]) {
+	for _, s := range s.at(m, p.Keep) {
+		if p.Ages == nil || s.Kind != Present {
+			all = append(all, s)
+			continue
+		}
+		for _, v := range p.Ages(s.V, m) {
+			all = append(all, s.Is(v))
+		}
+	}
+	return all
+}

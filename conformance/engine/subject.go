@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hasp-go/hasp/conformance/harness"
+)
+
+// Subject is a declared primitive, whatever its types are.
+type Subject interface {
+	// String returns the name.
+	String() string
+
+	// Properties drives the primitive by one action after the other, beside an exact model.
+	Properties(t *testing.T, h *harness.Harness, reached *Situations)
+
+	// Histories draws schedules, runs them on several clients at once, and checks that the model of the
+	// primitive explains what they saw, and that nobody waited for something that was there.
+	Histories(t *testing.T, h *harness.Harness, reached *Situations)
+
+	// Cases are what follows from the declaration for a backend, and the special cases.
+	Cases() []harness.Case
+
+	// FaultCases are a case for each fault.
+	FaultCases() []harness.Case
+
+	workload() *workload
+}
+
+// eachRound runs the rounds of a test in real time, which mostly wait, side by side. Their seeds are
+// others each time: a failure prints all that was drawn.
+func eachRound(t *testing.T, h *harness.Harness, round func(seed int) error) {
+	t.Helper()
+	n := h.Rounds
+	if n == 0 {
+		n = 5
+	}
+	first := rand.IntN(1 << 30) //nolint:gosec // A test's schedule.
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			if err := round(first + i); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// picture returns where the picture of a failing history goes: it outlives the test.
+func picture(t *testing.T) string {
+	t.Helper()
+	name := strings.NewReplacer("/", "-", " ", "_").Replace(t.Name())
+	return filepath.Join(os.TempDir(), "hasp-"+name+".html")
+}
+
+// Situations counts what tests got into. It is safe for concurrent use.
+type Situations struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (s *Situations) add(situation string) { s.addN(situation, 1) }
+
+// require fails a test that has not failed yet if it did not get into one of some situations: what was
+// never granted, say, shows nothing.
+func (s *Situations) require(t *testing.T, names []string) {
+	t.Helper()
+	counts := s.copy()
+	for _, name := range names {
+		if counts[name] == 0 && !t.Failed() {
+			t.Errorf("no %s in all that", name)
+		}
+	}
+}
+
+func (s *Situations) addN(situation string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counts == nil {
+		s.counts = map[string]int{}
+	}
+	s.counts[situation] += n
+}
+
+// String lists the counts by name.
+func (s *Situations) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s.counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", s.counts[name], name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s *Situations) copy() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.counts)
+}

@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// judge compares what a call returned with the answer that its last script got. The caller holds mu.
+func (m *machine[S, I, O]) judge(c *call[S, I, O]) {
+	if c.outer != nil && m.judgeInner(c) {
+		return
+	}
+	if c.waits() && m.of.Hold != nil && m.of.Hold.Awaits != nil {
+		m.judgeMember(c)
+		m.waitedInVain(c, c.ended)
+		return
+	}
+	must.If(!m.fits(c), "that is no answer to it")
+	if m.of.Hold != nil {
+		m.holdsJudged(c)
+	}
+	if m.of.Takes != nil {
+		m.takesJudged(c)
+	}
+	m.waitedInVain(c, c.ended)
+}
+
+// describe returns a call in a form that can be read in the report of a failure.
+func (c *call[S, I, O]) describe() string {
+	name := "Unlock"
+	switch {
+	case c.op != nil:
+		name = c.op.Name
+	case c.life:
+		name = "a call about its life"
+	}
+	return fmt.Sprintf("%s by client %d of %s, for %+v, after %d scripts and %+v, %v, returned %+v, %v",
+		name, c.party, c.object.name, c.in, c.sends, c.last.out, c.last.err, c.out, c.err)
+}
+
+// fits reports whether a call can have returned what it did.
+func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
+	over := c.ctx.Err() != nil && errors.Is(c.err, c.ctx.Err())
+	unknown := errors.Is(c.err, backend.ErrIndeterminate)
+	closing := !m.parties[c.party].closing.IsZero()
+	last := c.last
+	switch {
+	case c.err == nil:
+		m.reach(map[bool]string{true: "grant", false: "answer"}[c.waits() && !m.of.hasLeases() && m.of.Takes == nil])
+		return c.sends > 0 && !last.at.IsZero() && last.err == nil && last.got &&
+			(c.out == last.out || c.op != nil && c.op.Quiet)
+	case m.of.hasLeases() && last.got: // It is given back.
+		return over || errors.Is(c.err, primitives.ErrClosed) && m.parties[c.party].closed || m.lateGrant(c)
+	case errors.Is(c.err, primitives.ErrClosed):
+		m.reach("closed")
+		return m.parties[c.party].closed && (m.of.hasLeases() || !unknown && !m.stray(c))
+	case errors.Is(c.err, primitives.ErrOverflow):
+		m.reach("overflow")
+		return last.err == nil && IsOverflow(c.err) && c.sends > 0 && last.run.err != nil
+	case errors.Is(c.err, primitives.ErrNotAcquired):
+		m.reach("refusal")
+		return m.refusedRightly(c, over, unknown)
+	// A script whose context ended was given up when its caller had left: that is no answer to it.
+	case last.err != nil && !isCancelled(last.err) && errors.Is(c.err, last.err):
+		m.reach(map[bool]string{true: "conflict", false: "failure"}[isConflict(last.err)])
+		return m.failedRightly(c, over)
+	case c.sends > 0 && unknown == last.run.writes && last.run.ctx.Err() != nil && closing &&
+		(unknown || errors.Is(c.err, backend.ErrUnavailable)):
+		return true // Its client gave it up at the end of Close.
+	case errors.Is(c.err, backend.ErrUnavailable) && !over:
+		m.reach("not sent for too long")
+		return m.unsentRightly(c, unknown)
+	case over:
+		m.reach("impatience")
+		return m.leftRightly(c, unknown)
+	}
+	return false
+}
+
+// refusedRightly reports whether a call that was refused was so by its last answer, or before its
+// caller left.
+func (m *machine[S, I, O]) refusedRightly(c *call[S, I, O], over, unknown bool) bool {
+	if c.waits() {
+		return c.barred && over && !unknown && m.leftRightly(c, unknown)
+	}
+	return !unknown && !c.last.at.IsZero() && c.last.err == nil && !c.last.got && c.op != nil && c.op.Tries
+}
+
+// failedRightly reports whether the error of a call says what its script's does, and it need not go on.
+func (m *machine[S, I, O]) failedRightly(c *call[S, I, O], over bool) bool {
+	told := c.last.err
+	return errors.Is(c.err, backend.ErrIndeterminate) == errors.Is(told, backend.ErrIndeterminate) &&
+		isConflict(told) == errors.Is(c.err, primitives.ErrConflict) &&
+		(over || !c.barred || !m.goesOn(told))
+}
+
+// unsentRightly reports whether a call that was given up since it was not sent for too long was so.
+func (m *machine[S, I, O]) unsentRightly(c *call[S, I, O], unknown bool) bool {
+	ok := m.batches && !unknown && c.sends > 0 && !c.barred &&
+		(c.last.at.IsZero() || c.last.withdrawn() || c.last.run.ctx.Err() != nil)
+	if ok && c.last.run.writes {
+		c.last.run.withdrawn = true
+	}
+	return ok
+}
+
+// stray reports whether something of a call may have run whose outcome it does not know, or has
+// taken something that nobody can give back by its owner.
+func (m *machine[S, I, O]) stray(c *call[S, I, O]) bool {
+	return c.sends > 0 && c.last.run.writes &&
+		(c.last.at.IsZero() || c.last.at.After(c.ended) || c.last.err == nil && m.took(c) > 0)
+}
+
+// took returns how much the last script of a call took that has no owner.
+func (m *machine[S, I, O]) took(c *call[S, I, O]) int64 {
+	in, isIn := c.last.in.(I)
+	out, isOut := c.last.out.(O)
+	if m.of.Takes == nil || !isIn || !isOut {
+		return 0
+	}
+	return m.of.Takes.Took(in, out)
+}
+
+// leftRightly reports whether a call whose context ended says rightly whether something of it may
+// have run, and what it was told before. In real time it may not have sent yet what it is going to send,
+// and may not have heard what has come to its link.
+func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
+	last := c.last
+	if unknown {
+		atOnce := c.sends > 0 && last.run.writes && !last.at.Before(c.ended)
+		queued := c.sure() && c.sends == 0 // It is sent when the queue moves.
+		return m.stray(c) || atOnce || queued || !m.virtual
+	}
+	if c.waits() && m.of.Granted != nil && m.virtual && last.err == nil &&
+		c.barred != errors.Is(c.err, primitives.ErrNotAcquired) && m.refusals() && !last.got {
+		return false
+	}
+	if last.run != nil && last.run.writes && m.batches && !c.sure() && (last.open() || last.withdrawn()) {
+		last.run.withdrawn = true
+		return true
+	}
+	if last.got && last.at.Before(c.ended) && m.virtual && c.waits() && !last.run.writes {
+		return false // It had seen what it waited for.
+	}
+	return !c.sure() && (!m.stray(c) || !m.virtual && last.err != nil && !backend.MayHaveRun(last.err))
+}
+
+// refusals reports whether there is an error for what was not acquired.
+func (m *machine[S, I, O]) refusals() bool { return m.of.hasLeases() || m.of.Takes != nil }
+
+// waitedInVain reports that a call stood before what it waits for until now, though its client could
+// know of that. All that wait in its client may look one after the other.
+func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
+	p := m.parties[c.party]
+	since, sound := m.soundSince(p)
+	m.pass(c.object, m.serverNow())
+	if !c.waits() || !sound || p.deaf > 0 || c.there.IsZero() || c.err == nil && !c.ended.IsZero() {
+		return
+	}
+	looks := 4
+	for _, other := range m.calls {
+		if other.party == c.party && other.object == c.object {
+			looks++
+		}
+	}
+	allowed, from := time.Duration(looks)*m.trip(p)+5*time.Millisecond, c.told
+	if c.told.IsZero() || !m.Capabilities.PubSub {
+		allowed, from = allowed+m.poll+m.poll/10, c.there
+	}
+	age := now.Sub(latest(from, c.began, since, p.heard))
+	must.If(age > allowed, "client %d waits for %+v of %s, which has been %v for %v",
+		c.party, c.in, c.object.name, c.object, age)
+}
+
+// check compares all that can be seen with the model.
+func (m *machine[S, I, O]) check(ctx context.Context) {
+	m.checkAll(m.collect, func() { m.look(ctx) })
+}
+
+// look compares all that can be seen with the model. The caller holds mu.
+func (m *machine[S, I, O]) look(ctx context.Context) {
+	m.lookAtLeases()
+	for _, o := range m.objects {
+		must.In("key "+o.name, func() { m.lookAt(ctx, o) })
+	}
+	m.lookAtClaims()
+	m.lookAtTakes()
+	for _, c := range m.calls {
+		m.waitedInVain(c, time.Now())
+	}
+}

@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/must"
+)
+
+// script returns what a client sends, and the answer so far.
+func (r *scriptRun) script() *Script {
+	return &Script{Name: r.name, Keys: r.keys, Args: r.args, Reply: r.reply, Err: r.err}
+}
+
+// callOf implements watcher: the call whose script it is; nil: it goes on in the background, or is
+// part of no operation.
+func (m *machine[S, I, O]) callOf(r *scriptRun, named any) any {
+	c, _ := named.(*call[S, I, O])
+	ins := m.of.Asks(r.script())
+	if isLifeScript(r.name) {
+		return named
+	}
+	if len(ins) == 0 {
+		return nil
+	}
+	if m.of.Hold != nil {
+		switch act, owner, _ := m.of.Hold.Of(ins[0]); {
+		case act == Renews, act == Releases && len(ins) > 1:
+			return nil
+		case act == Releases:
+			return m.unlockOf(r, owner)
+		}
+	}
+	if c == nil || c.op == nil || m.of.Verb(c.in) != m.of.Verb(ins[0]) || c.sure() && c.sends > 0 {
+		return nil
+	}
+	return c
+}
+
+// scriptsCall returns the call of a script; nil: it has none.
+func (m *machine[S, I, O]) scriptsCall(r *scriptRun) *call[S, I, O] {
+	c, _ := r.call.(*call[S, I, O])
+	return c
+}
+
+// sent implements watcher.
+func (m *machine[S, I, O]) sent(r *scriptRun) {
+	ins := m.of.Asks(r.script())
+	if c := m.scriptsCall(r); c != nil {
+		c.sends++
+		c.last = answer{run: r}
+		if len(ins) > 0 {
+			c.last.in = ins[0]
+		}
+	}
+	if m.of.Hold != nil {
+		m.holdsSent(r, ins)
+	}
+	if m.of.Takes != nil {
+		m.takesSent(r, ins)
+	}
+}
+
+// isLifeScript reports whether a script is about the life of an object, of whatever primitive.
+func isLifeScript(name string) bool {
+	return slices.Contains([]string{
+		"object_expire", "object_expire_at", "object_persist", "object_remaining",
+	}, name)
+}
+
+// ran implements watcher: the answer to a script must be the model's.
+func (m *machine[S, I, O]) ran(r *scriptRun) {
+	ins := m.of.Asks(r.script())
+	if len(ins) == 0 && !isLifeScript(r.name) {
+		return // It only says what is in the way.
+	}
+	o := m.objectAt(r.keys[0])
+	err := must.Catch(func() {
+		switch conflict := isConflict(r.err); {
+		case conflict:
+			must.If(o.now().Kind != Other, "%w, but it is %v", r.err, o)
+			if c := m.scriptsCall(r); c != nil {
+				c.other = true
+			}
+		case isLifeScript(r.name):
+			m.livesOn(o, r)
+		default:
+			m.compare(r, ins)
+		}
+	})
+	if err != nil {
+		must.Fail("%s%v at %s: %w", r.name, r.args, o.name, err)
+	}
+}
+
+// compare compares what a script did to each of its objects with the model.
+func (m *machine[S, I, O]) compare(r *scriptRun, ins []I) {
+	outs := must.Get(m.of.Answers(r.script()))
+	must.If(len(outs) != len(ins), "%d answers about %d objects", len(outs), len(ins))
+	if len(ins) > 1 {
+		m.reach(m.of.Verb(ins[0]) + " several")
+	}
+	for i, in := range ins {
+		o := m.objectAt(r.keys[i])
+		before := m.happened(o, r.ran, in, outs[i])
+		if m.of.Hold != nil {
+			m.holdsRan(r, in, outs[i], before, o)
+		}
+		if m.of.Takes != nil {
+			m.takesRan(r, o, in, outs[i], before)
+		}
+	}
+}
+
+// livesOn compares what a script about an object's life did with the model.
+func (m *machine[S, I, O]) livesOn(o *object[S], r *scriptRun) {
+	must.Do(r.err)
+	done := must.Get(r.reply.Int()) == 1
+	s := o.now()
+	want := s.Kind == Present
+	switch {
+	case r.name == "object_persist":
+		want = want && !s.Ends.IsZero()
+		s.Ends = Moment{}
+	case want:
+		s.Ends = r.ran.Add(long)
+	}
+	must.If(done != want, "it answered %v, but it was %v", done, o)
+	o.states = []State[S]{s}
+}
+
+// answered implements watcher.
+func (m *machine[S, I, O]) answered(r *scriptRun) {
+	c := m.scriptsCall(r)
+	if c != nil && c.last.run == r {
+		m.answeredCall(r, c)
+	}
+	if m.of.Hold != nil {
+		m.holdsAnswered(r, c)
+	}
+	if m.of.Takes != nil {
+		m.takesAnswered(r, c)
+	}
+}
+
+// answeredCall notes the answer that a call got.
+func (m *machine[S, I, O]) answeredCall(r *scriptRun, c *call[S, I, O]) {
+	c.last.at, c.last.err = time.Now(), r.err
+	if r.err != nil {
+		if IsOverflow(r.err) {
+			c.last.err = nil // It is an answer.
+		} else {
+			return
+		}
+	}
+	if c.life {
+		c.last.out, c.last.got = must.Get(r.reply.Int()) == 1, true
+		return
+	}
+	out := must.Get(m.of.Answers(r.script()))[0]
+	c.last.got = m.granted(c, out)
+	if !c.last.got {
+		c.refused = r.answered.From
+		c.barred = c.waits()
+	}
+	if m.of.Told != nil {
+		out = m.of.Told(out)
+	}
+	if c.last.out = out; c.snap == whenItGets && c.last.got {
+		c.cancel()
+	}
+}
+
+// granted reports whether an answer lets a call return.
+func (m *machine[S, I, O]) granted(c *call[S, I, O], out O) bool {
+	return m.of.Granted == nil || c.op == nil || !c.op.Waits && !c.op.Tries || m.of.Granted(out)
+}
+
+// IsOverflow reports whether a server says that a number would leave its range.
+func IsOverflow(err error) bool {
+	var server *backend.ServerError
+	return errors.Is(err, backend.ErrOverflow) || errors.As(err, &server) && server.Code == "OVERFLOW"
+}
+
+// isCancelled reports whether an error is that of a script whose caller had left.
+func isCancelled(err error) bool { return errors.Is(err, context.Canceled) }
+
+// Number returns the number that a script answers: 0 for nothing, and for OK. It is a text if the
+// script was sent as a plain command.
+func Number(s *Script) (int64, error) {
+	text, err := s.Reply.Text()
+	switch {
+	case s.Err != nil:
+		return 0, s.Err
+	case s.Reply.IsNil(), err == nil && text == "OK":
+		return 0, nil
+	case err == nil:
+		return strconv.ParseInt(text, 10, 64)
+	}
+	return s.Reply.Int()
+}

@@ -1,0 +1,417 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// world is where the machine of a primitive lives: a server, some clients, their links, and time.
+type world struct {
+	*harness.Env
+	virtual bool          // time is: all moments are exact
+	batches bool          // the links take batches
+	guard   time.Duration // how wide a moment is beyond what was measured
+	lease   time.Duration // the watchdog's
+	fixed   time.Duration // a fixed lease
+	poll    time.Duration
+	reach   func(situation string)
+	parties []*party
+	watch   watcher
+
+	// mu orders all that happens on the server, and guards what is below and the machine's objects.
+	mu      sync.Mutex
+	ahead   time.Duration // how much the server's clock is ahead
+	stepped bool          // it has been stepped
+	names   map[*byte]any // the calls, by where their names are
+	fault   error         // the first thing that a script did wrong
+}
+
+// party is a client with its link.
+type party struct {
+	client  *primitives.Client
+	prefix  string // the client's
+	link    *troubled
+	closing time.Time // since when; zero: Close was not called
+	closed  bool
+	sending int       // batches under way
+	crowded time.Time // when there were so many last that calls may queue
+	gaveUp  bool      // its Close did not wait for all
+
+	usual trouble   // that of each script
+	good  time.Time // since when its scripts come through, or will
+	heard time.Time // since when it hears all that it is to hear
+	deaf  int       // how many subscriptions are being made, and gaps not noticed
+}
+
+// watcher is called for each script of a client: before it is sent, when it has run, and when its
+// caller has the answer; and of a client that has been closed. It is called with world.mu held, and
+// fails by package must.
+type watcher interface {
+	// callOf returns the call that a script is part of, given the one that its key was made for.
+	callOf(r *scriptRun, named any) any
+
+	sent(r *scriptRun)
+	ran(r *scriptRun)
+	answered(r *scriptRun)
+	closed(party int, began time.Time, sound bool)
+}
+
+// scriptRun is one script on its way.
+type scriptRun struct {
+	party      int
+	ctx        context.Context //nolint:containedctx // It tells whether the script was given up.
+	call       any             // whose script it is; nil: nobody's
+	name       string
+	writes     bool
+	keys, args []string
+
+	sent, ran, answered Moment // ran: by the server's clock
+
+	withdrawn bool // its caller got an error that says that it does not run
+
+	reply backend.Reply // the server's; after ran
+	err   error         // the server's; after answered: the caller's
+}
+
+// decided returns when a client decided to send r, which it did not do before earliest. In real time
+// it may have come to the link any time later.
+func (w *world) decided(r *scriptRun, earliest time.Time) Moment {
+	if w.virtual {
+		return r.sent
+	}
+	return Moment{From: earliest, To: r.sent.To}
+}
+
+// unsent reports whether the script was held for so long when next was sent that its client may have
+// withdrawn it by itself.
+func (r *scriptRun) unsent(next *scriptRun) bool {
+	const unsentFor = 5 * time.Second
+	return r.ran.IsZero() && r.answered.IsZero() && next.sent.To.Sub(r.sent.From) >= unsentFor
+}
+
+// newWorld makes clients that share one server.
+func newWorld(ctx context.Context, e *harness.Env, s setting, virtual bool) *world {
+	w := &world{
+		Env: e, virtual: virtual, lease: s.Lease, fixed: s.Fixed, poll: s.Poll,
+		batches: s.Batches,
+		reach:   func(string) {}, names: map[*byte]any{},
+	}
+	if !virtual {
+		ahead, doubt := clockAhead(ctx, e)
+		w.ahead, w.guard = ahead, realGuard+doubt
+	}
+	for i := range s.Clients {
+		w.parties = append(w.parties, w.newParty(ctx, i))
+	}
+	return w
+}
+
+func (w *world) newParty(ctx context.Context, i int) *party {
+	p := &party{}
+	o := &primitives.Options{WatchdogLease: w.lease, PollInterval: w.poll, CloseTimeout: time.Hour}
+	if i%2 == 1 && !w.batches { // In a batch a name with a prefix is not known by where it is.
+		p.prefix, o.KeyPrefix = objectPrefix, objectPrefix
+	}
+	p.client, _ = ClientOver(ctx, w.Env, o, func(b backend.Backend) backend.Backend {
+		p.link = &troubled{
+			Backend: &nearServer{Backend: b, world: w}, reach: func(s string) { w.reach(s) },
+			deafened: func(n int) { w.deafened(p, n) },
+		}
+		return inBatches(&nearClient{troubled: p.link, world: w, party: i}, w.batches)
+	})
+	return p
+}
+
+// clockAhead asks how much the server's clock is ahead, by the quickest of some answers, and how
+// much less it may be, for the time that took.
+func clockAhead(ctx context.Context, e *harness.Env) (ahead, quickest time.Duration) {
+	quickest = time.Hour
+	for range 5 {
+		begin := time.Now()
+		server := clock(ctx, e)
+		if took := time.Since(begin); took < quickest {
+			quickest, ahead = took, server.Sub(begin.Round(0))
+		}
+	}
+	return ahead, quickest
+}
+
+// clock returns the server's time.
+func clock(ctx context.Context, e *harness.Env) time.Time {
+	items := must.Get(must.Get(e.Do(ctx, e.Key("clock"), "TIME")).Tuple(2))
+	sec, micro := must.Get(items[0].Int()), must.Get(items[1].Int())
+	return time.Unix(sec, micro*int64(time.Microsecond))
+}
+
+// nearClient sees scripts before a client's link.
+type nearClient struct {
+	*troubled
+	world *world
+	party int
+}
+
+type (
+	runKey  struct{}
+	callKey struct{} // of the call that a context is of
+)
+
+// Run implements backend.ScriptRunner.
+func (n *nearClient) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	c := backend.Call{Script: script, Keys: keys, Args: args}
+	defer n.world.sending(n.world.parties[n.party])()
+	return n.run(ctx, c, func(r *scriptRun) any { return n.world.watch.callOf(r, ctx.Value(callKey{})) })
+}
+
+// RunBatch implements backend.Batcher.
+func (n *nearClient) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	defer n.world.sending(n.world.parties[n.party])()
+	callOf := func(r *scriptRun) any { return n.world.watch.callOf(r, ctx.Value(callKey{})) }
+	if len(calls) > 1 {
+		n.world.reach("batch of several")
+		callOf = n.world.named
+	}
+	together(len(calls), func(i int) {
+		reply, err := n.run(ctx, calls[i], callOf)
+		report(i, backend.Outcome{Reply: reply, Err: err})
+	})
+}
+
+func (n *nearClient) run(
+	ctx context.Context, c backend.Call, callOf func(*scriptRun) any,
+) (backend.Reply, error) {
+	w := n.world
+	r := &scriptRun{
+		party: n.party, ctx: ctx, name: c.Script.Name, writes: c.Script.Retry.Writes(),
+		keys: c.Keys, args: c.Args,
+	}
+	now := time.Now()
+	var t trouble
+	w.note(func() {
+		r.sent = At(now)
+		if w.batches && now.Sub(w.parties[n.party].crowded) <= longestQueue {
+			r.sent.From = r.sent.From.Add(-longestQueue)
+		}
+		t = w.disturbed(w.parties[n.party], now)
+		r.call = callOf(r)
+		w.watch.sent(r)
+	})
+	reply, err := n.troubled.run(context.WithValue(ctx, runKey{}, r), t, c)
+	now = time.Now()
+	w.note(func() {
+		r.answered = Moment{From: now, To: time.Now().Add(w.guard)}
+		r.reply, r.err = reply, err
+		w.watch.answered(r)
+	})
+	return reply, err
+}
+
+const (
+	// senders is how many batches of a client are under way before calls queue.
+	senders = 2
+	// longestQueue is how long calls queue at most.
+	longestQueue = 5 * time.Millisecond
+)
+
+// sending counts a batch of p that is under way until done is called.
+func (w *world) sending(p *party) (done func()) {
+	count := func(n int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if p.sending += n; max(p.sending, p.sending-n) >= senders {
+			p.crowded = time.Now()
+		}
+	}
+	count(1)
+	return func() { count(-1) }
+}
+
+// objectPrefix begins the names of all objects, and is the prefix of some clients.
+const objectPrefix = "conf-prefix:"
+
+// nameFor returns the name by which a party calls an object, in a copy of its own, by which the scripts
+// of a call are known: the values of its context do not reach a batch of several calls.
+func (w *world) nameFor(call any, party int, name string) string {
+	name = strings.Clone(strings.TrimPrefix(name, w.parties[party].prefix))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.names[unsafe.StringData(name)] = call
+	return name
+}
+
+// named returns the call that a script is part of; nil: it goes on in the background. The caller holds
+// mu.
+func (w *world) named(r *scriptRun) any {
+	return w.watch.callOf(r, w.names[unsafe.StringData(r.keys[0])])
+}
+
+// Subscribe implements backend.Subscriber.
+func (n *nearClient) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	p := n.world.parties[n.party]
+	n.world.deafened(p, 1)
+	s, err := n.troubled.Subscribe(ctx, channel, handler)
+	n.world.deafened(p, -1)
+	return s, err
+}
+
+// deafened counts what keeps p from hearing all.
+func (w *world) deafened(p *party, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.deaf += n
+	p.heard = time.Now()
+}
+
+// nearServer sees scripts behind a client's link, one at a time.
+type nearServer struct {
+	backend.Backend
+	world *world
+}
+
+// Run implements backend.ScriptRunner.
+func (n *nearServer) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (reply backend.Reply, err error) {
+	w := n.world
+	r := ctx.Value(runKey{}).(*scriptRun) //nolint:forcetypeassert // nearClient's.
+	w.note(func() {
+		begin := w.serverNow()
+		// Whatever becomes of the caller: a link may lose the answer, but the machine needs it.
+		reply, err = n.Backend.Run(context.WithoutCancel(ctx), script, keys, args)
+		r.ran, r.reply, r.err = Moment{From: begin.From, To: w.serverNow().To}, reply, err
+		if r.withdrawn {
+			must.Fail("%s%v was withdrawn, and has run", r.name, r.args)
+		}
+		w.watch.ran(r)
+	})
+	return reply, err
+}
+
+// checkAll lets all happen that is due, judges the calls that have returned, and then looks at
+// everything, with mu held.
+func (w *world) checkAll(judge, look func()) {
+	w.settle()
+	judge()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	must.Do(w.fault)
+	look()
+}
+
+// note does something about the model, and keeps the first failure.
+func (w *world) note(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := must.Catch(do); err != nil && w.fault == nil {
+		w.fault = err
+	}
+}
+
+// serverNow returns the server's time.
+func (w *world) serverNow() Moment {
+	now := time.Now().Add(w.ahead)
+	return Moment{From: now.Add(-w.guard), To: now.Add(w.guard)}
+}
+
+// raw runs a command that no client sends, and returns when. The caller holds mu.
+func (w *world) raw(ctx context.Context, args ...string) (backend.Reply, Moment, error) {
+	begin := w.serverNow()
+	reply, err := w.Do(ctx, args[1], args...)
+	return reply, Moment{From: begin.From, To: w.serverNow().To}, err
+}
+
+// pass lets time pass.
+func (w *world) pass(d time.Duration) {
+	if d > time.Minute && !w.virtual {
+		d = time.Minute
+	}
+	time.Sleep(d)
+	w.settle()
+}
+
+// settle lets all happen that is due.
+func (w *world) settle() {
+	if w.virtual {
+		synctest.Wait()
+	}
+}
+
+// setLink gives a client's link trouble, or none. Subscriptions are late by so much, and messages
+// are lost, and gaps noticed after so much.
+func (w *world) setLink(p *party, usual trouble, late, gap time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	came := p.usual.Held + p.usual.Before + p.usual.After
+	if p.usual.Loss != nothing {
+		came += outage
+	}
+	p.usual, p.good = usual, latest(p.good, time.Now().Add(came))
+	p.link.replan(func(plan *troubles) {
+		*plan = troubles{Rest: usual}
+		for range 8 * int(min(late, 1)) {
+			plan.Subscribes = append(plan.Subscribes, late)
+		}
+		for range 8 * int(min(gap, 1)) {
+			plan.Gaps = append(plan.Gaps, gap)
+		}
+	})
+}
+
+// troubleNext gives the next script of a client some trouble of its own.
+func (w *world) troubleNext(p *party, once trouble) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.link.replan(func(plan *troubles) { plan.Scripts = append(plan.Scripts, once) })
+}
+
+// disturbed returns the trouble of a script that p sends, which may be one of its own. The caller
+// holds mu.
+func (w *world) disturbed(p *party, now time.Time) trouble {
+	p.link.replan(func(plan *troubles) {
+		if len(plan.Scripts) > 0 {
+			next := plan.Scripts[0]
+			p.good = latest(p.good, now.Add(next.Held+next.Before+next.After+outage))
+		}
+	})
+	return p.link.next()
+}
+
+// soundSince returns since when all scripts of p come through as usual; ok is false if they do not.
+// The caller holds mu.
+func (w *world) soundSince(p *party) (since time.Time, ok bool) {
+	once := false
+	p.link.replan(func(plan *troubles) { once = len(plan.Scripts) > 0 })
+	return p.good, p.usual.Loss == nothing && !once && !p.closed
+}
+
+// trip is how long a script takes at most on a sound link.
+func (w *world) trip(p *party) time.Duration {
+	d := p.usual.Held + p.usual.Before + p.usual.After
+	if !w.virtual {
+		d += harness.Patience / 12 // The machine may be busy.
+	}
+	return d
+}
+
+func latest(times ...time.Time) (last time.Time) {
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
+}

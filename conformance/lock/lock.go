@@ -1,0 +1,266 @@
+package lock
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// Op is what happens to a lock.
+type Op string
+
+// What happens to a lock.
+const (
+	Acquire   Op = "acquire"
+	Release   Op = "release"
+	Renew     Op = "renew"
+	Force     Op = "force release"
+	IsLocked  Op = "is locked"
+	IsHeldBy  Op = "is held by"
+	HoldCount Op = "hold count"
+	Remaining Op = "remaining"
+)
+
+// In is one thing that happens to a lock.
+type In struct {
+	Op    Op
+	Owner string
+	Lease time.Duration // of an acquire or a renewal, as it is sent
+	Fixed time.Duration // the lease that a call asks for; 0: the watchdog's
+}
+
+// Out is the answer.
+type Out struct {
+	Owner string // of a grant
+	Token int64  // of a grant
+	Done  bool   // of a release, a renewal, a query
+	Other bool   // the key is no lock
+	Count int64
+	Left  time.Duration // of a refusal, and of Remaining; negative: the key has no end
+}
+
+// Held is a lock at one time.
+type Held struct {
+	Owner string
+	Count int64
+	Token int64 // the last one granted
+}
+
+// state is that of one lock.
+type state = engine.State[Held]
+
+const (
+	// tokenLife is how long a token is kept, by default.
+	tokenLife = time.Hour
+	// oddToken is one that a double cannot hold.
+	oddToken = 1<<53 + 1
+)
+
+// Primitive declares the lock.
+var Primitive = &engine.Primitive[Held, In, Out]{
+	Name:     "Lock",
+	Promises: Promises,
+	Limit:    "Lock.Exclusion",
+	Edge:     &state{V: Held{Token: oddToken}},
+	Step:     step,
+	Keep:     keep,
+	Verb:     func(in In) string { return string(in.Op) },
+	Asks:     asks,
+	Answers:  answers,
+	Told:     told,
+	Granted:  func(out Out) bool { return out.Token > 0 },
+	Stored:   stored,
+	Channel:  func(_ backend.Capabilities, key string) string { return channel(key) },
+	Published: func(before, after state, in In) string {
+		if (in.Op == Release || in.Op == Force) && before.Kind != after.Kind {
+			return "0"
+		}
+		return ""
+	},
+	Ops: []engine.Op[Held, In, Out]{
+		{Name: "TryLock", Often: 3, Draw: drawAcquire, Acquire: tryLock, Tries: true},
+		{Name: "Lock", Often: 2, Draw: drawAcquire, Acquire: lock, Waits: true},
+		{Name: "ForceUnlock", Often: 1, Draw: drawForce, Call: forceUnlock},
+		{Name: "Query", Often: 1, Draw: drawQuery, Call: query, Blind: true},
+	},
+	Ready:   func(s state, _ In) bool { return s.Kind == engine.Absent },
+	Blocks:  func(s state) (In, bool) { return In{Op: Acquire}, s.Kind == engine.Absent },
+	Frees:   func(s state) (In, bool) { return In{Op: Release, Owner: s.V.Owner}, s.Kind == engine.Present },
+	Peer:    byPeer,
+	Some:    state{Kind: engine.Present, V: Held{Owner: peerOwner, Count: 1}},
+	Special: slices.Concat(Cases(), engine.LeaseCases(Leased)),
+	Reaches: []string{
+		"grant", "refusal", "impatience", "acquire without an answer", "re-entry", "deletion", "loss",
+		"release without an answer", "lock_acquire without an answer",
+		"lock_release without an answer", "lock_renew without an answer",
+	},
+	Hold: &engine.Hold[Held, In, Out]{
+		Of:       holdOf,
+		Fixed:    func(in In) time.Duration { return in.Fixed },
+		Holders:  holders,
+		Grant:    func(out Out) (string, int64, bool) { return out.Owner, out.Token, out.Token > 0 },
+		Granted:  func(owner string, token int64) Out { return Out{Owner: owner, Token: token} },
+		Release:  func(owner string) In { return In{Op: Release, Owner: owner} },
+		Done:     func(out Out) bool { return out.Done },
+		Conflict: func(out Out) bool { return out.Other },
+	},
+}
+
+// keep is what of a lock outlives its key.
+func keep(h Held) Held { return Held{Token: h.Token} }
+
+// step is the model.
+func step(s state, at engine.Moment, in In, out Out) (state, bool) {
+	if out.Other {
+		return s, s.Kind == engine.Other
+	}
+	locked := s.Kind == engine.Present
+	mine := locked && s.V.Owner == in.Owner
+	if s.Kind == engine.Other && in.Op != IsLocked && in.Op != Remaining {
+		return s, false
+	}
+	switch in.Op {
+	case Acquire:
+		return acquire(s, at, in, out)
+	case Renew:
+		if mine {
+			s = s.Until(at.Add(in.Lease))
+		}
+		return s, out.Done == mine
+	case Release:
+		if mine {
+			s = s.Gone(keep)
+		}
+		return s, out.Done == mine
+	case Force:
+		return s.Gone(keep), out.Done == locked
+	case IsLocked:
+		return s, out.Done == (s.Kind != engine.Absent)
+	case IsHeldBy:
+		return s, out.Done == mine
+	case HoldCount:
+		return s, mine && out.Count == s.V.Count || !mine && out.Count == 0
+	case Remaining:
+		return s, s.Remains(at, out.Left)
+	}
+	return s, false
+}
+
+func acquire(s state, at engine.Moment, in In, out Out) (state, bool) {
+	if out.Token == 0 {
+		return s, s.Kind == engine.Present && s.Remains(at, out.Left)
+	}
+	last := s.V.Token
+	least, most := max(last+1, at.From.UnixMicro()), max(last+1, at.To.UnixMicro())
+	ok := s.Kind == engine.Absent && (at.IsZero() && out.Token > last || out.Token >= least && out.Token <= most)
+	next := s.Is(Held{Owner: out.Owner, Count: 1, Token: out.Token})
+	return next.Until(at.Add(in.Lease)), ok
+}
+
+// stored are a lock's keys.
+func stored(key string, s state) []engine.Key {
+	own, last := engine.Key{Name: key}, engine.Key{Name: token(key), Life: tokenLife, After: time.UnixMicro(s.V.Token)}
+	if s.Kind == engine.Present {
+		own.Fields = map[string]string{s.V.Owner: strconv.FormatInt(s.V.Count, 10)}
+	}
+	if s.V.Token > 0 {
+		last.Text = strconv.FormatInt(s.V.Token, 10)
+	}
+	return []engine.Key{own, last}
+}
+
+// told is what a caller gets: nothing remains of a free lock.
+func told(out Out) Out {
+	if out.Left == -2*time.Millisecond {
+		out.Left = 0
+	}
+	return out
+}
+
+// peerOwner is one who knows nothing of this package.
+const peerOwner = "5f0c2a9e-0000-4000-8000-00000000000a:77"
+
+// byPeer lets another program hold the lock, once or twice, with a lease or without, or release it.
+func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
+	if d.Now.Kind == engine.Present && d.Now.V.Owner == peerOwner && d.Flag {
+		return engine.Change[Held]{Next: d.Now.Gone(keep), Message: "0"}, true
+	}
+	if d.Now.Kind == engine.Present && d.Flag {
+		return c, false
+	}
+	held := Held{Owner: peerOwner, Count: int64(1 + d.Which%2), Token: d.Now.V.Token}
+	c.Next = engine.New(held)
+	if d.Which < 4 {
+		c.Life = d.For.Truncate(time.Millisecond) + time.Millisecond
+	}
+	return c, true
+}
+
+func holders(s state) []string {
+	if s.Kind != engine.Present {
+		return nil
+	}
+	return []string{s.V.Owner}
+}
+
+func holdOf(in In) (engine.HoldAct, string, time.Duration) {
+	act := map[Op]engine.HoldAct{
+		Acquire: engine.Asks, Renew: engine.Renews, Release: engine.Releases,
+	}[in.Op]
+	return act, in.Owner, in.Lease
+}
+
+func drawAcquire(d engine.Dice[Held]) In {
+	if d.Flag {
+		return In{Op: Acquire, Fixed: d.Fixed}
+	}
+	return In{Op: Acquire}
+}
+
+func drawForce(engine.Dice[Held]) In { return In{Op: Force} }
+
+func drawQuery(d engine.Dice[Held]) In {
+	in := In{Op: []Op{IsLocked, IsHeldBy, Remaining, Remaining, HoldCount, HoldCount}[d.Which], Owner: "nobody"}
+	if d.Now.V.Owner != "" && d.Which < 5 {
+		in.Owner = d.Now.V.Owner
+	}
+	return in
+}
+
+func options(in In) *primitives.LockOptions { return &primitives.LockOptions{Lease: in.Fixed} }
+
+func lock(ctx context.Context, c *primitives.Client, name string, in In) (*primitives.Lease, error) {
+	return c.NewLock(name, options(in)).Lock(ctx)
+}
+
+func tryLock(ctx context.Context, c *primitives.Client, name string, in In) (*primitives.Lease, error) {
+	return c.NewLock(name, options(in)).TryLock(ctx)
+}
+
+func forceUnlock(ctx context.Context, c *primitives.Client, name string, _ In) (out Out, err error) {
+	out.Done, err = c.NewLock(name, nil).ForceUnlock(ctx)
+	return out, err
+}
+
+func query(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
+	l := c.NewLock(name, nil)
+	switch in.Op {
+	case IsLocked:
+		out.Done, err = l.IsLocked(ctx)
+	case IsHeldBy:
+		out.Done, err = l.IsHeldBy(ctx, in.Owner)
+	case HoldCount:
+		out.Count, err = l.HoldCount(ctx, in.Owner)
+	default:
+		out.Left, err = l.Remaining(ctx)
+		if out.Left == primitives.NoExpiry {
+			out.Left = -time.Millisecond
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,106 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/engine"
+)
+
+// asks returns what a script asks of each of its locks.
+func asks(s *engine.Script) (ins []In) {
+	switch s.Name {
+	case "lock_acquire":
+		return []In{{Op: Acquire, Owner: s.Args[0], Lease: millis(s.Args[1])}}
+	case "lock_release":
+		return []In{{Op: Release, Owner: s.Args[0]}}
+	case "lock_force_release":
+		return []In{{Op: Force}}
+	case "lock_exists":
+		return []In{{Op: IsLocked}}
+	case "lock_held_by":
+		return []In{{Op: IsHeldBy, Owner: s.Args[0]}}
+	case "lock_hold_count":
+		return []In{{Op: HoldCount, Owner: s.Args[0]}}
+	case "lock_remaining":
+		return []In{{Op: Remaining}}
+	case "lock_renew":
+		for _, owner := range s.Args[1:] {
+			ins = append(ins, In{Op: Renew, Owner: owner, Lease: millis(s.Args[0])})
+		}
+	case "lock_release_all":
+		for _, owner := range s.Args[1 : 1+len(s.Keys)] {
+			ins = append(ins, In{Op: Release, Owner: owner})
+		}
+	}
+	return ins
+}
+
+// millis returns a time of so many milliseconds; 0 if text is no number.
+func millis(text string) time.Duration {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return time.Duration(n) * time.Millisecond
+}
+
+// answers returns what a script answers for each of its locks.
+func answers(s *engine.Script) ([]Out, error) {
+	if s.Err != nil {
+		return nil, s.Err
+	}
+	var out Out
+	var err error
+	switch s.Name {
+	case "lock_acquire":
+		out, err = acquired(s)
+	case "lock_renew", "lock_release_all":
+		return statuses(s.Reply)
+	case "lock_hold_count":
+		if !s.Reply.IsNil() {
+			var text string
+			text, err = s.Reply.Text()
+			out.Count, _ = strconv.ParseInt(text, 10, 64)
+		}
+	case "lock_remaining":
+		out.Left, err = s.Reply.Duration(time.Millisecond)
+	default:
+		var n int64
+		n, err = s.Reply.Int()
+		out.Done = n == 1
+	}
+	return []Out{out}, err
+}
+
+// acquired reads the answer to an acquire: a token, or how long the holder's lease still runs.
+func acquired(s *engine.Script) (out Out, err error) {
+	items, err := s.Reply.Tuple(2)
+	if err != nil {
+		return out, err
+	}
+	if items[0].IsNil() {
+		out.Left, err = items[1].Duration(time.Millisecond)
+		return out, err
+	}
+	text, err := items[0].Text()
+	if err != nil {
+		return out, err
+	}
+	out.Owner = s.Args[0]
+	out.Token, err = strconv.ParseInt(text, 10, 64)
+	return out, err
+}
+
+// statuses reads one status for each lock.
+func statuses(reply backend.Reply) (outs []Out, err error) {
+	items, err := reply.Items()
+	for _, item := range items {
+		n, intErr := item.Int()
+		if n < -1 || n > 1 {
+			intErr = fmt.Errorf("status %d", n)
+		}
+		outs, err = append(outs, Out{Done: n == 1, Other: n == -1}), errors.Join(err, intErr)
+	}
+	return outs, err
+}

@@ -1,0 +1,199 @@
+package cells
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/hasp-go/hasp/backend"
+	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
+	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
+	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// Adapter makes backends of one driver.
+type Adapter struct {
+	Name string
+
+	// Open makes a backend over a client of its own. Neither ends with ctx.
+	Open func(ctx context.Context, c Client) (*conformance.Instance, error)
+}
+
+// Client is what the drivers' own options are made of. All but Addrs is optional.
+type Client struct {
+	Addrs          []string
+	Cluster        bool
+	Master         string // not empty: Addrs are those of sentinels
+	TLS            *tls.Config
+	User, Password string
+	RESP2          bool
+	OneConnection  bool // for scripts: of drivers that share several among all callers
+	Sharded        backend.Sharding
+	Dial           func(ctx context.Context, addr string) (net.Conn, error)
+}
+
+// At returns what a client of one server without more has to know.
+func At(addr string) Client { return Client{Addrs: []string{addr}} }
+
+// Adapters are all that talk to a server.
+func Adapters() []Adapter {
+	return []Adapter{
+		{Name: "Rueidis", Open: openRueidis},
+		{Name: "Valkey", Open: openValkey},
+		{Name: "GoRedis", Open: openGoRedis},
+	}
+}
+
+// Named returns the adapter of that name.
+func Named(name string) Adapter {
+	for _, a := range Adapters() {
+		if a.Name == name {
+			return a
+		}
+	}
+	panic("no adapter " + name)
+}
+
+// Backend makes a backend that ends with the test.
+func (a Adapter) Backend(tb testing.TB, c Client) backend.Backend {
+	tb.Helper()
+	in, err := a.Open(context.Background(), c)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = in.Backend.Close(); in.Close() })
+	return in.Backend
+}
+
+// Primitives makes a client of primitives that ends with the test.
+func (a Adapter) Primitives(tb testing.TB, c Client, o *primitives.Options) *primitives.Client {
+	tb.Helper()
+	return Over(tb, a.Backend(tb, c), o)
+}
+
+// Over makes a client of primitives over b. Both end with the test.
+func Over(tb testing.TB, b backend.Backend, o *primitives.Options) *primitives.Client {
+	tb.Helper()
+	c, err := primitives.New(b, o)
+	require.NoError(tb, err)
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), conformance.Patience/4)
+		defer cancel()
+		_ = c.Close(ctx)
+		require.NoError(tb, b.Close())
+	})
+	return c
+}
+
+// dial has the form that rueidis and valkey-go ask for; nil: they dial by themselves. Whoever sets how
+// drivers dial has to see to TLS, too.
+func (c Client) dial() func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+	if c.Dial == nil {
+		return nil
+	}
+	return func(ctx context.Context, addr string, _ *net.Dialer, config *tls.Config) (net.Conn, error) {
+		conn, err := c.Dial(ctx, addr)
+		if err != nil || config == nil {
+			return conn, err
+		}
+		secured := tls.Client(conn, config)
+		if err := secured.HandshakeContext(ctx); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		return secured, nil
+	}
+}
+
+// multiplex is how many connections share the scripts, as a power of 2; 0: as many as the driver likes.
+func (c Client) multiplex() int { return map[bool]int{true: -1}[c.OneConnection] }
+
+func openRueidis(_ context.Context, c Client) (*conformance.Instance, error) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress:       c.Addrs,
+		Sentinel:          rueidis.SentinelOption{MasterSet: c.Master},
+		TLSConfig:         c.TLS,
+		Username:          c.User,
+		Password:          c.Password,
+		AlwaysRESP2:       c.RESP2,
+		DisableCache:      c.RESP2,
+		PipelineMultiplex: c.multiplex(),
+		DialCtxFn:         c.dial(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	b, err := rueidisbackend.New(client, &rueidisbackend.Options{Sharded: c.Sharded})
+	return instance(b, err, client.Close, func(ctx context.Context) error {
+		return client.Do(ctx, client.B().Ping().Build()).Error()
+	})
+}
+
+func openValkey(_ context.Context, c Client) (*conformance.Instance, error) {
+	client, err := valkey.NewClient(valkey.ClientOption{
+		InitAddress:       c.Addrs,
+		Sentinel:          valkey.SentinelOption{MasterSet: c.Master},
+		TLSConfig:         c.TLS,
+		Username:          c.User,
+		Password:          c.Password,
+		AlwaysRESP2:       c.RESP2,
+		DisableCache:      c.RESP2,
+		PipelineMultiplex: c.multiplex(),
+		DialCtxFn:         c.dial(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	b, err := valkeybackend.New(client, &valkeybackend.Options{Sharded: c.Sharded})
+	return instance(b, err, client.Close, func(ctx context.Context) error {
+		return client.Do(ctx, client.B().Ping().Build()).Error()
+	})
+}
+
+func openGoRedis(_ context.Context, c Client) (*conformance.Instance, error) {
+	options := &redis.UniversalOptions{
+		Addrs:         c.Addrs,
+		IsClusterMode: c.Cluster,
+		MasterName:    c.Master,
+		TLSConfig:     c.TLS,
+		Username:      c.User,
+		Password:      c.Password,
+		Protocol:      3,
+		// Longer than the suite allows for a cancelled call, or it would not see one that waits.
+		ReadTimeout: 5 * time.Second,
+	}
+	if c.RESP2 {
+		options.Protocol = 2
+	}
+	if c.Master != "" {
+		options.DialerRetries = 1 // each asks all sentinels, who are dialed as often, for each of 4 tries
+	}
+	if dial := c.dial(); dial != nil {
+		options.Dialer = func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return dial(ctx, addr, nil, c.TLS)
+		}
+	}
+	client := redis.NewUniversalClient(options)
+	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: c.Sharded})
+	return instance(b, err, func() { _ = client.Close() }, func(ctx context.Context) error {
+		return client.Ping(ctx).Err()
+	})
+}
+
+// instance ends the client if there is no backend.
+func instance(
+	b backend.Backend, err error, end func(), ping func(ctx context.Context) error,
+) (*conformance.Instance, error) {
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return &conformance.Instance{Backend: b, Close: end, Ping: ping}, nil
+}

@@ -1,0 +1,98 @@
+// Package cells has what the places of the matrix are made of, adapters, servers and topologies, for
+// the tests that run on them.
+package cells
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// Cell is one place of the matrix.
+type Cell struct {
+	Adapter  Adapter
+	Kind     servers.Kind
+	Topology Topology
+}
+
+// All are all cells.
+func All() (all []Cell) {
+	for _, kind := range servers.Kinds() {
+		for _, topology := range Topologies() {
+			for _, a := range Adapters() {
+				all = append(all, Cell{a, kind, topology})
+			}
+		}
+	}
+	return all
+}
+
+// Name returns the cell's name, such as RueidisOnRedisCluster.
+func (c Cell) Name() string { return c.Adapter.Name + "On" + c.Kind.String() + c.Topology.Name }
+
+// Harness starts the cell's servers, for the test alone.
+func (c Cell) Harness(tb testing.TB) *conformance.Harness {
+	tb.Helper()
+	return c.Topology.Start(tb, c.Kind).Harness(c.Adapter, Variant{})
+}
+
+// Whole reports whether the whole matrix is asked for, not a part.
+func Whole() bool { return os.Getenv("HASP_MATRIX") == "all" }
+
+// Proof leaves a test to "make prove": it takes long, and judges more than this machine and the change
+// at hand.
+func Proof(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("make prove runs it: -short leaves it out")
+	}
+}
+
+// Want returns a function that takes what a call returned, and requires that it is want, and no error.
+func Want[T any](tb testing.TB, want T) func(T, error) {
+	tb.Helper()
+	return func(got T, err error) {
+		tb.Helper()
+		require.NoError(tb, err)
+		require.Equal(tb, want, got)
+	}
+}
+
+// Within returns what comes from got, which must not take longer than bound.
+func Within[T any](tb testing.TB, bound time.Duration, what string, got <-chan T) (v T) {
+	tb.Helper()
+	select {
+	case v = <-got:
+	case <-time.After(bound):
+		require.FailNow(tb, what, "not within %v", bound)
+	}
+	return v
+}
+
+// LockUnlock takes a lock and releases it.
+func LockUnlock(ctx context.Context, l *primitives.Lock) error {
+	lease, err := l.Lock(ctx)
+	if err == nil {
+		err = lease.Unlock(ctx)
+	}
+	return err
+}
+
+// Main runs the tests of m as conformance.Main does. It silences go-redis, which prints every dial that
+// the tests make fail.
+func Main(m *testing.M) int {
+	redis.SetLogger(silent{})
+	return conformance.Main(m)
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}

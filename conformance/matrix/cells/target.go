@@ -1,0 +1,210 @@
+package cells
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
+)
+
+// Target is what runs of one topology, and a client can be made for.
+type Target struct {
+	nodes   []*servers.Server // those with data
+	cluster *servers.Cluster  // nil: no cluster
+	client  Client            // what clients must know; nil Addrs: those of nodes
+	proxy   proxy.Options
+
+	// primary returns the primary as it now is; nil: nodes has one, and always the same. A cluster
+	// has several.
+	primary func() (*servers.Server, error)
+
+	// failOverTo makes a replica the primary; nil: there is none.
+	failOverTo func(slot int, unseen func() error) error
+
+	// isolatePrimary replaces a primary that lives on; nil: that cannot be done.
+	isolatePrimary func(slot int) (rejoin func() error, err error)
+
+	// restartAll restarts all nodes; nil: there is one.
+	restartAll func(data servers.Data) error
+}
+
+// Variant is how a client is set up, beyond the defaults.
+type Variant struct {
+	RESP2   bool
+	Sharded backend.Sharding
+}
+
+// Client returns what clients of the target must know.
+func (t *Target) Client() Client {
+	c := t.client
+	c.Cluster = t.cluster != nil
+	if c.Addrs == nil {
+		for _, node := range t.nodes {
+			c.Addrs = append(c.Addrs, node.Addr())
+		}
+	}
+	return c
+}
+
+// Harness judges an adapter on a target that nobody else uses.
+func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
+	h := &conformance.Harness{
+		New: func(ctx context.Context) (*conformance.Instance, error) {
+			return t.open(ctx, a, v)
+		},
+		Do:               t.do,
+		Nodes:            t.doAll,
+		Capabilities:     backend.Capabilities{PubSub: true},
+		Batches:          true,
+		WaitsForReplicas: true,
+		ListsClients:     true,
+		Faults:           true,
+		Record:           t.record,
+		Restart:          t.restart,
+		Pause:            t.pause,
+	}
+	if t.failOverTo != nil {
+		h.FailOver = t.failOver
+	}
+	if t.isolatePrimary != nil {
+		h.Isolate = t.isolate
+	}
+	if t.cluster != nil {
+		h.Migrate = t.migrate
+		h.Capabilities.Cluster = true
+		h.Capabilities.Sharded = v.Sharded != backend.ShardedOff
+	}
+	return h
+}
+
+// open makes an instance behind a wire of its own.
+func (t *Target) open(ctx context.Context, a Adapter, v Variant) (*conformance.Instance, error) {
+	w := proxy.New(&t.proxy)
+	c := t.Client()
+	c.RESP2, c.Sharded = v.RESP2, v.Sharded
+	c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+		return w.DialContext(ctx, "tcp", addr)
+	}
+	in, err := a.Open(ctx, c)
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	closeClient := in.Close
+	in.Link, in.Close = w, func() { closeClient(); _ = w.Close() }
+	return in, nil
+}
+
+// owner returns the node that owns key; in a cluster any primary if key is empty.
+func (t *Target) owner(key string) (*servers.Server, error) {
+	switch {
+	case t.cluster != nil:
+		i, err := t.cluster.Owner(backend.Slot(key))
+		return t.nodes[i], err
+	case t.primary != nil:
+		return t.primary()
+	}
+	return t.nodes[0], nil
+}
+
+// primaries returns all nodes that own keys.
+func (t *Target) primaries() ([]*servers.Server, error) {
+	if t.cluster != nil {
+		return t.cluster.Primaries(), nil
+	}
+	primary, err := t.owner("")
+	return []*servers.Server{primary}, err
+}
+
+func (t *Target) do(_ context.Context, key string, args ...string) (backend.Reply, error) {
+	node, err := t.owner(key)
+	if err != nil {
+		return backend.Reply{}, err
+	}
+	return node.Do(args...)
+}
+
+func (t *Target) doAll(_ context.Context, args ...string) ([]backend.Reply, error) {
+	nodes, err := t.primaries()
+	if err != nil {
+		return nil, err
+	}
+	replies := make([]backend.Reply, len(nodes))
+	for i, node := range nodes {
+		if replies[i], err = node.Do(args...); err != nil {
+			return nil, err
+		}
+	}
+	return replies, nil
+}
+
+func (t *Target) restart(_ context.Context, keep bool) error {
+	data := servers.DropData
+	if keep {
+		data = servers.KeepData
+	}
+	if t.restartAll != nil {
+		return t.restartAll(data)
+	}
+	return t.nodes[0].Restart(data)
+}
+
+func (t *Target) failOver(
+	ctx context.Context, key string, unseen func(ctx context.Context) error,
+) error {
+	if unseen == nil {
+		return t.failOverTo(backend.Slot(key), nil)
+	}
+	return t.failOverTo(backend.Slot(key), func() error { return unseen(ctx) })
+}
+
+func (t *Target) isolate(_ context.Context, key string) (func() error, error) {
+	return t.isolatePrimary(backend.Slot(key))
+}
+
+// pause stops the node that owns key.
+func (t *Target) pause(_ context.Context, key string) (func() error, error) {
+	node, err := t.owner(key)
+	if err != nil {
+		return nil, err
+	}
+	return node.Resume, node.Pause()
+}
+
+// migrate moves the slot of key to the next node.
+func (t *Target) migrate(_ context.Context, key string) (func(context.Context) error, error) {
+	slot := backend.Slot(key)
+	from, err := t.cluster.Owner(slot)
+	if err != nil {
+		return nil, err
+	}
+	to := t.nextPrimary(t.nodes[from])
+	m, err := t.cluster.BeginMigration(slot, slices.Index(t.nodes, to))
+	if err != nil {
+		return nil, err
+	}
+	if err := m.MoveKeys(); err != nil {
+		return nil, err
+	}
+	return func(context.Context) error { return errors.Join(m.MoveKeys(), m.Finish()) }, nil
+}
+
+// nextPrimary returns the cluster's primary after the given one.
+func (t *Target) nextPrimary(node *servers.Server) *servers.Server {
+	primaries := t.cluster.Primaries()
+	return primaries[(slices.Index(primaries, node)+1)%len(primaries)]
+}
+
+// record collects what clients send to all primaries.
+func (t *Target) record(context.Context) (func() ([][]string, error), error) {
+	// Replicas show what their primary sends them.
+	nodes, err := t.primaries()
+	if err != nil {
+		return nil, err
+	}
+	return servers.Record(nodes...)
+}

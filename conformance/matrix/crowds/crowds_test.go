@@ -1,0 +1,154 @@
+// Package crowds has tests with many waiters, or many locks, on one server. What they cost is counted
+// in the server's commands.
+package crowds
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
+
+const crowdClients = 20
+
+// crowd is how many waiters there are: in a part of the matrix fewer.
+var crowd = map[bool]int{true: 1000, false: 200}[cells.Whole()]
+
+// crowdOf makes clients on a server of the test's own. None polls.
+func crowdOf(t *testing.T) (*servers.Server, []*primitives.Client) {
+	t.Helper()
+	s := servers.Start(t, servers.Redis, nil)
+	clients := make([]*primitives.Client, crowdClients)
+	for i := range clients {
+		a := cells.Adapters()[i%len(cells.Adapters())]
+		clients[i] = a.Primitives(t, cells.At(s.Addr()), &primitives.Options{PollInterval: time.Hour})
+	}
+	return s, clients
+}
+
+// awaitListeners waits until every client listens on the channel.
+func awaitListeners(t *testing.T, s *servers.Server, channel string) {
+	t.Helper()
+	all := backend.ArrayReply([]backend.Reply{
+		backend.StringReply(channel), backend.IntegerReply(crowdClients),
+	})
+	require.Eventually(t, func() bool {
+		reply, err := s.Do("PUBSUB", "NUMSUB", channel)
+		return err == nil && harness.Same(all, reply)
+	}, conformance.Patience, 20*time.Millisecond)
+}
+
+// commandsRun returns how many commands the server has run, those of scripts included.
+func commandsRun(t *testing.T, s *servers.Server) int {
+	t.Helper()
+	return number(t, s, "stats", "total_commands_processed", "")
+}
+
+// number returns the number that follows after in a field of what INFO says; 0 if there is none.
+func number(t *testing.T, s *servers.Server, section, field, after string) int {
+	t.Helper()
+	info, err := s.Info(section)
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(info[field], after)
+	if !found {
+		return 0
+	}
+	text, _, _ := strings.Cut(rest, ",")
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// TestLatchReleasesACrowd lets waiters of 20 clients wait for one latch. The last count-down
+// releases them all; with the pub/sub connections killed at that moment, and the latch opened without
+// a message, all go on when these have subscribed again.
+func TestLatchReleasesACrowd(t *testing.T) {
+	cells.Proof(t)
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T, s *servers.Server, l *primitives.CountDownLatch){
+		"CountDown": func(t *testing.T, _ *servers.Server, l *primitives.CountDownLatch) {
+			cells.Want(t, int64(0))(l.CountDown(t.Context()))
+		},
+		"KilledConnections": func(t *testing.T, s *servers.Server, l *primitives.CountDownLatch) {
+			_, err := s.Do("CLIENT", "KILL", "TYPE", "pubsub")
+			require.NoError(t, err)
+			_, err = s.Do("DEL", l.Name())
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			releaseCrowd(t, open)
+		})
+	}
+}
+
+func releaseCrowd(
+	t *testing.T, open func(t *testing.T, s *servers.Server, l *primitives.CountDownLatch),
+) {
+	t.Helper()
+	s, clients := crowdOf(t)
+	latch := clients[0].NewCountDownLatch("crowd")
+	cells.Want(t, true)(latch.TrySetCount(t.Context(), 1))
+	ctx, cancel := context.WithTimeout(t.Context(), conformance.Patience)
+	defer cancel()
+	var all sync.WaitGroup
+	var released, looked atomic.Int64
+	for i := range crowd {
+		all.Go(func() {
+			looked.Add(1)
+			if clients[i%crowdClients].NewCountDownLatch("crowd").Wait(ctx) == nil {
+				released.Add(1)
+			}
+		})
+	}
+	awaitListeners(t, s, "redisson_countdownlatch__channel__{crowd}")
+	require.Eventually(t, func() bool { return looked.Load() == int64(crowd) },
+		conformance.Patience, time.Millisecond)
+	require.Zero(t, released.Load(), "nobody goes on early")
+	before := commandsRun(t, s)
+	open(t, s, latch)
+	all.Wait()
+	require.EqualValues(t, crowd, released.Load())
+	t.Logf("%d waiters of %d clients: %d commands", crowd, crowdClients, commandsRun(t, s)-before)
+}
+
+// TestSemaphoreServesACrowd lets waiters of 20 clients wait for one permit each, and releases
+// one after the other.
+func TestSemaphoreServesACrowd(t *testing.T) {
+	cells.Proof(t)
+	t.Parallel()
+	s, clients := crowdOf(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*conformance.Patience)
+	defer cancel()
+	granted := make(chan error, crowd)
+	for i := range crowd {
+		go func() { granted <- clients[i%crowdClients].NewSemaphore("crowd", nil).Acquire(ctx, 1) }()
+	}
+	awaitListeners(t, s, "redisson_sc:{crowd}")
+	before := commandsRun(t, s)
+	for range crowd {
+		require.NoError(t, clients[0].NewSemaphore("crowd", nil).Release(ctx, 1))
+		require.NoError(t, <-granted)
+	}
+	perGrant := float64(commandsRun(t, s)-before) / float64(crowd)
+	t.Logf("%.1f server commands for each grant, with %d clients that wait", perGrant, crowdClients)
+	cells.Want(t, 0)(clients[0].NewSemaphore("crowd", nil).AvailablePermits(ctx))
+	// One release, and at most one try of each client: 4 and 2 commands.
+	require.Less(t, perGrant, float64(4+4*crowdClients))
+}

@@ -1,0 +1,121 @@
+// Package replicas has tests on a primary and a replica that lags.
+package replicas
+
+import (
+	"os"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+	"github.com/valkey-io/valkey-go"
+
+	"github.com/hasp-go/hasp/backend"
+	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
+	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
+
+// TestTokensRiseOverFailover promotes a replica that has not seen the last grants. Its tokens must
+// be higher than those of the grants that were lost, and the old primary's, which goes on for its
+// clients, must not fall either.
+func TestTokensRiseOverFailover(t *testing.T) {
+	t.Parallel()
+	for _, a := range cells.Adapters() {
+		for _, kind := range servers.Kinds() {
+			t.Run(a.Name+"On"+kind.String(), func(t *testing.T) {
+				t.Parallel()
+				failOver(t, a, servers.StartReplicated(t, kind, 1, nil))
+			})
+		}
+	}
+}
+
+func failOver(t *testing.T, a cells.Adapter, r *servers.Replicated) {
+	t.Helper()
+	last := int64(0)
+	grant := func(on *servers.Server) {
+		client := a.Primitives(t, cells.At(on.Addr()), nil)
+		for range 5 {
+			lease, err := client.NewLock("failover", nil).Lock(t.Context())
+			require.NoError(t, err)
+			require.Greater(t, lease.Token(), last)
+			last = lease.Token()
+			require.NoError(t, lease.Unlock(t.Context()))
+		}
+	}
+	grant(r.Primary())
+	require.NoError(t, r.Sync())
+	require.NoError(t, r.Lag())
+	grant(r.Primary())
+	promoted, err := r.Promote()
+	require.NoError(t, err)
+	grant(promoted)
+	grant(r.Primary())
+	grant(promoted)
+}
+
+// TestReadsGoToThePrimary reads behind a client that sends what only reads to a replica, which
+// lags (R8).
+func TestReadsGoToThePrimary(t *testing.T) {
+	t.Parallel()
+	for kind, open := range map[servers.Kind]func(t *testing.T, primary, replica string) backend.Backend{
+		servers.Redis: readingRueidis, servers.Valkey: readingValkey,
+	} {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			r := servers.StartReplicated(t, kind, 1, nil)
+			readFresh(t, open(t, r.Primary().Addr(), r.Replicas()[0].Addr()), r)
+		})
+	}
+}
+
+func readingRueidis(t *testing.T, primary, replica string) backend.Backend {
+	t.Helper()
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress:    []string{primary},
+		Standalone:     rueidis.StandaloneOption{ReplicaAddress: []string{replica}},
+		SendToReplicas: func(cmd rueidis.Completed) bool { return cmd.IsReadOnly() },
+	})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	b, err := rueidisbackend.New(client, nil)
+	require.NoError(t, err)
+	return b
+}
+
+func readingValkey(t *testing.T, primary, replica string) backend.Backend {
+	t.Helper()
+	client, err := valkey.NewClient(valkey.ClientOption{
+		InitAddress:    []string{primary},
+		Standalone:     valkey.StandaloneOption{ReplicaAddress: []string{replica}},
+		SendToReplicas: func(cmd valkey.Completed) bool { return cmd.IsReadOnly() },
+	})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	b, err := valkeybackend.New(client, nil)
+	require.NoError(t, err)
+	return b
+}
+
+// readFresh writes what the replica does not get, and reads it.
+func readFresh(t *testing.T, b backend.Backend, r *servers.Replicated) {
+	t.Helper()
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	read := backend.NewScript("read", "return redis.call('get', KEYS[1])", 1, backend.ReadOnly)
+	plain := backend.NewScript("read", "return redis.call('get', KEYS[1])", 1, backend.ReadOnly)
+	plain.Command = "GET"
+	_, err := b.Run(t.Context(), read, []string{"k"}, nil)
+	require.NoError(t, err)
+	require.NoError(t, r.Sync())
+	require.NoError(t, r.Lag())
+	_, err = r.Primary().Do("SET", "k", "fresh")
+	require.NoError(t, err)
+	for range 20 {
+		for _, script := range []*backend.Script{read, plain} {
+			cells.Want(t, backend.StringReply("fresh"))(b.Run(t.Context(), script, []string{"k"}, nil))
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package repro
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// farMilliseconds are what a Duration says of an expiry at most: 292 years.
+const farMilliseconds = math.MaxInt64 / int64(time.Millisecond)
+
+// lockedForLong returns a server on which another holds the lock x for 317 years, and this lock.
+func lockedForLong(t *testing.T) (*servers.Server, *primitives.Lock) {
+	t.Helper()
+	s := servers.Start(t, servers.Redis, nil)
+	do(t, s, "HSET", "x", "java:1", "1")
+	do(t, s, "PEXPIRE", "x", "10000000000000")
+	require.Greater(t, number(t, s, "PTTL", "x"), farMilliseconds)
+	return s, client(t, s.Addr()).NewLock("x", nil)
+}
+
+// TestVeryLongLease meets a lock that another took for 317 years: it is held, and no error.
+func TestVeryLongLease(t *testing.T) {
+	t.Parallel()
+	s, lock := lockedForLong(t)
+	_, err := lock.TryLock(t.Context())
+	require.ErrorIs(t, err, primitives.ErrNotAcquired)
+	cells.Want(t, primitives.NoExpiry-1)(lock.Remaining(t.Context()))
+	do(t, s, "PERSIST", "x")
+	cells.Want(t, primitives.NoExpiry)(lock.Remaining(t.Context()))
+}
+
+// TestWaitForAVeryLongLease waits for such a lock until it is freed.
+func TestWaitForAVeryLongLease(t *testing.T) {
+	t.Parallel()
+	s, lock := lockedForLong(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	waiter := make(chan error, 1)
+	go func() { waiter <- cells.LockUnlock(ctx, lock) }()
+	require.Eventually(t, func() bool {
+		reply, err := s.Do("PUBSUB", "CHANNELS", "redisson_lock__channel:{x}")
+		require.NoError(t, err)
+		channels, err := reply.Items()
+		return err == nil && len(channels) == 1 || len(waiter) == 1
+	}, 10*time.Second, time.Millisecond)
+	require.Empty(t, waiter, "it does not wait")
+	require.Greater(t, number(t, s, "PTTL", "x"), farMilliseconds)
+	cells.Want(t, true)(client(t, s.Addr()).NewLock("x", nil).ForceUnlock(ctx))
+	require.NoError(t, <-waiter)
+}
+
+// TestLifeUntil9999 gives a number an expiry that is more than 292 years away.
+func TestLifeUntil9999(t *testing.T) {
+	t.Parallel()
+	s := servers.Start(t, servers.Redis, nil)
+	n := client(t, s.Addr()).NewAtomicLong("n")
+	require.NoError(t, n.Store(t.Context(), 1))
+	cells.Want(t, true)(n.ExpireAt(t.Context(), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)))
+	require.Greater(t, number(t, s, "PTTL", "n"), farMilliseconds)
+	cells.Want(t, primitives.NoExpiry-1)(n.RemainingLife(t.Context()))
+}
+
+// TestManyNames uses many names once: each left a token key of about 150 bytes for 30 days.
+func TestManyNames(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const names = 200
+		server, c := inProcess(t, nil)
+		for i := range names {
+			useOnce(t, c, fmt.Sprint("order:", i))
+		}
+		require.EqualValues(t, names, number(t, server, "DBSIZE"))
+		require.Equal(t, "3600000", do(t, server, "PTTL", "redisson_lock_token:{order:0}"))
+		server.Advance(time.Hour)
+		require.Equal(t, "0", do(t, server, "DBSIZE"))
+	})
+}
+
+// useOnce locks and unlocks a name, and returns the token.
+func useOnce(t *testing.T, c *primitives.Client, name string) int64 {
+	t.Helper()
+	lease := lock(t, c, name)
+	require.NoError(t, lease.Unlock(t.Context()))
+	return lease.Token()
+}
+
+// TestManyNamesOnAServer uses many names on a server, with an expiry that a test can wait for.
+func TestManyNamesOnAServer(t *testing.T) {
+	t.Parallel()
+	const names = 500
+	s := servers.Start(t, servers.Redis, nil)
+	c := cells.Named("GoRedis").Primitives(t, cells.At(s.Addr()),
+		&primitives.Options{TokenTTL: time.Second})
+	for i := range names {
+		useOnce(t, c, fmt.Sprint("order:", i))
+	}
+	last := number(t, s, "PTTL", fmt.Sprintf("redisson_lock_token:{order:%d}", names-1))
+	require.Positive(t, last, "no token key was made")
+	require.LessOrEqual(t, last, int64(1000))
+	require.Eventually(t, func() bool { return do(t, s, "DBSIZE") == "0" },
+		20*time.Second, 50*time.Millisecond)
+}
+
+// TestTokenOutlivesAClockSetBack has a token that is ahead of the server's clock, as after a step
+// back: it is kept until the clock has passed it by TokenTTL. Else tokens would fall.
+func TestTokenOutlivesAClockSetBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const key, back = "redisson_lock_token:{x}", 5 * time.Hour
+		server, c := inProcess(t, &primitives.Options{TokenTTL: time.Minute})
+		before := time.Now().Add(back).UnixMicro()
+		do(t, server, "SET", key, fmt.Sprint(before))
+		require.Equal(t, before+1, useOnce(t, c, "x"))
+		left := number(t, server, "PTTL", key)
+		require.InDelta(t, (back + time.Minute).Milliseconds(), left, 1)
+		server.Advance(back + time.Minute - time.Millisecond)
+		require.Greater(t, useOnce(t, c, "x"), before+1)
+	})
+}
+
+// numberCalls are calls of numbers, which have nothing to say of a key that holds something else.
+func numberCalls(ctx context.Context, c *primitives.Client) map[string]func() error {
+	long, double := c.NewAtomicLong("x"), c.NewAtomicDouble("x")
+	latch, permits := c.NewCountDownLatch("x"), c.NewSemaphore("x", nil)
+	return map[string]func() error{
+		"AtomicLong.Load":            func() error { _, err := long.Load(ctx); return err },
+		"AtomicLong.Store":           func() error { return long.Store(ctx, 7) },
+		"AtomicLong.Swap":            func() error { _, err := long.Swap(ctx, 7); return err },
+		"AtomicLong.LoadAndDelete":   func() error { _, err := long.LoadAndDelete(ctx); return err },
+		"AtomicDouble.Load":          func() error { _, err := double.Load(ctx); return err },
+		"AtomicDouble.Store":         func() error { return double.Store(ctx, 7) },
+		"AtomicDouble.Swap":          func() error { _, err := double.Swap(ctx, 7); return err },
+		"AtomicDouble.LoadAndDelete": func() error { _, err := double.LoadAndDelete(ctx); return err },
+		"CountDownLatch.Count":       func() error { _, err := latch.Count(ctx); return err },
+		"CountDownLatch.CountDown":   func() error { _, err := latch.CountDown(ctx); return err },
+		"CountDownLatch.Wait":        func() error { return latch.Wait(ctx) },
+		"Semaphore.AvailablePermits": func() error { _, err := permits.AvailablePermits(ctx); return err },
+	}
+}
+
+// TestNumbersOverwriteOtherKinds makes calls of numbers on keys that hold something else: some
+// overwrote it, or deleted it.
+func TestNumbersOverwriteOtherKinds(t *testing.T) {
+	t.Parallel()
+	for kind, put := range map[string][]string{
+		"hash": {"HSET", "x", "f", "1"}, "list": {"RPUSH", "x", "1"}, "set": {"SADD", "x", "1"},
+		"zset": {"ZADD", "x", "1", "1"}, "string": {"SET", "x", "precious text"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			server, c := inProcess(t, nil)
+			for name, call := range numberCalls(t.Context(), c) {
+				do(t, server, "DEL", "x")
+				do(t, server, put...)
+				before := stored(t, server, kind)
+				require.ErrorIs(t, call(), primitives.ErrConflict, name)
+				require.Equal(t, before, stored(t, server, kind), name)
+			}
+		})
+	}
+}
+
+// TestStoreOverAHeldLock stores a number at the key of a lock that is held.
+func TestStoreOverAHeldLock(t *testing.T) {
+	t.Parallel()
+	_, c := inProcess(t, nil)
+	lease := lock(t, c, "x")
+	require.ErrorIs(t, c.NewAtomicLong("x").Store(t.Context(), 7), primitives.ErrConflict)
+	require.NoError(t, lease.Unlock(t.Context()))
+}
+
+// TestCountDownAtZero counts down a latch that was set to 0, as Redisson's trySetCount may, or to
+// less: it is open, and gone then.
+func TestCountDownAtZero(t *testing.T) {
+	t.Parallel()
+	server, c := inProcess(t, nil)
+	for _, count := range []string{"0", "-1", "-9223372036854775808"} {
+		do(t, server, "SET", "latch", count)
+		cells.Want(t, int64(0))(c.NewCountDownLatch("latch").CountDown(t.Context()))
+		require.Equal(t, "none", do(t, server, "TYPE", "latch"))
+	}
+}
+
+// stored returns what the key x holds, which is to be of a kind.
+func stored(t *testing.T, server *embedded.Server, kind string) string {
+	t.Helper()
+	require.Equal(t, kind, do(t, server, "TYPE", "x"))
+	return do(t, server, map[string][]string{
+		"hash": {"HGET", "x", "f"}, "list": {"LINDEX", "x", "0"}, "set": {"SRANDMEMBER", "x"},
+		"zset": {"ZSCORE", "x", "1"}, "string": {"GET", "x"},
+	}[kind]...)
+}

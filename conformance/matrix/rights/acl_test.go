@@ -1,0 +1,100 @@
+// Package rights has tests of what a server's user needs: the commands that our scripts call, and the
+// keys and channels that they touch.
+package rights
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
+
+// scripts returns the texts of the primitives' scripts, by name.
+func scripts(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob("../../../primitives/internal/script/*.lua")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	all := map[string]string{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		all[strings.TrimSuffix(filepath.Base(path), ".lua")] = string(text)
+	}
+	return all
+}
+
+// TestACLAllowsWhatScriptsCall: a script that calls another command needs another rule.
+func TestACLAllowsWhatScriptsCall(t *testing.T) {
+	t.Parallel()
+	call := regexp.MustCompile(`redis\.p?call\('([a-z_]+)'`)
+	called := map[string]bool{}
+	for name, text := range scripts(t) {
+		for _, match := range call.FindAllStringSubmatch(text, -1) {
+			called["+"+match[1]] = true
+			require.Contains(t, strings.Fields(cells.ACLRules("")), "+"+match[1], name)
+		}
+	}
+	for _, rule := range strings.Fields(cells.ScriptRules) {
+		require.True(t, called[rule], "no script calls %s", rule)
+	}
+}
+
+// TestACLIsDocumented compares the rules with those of the documentation.
+func TestACLIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/guarantees.md")
+	require.NoError(t, err)
+	documented := strings.Join(strings.Fields(string(text)), " ")
+	require.Contains(t, documented, cells.ACLRules("app:"))
+	require.Contains(t, documented, cells.ClusterCommands)
+}
+
+// TestACLInACluster contends for locks of all nodes as a user with the documented rights.
+func TestACLInACluster(t *testing.T) {
+	t.Parallel()
+	c := servers.StartCluster(t, servers.Valkey, 3, &servers.ClusterOptions{
+		Config: cells.User(cells.ClusterRules("app:")),
+	})
+	user := cells.Client{Cluster: true, User: "hasp", Password: "secret"}
+	for _, node := range c.Nodes {
+		user.Addrs = append(user.Addrs, node.Addr())
+	}
+	for _, a := range cells.Adapters() {
+		t.Run(a.Name, func(t *testing.T) {
+			t.Parallel()
+			// No poll: a message that is refused is missed.
+			o := &primitives.Options{KeyPrefix: "app:", PollInterval: time.Hour}
+			one, other := a.Primitives(t, user, o), a.Primitives(t, user, o)
+			for _, name := range []string{"1", "2", "3", "4", "5", "6"} {
+				handOver(t, one.NewLock(a.Name+name, nil), other.NewLock(a.Name+name, nil))
+			}
+			require.NoError(t, c.Each("SCRIPT", "FLUSH"))
+			handOver(t, other.NewLock(a.Name, nil), one.NewLock(a.Name, nil))
+		})
+	}
+}
+
+// handOver makes waiter wait for what holder has.
+func handOver(t *testing.T, holder, waiter *primitives.Lock) {
+	t.Helper()
+	lease, err := holder.Lock(t.Context())
+	require.NoError(t, err)
+	got := make(chan error, 1)
+	go func() { got <- cells.LockUnlock(t.Context(), waiter) }()
+	_, err = waiter.TryLock(t.Context())
+	require.ErrorIs(t, err, primitives.ErrNotAcquired)
+	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, cells.Within(t, conformance.Patience, "waking the waiter", got))
+}

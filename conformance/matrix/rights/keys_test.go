@@ -1,0 +1,183 @@
+package rights
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// keyless are the commands of our scripts that take no key. Of any other the first argument is one.
+var keyless = []string{"time", "publish", "spublish"}
+
+// spy is put before a script: every command is written to the key luagen-spy, with its first
+// argument. It stays on the first line, so that no line moves.
+const spy = `local real = redis; local redis = {}; for k, v in pairs(real) do redis[k] = v end; ` +
+	`local function spied(by) return function(...) local name, key = ...; ` +
+	`real.call('rpush', 'luagen-spy', string.lower(name), key or ''); return real[by](...) end end; ` +
+	`redis.call = spied('call'); redis.pcall = spied('pcall'); `
+
+// lostReply begins the names of locks whose acquires get no reply.
+const lostReply = "lost reply "
+
+// recorder sees which keys each script touches on the embedded server.
+type recorder struct {
+	cells.Runner
+	server *embedded.Server
+
+	mu      sync.Mutex
+	touched map[string]map[int]bool // by script: the places of KEYS that were touched
+	faults  []string
+}
+
+// run runs the script with the spy, and alone among all.
+func (r *recorder) run(ctx context.Context, c backend.Call) (backend.Reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	script := c.Script
+	c.Script = backend.NewScript(script.Name, spy+script.Source, script.Keys, script.Retry)
+	if script.Retry == backend.ReadOnly {
+		c.Script.Retry = backend.Never // the spy itself writes
+	}
+	reply, err := r.Good(ctx, c)
+	if spyErr := must.Catch(func() { r.note(script, c.Keys) }); spyErr != nil {
+		r.faults = append(r.faults, spyErr.Error())
+	}
+	if script.Name == "lock_acquire" && strings.HasPrefix(c.Keys[0], lostReply) {
+		return backend.Reply{}, backend.Indeterminate(errors.New("EOF"))
+	}
+	return reply, err
+}
+
+// note compares what was touched with the keys that were given.
+func (r *recorder) note(script *backend.Script, keys []string) {
+	words := must.Get(must.Get(r.server.Do("LRANGE", "luagen-spy", "0", "-1")).Items())
+	must.Get(r.server.Do("DEL", "luagen-spy"))
+	if r.touched[script.Name] == nil {
+		r.touched[script.Name] = map[int]bool{}
+	}
+	for pair := range slices.Chunk(words, 2) {
+		name, key := must.Get(pair[0].Text()), must.Get(pair[1].Text())
+		place := slices.Index(keys, key)
+		switch {
+		case slices.Contains(keyless, name):
+		case place < 0:
+			r.faults = append(r.faults, script.Name+": "+name+" of "+key)
+		case script.Keys < 0: // All of a list are one.
+			r.touched[script.Name][0] = true
+		default:
+			r.touched[script.Name][place] = true
+		}
+	}
+}
+
+// TestScriptsTouchWhatTheyDeclare runs each script of the primitives: the keys that it touches are
+// the declared ones, all of them, and no others. Of a list of keys all are one.
+func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := embedded.NewServer()
+		b, err := embedded.New(server, nil)
+		require.NoError(t, err)
+		r := &recorder{server: server, touched: map[string]map[int]bool{}}
+		r.Backend, r.Instead = b, r.run
+		client := cells.Over(t, r, nil)
+		require.NoError(t, must.Catch(func() {
+			useLock(t.Context(), client)
+			useSemaphore(t.Context(), client)
+			useLatch(t.Context(), client)
+			useNumbers(t.Context(), client)
+		}))
+		require.NoError(t, client.Close(t.Context()))
+		require.Empty(t, r.faults)
+		for name, text := range scripts(t) {
+			if !strings.Contains(text, "---@library") {
+				declared := strings.Count("\n"+text, "\n---@key ")
+				require.Len(t, r.touched[name], declared, "%s: which of its keys were touched", name)
+			}
+		}
+	})
+}
+
+// These make the client run each of its scripts, through all of their branches that touch a key.
+
+func useLock(ctx context.Context, client *primitives.Client) {
+	lock := client.NewLock("declared", nil)
+	for range 2 { // the second token is compared with the first
+		lease := must.Get(lock.TryLock(ctx))
+		must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(lock.TryLock(ctx))
+		must.Get(lock.IsHeldBy(ctx, lease.Owner()))
+		must.Get(lock.HoldCount(ctx, lease.Owner()))
+		time.Sleep(15 * time.Second) // virtual: the watchdog renews
+		must.Do(lease.Unlock(ctx))
+	}
+	must.Get(lock.TryLock(ctx))
+	must.Get(lock.IsLocked(ctx))
+	must.Get(lock.Remaining(ctx))
+	must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
+	for i := range 2 {
+		go func() { _, _ = client.NewLock(fmt.Sprint(lostReply, i), nil).TryLock(ctx) }()
+	}
+	time.Sleep(time.Second) // virtual: both are given back together
+}
+
+// useSemaphore uses what all numbers have, too.
+func useSemaphore(ctx context.Context, client *primitives.Client) {
+	s := client.NewSemaphore("declared:semaphore", nil)
+	must.Get(s.TrySetPermits(ctx, 3))
+	must.Get(s.AvailablePermits(ctx))
+	must.Get(s.Expire(ctx, time.Hour))
+	must.Get(s.RemainingLife(ctx))
+	must.Get(s.Persist(ctx))
+	must.Get(s.Exists(ctx))
+	must.Do(s.Acquire(ctx, 1))
+	must.Do(s.Release(ctx, 1))
+	must.Get(s.DrainPermits(ctx))
+	must.Get(s.ExpireAt(ctx, time.Now().Add(time.Hour)))
+	must.Get(s.Delete(ctx))
+}
+
+func useLatch(ctx context.Context, client *primitives.Client) {
+	l := client.NewCountDownLatch("declared:latch")
+	for range 2 {
+		must.Get(l.TrySetCount(ctx, 1))
+		must.Get(l.Count(ctx))
+		must.Get(l.CountDown(ctx))
+	}
+	must.Get(l.TrySetCount(ctx, 2))
+	must.Get(l.CountDown(ctx))
+	must.Get(l.Delete(ctx))
+}
+
+func useNumbers(ctx context.Context, client *primitives.Client) {
+	long, double := client.NewAtomicLong("declared:long"), client.NewAtomicDouble("declared:double")
+	must.Get(long.Load(ctx))
+	must.Do(long.Store(ctx, 1))
+	must.Get(long.Add(ctx, 1))
+	must.Get(long.CompareAndSwap(ctx, 2, 3))
+	must.Get(long.StoreIfLess(ctx, 4, 5))
+	must.Get(long.StoreIfGreater(ctx, 4, 6))
+	must.Get(long.Swap(ctx, 1))
+	must.Get(long.LoadAndDelete(ctx))
+	must.Get(double.Load(ctx))
+	must.Do(double.Store(ctx, 1))
+	must.Get(double.Add(ctx, 1))
+	must.Get(double.CompareAndSwap(ctx, 2, 3))
+	must.Get(double.StoreIfLess(ctx, 4, 5))
+	must.Get(double.StoreIfGreater(ctx, 4, 6))
+	must.Get(double.Swap(ctx, 1))
+	must.Get(double.LoadAndDelete(ctx))
+}

@@ -1,0 +1,20 @@
+package conformance_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance"
+)
+
+func TestEveryCaseHasAClause(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, c := range conformance.Cases() {
+		require.NotEmpty(t, c.Text, c.Name)
+		require.Equal(t, conformance.Clause(c.Clause), c.Text, c.Name)
+		require.False(t, names[c.Name], "two cases are named %s", c.Name)
+		names[c.Name] = true
+	}
+}

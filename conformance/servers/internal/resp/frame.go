@@ -1,0 +1,184 @@
+// Package resp reads RESP2 and RESP3, as servers and clients speak them, and sends commands to
+// servers.
+package resp
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// ErrMalformed means that what was read is neither RESP2 nor RESP3.
+var ErrMalformed = errors.New("malformed RESP")
+
+// bulkPiece is how much of a string is read at a time.
+const bulkPiece = 64 << 10
+
+// Frame is one RESP value, a request or a reply.
+type Frame struct {
+	// Kind is the type byte; 0 for an inline request.
+	Kind byte
+
+	// Text is what a value that is no aggregate says, Items are the parts of one that is. Null says
+	// that there are neither.
+	Text  string
+	Items []Frame
+	Null  bool
+
+	// Raw are the bytes that the frame was read from; of the outermost frame only.
+	Raw []byte
+}
+
+// Read reads the next value, of RESP2 or RESP3, or an inline request. With an error the frame has
+// the bytes that came.
+func Read(in *bufio.Reader) (Frame, error) {
+	r := reader{in: in}
+	f, err := r.value()
+	f.Raw = r.raw
+	return f, err
+}
+
+type reader struct {
+	in  *bufio.Reader
+	raw []byte
+}
+
+func (r *reader) line() (string, error) {
+	start := len(r.raw)
+	for {
+		part, err := r.in.ReadSlice('\n')
+		r.raw = append(r.raw, part...)
+		if err == nil {
+			return strings.TrimRight(string(r.raw[start:]), "\r\n"), nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return "", err
+		}
+	}
+}
+
+// bulk reads n bytes and the line end after them. It takes memory as the bytes come, and keeps those
+// that came if the connection ends.
+func (r *reader) bulk(n int) (string, error) {
+	start := len(r.raw)
+	for left := n + 2; left > 0; {
+		piece := min(left, bulkPiece)
+		at := len(r.raw)
+		r.raw = append(r.raw, make([]byte, piece)...)
+		got, err := io.ReadFull(r.in, r.raw[at:])
+		if r.raw, left = r.raw[:at+got], left-got; err != nil {
+			return "", err
+		}
+	}
+	text, found := strings.CutSuffix(string(r.raw[start:]), "\r\n")
+	if !found {
+		return "", fmt.Errorf("%w: %d bytes without a line end", ErrMalformed, n)
+	}
+	return text, nil
+}
+
+func (r *reader) value() (Frame, error) {
+	line, err := r.line()
+	if err != nil || line == "" {
+		return Frame{}, err
+	}
+	f := Frame{Kind: line[0], Text: line[1:]}
+	switch f.Kind {
+	case '+', '-', ':', ',', '#', '(':
+		return f, nil
+	case '_':
+		f.Null = true
+		return f, nil
+	case '$', '!', '=', '*', '>', '~', '%', '|':
+		return r.sized(f)
+	}
+	if !isInline(line) {
+		return Frame{}, fmt.Errorf("%w: %q", ErrMalformed, line)
+	}
+	return inline(line), nil
+}
+
+// sized reads the body of a value that begins with its length.
+func (r *reader) sized(f Frame) (Frame, error) {
+	n, err := strconv.Atoi(f.Text)
+	if err != nil || n < -1 || n > 1<<29 {
+		return Frame{}, fmt.Errorf("%w: length %q", ErrMalformed, f.Text)
+	}
+	f.Text = ""
+	if n == -1 {
+		f.Null = true
+		return f, nil
+	}
+	switch f.Kind {
+	case '$', '!', '=':
+		f.Text, err = r.bulk(n)
+		return f, err
+	case '%', '|':
+		n *= 2
+	}
+	for range n {
+		item, err := r.value()
+		if err != nil {
+			return Frame{}, err
+		}
+		f.Items = append(f.Items, item)
+	}
+	if f.Kind == '|' { // An attribute belongs to the value that follows it.
+		return r.value()
+	}
+	return f, nil
+}
+
+// isInline reports whether line may be a request typed by hand: it begins with a command's name.
+func isInline(line string) bool {
+	c := line[0] | 0x20
+	return c >= 'a' && c <= 'z'
+}
+
+func inline(line string) Frame {
+	var f Frame
+	for _, word := range strings.Fields(line) {
+		f.Items = append(f.Items, Frame{Kind: '$', Text: word})
+	}
+	return f
+}
+
+// Words returns the strings of an array, as those of a request.
+func (f Frame) Words() []string {
+	words := make([]string, len(f.Items))
+	for i, item := range f.Items {
+		words[i] = item.Text
+	}
+	return words
+}
+
+// Reply returns the value as a Reply; an error reply becomes the error.
+func (f Frame) Reply() (backend.Reply, error) {
+	switch {
+	case f.Null:
+		return backend.Reply{}, nil
+	case f.Kind == '-', f.Kind == '!':
+		return backend.Reply{}, backend.ParseServerError(f.Text)
+	case f.Kind == ':':
+		n, err := strconv.ParseInt(f.Text, 10, 64)
+		return backend.IntegerReply(n), err
+	case f.Kind == '=':
+		_, text, _ := strings.Cut(f.Text, ":")
+		return backend.StringReply(text), nil
+	case f.Items == nil && strings.IndexByte("*>~%", f.Kind) < 0:
+		return backend.StringReply(f.Text), nil
+	}
+	items := make([]backend.Reply, len(f.Items))
+	for i, item := range f.Items {
+		// An error within an array stays readable: transactions answer so.
+		if items[i], _ = item.Reply(); item.Kind == '-' || item.Kind == '!' {
+			items[i] = backend.StringReply(item.Text)
+		}
+	}
+	return backend.ArrayReply(items), nil
+}

@@ -1,0 +1,273 @@
+package proxy_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
+)
+
+// two returns a proxy without connections, and two servers.
+func two(t *testing.T) (p *proxy.Proxy, one, other *servers.Server) {
+	t.Helper()
+	p = proxy.New(nil)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	return p, start(t), start(t)
+}
+
+// dialBy connects to a server through a proxy.
+func dialBy(t *testing.T, p *proxy.Proxy, s *servers.Server) *resp.Conn {
+	t.Helper()
+	c, err := p.DialContext(t.Context(), "tcp", s.Addr())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return resp.New(c)
+}
+
+// named matches requests for a command.
+func named(command string) func([]string) bool {
+	return func(words []string) bool { return words[0] == command }
+}
+
+func TestDelayKeepsOrder(t *testing.T) {
+	t.Parallel()
+	p, one, other := two(t)
+	early := dialBy(t, p, one)
+	p.Delay(25 * time.Millisecond)
+	const n = 200
+	for _, c := range []*resp.Conn{early, dialBy(t, p, other)} {
+		start := time.Now()
+		for i := range n {
+			require.NoError(t, c.Send("ECHO", string(rune('a'+i%26))))
+		}
+		for i := range n {
+			requireText(t, c, string(rune('a'+i%26)))
+		}
+		require.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
+		require.Less(t, time.Since(start), n*25*time.Millisecond, "they are on their way together")
+	}
+	p.Restore()
+	ping(t, early)
+}
+
+// TestBlackhole looks at connections made before, and at those made within, by both ways of dialing.
+func TestBlackhole(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		begin    func(p *proxy.Proxy)
+		executed string
+	}{
+		"Both":     {(*proxy.Proxy).Blackhole, ""},
+		"Requests": {(*proxy.Proxy).BlackholeRequests, ""},
+		"Replies":  {(*proxy.Proxy).BlackholeReplies, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, s := proxied(t)
+			old, idle := dial(t, p.Addr()), dial(t, p.Addr())
+			ping(t, old)
+			ping(t, idle)
+			c.begin(p)
+			conns := map[string]*resp.Conn{"a": old, "b": dial(t, p.Addr()), "c": dialBy(t, p, s)}
+			for key, conn := range conns {
+				require.NoError(t, conn.Send("INCR", key))
+			}
+			for key, conn := range conns {
+				requireSilence(t, conn)
+				require.Eventually(t, func() bool { return get(t, s, key) == c.executed }, patience,
+					time.Millisecond)
+			}
+			p.Restore()
+			for _, conn := range conns {
+				requireCut(t, conn)
+			}
+			ping(t, idle)
+			ping(t, dial(t, p.Addr()))
+			ping(t, dialBy(t, p, s))
+		})
+	}
+}
+
+func TestBlackholeHidesTheEnd(t *testing.T) {
+	t.Parallel()
+	p, s := proxied(t)
+	c := dial(t, p.Addr())
+	ping(t, c)
+	p.Blackhole()
+	s.Kill()
+	requireSilence(t, c)
+	p.Restore()
+	requireCut(t, c)
+}
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	p, s := proxied(t)
+	old := []*resp.Conn{dial(t, p.Addr()), dialBy(t, p, s)}
+	for _, c := range old {
+		ping(t, c)
+	}
+	old = append(old, dialBy(t, p, s)) // It may not have been accepted yet.
+	p.Silence()
+	for _, c := range old {
+		require.NoError(t, c.Send("INCR", "n"))
+		requireSilence(t, c)
+	}
+	fresh := []*resp.Conn{dial(t, p.Addr()), dialBy(t, p, s)}
+	for _, c := range fresh {
+		ping(t, c)
+	}
+	p.Restore()
+	p.Cut()
+	for i := range old {
+		requireSilence(t, old[i])
+	}
+	for i := range fresh {
+		requireCut(t, fresh[i])
+	}
+	require.Empty(t, get(t, s, "n"))
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	p, one, other := two(t)
+	conns := []*resp.Conn{dialBy(t, p, one), dialBy(t, p, other)}
+	for _, c := range conns {
+		ping(t, c)
+	}
+	p.Cut()
+	for _, c := range conns {
+		requireCut(t, c)
+	}
+	ping(t, dialBy(t, p, one))
+}
+
+func TestRefuse(t *testing.T) {
+	t.Parallel()
+	p, s := proxied(t)
+	c := dialBy(t, p, s)
+	ping(t, c)
+	p.Refuse()
+	requireCut(t, c)
+	for _, addr := range []string{s.Addr(), start(t).Addr()} {
+		_, err := p.DialContext(t.Context(), "tcp", addr)
+		var op *net.OpError
+		require.ErrorAs(t, err, &op)
+		require.Equal(t, "dial", op.Op)
+	}
+	_, err := resp.Dial(p.Addr())
+	require.Error(t, err)
+	p.Restore()
+	ping(t, dial(t, p.Addr()))
+	ping(t, dialBy(t, p, s))
+}
+
+func TestCutReply(t *testing.T) {
+	t.Parallel()
+	p, s := proxied(t)
+	c, other := dial(t, p.Addr()), dial(t, p.Addr())
+	lost := p.CutReply(named("INCR"))
+	for _, words := range [][]string{{"ECHO", "before"}, {"INCR", "n"}, {"ECHO", "after"}} {
+		require.NoError(t, c.Send(words...))
+	}
+	requireText(t, c, "before")
+	requireCut(t, c)
+	<-lost
+	require.Equal(t, "1", get(t, s, "n"))
+	reply, err := other.Do("INCR", "n")
+	require.NoError(t, err, "only one request is hit")
+	require.Equal(t, backend.IntegerReply(2), reply)
+}
+
+func TestLoseReply(t *testing.T) {
+	t.Parallel()
+	p, s := proxied(t)
+	c := dial(t, p.Addr())
+	lost := p.LoseReply(named("INCR"))
+	ping(t, c)
+	require.NoError(t, c.Send("INCR", "n"))
+	<-lost
+	require.NoError(t, c.Send("INCR", "n"))
+	requireSilence(t, c)
+	require.Eventually(t, func() bool { return get(t, s, "n") == "2" }, patience, time.Millisecond,
+		"what comes after it is executed")
+	ping(t, dial(t, p.Addr()))
+	p.Restore()
+	requireCut(t, c)
+}
+
+func TestFaultHitsAServerDialedLater(t *testing.T) {
+	t.Parallel()
+	p, one, other := two(t)
+	ping(t, dialBy(t, p, one))
+	lost := p.CutReply(named("INCR"))
+	c := dialBy(t, p, other)
+	require.NoError(t, c.Send("INCR", "n"))
+	requireCut(t, c)
+	<-lost
+	require.Equal(t, "1", get(t, other, "n"))
+}
+
+func TestFaultHitsOnce(t *testing.T) {
+	t.Parallel()
+	p, one, other := two(t)
+	for range 10 {
+		lost := p.CutReply(named("ECHO"))
+		first, second := dialBy(t, p, one), dialBy(t, p, other)
+		require.NoError(t, first.Send("ECHO", "text"))
+		require.NoError(t, second.Send("ECHO", "text"))
+		<-lost
+		_, ofFirst := first.Receive(patience)
+		_, ofSecond := second.Receive(patience)
+		require.NotEqual(t, ofFirst == nil, ofSecond == nil, "one of them is cut")
+	}
+}
+
+// TestFaultFindsItsReply aims at a reply on a connection that subscriptions deliver to.
+func TestFaultFindsItsReply(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"2", "3"} {
+		t.Run("RESP"+version, func(t *testing.T) {
+			t.Parallel()
+			p, s := proxied(t)
+			c := dial(t, p.Addr())
+			_, err := c.Do("HELLO", version)
+			require.NoError(t, err)
+			require.NoError(t, c.Send("SUBSCRIBE", "a", "b"))
+			require.NoError(t, c.Send("SSUBSCRIBE", "c"))
+			for range 3 {
+				_, err = c.Receive(patience)
+				require.NoError(t, err)
+			}
+			for command, channel := range map[string]string{"PUBLISH": "a", "SPUBLISH": "c"} {
+				reply, err := s.Do(command, channel, "text")
+				require.NoError(t, err)
+				require.Equal(t, backend.IntegerReply(1), reply)
+			}
+			lost := p.CutReply(named("PING"))
+			require.NoError(t, c.Send("UNSUBSCRIBE", "b"))
+			require.NoError(t, c.Send("PING"))
+			for range 3 {
+				_, err = c.Receive(patience)
+				require.NoError(t, err, "two messages and a confirmation are not the reply")
+			}
+			requireCut(t, c)
+			<-lost
+		})
+	}
+}
+
+func TestFaultHitsAConfirmation(t *testing.T) {
+	t.Parallel()
+	p, _ := proxied(t)
+	c := dial(t, p.Addr())
+	p.CutReply(named("SUBSCRIBE"))
+	require.NoError(t, c.Send("SUBSCRIBE", "a"))
+	requireCut(t, c)
+}

@@ -1,0 +1,269 @@
+package proxy_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/internal/leak"
+	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
+)
+
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+
+const (
+	// brief is how long a test waits to see that nothing comes.
+	brief = 80 * time.Millisecond
+
+	// patience is how long it waits for what must come.
+	patience = 30 * time.Second
+)
+
+// start starts a server of the test's own.
+func start(t *testing.T) *servers.Server {
+	t.Helper()
+	for _, kind := range servers.Kinds() {
+		if servers.Missing(kind) == "" {
+			return servers.Start(t, kind, nil)
+		}
+	}
+	servers.Need(t, servers.Redis)
+	return nil
+}
+
+// proxied returns a proxy before a server.
+func proxied(t *testing.T) (*proxy.Proxy, *servers.Server) {
+	t.Helper()
+	s := start(t)
+	return proxy.Start(t, s.Addr(), nil), s
+}
+
+func dial(t *testing.T, addr string) *resp.Conn {
+	t.Helper()
+	c, err := resp.Dial(addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func ping(t *testing.T, c *resp.Conn) {
+	t.Helper()
+	reply, err := c.Do("PING")
+	require.NoError(t, err)
+	require.Equal(t, backend.StringReply("PONG"), reply)
+}
+
+func get(t *testing.T, s *servers.Server, key string) string {
+	t.Helper()
+	reply, err := s.Do("GET", key)
+	require.NoError(t, err)
+	text, _ := reply.Text()
+	return text
+}
+
+func requireSilence(t *testing.T, c *resp.Conn) {
+	t.Helper()
+	_, err := c.Receive(brief)
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+}
+
+func requireCut(t *testing.T, c *resp.Conn) {
+	t.Helper()
+	_, err := c.Receive(patience)
+	require.True(t, errors.Is(err, io.EOF) || errors.As(err, new(*net.OpError)) &&
+		!errors.Is(err, os.ErrDeadlineExceeded), "want a closed connection, got %v", err)
+}
+
+func requireText(t *testing.T, c *resp.Conn, want string) {
+	t.Helper()
+	reply, err := c.Receive(patience)
+	require.NoError(t, err)
+	require.Equal(t, backend.StringReply(want), reply)
+}
+
+func TestProxyForwards(t *testing.T) {
+	t.Parallel()
+	p, _ := proxied(t)
+	c := dial(t, p.Addr())
+	ping(t, c)
+	long := strings.Repeat("x\r\n\x00", 1<<18)
+	_, err := c.Do("set", "key", long)
+	require.NoError(t, err)
+	reply, err := c.Do("GET", "key")
+	require.NoError(t, err)
+	require.Equal(t, backend.StringReply(long), reply)
+	_, err = c.Do("LPUSH", "key", "1")
+	require.ErrorContains(t, err, "WRONGTYPE")
+	require.Equal(t, 2, p.Count("get", "SET"))
+	p.ResetCounts()
+	require.Zero(t, p.Count("GET"))
+}
+
+func TestProxyForwardsInlineRequests(t *testing.T) {
+	t.Parallel()
+	p, _ := proxied(t)
+	c, err := net.Dial("tcp", p.Addr())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	_, err = c.Write([]byte("\r\nECHO hello\r\n"))
+	require.NoError(t, err)
+	reply := make([]byte, len("$5\r\nhello\r\n"))
+	_, err = io.ReadFull(c, reply)
+	require.NoError(t, err)
+	require.Equal(t, "$5\r\nhello\r\n", string(reply))
+	require.Equal(t, 1, p.Count("ECHO"))
+}
+
+func TestProxyForwardsTheEnd(t *testing.T) {
+	t.Parallel()
+	p, s := proxied(t)
+	c := dial(t, p.Addr())
+	ping(t, c)
+	s.Kill()
+	requireCut(t, c)
+	requireCut(t, dial(t, p.Addr()))
+	require.NoError(t, s.Restart(servers.DropData))
+	ping(t, dial(t, p.Addr()))
+}
+
+func TestProxyLeadsElsewhere(t *testing.T) {
+	t.Parallel()
+	p, s := proxied(t)
+	old := dial(t, p.Addr())
+	ping(t, old)
+	addr, other := p.Addr(), start(t)
+	require.NoError(t, p.Lead(other.Addr()))
+	require.Equal(t, addr, p.Addr())
+	_, err := dial(t, addr).Do("SET", "key", "other")
+	require.NoError(t, err)
+	require.Equal(t, "other", get(t, other, "key"))
+	require.Empty(t, get(t, s, "key"))
+	ping(t, old)
+}
+
+func TestProxyReportsBytesThatAreNotRESP(t *testing.T) {
+	t.Parallel()
+	p := proxy.New(nil)
+	require.NoError(t, p.Lead(start(t).Addr()))
+	ping(t, dial(t, p.Addr()))
+	raw, err := net.Dial("tcp", p.Addr())
+	require.NoError(t, err)
+	_, err = raw.Write([]byte("\x16\x03\x01\r\n"))
+	require.NoError(t, err)
+	_, _ = io.Copy(io.Discard, raw)
+	require.ErrorContains(t, p.Close(), "from the client: malformed RESP")
+}
+
+func TestProxyEndsWithTest(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var cs []*resp.Conn
+	var p *proxy.Proxy
+	t.Run("Test", func(st *testing.T) { //nolint:paralleltest // The rest comes after it.
+		p = proxy.Start(st, s.Addr(), nil)
+		cs = append(cs, dial(t, p.Addr()), dialBy(t, p, s))
+		p.Silence()
+		cs = append(cs, dialBy(t, p, s))
+		p.Blackhole()
+		for _, c := range cs {
+			require.NoError(st, c.Send("PING"))
+		}
+	})
+	for _, c := range cs {
+		requireCut(t, c)
+	}
+	require.NoError(t, p.Close(), "closing twice")
+	_, err := p.DialContext(t.Context(), "tcp", s.Addr())
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+// TestProxyAcceptsWhileProcessesStart: a process that is being started holds copies of the open
+// files, the closed listener among them, and one such copy once kept a proxy from listening again.
+func TestProxyAcceptsWhileProcessesStart(t *testing.T) {
+	t.Parallel()
+	p := proxy.Start(t, "127.0.0.1:1", nil)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	var starting sync.WaitGroup
+	for range 3 {
+		starting.Go(func() {
+			for t.Context().Err() == nil {
+				_ = exec.CommandContext(t.Context(), self, "-test.list", "^$").Run()
+			}
+		})
+	}
+	t.Cleanup(starting.Wait)
+	for range 500 {
+		p.Refuse()
+		p.Restore()
+	}
+	dial(t, p.Addr())
+	require.NoError(t, p.Close())
+}
+
+// TestProxyUnderLoad has many clients and all faults at once, for the race detector.
+func TestProxyUnderLoad(t *testing.T) {
+	t.Parallel()
+	p, s := proxied(t)
+	stop := make(chan struct{})
+	var work sync.WaitGroup
+	for range 8 {
+		work.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					burst(t, p, s)
+				}
+			}
+		})
+	}
+	any := func([]string) bool { return true }
+	disturb := []func(){
+		p.Cut, p.Silence, p.Blackhole, p.BlackholeRequests, p.BlackholeReplies, p.Refuse, p.Restore,
+		func() { p.Delay(time.Millisecond) },
+		func() { p.CutReply(any) },
+		func() { p.LoseReply(any) },
+	}
+	for i := range 200 {
+		disturb[i%len(disturb)]()
+		disturb[i*7/len(disturb)%len(disturb)]()
+		time.Sleep(time.Millisecond)
+	}
+	close(stop)
+	require.NoError(t, p.Close())
+	work.Wait()
+}
+
+// burst runs a few commands on one connection, while it lasts.
+func burst(t *testing.T, p *proxy.Proxy, s *servers.Server) {
+	t.Helper()
+	way, err := p.DialContext(t.Context(), "tcp", s.Addr())
+	if err != nil {
+		return
+	}
+	c := resp.New(way)
+	defer func() { _ = c.Close() }()
+	for range 20 {
+		if c.Send("PING") != nil {
+			return
+		}
+	}
+	for range 20 {
+		if _, err := c.Receive(20 * time.Millisecond); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package barrier_test
+
+import (
+	"crypto/sha1" //nolint:gosec // What servers know scripts by.
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// planted is a bug: a text that is in one file exactly once, and what replaces it. What is derived from
+// the declaration must find it: the machines, the histories, or a case.
+type planted struct {
+	name, file, good, bad, found string
+}
+
+// What finds bugs.
+const (
+	byMachines  = "TestDeclared/BarrierProperties"
+	byHistories = "TestDeclared/BarrierHistories"
+	byPrefixes  = "TestDeclared/Together/BarrierUnderAPrefix"
+)
+
+func bugs() []planted {
+	const (
+		arrive = "internal/script/arrive.lua.go"
+		leave  = "internal/script/leave.lua.go"
+		renew  = "internal/script/renew.lua.go"
+	)
+	return []planted{
+		{"ReleasesOneTooEarly", arrive, "#live + 1 >= tonumber(parties)", "#live + 2 >= tonumber(parties)", byMachines},
+		{"ReleasesOneTooLate", arrive, "#live + 1 >= tonumber(parties)", "#live >= tonumber(parties)", byHistories},
+		{"DoesNotPublish", arrive, "  redis.call(publish, passed, generation)\n", "", byMachines},
+		{"CountsAnExpiredMember", arrive, "    gone[#gone + 1] = state[i]\n", "    live[#live + 1] = state[i]\n", byMachines},
+		{"KeepsAnExpiredMember", arrive, "for _, other in ipairs(gone)", "for _, other in ipairs({})", byMachines},
+		{"KeepsThoseWhoHavePassed", arrive, "for _, other in ipairs(live)", "for _, other in ipairs({})", byMachines},
+		{"GenerationDoesNotMove", arrive, "'generation', generation + 1)", "'generation', generation)", byHistories},
+		{"NumberIsForgottenWithTheLease", arrive, "'pexpire', barrier, lease + 3600000)\nfor", "'pexpire', barrier, lease)\nfor", byMachines},
+		{"MemberDoesNotLeave", leave, "redis.call('hdel', barrier, member)", "redis.call('hexists', barrier, member)", byMachines},
+		{"RenewsNothing", renew, "    redis.call('hset', barrier, members[i], now + lease)\n", "", byMachines},
+		{"RenewsTheDead", renew, "ends and tonumber(ends) > now", "ends", byMachines},
+		{"KeepsACancelledArrival", "barrier.go", "switch err := lease.Unlock(ctx); {", "switch err := error(nil); {", byMachines},
+		{"FailsThoseWhoHavePassed", "barrier.go", "case now.Generation > lease.Token():", "case now.Generation > lease.Token() && false:", byMachines},
+		{"BelievesEachMessage", "barrier.go", "if now > l.generation {", "if now >= l.generation {", byHistories},
+		{"ChannelWithoutThePrefix", "barrier.go", `extend.SideName("barrier", b.object.Key())`,
+			`extend.SideName("barrier", b.object.Name())`, byPrefixes},
+	}
+}
+
+// TestPlantedBugs prints what finds each bug. Without a bug the very same tests pass.
+func TestPlantedBugs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make prove runs it: -short leaves it out")
+	}
+	for _, bug := range append(bugs(), planted{name: "None"}) {
+		t.Run(bug.name, func(t *testing.T) {
+			t.Parallel()
+			binary := bug.compile(t)
+			if bug.name == "None" {
+				for _, found := range []string{byMachines, byHistories, byPrefixes} {
+					out, err := search(t, binary, found)
+					require.NoError(t, err, out)
+				}
+				return
+			}
+			out, err := search(t, binary, bug.found)
+			require.Error(t, err, "%s did not find it:\n%s", bug.found, out)
+			require.Contains(t, out, "--- FAIL: "+bug.found)
+			t.Logf("found by %s: %s", bug.found, verdict(out))
+		})
+	}
+}
+
+// compile makes a binary of these tests over the barrier with the bug, and returns its name.
+func (b planted) compile(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	replace := map[string]string{}
+	if b.file != "" {
+		text, err := os.ReadFile(b.file)
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(text), b.good), "%s no longer has %q once", b.file, b.good)
+		bad := rehashed(strings.Replace(string(text), b.good, b.bad, 1))
+		good, err := filepath.Abs(b.file)
+		require.NoError(t, err)
+		replace[good] = filepath.Join(dir, "planted.go")
+		require.NoError(t, os.WriteFile(replace[good], []byte(bad), 0o600))
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	overlay, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "planted.test")
+	require.NoError(t, os.WriteFile(overlay, list, 0o600))
+	out, err := exec.CommandContext(t.Context(), //nolint:gosec // Ours.
+		"go", "test", "-c", "-ldflags=-s -w", "-overlay="+overlay, "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return binary
+}
+
+// search runs a test in a binary, a few times over unless it fails. What fails is not made smaller.
+func search(t *testing.T, binary, test string) (out string, err error) {
+	t.Helper()
+	text, err := exec.CommandContext(t.Context(), binary, //nolint:gosec // Ours.
+		"-test.run=^"+strings.ReplaceAll(test, "/", "$/^")+"$", "-test.v", "-test.failfast", "-test.count=3",
+		"-test.timeout="+(5*time.Minute).String(),
+		"-rapid.checks=200", "-rapid.shrinktime=0s", "-rapid.nofailfile").CombinedOutput()
+	return string(text), err
+}
+
+// source is a script in the file that luagen has written, before the hash of it.
+var source = regexp.MustCompile("(?s)(Source = `(.*?)`\n\nconst \\w+SHA1 = )\"[0-9a-f]{40}\"")
+
+// rehashed gives a script that was changed its own hash.
+func rehashed(text string) string {
+	return source.ReplaceAllStringFunc(text, func(found string) string {
+		part := source.FindStringSubmatch(found)
+		return fmt.Sprintf("%s%q", part[1], fmt.Sprintf("%x", sha1.Sum([]byte(part[2])))) //nolint:gosec // As above.
+	})
+}
+
+// verdict is what the failure of a machine, a history or a case says.
+func verdict(out string) string {
+	failure := regexp.MustCompile(`(?:\[rapid\] (?:failed|panic) after \d+ tests|run\.go:\d+): (.*)`).FindStringSubmatch(out)
+	if failure == nil {
+		return ""
+	}
+	return failure[1]
+}

@@ -1,0 +1,74 @@
+package barrier_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// TestDeclared judges the barrier by all that follows from its declaration, in virtual time.
+func TestDeclared(t *testing.T) {
+	t.Parallel()
+	conformance.RunPrimitive(t, onEmbedded(), declared)
+}
+
+// TestDeclaredInRealTime is [TestDeclared] in real time.
+func TestDeclaredInRealTime(t *testing.T) {
+	t.Parallel()
+	h := onEmbedded()
+	h.Bubble, h.Rounds = nil, machines
+	conformance.RunPrimitive(t, h, declared)
+}
+
+// TestDeclaredOnServer is [TestDeclared] on a real server.
+func TestDeclaredOnServer(t *testing.T) {
+	t.Parallel()
+	h := servers.Harness(t, servers.Redis, func(
+		_ context.Context, addr string, dial servers.Dialer,
+	) (*conformance.Instance, error) {
+		client := redis.NewClient(&redis.Options{Addr: addr, Dialer: dial})
+		b, err := goredisbackend.New(client, nil)
+		return &conformance.Instance{
+			Backend: b,
+			Close:   func() { _ = client.Close() },
+			Ping:    func(ctx context.Context) error { return client.Ping(ctx).Err() },
+		}, err
+	})
+	h.Batches, h.WaitsForReplicas, h.Rounds = true, true, machines
+	report := conformance.RunPrimitive(t, h, declared)
+	require.Subset(t, append(servers.Skips(h), leftOut), report.Reasons())
+}
+
+// machines is how many run in real time, and how many histories: enough for some to pass.
+const machines = 15
+
+// leftOut is why -short skips what runs in real time.
+const leftOut = "-short leaves out what runs at random in real time"
+
+// onEmbedded returns a harness on a server within the process.
+func onEmbedded() *conformance.Harness {
+	server := embedded.NewServer()
+	return &conformance.Harness{
+		New: func(context.Context) (*conformance.Instance, error) {
+			b, err := embedded.New(server, nil)
+			return &conformance.Instance{Backend: b}, err
+		},
+		Do: func(_ context.Context, _ string, args ...string) (backend.Reply, error) {
+			return server.Do(args...)
+		},
+		Capabilities:     backend.Capabilities{PubSub: true},
+		Batches:          true,
+		WaitsForReplicas: true,
+		NoClient:         true,
+		Advance:          server.Advance,
+		Bubble:           onEmbedded,
+	}
+}

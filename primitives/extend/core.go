@@ -1,0 +1,209 @@
+package extend
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
+	"github.com/hasp-go/hasp/primitives/internal/renew"
+	"github.com/hasp-go/hasp/primitives/internal/wait"
+)
+
+// Core is what the primitives of one client share: the watchdog, the subscriptions, the calls under
+// way, the identity of their owners. A primitives.Client has one, and returns it by its method Core.
+// It is safe for concurrent use.
+type Core struct {
+	can             backend.Capabilities
+	opts            Options
+	id              string // a random UUID, the first half of every owner
+	calls           *dispatch.Dispatcher
+	backgroundCalls dispatch.Background // sends calls without a caller
+	waiters         *wait.Waiters
+	keeper          *renew.Keeper
+	orphans         orphans
+
+	ctx    context.Context //nolint:containedctx // Close ends by it the work in the background.
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	closed   bool
+	busy     int           // calls and background work under way
+	idle     chan struct{} // closed when the client is closed and nothing is under way
+	ended    chan struct{} // closed when the first Close returns
+	closeErr error         // what that returns
+}
+
+// New returns the core of a client over b. It sends nothing. It returns a [*FieldError] for a nil
+// backend or an option out of bounds.
+//
+// Authors of primitives take the core of their users' client instead: objects of one process share
+// round trips, subscriptions and renewals only if they share a core.
+func New(b backend.Backend, opts *Options) (*Core, error) {
+	if b == nil {
+		return nil, &FieldError{"backend", "nil"}
+	}
+	o := opts.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	can, calls := b.Capabilities(), dispatch.New(b)
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Core{
+		can: can, opts: o, id: newUUID(), calls: calls, backgroundCalls: dispatch.Background{Dispatcher: calls},
+		waiters: wait.NewWaiters(b, o.PollInterval, o.Logger),
+		keeper:  renew.NewKeeper(dispatch.Background{Dispatcher: calls}, can.Cluster, o.Logger),
+		ctx:     ctx, cancel: cancel, idle: make(chan struct{}), ended: make(chan struct{}),
+	}
+	c.orphans.core = c
+	return c, nil
+}
+
+// Capabilities returns those of the backend. Scripts get [backend.Capabilities.Publish] as an argument.
+func (c *Core) Capabilities() backend.Capabilities { return c.can }
+
+// Close ends the client: waiters get [backend.ErrClosed], the contexts of held leases end with that
+// cause, and Close releases what they hold. It returns when everything that was begun is done, releases
+// and renewals included, when ctx ends, or after CloseTimeout. In the last two cases it gives up the
+// requests without an answer, and its error wraps ctx's or [backend.ErrIndeterminate]: what is still
+// held on the server expires with its lease, and permits that were being released may be lost. A second
+// Close waits for the first, and returns the same. The backend stays open.
+func (c *Core) Close(ctx context.Context) error {
+	if !c.beginClose() {
+		select {
+		case <-c.ended:
+			return c.closeErr
+		case <-ctx.Done():
+			return fmt.Errorf("close client: %w", ctx.Err())
+		}
+	}
+	c.waiters.Close()
+	c.calls.BeginClose()
+	for _, h := range c.keeper.Close() {
+		h.OnLost.(*hold).close() //nolint:forcetypeassert // Holds are this package's.
+	}
+	c.background(func(context.Context) {
+		c.waiters.AwaitEnd()
+		c.keeper.AwaitEnd()
+	})
+	c.leave()
+	c.closeErr = c.awaitIdle(ctx)
+	c.cancel()
+	c.calls.Close()
+	c.orphans.drop()
+	close(c.ended)
+	return c.closeErr
+}
+
+// awaitIdle returns nil when nothing is under way any more, or an error if it gives up the waiting.
+func (c *Core) awaitIdle(ctx context.Context) error {
+	timer := time.NewTimer(c.opts.CloseTimeout)
+	defer timer.Stop()
+	select {
+	case <-c.idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("close client: %w", ctx.Err())
+	case <-timer.C:
+		return fmt.Errorf("close client: %w: releases were not answered within CloseTimeout, %s",
+			backend.ErrIndeterminate, c.opts.CloseTimeout)
+	}
+}
+
+// beginClose makes enter fail from now on, and counts Close itself as being under way. It reports false
+// if Close was called before.
+func (c *Core) beginClose() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.closed = true
+	c.busy++
+	return true
+}
+
+// enter counts a call as being under way. Close waits until it leaves.
+func (c *Core) enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return backend.ErrClosed
+	}
+	c.busy++
+	return nil
+}
+
+// keepBusy counts work that goes on after a call has left. It must leave, too.
+func (c *Core) keepBusy() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy++
+}
+
+func (c *Core) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy--
+	if c.closed && c.busy == 0 {
+		close(c.idle)
+	}
+}
+
+// lossCause returns why a hold ended that nobody released.
+func (c *Core) lossCause() error {
+	if c.isClosed() {
+		return backend.ErrClosed
+	}
+	return ErrLost
+}
+
+func (c *Core) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// background runs work, which Close waits for, in a goroutine. If the client is closed and nothing is
+// under way, it does not run work.
+func (c *Core) background(work func(context.Context)) {
+	if c.enterUnlessIdle() {
+		go func() {
+			defer c.leave()
+			work(c.ctx)
+		}()
+	}
+}
+
+// enterUnlessIdle counts work in the background as being under way. It must leave, too. It reports
+// false if the client is closed and nothing is under way.
+func (c *Core) enterUnlessIdle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed && c.busy == 0 {
+		return false
+	}
+	c.busy++
+	return true
+}
+
+// newOwner returns an owner that was never used before. The form is Redisson's.
+func (c *Core) newOwner() string {
+	var buffer [len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx:") + 20]byte
+	owner := append(append(buffer[:0], c.id...), ':')
+	return string(strconv.AppendInt(owner, mathrand.Int64(), 10)) //nolint:gosec // A name, no secret.
+}
+
+// newUUID returns a random UUID. Source: RFC 9562, version 4.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // It never fails.
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,64 @@
+// Package extend has the parts of which primitives are made, for authors of other primitives: the
+// waiting loop, the watchdog that renews leases and reports their loss, and the dispatcher that sends
+// the calls of many goroutines together. The primitives of package primitives use nothing else.
+//
+// It is an extension API: it may change before version 1.0, and any change is in CHANGELOG.md. Users of
+// primitives do not need it.
+//
+// A primitive has an [Object], which the [Core] of its users' client makes, and scripts, from which
+// luagen makes Go functions. Each of its methods is one [Call]. Within it
+//
+//   - a method that needs only the reply of a script runs it with [Object.Runner];
+//   - a method that waits for a condition gives an [Attempt] to [Object.Wait], which tries again when a
+//     message comes, when one may have been missed, and at the latest at the next poll;
+//   - a method that makes an owner hold the object, for as long as its lease is renewed, gets the lease
+//     from [Leases];
+//   - a method whose outcome counts even after its caller has left runs the script with a [Request],
+//     which has a [LateHandler].
+//
+// This primitive lets processes wait until one of them has opened a door:
+//
+//	type Door struct {
+//		object extend.Object
+//		want   extend.Want
+//	}
+//
+//	func NewDoor(client *primitives.Client, name string) *Door {
+//		d := &Door{object: client.Core().NewObject("door", name, "string")}
+//		d.want = extend.Want{
+//			Channel:   extend.SideName("door", d.object.Key()),
+//			FreeUnits: func(string) int { return extend.AllUnits }, // Whoever waits may go.
+//		}
+//		return d
+//	}
+//
+//	func (d *Door) Open(ctx context.Context) error {
+//		_, err := extend.Call(ctx, &d.object, d.object.Validate(), "open", func() (bool, error) {
+//			publish := d.object.Core().Capabilities().Publish()
+//			return DoorOpen(ctx, d.object.Runner(), d.object.Key(), publish, d.want.Channel)
+//		})
+//		return err
+//	}
+//
+//	func (d *Door) Wait(ctx context.Context) error {
+//		_, err := extend.Call(ctx, &d.object, d.object.Validate(), "wait for", func() (bool, error) {
+//			return true, d.object.Wait(ctx, d.want, d)
+//		})
+//		return err
+//	}
+//
+//	func (d *Door) Try(ctx context.Context) (extend.Answer, error) {
+//		open, err := DoorIsOpen(ctx, d.object.Runner(), d.object.Key())
+//		return extend.Answer{Granted: open, Free: extend.AllUnits}, err
+//	}
+//
+// DoorOpen and DoorIsOpen are by luagen; the first one publishes. The folder examples/ownprimitive has a
+// whole primitive that waits, publishes and has leases.
+//
+// # What an author must do
+//
+// A script does everything that can fail before its first write, publishing included. A release names
+// the owner, and may be repeated. A script that changes a condition for which others wait publishes a
+// message: without it they go on at the next poll. The keys of one object must be in one slot of a
+// cluster: use [SideName].
+package extend

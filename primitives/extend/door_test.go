@@ -1,0 +1,126 @@
+package extend_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/extend"
+)
+
+// What follows is the package comment's example.
+
+type Door struct {
+	object extend.Object
+	want   extend.Want
+}
+
+func NewDoor(client *primitives.Client, name string) *Door {
+	d := &Door{object: client.Core().NewObject("door", name, "string")}
+	d.want = extend.Want{
+		Channel:   extend.SideName("door", d.object.Key()),
+		FreeUnits: func(string) int { return extend.AllUnits }, // Whoever waits may go.
+	}
+	return d
+}
+
+func (d *Door) Open(ctx context.Context) error {
+	_, err := extend.Call(ctx, &d.object, d.object.Validate(), "open", func() (bool, error) {
+		publish := d.object.Core().Capabilities().Publish()
+		return DoorOpen(ctx, d.object.Runner(), d.object.Key(), publish, d.want.Channel)
+	})
+	return err
+}
+
+func (d *Door) Wait(ctx context.Context) error {
+	_, err := extend.Call(ctx, &d.object, d.object.Validate(), "wait for", func() (bool, error) {
+		return true, d.object.Wait(ctx, d.want, d)
+	})
+	return err
+}
+
+func (d *Door) Try(ctx context.Context) (extend.Answer, error) {
+	open, err := DoorIsOpen(ctx, d.object.Runner(), d.object.Key())
+	return extend.Answer{Granted: open, Free: extend.AllUnits}, err
+}
+
+// DoorOpen and DoorIsOpen are what luagen would make of two scripts.
+
+var (
+	doorOpen   = backend.NewScript("door_open", "-- what fakeServer does", 1, backend.Never)
+	doorIsOpen = backend.NewScript("door_is_open", "-- what fakeServer does", 1, backend.ReadOnly)
+)
+
+func DoorOpen(ctx context.Context, r backend.ScriptRunner, door, publish, opened string) (bool, error) {
+	reply, err := r.Run(ctx, doorOpen, []string{door}, []string{publish, opened})
+	return isOne(reply), err
+}
+
+func DoorIsOpen(ctx context.Context, r backend.ScriptRunner, door string) (bool, error) {
+	reply, err := r.Run(ctx, doorIsOpen, []string{door}, nil)
+	return isOne(reply), err
+}
+
+// TestPackageComment: its example is the code above.
+func TestPackageComment(t *testing.T) {
+	t.Parallel()
+	comment, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	code, err := os.ReadFile("door_test.go")
+	require.NoError(t, err)
+	var example strings.Builder
+	for line := range strings.Lines(string(comment)) {
+		if block, indented := strings.CutPrefix(line, "//\t"); indented {
+			example.WriteString(block)
+		} else if line == "//\n" && example.Len() > 0 {
+			example.WriteString("\n")
+		}
+	}
+	require.Contains(t, string(code), strings.TrimSpace(example.String()))
+}
+
+// TestWaitIsWokenByAMessage has two waiters on one client, and another that gives up.
+func TestWaitIsWokenByAMessage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t)
+		door := NewDoor(client, "x")
+		got := make(chan error, 2)
+		for range 2 {
+			go func() { got <- door.Wait(t.Context()) }()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := door.Wait(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualError(t, err, `wait for door "x": context deadline exceeded`)
+		require.Empty(t, got)
+		start := time.Now()
+		require.NoError(t, door.Open(t.Context()))
+		require.NoError(t, <-got)
+		require.NoError(t, <-got)
+		require.Less(t, time.Since(start), time.Second)
+	})
+}
+
+// TestWaitEndsWithTheClient closes a client with a waiter, and tries afterwards.
+func TestWaitEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newFakeServer().client(t)
+		door, got := NewDoor(client, "x"), make(chan error, 1)
+		go func() { got <- door.Wait(t.Context()) }()
+		time.Sleep(time.Second)
+		require.NoError(t, client.Close(t.Context()))
+		require.ErrorIs(t, <-got, backend.ErrClosed)
+		require.ErrorIs(t, door.Open(t.Context()), backend.ErrClosed)
+	})
+}

@@ -1,0 +1,256 @@
+package extend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/renew"
+)
+
+// unlockGrace is how long an Unlock waits for an answer after its context has ended. Unlock ends the
+// lease first, and with it the lease's contexts, one of which may be its own.
+const unlockGrace = time.Second
+
+// hold is what one owner holds: the object on the server, with one entry in the watchdog, and one
+// lease for the acquire and for each re-entry.
+type hold struct {
+	renew.Entry
+	object   *Object
+	leasable Leasable
+	kind     LeasableKind
+	token    int64
+
+	mu     sync.Mutex
+	cause  error         // why all leases ended, if not by Unlock
+	leases []*leaseState // those that have not ended
+
+	// These are here to be one allocation with the hold.
+	first      Lease
+	firstState leaseState
+	single     [1]*leaseState
+	request    Request // the acquire, and after that the release
+}
+
+// newLease returns the first lease of h.
+func (h *hold) newLease() *Lease {
+	h.OnLost = h
+	h.first.state = &h.firstState
+	h.firstState.hold = h
+	h.single[0] = &h.firstState
+	h.leases = h.single[:]
+	return &h.first
+}
+
+// try tries once to acquire. The watchdog watches the hold from before the request is sent until it is
+// refused or released. After an error the caller may use h again only if surely nothing was executed:
+// otherwise its owner may hold the object.
+func (h *hold) try(ctx context.Context) (Answer, error) {
+	keeper := h.object.core.keeper
+	keeper.Begin(&h.Entry)
+	held := false
+	defer func() {
+		if !held {
+			keeper.End(&h.Entry) // Also if the driver has panicked.
+		}
+	}()
+	token, answer, err := h.acquire(ctx)
+	if err != nil || !answer.Granted {
+		return answer, err
+	}
+	h.token = token
+	if held = keeper.Confirm(&h.Entry); !held {
+		h.releaseInBackground(true)
+		return Answer{}, fmt.Errorf("granted too late: %w", h.object.core.lossCause())
+	}
+	answer.RetryIn = h.Lease
+	return answer, nil
+}
+
+// acquire sends the request. If it fails, acquire releases in the background what it may have taken.
+func (h *hold) acquire(ctx context.Context) (token int64, answer Answer, err error) {
+	h.request = Request{Object: h.object, Late: (*lateAcquire)(h)}
+	panicked := true
+	defer func() {
+		if panicked {
+			h.releaseInBackground(false)
+		}
+	}()
+	token, answer, err = h.leasable.Acquire(ctx, &h.request, h.Owner, h.Lease)
+	panicked = false
+	if err != nil && !h.request.left {
+		h.releaseUnwanted(false, err)
+	}
+	return token, answer, err
+}
+
+// lateAcquire is a hold whose caller left before the acquire was answered.
+type lateAcquire hold
+
+// HandleLate implements [LateHandler].
+func (a *lateAcquire) HandleLate(r backend.ScriptRunner) {
+	h := (*hold)(a)
+	_, answer, err := h.leasable.Acquire(context.Background(), r, h.Owner, h.Lease)
+	h.releaseUnwanted(answer.Granted, err)
+}
+
+// releaseUnwanted releases in the background what an acquire without a caller has taken, or may have.
+func (h *hold) releaseUnwanted(granted bool, err error) {
+	if granted || backend.MayHaveRun(err) {
+		h.releaseInBackground(!errors.Is(err, backend.ErrIndeterminate))
+	}
+}
+
+// reenter returns another lease of h, for an inner call with the lease options of s. It returns nil
+// and no error if h was released: then the inner call acquires the object itself.
+func (h *hold) reenter(s *Leases) (*Lease, error) {
+	remaining := h.object.core.keeper.Remaining(&h.Entry)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.cause != nil:
+		return nil, h.cause
+	case len(h.leases) == 0:
+		return nil, nil //nolint:nilnil // Internal, and documented above.
+	case remaining <= 0:
+		return nil, h.object.core.lossCause()
+	case h.Lease != s.lease || (h.Renewer == nil) != s.fixed:
+		return nil, &FieldError{"Lease", "not that of the hold that is re-entered"}
+	}
+	l := &leaseState{hold: h}
+	h.leases = append(h.leases, l)
+	return &Lease{state: l}, nil
+}
+
+// unlock ends l. If it was the last lease of h, unlock releases the object on the server.
+func (h *hold) unlock(ctx context.Context, l *leaseState) error {
+	if err := h.object.core.enter(); err != nil {
+		if _, cause := l.check(); cause != nil {
+			err = cause // It may have ended before the client.
+		} else {
+			h.endAll(backend.ErrClosed) // Close is about to do so, and releases.
+		}
+		return fmt.Errorf("%w: %w", ErrNotHeld, err)
+	}
+	defer h.object.core.leave()
+	grace := unlockGrace
+	if ctx.Err() != nil {
+		grace = 0
+	}
+	last, err := h.endLease(l)
+	if err != nil || !last {
+		return err
+	}
+	if !h.object.core.keeper.End(&h.Entry) {
+		h.releaseInBackground(true)
+		return fmt.Errorf("%w: %w", ErrNotHeld, h.object.core.lossCause())
+	}
+	return h.release(ctx, grace)
+}
+
+// endLease ends l, and reports whether it was the last lease of h.
+func (h *hold) endLease(l *leaseState) (last bool, err error) {
+	remaining := h.object.core.keeper.Remaining(&h.Entry)
+	h.mu.Lock()
+	if err := l.endCause(remaining); err != nil {
+		h.mu.Unlock()
+		return false, fmt.Errorf("%w: %w", ErrNotHeld, err)
+	}
+	cancel := l.end(ErrReleased)
+	h.leases = slices.DeleteFunc(h.leases, func(other *leaseState) bool { return other == l })
+	last = len(h.leases) == 0
+	h.mu.Unlock()
+	cancel()
+	return last, nil
+}
+
+// release releases the object on the server. It sends the request even if ctx has ended. If the
+// request may not have arrived, it is repeated in the background.
+func (h *hold) release(ctx context.Context, grace time.Duration) error {
+	h.request = Request{Object: h.object, Late: (*lateRelease)(h), AlwaysSend: true, Grace: grace}
+	panicked := true
+	defer func() {
+		if panicked {
+			h.releaseInBackground(true)
+		}
+	}()
+	released, err := h.leasable.Release(ctx, &h.request, h.Owner)
+	panicked = false
+	switch {
+	case err == nil && released:
+		return nil
+	case err == nil:
+		return fmt.Errorf("%w: %w", ErrNotHeld, ErrLost)
+	case otherKind(err):
+		return fmt.Errorf("%w: %w: %w", ErrNotHeld, ErrLost, err)
+	case h.request.left, errors.Is(err, backend.ErrClosed):
+		return err
+	}
+	h.releaseInBackground(true)
+	if !backend.MayHaveRun(err) {
+		err = fmt.Errorf("%w: %v", backend.ErrIndeterminate, err) // It may run yet.
+	}
+	return err
+}
+
+// lateRelease is a hold whose caller left before the release was answered.
+type lateRelease hold
+
+// HandleLate implements [LateHandler].
+func (r *lateRelease) HandleLate(runner backend.ScriptRunner) {
+	h := (*hold)(r)
+	_, err := h.leasable.Release(context.Background(), runner, h.Owner)
+	if err != nil && !otherKind(err) && !errors.Is(err, backend.ErrClosed) {
+		h.releaseInBackground(true)
+	}
+}
+
+// HandleLoss implements [renew.LossHandler].
+func (h *hold) HandleLoss() {
+	h.endAll(ErrLost)
+	h.releaseInBackground(true)
+	if entry := h.object.core.opts.Logger.Check(zap.DebugLevel, "lease lost"); entry != nil {
+		// The caller watches other leases too, and the logger may block.
+		h.object.core.background(func(context.Context) { entry.Write(h.object.fields()...) })
+	}
+}
+
+// close ends and releases h when the client closes.
+func (h *hold) close() {
+	h.endAll(backend.ErrClosed)
+	h.releaseInBackground(true)
+}
+
+// abandon ends and releases h, which was granted after its caller's context had ended.
+func (h *hold) abandon() {
+	h.object.core.keeper.End(&h.Entry)
+	h.endAll(ErrReleased)
+	h.releaseInBackground(true)
+}
+
+// forget ends h without a release: the server has released it by itself.
+func (h *hold) forget() {
+	h.object.core.keeper.End(&h.Entry)
+	h.endAll(ErrReleased)
+}
+
+// endAll ends all leases of h.
+func (h *hold) endAll(cause error) {
+	h.mu.Lock()
+	h.cause = cause
+	var cancels []func()
+	for _, l := range h.leases {
+		cancels = append(cancels, l.end(cause))
+	}
+	h.leases = nil
+	h.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel()
+	}
+}

@@ -1,0 +1,172 @@
+package extend
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/renew"
+)
+
+// Leasable is one object that owners hold on the server, each until its lease expires or is released.
+// An owner is a name that is used once. A lock has one owner at a time; other objects may have many.
+type Leasable interface {
+	// Acquire tries once to make owner hold the object for one lease. token is the fencing token of a
+	// grant, or another number that belongs to it: [Lease.Token] returns it. The script counts the
+	// lease by the server's clock. Acquire runs one script, by r. If a caller leaves, Acquire is called
+	// again for the same request, by another goroutine, with an r that has the answer: so it must not
+	// keep anything from one call to the next.
+	Acquire(
+		ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+	) (token int64, answer Answer, err error)
+
+	// Release releases the object for owner alone, and reports whether owner held it. It may be
+	// repeated, and may reach the server before the Acquire of the same owner.
+	Release(ctx context.Context, r backend.ScriptRunner, owner string) (released bool, err error)
+}
+
+// LeasableKind renews and releases many objects of one kind by one script. owners[i] is the owner that
+// holds keys[i]. In a cluster the keys are in one slot. A key may come more than once, if its object
+// has many owners. Each gets a status of its own, so that one failure does not fail the others.
+//
+// Objects go together if their kinds are equal: a kind is comparable, and has nothing of one object.
+type LeasableKind interface {
+	// Renew gives each owner a whole lease again. The script may be repeated.
+	Renew(
+		ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
+	) ([]Status, error)
+
+	// ReleaseAll is [Leasable.Release] for each.
+	ReleaseAll(ctx context.Context, r backend.ScriptRunner, keys, owners []string) ([]Status, error)
+}
+
+// Status is the server's answer for one owner.
+type Status = renew.Status
+
+// The statuses of an owner after [LeasableKind.Renew] and [LeasableKind.ReleaseAll].
+const (
+	Failed  Status = renew.Failed  // the server could not answer for it; the request is repeated
+	NotHeld Status = renew.NotHeld // it holds nothing, or its key is of another kind
+	Done    Status = renew.Renewed // it has a whole lease again, or it was released
+)
+
+// LeaseConfig says how owners hold an object.
+type LeaseConfig struct {
+	Leasable Leasable
+	Kind     LeasableKind
+
+	// Want is what an owner waits for after a refusal.
+	Want Want
+
+	// Lease is the length of a lease that nobody renews, in whole milliseconds and at least 100 ms.
+	// Zero means the client's WatchdogLease, renewed by the watchdog until Unlock.
+	Lease time.Duration
+}
+
+// Leases hands out the leases of one object.
+type Leases struct {
+	object   *Object
+	leasable Leasable
+	kind     LeasableKind
+	want     Want
+	lease    time.Duration
+	fixed    bool
+}
+
+// NewLeases returns what hands out the leases of o. It keeps o. It returns a [*FieldError] for a lease
+// that is too short. It sends nothing.
+func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
+	s := Leases{
+		object: o, leasable: config.Leasable, kind: config.Kind, want: config.Want,
+		lease: config.Lease.Truncate(time.Millisecond), fixed: true,
+	}
+	if config.Lease == 0 {
+		s.lease, s.fixed = o.core.opts.WatchdogLease, false
+	}
+	return s, o.core.opts.validateLease("Lease", s.lease)
+}
+
+// Acquire waits until a new owner holds the object, and returns its lease. It waits as [Object.Wait]
+// does. After an unknown outcome it goes on with another owner, if it was refused before. If ctx
+// re-enters a lease of the same object ([Lease.Reenter]), it returns another lease for that owner.
+//
+// On error nothing is held: what an attempt has taken, or may have taken, is released in the
+// background, again and again, until a release has found it or one lease has passed. If a grant comes
+// after its lease may have expired, the error is [ErrLost]. Use Acquire within [Call].
+func (s *Leases) Acquire(ctx context.Context) (*Lease, error) {
+	return s.take(ctx, func(a *attempt) error { return s.object.wait(ctx, s.want, a, true) })
+}
+
+// TryAcquire is Acquire without waiting: if it is refused it returns [ErrNotAcquired].
+func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) {
+	return s.take(ctx, func(a *attempt) error { return TryOnce(ctx, a) })
+}
+
+// take returns the lease that acquire gets, or another lease of the hold that ctx re-enters.
+func (s *Leases) take(ctx context.Context, acquire func(*attempt) error) (*Lease, error) {
+	if outer := reentered(ctx, s.object); outer != nil {
+		if lease, err := outer.reenter(s); lease != nil || err != nil {
+			return lease, err
+		}
+	}
+	a := s.newAttempt()
+	if err := acquire(a); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		// The grant raced with the end of ctx: a caller that gave up does not expect to hold.
+		a.hold.abandon()
+		return nil, err
+	}
+	return &a.hold.first, nil
+}
+
+// attempt is one caller's [Attempt] to get a lease. It takes a new owner whenever the old one may hold
+// the object.
+type attempt struct {
+	leases *Leases
+	hold   *hold
+}
+
+// newAttempt returns an attempt with its first hold, in one allocation.
+func (s *Leases) newAttempt() *attempt {
+	var first struct {
+		attempt
+		hold
+	}
+	first.attempt = attempt{leases: s, hold: s.init(&first.hold)}
+	return &first.attempt
+}
+
+// Try implements [Attempt].
+func (a *attempt) Try(ctx context.Context) (Answer, error) {
+	if a.hold == nil {
+		a.hold = a.leases.init(&hold{})
+	}
+	answer, err := a.hold.try(ctx)
+	if err != nil && !errors.Is(err, backend.ErrUnavailable) {
+		a.hold = nil
+	}
+	return answer, err
+}
+
+// init makes h the hold of a new owner.
+func (s *Leases) init(h *hold) *hold {
+	h.object, h.leasable, h.kind = s.object, s.leasable, s.kind
+	h.Entry = renew.Entry{
+		Key: s.object.key, Owner: s.object.core.newOwner(), Lease: s.lease,
+		Allowance: s.object.core.opts.allowanceFor(s.lease),
+	}
+	if !s.fixed {
+		h.Renewer = s.kind
+	}
+	h.newLease()
+	return h
+}
+
+// Forget ends a lease and stops renewing it, but sends no release: the server has released it by
+// itself, as a barrier does when its last party arrives. The lease's contexts end with the cause
+// [ErrReleased], and so do those of its re-entered leases. If the lease had ended before, Forget does
+// nothing.
+func Forget(l *Lease) { l.state.hold.forget() }

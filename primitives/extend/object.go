@@ -1,0 +1,211 @@
+package extend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+)
+
+// Object is the identity of a primitive: those made by one core with one kind and name are the same
+// object. A primitive keeps it as a field, and makes all its calls by it. It is a value: a copy is the
+// same object. The zero Object cannot be used.
+type Object struct {
+	core *Core
+	kind string
+	name string
+	key  string
+
+	valueType string // of the key, in the words of the server's TYPE
+
+	// A second key of the object, and its name in errors.
+	sideKey, sideKeyName string
+}
+
+// NewObject returns the object of a kind, such as "lock", called name. Its key is the client's prefix
+// followed by the name. valueType is the type of the key's value in the words of the server's TYPE:
+// "hash", "string", "zset" and so on. It sends nothing.
+func (c *Core) NewObject(kind, name, valueType string) Object {
+	return Object{core: c, kind: kind, name: name, key: c.opts.KeyPrefix + name, valueType: valueType}
+}
+
+// WithSideKey returns o with a second key, called keyName in errors, such as "token key". [Call] then
+// finds out which of the two keys is in conflict. An error NOTANUMBER it reports for the second key.
+func (o Object) WithSideKey(keyName, key string) Object {
+	o.sideKey, o.sideKeyName = key, keyName
+	return o
+}
+
+// Name returns the object's name, without the client's prefix.
+func (o *Object) Name() string { return o.name }
+
+// Key returns the object's key: the client's prefix followed by the name.
+func (o *Object) Key() string { return o.key }
+
+// Core returns the core that the object was made by.
+func (o *Object) Core() *Core { return o.core }
+
+// Runner returns the runner of the object's scripts. Use it within [Call]. If ctx ends, the script is
+// not sent if it was not sent before, and its outcome is dropped. For an outcome that must not be lost
+// use a [Request].
+func (o *Object) Runner() backend.ScriptRunner { return o.core.calls }
+
+// Logger returns the client's logger, with the object's kind and name. It is for failures that no call
+// returns, and may block.
+func (o *Object) Logger() *zap.Logger { return o.core.opts.Logger.With(o.fields()...) }
+
+func (o *Object) fields() []zap.Field {
+	return []zap.Field{zap.String("kind", o.kind), zap.String("name", o.name)}
+}
+
+// Go runs work in a goroutine. Close of the client waits for it. work runs its scripts by r, which
+// returns a panic of the driver as an error, since there is no caller to raise it in. ctx ends when
+// Close gives up. After Close, Go does not run work.
+func (o *Object) Go(work func(ctx context.Context, r backend.ScriptRunner)) {
+	o.core.background(func(ctx context.Context) { work(ctx, o.core.backgroundCalls) })
+}
+
+// Validate returns a [*FieldError] if the name is empty. A primitive passes it to each [Call].
+func (o *Object) Validate() error {
+	if o.name == "" {
+		return &FieldError{"name", "empty"}
+	}
+	return nil
+}
+
+// same reports whether o and other are the same object.
+func (o *Object) same(other *Object) bool {
+	return o.core == other.core && o.kind == other.kind && o.name == other.name
+}
+
+// Call makes one call on o: it calls run, and Close of the client waits until run has returned. It does
+// not call run, so that nothing is sent, in three cases: it returns invalid, the error of the object or
+// of the arguments, if that is not nil; ctx's error if ctx has ended; and [backend.ErrClosed] after
+// Close.
+//
+// Call adds to an error the operation, the kind and the name, the cause of ctx's end, and the error
+// that a server's reply stands for: [ErrConflict] for WRONGTYPE, and for the codes OTHERKIND and
+// NOTANUMBER that scripts declare; [backend.ErrOverflow] for OVERFLOW. For a conflict it asks the
+// server for the type of the key's value, for up to a second. With an error the value is zero.
+func Call[T any](
+	ctx context.Context, o *Object, invalid error, operation string, run func() (T, error),
+) (value T, err error) {
+	if err = o.enter(ctx, invalid); err == nil {
+		defer o.core.leave()
+		value, err = run()
+		err = withCause(ctx, err)
+	}
+	if err != nil {
+		var none T
+		return none, o.describe(ctx, operation, err)
+	}
+	return value, nil
+}
+
+// enter begins a call on o under ctx. It returns invalid if that is not nil. If it returns nil, the
+// caller must call o.core.leave.
+func (o *Object) enter(ctx context.Context, invalid error) error {
+	if invalid != nil {
+		return invalid
+	}
+	if err := withCause(ctx, ctx.Err()); err != nil {
+		return err
+	}
+	return o.core.enter()
+}
+
+// describe adds to err the operation, the object, and the error that a server's reply stands for.
+func (o *Object) describe(ctx context.Context, operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s %q: %w", operation, o.kind, o.name, o.explain(ctx, err))
+}
+
+// explain adds [ErrConflict] or [backend.ErrOverflow] to a server's error that stands for one.
+func (o *Object) explain(ctx context.Context, err error) error {
+	var server *backend.ServerError
+	replied := errors.As(err, &server)
+	switch {
+	case otherKind(err):
+		return fmt.Errorf("%w: %w", o.kindConflict(ctx), err)
+	case errors.Is(err, backend.ErrNotANumber), replied && server.Code == "NOTANUMBER":
+		return fmt.Errorf("%w: %w", o.notANumber(), err)
+	case replied && server.Code == "OVERFLOW":
+		return fmt.Errorf("%w: %w", backend.ErrOverflow, err)
+	}
+	return err
+}
+
+// Conflict returns the [ErrConflict] of an object whose key holds a value of the given type, in the
+// words of the server's TYPE.
+func (o *Object) Conflict(valueType string) error {
+	return fmt.Errorf("%w: the key of this %s holds a %s", ErrConflict, o.kind, valueType)
+}
+
+// storedTypeTimeout bounds a question that only makes an error clearer.
+const storedTypeTimeout = time.Second
+
+// sideKeyConflict is the conflict of an object whose second key holds a value of the given type.
+func (o *Object) sideKeyConflict(valueType string) error {
+	return fmt.Errorf("%w: the %s %q of this %s holds a %s",
+		ErrConflict, o.sideKeyName, o.sideKey, o.kind, valueType)
+}
+
+// kindConflict is the conflict of an object one of whose keys has a value of another type. It asks the
+// server for the types, so that the error says which key, and what it holds.
+func (o *Object) kindConflict(ctx context.Context) error {
+	valueType := o.storedType(ctx, o.key)
+	if o.sideKey != "" && (valueType == o.valueType || valueType == "none") {
+		return o.sideKeyConflict(o.storedType(ctx, o.sideKey))
+	}
+	return o.Conflict(valueType)
+}
+
+// notANumber is the conflict of an object whose number is another text.
+func (o *Object) notANumber() error {
+	const text = "text that is no such number"
+	if o.sideKey != "" {
+		return o.sideKeyConflict(text)
+	}
+	return o.Conflict(text)
+}
+
+// storedType asks the server for the type of the key's value. If that fails, the error names none.
+func (o *Object) storedType(ctx context.Context, key string) string {
+	ctx, cancel := context.WithTimeout(ctx, storedTypeTimeout)
+	defer cancel()
+	stored, err := script.ObjectKind(ctx, o.core.calls, key)
+	if err != nil {
+		return "value of another kind"
+	}
+	return stored
+}
+
+// withCause adds to err the cause of ctx's end, if ctx has ended and err does not wrap it. It returns
+// nil for nil: ctx may end at any time after the call.
+func withCause(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}
+
+// SideName returns the name of a second key, or of a channel, of the object with the given key. It is
+// in the same slot of a cluster: the key becomes its hash tag, unless the key has one. The form is
+// Redisson's.
+func SideName(prefix, key string) string {
+	if strings.Contains(key, "{") {
+		return prefix + ":" + key
+	}
+	return prefix + ":{" + key + "}"
+}

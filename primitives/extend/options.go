@@ -1,0 +1,97 @@
+package extend
+
+import (
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// minLease is the shortest lease that leaves time for renewing it and for giving it up.
+const minLease = 100 * time.Millisecond
+
+// Options configure a [Core]. Users of primitives set them as primitives.Options, where they are
+// described in full. The zero value of each field means its default.
+type Options struct {
+	// KeyPrefix is put before every name. Zero means none.
+	KeyPrefix string
+
+	// WatchdogLease is the lease of what is held without a lease of its own. At least 100 ms, in
+	// whole milliseconds. Zero means 30 s.
+	WatchdogLease time.Duration
+
+	// Allowance is how much earlier than the server a holder gives its lease up. Less than half of
+	// any lease. Zero means a tenth of the lease, at least 2 ms.
+	Allowance time.Duration
+
+	// PollInterval bounds how long the waiters for one object go without asking the server. At least
+	// 10 ms. Zero means 5 s.
+	PollInterval time.Duration
+
+	// CloseTimeout bounds how long Close waits for what is under way. Zero means 5 s.
+	CloseTimeout time.Duration
+
+	// Logger receives failures that no call returns. Nil disables logging.
+	Logger *zap.Logger
+
+	_ struct{}
+}
+
+func (o *Options) withDefaults() Options {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.WatchdogLease == 0 {
+		opts.WatchdogLease = 30 * time.Second
+	}
+	opts.WatchdogLease = opts.WatchdogLease.Truncate(time.Millisecond)
+	if opts.PollInterval == 0 {
+		opts.PollInterval = 5 * time.Second
+	}
+	if opts.CloseTimeout == 0 {
+		opts.CloseTimeout = 5 * time.Second
+	}
+	if opts.Logger == nil {
+		opts.Logger = zap.NewNop()
+	}
+	return opts
+}
+
+func (o *Options) validate() error {
+	if err := AtLeast("PollInterval", o.PollInterval, 10*time.Millisecond); err != nil {
+		return err
+	}
+	if err := AtLeast("CloseTimeout", o.CloseTimeout, 0); err != nil {
+		return err
+	}
+	return o.validateLease("WatchdogLease", o.WatchdogLease)
+}
+
+// validateLease checks a lease of the given field together with the allowance.
+func (o *Options) validateLease(field string, lease time.Duration) error {
+	if err := AtLeast(field, lease, minLease); err != nil {
+		return err
+	}
+	if o.Allowance < 0 || o.Allowance >= lease/2 {
+		return &FieldError{"Allowance", fmt.Sprintf(
+			"%s is not between 0 and half of %s, %s", o.Allowance, field, lease)}
+	}
+	return nil
+}
+
+// AtLeast returns a [*FieldError] if d, the value of the given field or argument, is under the least.
+func AtLeast(field string, d, least time.Duration) error {
+	if d < least {
+		return &FieldError{field, fmt.Sprintf("%s is under the least, %s", d, least)}
+	}
+	return nil
+}
+
+// allowanceFor returns the allowance of a lease.
+func (o *Options) allowanceFor(lease time.Duration) time.Duration {
+	if o.Allowance > 0 {
+		return o.Allowance
+	}
+	return max(lease/10, 2*time.Millisecond)
+}

@@ -1,0 +1,230 @@
+package extend
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+const (
+	// batchDelay is how long the first release of an orphan waits for others to go along, if its
+	// acquire may be under way.
+	batchDelay = 2 * time.Millisecond
+
+	initialBackoff = 50 * time.Millisecond
+	maxBackoff     = 500 * time.Millisecond
+
+	// releaseTimeout bounds the waiting for the reply to a release without a caller. Meanwhile the
+	// release is not repeated, so that a slow server does not get more of them.
+	releaseTimeout = 5 * time.Second
+
+	// searchAfterClose is how long a closed client repeats releases for a grant that may still come.
+	// Later only a request that was delayed on its way can be granted, as after a crash.
+	searchAfterClose = time.Second
+
+	// releasesPerScript is how many orphans one script releases: under 1 ms of the server's time.
+	releasesPerScript = 100
+)
+
+// orphan is an owner that may hold an object on the server though no caller has a lease of it. No
+// other hold has the same owner, so that a late or repeated release does no harm.
+type orphan struct {
+	hold      *hold
+	started   time.Time
+	releaseAt time.Time
+	backoff   time.Duration
+
+	// acquireDone says that the acquire is not under way any more, so that one answer settles the
+	// orphan. Otherwise a release may overtake the acquire: releases go on until one finds the owner
+	// holding.
+	acquireDone bool
+
+	separate bool // the server refused a script with others
+}
+
+// orphans are the orphans of one client. It releases them in the background, many by one script, with
+// growing pauses, until they are settled or one lease has passed.
+type orphans struct {
+	core *Core
+
+	mu      sync.Mutex
+	waiting []*orphan
+	timer   *time.Timer
+	timerAt time.Time // when timer fires; zero: it is not armed
+	dropped bool
+}
+
+// releaseInBackground releases what h's owner may hold on the server. acquireDone is as for orphan.
+func (h *hold) releaseInBackground(acquireDone bool) {
+	if !h.object.core.enterUnlessIdle() {
+		return
+	}
+	o := &orphan{hold: h, started: time.Now(), backoff: initialBackoff, acquireDone: acquireDone}
+	if o.releaseAt = o.started; !acquireDone {
+		o.releaseAt = o.started.Add(batchDelay)
+	}
+	h.object.core.orphans.schedule(o)
+}
+
+// schedule keeps o until its next release is due.
+func (all *orphans) schedule(o *orphan) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.dropped {
+		go o.giveUp(nil)
+		return
+	}
+	all.waiting = append(all.waiting, o)
+	all.arm(o.releaseAt)
+}
+
+// arm makes the timer fire at the given time, unless it fires earlier anyway. The caller holds mu.
+func (all *orphans) arm(at time.Time) {
+	if !all.timerAt.IsZero() && !at.Before(all.timerAt) {
+		return
+	}
+	all.timerAt = at
+	if all.timer == nil {
+		all.timer = time.AfterFunc(time.Until(at), all.tick)
+		return
+	}
+	all.timer.Reset(time.Until(at))
+}
+
+// tick releases the orphans that are due.
+func (all *orphans) tick() {
+	for _, group := range grouped(all.due(time.Now())) {
+		go all.release(group)
+	}
+}
+
+// due takes the orphans whose next release is due. Those that would be due soon go along, so that one
+// script releases many.
+func (all *orphans) due(now time.Time) (due []*orphan) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.timerAt = time.Time{}
+	waiting := all.waiting
+	all.waiting = nil
+	for _, o := range waiting {
+		if o.releaseAt.After(now.Add(o.backoff / 4)) {
+			all.waiting = append(all.waiting, o)
+			all.arm(o.releaseAt)
+		} else {
+			due = append(due, o)
+		}
+	}
+	return due
+}
+
+// drop gives up all orphans.
+func (all *orphans) drop() {
+	all.mu.Lock()
+	waiting := all.waiting
+	all.waiting, all.dropped = nil, true
+	all.mu.Unlock()
+	for _, o := range waiting {
+		o.giveUp(nil)
+	}
+}
+
+// groupKey is what orphans must have in common, so that one script can release them.
+type groupKey struct {
+	kind LeasableKind
+	slot int
+}
+
+// grouped splits orphans into those that one script can release.
+func grouped(due []*orphan) (groups [][]*orphan) {
+	open := map[groupKey]int{} // the index of the group that has room
+	for _, o := range due {
+		key := o.groupKey()
+		i, ok := open[key]
+		if !ok || o.separate || len(groups[i]) == releasesPerScript {
+			i = len(groups)
+			groups = append(groups, nil)
+			if !o.separate {
+				open[key] = i
+			}
+		}
+		groups[i] = append(groups[i], o)
+	}
+	return groups
+}
+
+func (o *orphan) groupKey() groupKey {
+	key := groupKey{kind: o.hold.kind}
+	if o.hold.object.core.can.Cluster {
+		key.slot = backend.Slot(o.hold.object.key)
+	}
+	return key
+}
+
+// release releases a group once, and schedules another release of those that this did not settle.
+func (all *orphans) release(group []*orphan) {
+	ctx, cancel := context.WithTimeout(all.core.ctx, releaseTimeout)
+	defer cancel()
+	statuses, err := releaseGroup(ctx, group)
+	refused := backend.MayHaveRun(err) && !errors.Is(err, backend.ErrIndeterminate)
+	for i, o := range group {
+		o.separate = o.separate || refused && len(group) > 1
+		status := Failed
+		if err == nil && i < len(statuses) {
+			status = statuses[i]
+		}
+		all.settle(o, status, err)
+	}
+}
+
+// releaseGroup releases a group by one script, and returns a status for each.
+func releaseGroup(ctx context.Context, group []*orphan) ([]Status, error) {
+	first := group[0].hold
+	runner := first.object.core.backgroundCalls
+	if len(group) > 1 {
+		keys, owners := make([]string, len(group)), make([]string, len(group))
+		for i, o := range group {
+			keys[i], owners[i] = o.hold.Key, o.hold.Owner
+		}
+		return first.kind.ReleaseAll(ctx, runner, keys, owners)
+	}
+	released, err := first.leasable.Release(ctx, runner, first.Owner)
+	switch {
+	case released:
+		return []Status{Done}, nil
+	case err == nil || otherKind(err):
+		return []Status{NotHeld}, nil
+	}
+	return nil, err
+}
+
+// settle takes the status of a release of o: it ends, gives up, or schedules the next release. It
+// gives up earlier if the client is closed, and at once if the backend is.
+func (all *orphans) settle(o *orphan, status Status, err error) {
+	age := time.Since(o.started)
+	switch {
+	case status == Done, status == NotHeld && o.acquireDone:
+		all.core.leave()
+	case age >= o.hold.Lease, errors.Is(err, backend.ErrClosed), all.core.ctx.Err() != nil,
+		status == NotHeld && age >= searchAfterClose && all.core.isClosed():
+		o.giveUp(err)
+	default:
+		o.releaseAt = time.Now().Add(o.backoff)
+		o.backoff = min(2*o.backoff, backoffLimit(age))
+		all.schedule(o)
+	}
+}
+
+// backoffLimit bounds the pauses of an orphan of the given age. They grow with it: a late grant gets
+// less likely, and a lease may take a day.
+func backoffLimit(age time.Duration) time.Duration { return max(maxBackoff, age/8) }
+
+func (o *orphan) giveUp(err error) {
+	o.hold.object.core.opts.Logger.Debug("gave up releasing",
+		append(o.hold.object.fields(), zap.Error(err))...)
+	o.hold.object.core.leave()
+}

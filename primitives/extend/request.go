@@ -1,0 +1,77 @@
+package extend
+
+import (
+	"context"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
+)
+
+// Request runs one script whose outcome must not be lost. If the caller leaves before the answer, Late
+// gets the outcome, and Close of the client waits for that. Pass the Request to one generated function
+// as its runner. It is used once: set it to a new value for another request.
+//
+// A caller leaves when its context ends. It gets the context's error, and [backend.ErrIndeterminate]
+// beside it if the request may be executed.
+type Request struct {
+	Object *Object
+	Late   LateHandler
+
+	// AlwaysSend says that the request is sent even if ctx ends before. Otherwise it is withdrawn then,
+	// unless it was sent.
+	AlwaysSend bool
+
+	// Grace is how long the caller still waits for the answer after its context has ended.
+	Grace time.Duration
+
+	call dispatch.Request
+	left bool // the caller has left, and Late gets the outcome; only the caller reads it
+}
+
+// LateHandler handles the outcome of a request whose caller has left.
+type LateHandler interface {
+	// HandleLate gets a runner that returns the outcome at once, whatever script it is asked to run.
+	// It calls the same generated function with r, under any context, and gets the result that the
+	// caller would have got. It must not block: work that takes long belongs into [Object.Go].
+	HandleLate(r backend.ScriptRunner)
+}
+
+// Run implements [backend.ScriptRunner].
+func (q *Request) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	q.call.Script, q.call.Keys, q.call.Args = script, keys, args
+	q.call.AlwaysSend, q.call.Grace, q.call.Late = q.AlwaysSend, q.Grace, (*lateReceiver)(q)
+	return q.Object.core.calls.Do(ctx, &q.call)
+}
+
+// lateReceiver is a request as the dispatcher sees it.
+type lateReceiver Request
+
+// CallerLeft implements [dispatch.LateReceiver].
+func (q *lateReceiver) CallerLeft() {
+	q.left = true
+	q.Object.core.keepBusy()
+}
+
+// LateOutcome implements [dispatch.LateReceiver].
+func (q *lateReceiver) LateOutcome(outcome backend.Outcome, answered bool) {
+	defer q.Object.core.leave()
+	if !answered {
+		q.left = false
+		return
+	}
+	q.Late.HandleLate(replay(outcome))
+}
+
+// replay is a runner that returns an outcome which is known. So the generated functions decode late
+// outcomes, too.
+type replay backend.Outcome
+
+// Run implements [backend.ScriptRunner].
+func (r replay) Run(
+	context.Context, *backend.Script, []string, []string,
+) (backend.Reply, error) {
+	return r.Reply, r.Err
+}

@@ -1,0 +1,139 @@
+package extend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/wait"
+)
+
+// AllUnits is more units than anybody needs: see [Want.FreeUnits] and [Answer.Free].
+const AllUnits = wait.AllUnits
+
+// Attempt is what one waiter tries until it is granted. One goroutine at a time uses it.
+type Attempt interface {
+	// Try asks the server once, by a script. It must not answer from memory: a message may have come
+	// since. An error ends the waiting, with one exception: after a refusal, an error that wraps
+	// [backend.ErrUnavailable] means that nothing was executed, and the waiter tries again after a
+	// pause.
+	Try(ctx context.Context) (Answer, error)
+}
+
+// Answer is a script's definite answer to an [Attempt].
+type Answer struct {
+	// Granted says that the waiter has what it waits for. Otherwise it was refused.
+	Granted bool
+
+	// RetryIn is how long the object stays unavailable, if no message comes before. 0 or less means
+	// unknown.
+	RetryIn time.Duration
+
+	// Free is how many units of the object are free for others after this answer. The waiting loop
+	// wakes waiters of the same client that can use them. 0 means none, or unknown.
+	Free int
+}
+
+// Want is what waiters of an object wait for.
+type Want struct {
+	// Channel is the channel of the messages about the object, such as one by [SideName].
+	Channel string
+
+	// FreeUnits reads such a message. It returns how many units are free now, or [AllUnits] for as many
+	// as anybody needs. It must be the same for all who wait for the object, and must not block.
+	FreeUnits func(payload string) int
+
+	// Need is how many units this waiter needs. 0 means 1. A lock is one unit, and so is a permit of a
+	// semaphore. A condition that holds for all at once is [AllUnits], of which each waiter needs one.
+	Need int
+
+	// Refusal is the error that Wait adds to ctx's error if the server had refused the last attempt,
+	// such as [ErrNotAcquired]. Nil adds nothing.
+	Refusal error
+}
+
+// Wait tries a until it is granted, and returns nil then. Between tries it waits: until a message says
+// that enough units are free, until Answer.RetryIn has passed, until a message may have been missed, or
+// until the client's next poll, whichever comes first. If the first try is granted, Wait subscribes to
+// nothing.
+//
+// It returns a's error, ctx's error, or [backend.ErrClosed] after Close. Beside ctx's error it wraps
+// want.Refusal if the server had refused the last attempt, or the error of the last attempt if that got
+// no answer. After Wait has returned it does not use a any more. A wake-up that a did not use goes to
+// the next waiter. Use Wait within [Call].
+func (o *Object) Wait(ctx context.Context, want Want, a Attempt) error {
+	return o.wait(ctx, want, a, false)
+}
+
+// wait is Wait. If retryUnknown is set, it tries a again after an unknown outcome, too.
+func (o *Object) wait(ctx context.Context, want Want, a Attempt, retryUnknown bool) error {
+	w := attemptPool.Get().(*loopAttempt) //nolint:forcetypeassert // It has nothing else.
+	*w = loopAttempt{attempt: a, retryUnknown: retryUnknown}
+	err := o.core.waiters.Wait(ctx, wait.Want{
+		Object: o.key, Channel: want.Channel, FreeUnits: want.FreeUnits, Need: want.Need,
+	}, w)
+	if err != nil {
+		err = w.explain(ctx, err, want.Refusal)
+	}
+	*w = loopAttempt{}
+	attemptPool.Put(w)
+	return err
+}
+
+// TryOnce makes one attempt, and returns [ErrNotAcquired] if it is refused. Use it within [Call].
+func TryOnce(ctx context.Context, a Attempt) error {
+	answer, err := a.Try(ctx)
+	if err == nil && !answer.Granted {
+		return ErrNotAcquired
+	}
+	return err
+}
+
+// attemptPool has unused values, so that a call that does not have to wait allocates none.
+var attemptPool = sync.Pool{New: func() any { return new(loopAttempt) }}
+
+// loopAttempt is an [Attempt] as the waiting loop tries it. It notes how the last try ended.
+type loopAttempt struct {
+	attempt      Attempt
+	retryUnknown bool
+	refused      bool  // the server's last answer was a refusal
+	outage       error // of the last try, if it got no answer
+}
+
+// Try implements [wait.Attempt]. Once a waiter was refused it goes on waiting through outages: while no
+// server can be reached and, if retryUnknown is set, after an unknown outcome.
+func (w *loopAttempt) Try(ctx context.Context) (wait.Answer, error) {
+	answer, err := w.attempt.Try(ctx)
+	switch {
+	case err == nil:
+		w.refused, w.outage = !answer.Granted, nil
+	case w.refused && ctx.Err() == nil && w.retryable(err):
+		w.outage = err
+		return wait.Answer{Outage: true, RetryIn: -1}, nil
+	}
+	if answer.RetryIn <= 0 {
+		answer.RetryIn = -1
+	}
+	return wait.Answer{Granted: answer.Granted, RetryIn: answer.RetryIn, Free: answer.Free}, err
+}
+
+// retryable reports whether the waiter may try again after err.
+func (w *loopAttempt) retryable(err error) bool {
+	return errors.Is(err, backend.ErrUnavailable) || w.retryUnknown && errors.Is(err, backend.ErrIndeterminate)
+}
+
+// explain adds the reason to an error by which the end of ctx has ended the waiting: that no server
+// answered, or the refusal.
+func (w *loopAttempt) explain(ctx context.Context, err, refusal error) error {
+	ended := ctx.Err() != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, backend.ErrIndeterminate)
+	switch {
+	case ended && w.outage != nil:
+		return fmt.Errorf("%w: %w", err, w.outage)
+	case ended && w.refused && refusal != nil:
+		return fmt.Errorf("%w: %w", refusal, err)
+	}
+	return err
+}

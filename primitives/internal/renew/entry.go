@@ -1,0 +1,87 @@
+package renew
+
+import (
+	"context"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// Entry is one lease that a [Keeper] watches. Its user sets the exported fields once, and leaves the
+// others to the keeper.
+type Entry struct {
+	Key       string        // the key whose expiry is the lease
+	Owner     string        // who holds it
+	Lease     time.Duration // in whole milliseconds
+	Allowance time.Duration // how much earlier than the server the holder gives it up
+	Renewer   Renewer       // nil: nobody renews the lease
+	OnLost    LossHandler
+
+	// Guarded by the keeper's mutex.
+	state       entryState
+	index       int       // in Keeper.entries
+	validFrom   instant   // when the request that granted or last renewed the lease was sent
+	grantedAt   time.Time // when the grant was confirmed
+	renewAt     time.Time
+	renewing    bool      // a renewal is under way
+	deniedUntil time.Time // until then the key counts as denied
+}
+
+// Renewer renews entries of one kind.
+type Renewer interface {
+	// Renew gives each key's owner a whole lease again by one script, and returns a status for each.
+	// In a cluster the keys are of one slot.
+	Renew(
+		ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
+	) ([]Status, error)
+}
+
+// Status is the server's answer for one entry.
+type Status int64
+
+const (
+	// Failed means that the server could not answer for it.
+	Failed Status = -1
+	// NotHeld means that the owner does not hold the key.
+	NotHeld Status = 0
+	// Renewed means that the owner has a whole lease again.
+	Renewed Status = 1
+)
+
+// LossHandler learns that a lease was lost.
+type LossHandler interface {
+	// HandleLoss is called once, without any mutex held. It must not block.
+	HandleLoss()
+}
+
+type entryState int
+
+const (
+	stateIdle    entryState = iota // not watched
+	statePending                   // an acquire is under way
+	stateHeld
+	stateLost
+)
+
+// validFor is how long after validFrom the holder may trust its lease.
+func (e *Entry) validFor() time.Duration { return e.Lease - e.Allowance }
+
+// expired reports whether a held lease may have expired by now.
+func (e *Entry) expired(now instant) bool { return now.since(e.validFrom) >= e.validFor() }
+
+// renewalDue reports whether to renew e now. Renewals that would be due soon go along with those that
+// are due, so that one script renews many leases.
+func (e *Entry) renewalDue(now time.Time) bool {
+	return e.Renewer != nil && !e.renewing && !now.Before(e.renewAt.Add(-e.Lease/30))
+}
+
+// nextCheck returns when the keeper must check e again, at the latest at the given time.
+func (e *Entry) nextCheck(latest time.Time) time.Time {
+	if end := e.validFrom.Add(e.validFor()); e.state == stateHeld && end.Before(latest) {
+		latest = end
+	}
+	if e.Renewer != nil && !e.renewing && e.renewAt.Before(latest) {
+		latest = e.renewAt
+	}
+	return latest
+}

@@ -1,0 +1,109 @@
+package renew
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// groupKey is what entries must have in common, so that one script can renew them.
+type groupKey struct {
+	renewer Renewer
+	lease   time.Duration
+	slot    int
+	denied  bool // their keys count as denied
+}
+
+func (k *Keeper) groupKeyOf(e *Entry, now time.Time) groupKey {
+	group := groupKey{renewer: e.Renewer, lease: e.Lease, denied: now.Before(e.deniedUntil)}
+	if k.cluster {
+		group.slot = backend.Slot(e.Key)
+	}
+	return group
+}
+
+// renew renews entries of one group, under a deadline that leaves time for other tries.
+func (k *Keeper) renew(group groupKey, entries []*Entry) {
+	defer k.running.Done()
+	ctx, cancel := context.WithTimeout(k.ctx, group.lease/3)
+	defer cancel()
+	var failed int
+	var failure error
+	for parts := [][]*Entry{entries}; len(parts) > 0; parts = parts[1:] {
+		halves, err := k.renewOnce(ctx, group, parts[0])
+		parts = append(parts, halves...)
+		if err != nil {
+			failed, failure = failed+len(parts[0]), err
+		}
+	}
+	if failure != nil { // Last of all, since the logger may block.
+		k.log.Warn("leases not renewed", zap.Int("count", failed), zap.Error(failure))
+	}
+}
+
+// renewOnce sends one script, and settles its entries. If the server's access list denies a key, the
+// error does not name it: then renewOnce returns the entries in halves, so that those with other keys
+// are renewed. After any other refusal there is no such key to find.
+func (k *Keeper) renewOnce(
+	ctx context.Context, group groupKey, entries []*Entry,
+) (halves [][]*Entry, err error) {
+	sent := k.now()
+	keys, owners := make([]string, len(entries)), make([]string, len(entries))
+	for i, e := range entries {
+		keys[i], owners[i] = e.Key, e.Owner
+	}
+	statuses, err := group.renewer.Renew(ctx, k.runner, keys, owners, group.lease)
+	if half := len(entries) / 2; half > 0 && !group.denied && errors.Is(err, backend.ErrKeyDenied) {
+		return [][]*Entry{entries[:half], entries[half:]}, nil
+	}
+	for _, e := range k.settle(entries, sent, statuses, err) {
+		e.OnLost.HandleLoss()
+	}
+	return nil, err
+}
+
+// settle notes the outcome of a renewal that was sent at the given time. It returns the lost entries.
+func (k *Keeper) settle(entries []*Entry, sent instant, statuses []Status, err error) (lost []*Entry) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.now()
+	if len(entries) == 1 && errors.Is(err, backend.ErrKeyDenied) {
+		// Meanwhile it is renewed apart from the others, so that they need not be halved again.
+		entries[0].deniedUntil = now.Add(entries[0].Lease / 3)
+	}
+	for i, e := range entries {
+		status := Failed
+		if err == nil && i < len(statuses) {
+			status = statuses[i]
+		}
+		e.renewing = false
+		if k.settleOne(e, status, sent, now) {
+			lost = append(lost, e)
+		}
+	}
+	return lost
+}
+
+// settleOne reports whether e is lost. A reply that comes after the lease expired does not renew it.
+// NotHeld counts only from a renewal that was sent after the grant was confirmed.
+func (k *Keeper) settleOne(e *Entry, status Status, sent, now instant) bool {
+	if e.state != stateHeld && e.state != statePending {
+		return false
+	}
+	granted := e.state == stateHeld
+	if granted && (e.expired(now) || status == NotHeld && sent.After(e.grantedAt)) {
+		k.remove(e, stateLost)
+		return true
+	}
+	e.renewAt = now.Add(e.Lease / 10)
+	if status == Renewed && !sent.Before(e.validFrom.Time) {
+		e.validFrom = sent
+		e.renewAt = sent.Add(e.Lease / 3)
+	}
+	k.arm(now.Time, e)
+	return false
+}

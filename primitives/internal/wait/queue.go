@@ -1,0 +1,385 @@
+package wait
+
+import (
+	"container/list"
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// queue has the waiters of one client for one object. The mutex of Waiters guards its fields.
+//
+// Invariant: while a waiter is parked, the timer is armed. When it fires, one waiter tries.
+type queue struct {
+	waiters   *Waiters
+	key       queueKey
+	freeUnits FreeUnits
+
+	joined int       // waiters that have joined, parked or trying
+	parked list.List // of *waiter, the head is woken first
+
+	// generation counts the events after which a try may succeed. A waiter reads it before it tries:
+	// if it has changed since, the answer may be older than the event.
+	generation uint64
+
+	// pendingWakeUps counts the wake-ups that no parked waiter could use. So many of the waiters that
+	// were trying then try again before they park, and no more: a wake-up for one makes one try.
+	pendingWakeUps int
+
+	subscribed        bool // the subscription was acknowledged
+	subscribing       bool
+	failureLogged     bool               // a failed subscription was logged
+	cancelSubscribing context.CancelFunc // gives up a subscription that is not acknowledged yet
+	subscription      backend.Subscription
+	dropped           bool
+
+	timer   *time.Timer
+	timerAt time.Time // when timer fires; zero: it is not armed
+}
+
+// waiter is one caller of Wait.
+type waiter struct {
+	need        int           // units of the object
+	ready       chan struct{} // receives a value for each wake-up
+	element     *list.Element // in queue.parked; nil: it is not parked
+	woken       bool          // if it gets no answer, it must wake the next one
+	wokenBefore bool          // then it parks at the front
+}
+
+func newWaiter(need int) *waiter {
+	return &waiter{need: max(need, 1), ready: make(chan struct{}, 1)}
+}
+
+// wake makes me ready. The caller holds the mutex.
+func (me *waiter) wake() {
+	me.element, me.woken, me.wokenBefore = nil, true, true
+	me.ready <- struct{}{}
+}
+
+// contend tries a until it is granted, parking in between.
+func (q *queue) contend(ctx context.Context, me *waiter, a Attempt) error {
+	for {
+		generation := q.readGeneration()
+		answer, err := a.Try(ctx)
+		if err != nil {
+			q.passOn(me)
+			return err
+		}
+		if answer.Granted {
+			q.wakeForRest(answer.Free)
+			q.wakeAtEnd(answer.RetryIn)
+			return nil
+		}
+		if answer.Outage {
+			if err := q.pause(ctx, me); err != nil {
+				return err
+			}
+			continue
+		}
+		if q.parkUnless(generation, me, answer) {
+			if err := q.awaitWakeUp(ctx, me); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// readGeneration returns the queue's generation.
+func (q *queue) readGeneration() uint64 {
+	q.waiters.mu.Lock()
+	defer q.waiters.mu.Unlock()
+	return q.generation
+}
+
+// wakeForRest wakes waiters for the units that a grant has left free.
+func (q *queue) wakeForRest(free int) {
+	q.waiters.mu.Lock()
+	defer q.waiters.mu.Unlock()
+	if free > 0 {
+		q.wake(free)
+	}
+}
+
+// wakeAtEnd arms the timer for the end of a lease that one of the waiters was granted. The others know
+// only when an earlier lease ends: no message tells them of this one if it expires.
+func (q *queue) wakeAtEnd(lease time.Duration) {
+	q.waiters.mu.Lock()
+	defer q.waiters.mu.Unlock()
+	if lease > 0 && q.parked.Len() > 0 {
+		q.arm(min(lease, q.waiters.pollInterval(q.subscribed)) + time.Millisecond)
+	}
+}
+
+// parkUnless parks me after a refusal. It reports false, and does not park me, if there is a pending
+// wake-up from after the given generation. Units that are too few for me may be enough for another
+// waiter.
+func (q *queue) parkUnless(generation uint64, me *waiter, refused Answer) bool {
+	q.waiters.mu.Lock()
+	defer q.waiters.mu.Unlock()
+	if q.generation != generation && q.pendingWakeUps > 0 {
+		q.pendingWakeUps--
+		me.woken = true
+		return false
+	}
+	q.park(me, refused)
+	if refused.Free > 0 {
+		q.wake(min(refused.Free, me.need-1))
+	}
+	return true
+}
+
+// park queues me: in front if it was woken before, else at the end. The caller holds the mutex.
+func (q *queue) park(me *waiter, refused Answer) {
+	me.woken = false
+	if me.wokenBefore {
+		me.element = q.parked.PushFront(me)
+	} else {
+		me.element = q.parked.PushBack(me)
+	}
+	in := q.waiters.pollInterval(q.subscribed)
+	if refused.RetryIn >= 0 {
+		// One millisecond more: the server rounds down. The longest duration has no room for it.
+		in = min(in, min(refused.RetryIn, in)+time.Millisecond)
+	}
+	q.arm(in)
+}
+
+// awaitWakeUp returns nil when me is woken, or an error that ends its waiting.
+func (q *queue) awaitWakeUp(ctx context.Context, me *waiter) error {
+	select {
+	case <-me.ready:
+		return nil
+	case <-ctx.Done():
+		q.passOn(me)
+		return ctx.Err()
+	case <-q.waiters.ctx.Done():
+		return backend.ErrClosed
+	}
+}
+
+// pause returns nil after a while. No message ends the pause: the background release of what an
+// attempt without an answer has taken publishes one, too, and would end each pause at once.
+func (q *queue) pause(ctx context.Context, me *waiter) error {
+	timer := time.NewTimer(min(q.waiters.pollInterval(false), maxPause))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		q.passOn(me)
+		return ctx.Err()
+	case <-q.waiters.ctx.Done():
+		return backend.ErrClosed
+	}
+}
+
+// passOn takes me out of the queue. If me was woken and got no answer, passOn wakes the next one.
+func (q *queue) passOn(me *waiter) {
+	q.waiters.mu.Lock()
+	defer q.waiters.mu.Unlock()
+	if me.element != nil {
+		q.parked.Remove(me.element)
+		me.element = nil
+		return
+	}
+	if me.woken {
+		q.wakeOne()
+	}
+}
+
+// enter counts a waiter that joins. The first one subscribes, and stops the timer that would drop
+// the unused queue; when it parks it arms the timer for itself. The caller holds the mutex.
+func (q *queue) enter() {
+	if q.joined == 0 {
+		if q.timer != nil {
+			q.timer.Stop()
+			q.timerAt = time.Time{}
+		}
+		q.subscribe()
+	}
+	q.joined++
+}
+
+// leave counts a waiter that has left. After the last one the queue lingers, and is then dropped.
+func (q *queue) leave() {
+	q.waiters.mu.Lock()
+	defer q.waiters.mu.Unlock()
+	q.joined--
+	q.addPendingWakeUps(0)
+	if q.joined == 0 && !q.dropped {
+		q.arm(linger)
+	}
+}
+
+// wake makes waiters try for n free units. First it wakes those parked waiters, in their order, that
+// need no more than what is left of n. For each unit left then, one waiter that is trying tries again
+// if it is refused. The caller holds the mutex.
+func (q *queue) wake(n int) {
+	q.generation++
+	for e := q.parked.Front(); e != nil && n > 0; {
+		next, w := e.Next(), e.Value.(*waiter) //nolint:forcetypeassert // Only waiters.
+		if w.need <= n {
+			q.parked.Remove(e)
+			w.wake()
+			if n != AllUnits {
+				n -= w.need
+			}
+		}
+		e = next
+	}
+	q.addPendingWakeUps(n)
+}
+
+// wakeOne makes one waiter try, no matter how many units it needs: only its answer says how many are
+// free. The caller holds the mutex.
+func (q *queue) wakeOne() {
+	q.generation++
+	if first := q.parked.Front(); first != nil {
+		q.parked.Remove(first).(*waiter).wake() //nolint:forcetypeassert // Only waiters.
+		return
+	}
+	q.addPendingWakeUps(1)
+}
+
+// addPendingWakeUps adds n to the pending wake-ups, of which there are never more than waiters that
+// are trying. The caller holds the mutex.
+func (q *queue) addPendingWakeUps(n int) {
+	trying := q.joined - q.parked.Len()
+	q.pendingWakeUps = min(q.pendingWakeUps+min(n, trying), trying)
+}
+
+// arm makes the timer fire in d, unless it fires earlier anyway. The caller holds the mutex.
+func (q *queue) arm(d time.Duration) {
+	at := time.Now().Add(d)
+	if !q.timerAt.IsZero() && !at.Before(q.timerAt) {
+		return
+	}
+	q.timerAt = at
+	if q.timer == nil {
+		q.timer = time.AfterFunc(d, q.tick)
+		return
+	}
+	q.timer.Reset(d)
+}
+
+// tick polls: it wakes one waiter. A queue that nobody uses any more it drops.
+func (q *queue) tick() {
+	q.waiters.mu.Lock()
+	q.timerAt = time.Time{}
+	unused := func() {}
+	switch {
+	case q.dropped:
+	case q.joined == 0:
+		unused = q.drop()
+	default:
+		q.poll()
+	}
+	q.waiters.mu.Unlock()
+	unused()
+}
+
+// poll wakes one waiter, and keeps the timer going for the others. The caller holds the mutex.
+func (q *queue) poll() {
+	q.wakeOne()
+	if q.parked.Len() > 0 {
+		q.arm(q.waiters.pollInterval(q.subscribed))
+	}
+	q.subscribe()
+}
+
+// drop ends the queue. The caller holds the mutex, releases it, and then calls the returned function,
+// which cancels the subscription.
+func (q *queue) drop() (cancel func()) {
+	q.dropped = true
+	delete(q.waiters.queues, q.key)
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	subscription, giveUp := q.subscription, q.cancelSubscribing
+	return func() {
+		if giveUp != nil {
+			giveUp()
+		}
+		if subscription != nil {
+			subscription.Cancel()
+		}
+	}
+}
+
+// subscribe begins to subscribe, unless that was done. The caller holds the mutex.
+func (q *queue) subscribe() {
+	w := q.waiters
+	if !w.pubsub || q.subscribed || q.subscribing {
+		return
+	}
+	ctx, giveUp := context.WithCancel(w.ctx)
+	q.subscribing, q.cancelSubscribing = true, giveUp
+	w.running.Add(1)
+	go func() {
+		defer w.running.Done()
+		defer giveUp()
+		subscription, err := w.backend.Subscribe(ctx, q.key.channel, q.handle)
+		q.endSubscribing(subscription, err)
+	}()
+}
+
+// endSubscribing takes the outcome of Subscribe.
+func (q *queue) endSubscribing(subscription backend.Subscription, err error) {
+	if err != nil {
+		q.subscribingFailed(err)
+	} else if !q.keepSubscription(subscription) {
+		subscription.Cancel()
+	}
+}
+
+// keepSubscription keeps an acknowledged subscription. A message from before it may have been missed,
+// so one waiter tries again. It reports false if the queue was dropped meanwhile.
+func (q *queue) keepSubscription(subscription backend.Subscription) bool {
+	q.waiters.mu.Lock()
+	defer q.waiters.mu.Unlock()
+	q.subscribing = false
+	if q.dropped {
+		return false
+	}
+	q.subscription, q.subscribed = subscription, true
+	q.wakeOne()
+	return true
+}
+
+// subscribingFailed takes a failure, and logs the first. The logger may block, and is called without
+// the mutex.
+func (q *queue) subscribingFailed(err error) {
+	if q.noteFailure() {
+		q.waiters.log.Warn("subscribing failed", zap.String("channel", q.key.channel), zap.Error(err))
+	}
+}
+
+// noteFailure notes that subscribing failed, and reports whether that is to be logged. Without
+// messages waiters depend on polls: it arms the timer for one that comes soon and subscribes again.
+func (q *queue) noteFailure() (first bool) {
+	q.waiters.mu.Lock()
+	defer q.waiters.mu.Unlock()
+	q.subscribing = false
+	if q.dropped || q.joined == 0 {
+		return false
+	}
+	q.arm(subscribeRetryDelay)
+	first = !q.failureLogged
+	q.failureLogged = true
+	return first
+}
+
+// handle takes an event of the subscription. A message wakes the waiters that can use the units which
+// it says are free. A gap wakes one, since a message may have been missed.
+func (q *queue) handle(event backend.Event) {
+	q.waiters.mu.Lock()
+	defer q.waiters.mu.Unlock()
+	if event.Kind != backend.Message {
+		q.wakeOne()
+	} else if n := q.freeUnits(event.Payload); n > 0 {
+		q.wake(n)
+	}
+}
