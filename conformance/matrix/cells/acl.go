@@ -10,13 +10,17 @@ const ScriptRules = "+decr +decrby +del +exists +get +hexists +hget +hlen +hset 
 const ClusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +
 	"+ssubscribe +sunsubscribe +spublish"
 
-// ACLRules are those of docs/guarantees.md, for names that begin with prefix, and may be in braces.
+// ACLRules are those of docs/guarantees.md, for names that begin with prefix, which may be in braces, or
+// before them.
 func ACLRules(prefix string) string {
 	return "-@all " +
-		"~" + prefix + "* ~{" + prefix + "* ~redisson_lock_token:{" + prefix + "* " +
-		"&redisson_lock__channel:{" + prefix + "* &redisson_sc:{" + prefix + "* " +
+		"~" + prefix + "* ~{" + prefix + "* " +
+		"~redisson_lock_token:{" + prefix + "* ~redisson_lock_token:" + prefix + "* " +
+		"&redisson_lock__channel:{" + prefix + "* &redisson_lock__channel:" + prefix + "* " +
+		"&redisson_sc:{" + prefix + "* &redisson_sc:" + prefix + "* " +
 		"&redisson_countdownlatch__channel__{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__{{" + prefix + "* " +
+		"&redisson_countdownlatch__channel__" + prefix + "* " +
 		"+evalsha +evalsha_ro +script|load +wait +ping +hello +client|tracking " +
 		"+subscribe +unsubscribe +publish " + ScriptRules
 }
@@ -24,11 +28,9 @@ func ACLRules(prefix string) string {
 // ClusterRules are those in a cluster.
 func ClusterRules(prefix string) string { return ACLRules(prefix) + " " + ClusterCommands }
 
-// suiteRules are those of a user for the suite, whose own scripts and subscriptions need more, and whose
-// names have braces behind a prefix.
+// suiteRules are those of a user for the suite, whose own scripts and subscriptions need more.
 func suiteRules() string {
-	return ACLRules("conf-") + " &{conf-* &conf-* +append +hgetall +hincrby +sadd +smembers +zadd +zscore" +
-		" ~redisson_lock_token:conf-* &redisson_lock__channel:conf-* &redisson_sc:conf-*"
+	return ACLRules("conf-") + " &{conf-* &conf-* +append +hgetall +hincrby +sadd +smembers +zadd +zscore"
 }
 
 // User is a server's configuration of the user hasp, whose password is secret, with the rules.

@@ -77,7 +77,7 @@ func TestACLInACluster(t *testing.T) {
 			// No poll: a message that is refused is missed.
 			o := &primitives.Options{KeyPrefix: "app:", PollInterval: time.Hour}
 			one, other := a.Primitives(t, user, o), a.Primitives(t, user, o)
-			for _, name := range []string{"1", "2", "3", "4", "5", "6"} {
+			for _, name := range []string{"1", "2", "3", "4", "5", "6", "{7}"} {
 				handOver(t, one.NewLock(a.Name+name, nil), other.NewLock(a.Name+name, nil))
 			}
 			require.NoError(t, c.Each("SCRIPT", "FLUSH"))
