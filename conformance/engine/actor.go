@@ -147,14 +147,21 @@ func (p *Primitive[S, I, O]) occupy(ctx context.Context, as Named) (free func())
 func (p *Primitive[S, I, O]) waitAndLeave(ctx context.Context, as Named) {
 	op := p.waitingOp()
 	in := op.Draw(Dice[S]{})
+	whole := context.WithoutCancel(ctx)
 	if op.Acquire != nil {
-		must.Do(must.Get(op.Acquire(ctx, as.Client, as.Name, in)).Unlock(context.WithoutCancel(ctx)))
+		must.Do(must.Get(op.Acquire(ctx, as.Client, as.Name, in)).Unlock(whole))
 		return
 	}
-	must.Get(op.Call(ctx, as.Client, as.Name, in))
+	out := must.Get(op.Call(ctx, as.Client, as.Name, in))
+	if op.Back == nil {
+		return
+	}
+	if back, took := op.Back(in, out); took {
+		must.Get(p.opFor(back).Call(whole, as.Client, as.Name, back))
+	}
 }
 
-// opFor returns the first operation that asks for such a thing.
+// opFor returns the first operation that asks for what in does.
 func (p *Primitive[S, I, O]) opFor(in I) *Op[S, I, O] {
 	for i := range p.Ops {
 		if p.Verb(p.Ops[i].Draw(Dice[S]{})) == p.Verb(in) {
@@ -189,14 +196,9 @@ func (u *participant[S, I, O]) step(ctx context.Context, s Step) {
 	}
 }
 
-// dice are what a step is drawn by.
-func (s Step) dice() (which int, flag bool, length time.Duration) {
-	return s.N, s.Flag, 14*s.Hold + s.Pause
-}
-
+// draw returns what a step asks for.
 func (u *participant[S, I, O]) draw(s Step, op *Op[S, I, O]) I {
-	which, flag, length := s.dice()
-	return op.Draw(Dice[S]{Which: which, Flag: flag, For: length, Fixed: fixedLease})
+	return op.Draw(Dice[S]{Which: s.N, Flag: s.Flag, For: 14*s.Hold + s.Pause, Fixed: fixedLease})
 }
 
 // call makes a call, and puts back what it took.
@@ -237,7 +239,7 @@ func (u *participant[S, I, O]) record(
 	out, err := op.Call(ctx, u.client, u.object, in)
 	switch {
 	case err == nil:
-		u.reach(map[bool]string{true: "grant", false: "answer"}[op.Waits || op.Tries])
+		u.reach(either(op.Waits || op.Tries, "grant", "answer"))
 		call.Return(outcome[O]{out: out})
 		return out, true
 	case errors.Is(err, primitives.ErrOverflow):

@@ -147,22 +147,15 @@ func (m *machine[S, I, O]) make(ctx context.Context, c *call[S, I, O]) {
 	m.collect()
 }
 
-// wait begins a call that waits in the background.
+// wait begins a call that waits in the background, mostly for as long as it takes.
 func (m *machine[S, I, O]) wait(ctx context.Context, a act) *call[S, I, O] {
-	c := m.waiting(a)
-	m.begin(ctx, c)
-	go m.finish(c)
-	m.settle()
-	return c
-}
-
-// waiting returns a call that waits, in half of the cases for as long as it takes.
-func (m *machine[S, I, O]) waiting(a act) *call[S, I, O] {
-	i := slices.IndexFunc(m.of.Ops, func(op Op[S, I, O]) bool { return op.Waits })
-	c := m.call(a, &m.of.Ops[i])
+	c := m.call(a, m.of.waitingOp())
 	if a.Hurry > 2 {
 		c.limit = time.Time{}
 	}
+	m.begin(ctx, c)
+	go m.finish(c)
+	m.settle()
 	return c
 }
 
@@ -256,26 +249,16 @@ func (m *machine[S, I, O]) free(ctx context.Context, a act) {
 	}
 }
 
-// makeIn makes a call that asks for in, without hurry. One that waits gives up if it is in vain.
+// makeIn makes a call that asks for in. If it waits, it gives up one second after a.For; else it has
+// as long as it takes.
 func (m *machine[S, I, O]) makeIn(ctx context.Context, a act, in I) {
-	op := m.opOf(in)
+	op := m.of.opFor(in)
 	c := &call[S, I, O]{op: op, party: a.Client, object: m.objects[a.Object], in: in}
 	if op.Waits {
 		c.limit = time.Now().Add(a.For + time.Second)
 	}
 	c.runs(m, op)
 	m.make(ctx, c)
-}
-
-// opOf returns the first operation that asks for such a thing.
-func (m *machine[S, I, O]) opOf(in I) *Op[S, I, O] {
-	for i := range m.of.Ops {
-		if m.of.Verb(m.of.Ops[i].Draw(Dice[S]{Fixed: m.fixed})) == m.of.Verb(in) {
-			return &m.of.Ops[i]
-		}
-	}
-	must.Fail("no operation asks for %+v", in)
-	return nil
 }
 
 // snatch gives up on a waiter at about the time of its grant.

@@ -202,7 +202,7 @@ func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
 		}
 		held := m.of.Hold.Done(outs[i])
 		c.belief.Renewed(r.sent, answered, held)
-		m.reach(map[bool]string{true: "renewal", false: "renewal of what was lost"}[held])
+		m.reach(either(held, "renewal", "renewal of what was lost"))
 	}
 }
 

@@ -56,8 +56,8 @@ func (o *object[S]) every(is func(s State[S]) bool) bool {
 func newMachine[S, I, O comparable](
 	ctx context.Context, p *Primitive[S, I, O], e *harness.Env, s setting, virtual bool, reach func(string),
 ) *machine[S, I, O] {
-	m := &machine[S, I, O]{world: newWorld(ctx, e, s, virtual), of: p, claims: map[string]*claim[S, I, O]{}}
-	m.watch, m.world.reach = m, reach
+	m := &machine[S, I, O]{world: newWorld(ctx, e, s, virtual, reach), of: p, claims: map[string]*claim[S, I, O]{}}
+	m.watch = m
 	for _, name := range []string{e.Apart("a"), e.Tag + "-plain"}[:propertyObjects] {
 		o := &object[S]{name: objectPrefix + name, states: []State[S]{{}}}
 		m.objects = append(m.objects, o)
@@ -277,7 +277,10 @@ func (m *machine[S, I, O]) happened(o *object[S], at Moment, in I, out O) (befor
 	for _, s := range may {
 		if after, ok := m.of.Step(s, at, in, out); ok {
 			if next == nil {
-				before, message = s, m.published(s, after, in)
+				before = s
+				if m.of.Published != nil {
+					message = m.of.Published(s, after, in)
+				}
 			}
 			next = append(next, after)
 		}
@@ -299,13 +302,6 @@ func (m *machine[S, I, O]) may(o *object[S], at Moment) (all []State[S]) {
 		all = append(all, m.of.at(s, at)...)
 	}
 	return distinct(all)
-}
-
-func (m *machine[S, I, O]) published(before, after State[S], in I) string {
-	if m.of.Published == nil {
-		return ""
-	}
-	return m.of.Published(before, after, in)
 }
 
 // become notes that an object has become another, with a message unless that is "".

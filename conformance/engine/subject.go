@@ -70,6 +70,14 @@ type Situations struct {
 
 func (s *Situations) add(situation string) { s.addN(situation, 1) }
 
+// either returns the situation yes if is, and no if not.
+func either(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}
+
 // require fails a test that has not failed yet if it did not get into one of some situations: what was
 // never granted, say, shows nothing.
 func (s *Situations) require(t *testing.T, names []string) {

@@ -52,7 +52,7 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 	last := c.last
 	switch {
 	case c.err == nil:
-		m.reach(map[bool]string{true: "grant", false: "answer"}[c.waits() && !m.of.hasLeases() && m.of.Takes == nil])
+		m.reach(either(c.waits() && !m.of.hasLeases() && m.of.Takes == nil, "grant", "answer"))
 		return c.sends > 0 && !last.at.IsZero() && last.err == nil && last.got &&
 			(c.out == last.out || c.op != nil && c.op.Quiet)
 	case m.of.hasLeases() && last.got: // It is given back.
@@ -67,8 +67,8 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 		m.reach("refusal")
 		return m.refusedRightly(c, over, unknown)
 	// A script whose context ended was given up when its caller had left: that is no answer to it.
-	case last.err != nil && !isCancelled(last.err) && errors.Is(c.err, last.err):
-		m.reach(map[bool]string{true: "conflict", false: "failure"}[isConflict(last.err)])
+	case last.err != nil && !errors.Is(last.err, context.Canceled) && errors.Is(c.err, last.err):
+		m.reach(either(isConflict(last.err), "conflict", "failure"))
 		return m.failedRightly(c, over)
 	case c.sends > 0 && unknown == last.run.writes && last.run.ctx.Err() != nil && closing &&
 		(unknown || errors.Is(c.err, backend.ErrUnavailable)):
@@ -138,7 +138,7 @@ func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
 		return m.stray(c) || atOnce || queued || !m.virtual
 	}
 	if c.waits() && m.of.Granted != nil && m.virtual && last.err == nil &&
-		c.barred != errors.Is(c.err, primitives.ErrNotAcquired) && m.refusals() && !last.got {
+		c.barred != errors.Is(c.err, primitives.ErrNotAcquired) && (m.of.hasLeases() || m.of.Takes != nil) && !last.got {
 		return false
 	}
 	if last.run != nil && last.run.writes && m.batches && !c.sure() && (last.open() || last.withdrawn()) {
@@ -150,9 +150,6 @@ func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
 	}
 	return !c.sure() && (!m.stray(c) || !m.virtual && last.err != nil && !backend.MayHaveRun(last.err))
 }
-
-// refusals reports whether there is an error for what was not acquired.
-func (m *machine[S, I, O]) refusals() bool { return m.of.hasLeases() || m.of.Takes != nil }
 
 // waitedInVain reports that a call stood before what it waits for until now, though its client could
 // know of that. All that wait in its client may look one after the other.

@@ -220,7 +220,7 @@ func (p *Primitive[S, I, O]) passesOnce(
 	before := on.Ended.Load()
 	gone := make([]<-chan error, 3)
 	for i := range gone {
-		gone[i] = must.Beside(func() { p.waitAndGiveBack(bounded, waiter) })
+		gone[i] = must.Beside(func() { p.waitAndLeave(bounded, waiter) })
 	}
 	harness.Eventually(ctx, "the refusals", func() bool { return on.Ended.Load() >= before+3 })
 	stays := p.waiters(ctx, e, waiter.Client, waiter.Name, 1)[0]
@@ -231,20 +231,4 @@ func (p *Primitive[S, I, O]) passesOnce(
 	}
 	harness.Finish("the waiter that stays", stays)
 	return none
-}
-
-// waitAndGiveBack waits for an object, and puts back what it took.
-func (p *Primitive[S, I, O]) waitAndGiveBack(ctx context.Context, as Named) {
-	op := p.waitingOp()
-	if op.Acquire != nil {
-		p.waitAndLeave(ctx, as)
-		return
-	}
-	in := op.Draw(Dice[S]{})
-	out := must.Get(op.Call(ctx, as.Client, as.Name, in))
-	if op.Back != nil {
-		if back, ok := op.Back(in, out); ok {
-			must.Get(p.opFor(back).Call(context.WithoutCancel(ctx), as.Client, as.Name, back))
-		}
-	}
 }

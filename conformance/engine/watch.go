@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -185,9 +184,6 @@ func IsOverflow(err error) bool {
 	var server *backend.ServerError
 	return errors.Is(err, backend.ErrOverflow) || errors.As(err, &server) && server.Code == "OVERFLOW"
 }
-
-// isCancelled reports whether an error is that of a script whose caller had left.
-func isCancelled(err error) bool { return errors.Is(err, context.Canceled) }
 
 // Number returns the number that a script answers: 0 for nothing, and for OK. It is a text if the
 // script was sent as a plain command.

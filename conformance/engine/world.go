@@ -17,12 +17,9 @@ import (
 // world is where the machine of a primitive lives: a server, some clients, their links, and time.
 type world struct {
 	*harness.Env
+	setting
 	virtual bool          // time is: all moments are exact
-	batches bool          // the links take batches
 	guard   time.Duration // how wide a moment is beyond what was measured
-	lease   time.Duration // the watchdog's
-	fixed   time.Duration // a fixed lease
-	poll    time.Duration
 	reach   func(situation string)
 	parties []*party
 	watch   watcher
@@ -99,17 +96,13 @@ func (r *scriptRun) unsent(next *scriptRun) bool {
 }
 
 // newWorld makes clients that share one server.
-func newWorld(ctx context.Context, e *harness.Env, s setting, virtual bool) *world {
-	w := &world{
-		Env: e, virtual: virtual, lease: s.Lease, fixed: s.Fixed, poll: s.Poll,
-		batches: s.Batches,
-		reach:   func(string) {}, names: map[*byte]any{},
-	}
+func newWorld(ctx context.Context, e *harness.Env, s setting, virtual bool, reach func(string)) *world {
+	w := &world{Env: e, setting: s, virtual: virtual, reach: reach, names: map[*byte]any{}}
 	if !virtual {
 		ahead, doubt := clockAhead(ctx, e)
 		w.ahead, w.guard = ahead, realGuard+doubt
 	}
-	for i := range s.Clients {
+	for i := range s.clients {
 		w.parties = append(w.parties, w.newParty(ctx, i))
 	}
 	return w
