@@ -23,12 +23,6 @@ const (
 	workPatience = 2 * time.Second
 )
 
-// lookedAt is the output of a look at an object's key in the end.
-type lookedAt struct {
-	reply backend.Reply
-	err   error
-}
-
 // String implements [Subject].
 func (p *Primitive[S, I, O]) String() string { return p.Name }
 
@@ -71,11 +65,21 @@ func (p *Primitive[S, I, O]) waitingOp() *Op[S, I, O] {
 
 // prepare makes the object that everything begins with.
 func (p *Primitive[S, I, O]) prepare(ctx context.Context, e *harness.Env, object string) {
-	for _, key := range p.Stored(object, p.Init) {
-		if key.Text != "" {
-			must.Get(e.Do(ctx, key.Name, "SET", key.Name, key.Text))
-		}
+	if p.Init.Kind != Absent {
+		p.set(ctx, e, object, p.Init)
 	}
+}
+
+// set makes an object another behind the back of all clients.
+func (p *Primitive[S, I, O]) set(ctx context.Context, e *harness.Env, name string, s State[S]) {
+	for _, key := range p.Stored(name, s) {
+		key.write(func(args ...string) { e.Command(ctx, args...) })
+	}
+}
+
+// read returns what an object's own key holds.
+func (p *Primitive[S, I, O]) read(ctx context.Context, e *harness.Env, name string) (backend.Reply, error) {
+	return e.Do(ctx, name, p.Stored(name, p.Some)[0].reader(), name)
 }
 
 // doubtful reads an attempt to acquire.
@@ -99,20 +103,20 @@ func (p *Primitive[S, I, O]) restFree(ctx context.Context, e *harness.Env, objec
 // restWhole waits until all is back that was taken.
 func (p *Primitive[S, I, O]) restWhole(ctx context.Context, e *harness.Env, object string) {
 	harness.Eventually(ctx, "all to be back", func() bool {
-		reply, err := e.Do(ctx, object, "GET", object)
+		reply, err := p.read(ctx, e, object)
 		return holds(p.Stored(object, p.Init)[0], reply, err)
 	})
 }
 
-// look records what the object's key holds in the end.
+// look records what the object's key holds in the end: the reply is the output.
 func (p *Primitive[S, I, O]) look(ctx context.Context, e *harness.Env, object string, log *history.Log) {
 	call := log.Process().Call("a look")
-	reply, err := e.Do(ctx, object, p.Stored(object, p.Init)[0].reader(), object)
+	reply, err := p.read(ctx, e, object)
 	if err != nil {
 		call.Drop() // A server that is down.
 		return
 	}
-	call.Return(lookedAt{reply, err})
+	call.Return(reply)
 }
 
 // wake lets one client wait for an object until another makes it ready, and returns nil when the

@@ -14,7 +14,7 @@ import (
 // call is one call of a client.
 type call[S, I, O comparable] struct {
 	op     *Op[S, I, O] // nil: it is about the object's life, or an Unlock
-	life   bool
+	life   string       // "expire" or "persist", if it is about the object's life
 	party  int
 	object *object[S]
 	in     I
@@ -101,9 +101,9 @@ func (c *call[S, I, O]) runs(m *machine[S, I, O], op *Op[S, I, O]) {
 	}
 }
 
-// lifeCall returns a call about the life of an object.
+// lifeCall returns a call that sets or removes the end of an object's life.
 func (m *machine[S, I, O]) lifeCall(a act) *call[S, I, O] {
-	c := &call[S, I, O]{life: true, party: a.Client, object: m.objects[a.Object]}
+	c := &call[S, I, O]{life: a.Op, party: a.Client, object: m.objects[a.Object]}
 	lived := m.of.Lived(m.parties[a.Client].client, m.nameFor(c, c.party, c.object.name))
 	c.run = func(ctx context.Context) (any, error) {
 		if a.Op == "persist" {

@@ -150,9 +150,7 @@ func (p *Primitive[S, I, O]) lives(ctx context.Context, e *harness.Env) {
 	l := p.Lived(c, e.Key("object"))
 	must.Return("Expire of none", false)(l.Expire(ctx, time.Hour))
 	must.Return("Exists", false)(l.Exists(ctx))
-	for _, key := range p.Stored(e.Key("object"), p.Some)[:1] {
-		e.Command(ctx, "SET", key.Name, key.Text)
-	}
+	p.set(ctx, e, e.Key("object"), p.Some)
 	must.Return("Exists", true)(l.Exists(ctx))
 	must.Return("Persist of one without an end", false)(l.Persist(ctx))
 	must.Return("RemainingLife", primitives.NoExpiry)(l.RemainingLife(ctx))
@@ -200,7 +198,7 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 	c, in := NewClient(ctx, e, nil)
 	key := e.Key("object")
-	own, looked := p.Stored(key, p.Some)[0], 0
+	looked := 0
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		ask := op.Draw(Dice[S]{Which: 1, For: 15 * time.Millisecond})
@@ -210,17 +208,17 @@ func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 		}
 		looked++
 		must.In(op.Name, func() {
-			e.Command(ctx, "SET", key, own.Text)
+			p.set(ctx, e, key, p.Some)
 			_, err := op.Call(ctx, c, key, ask) // Connects, and loads the script.
 			must.Do(err)
-			e.Command(ctx, "SET", key, own.Text)
+			p.set(ctx, e, key, p.Some)
 			lost := in.Link.CutReply(func(words []string) bool {
 				return harness.RunsScript(words, key) || len(words) > 1 && words[1] == key && !harness.IsCommand(words, "SPUBLISH")
 			})
 			_, err = op.Call(ctx, c, key, ask)
 			must.Wrap(err, backend.ErrIndeterminate)
 			harness.Await(ctx, "a reply to be lost", lost)
-			reply, err := e.Do(ctx, key, "GET", key)
+			reply, err := p.read(ctx, e, key)
 			must.If(!holds(p.Stored(key, next)[0], reply, err), "it became %v, %w, want %v", reply, err, next)
 		})
 	}

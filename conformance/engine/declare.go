@@ -70,7 +70,8 @@ type Primitive[S, I, O comparable] struct {
 	// Ops are the operations.
 	Ops []Op[S, I, O]
 
-	// Lived is an object as one that may have an end of its life. Nil: it has none of its own.
+	// Lived is an object as one that may have an end of its life. Asks does not know the scripts of
+	// Expire and Persist, which answer 1 if they changed that end, else 0. Nil: it has none of its own.
 	Lived func(c *primitives.Client, name string) Lived
 
 	// Ready reports whether what waits for in can go on. Nil: nothing waits. Else there is an operation

@@ -72,6 +72,17 @@ func (m *machine[S, I, O]) lookAtKey(ctx context.Context, o *object[S], i int) {
 	}
 }
 
+// write makes a key what it is to be. Do runs a command.
+func (k Key) write(do func(args ...string)) {
+	do("DEL", k.Name)
+	for field, text := range k.Fields {
+		do("HSET", k.Name, field, text)
+	}
+	if k.Text != "" {
+		do("SET", k.Name, k.Text)
+	}
+}
+
 // reader is the command that reads a key.
 func (k Key) reader() string {
 	if k.Fields != nil {
@@ -80,33 +91,36 @@ func (k Key) reader() string {
 	return "GET"
 }
 
-// holds reports whether a key's value is what it is to be.
+// holds reports whether what its reader got is what a key is to hold.
 func holds(key Key, reply backend.Reply, err error) bool {
+	if err != nil {
+		return false
+	}
+	items, itemsErr := reply.Items()
 	if key.Fields != nil {
-		items, itemsErr := reply.Items()
-		got := map[string]string{}
-		for i := 0; i+1 < len(items); i += 2 {
-			field, _ := items[i].Text()
-			got[field], _ = items[i+1].Text()
-		}
-		same := key.Alike
-		if same == nil {
-			same = func(fields map[string]string) bool { return maps.Equal(fields, key.Fields) }
-		}
-		return err == nil && itemsErr == nil && same(got)
+		return itemsErr == nil && key.alike(items)
 	}
 	text, textErr := reply.Text()
-	switch {
-	case err != nil:
-		// A hash's reader over nothing gets an empty list; that of a text, nil.
-		return false
-	case reply.IsNil():
-		return key.Text == ""
+	switch none := reply.IsNil() || itemsErr == nil && len(items) == 0; { // Of a text or a hash.
+	case none, key.Text == "":
+		return none && key.Text == ""
 	case key.Equal != nil:
-		return key.Text != "" && key.Equal(text)
+		return textErr == nil && key.Equal(text)
 	}
-	items, _ := reply.Items()
-	return textErr == nil && text == key.Text || key.Text == "" && reply.Kind() == backend.Array && len(items) == 0
+	return textErr == nil && text == key.Text
+}
+
+// alike reports whether fields, each followed by its text, are those of a key.
+func (k Key) alike(items []backend.Reply) bool {
+	got := map[string]string{}
+	for i := 0; i+1 < len(items); i += 2 {
+		field, _ := items[i].Text()
+		got[field], _ = items[i+1].Text()
+	}
+	if k.Alike != nil {
+		return k.Alike(got)
+	}
+	return maps.Equal(got, k.Fields)
 }
 
 // end closes all clients, over sound links, and fails with what is left over.

@@ -217,18 +217,11 @@ func (m *machine[S, I, O]) write(ctx context.Context, key Key, c Change[S], own 
 	if own {
 		life = c.Life
 	}
-	do("DEL", key.Name)
-	switch {
-	case own && c.Next.Kind == Other:
+	if own && c.Next.Kind == Other {
+		do("DEL", key.Name)
 		do("RPUSH", key.Name, "no such object")
-	case key.Fields != nil:
-		for field, text := range key.Fields {
-			do("HSET", key.Name, field, text)
-		}
-	case key.Text != "":
-		do("SET", key.Name, key.Text)
-	default:
-		return at
+	} else {
+		key.write(do)
 	}
 	if life > 0 {
 		do("PEXPIRE", key.Name, fmt.Sprint(life.Milliseconds()))
@@ -382,7 +375,8 @@ func (m *machine[S, I, O]) objectAt(name string) *object[S] {
 	return nil
 }
 
-// isConflict reports whether a server says that a key is of another kind.
+// isConflict reports whether a server says that a key is of another kind: by the codes that package
+// extend takes for primitives.ErrConflict.
 func isConflict(err error) bool {
 	var server *backend.ServerError
 	return errors.As(err, &server) && (server.Code == "WRONGTYPE" || server.Code == "OTHERKIND")

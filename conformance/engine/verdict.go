@@ -37,8 +37,8 @@ func (c *call[S, I, O]) describe() string {
 	switch {
 	case c.op != nil:
 		name = c.op.Name
-	case c.life:
-		name = "a call about its life"
+	case c.life != "":
+		name = c.life
 	}
 	return fmt.Sprintf("%s by client %d of %s, for %+v, after %d scripts and %+v, %v, returned %+v, %v",
 		name, c.party, c.object.name, c.in, c.sends, c.last.out, c.last.err, c.out, c.err)

@@ -64,18 +64,6 @@ func (p *Primitive[S, I, O]) blocked(ctx context.Context, e *harness.Env, name s
 	}
 }
 
-// set makes an object another behind the back of all clients.
-func (p *Primitive[S, I, O]) set(ctx context.Context, e *harness.Env, name string, s State[S]) {
-	own := p.Stored(name, s)[0]
-	e.Command(ctx, "DEL", own.Name)
-	if own.Text != "" {
-		e.Command(ctx, "SET", own.Name, own.Text)
-	}
-	for field, text := range own.Fields {
-		e.Command(ctx, "HSET", own.Name, field, text)
-	}
-}
-
 // waiters lets n wait on one client, and returns when the server knows that it listens.
 func (p *Primitive[S, I, O]) waiters(
 	ctx context.Context, e *harness.Env, c *primitives.Client, name string, n int,
