@@ -165,6 +165,16 @@ func (p *Primitive[S, I, O]) waitAndLeave(ctx context.Context, as Named) {
 	}
 }
 
+// opNamed returns the operation of that name; nil: there is none.
+func (p *Primitive[S, I, O]) opNamed(name string) *Op[S, I, O] {
+	for i := range p.Ops {
+		if p.Ops[i].Name == name {
+			return &p.Ops[i]
+		}
+	}
+	return nil
+}
+
 // opFor returns the first operation that asks for what in does.
 func (p *Primitive[S, I, O]) opFor(in I) *Op[S, I, O] {
 	for i := range p.Ops {
@@ -192,8 +202,7 @@ func (u *participant[S, I, O]) step(ctx context.Context, s Step) {
 		u.delete(ctx)
 		return
 	}
-	i := slices.IndexFunc(u.of.Ops, func(op Op[S, I, O]) bool { return op.Name == s.Op })
-	if op := &u.of.Ops[i]; op.Acquire != nil {
+	if op := u.of.opNamed(s.Op); op.Acquire != nil {
 		u.acquire(ctx, s, op, 0)
 	} else {
 		u.call(ctx, s, op)
@@ -211,33 +220,29 @@ func (u *participant[S, I, O]) call(ctx context.Context, s Step, op *Op[S, I, O]
 	if op.Waits && patience == 0 {
 		patience = workPatience
 	}
-	out, ok := u.record(within(ctx, patience), op, in)
+	out, ok := u.record(ctx, patience, op, in)
 	if !ok || op.Back == nil {
 		return
 	}
 	time.Sleep(s.Hold)
 	if in, took := op.Back(in, out); took {
-		u.record(func() (context.Context, context.CancelFunc) {
-			return context.WithCancel(context.WithoutCancel(ctx))
-		}, u.of.opFor(in), in)
+		u.record(context.WithoutCancel(ctx), 0, u.of.opFor(in), in)
 	}
 }
 
-// within makes contexts that end after some patience; 0: never.
-func within(ctx context.Context, patience time.Duration) func() (context.Context, context.CancelFunc) {
-	return func() (context.Context, context.CancelFunc) {
-		if patience > 0 {
-			return context.WithTimeout(ctx, patience)
-		}
-		return context.WithCancel(ctx)
+// within returns a context that ends after some patience; 0: with ctx.
+func within(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
+	if patience > 0 {
+		return context.WithTimeout(ctx, patience)
 	}
+	return context.WithCancel(ctx)
 }
 
-// record makes a call, and records it. Ok says that it was answered, and not refused.
+// record makes a call with some patience, and records it. Ok says that it was answered, not refused.
 func (u *participant[S, I, O]) record(
-	bounded func() (context.Context, context.CancelFunc), op *Op[S, I, O], in I,
+	ctx context.Context, patience time.Duration, op *Op[S, I, O], in I,
 ) (out O, ok bool) {
-	ctx, cancel := bounded()
+	ctx, cancel := within(ctx, patience)
 	defer cancel()
 	call := u.process.Call(event[I]{in: in})
 	out, err := op.Call(ctx, u.client, u.object, in)
@@ -281,7 +286,7 @@ func (u *participant[S, I, O]) delete(ctx context.Context) {
 // acquire takes a lease, keeps it, and releases it, with so many re-entered leases in it.
 func (u *participant[S, I, O]) acquire(ctx context.Context, s Step, op *Op[S, I, O], depth int) {
 	in := u.draw(s, op)
-	limited, cancel := within(ctx, s.Patience)()
+	limited, cancel := within(ctx, s.Patience)
 	defer cancel()
 	call := u.process.Call(event[I]{in: in})
 	lease, err := op.Acquire(limited, u.client, u.object, in)

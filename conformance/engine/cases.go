@@ -56,10 +56,10 @@ func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 	const steps = 120
 	s := setting{clients: 2, lease: endlessLease, fixed: endlessLease, poll: Never, batches: true}
 	m := newMachine(ctx, p, e, s, false, func(string) {})
+	others := []string{"expire", "persist", "unlock", "reenter", "put back", "forget", "peer"}
 	ops := slices.DeleteFunc(p.acts(), func(name string) bool {
-		i := slices.IndexFunc(p.Ops, func(op Op[S, I, O]) bool { return op.Name == name })
-		return i >= 0 && p.Ops[i].Waits ||
-			i < 0 && !slices.Contains([]string{"expire", "persist", "unlock", "reenter", "put back", "forget", "peer"}, name)
+		op := p.opNamed(name)
+		return op == nil && !slices.Contains(others, name) || op != nil && op.Waits
 	})
 	draw := drawAct(ops, s)
 	for range steps {
@@ -80,14 +80,18 @@ func (p *Primitive[S, I, O]) each(
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		in := op.Draw(Dice[S]{})
-		var err error
-		if op.Acquire != nil {
-			_, err = op.Acquire(ctx, c, name, in)
-		} else {
-			_, err = op.Call(ctx, c, name, in)
-		}
-		must.In(op.Name, func() { took(op, err) })
+		must.In(op.Name, func() { took(op, op.try(ctx, c, name, in)) })
 	}
+}
+
+// try calls op, and returns its error alone.
+func (op *Op[S, I, O]) try(ctx context.Context, c *primitives.Client, name string, in I) (err error) {
+	if op.Acquire != nil {
+		_, err = op.Acquire(ctx, c, name, in)
+	} else {
+		_, err = op.Call(ctx, c, name, in)
+	}
+	return err
 }
 
 // conflicts gives the name to other things: nothing is touched.
@@ -125,7 +129,7 @@ func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
 	p.each(ctx, c, "", isField)
 	for i := range p.Ops {
 		for _, in := range p.Ops[i].Refuses {
-			_, err := p.Ops[i].Call(ctx, c, e.Key("x"), in)
+			err := p.Ops[i].try(ctx, c, e.Key("x"), in)
 			must.In(fmt.Sprintf("%s of %+v", p.Ops[i].Name, in), func() { isField(nil, err) })
 		}
 	}
@@ -180,7 +184,7 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 		calls = 0
 		for i := range p.Ops {
 			if op := &p.Ops[i]; !op.Waits {
-				_, err := op.Call(ctx, c, e.Key("object"), op.Draw(Dice[S]{}))
+				err := op.try(ctx, c, e.Key("object"), op.Draw(Dice[S]{}))
 				must.If(err != nil && !errors.Is(err, primitives.ErrNotAcquired), "%s: %w", op.Name, err)
 				calls++
 			}
@@ -209,14 +213,12 @@ func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 		looked++
 		must.In(op.Name, func() {
 			p.set(ctx, e, key, p.Some)
-			_, err := op.Call(ctx, c, key, ask) // Connects, and loads the script.
-			must.Do(err)
+			must.Do(op.try(ctx, c, key, ask)) // Connects, and loads the script.
 			p.set(ctx, e, key, p.Some)
 			lost := in.Link.CutReply(func(words []string) bool {
 				return harness.RunsScript(words, key) || len(words) > 1 && words[1] == key && !harness.IsCommand(words, "SPUBLISH")
 			})
-			_, err = op.Call(ctx, c, key, ask)
-			must.Wrap(err, backend.ErrIndeterminate)
+			must.Wrap(op.try(ctx, c, key, ask), backend.ErrIndeterminate)
 			harness.Await(ctx, "a reply to be lost", lost)
 			reply, err := p.read(ctx, e, key)
 			must.If(!holds(p.Stored(key, next)[0], reply, err), "it became %v, %w, want %v", reply, err, next)

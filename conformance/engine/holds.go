@@ -218,11 +218,6 @@ func (m *machine[S, I, O]) renewalHeard(r *scriptRun, lease time.Duration) (answ
 	return answered, took <= lease/3 || !m.virtual
 }
 
-// lateGrant reports whether a grant may have come too late for its client.
-func (m *machine[S, I, O]) lateGrant(c *call[S, I, O]) bool {
-	return errors.Is(c.err, primitives.ErrLost) && (c.last.late || m.mayHaveLapsed(m.claimOf(c), c.began))
-}
-
 // claimOf returns the claim that the last answer to a call has granted; nil: it was no grant.
 func (m *machine[S, I, O]) claimOf(c *call[S, I, O]) *claim[S, I, O] {
 	if out, ok := c.last.out.(O); ok && c.last.got {
@@ -255,13 +250,7 @@ func (m *machine[S, I, O]) mayHaveLapsed(c *claim[S, I, O], began time.Time) boo
 	return c.belief.Look(Moment{From: began, To: now.Add(m.guard)}, false) == nil
 }
 
-// lookAtClaims compares what clients believe with what the server knows.
-func (m *machine[S, I, O]) lookAtClaims() {
-	for _, c := range m.claims {
-		must.In("owner "+c.owner, func() { m.lookAtClaim(c) })
-	}
-}
-
+// lookAtClaim compares what a client believes with what the server knows.
 func (m *machine[S, I, O]) lookAtClaim(c *claim[S, I, O]) {
 	now := time.Now()
 	if c.granted && c.over.IsZero() && c.belief.Over(At(now.Add(-m.guard))) {

@@ -75,8 +75,8 @@ func newMachine[S, I, O comparable](
 
 // act takes one action. One that makes no sense at present does nothing.
 func (m *machine[S, I, O]) act(ctx context.Context, a act) {
-	if i := slices.IndexFunc(m.of.Ops, func(op Op[S, I, O]) bool { return op.Name == a.Op }); i >= 0 {
-		m.make(ctx, m.call(a, &m.of.Ops[i]))
+	if op := m.of.opNamed(a.Op); op != nil {
+		m.make(ctx, m.call(a, op))
 		return
 	}
 	o := m.objects[a.Object]

@@ -19,6 +19,10 @@ type Subject interface {
 	// String returns the name.
 	String() string
 
+	// Validate returns an error that names the field if the declaration lacks something, or contradicts
+	// itself. The other methods need one that does not.
+	Validate() error
+
 	// Properties drives the primitive by one action after the other, beside an exact model.
 	Properties(t *testing.T, h *harness.Harness, reached *Situations)
 

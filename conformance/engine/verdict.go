@@ -56,7 +56,8 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 		return c.sends > 0 && !last.at.IsZero() && last.err == nil && last.got &&
 			(c.out == last.out || c.op != nil && c.op.Quiet)
 	case m.of.hasLeases() && last.got: // It is given back.
-		return over || errors.Is(c.err, primitives.ErrClosed) && m.parties[c.party].closed || m.lateGrant(c)
+		return over || errors.Is(c.err, primitives.ErrClosed) && m.parties[c.party].closed ||
+			errors.Is(c.err, primitives.ErrLost) && (last.late || m.mayHaveLapsed(m.claimOf(c), c.began))
 	case errors.Is(c.err, primitives.ErrClosed):
 		m.reach("closed")
 		return m.parties[c.party].closed && (m.of.hasLeases() || !unknown && !m.stray(c))
@@ -175,18 +176,23 @@ func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 		c.party, c.in, c.object.name, c.object, age)
 }
 
-// check compares all that can be seen with the model.
+// check lets all happen that is due, judges the calls that have returned, and compares all that can be
+// seen with the model.
 func (m *machine[S, I, O]) check(ctx context.Context) {
-	m.checkAll(m.collect, func() { m.look(ctx) })
-}
-
-// look compares all that can be seen with the model. The caller holds mu.
-func (m *machine[S, I, O]) look(ctx context.Context) {
-	m.lookAtLeases()
+	m.settle()
+	m.collect()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	must.Do(m.fault)
+	for _, l := range m.leases {
+		must.In("a lease of "+l.claim.owner, func() { m.lookAtLease(l) })
+	}
 	for _, o := range m.objects {
 		must.In("key "+o.name, func() { m.lookAt(ctx, o) })
 	}
-	m.lookAtClaims()
+	for _, c := range m.claims {
+		must.In("owner "+c.owner, func() { m.lookAtClaim(c) })
+	}
 	m.lookAtTakes()
 	for _, c := range m.calls {
 		m.waitedInVain(c, time.Now())

@@ -294,17 +294,6 @@ func (n *nearServer) Run(
 	return reply, err
 }
 
-// checkAll lets all happen that is due, judges the calls that have returned, and then looks at
-// everything, with mu held.
-func (w *world) checkAll(judge, look func()) {
-	w.settle()
-	judge()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	must.Do(w.fault)
-	look()
-}
-
 // note does something about the model, and keeps the first failure.
 func (w *world) note(do func()) {
 	w.mu.Lock()
