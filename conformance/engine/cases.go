@@ -36,8 +36,8 @@ func (p *Primitive[S, I, O]) Cases() []harness.Case {
 	return slices.Concat(cases, p.Special)
 }
 
-// newCase returns a case of the first of some parts of the promises that there is, such as "Waiting"; if
-// there is none of them, of Limit.
+// newCase returns a case about the first of some parts, such as "Waiting", that p promises something of;
+// if it promises nothing of any, about Limit.
 func (p *Primitive[S, I, O]) newCase(
 	parts, name string, needs []harness.Need, run func(ctx context.Context, e *harness.Env),
 ) harness.Case {
@@ -48,7 +48,7 @@ func (p *Primitive[S, I, O]) newCase(
 			clause = of + "." + part
 		}
 	}
-	return harness.Case{Name: p.Name + name, Clause: clause, Text: p.Promises[clause], Needs: needs, Run: run}
+	return harness.NewCase(p.Promises, p.Name+name, clause, needs, run)
 }
 
 // walks drives the primitive for a while over sound links, without waiting.
@@ -73,7 +73,7 @@ func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 	m.end(ctx)
 }
 
-// each calls each operation once, on what name returns.
+// each calls each operation once, on the object of that name, and passes on its error.
 func (p *Primitive[S, I, O]) each(
 	ctx context.Context, c *primitives.Client, name string, took func(op *Op[S, I, O], err error),
 ) {
@@ -94,7 +94,7 @@ func (op *Op[S, I, O]) try(ctx context.Context, c *primitives.Client, name strin
 	return err
 }
 
-// conflicts gives the name to other things: nothing is touched.
+// conflicts has keys of another kind: an operation that reads its key fails, and changes nothing.
 func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 	c, _ := NewClient(ctx, e, nil)
 	list := e.Key("list")
@@ -105,7 +105,7 @@ func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 			must.If(!strings.Contains(err.Error(), "list"), "the error does not say what it is: %w", err)
 		}
 	})
-	e.Command(ctx, "LSET", list, "0", "y") // It is a list still.
+	e.Command(ctx, "LSET", list, "0", "y") // It is still a list.
 	for _, text := range p.NoTexts {
 		key := e.Key("text")
 		e.Command(ctx, "SET", key, text)
@@ -120,7 +120,8 @@ func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// refusesInput counts the calls that reach the backend: there are none.
+// refusesInput makes calls that must fail before they reach the backend: with bad names and inputs, with
+// a context that has ended, and after Close.
 func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
 	c, counted, _ := CountedClient(ctx, e, nil)
 	isField := func(_ *Op[S, I, O], err error) {
@@ -136,7 +137,7 @@ func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	p.each(ended, c, e.Key("x"), func(op *Op[S, I, O], err error) {
-		if !op.Sure { // What is sent all the same.
+		if !op.Sure { // Else it is sent all the same.
 			must.Wrap(err, context.Canceled)
 			must.If(backend.MayHaveRun(err), "it may have run: %w", err)
 		}
@@ -148,7 +149,7 @@ func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
 	must.If(counted.Calls.Load() != before || before > 0 && !sure, "%d calls reached the backend", counted.Calls.Load())
 }
 
-// lives gives the object an end of its life, in all ways.
+// lives sets, reads and removes the end of an object's life by each method of [Lived].
 func (p *Primitive[S, I, O]) lives(ctx context.Context, e *harness.Env) {
 	c, _ := NewClient(ctx, e, nil)
 	l := p.Lived(c, e.Key("object"))
@@ -176,7 +177,7 @@ func livesFor(d time.Duration) func(time.Duration, error) {
 	}
 }
 
-// takesOneRoundTrip counts what is sent by scripts that are loaded.
+// takesOneRoundTrip counts the commands that calls send when their scripts are loaded: one each.
 func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.Env) {
 	c, _ := NewClient(ctx, e, nil)
 	calls := 0
@@ -208,7 +209,7 @@ func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 		ask := op.Draw(Dice[S]{Which: 1, For: 15 * time.Millisecond})
 		next, _ := p.Step(p.Some, Moment{}, ask, *new(O))
 		if next == p.Some || op.Waits {
-			continue // It may as well be asked again.
+			continue // Only what changes the object can be seen to happen once.
 		}
 		looked++
 		must.In(op.Name, func() {

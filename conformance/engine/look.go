@@ -11,7 +11,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// lookAt compares what is on the server of an object, and what was published, with the model.
+// lookAt compares the keys of an object, how long they live, and what was published with the model.
 func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 	left, asked := m.life(ctx, o.name)
 	m.keepIf(o, asked, func(s State[S]) bool { return m.fitsLife(s, asked, left) }, "which lives for %v", left)
@@ -24,7 +24,7 @@ func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 	}
 }
 
-// fitsLife reports whether the key of an object that is s can live so long; -2 ms: there is none.
+// fitsLife reports whether PTTL can be left for an object that is s; -2 ms: there is no key.
 func (m *machine[S, I, O]) fitsLife(s State[S], at Moment, left time.Duration) bool {
 	if none := left == -2*time.Millisecond; none || s.Kind == Absent {
 		return none == (s.Kind == Absent)
@@ -39,7 +39,7 @@ func (m *machine[S, I, O]) life(ctx context.Context, key string) (time.Duration,
 	return must.Get(reply.Duration(time.Millisecond)), at
 }
 
-// keepIf drops what an object cannot be, at a moment. It fails if nothing is left.
+// keepIf keeps, of all that an object may be at a moment, what is says. It fails if nothing is left.
 func (m *machine[S, I, O]) keepIf(
 	o *object[S], at Moment, is func(s State[S]) bool, seen string, args ...any,
 ) {
@@ -152,7 +152,7 @@ func (m *machine[S, I, O]) end(ctx context.Context) {
 	}
 }
 
-// owed reports whether somebody waits who can know that there is what it needs.
+// owed reports whether a call still waits though its client can know that it may go on.
 func (m *machine[S, I, O]) owed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,8 +164,8 @@ func (m *machine[S, I, O]) owed() bool {
 	})
 }
 
-// deserted checks that no client is subscribed to an object's channel any more, and what was heard
-// there.
+// deserted checks that the right messages came to an object's channel, and that no client is subscribed
+// to it any more.
 func (m *machine[S, I, O]) deserted(ctx context.Context, o *object[S]) {
 	if o.ear == nil {
 		return

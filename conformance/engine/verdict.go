@@ -55,7 +55,7 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 		m.reach(either(c.waits() && !m.of.hasLeases() && m.of.Takes == nil, "grant", "answer"))
 		return c.sends > 0 && !last.at.IsZero() && last.err == nil && last.got &&
 			(c.out == last.out || c.op != nil && c.op.Quiet)
-	case m.of.hasLeases() && last.got: // It is given back.
+	case m.of.hasLeases() && last.got: // The client releases it.
 		return over || errors.Is(c.err, primitives.ErrClosed) && m.parties[c.party].closed ||
 			errors.Is(c.err, primitives.ErrLost) && (last.late || m.mayHaveLapsed(m.claimOf(c), c.began))
 	case errors.Is(c.err, primitives.ErrClosed):
@@ -84,8 +84,8 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 	return false
 }
 
-// refusedRightly reports whether a call that was refused was so by its last answer, or before its
-// caller left.
+// refusedRightly reports whether a call that returned ErrNotAcquired was refused: a call that tries, by
+// its last answer; one that waits, by an answer before its context ended.
 func (m *machine[S, I, O]) refusedRightly(c *call[S, I, O], over, unknown bool) bool {
 	if c.waits() {
 		return c.barred && over && !unknown && m.leftRightly(c, unknown)
@@ -93,7 +93,8 @@ func (m *machine[S, I, O]) refusedRightly(c *call[S, I, O], over, unknown bool) 
 	return !unknown && !c.last.at.IsZero() && c.last.err == nil && !c.last.got && c.op != nil && c.op.Tries
 }
 
-// failedRightly reports whether the error of a call says what its script's does, and it need not go on.
+// failedRightly reports whether the error of a call says what the error of its script does, and the call
+// was right to end with it.
 func (m *machine[S, I, O]) failedRightly(c *call[S, I, O], over bool) bool {
 	told := c.last.err
 	return errors.Is(c.err, backend.ErrIndeterminate) == errors.Is(told, backend.ErrIndeterminate) &&
@@ -101,7 +102,8 @@ func (m *machine[S, I, O]) failedRightly(c *call[S, I, O], over bool) bool {
 		(over || !c.barred || !m.goesOn(told))
 }
 
-// unsentRightly reports whether a call that was given up since it was not sent for too long was so.
+// unsentRightly reports whether a call may have ended with ErrUnavailable because its script was not sent
+// for too long, as a batch may be. Such a script must not run later.
 func (m *machine[S, I, O]) unsentRightly(c *call[S, I, O], unknown bool) bool {
 	ok := m.batches && !unknown && c.sends > 0 && !c.barred &&
 		(c.last.at.IsZero() || c.last.withdrawn() || c.last.run.ctx.Err() != nil)
@@ -111,8 +113,8 @@ func (m *machine[S, I, O]) unsentRightly(c *call[S, I, O], unknown bool) bool {
 	return ok
 }
 
-// stray reports whether something of a call may have run whose outcome it does not know, or has
-// taken something that nobody can give back by its owner.
+// stray reports whether the last script of a call may have run without an answer, or has taken something
+// that has no owner, and so cannot be released by its owner.
 func (m *machine[S, I, O]) stray(c *call[S, I, O]) bool {
 	return c.sends > 0 && c.last.run.writes &&
 		(c.last.at.IsZero() || c.last.at.After(c.ended) || c.last.err == nil && m.took(c) > 0)
@@ -128,9 +130,9 @@ func (m *machine[S, I, O]) took(c *call[S, I, O]) int64 {
 	return m.of.Takes.Took(in, out)
 }
 
-// leftRightly reports whether a call whose context ended says rightly whether something of it may
-// have run, and what it was told before. In real time it may not have sent yet what it is going to send,
-// and may not have heard what has come to its link.
+// leftRightly reports whether the error of a call whose context ended is right about two things: whether
+// a script of it may have run, and whether it was refused before. In real time a script may be sent
+// later, and an answer may have come to the link and not yet to the call.
 func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
 	last := c.last
 	if unknown {
@@ -152,8 +154,8 @@ func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
 	return !c.sure() && (!m.stray(c) || !m.virtual && last.err != nil && !backend.MayHaveRun(last.err))
 }
 
-// waitedInVain reports that a call stood before what it waits for until now, though its client could
-// know of that. All that wait in its client may look one after the other.
+// waitedInVain fails if a call has waited for too long, until now, although it could go on and its client
+// could know that. The calls that wait in one client may look one after the other.
 func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 	p := m.parties[c.party]
 	since, sound := m.soundSince(p)

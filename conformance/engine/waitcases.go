@@ -22,14 +22,14 @@ func (p *Primitive[S, I, O]) waitingCases() []harness.Case {
 		p.newCase("Waiting", "WakesAWaiter", pubsub, p.wakes),
 		p.newCase("Waiting", "RacesTheSubscription", pubsub, p.races),
 	}
-	if p.Hold == nil || p.hasLeases() { // Else those who wait are what others wait for.
+	if p.Hold == nil || p.hasLeases() { // Else the calls of these cases, which wait, would free each other.
 		cases = append(cases,
 			p.newCase("Waiting", "PollFindsIt", nil, p.polls),
 			p.newCase("Waiting", "WaitIsCancelled", nil, p.cancels),
 			p.newCase("Waiting", "BrokenLinkWakesAWaiter", []harness.Need{harness.PubSub, harness.Faults}, p.breaks),
 		)
 	}
-	if p.hasLeases() || p.Takes != nil { // Else what lets one go on lets all.
+	if p.hasLeases() || p.Takes != nil { // Else all who wait go on at once, and nobody passes on a wake-up.
 		cases = append(cases, p.newCase("Waiting", "CancelledWaitersPassTheWakeOn", pubsub, p.passesOn))
 	}
 	return cases
@@ -64,7 +64,7 @@ func (p *Primitive[S, I, O]) blocked(ctx context.Context, e *harness.Env, name s
 	}
 }
 
-// waiters lets n wait on one client, and returns when the server knows that it listens.
+// waiters has n calls wait on one client, and returns when the client is subscribed.
 func (p *Primitive[S, I, O]) waiters(
 	ctx context.Context, e *harness.Env, c *primitives.Client, name string, n int,
 ) []<-chan error {
@@ -78,7 +78,8 @@ func (p *Primitive[S, I, O]) waiters(
 	return all
 }
 
-// wakes hands an object over by messages alone, on a name in braces and on a plain one.
+// wakes frees an object for which a client waits that hears of it by messages alone, and does not poll:
+// under a name in braces and under a plain one.
 func (p *Primitive[S, I, O]) wakes(ctx context.Context, e *harness.Env) {
 	clients := Clients(ctx, e, 2)
 	for _, name := range []string{e.Key("object"), e.Tag + "-plain"} {
@@ -93,7 +94,7 @@ func (p *Primitive[S, I, O]) wakes(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// polls frees an object without a message. One poll finds that out for all.
+// polls frees an object without a message: those who wait find out by polling.
 func (p *Primitive[S, I, O]) polls(ctx context.Context, e *harness.Env) {
 	c, counted, _ := CountedClient(ctx, e, &primitives.Options{PollInterval: 500 * time.Millisecond})
 	name := e.Key("object")
@@ -106,7 +107,7 @@ func (p *Primitive[S, I, O]) polls(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// races frees at a random moment of the waiter's first look and its subscription.
+// races frees an object at a random moment while the waiter looks for the first time and subscribes.
 func (p *Primitive[S, I, O]) races(ctx context.Context, e *harness.Env) {
 	clients := Clients(ctx, e, 2)
 	for round := range 60 {
@@ -119,7 +120,7 @@ func (p *Primitive[S, I, O]) races(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// cancels gives up waiting at any moment, the making of the subscription included.
+// cancels gives up waiting at random moments, also while the client subscribes.
 func (p *Primitive[S, I, O]) cancels(ctx context.Context, e *harness.Env) {
 	c, _ := NewClient(ctx, e, nil)
 	name := e.Key("object")
@@ -135,8 +136,8 @@ func (p *Primitive[S, I, O]) cancels(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// breaks breaks the waiters' link, and frees while nobody listens. A waiter whose look fails with the
-// link gets the error, and waits again.
+// breaks breaks the link of a client that waits, and frees the object meanwhile. If the call fails with
+// the link, it is made again.
 func (p *Primitive[S, I, O]) breaks(ctx context.Context, e *harness.Env) {
 	c, in := NewClient(ctx, e, &primitives.Options{PollInterval: Never})
 	name := e.Key("object")
@@ -152,7 +153,8 @@ func (p *Primitive[S, I, O]) breaks(ctx context.Context, e *harness.Env) {
 	harness.Finish("the waiter", waits)
 }
 
-// passesOn frees while waiters give up who were woken before one that stays: it must not miss the wake.
+// passesOn frees an object for four calls of one client, three of which give up when the first is woken:
+// the fourth must be woken instead.
 func (p *Primitive[S, I, O]) passesOn(ctx context.Context, e *harness.Env) {
 	waker := Clients(ctx, e, 1)[0]
 	var on *leaving
@@ -160,7 +162,7 @@ func (p *Primitive[S, I, O]) passesOn(ctx context.Context, e *harness.Env) {
 		on = &leaving{Counter: Counter{Backend: b}}
 		return on
 	})
-	// Where one of them acquires, nothing has to be passed on.
+	// In a round in which one of the three acquires, nothing has to be passed on.
 	for rounds, looked := 0, 0; rounds < 15 || looked < 3; rounds++ {
 		name := e.Key(fmt.Sprint("object", rounds, ".")) // No name is part of another.
 		must.In(fmt.Sprint("round ", rounds), func() {
@@ -171,13 +173,13 @@ func (p *Primitive[S, I, O]) passesOn(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// leaving is a backend whose client's callers leave when a message about an object has woken one of them.
+// leaving is a backend that has callers give up when a message about their object has come.
 type leaving struct {
 	Counter
 	who atomic.Pointer[leavers]
 }
 
-// leavers are those who wait for one object, and what has them leave.
+// leavers are the callers who wait for one object, and what cancels their calls.
 type leavers struct {
 	name  string
 	leave func()
@@ -196,8 +198,7 @@ func (l *leaving) Subscribe(
 	})
 }
 
-// passesOnce lets three leave who wait before a fourth, when the first of them is woken. It reports
-// whether none of them acquired.
+// passesOnce is one round of passesOn. It reports whether none of the three acquired.
 func (p *Primitive[S, I, O]) passesOnce(
 	ctx context.Context, e *harness.Env, waker, waiter Named, on *leaving,
 ) bool {

@@ -92,8 +92,8 @@ func Over(tb testing.TB, b backend.Backend, o *primitives.Options) *primitives.C
 	return c
 }
 
-// dial has the form that rueidis and valkey-go ask for; nil: they dial by themselves. Whoever sets how
-// drivers dial has to see to TLS, too.
+// dial returns the function by which rueidis and valkey-go connect; nil: they use their own. It makes
+// the TLS connection too, since these drivers do not if they are given a function.
 func (c Client) dial() func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	if c.Dial == nil {
 		return nil
@@ -112,8 +112,13 @@ func (c Client) dial() func(context.Context, string, *net.Dialer, *tls.Config) (
 	}
 }
 
-// multiplex is how many connections share the scripts, as a power of 2; 0: as many as the driver likes.
-func (c Client) multiplex() int { return map[bool]int{true: -1}[c.OneConnection] }
+// multiplex returns the PipelineMultiplex of rueidis and valkey-go: -1 is one connection, 0 the default.
+func (c Client) multiplex() int {
+	if c.OneConnection {
+		return -1
+	}
+	return 0
+}
 
 func openRueidis(_ context.Context, c Client) (*conformance.Instance, error) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{
