@@ -50,9 +50,9 @@ func (p *Primitive[S, I, O]) workload() *workload {
 		w.waiting = p.waitingOp().Name
 		w.ops = append(w.ops, "reenter", "delete")
 		w.lapse, w.recovery = event[I]{what: lapses}, event[I]{what: recovered}
-		w.doubtful, w.rest = p.doubtful, p.restFree
+		w.doubtful, w.rest = p.doubtful, p.rest
 	case p.Takes != nil:
-		w.rest, w.look = p.restWhole, p.look
+		w.rest, w.look = p.rest, p.look
 	default:
 		w.look = p.look
 	}
@@ -92,17 +92,9 @@ func (p *Primitive[S, I, O]) doubtful(c backend.Call) (in, out any, ok bool) {
 	return event[I]{in: ins[0]}, outcome[O]{unknown: true}, act == Asks
 }
 
-// restFree waits until nobody holds an object.
-func (p *Primitive[S, I, O]) restFree(ctx context.Context, e *harness.Env, object string) {
-	harness.Eventually(ctx, "a free object", func() bool {
-		reply, err := e.Do(ctx, object, "EXISTS", object)
-		return err == nil && harness.Same(reply, backend.IntegerReply(0))
-	})
-}
-
-// restWhole waits until all is back that was taken.
-func (p *Primitive[S, I, O]) restWhole(ctx context.Context, e *harness.Env, object string) {
-	harness.Eventually(ctx, "all to be back", func() bool {
+// rest waits until nobody holds an object, and all is back that was taken of it.
+func (p *Primitive[S, I, O]) rest(ctx context.Context, e *harness.Env, object string) {
+	harness.Eventually(ctx, "the object of the beginning", func() bool {
 		reply, err := p.read(ctx, e, object)
 		return holds(p.Stored(object, p.Init)[0], reply, err)
 	})

@@ -233,7 +233,10 @@ func (m *machine[S, I, O]) handOver(ctx context.Context, a act) {
 	} else {
 		m.free(ctx, a)
 	}
-	m.letThemLook(a)
+	m.world.pass(a.For + 10*time.Millisecond)
+	if m.virtual && a.Which == 5 && m.poll < time.Minute { // Nothing but a poll finds it.
+		m.world.pass(m.poll * 5 / 4)
+	}
 }
 
 // free lets one go on who waits for an object.
@@ -301,21 +304,8 @@ func (m *machine[S, I, O]) crowd(ctx context.Context, a act) {
 		m.troubleNext(p, trouble{Before: odd, Loss: []loss{dial, request, reply, broken}[a.Which-2]})
 	}
 	a.Which, a.Flag = 1+int(a.For.Milliseconds())%3, true
-	if m.of.Peer != nil {
-		m.peer(ctx, m.objects[a.Object], a)
-	} else {
-		m.free(ctx, a)
-	}
+	m.peer(ctx, m.objects[a.Object], a)
 	m.world.pass(a.For + deaf + 10*time.Millisecond)
-}
-
-// letThemLook lets the time of an action pass, and in virtual time that until a poll if nothing else
-// helps.
-func (m *machine[S, I, O]) letThemLook(a act) {
-	m.world.pass(a.For + 10*time.Millisecond)
-	if m.virtual && a.Which == 5 && m.poll < time.Minute {
-		m.world.pass(m.poll * 5 / 4)
-	}
 }
 
 // goesOn reports whether a waiter that was refused before goes on after err.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -27,9 +28,7 @@ type claim[S, I, O comparable] struct {
 
 // leaseOf is the length of a call's lease, and how much of it its holder does not trust.
 func (m *machine[S, I, O]) leaseOf(c *call[S, I, O]) (lease, allowance time.Duration) {
-	if lease = m.of.Hold.Fixed(c.in); lease == 0 {
-		lease = m.lease
-	}
+	lease = cmp.Or(m.of.Hold.Fixed(c.in), m.lease)
 	return lease, max(lease/10, 2*time.Millisecond)
 }
 

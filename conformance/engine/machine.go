@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -314,9 +315,9 @@ func (m *machine[S, I, O]) changed(o *object[S], when time.Time, known bool) {
 		case !m.ready(c):
 			c.there, c.told = time.Time{}, time.Time{}
 		default:
-			c.came, c.there = true, earliest(c.there, when)
+			c.came, c.there = true, cmp.Or(c.there, when)
 			if known {
-				c.told = earliest(c.told, when)
+				c.told = cmp.Or(c.told, when)
 			}
 			if c.snap == whenThere {
 				c.cancel()
@@ -327,14 +328,6 @@ func (m *machine[S, I, O]) changed(o *object[S], when time.Time, known bool) {
 
 func (m *machine[S, I, O]) ready(c *call[S, I, O]) bool {
 	return c.object.every(func(s State[S]) bool { return s.Kind != Other && m.of.Ready(s, c.awaits) })
-}
-
-// earliest returns t, or now if t is zero.
-func earliest(t, now time.Time) time.Time {
-	if t.IsZero() {
-		return now
-	}
-	return t
 }
 
 // step moves the server's clock forward: lives end earlier than clients know.

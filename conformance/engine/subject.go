@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -43,13 +44,9 @@ type Subject interface {
 // others each time: a failure prints all that was drawn.
 func eachRound(t *testing.T, h *harness.Harness, round func(seed int) error) {
 	t.Helper()
-	n := h.Rounds
-	if n == 0 {
-		n = 5
-	}
 	first := rand.IntN(1 << 30) //nolint:gosec // A test's schedule.
 	var all sync.WaitGroup
-	for i := range n {
+	for i := range cmp.Or(h.Rounds, 5) {
 		all.Go(func() {
 			if err := round(first + i); err != nil {
 				t.Error(err)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,12 +34,9 @@ func (m *machine[S, I, O]) judge(c *call[S, I, O]) {
 
 // describe returns a call in a form that can be read in the report of a failure.
 func (c *call[S, I, O]) describe() string {
-	name := "Unlock"
-	switch {
-	case c.op != nil:
+	name := cmp.Or(c.life, "Unlock")
+	if c.op != nil {
 		name = c.op.Name
-	case c.life != "":
-		name = c.life
 	}
 	return fmt.Sprintf("%s by client %d of %s, for %+v, after %d scripts and %+v, %v, returned %+v, %v",
 		name, c.party, c.object.name, c.in, c.sends, c.last.out, c.last.err, c.out, c.err)
@@ -140,7 +138,7 @@ func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
 		queued := c.sure() && c.sends == 0 // It is sent when the queue moves.
 		return m.stray(c) || atOnce || queued || !m.virtual
 	}
-	if c.waits() && m.of.Granted != nil && m.virtual && last.err == nil &&
+	if c.waits() && m.virtual && last.err == nil &&
 		c.barred != errors.Is(c.err, primitives.ErrNotAcquired) && (m.of.hasLeases() || m.of.Takes != nil) && !last.got {
 		return false
 	}

@@ -169,7 +169,7 @@ func (m *machine[S, I, O]) answeredCall(r *scriptRun, c *call[S, I, O]) {
 
 // granted reports whether an answer lets a call return.
 func (m *machine[S, I, O]) granted(c *call[S, I, O], out O) bool {
-	return m.of.Granted == nil || c.op == nil || !c.op.Waits && !c.op.Tries || m.of.Granted(out)
+	return c.op == nil || !c.op.Waits && !c.op.Tries || m.of.Granted(out)
 }
 
 // IsOverflow reports whether a server says that a number would leave its range.

@@ -130,19 +130,13 @@ func clockAhead(ctx context.Context, e *harness.Env) (ahead, quickest time.Durat
 	quickest = time.Hour
 	for range 5 {
 		begin := time.Now()
-		server := clock(ctx, e)
+		items := must.Get(must.Get(e.Do(ctx, e.Key("clock"), "TIME")).Tuple(2))
 		if took := time.Since(begin); took < quickest {
-			quickest, ahead = took, server.Sub(begin.Round(0))
+			sec, micro := must.Get(items[0].Int()), must.Get(items[1].Int())
+			quickest, ahead = took, time.Unix(sec, micro*int64(time.Microsecond)).Sub(begin.Round(0))
 		}
 	}
 	return ahead, quickest
-}
-
-// clock returns the server's time.
-func clock(ctx context.Context, e *harness.Env) time.Time {
-	items := must.Get(must.Get(e.Do(ctx, e.Key("clock"), "TIME")).Tuple(2))
-	sec, micro := must.Get(items[0].Int()), must.Get(items[1].Int())
-	return time.Unix(sec, micro*int64(time.Microsecond))
 }
 
 // nearClient sees scripts before a client's link.

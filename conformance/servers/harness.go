@@ -67,12 +67,10 @@ func InProcess[S interface {
 		Do: func(_ context.Context, _ string, args ...string) (backend.Reply, error) {
 			return server.Do(args...)
 		},
-		Capabilities:     backend.Capabilities{PubSub: true},
-		Batches:          true,
-		WaitsForReplicas: true,
-		NoClient:         true,
-		Advance:          server.Advance,
-		Bubble:           func() *harness.Harness { return InProcess(start, open) },
+		Capabilities: backend.Capabilities{PubSub: true},
+		Batches:      true, WaitsForReplicas: true, NoClient: true,
+		Advance: server.Advance,
+		Bubble:  func() *harness.Harness { return InProcess(start, open) },
 	}
 }
 

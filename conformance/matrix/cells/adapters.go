@@ -36,7 +36,7 @@ type Client struct {
 	TLS            *tls.Config
 	User, Password string
 	RESP2          bool
-	OneConnection  bool // for scripts: of drivers that share several among all callers
+	Multiplex      int // PipelineMultiplex of rueidis and valkey-go: -1 is one connection for all scripts
 	Sharded        backend.Sharding
 	Dial           func(ctx context.Context, addr string) (net.Conn, error)
 }
@@ -112,14 +112,6 @@ func (c Client) dial() func(context.Context, string, *net.Dialer, *tls.Config) (
 	}
 }
 
-// multiplex returns the PipelineMultiplex of rueidis and valkey-go: -1 is one connection, 0 the default.
-func (c Client) multiplex() int {
-	if c.OneConnection {
-		return -1
-	}
-	return 0
-}
-
 func openRueidis(_ context.Context, c Client) (*conformance.Instance, error) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress:       c.Addrs,
@@ -129,7 +121,7 @@ func openRueidis(_ context.Context, c Client) (*conformance.Instance, error) {
 		Password:          c.Password,
 		AlwaysRESP2:       c.RESP2,
 		DisableCache:      c.RESP2,
-		PipelineMultiplex: c.multiplex(),
+		PipelineMultiplex: c.Multiplex,
 		DialCtxFn:         c.dial(),
 	})
 	if err != nil {
@@ -150,7 +142,7 @@ func openValkey(_ context.Context, c Client) (*conformance.Instance, error) {
 		Password:          c.Password,
 		AlwaysRESP2:       c.RESP2,
 		DisableCache:      c.RESP2,
-		PipelineMultiplex: c.multiplex(),
+		PipelineMultiplex: c.Multiplex,
 		DialCtxFn:         c.dial(),
 	})
 	if err != nil {
