@@ -8,6 +8,13 @@ import (
 	"github.com/hasp-go/hasp/conformance"
 )
 
+func TestDeclarationsAreValid(t *testing.T) {
+	t.Parallel()
+	for _, p := range conformance.Primitives() {
+		require.NoError(t, p.Validate())
+	}
+}
+
 func TestEveryCaseHasAClause(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

@@ -81,6 +81,9 @@ func RunFaults(t *testing.T, h *Harness) Report {
 // declaration.
 func RunPrimitive(t *testing.T, h *Harness, p engine.Subject) Report {
 	t.Helper()
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
 	own := []engine.Subject{p}
 	report := run(t, h, slices.Concat(p.Cases(), p.FaultCases()))
 	return report.and(properties(t, h, own)).and(histories(t, h, own))

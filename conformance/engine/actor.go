@@ -23,12 +23,6 @@ const (
 	workPatience = 2 * time.Second
 )
 
-// lookedAt is the output of a look at an object's key in the end.
-type lookedAt struct {
-	reply backend.Reply
-	err   error
-}
-
 // String implements [Subject].
 func (p *Primitive[S, I, O]) String() string { return p.Name }
 
@@ -56,9 +50,9 @@ func (p *Primitive[S, I, O]) workload() *workload {
 		w.waiting = p.waitingOp().Name
 		w.ops = append(w.ops, "reenter", "delete")
 		w.lapse, w.recovery = event[I]{what: lapses}, event[I]{what: recovered}
-		w.doubtful, w.rest = p.doubtful, p.restFree
+		w.doubtful, w.rest = p.doubtful, p.rest
 	case p.Takes != nil:
-		w.rest, w.look = p.restWhole, p.look
+		w.rest, w.look = p.rest, p.look
 	default:
 		w.look = p.look
 	}
@@ -71,11 +65,21 @@ func (p *Primitive[S, I, O]) waitingOp() *Op[S, I, O] {
 
 // prepare makes the object that everything begins with.
 func (p *Primitive[S, I, O]) prepare(ctx context.Context, e *harness.Env, object string) {
-	for _, key := range p.Stored(object, p.Init) {
-		if key.Text != "" {
-			must.Get(e.Do(ctx, key.Name, "SET", key.Name, key.Text))
-		}
+	if p.Init.Kind != Absent {
+		p.set(ctx, e, object, p.Init)
 	}
+}
+
+// set makes an object another behind the back of all clients.
+func (p *Primitive[S, I, O]) set(ctx context.Context, e *harness.Env, name string, s State[S]) {
+	for _, key := range p.Stored(name, s) {
+		key.write(func(args ...string) { e.Command(ctx, args...) })
+	}
+}
+
+// read returns what an object's own key holds.
+func (p *Primitive[S, I, O]) read(ctx context.Context, e *harness.Env, name string) (backend.Reply, error) {
+	return e.Do(ctx, name, p.Stored(name, p.Some)[0].reader(), name)
 }
 
 // doubtful reads an attempt to acquire.
@@ -88,31 +92,23 @@ func (p *Primitive[S, I, O]) doubtful(c backend.Call) (in, out any, ok bool) {
 	return event[I]{in: ins[0]}, outcome[O]{unknown: true}, act == Asks
 }
 
-// restFree waits until nobody holds an object.
-func (p *Primitive[S, I, O]) restFree(ctx context.Context, e *harness.Env, object string) {
-	harness.Eventually(ctx, "a free object", func() bool {
-		reply, err := e.Do(ctx, object, "EXISTS", object)
-		return err == nil && harness.Same(reply, backend.IntegerReply(0))
-	})
-}
-
-// restWhole waits until all is back that was taken.
-func (p *Primitive[S, I, O]) restWhole(ctx context.Context, e *harness.Env, object string) {
-	harness.Eventually(ctx, "all to be back", func() bool {
-		reply, err := e.Do(ctx, object, "GET", object)
+// rest waits until nobody holds an object, and all is back that was taken of it.
+func (p *Primitive[S, I, O]) rest(ctx context.Context, e *harness.Env, object string) {
+	harness.Eventually(ctx, "the object of the beginning", func() bool {
+		reply, err := p.read(ctx, e, object)
 		return holds(p.Stored(object, p.Init)[0], reply, err)
 	})
 }
 
-// look records what the object's key holds in the end.
+// look records what the object's key holds in the end: the reply is the output.
 func (p *Primitive[S, I, O]) look(ctx context.Context, e *harness.Env, object string, log *history.Log) {
 	call := log.Process().Call("a look")
-	reply, err := e.Do(ctx, object, p.Stored(object, p.Init)[0].reader(), object)
+	reply, err := p.read(ctx, e, object)
 	if err != nil {
 		call.Drop() // A server that is down.
 		return
 	}
-	call.Return(lookedAt{reply, err})
+	call.Return(reply)
 }
 
 // wake lets one client wait for an object until another makes it ready, and returns nil when the
@@ -147,14 +143,31 @@ func (p *Primitive[S, I, O]) occupy(ctx context.Context, as Named) (free func())
 func (p *Primitive[S, I, O]) waitAndLeave(ctx context.Context, as Named) {
 	op := p.waitingOp()
 	in := op.Draw(Dice[S]{})
+	whole := context.WithoutCancel(ctx)
 	if op.Acquire != nil {
-		must.Do(must.Get(op.Acquire(ctx, as.Client, as.Name, in)).Unlock(context.WithoutCancel(ctx)))
+		must.Do(must.Get(op.Acquire(ctx, as.Client, as.Name, in)).Unlock(whole))
 		return
 	}
-	must.Get(op.Call(ctx, as.Client, as.Name, in))
+	out := must.Get(op.Call(ctx, as.Client, as.Name, in))
+	if op.Back == nil {
+		return
+	}
+	if back, took := op.Back(in, out); took {
+		must.Get(p.opFor(back).Call(whole, as.Client, as.Name, back))
+	}
 }
 
-// opFor returns the first operation that asks for such a thing.
+// opNamed returns the operation of that name; nil: there is none.
+func (p *Primitive[S, I, O]) opNamed(name string) *Op[S, I, O] {
+	for i := range p.Ops {
+		if p.Ops[i].Name == name {
+			return &p.Ops[i]
+		}
+	}
+	return nil
+}
+
+// opFor returns the first operation that asks for what in does.
 func (p *Primitive[S, I, O]) opFor(in I) *Op[S, I, O] {
 	for i := range p.Ops {
 		if p.Verb(p.Ops[i].Draw(Dice[S]{})) == p.Verb(in) {
@@ -181,22 +194,16 @@ func (u *participant[S, I, O]) step(ctx context.Context, s Step) {
 		u.delete(ctx)
 		return
 	}
-	i := slices.IndexFunc(u.of.Ops, func(op Op[S, I, O]) bool { return op.Name == s.Op })
-	if op := &u.of.Ops[i]; op.Acquire != nil {
+	if op := u.of.opNamed(s.Op); op.Acquire != nil {
 		u.acquire(ctx, s, op, 0)
 	} else {
 		u.call(ctx, s, op)
 	}
 }
 
-// dice are what a step is drawn by.
-func (s Step) dice() (which int, flag bool, length time.Duration) {
-	return s.N, s.Flag, 14*s.Hold + s.Pause
-}
-
+// draw returns what a step asks for.
 func (u *participant[S, I, O]) draw(s Step, op *Op[S, I, O]) I {
-	which, flag, length := s.dice()
-	return op.Draw(Dice[S]{Which: which, Flag: flag, For: length, Fixed: fixedLease})
+	return op.Draw(Dice[S]{Which: s.N, Flag: s.Flag, For: 14*s.Hold + s.Pause, Fixed: fixedLease})
 }
 
 // call makes a call, and puts back what it took.
@@ -205,39 +212,35 @@ func (u *participant[S, I, O]) call(ctx context.Context, s Step, op *Op[S, I, O]
 	if op.Waits && patience == 0 {
 		patience = workPatience
 	}
-	out, ok := u.record(within(ctx, patience), op, in)
+	out, ok := u.record(ctx, patience, op, in)
 	if !ok || op.Back == nil {
 		return
 	}
 	time.Sleep(s.Hold)
 	if in, took := op.Back(in, out); took {
-		u.record(func() (context.Context, context.CancelFunc) {
-			return context.WithCancel(context.WithoutCancel(ctx))
-		}, u.of.opFor(in), in)
+		u.record(context.WithoutCancel(ctx), 0, u.of.opFor(in), in)
 	}
 }
 
-// within makes contexts that end after some patience; 0: never.
-func within(ctx context.Context, patience time.Duration) func() (context.Context, context.CancelFunc) {
-	return func() (context.Context, context.CancelFunc) {
-		if patience > 0 {
-			return context.WithTimeout(ctx, patience)
-		}
-		return context.WithCancel(ctx)
+// within returns a context that ends after some patience; 0: with ctx.
+func within(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
+	if patience > 0 {
+		return context.WithTimeout(ctx, patience)
 	}
+	return context.WithCancel(ctx)
 }
 
-// record makes a call, and records it. Ok says that it was answered, and not refused.
+// record makes a call with some patience, and records it. Ok says that it was answered, not refused.
 func (u *participant[S, I, O]) record(
-	bounded func() (context.Context, context.CancelFunc), op *Op[S, I, O], in I,
+	ctx context.Context, patience time.Duration, op *Op[S, I, O], in I,
 ) (out O, ok bool) {
-	ctx, cancel := bounded()
+	ctx, cancel := within(ctx, patience)
 	defer cancel()
 	call := u.process.Call(event[I]{in: in})
 	out, err := op.Call(ctx, u.client, u.object, in)
 	switch {
 	case err == nil:
-		u.reach(map[bool]string{true: "grant", false: "answer"}[op.Waits || op.Tries])
+		u.reach(either(op.Waits || op.Tries, "grant", "answer"))
 		call.Return(outcome[O]{out: out})
 		return out, true
 	case errors.Is(err, primitives.ErrOverflow):
@@ -275,7 +278,7 @@ func (u *participant[S, I, O]) delete(ctx context.Context) {
 // acquire takes a lease, keeps it, and releases it, with so many re-entered leases in it.
 func (u *participant[S, I, O]) acquire(ctx context.Context, s Step, op *Op[S, I, O], depth int) {
 	in := u.draw(s, op)
-	limited, cancel := within(ctx, s.Patience)()
+	limited, cancel := within(ctx, s.Patience)
 	defer cancel()
 	call := u.process.Call(event[I]{in: in})
 	lease, err := op.Acquire(limited, u.client, u.object, in)

@@ -14,7 +14,7 @@ import (
 // call is one call of a client.
 type call[S, I, O comparable] struct {
 	op     *Op[S, I, O] // nil: it is about the object's life, or an Unlock
-	life   bool
+	life   string       // "expire" or "persist", if it is about the object's life
 	party  int
 	object *object[S]
 	in     I
@@ -101,9 +101,9 @@ func (c *call[S, I, O]) runs(m *machine[S, I, O], op *Op[S, I, O]) {
 	}
 }
 
-// lifeCall returns a call about the life of an object.
+// lifeCall returns a call that sets or removes the end of an object's life.
 func (m *machine[S, I, O]) lifeCall(a act) *call[S, I, O] {
-	c := &call[S, I, O]{life: true, party: a.Client, object: m.objects[a.Object]}
+	c := &call[S, I, O]{life: a.Op, party: a.Client, object: m.objects[a.Object]}
 	lived := m.of.Lived(m.parties[a.Client].client, m.nameFor(c, c.party, c.object.name))
 	c.run = func(ctx context.Context) (any, error) {
 		if a.Op == "persist" {
@@ -147,22 +147,15 @@ func (m *machine[S, I, O]) make(ctx context.Context, c *call[S, I, O]) {
 	m.collect()
 }
 
-// wait begins a call that waits in the background.
+// wait begins a call that waits in the background, mostly for as long as it takes.
 func (m *machine[S, I, O]) wait(ctx context.Context, a act) *call[S, I, O] {
-	c := m.waiting(a)
-	m.begin(ctx, c)
-	go m.finish(c)
-	m.settle()
-	return c
-}
-
-// waiting returns a call that waits, in half of the cases for as long as it takes.
-func (m *machine[S, I, O]) waiting(a act) *call[S, I, O] {
-	i := slices.IndexFunc(m.of.Ops, func(op Op[S, I, O]) bool { return op.Waits })
-	c := m.call(a, &m.of.Ops[i])
+	c := m.call(a, m.of.waitingOp())
 	if a.Hurry > 2 {
 		c.limit = time.Time{}
 	}
+	m.begin(ctx, c)
+	go m.finish(c)
+	m.settle()
 	return c
 }
 
@@ -240,7 +233,10 @@ func (m *machine[S, I, O]) handOver(ctx context.Context, a act) {
 	} else {
 		m.free(ctx, a)
 	}
-	m.letThemLook(a)
+	m.world.pass(a.For + 10*time.Millisecond)
+	if m.virtual && a.Which == 5 && m.poll < time.Minute { // Nothing but a poll finds it.
+		m.world.pass(m.poll * 5 / 4)
+	}
 }
 
 // free lets one go on who waits for an object.
@@ -256,26 +252,16 @@ func (m *machine[S, I, O]) free(ctx context.Context, a act) {
 	}
 }
 
-// makeIn makes a call that asks for in, without hurry. One that waits gives up if it is in vain.
+// makeIn makes a call that asks for in. If it waits, it gives up one second after a.For; else it has
+// as long as it takes.
 func (m *machine[S, I, O]) makeIn(ctx context.Context, a act, in I) {
-	op := m.opOf(in)
+	op := m.of.opFor(in)
 	c := &call[S, I, O]{op: op, party: a.Client, object: m.objects[a.Object], in: in}
 	if op.Waits {
 		c.limit = time.Now().Add(a.For + time.Second)
 	}
 	c.runs(m, op)
 	m.make(ctx, c)
-}
-
-// opOf returns the first operation that asks for such a thing.
-func (m *machine[S, I, O]) opOf(in I) *Op[S, I, O] {
-	for i := range m.of.Ops {
-		if m.of.Verb(m.of.Ops[i].Draw(Dice[S]{Fixed: m.fixed})) == m.of.Verb(in) {
-			return &m.of.Ops[i]
-		}
-	}
-	must.Fail("no operation asks for %+v", in)
-	return nil
 }
 
 // snatch gives up on a waiter at about the time of its grant.
@@ -318,21 +304,8 @@ func (m *machine[S, I, O]) crowd(ctx context.Context, a act) {
 		m.troubleNext(p, trouble{Before: odd, Loss: []loss{dial, request, reply, broken}[a.Which-2]})
 	}
 	a.Which, a.Flag = 1+int(a.For.Milliseconds())%3, true
-	if m.of.Peer != nil {
-		m.peer(ctx, m.objects[a.Object], a)
-	} else {
-		m.free(ctx, a)
-	}
+	m.peer(ctx, m.objects[a.Object], a)
 	m.world.pass(a.For + deaf + 10*time.Millisecond)
-}
-
-// letThemLook lets the time of an action pass, and in virtual time that until a poll if nothing else
-// helps.
-func (m *machine[S, I, O]) letThemLook(a act) {
-	m.world.pass(a.For + 10*time.Millisecond)
-	if m.virtual && a.Which == 5 && m.poll < time.Minute {
-		m.world.pass(m.poll * 5 / 4)
-	}
 }
 
 // goesOn reports whether a waiter that was refused before goes on after err.

@@ -36,8 +36,8 @@ func (p *Primitive[S, I, O]) Cases() []harness.Case {
 	return slices.Concat(cases, p.Special)
 }
 
-// newCase returns a case of the first of some parts of the promises that there is, such as "Waiting"; if
-// there is none of them, of Limit.
+// newCase returns a case about the first of some parts, such as "Waiting", that p promises something of;
+// if it promises nothing of any, about Limit.
 func (p *Primitive[S, I, O]) newCase(
 	parts, name string, needs []harness.Need, run func(ctx context.Context, e *harness.Env),
 ) harness.Case {
@@ -48,18 +48,18 @@ func (p *Primitive[S, I, O]) newCase(
 			clause = of + "." + part
 		}
 	}
-	return harness.Case{Name: p.Name + name, Clause: clause, Text: p.Promises[clause], Needs: needs, Run: run}
+	return harness.NewCase(p.Promises, p.Name+name, clause, needs, run)
 }
 
 // walks drives the primitive for a while over sound links, without waiting.
 func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 	const steps = 120
-	s := setting{Clients: 2, Lease: endlessLease, Fixed: endlessLease, Poll: Never, Batches: true}
+	s := setting{clients: 2, lease: endlessLease, fixed: endlessLease, poll: Never, batches: true}
 	m := newMachine(ctx, p, e, s, false, func(string) {})
+	others := []string{"expire", "persist", "unlock", "reenter", "put back", "forget", "peer"}
 	ops := slices.DeleteFunc(p.acts(), func(name string) bool {
-		i := slices.IndexFunc(p.Ops, func(op Op[S, I, O]) bool { return op.Name == name })
-		return i >= 0 && p.Ops[i].Waits ||
-			i < 0 && !slices.Contains([]string{"expire", "persist", "unlock", "reenter", "put back", "forget", "peer"}, name)
+		op := p.opNamed(name)
+		return op == nil && !slices.Contains(others, name) || op != nil && op.Waits
 	})
 	draw := drawAct(ops, s)
 	for range steps {
@@ -73,24 +73,28 @@ func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 	m.end(ctx)
 }
 
-// each calls each operation once, on what name returns.
+// each calls each operation once, on the object of that name, and passes on its error.
 func (p *Primitive[S, I, O]) each(
 	ctx context.Context, c *primitives.Client, name string, took func(op *Op[S, I, O], err error),
 ) {
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		in := op.Draw(Dice[S]{})
-		var err error
-		if op.Acquire != nil {
-			_, err = op.Acquire(ctx, c, name, in)
-		} else {
-			_, err = op.Call(ctx, c, name, in)
-		}
-		must.In(op.Name, func() { took(op, err) })
+		must.In(op.Name, func() { took(op, op.try(ctx, c, name, in)) })
 	}
 }
 
-// conflicts gives the name to other things: nothing is touched.
+// try calls op, and returns its error alone.
+func (op *Op[S, I, O]) try(ctx context.Context, c *primitives.Client, name string, in I) (err error) {
+	if op.Acquire != nil {
+		_, err = op.Acquire(ctx, c, name, in)
+	} else {
+		_, err = op.Call(ctx, c, name, in)
+	}
+	return err
+}
+
+// conflicts has keys of another kind: an operation that reads its key fails, and changes nothing.
 func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 	c, _ := NewClient(ctx, e, nil)
 	list := e.Key("list")
@@ -101,7 +105,7 @@ func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 			must.If(!strings.Contains(err.Error(), "list"), "the error does not say what it is: %w", err)
 		}
 	})
-	e.Command(ctx, "LSET", list, "0", "y") // It is a list still.
+	e.Command(ctx, "LSET", list, "0", "y") // It is still a list.
 	for _, text := range p.NoTexts {
 		key := e.Key("text")
 		e.Command(ctx, "SET", key, text)
@@ -116,7 +120,8 @@ func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// refusesInput counts the calls that reach the backend: there are none.
+// refusesInput makes calls that must fail before they reach the backend: with bad names and inputs, with
+// a context that has ended, and after Close.
 func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
 	c, counted, _ := CountedClient(ctx, e, nil)
 	isField := func(_ *Op[S, I, O], err error) {
@@ -125,14 +130,14 @@ func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
 	p.each(ctx, c, "", isField)
 	for i := range p.Ops {
 		for _, in := range p.Ops[i].Refuses {
-			_, err := p.Ops[i].Call(ctx, c, e.Key("x"), in)
+			err := p.Ops[i].try(ctx, c, e.Key("x"), in)
 			must.In(fmt.Sprintf("%s of %+v", p.Ops[i].Name, in), func() { isField(nil, err) })
 		}
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	p.each(ended, c, e.Key("x"), func(op *Op[S, I, O], err error) {
-		if !op.Sure { // What is sent all the same.
+		if !op.Sure { // Else it is sent all the same.
 			must.Wrap(err, context.Canceled)
 			must.If(backend.MayHaveRun(err), "it may have run: %w", err)
 		}
@@ -144,15 +149,13 @@ func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
 	must.If(counted.Calls.Load() != before || before > 0 && !sure, "%d calls reached the backend", counted.Calls.Load())
 }
 
-// lives gives the object an end of its life, in all ways.
+// lives sets, reads and removes the end of an object's life by each method of [Lived].
 func (p *Primitive[S, I, O]) lives(ctx context.Context, e *harness.Env) {
 	c, _ := NewClient(ctx, e, nil)
 	l := p.Lived(c, e.Key("object"))
 	must.Return("Expire of none", false)(l.Expire(ctx, time.Hour))
 	must.Return("Exists", false)(l.Exists(ctx))
-	for _, key := range p.Stored(e.Key("object"), p.Some)[:1] {
-		e.Command(ctx, "SET", key.Name, key.Text)
-	}
+	p.set(ctx, e, e.Key("object"), p.Some)
 	must.Return("Exists", true)(l.Exists(ctx))
 	must.Return("Persist of one without an end", false)(l.Persist(ctx))
 	must.Return("RemainingLife", primitives.NoExpiry)(l.RemainingLife(ctx))
@@ -174,7 +177,7 @@ func livesFor(d time.Duration) func(time.Duration, error) {
 	}
 }
 
-// takesOneRoundTrip counts what is sent by scripts that are loaded.
+// takesOneRoundTrip counts the commands that calls send when their scripts are loaded: one each.
 func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.Env) {
 	c, _ := NewClient(ctx, e, nil)
 	calls := 0
@@ -182,7 +185,7 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 		calls = 0
 		for i := range p.Ops {
 			if op := &p.Ops[i]; !op.Waits {
-				_, err := op.Call(ctx, c, e.Key("object"), op.Draw(Dice[S]{}))
+				err := op.try(ctx, c, e.Key("object"), op.Draw(Dice[S]{}))
 				must.If(err != nil && !errors.Is(err, primitives.ErrNotAcquired), "%s: %w", op.Name, err)
 				calls++
 			}
@@ -200,27 +203,25 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 	c, in := NewClient(ctx, e, nil)
 	key := e.Key("object")
-	own, looked := p.Stored(key, p.Some)[0], 0
+	looked := 0
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		ask := op.Draw(Dice[S]{Which: 1, For: 15 * time.Millisecond})
 		next, _ := p.Step(p.Some, Moment{}, ask, *new(O))
 		if next == p.Some || op.Waits {
-			continue // It may as well be asked again.
+			continue // Only what changes the object can be seen to happen once.
 		}
 		looked++
 		must.In(op.Name, func() {
-			e.Command(ctx, "SET", key, own.Text)
-			_, err := op.Call(ctx, c, key, ask) // Connects, and loads the script.
-			must.Do(err)
-			e.Command(ctx, "SET", key, own.Text)
+			p.set(ctx, e, key, p.Some)
+			must.Do(op.try(ctx, c, key, ask)) // Connects, and loads the script.
+			p.set(ctx, e, key, p.Some)
 			lost := in.Link.CutReply(func(words []string) bool {
 				return harness.RunsScript(words, key) || len(words) > 1 && words[1] == key && !harness.IsCommand(words, "SPUBLISH")
 			})
-			_, err = op.Call(ctx, c, key, ask)
-			must.Wrap(err, backend.ErrIndeterminate)
+			must.Wrap(op.try(ctx, c, key, ask), backend.ErrIndeterminate)
 			harness.Await(ctx, "a reply to be lost", lost)
-			reply, err := e.Do(ctx, key, "GET", key)
+			reply, err := p.read(ctx, e, key)
 			must.If(!holds(p.Stored(key, next)[0], reply, err), "it became %v, %w, want %v", reply, err, next)
 		})
 	}

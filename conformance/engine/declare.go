@@ -55,7 +55,7 @@ type Primitive[S, I, O comparable] struct {
 	// Told is what of an answer a caller gets. Nil: all.
 	Told func(out O) O
 
-	// Granted reports whether an answer is no refusal of what waits or tries. Nil: nothing is refused.
+	// Granted reports whether an answer is no refusal of what waits or tries. Nil: nothing does.
 	Granted func(out O) bool
 
 	// Stored are the keys of an object. The first is the object's own: without it there is none.
@@ -70,11 +70,12 @@ type Primitive[S, I, O comparable] struct {
 	// Ops are the operations.
 	Ops []Op[S, I, O]
 
-	// Lived is an object as one that may have an end of its life. Nil: it has none of its own.
+	// Lived is an object as one that may have an end of its life. Asks does not know the scripts of
+	// Expire and Persist, which answer 1 if they changed that end, else 0. Nil: it has none of its own.
 	Lived func(c *primitives.Client, name string) Lived
 
-	// Ready reports whether what waits for in can go on. Nil: nothing waits. Else there is an operation
-	// that waits, and Blocks and Frees.
+	// Ready reports whether what waits for in can go on. Nil: nothing waits. Else there are an operation
+	// that waits, Blocks, Frees, Granted, Peer and Channel.
 	Ready func(s State[S], in I) bool
 
 	// Blocks and Frees are what makes an object that it is not ready, and lets a waiter go on. Ok is

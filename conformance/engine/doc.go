@@ -52,6 +52,6 @@
 //
 // # Names
 //
-// A script is known by its name, which luagen takes from its file. Those about the end of an object's
-// life ([Lived]) are known by the names that they have in package primitives, such as object_expire.
+// A script is known by its name, which luagen takes from its file; one about the end of an object's
+// life, by the method of [Lived] that sends it.
 package engine

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -27,9 +28,7 @@ type claim[S, I, O comparable] struct {
 
 // leaseOf is the length of a call's lease, and how much of it its holder does not trust.
 func (m *machine[S, I, O]) leaseOf(c *call[S, I, O]) (lease, allowance time.Duration) {
-	if lease = m.of.Hold.Fixed(c.in); lease == 0 {
-		lease = m.lease
-	}
+	lease = cmp.Or(m.of.Hold.Fixed(c.in), m.lease)
 	return lease, max(lease/10, 2*time.Millisecond)
 }
 
@@ -202,7 +201,7 @@ func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
 		}
 		held := m.of.Hold.Done(outs[i])
 		c.belief.Renewed(r.sent, answered, held)
-		m.reach(map[bool]string{true: "renewal", false: "renewal of what was lost"}[held])
+		m.reach(either(held, "renewal", "renewal of what was lost"))
 	}
 }
 
@@ -216,11 +215,6 @@ func (m *machine[S, I, O]) renewalHeard(r *scriptRun, lease time.Duration) (answ
 		answered.From = answered.From.Add(-time.Microsecond)
 	}
 	return answered, took <= lease/3 || !m.virtual
-}
-
-// lateGrant reports whether a grant may have come too late for its client.
-func (m *machine[S, I, O]) lateGrant(c *call[S, I, O]) bool {
-	return errors.Is(c.err, primitives.ErrLost) && (c.last.late || m.mayHaveLapsed(m.claimOf(c), c.began))
 }
 
 // claimOf returns the claim that the last answer to a call has granted; nil: it was no grant.
@@ -255,13 +249,7 @@ func (m *machine[S, I, O]) mayHaveLapsed(c *claim[S, I, O], began time.Time) boo
 	return c.belief.Look(Moment{From: began, To: now.Add(m.guard)}, false) == nil
 }
 
-// lookAtClaims compares what clients believe with what the server knows.
-func (m *machine[S, I, O]) lookAtClaims() {
-	for _, c := range m.claims {
-		must.In("owner "+c.owner, func() { m.lookAtClaim(c) })
-	}
-}
-
+// lookAtClaim compares what a client believes with what the server knows.
 func (m *machine[S, I, O]) lookAtClaim(c *claim[S, I, O]) {
 	now := time.Now()
 	if c.granted && c.over.IsZero() && c.belief.Over(At(now.Add(-m.guard))) {

@@ -184,13 +184,7 @@ func (m *machine[S, I, O]) judgeRelease(c *call[S, I, O]) {
 	}
 }
 
-// lookAtLeases compares what each lease says of itself with what it may.
-func (m *machine[S, I, O]) lookAtLeases() {
-	for _, l := range m.leases {
-		must.In("a lease of "+l.claim.owner, func() { m.lookAtLease(l) })
-	}
-}
-
+// lookAtLease compares what a lease says of itself with what it may.
 func (m *machine[S, I, O]) lookAtLease(l *heldLease[S, I, O]) {
 	ends := l.claim.belief.Ends()
 	exact := m.virtual && (l.ended != nil || ends.From.Equal(ends.To))

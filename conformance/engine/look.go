@@ -11,7 +11,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// lookAt compares what is on the server of an object, and what was published, with the model.
+// lookAt compares the keys of an object, how long they live, and what was published with the model.
 func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 	left, asked := m.life(ctx, o.name)
 	m.keepIf(o, asked, func(s State[S]) bool { return m.fitsLife(s, asked, left) }, "which lives for %v", left)
@@ -24,7 +24,7 @@ func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 	}
 }
 
-// fitsLife reports whether the key of an object that is s can live so long; -2 ms: there is none.
+// fitsLife reports whether PTTL can be left for an object that is s; -2 ms: there is no key.
 func (m *machine[S, I, O]) fitsLife(s State[S], at Moment, left time.Duration) bool {
 	if none := left == -2*time.Millisecond; none || s.Kind == Absent {
 		return none == (s.Kind == Absent)
@@ -39,7 +39,7 @@ func (m *machine[S, I, O]) life(ctx context.Context, key string) (time.Duration,
 	return must.Get(reply.Duration(time.Millisecond)), at
 }
 
-// keepIf drops what an object cannot be, at a moment. It fails if nothing is left.
+// keepIf keeps, of all that an object may be at a moment, what is says. It fails if nothing is left.
 func (m *machine[S, I, O]) keepIf(
 	o *object[S], at Moment, is func(s State[S]) bool, seen string, args ...any,
 ) {
@@ -72,6 +72,17 @@ func (m *machine[S, I, O]) lookAtKey(ctx context.Context, o *object[S], i int) {
 	}
 }
 
+// write makes a key what it is to be. Do runs a command.
+func (k Key) write(do func(args ...string)) {
+	do("DEL", k.Name)
+	for field, text := range k.Fields {
+		do("HSET", k.Name, field, text)
+	}
+	if k.Text != "" {
+		do("SET", k.Name, k.Text)
+	}
+}
+
 // reader is the command that reads a key.
 func (k Key) reader() string {
 	if k.Fields != nil {
@@ -80,33 +91,36 @@ func (k Key) reader() string {
 	return "GET"
 }
 
-// holds reports whether a key's value is what it is to be.
+// holds reports whether what its reader got is what a key is to hold.
 func holds(key Key, reply backend.Reply, err error) bool {
+	if err != nil {
+		return false
+	}
+	items, itemsErr := reply.Items()
 	if key.Fields != nil {
-		items, itemsErr := reply.Items()
-		got := map[string]string{}
-		for i := 0; i+1 < len(items); i += 2 {
-			field, _ := items[i].Text()
-			got[field], _ = items[i+1].Text()
-		}
-		same := key.Alike
-		if same == nil {
-			same = func(fields map[string]string) bool { return maps.Equal(fields, key.Fields) }
-		}
-		return err == nil && itemsErr == nil && same(got)
+		return itemsErr == nil && key.alike(items)
 	}
 	text, textErr := reply.Text()
-	switch {
-	case err != nil:
-		// A hash's reader over nothing gets an empty list; that of a text, nil.
-		return false
-	case reply.IsNil():
-		return key.Text == ""
+	switch none := reply.IsNil() || itemsErr == nil && len(items) == 0; { // Of a text or a hash.
+	case none, key.Text == "":
+		return none && key.Text == ""
 	case key.Equal != nil:
-		return key.Text != "" && key.Equal(text)
+		return textErr == nil && key.Equal(text)
 	}
-	items, _ := reply.Items()
-	return textErr == nil && text == key.Text || key.Text == "" && reply.Kind() == backend.Array && len(items) == 0
+	return textErr == nil && text == key.Text
+}
+
+// alike reports whether fields, each followed by its text, are those of a key.
+func (k Key) alike(items []backend.Reply) bool {
+	got := map[string]string{}
+	for i := 0; i+1 < len(items); i += 2 {
+		field, _ := items[i].Text()
+		got[field], _ = items[i+1].Text()
+	}
+	if k.Alike != nil {
+		return k.Alike(got)
+	}
+	return maps.Equal(got, k.Fields)
 }
 
 // end closes all clients, over sound links, and fails with what is left over.
@@ -138,7 +152,7 @@ func (m *machine[S, I, O]) end(ctx context.Context) {
 	}
 }
 
-// owed reports whether somebody waits who can know that there is what it needs.
+// owed reports whether a call still waits though its client can know that it may go on.
 func (m *machine[S, I, O]) owed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,8 +164,8 @@ func (m *machine[S, I, O]) owed() bool {
 	})
 }
 
-// deserted checks that no client is subscribed to an object's channel any more, and what was heard
-// there.
+// deserted checks that the right messages came to an object's channel, and that no client is subscribed
+// to it any more.
 func (m *machine[S, I, O]) deserted(ctx context.Context, o *object[S]) {
 	if o.ear == nil {
 		return

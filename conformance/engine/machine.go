@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,8 +57,8 @@ func (o *object[S]) every(is func(s State[S]) bool) bool {
 func newMachine[S, I, O comparable](
 	ctx context.Context, p *Primitive[S, I, O], e *harness.Env, s setting, virtual bool, reach func(string),
 ) *machine[S, I, O] {
-	m := &machine[S, I, O]{world: newWorld(ctx, e, s, virtual), of: p, claims: map[string]*claim[S, I, O]{}}
-	m.watch, m.world.reach = m, reach
+	m := &machine[S, I, O]{world: newWorld(ctx, e, s, virtual, reach), of: p, claims: map[string]*claim[S, I, O]{}}
+	m.watch = m
 	for _, name := range []string{e.Apart("a"), e.Tag + "-plain"}[:propertyObjects] {
 		o := &object[S]{name: objectPrefix + name, states: []State[S]{{}}}
 		m.objects = append(m.objects, o)
@@ -75,8 +76,8 @@ func newMachine[S, I, O comparable](
 
 // act takes one action. One that makes no sense at present does nothing.
 func (m *machine[S, I, O]) act(ctx context.Context, a act) {
-	if i := slices.IndexFunc(m.of.Ops, func(op Op[S, I, O]) bool { return op.Name == a.Op }); i >= 0 {
-		m.make(ctx, m.call(a, &m.of.Ops[i]))
+	if op := m.of.opNamed(a.Op); op != nil {
+		m.make(ctx, m.call(a, op))
 		return
 	}
 	o := m.objects[a.Object]
@@ -217,18 +218,11 @@ func (m *machine[S, I, O]) write(ctx context.Context, key Key, c Change[S], own 
 	if own {
 		life = c.Life
 	}
-	do("DEL", key.Name)
-	switch {
-	case own && c.Next.Kind == Other:
+	if own && c.Next.Kind == Other {
+		do("DEL", key.Name)
 		do("RPUSH", key.Name, "no such object")
-	case key.Fields != nil:
-		for field, text := range key.Fields {
-			do("HSET", key.Name, field, text)
-		}
-	case key.Text != "":
-		do("SET", key.Name, key.Text)
-	default:
-		return at
+	} else {
+		key.write(do)
 	}
 	if life > 0 {
 		do("PEXPIRE", key.Name, fmt.Sprint(life.Milliseconds()))
@@ -277,7 +271,10 @@ func (m *machine[S, I, O]) happened(o *object[S], at Moment, in I, out O) (befor
 	for _, s := range may {
 		if after, ok := m.of.Step(s, at, in, out); ok {
 			if next == nil {
-				before, message = s, m.published(s, after, in)
+				before = s
+				if m.of.Published != nil {
+					message = m.of.Published(s, after, in)
+				}
 			}
 			next = append(next, after)
 		}
@@ -301,13 +298,6 @@ func (m *machine[S, I, O]) may(o *object[S], at Moment) (all []State[S]) {
 	return distinct(all)
 }
 
-func (m *machine[S, I, O]) published(before, after State[S], in I) string {
-	if m.of.Published == nil {
-		return ""
-	}
-	return m.of.Published(before, after, in)
-}
-
 // become notes that an object has become another, with a message unless that is "".
 func (m *machine[S, I, O]) become(o *object[S], next []State[S], message string, when time.Time) {
 	o.states = next
@@ -325,9 +315,9 @@ func (m *machine[S, I, O]) changed(o *object[S], when time.Time, known bool) {
 		case !m.ready(c):
 			c.there, c.told = time.Time{}, time.Time{}
 		default:
-			c.came, c.there = true, earliest(c.there, when)
+			c.came, c.there = true, cmp.Or(c.there, when)
 			if known {
-				c.told = earliest(c.told, when)
+				c.told = cmp.Or(c.told, when)
 			}
 			if c.snap == whenThere {
 				c.cancel()
@@ -338,14 +328,6 @@ func (m *machine[S, I, O]) changed(o *object[S], when time.Time, known bool) {
 
 func (m *machine[S, I, O]) ready(c *call[S, I, O]) bool {
 	return c.object.every(func(s State[S]) bool { return s.Kind != Other && m.of.Ready(s, c.awaits) })
-}
-
-// earliest returns t, or now if t is zero.
-func earliest(t, now time.Time) time.Time {
-	if t.IsZero() {
-		return now
-	}
-	return t
 }
 
 // step moves the server's clock forward: lives end earlier than clients know.
@@ -386,7 +368,8 @@ func (m *machine[S, I, O]) objectAt(name string) *object[S] {
 	return nil
 }
 
-// isConflict reports whether a server says that a key is of another kind.
+// isConflict reports whether a server says that a key is of another kind: by the codes that package
+// extend takes for primitives.ErrConflict.
 func isConflict(err error) bool {
 	var server *backend.ServerError
 	return errors.As(err, &server) && (server.Code == "WRONGTYPE" || server.Code == "OTHERKIND")

@@ -13,8 +13,8 @@ import (
 // its hold until it returns: see [Hold.Awaits].
 func (p *Primitive[S, I, O]) hasLeases() bool { return p.Hold != nil && p.Hold.Awaits == nil }
 
-// arrived takes a grant to a call that keeps it while it waits. It may be what others wait for, and
-// itself: then their holds are over.
+// arrived takes the grant of a hold that its call keeps while it waits. If the grant ends other holds,
+// or does not even make this one, as that of the last member of a barrier, their calls go on.
 func (m *machine[S, I, O]) arrived(c *claim[S, I, O], out O, before State[S]) {
 	for _, owner := range append(m.of.Hold.Holders(before), c.owner) {
 		if other := m.claims[owner]; other != nil && !m.has(other) {
@@ -29,41 +29,47 @@ func (m *machine[S, I, O]) arrived(c *claim[S, I, O], out O, before State[S]) {
 	}
 }
 
-// judgeMember checks what a call returned that keeps its hold while it waits. Whatever it was, nobody
-// believes in the hold any more. After an error whose outcome is known there is no hold, and it was
-// not what others waited for.
+// judgeMember checks what a call returned that keeps its hold while it waits. After an error whose
+// outcome is known the hold is gone, and nobody else has passed by it.
 func (m *machine[S, I, O]) judgeMember(c *call[S, I, O]) {
-	unknown := errors.Is(c.err, backend.ErrIndeterminate)
-	spent, gone, lapsed := false, !c.object.meddled.Before(c.began), false
-	for _, claim := range m.claims {
-		if claim.call != c {
-			continue
-		}
-		claim.ends(c.ended)
-		spent, gone = spent || claim.spent, gone || claim.forgotten
-		lapsed = lapsed || m.mayHaveLapsed(claim, c.began)
-		must.If(c.err != nil && !unknown && m.has(claim), "it has failed, and is in %v", c.object)
-	}
-	switch {
-	case c.err == nil:
+	spent, gone, lapsed := m.endHolds(c)
+	if c.err == nil {
 		must.If(!c.came, "what it waits for has not come")
 		must.If(m.virtual && !m.stepped && !spent && !gone, "what it waits for has come without it")
 		m.reach("grant")
 		return
-	case unknown:
+	}
+	if errors.Is(c.err, backend.ErrIndeterminate) {
 		must.If(c.sends == 0 && c.ctx.Err() == nil, "nothing of it can have run")
 		m.reach("unknown outcome")
-	default:
-		// A client that is being closed gives up what it was granted, and does not ask whether it counted.
-		counted := m.virtual && spent && !gone && !errors.Is(c.err, primitives.ErrClosed)
-		must.If(counted, "it was what others have waited for")
+	} else {
+		for _, claim := range m.claims {
+			must.If(claim.call == c && m.has(claim), "it has failed, and is in %v", c.object)
+		}
+		// A client that is being closed does not ask whether others have passed by what it was granted.
+		closing := errors.Is(c.err, primitives.ErrClosed)
+		must.If(m.virtual && spent && !gone && !closing, "it has failed, but others have passed by it")
 	}
-	must.If(!m.failsAsMember(c, lapsed || gone || spent), "that is no reason to fail")
+	must.If(!m.failsAsMember(c, spent || gone || lapsed), "that is no reason to fail")
+}
+
+// endHolds ends the belief in what a call holds, and returns what may have ended a hold: what the call
+// waits for (spent), a loss by the server (gone), or the end of the lease (lapsed).
+func (m *machine[S, I, O]) endHolds(c *call[S, I, O]) (spent, gone, lapsed bool) {
+	gone = !c.object.meddled.Before(c.began)
+	for _, claim := range m.claims {
+		if claim.call == c {
+			claim.ends(c.ended)
+			spent, gone = spent || claim.spent, gone || claim.forgotten
+			lapsed = lapsed || m.mayHaveLapsed(claim, c.began)
+		}
+	}
+	return spent, gone, lapsed
 }
 
 // failsAsMember reports whether there was a reason for the error of a call that keeps its hold while
-// it waits. Lost says that its hold may have ended.
-func (m *machine[S, I, O]) failsAsMember(c *call[S, I, O], lost bool) bool {
+// it waits. Ended says that the hold may have ended before the call.
+func (m *machine[S, I, O]) failsAsMember(c *call[S, I, O], ended bool) bool {
 	p := m.parties[c.party]
 	since, sound := m.soundSince(p)
 	reason, ok := "failure", (!sound || since.After(c.began)) && backend.MayHaveRun(c.err)
@@ -73,7 +79,7 @@ func (m *machine[S, I, O]) failsAsMember(c *call[S, I, O], lost bool) bool {
 	case errors.Is(c.err, primitives.ErrClosed):
 		reason, ok = "closed", p.closed
 	case errors.Is(c.err, primitives.ErrLost):
-		reason, ok = "loss", lost || c.last.late || m.stepped
+		reason, ok = "loss", ended || c.last.late || m.stepped
 	case errors.Is(c.err, primitives.ErrConflict):
 		reason, ok = "conflict", c.other
 	case errors.Is(c.err, backend.ErrUnavailable):

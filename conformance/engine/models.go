@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/hasp-go/hasp/backend"
 )
 
 // event is one thing that happens in a history: In, or something about a hold.
@@ -72,8 +74,8 @@ func (p *Primitive[S, I, O]) model() porcupine.Model {
 // historyStep is Step for a history, with what may have got no answer. The input may be a look at the
 // object's key.
 func (p *Primitive[S, I, O]) historyStep(s State[S], input, output any) (State[S], bool) {
-	if look, ok := output.(lookedAt); ok {
-		return s, holds(p.Stored("", s)[0], look.reply, look.err)
+	if reply, ok := output.(backend.Reply); ok {
+		return s, holds(p.Stored("", s)[0], reply, nil)
 	}
 	in, out := input.(event[I]).in, output.(outcome[O])
 	if !out.unknown {

@@ -17,10 +17,11 @@ import (
 
 // setting is what a machine's world is made of.
 type setting struct {
-	Clients      int
-	Lease, Fixed time.Duration
-	Poll         time.Duration
-	Batches      bool // the links take batches
+	clients int
+	lease   time.Duration // the watchdog's
+	fixed   time.Duration // a fixed lease
+	poll    time.Duration
+	batches bool // the links take batches
 }
 
 // act is one action of a machine: what is done, by which client, to which object. Which, Flag and
@@ -58,17 +59,17 @@ const (
 // open, or those of the watchdog are endless, so that nothing but a message wakes a waiter.
 func drawSetting(t *rapid.T, virtual bool) setting {
 	s := setting{
-		Clients: rapid.IntRange(1, 3).Draw(t, "clients"),
-		Lease:   1500 * time.Millisecond, Fixed: time.Second, Poll: time.Hour,
+		clients: rapid.IntRange(1, 3).Draw(t, "clients"),
+		lease:   1500 * time.Millisecond, fixed: time.Second, poll: time.Hour,
 	}
 	if !virtual && rapid.Bool().Draw(t, "endless leases") {
-		s.Lease = endlessLease
+		s.lease = endlessLease
 	}
-	s.Batches = rapid.Bool().Draw(t, "batches")
+	s.batches = rapid.Bool().Draw(t, "batches")
 	if virtual {
-		s.Lease = oneOf(t, "lease", 30000, 1000, 300)
-		s.Fixed = oneOf(t, "fixed", 100, 2000, 60000)
-		s.Poll = rapid.SampledFrom([]time.Duration{time.Hour, 5 * time.Second}).Draw(t, "poll")
+		s.lease = oneOf(t, "lease", 30000, 1000, 300)
+		s.fixed = oneOf(t, "fixed", 100, 2000, 60000)
+		s.poll = rapid.SampledFrom([]time.Duration{time.Hour, 5 * time.Second}).Draw(t, "poll")
 	}
 	return s
 }
@@ -82,7 +83,7 @@ func drawAct(ops []string, s setting) *rapid.Generator[act] {
 	return rapid.Custom(func(t *rapid.T) act {
 		return act{
 			Op:     rapid.SampledFrom(ops).Draw(t, "op"),
-			Client: rapid.IntRange(0, s.Clients-1).Draw(t, "client"),
+			Client: rapid.IntRange(0, s.clients-1).Draw(t, "client"),
 			Object: rapid.IntRange(0, propertyObjects-1).Draw(t, "object"),
 			Which:  rapid.IntRange(0, 5).Draw(t, "which"),
 			Flag:   rapid.Bool().Draw(t, "flag"),
@@ -97,8 +98,8 @@ func drawAct(ops []string, s setting) *rapid.Generator[act] {
 // happens at the very same time as a timer.
 func drawSpan(t *rapid.T, s setting) time.Duration {
 	const odd = 137 * time.Microsecond
-	leases := []time.Duration{s.Lease, s.Fixed}
-	if s.Lease == endlessLease {
+	leases := []time.Duration{s.lease, s.fixed}
+	if s.lease == endlessLease {
 		leases = leases[1:] // A machine in real time does not wait for that.
 	}
 	lease := rapid.SampledFrom(leases).Draw(t, "lease")

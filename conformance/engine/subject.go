@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -18,6 +19,10 @@ import (
 type Subject interface {
 	// String returns the name.
 	String() string
+
+	// Validate returns an error that names the field if the declaration lacks something, or contradicts
+	// itself. The other methods need one that does not.
+	Validate() error
 
 	// Properties drives the primitive by one action after the other, beside an exact model.
 	Properties(t *testing.T, h *harness.Harness, reached *Situations)
@@ -39,13 +44,9 @@ type Subject interface {
 // others each time: a failure prints all that was drawn.
 func eachRound(t *testing.T, h *harness.Harness, round func(seed int) error) {
 	t.Helper()
-	n := h.Rounds
-	if n == 0 {
-		n = 5
-	}
 	first := rand.IntN(1 << 30) //nolint:gosec // A test's schedule.
 	var all sync.WaitGroup
-	for i := range n {
+	for i := range cmp.Or(h.Rounds, 5) {
 		all.Go(func() {
 			if err := round(first + i); err != nil {
 				t.Error(err)
@@ -69,6 +70,14 @@ type Situations struct {
 }
 
 func (s *Situations) add(situation string) { s.addN(situation, 1) }
+
+// either returns the situation yes if is, and no if not.
+func either(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}
 
 // require fails a test that has not failed yet if it did not get into one of some situations: what was
 // never granted, say, shows nothing.

@@ -64,7 +64,7 @@ func (m *machine[S, I, O]) putBack(ctx context.Context, a act) {
 	if !ok {
 		return
 	}
-	c.op, c.in = m.opOf(in), in
+	c.op, c.in = m.of.opFor(in), in
 	c.hurry(a)
 	c.runs(m, c.op)
 	m.make(ctx, c)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,12 +34,9 @@ func (m *machine[S, I, O]) judge(c *call[S, I, O]) {
 
 // describe returns a call in a form that can be read in the report of a failure.
 func (c *call[S, I, O]) describe() string {
-	name := "Unlock"
-	switch {
-	case c.op != nil:
+	name := cmp.Or(c.life, "Unlock")
+	if c.op != nil {
 		name = c.op.Name
-	case c.life:
-		name = "a call about its life"
 	}
 	return fmt.Sprintf("%s by client %d of %s, for %+v, after %d scripts and %+v, %v, returned %+v, %v",
 		name, c.party, c.object.name, c.in, c.sends, c.last.out, c.last.err, c.out, c.err)
@@ -52,11 +50,12 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 	last := c.last
 	switch {
 	case c.err == nil:
-		m.reach(map[bool]string{true: "grant", false: "answer"}[c.waits() && !m.of.hasLeases() && m.of.Takes == nil])
+		m.reach(either(c.waits() && !m.of.hasLeases() && m.of.Takes == nil, "grant", "answer"))
 		return c.sends > 0 && !last.at.IsZero() && last.err == nil && last.got &&
 			(c.out == last.out || c.op != nil && c.op.Quiet)
-	case m.of.hasLeases() && last.got: // It is given back.
-		return over || errors.Is(c.err, primitives.ErrClosed) && m.parties[c.party].closed || m.lateGrant(c)
+	case m.of.hasLeases() && last.got: // The client releases it.
+		return over || errors.Is(c.err, primitives.ErrClosed) && m.parties[c.party].closed ||
+			errors.Is(c.err, primitives.ErrLost) && (last.late || m.mayHaveLapsed(m.claimOf(c), c.began))
 	case errors.Is(c.err, primitives.ErrClosed):
 		m.reach("closed")
 		return m.parties[c.party].closed && (m.of.hasLeases() || !unknown && !m.stray(c))
@@ -67,8 +66,8 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 		m.reach("refusal")
 		return m.refusedRightly(c, over, unknown)
 	// A script whose context ended was given up when its caller had left: that is no answer to it.
-	case last.err != nil && !isCancelled(last.err) && errors.Is(c.err, last.err):
-		m.reach(map[bool]string{true: "conflict", false: "failure"}[isConflict(last.err)])
+	case last.err != nil && !errors.Is(last.err, context.Canceled) && errors.Is(c.err, last.err):
+		m.reach(either(isConflict(last.err), "conflict", "failure"))
 		return m.failedRightly(c, over)
 	case c.sends > 0 && unknown == last.run.writes && last.run.ctx.Err() != nil && closing &&
 		(unknown || errors.Is(c.err, backend.ErrUnavailable)):
@@ -83,8 +82,8 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 	return false
 }
 
-// refusedRightly reports whether a call that was refused was so by its last answer, or before its
-// caller left.
+// refusedRightly reports whether a call that returned ErrNotAcquired was refused: a call that tries, by
+// its last answer; one that waits, by an answer before its context ended.
 func (m *machine[S, I, O]) refusedRightly(c *call[S, I, O], over, unknown bool) bool {
 	if c.waits() {
 		return c.barred && over && !unknown && m.leftRightly(c, unknown)
@@ -92,7 +91,8 @@ func (m *machine[S, I, O]) refusedRightly(c *call[S, I, O], over, unknown bool) 
 	return !unknown && !c.last.at.IsZero() && c.last.err == nil && !c.last.got && c.op != nil && c.op.Tries
 }
 
-// failedRightly reports whether the error of a call says what its script's does, and it need not go on.
+// failedRightly reports whether the error of a call says what the error of its script does, and the call
+// was right to end with it.
 func (m *machine[S, I, O]) failedRightly(c *call[S, I, O], over bool) bool {
 	told := c.last.err
 	return errors.Is(c.err, backend.ErrIndeterminate) == errors.Is(told, backend.ErrIndeterminate) &&
@@ -100,7 +100,8 @@ func (m *machine[S, I, O]) failedRightly(c *call[S, I, O], over bool) bool {
 		(over || !c.barred || !m.goesOn(told))
 }
 
-// unsentRightly reports whether a call that was given up since it was not sent for too long was so.
+// unsentRightly reports whether a call may have ended with ErrUnavailable because its script was not sent
+// for too long, as a batch may be. Such a script must not run later.
 func (m *machine[S, I, O]) unsentRightly(c *call[S, I, O], unknown bool) bool {
 	ok := m.batches && !unknown && c.sends > 0 && !c.barred &&
 		(c.last.at.IsZero() || c.last.withdrawn() || c.last.run.ctx.Err() != nil)
@@ -110,8 +111,8 @@ func (m *machine[S, I, O]) unsentRightly(c *call[S, I, O], unknown bool) bool {
 	return ok
 }
 
-// stray reports whether something of a call may have run whose outcome it does not know, or has
-// taken something that nobody can give back by its owner.
+// stray reports whether the last script of a call may have run without an answer, or has taken something
+// that has no owner, and so cannot be released by its owner.
 func (m *machine[S, I, O]) stray(c *call[S, I, O]) bool {
 	return c.sends > 0 && c.last.run.writes &&
 		(c.last.at.IsZero() || c.last.at.After(c.ended) || c.last.err == nil && m.took(c) > 0)
@@ -127,9 +128,9 @@ func (m *machine[S, I, O]) took(c *call[S, I, O]) int64 {
 	return m.of.Takes.Took(in, out)
 }
 
-// leftRightly reports whether a call whose context ended says rightly whether something of it may
-// have run, and what it was told before. In real time it may not have sent yet what it is going to send,
-// and may not have heard what has come to its link.
+// leftRightly reports whether the error of a call whose context ended is right about two things: whether
+// a script of it may have run, and whether it was refused before. In real time a script may be sent
+// later, and an answer may have come to the link and not yet to the call.
 func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
 	last := c.last
 	if unknown {
@@ -137,8 +138,8 @@ func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
 		queued := c.sure() && c.sends == 0 // It is sent when the queue moves.
 		return m.stray(c) || atOnce || queued || !m.virtual
 	}
-	if c.waits() && m.of.Granted != nil && m.virtual && last.err == nil &&
-		c.barred != errors.Is(c.err, primitives.ErrNotAcquired) && m.refusals() && !last.got {
+	if c.waits() && m.virtual && last.err == nil &&
+		c.barred != errors.Is(c.err, primitives.ErrNotAcquired) && (m.of.hasLeases() || m.of.Takes != nil) && !last.got {
 		return false
 	}
 	if last.run != nil && last.run.writes && m.batches && !c.sure() && (last.open() || last.withdrawn()) {
@@ -151,11 +152,8 @@ func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
 	return !c.sure() && (!m.stray(c) || !m.virtual && last.err != nil && !backend.MayHaveRun(last.err))
 }
 
-// refusals reports whether there is an error for what was not acquired.
-func (m *machine[S, I, O]) refusals() bool { return m.of.hasLeases() || m.of.Takes != nil }
-
-// waitedInVain reports that a call stood before what it waits for until now, though its client could
-// know of that. All that wait in its client may look one after the other.
+// waitedInVain fails if a call has waited for too long, until now, although it could go on and its client
+// could know that. The calls that wait in one client may look one after the other.
 func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 	p := m.parties[c.party]
 	since, sound := m.soundSince(p)
@@ -178,18 +176,23 @@ func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 		c.party, c.in, c.object.name, c.object, age)
 }
 
-// check compares all that can be seen with the model.
+// check lets all happen that is due, judges the calls that have returned, and compares all that can be
+// seen with the model.
 func (m *machine[S, I, O]) check(ctx context.Context) {
-	m.checkAll(m.collect, func() { m.look(ctx) })
-}
-
-// look compares all that can be seen with the model. The caller holds mu.
-func (m *machine[S, I, O]) look(ctx context.Context) {
-	m.lookAtLeases()
+	m.settle()
+	m.collect()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	must.Do(m.fault)
+	for _, l := range m.leases {
+		must.In("a lease of "+l.claim.owner, func() { m.lookAtLease(l) })
+	}
 	for _, o := range m.objects {
 		must.In("key "+o.name, func() { m.lookAt(ctx, o) })
 	}
-	m.lookAtClaims()
+	for _, c := range m.claims {
+		must.In("owner "+c.owner, func() { m.lookAtClaim(c) })
+	}
 	m.lookAtTakes()
 	for _, c := range m.calls {
 		m.waitedInVain(c, time.Now())

@@ -22,14 +22,14 @@ func (p *Primitive[S, I, O]) waitingCases() []harness.Case {
 		p.newCase("Waiting", "WakesAWaiter", pubsub, p.wakes),
 		p.newCase("Waiting", "RacesTheSubscription", pubsub, p.races),
 	}
-	if p.Hold == nil || p.hasLeases() { // Else those who wait are what others wait for.
+	if p.Hold == nil || p.hasLeases() { // Else the calls of these cases, which wait, would free each other.
 		cases = append(cases,
 			p.newCase("Waiting", "PollFindsIt", nil, p.polls),
 			p.newCase("Waiting", "WaitIsCancelled", nil, p.cancels),
 			p.newCase("Waiting", "BrokenLinkWakesAWaiter", []harness.Need{harness.PubSub, harness.Faults}, p.breaks),
 		)
 	}
-	if p.hasLeases() || p.Takes != nil { // Else what lets one go on lets all.
+	if p.hasLeases() || p.Takes != nil { // Else all who wait go on at once, and nobody passes on a wake-up.
 		cases = append(cases, p.newCase("Waiting", "CancelledWaitersPassTheWakeOn", pubsub, p.passesOn))
 	}
 	return cases
@@ -64,19 +64,7 @@ func (p *Primitive[S, I, O]) blocked(ctx context.Context, e *harness.Env, name s
 	}
 }
 
-// set makes an object another behind the back of all clients.
-func (p *Primitive[S, I, O]) set(ctx context.Context, e *harness.Env, name string, s State[S]) {
-	own := p.Stored(name, s)[0]
-	e.Command(ctx, "DEL", own.Name)
-	if own.Text != "" {
-		e.Command(ctx, "SET", own.Name, own.Text)
-	}
-	for field, text := range own.Fields {
-		e.Command(ctx, "HSET", own.Name, field, text)
-	}
-}
-
-// waiters lets n wait on one client, and returns when the server knows that it listens.
+// waiters has n calls wait on one client, and returns when the client is subscribed.
 func (p *Primitive[S, I, O]) waiters(
 	ctx context.Context, e *harness.Env, c *primitives.Client, name string, n int,
 ) []<-chan error {
@@ -90,7 +78,8 @@ func (p *Primitive[S, I, O]) waiters(
 	return all
 }
 
-// wakes hands an object over by messages alone, on a name in braces and on a plain one.
+// wakes frees an object for which a client waits that hears of it by messages alone, and does not poll:
+// under a name in braces and under a plain one.
 func (p *Primitive[S, I, O]) wakes(ctx context.Context, e *harness.Env) {
 	clients := Clients(ctx, e, 2)
 	for _, name := range []string{e.Key("object"), e.Tag + "-plain"} {
@@ -105,7 +94,7 @@ func (p *Primitive[S, I, O]) wakes(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// polls frees an object without a message. One poll finds that out for all.
+// polls frees an object without a message: those who wait find out by polling.
 func (p *Primitive[S, I, O]) polls(ctx context.Context, e *harness.Env) {
 	c, counted, _ := CountedClient(ctx, e, &primitives.Options{PollInterval: 500 * time.Millisecond})
 	name := e.Key("object")
@@ -118,7 +107,7 @@ func (p *Primitive[S, I, O]) polls(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// races frees at a random moment of the waiter's first look and its subscription.
+// races frees an object at a random moment while the waiter looks for the first time and subscribes.
 func (p *Primitive[S, I, O]) races(ctx context.Context, e *harness.Env) {
 	clients := Clients(ctx, e, 2)
 	for round := range 60 {
@@ -131,7 +120,7 @@ func (p *Primitive[S, I, O]) races(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// cancels gives up waiting at any moment, the making of the subscription included.
+// cancels gives up waiting at random moments, also while the client subscribes.
 func (p *Primitive[S, I, O]) cancels(ctx context.Context, e *harness.Env) {
 	c, _ := NewClient(ctx, e, nil)
 	name := e.Key("object")
@@ -147,8 +136,8 @@ func (p *Primitive[S, I, O]) cancels(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// breaks breaks the waiters' link, and frees while nobody listens. A waiter whose look fails with the
-// link gets the error, and waits again.
+// breaks breaks the link of a client that waits, and frees the object meanwhile. If the call fails with
+// the link, it is made again.
 func (p *Primitive[S, I, O]) breaks(ctx context.Context, e *harness.Env) {
 	c, in := NewClient(ctx, e, &primitives.Options{PollInterval: Never})
 	name := e.Key("object")
@@ -164,7 +153,8 @@ func (p *Primitive[S, I, O]) breaks(ctx context.Context, e *harness.Env) {
 	harness.Finish("the waiter", waits)
 }
 
-// passesOn frees while waiters give up who were woken before one that stays: it must not miss the wake.
+// passesOn frees an object for four calls of one client, three of which give up when the first is woken:
+// the fourth must be woken instead.
 func (p *Primitive[S, I, O]) passesOn(ctx context.Context, e *harness.Env) {
 	waker := Clients(ctx, e, 1)[0]
 	var on *leaving
@@ -172,7 +162,7 @@ func (p *Primitive[S, I, O]) passesOn(ctx context.Context, e *harness.Env) {
 		on = &leaving{Counter: Counter{Backend: b}}
 		return on
 	})
-	// Where one of them acquires, nothing has to be passed on.
+	// In a round in which one of the three acquires, nothing has to be passed on.
 	for rounds, looked := 0, 0; rounds < 15 || looked < 3; rounds++ {
 		name := e.Key(fmt.Sprint("object", rounds, ".")) // No name is part of another.
 		must.In(fmt.Sprint("round ", rounds), func() {
@@ -183,13 +173,13 @@ func (p *Primitive[S, I, O]) passesOn(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// leaving is a backend whose client's callers leave when a message about an object has woken one of them.
+// leaving is a backend that has callers give up when a message about their object has come.
 type leaving struct {
 	Counter
 	who atomic.Pointer[leavers]
 }
 
-// leavers are those who wait for one object, and what has them leave.
+// leavers are the callers who wait for one object, and what cancels their calls.
 type leavers struct {
 	name  string
 	leave func()
@@ -208,8 +198,7 @@ func (l *leaving) Subscribe(
 	})
 }
 
-// passesOnce lets three leave who wait before a fourth, when the first of them is woken. It reports
-// whether none of them acquired.
+// passesOnce is one round of passesOn. It reports whether none of the three acquired.
 func (p *Primitive[S, I, O]) passesOnce(
 	ctx context.Context, e *harness.Env, waker, waiter Named, on *leaving,
 ) bool {
@@ -220,7 +209,7 @@ func (p *Primitive[S, I, O]) passesOnce(
 	before := on.Ended.Load()
 	gone := make([]<-chan error, 3)
 	for i := range gone {
-		gone[i] = must.Beside(func() { p.waitAndGiveBack(bounded, waiter) })
+		gone[i] = must.Beside(func() { p.waitAndLeave(bounded, waiter) })
 	}
 	harness.Eventually(ctx, "the refusals", func() bool { return on.Ended.Load() >= before+3 })
 	stays := p.waiters(ctx, e, waiter.Client, waiter.Name, 1)[0]
@@ -231,20 +220,4 @@ func (p *Primitive[S, I, O]) passesOnce(
 	}
 	harness.Finish("the waiter that stays", stays)
 	return none
-}
-
-// waitAndGiveBack waits for an object, and puts back what it took.
-func (p *Primitive[S, I, O]) waitAndGiveBack(ctx context.Context, as Named) {
-	op := p.waitingOp()
-	if op.Acquire != nil {
-		p.waitAndLeave(ctx, as)
-		return
-	}
-	in := op.Draw(Dice[S]{})
-	out := must.Get(op.Call(ctx, as.Client, as.Name, in))
-	if op.Back != nil {
-		if back, ok := op.Back(in, out); ok {
-			must.Get(p.opFor(back).Call(context.WithoutCancel(ctx), as.Client, as.Name, back))
-		}
-	}
 }

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -21,11 +19,11 @@ func (r *scriptRun) script() *Script {
 func (m *machine[S, I, O]) callOf(r *scriptRun, named any) any {
 	c, _ := named.(*call[S, I, O])
 	ins := m.of.Asks(r.script())
-	if isLifeScript(r.name) {
-		return named
-	}
 	if len(ins) == 0 {
-		return nil
+		if c == nil || c.life == "" || c.other { // It only asks what is in the way.
+			return nil
+		}
+		return c
 	}
 	if m.of.Hold != nil {
 		switch act, owner, _ := m.of.Hold.Of(ins[0]); {
@@ -65,29 +63,23 @@ func (m *machine[S, I, O]) sent(r *scriptRun) {
 	}
 }
 
-// isLifeScript reports whether a script is about the life of an object, of whatever primitive.
-func isLifeScript(name string) bool {
-	return slices.Contains([]string{
-		"object_expire", "object_expire_at", "object_persist", "object_remaining",
-	}, name)
-}
-
 // ran implements watcher: the answer to a script must be the model's.
 func (m *machine[S, I, O]) ran(r *scriptRun) {
 	ins := m.of.Asks(r.script())
-	if len(ins) == 0 && !isLifeScript(r.name) {
-		return // It only says what is in the way.
+	c := m.scriptsCall(r)
+	if len(ins) == 0 && c == nil {
+		return // It is part of no operation.
 	}
 	o := m.objectAt(r.keys[0])
 	err := must.Catch(func() {
-		switch conflict := isConflict(r.err); {
-		case conflict:
+		switch {
+		case isConflict(r.err):
 			must.If(o.now().Kind != Other, "%w, but it is %v", r.err, o)
-			if c := m.scriptsCall(r); c != nil {
+			if c != nil {
 				c.other = true
 			}
-		case isLifeScript(r.name):
-			m.livesOn(o, r)
+		case len(ins) == 0:
+			m.livesOn(o, r, c.life)
 		default:
 			m.compare(r, ins)
 		}
@@ -116,14 +108,14 @@ func (m *machine[S, I, O]) compare(r *scriptRun, ins []I) {
 	}
 }
 
-// livesOn compares what a script about an object's life did with the model.
-func (m *machine[S, I, O]) livesOn(o *object[S], r *scriptRun) {
+// livesOn compares what a script about an object's life did with the model. It answers 1 if it did it.
+func (m *machine[S, I, O]) livesOn(o *object[S], r *scriptRun, life string) {
 	must.Do(r.err)
 	done := must.Get(r.reply.Int()) == 1
 	s := o.now()
 	want := s.Kind == Present
 	switch {
-	case r.name == "object_persist":
+	case life == "persist":
 		want = want && !s.Ends.IsZero()
 		s.Ends = Moment{}
 	case want:
@@ -157,7 +149,7 @@ func (m *machine[S, I, O]) answeredCall(r *scriptRun, c *call[S, I, O]) {
 			return
 		}
 	}
-	if c.life {
+	if c.life != "" {
 		c.last.out, c.last.got = must.Get(r.reply.Int()) == 1, true
 		return
 	}
@@ -177,7 +169,7 @@ func (m *machine[S, I, O]) answeredCall(r *scriptRun, c *call[S, I, O]) {
 
 // granted reports whether an answer lets a call return.
 func (m *machine[S, I, O]) granted(c *call[S, I, O], out O) bool {
-	return m.of.Granted == nil || c.op == nil || !c.op.Waits && !c.op.Tries || m.of.Granted(out)
+	return c.op == nil || !c.op.Waits && !c.op.Tries || m.of.Granted(out)
 }
 
 // IsOverflow reports whether a server says that a number would leave its range.
@@ -185,9 +177,6 @@ func IsOverflow(err error) bool {
 	var server *backend.ServerError
 	return errors.Is(err, backend.ErrOverflow) || errors.As(err, &server) && server.Code == "OVERFLOW"
 }
-
-// isCancelled reports whether an error is that of a script whose caller had left.
-func isCancelled(err error) bool { return errors.Is(err, context.Canceled) }
 
 // Number returns the number that a script answers: 0 for nothing, and for OK. It is a text if the
 // script was sent as a plain command.

@@ -17,12 +17,9 @@ import (
 // world is where the machine of a primitive lives: a server, some clients, their links, and time.
 type world struct {
 	*harness.Env
+	setting
 	virtual bool          // time is: all moments are exact
-	batches bool          // the links take batches
 	guard   time.Duration // how wide a moment is beyond what was measured
-	lease   time.Duration // the watchdog's
-	fixed   time.Duration // a fixed lease
-	poll    time.Duration
 	reach   func(situation string)
 	parties []*party
 	watch   watcher
@@ -99,17 +96,13 @@ func (r *scriptRun) unsent(next *scriptRun) bool {
 }
 
 // newWorld makes clients that share one server.
-func newWorld(ctx context.Context, e *harness.Env, s setting, virtual bool) *world {
-	w := &world{
-		Env: e, virtual: virtual, lease: s.Lease, fixed: s.Fixed, poll: s.Poll,
-		batches: s.Batches,
-		reach:   func(string) {}, names: map[*byte]any{},
-	}
+func newWorld(ctx context.Context, e *harness.Env, s setting, virtual bool, reach func(string)) *world {
+	w := &world{Env: e, setting: s, virtual: virtual, reach: reach, names: map[*byte]any{}}
 	if !virtual {
 		ahead, doubt := clockAhead(ctx, e)
 		w.ahead, w.guard = ahead, realGuard+doubt
 	}
-	for i := range s.Clients {
+	for i := range s.clients {
 		w.parties = append(w.parties, w.newParty(ctx, i))
 	}
 	return w
@@ -137,19 +130,13 @@ func clockAhead(ctx context.Context, e *harness.Env) (ahead, quickest time.Durat
 	quickest = time.Hour
 	for range 5 {
 		begin := time.Now()
-		server := clock(ctx, e)
+		items := must.Get(must.Get(e.Do(ctx, e.Key("clock"), "TIME")).Tuple(2))
 		if took := time.Since(begin); took < quickest {
-			quickest, ahead = took, server.Sub(begin.Round(0))
+			sec, micro := must.Get(items[0].Int()), must.Get(items[1].Int())
+			quickest, ahead = took, time.Unix(sec, micro*int64(time.Microsecond)).Sub(begin.Round(0))
 		}
 	}
 	return ahead, quickest
-}
-
-// clock returns the server's time.
-func clock(ctx context.Context, e *harness.Env) time.Time {
-	items := must.Get(must.Get(e.Do(ctx, e.Key("clock"), "TIME")).Tuple(2))
-	sec, micro := must.Get(items[0].Int()), must.Get(items[1].Int())
-	return time.Unix(sec, micro*int64(time.Microsecond))
 }
 
 // nearClient sees scripts before a client's link.
@@ -299,17 +286,6 @@ func (n *nearServer) Run(
 		w.watch.ran(r)
 	})
 	return reply, err
-}
-
-// checkAll lets all happen that is due, judges the calls that have returned, and then looks at
-// everything, with mu held.
-func (w *world) checkAll(judge, look func()) {
-	w.settle()
-	judge()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	must.Do(w.fault)
-	look()
 }
 
 // note does something about the model, and keeps the first failure.

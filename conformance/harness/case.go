@@ -28,6 +28,13 @@ type Case struct {
 	Run func(ctx context.Context, e *Env)
 }
 
+// NewCase returns a case about a clause, whose text promises has.
+func NewCase(
+	promises map[string]string, name, clause string, needs []Need, run func(ctx context.Context, e *Env),
+) Case {
+	return Case{Name: name, Clause: clause, Text: promises[clause], Needs: needs, Run: run}
+}
+
 // Patience bounds every case: far more than a working backend needs, on a slow machine too.
 const Patience = 60 * time.Second
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
@@ -102,15 +103,15 @@ func requireSkips(t *testing.T, report conformance.Report, h *conformance.Harnes
 		return
 	}
 	cluster, failsOver := h.Capabilities.Cluster, h.FailOver != nil
-	expected := []string{conformance.SkipPubSub, conformance.SkipNoAdvance}
+	expected := []string{harness.SkipPubSub, harness.SkipNoAdvance}
 	for reason, expect := range map[string]bool{
-		conformance.SkipNoFailOver: !failsOver,
-		conformance.SkipFixedRoles: failsOver && !cluster,
-		conformance.SkipNoIsolate:  h.Isolate == nil,
-		conformance.SkipUnsharded:  !h.Capabilities.Sharded,
-		conformance.SkipCluster:    cluster,
-		conformance.SkipNoCluster:  !cluster,
-		conformance.SkipNoMigrate:  !cluster,
+		harness.SkipNoFailOver: !failsOver,
+		harness.SkipFixedRoles: failsOver && !cluster,
+		harness.SkipNoIsolate:  h.Isolate == nil,
+		harness.SkipUnsharded:  !h.Capabilities.Sharded,
+		harness.SkipCluster:    cluster,
+		harness.SkipNoCluster:  !cluster,
+		harness.SkipNoMigrate:  !cluster,
 	} {
 		if expect {
 			expected = append(expected, reason)

@@ -13,21 +13,17 @@ import (
 
 // longCases and doubleCases are of one kind of number alone.
 func longCases() []harness.Case {
-	return []harness.Case{newCase("AtomicLongPlainCommands", "RoundTrip", []harness.Need{harness.Record}, plainCommands)}
+	record := []harness.Need{harness.Record}
+	return []harness.Case{
+		harness.NewCase(Promises, "AtomicLongPlainCommands", "Atomic.RoundTrip", record, plainCommands),
+	}
 }
 
 func doubleCases() []harness.Case {
 	return []harness.Case{
-		newCase("AtomicDoubleFollowsFloat64", "Exact", nil, followsFloat64),
-		newCase("AtomicDoubleErrors", "Errors", nil, doubleErrors),
+		harness.NewCase(Promises, "AtomicDoubleFollowsFloat64", "Atomic.Exact", nil, followsFloat64),
+		harness.NewCase(Promises, "AtomicDoubleErrors", "Atomic.Errors", nil, doubleErrors),
 	}
-}
-
-func newCase(
-	name, clause string, needs []harness.Need, run func(context.Context, *harness.Env),
-) harness.Case {
-	clause = "Atomic." + clause
-	return harness.Case{Name: name, Clause: clause, Text: Promises[clause], Needs: needs, Run: run}
 }
 
 // plainCommands looks at what is sent where there is a command.

@@ -30,10 +30,7 @@ func cases() []harness.Case {
 func newCase(
 	name, clause string, needs []harness.Need, run func(context.Context, *harness.Env),
 ) harness.Case {
-	clause = "Semaphore." + clause
-	return harness.Case{
-		Name: "Semaphore" + name, Clause: clause, Text: Promises[clause], Needs: needs, Run: run,
-	}
+	return harness.NewCase(Promises, "Semaphore"+name, "Semaphore."+clause, needs, run)
 }
 
 // waitFor lets waiters for n permits each wait on one client each, and returns when they are parked.

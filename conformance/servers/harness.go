@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"net"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/harness"
@@ -48,6 +49,29 @@ func Harness(tb TB, kind Kind, open Open) *harness.Harness {
 		}
 	}
 	return h
+}
+
+// InProcess returns what the suite needs to judge the backends that open makes for a server within the
+// process, such as that of package backend/embedded. Start makes a server; in a bubble its time is
+// virtual.
+func InProcess[S interface {
+	Do(args ...string) (backend.Reply, error)
+	Advance(d time.Duration)
+}](start func() S, open func(server S) (backend.Backend, error)) *harness.Harness {
+	server := start()
+	return &harness.Harness{
+		New: func(context.Context) (*harness.Instance, error) {
+			b, err := open(server)
+			return &harness.Instance{Backend: b}, err
+		},
+		Do: func(_ context.Context, _ string, args ...string) (backend.Reply, error) {
+			return server.Do(args...)
+		},
+		Capabilities: backend.Capabilities{PubSub: true},
+		Batches:      true, WaitsForReplicas: true, NoClient: true,
+		Advance: server.Advance,
+		Bubble:  func() *harness.Harness { return InProcess(start, open) },
+	}
 }
 
 // Skips returns why cases cannot run with h, which [Harness] returned and the caller has completed:

@@ -13,13 +13,14 @@ import (
 	"github.com/hasp-go/hasp/primitives/extend"
 )
 
-// declared is all that the suite has to know of the barrier. By that it judges what the scripts do,
-// what is stored and published, which members are renewed and which are let go, who waits in vain, and
-// what Await returns: see suite_test.go. model_test.go has the model.
+// declared is all that the suite has to know of the barrier. From it the suite derives tests of what
+// the scripts do, store and publish, of the members' leases, of waiting, and of what Await returns:
+// suite_test.go runs them. The model is in model_test.go.
 //
-// What is not derived: cases in which the lease is the caller's, or in which waiting calls must not
-// free each other, and faults of servers. Histories judge by the last generation how many have passed,
-// but not that they were there at the same time: an order of calls cannot say that.
+// Not derived are cases of leases that a caller gets, cases with calls that wait and must not free each
+// other, and faults of servers. Histories compare the number of calls that have passed with the last
+// generation, but do not see whether the members of a generation waited at the same time: an order of
+// calls cannot say that.
 var declared = &engine.Primitive[state, input, output]{
 	Name:     "Barrier",
 	Limit:    "Barrier.Generation",

@@ -55,20 +55,7 @@ const leftOut = "-short leaves out what runs at random in real time"
 
 // onEmbedded returns a harness on a server within the process.
 func onEmbedded() *conformance.Harness {
-	server := embedded.NewServer()
-	return &conformance.Harness{
-		New: func(context.Context) (*conformance.Instance, error) {
-			b, err := embedded.New(server, nil)
-			return &conformance.Instance{Backend: b}, err
-		},
-		Do: func(_ context.Context, _ string, args ...string) (backend.Reply, error) {
-			return server.Do(args...)
-		},
-		Capabilities:     backend.Capabilities{PubSub: true},
-		Batches:          true,
-		WaitsForReplicas: true,
-		NoClient:         true,
-		Advance:          server.Advance,
-		Bubble:           onEmbedded,
-	}
+	return servers.InProcess(embedded.NewServer, func(server *embedded.Server) (backend.Backend, error) {
+		return embedded.New(server, nil)
+	})
 }

@@ -36,7 +36,7 @@ type Client struct {
 	TLS            *tls.Config
 	User, Password string
 	RESP2          bool
-	OneConnection  bool // for scripts: of drivers that share several among all callers
+	Multiplex      int // PipelineMultiplex of rueidis and valkey-go: -1 is one connection for all scripts
 	Sharded        backend.Sharding
 	Dial           func(ctx context.Context, addr string) (net.Conn, error)
 }
@@ -92,8 +92,8 @@ func Over(tb testing.TB, b backend.Backend, o *primitives.Options) *primitives.C
 	return c
 }
 
-// dial has the form that rueidis and valkey-go ask for; nil: they dial by themselves. Whoever sets how
-// drivers dial has to see to TLS, too.
+// dial returns the function by which rueidis and valkey-go connect; nil: they use their own. It makes
+// the TLS connection too, since these drivers do not if they are given a function.
 func (c Client) dial() func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	if c.Dial == nil {
 		return nil
@@ -112,9 +112,6 @@ func (c Client) dial() func(context.Context, string, *net.Dialer, *tls.Config) (
 	}
 }
 
-// multiplex is how many connections share the scripts, as a power of 2; 0: as many as the driver likes.
-func (c Client) multiplex() int { return map[bool]int{true: -1}[c.OneConnection] }
-
 func openRueidis(_ context.Context, c Client) (*conformance.Instance, error) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress:       c.Addrs,
@@ -124,7 +121,7 @@ func openRueidis(_ context.Context, c Client) (*conformance.Instance, error) {
 		Password:          c.Password,
 		AlwaysRESP2:       c.RESP2,
 		DisableCache:      c.RESP2,
-		PipelineMultiplex: c.multiplex(),
+		PipelineMultiplex: c.Multiplex,
 		DialCtxFn:         c.dial(),
 	})
 	if err != nil {
@@ -145,7 +142,7 @@ func openValkey(_ context.Context, c Client) (*conformance.Instance, error) {
 		Password:          c.Password,
 		AlwaysRESP2:       c.RESP2,
 		DisableCache:      c.RESP2,
-		PipelineMultiplex: c.multiplex(),
+		PipelineMultiplex: c.Multiplex,
 		DialCtxFn:         c.dial(),
 	})
 	if err != nil {

@@ -257,7 +257,7 @@ func releaseWithoutAServer(t *testing.T, a cells.Adapter, silent bool) {
 	r := &road{proxy: proxy.Start(t, s.Addr(), nil)}
 	// Of more connections rueidis notices an end only when it uses them, a second later, and what is
 	// written to a connection that has ended may have been executed.
-	c := cells.Client{Addrs: []string{r.proxy.Addr()}, Dial: r.dial, OneConnection: true}
+	c := cells.Client{Addrs: []string{r.proxy.Addr()}, Dial: r.dial, Multiplex: -1}
 	sem := a.Primitives(t, c, nil).NewSemaphore("s", nil)
 	_, err := sem.TrySetPermits(t.Context(), 3)
 	require.NoError(t, err)

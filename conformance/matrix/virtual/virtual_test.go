@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 )
 
@@ -22,18 +23,18 @@ func TestEmbedded(t *testing.T) {
 		return // By -run.
 	}
 	require.Equal(t, []string{
-		conformance.SkipUnsharded,
-		conformance.SkipNoClient,
-		conformance.SkipPubSub,
-		conformance.SkipNoFaults,
-		conformance.SkipNoFailOver,
-		conformance.SkipNoIsolate,
-		conformance.SkipNoMigrate,
-		conformance.SkipNoRecord,
-		conformance.SkipNoRestart,
-		conformance.SkipNoPause,
-		conformance.SkipNoClientList,
-		conformance.SkipNoCluster,
+		harness.SkipUnsharded,
+		harness.SkipNoClient,
+		harness.SkipPubSub,
+		harness.SkipNoFaults,
+		harness.SkipNoFailOver,
+		harness.SkipNoIsolate,
+		harness.SkipNoMigrate,
+		harness.SkipNoRecord,
+		harness.SkipNoRestart,
+		harness.SkipNoPause,
+		harness.SkipNoClientList,
+		harness.SkipNoCluster,
 	}, report.Reasons())
 }
 

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/hasp-go/hasp/conformance/must"
+)
+
+// Validate implements [Subject]: it refuses declarations with which tests would panic, or show nothing.
+func (p *Primitive[S, I, O]) Validate() error {
+	return must.Catch(func() {
+		must.In("the declaration of "+p.Name, func() {
+			p.validateObject()
+			p.validateHold()
+			for i := range p.Ops {
+				must.In("Ops: "+p.Ops[i].Name, func() { p.validateOp(&p.Ops[i]) })
+			}
+			p.validateWaiting()
+			must.If(len(p.workload().ops) == 0, "Ops: histories need one that is drawn (Often), and not Apart")
+		})
+	})
+}
+
+// needs fails if one of some fields of a struct is not set.
+func needs(of any, prefix string, fields ...string) {
+	for _, name := range fields {
+		must.If(reflect.ValueOf(of).FieldByName(name).IsZero(), "%s%s is not set", prefix, name)
+	}
+}
+
+func (p *Primitive[S, I, O]) validateObject() {
+	needs(*p, "", "Name", "Limit", "Step", "Verb", "Asks", "Answers", "Stored", "Ops")
+	must.If(p.Promises[p.Limit] == "", "Promises has no %q, which Limit names", p.Limit)
+	must.If(p.Some.Kind != Present, "Some does not exist")
+	must.If((p.Channel == nil) != (p.Published == nil), "Channel and Published need each other")
+	must.If(p.Unseen != nil && p.Doubt == nil, "Unseen needs Doubt")
+	must.If(p.Doubt != nil && p.hasLeases(), "Doubt is not for what has leases")
+	must.If(p.Reaches != nil && !p.hasLeases(), "Reaches is for what has leases")
+	const name = "key"
+	none, some := p.Stored(name, State[S]{}), p.Stored(name, p.Some)
+	must.If(len(none) != len(some) || len(none) == 0 || none[0].Name != name || some[0].Name != name,
+		"Stored needs the object's own key first, and as many keys if there is no object")
+	must.If(some[0].empty() || !none[0].empty(), "Stored needs a value for Some, and none if there is no object")
+	must.If(some[0].Text != "" && some[0].Fields != nil, "Stored needs Text or Fields, not both")
+}
+
+// empty reports whether there is no such key.
+func (k Key) empty() bool { return k.Text == "" && len(k.Fields) == 0 }
+
+func (p *Primitive[S, I, O]) validateHold() {
+	must.If(p.Hold != nil && p.Takes != nil, "Hold and Takes exclude each other")
+	if p.Hold != nil {
+		must.If(p.Ready == nil, "Hold needs Ready")
+		needs(*p.Hold, "Hold.", "Of", "Fixed", "Holders", "Grant", "Release", "Done")
+		must.If(p.hasLeases() && p.Hold.Granted == nil, "Hold.Granted is not set")
+	}
+	if p.Takes != nil {
+		needs(*p.Takes, "Takes.", "Count", "Took", "Puts", "Back")
+	}
+}
+
+func (p *Primitive[S, I, O]) validateOp(op *Op[S, I, O]) {
+	needs(*op, "", "Name", "Draw")
+	must.If(p.opNamed(op.Name) != op || slices.Contains(commonActs, op.Name), "the Name is taken")
+	must.If(op.Often < 0, "Often is negative")
+	must.If((op.Call == nil) == (op.Acquire == nil), "needs Call or Acquire, not both")
+	must.If(op.Acquire != nil && !p.hasLeases(), "Acquire needs Hold, without Awaits")
+	must.If(op.Acquire != nil && op.Back != nil, "Back is for what has no lease")
+	must.If(op.Waits && op.Tries, "Waits and Tries exclude each other")
+	must.If(op.Waits && p.Ready == nil, "Waits needs Ready")
+	must.If(op.Tries && p.Granted == nil, "Tries needs Granted")
+}
+
+// validateWaiting follows validateOp.
+func (p *Primitive[S, I, O]) validateWaiting() {
+	if p.Takes != nil {
+		must.In("Takes.Back", func() { p.opFor(p.Takes.Back(1, true)) })
+	}
+	if p.Ready == nil {
+		must.If(p.Blocks != nil || p.Frees != nil, "Blocks and Frees need Ready")
+		return
+	}
+	needs(*p, "", "Blocks", "Frees", "Granted", "Peer", "Channel")
+	must.If(!slices.ContainsFunc(p.Ops, func(op Op[S, I, O]) bool { return op.Waits }), "Ready needs an operation that Waits")
+	in, blocks := p.Blocks(State[S]{})
+	if p.hasLeases() {
+		must.If(p.waitingOp().Acquire == nil, "Ops: %s: the first that Waits needs Acquire", p.waitingOp().Name)
+		must.If(!blocks || p.opFor(in).Acquire == nil, "Blocks needs an operation with Acquire, if there is no object")
+		return
+	}
+	if blocks {
+		must.In("Blocks", func() { p.opFor(in) })
+	}
+	in, _ = p.Frees(State[S]{})
+	must.In("Frees", func() { p.opFor(in) })
+}
