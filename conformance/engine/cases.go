@@ -17,7 +17,6 @@ import (
 
 // Cases implements [Subject]: what follows from the declaration, and the special cases.
 func (p *Primitive[S, I, O]) Cases() []harness.Case {
-	record, faults := []harness.Need{harness.Record}, []harness.Need{harness.Faults}
 	cases := []harness.Case{
 		p.newCase("Counts", "Walks", nil, p.walks),
 		p.newCase("Errors Queries Counts", "Conflict", nil, p.conflicts),
@@ -27,11 +26,16 @@ func (p *Primitive[S, I, O]) Cases() []harness.Case {
 		cases = append(cases, p.newCase("Life Counts", "Life", nil, p.lives))
 	}
 	if p.Hold == nil {
-		cases = append(cases, p.newCase("RoundTrip", "TakesOneRoundTrip", record, p.takesOneRoundTrip),
-			p.newCase("Errors GivingBack", "LostAnswersAreUnknown", faults, p.losesAnswers))
+		cases = append(cases, p.newCase("RoundTrip", "TakesOneRoundTrip", record, p.takesOneRoundTrip))
+	}
+	if p.Hold == nil || p.hasLeases() {
+		cases = append(cases, p.newCase("Errors GivingBack", "LostAnswersAreUnknown", link, p.losesAnswers))
 	}
 	if p.Ready != nil {
 		cases = append(cases, p.waitingCases()...)
+	}
+	if p.hasLeases() {
+		cases = append(cases, p.leaseCases()...)
 	}
 	return slices.Concat(cases, p.Special)
 }
@@ -54,7 +58,7 @@ func (p *Primitive[S, I, O]) newCase(
 // walks drives the primitive for a while over sound links, without waiting.
 func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 	const steps = 120
-	s := setting{Clients: 2, Lease: endlessLease, Fixed: endlessLease, Poll: Never, Batches: true}
+	s := setting{Clients: 2, Lease: endlessLease, Fixed: endlessLease, Poll: Never}
 	m := newMachine(ctx, p, e, s, false, func(string) {})
 	ops := slices.DeleteFunc(p.acts(), func(name string) bool {
 		i := slices.IndexFunc(p.Ops, func(op Op[S, I, O]) bool { return op.Name == name })
@@ -80,14 +84,18 @@ func (p *Primitive[S, I, O]) each(
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		in := op.Draw(Dice[S]{})
-		var err error
-		if op.Acquire != nil {
-			_, err = op.Acquire(ctx, c, name, in)
-		} else {
-			_, err = op.Call(ctx, c, name, in)
-		}
-		must.In(op.Name, func() { took(op, err) })
+		must.In(op.Name, func() { took(op, op.ask(ctx, c, name, in)) })
 	}
+}
+
+// ask calls the operation, for its error alone.
+func (op *Op[S, I, O]) ask(ctx context.Context, c *primitives.Client, name string, in I) (err error) {
+	if op.Acquire != nil {
+		_, err = op.Acquire(ctx, c, name, in)
+	} else {
+		_, err = op.Call(ctx, c, name, in)
+	}
+	return err
 }
 
 // conflicts gives the name to other things: nothing is touched.
@@ -125,7 +133,7 @@ func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
 	p.each(ctx, c, "", isField)
 	for i := range p.Ops {
 		for _, in := range p.Ops[i].Refuses {
-			_, err := p.Ops[i].Call(ctx, c, e.Key("x"), in)
+			err := p.Ops[i].ask(ctx, c, e.Key("x"), in)
 			must.In(fmt.Sprintf("%s of %+v", p.Ops[i].Name, in), func() { isField(nil, err) })
 		}
 	}
@@ -200,31 +208,32 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 	c, in := NewClient(ctx, e, nil)
 	key := e.Key("object")
-	own, looked := p.Stored(key, p.Some)[0], 0
+	looked := 0
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		ask := op.Draw(Dice[S]{Which: 1, For: 15 * time.Millisecond})
 		next, _ := p.Step(p.Some, Moment{}, ask, *new(O))
-		if next == p.Some || op.Waits {
+		if next == p.Some || op.Acquire != nil || op.Waits {
 			continue // It may as well be asked again.
 		}
 		looked++
 		must.In(op.Name, func() {
-			e.Command(ctx, "SET", key, own.Text)
+			p.set(ctx, e, key, p.Some)
 			_, err := op.Call(ctx, c, key, ask) // Connects, and loads the script.
 			must.Do(err)
-			e.Command(ctx, "SET", key, own.Text)
+			p.set(ctx, e, key, p.Some)
 			lost := in.Link.CutReply(func(words []string) bool {
 				return harness.RunsScript(words, key) || len(words) > 1 && words[1] == key && !harness.IsCommand(words, "SPUBLISH")
 			})
 			_, err = op.Call(ctx, c, key, ask)
 			must.Wrap(err, backend.ErrIndeterminate)
 			harness.Await(ctx, "a reply to be lost", lost)
-			reply, err := e.Do(ctx, key, "GET", key)
-			must.If(!holds(p.Stored(key, next)[0], reply, err), "it became %v, %w, want %v", reply, err, next)
+			own := p.Stored(key, next)[0]
+			reply, err := e.Do(ctx, key, own.reader(), key)
+			must.If(!holds(own, reply, err), "it became %v, %w, want %v", reply, err, next)
 		})
 	}
-	must.If(looked == 0, "no operation changes %v", p.Some)
+	must.If(looked == 0 && p.Hold == nil, "no operation changes %v", p.Some)
 }
 
 // randomly returns a context that ends within a few round trips.
