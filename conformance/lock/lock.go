@@ -90,7 +90,7 @@ var Primitive = &engine.Primitive[Held, In, Out]{
 		{Name: "TryLock", Often: 3, Draw: drawAcquire, Acquire: tryLock, Tries: true, Refuses: short},
 		{Name: "Lock", Often: 2, Draw: drawAcquire, Acquire: lock, Waits: true, Refuses: short},
 		{Name: "ForceUnlock", Often: 1, Draw: drawForce, Call: forceUnlock},
-		{Name: "Query", Often: 1, Draw: drawQuery, Call: query, Blind: true},
+		{Name: "Query", Often: 2, Draw: drawQuery, Call: query, Blind: true},
 	},
 	Ready:  func(s state, _ In) bool { return s.Kind == engine.Absent },
 	Blocks: func(s state) (In, bool) { return In{Op: Acquire}, s.Kind == engine.Absent },
@@ -231,7 +231,7 @@ func drawForce(engine.Dice[Held]) In { return In{Op: Force} }
 
 func drawQuery(d engine.Dice[Held]) In {
 	in := In{Op: []Op{IsLocked, IsHeldBy, Remaining, Remaining, HoldCount, HoldCount}[d.Which], Owner: "nobody"}
-	if d.Now.V.Owner != "" && d.Which < 5 {
+	if d.Now.V.Owner != "" && d.Flag {
 		in.Owner = d.Now.V.Owner
 	}
 	return in
