@@ -48,7 +48,7 @@ func vainSeeds() []seed {
 		}, onEmbedded("LockUnderAPrefix")},
 		{"has a lock's token without the prefix", lockFile, edits{
 			{"extend.SideName(lockTokenKey, l.base.Key())", "extend.SideName(lockTokenKey, l.Name())"},
-		}, onEmbedded("LockWalks")},
+		}, properties},
 		{"has a semaphore's channel without the prefix", semaphore, edits{
 			{"extend.SideName(semaphoreChannel, s.base.Key())", "extend.SideName(semaphoreChannel, s.Name())"},
 		}, onEmbedded("SemaphoreUnderAPrefix")},

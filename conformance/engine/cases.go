@@ -58,7 +58,7 @@ func (p *Primitive[S, I, O]) newCase(
 // walks drives the primitive for a while over sound links, without waiting.
 func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 	const steps = 120
-	s := setting{Clients: 2, Lease: endlessLease, Fixed: endlessLease, Poll: Never}
+	s := setting{Clients: 2, Lease: endlessLease, Fixed: endlessLease, Poll: Never, Batches: true}
 	m := newMachine(ctx, p, e, s, false, func(string) {})
 	ops := slices.DeleteFunc(p.acts(), func(name string) bool {
 		i := slices.IndexFunc(p.Ops, func(op Op[S, I, O]) bool { return op.Name == name })
