@@ -55,7 +55,7 @@
 //     ([RunProperties]).
 //   - Histories: schedules that clients run at once, explained by the model or not ([RunHistories]).
 //   - Cases: a walk beside the model, keys of another kind, bad input, waiting, answers that are lost
-//     ([RunPrimitives]). What has leases adds [engine.LeaseCases].
+//     ([RunPrimitives]), and what leases promise, if there are any.
 //   - Faults, of what has leases: work goes on after each ([RunFaults]).
 //   - Soaks: crowds at random, on many harnesses ([RunSoak]).
 //

@@ -42,13 +42,13 @@ func vainSeeds() []seed {
 		}, onEmbedded("SemaphoreLife")},
 		{"keeps the token for ever", acquireFile, edits{
 			{"redis.call('set', token, grant, 'px', ttl)", "redis.call('set', token, grant)"},
-		}, onEmbedded("LockKeysAreRedissons")},
+		}, onEmbedded("LockWalks")},
 		{"has a lock's channel without the prefix", lockFile, edits{
 			{"extend.SideName(lockChannel, l.base.Key())", "extend.SideName(lockChannel, l.Name())"},
 		}, onEmbedded("LockUnderAPrefix")},
 		{"has a lock's token without the prefix", lockFile, edits{
 			{"extend.SideName(lockTokenKey, l.base.Key())", "extend.SideName(lockTokenKey, l.Name())"},
-		}, onEmbedded("LockKeysAreRedissons")},
+		}, properties},
 		{"has a semaphore's channel without the prefix", semaphore, edits{
 			{"extend.SideName(semaphoreChannel, s.base.Key())", "extend.SideName(semaphoreChannel, s.Name())"},
 		}, onEmbedded("SemaphoreUnderAPrefix")},
@@ -68,7 +68,7 @@ func vainSeeds() []seed {
 			{"group.slot = backend.Slot(e.Key)", "group.slot = 0"},
 		}, finder{
 			dir:  "conformance/matrix",
-			test: "TestMatrix/Lane./RueidisOnRedisCluster/Together/LeasesOfSeveralSlotsAreRenewed",
+			test: "TestMatrix/Lane./RueidisOnRedisCluster/Together/LockLeasesOfSeveralSlotsAreRenewed",
 		}},
 	}
 }

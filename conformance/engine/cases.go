@@ -17,7 +17,6 @@ import (
 
 // Cases implements [Subject]: what follows from the declaration, and the special cases.
 func (p *Primitive[S, I, O]) Cases() []harness.Case {
-	record, faults := []harness.Need{harness.Record}, []harness.Need{harness.Faults}
 	cases := []harness.Case{
 		p.newCase("Counts", "Walks", nil, p.walks),
 		p.newCase("Errors Queries Counts", "Conflict", nil, p.conflicts),
@@ -27,11 +26,16 @@ func (p *Primitive[S, I, O]) Cases() []harness.Case {
 		cases = append(cases, p.newCase("Life Counts", "Life", nil, p.lives))
 	}
 	if p.Hold == nil {
-		cases = append(cases, p.newCase("RoundTrip", "TakesOneRoundTrip", record, p.takesOneRoundTrip),
-			p.newCase("Errors GivingBack", "LostAnswersAreUnknown", faults, p.losesAnswers))
+		cases = append(cases, p.newCase("RoundTrip", "TakesOneRoundTrip", record, p.takesOneRoundTrip))
+	}
+	if p.Hold == nil || p.hasLeases() {
+		cases = append(cases, p.newCase("Errors GivingBack", "LostAnswersAreUnknown", link, p.losesAnswers))
 	}
 	if p.Ready != nil {
 		cases = append(cases, p.waitingCases()...)
+	}
+	if p.hasLeases() {
+		cases = append(cases, p.leaseCases()...)
 	}
 	return slices.Concat(cases, p.Special)
 }
@@ -208,7 +212,7 @@ func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 		op := &p.Ops[i]
 		ask := op.Draw(Dice[S]{Which: 1, For: 15 * time.Millisecond})
 		next, _ := p.Step(p.Some, Moment{}, ask, *new(O))
-		if next == p.Some || op.Waits {
+		if next == p.Some || op.Acquire != nil || op.Waits {
 			continue // Only what changes the object can be seen to happen once.
 		}
 		looked++
@@ -225,7 +229,7 @@ func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 			must.If(!holds(p.Stored(key, next)[0], reply, err), "it became %v, %w, want %v", reply, err, next)
 		})
 	}
-	must.If(looked == 0, "no operation changes %v", p.Some)
+	must.If(looked == 0 && p.Hold == nil, "no operation changes %v", p.Some)
 }
 
 // randomly returns a context that ends within a few round trips.

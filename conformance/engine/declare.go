@@ -168,7 +168,8 @@ type Dice[S comparable] struct {
 	Fixed time.Duration // the length of a fixed lease
 }
 
-// Hold says what a primitive's leases hold.
+// Hold says what a primitive's leases hold. Of the operations that return leases one waits and one tries,
+// and both are drawn with a lease of their own, too.
 type Hold[S, I, O comparable] struct {
 	// Of says what something does to whose hold, and for how long it takes it.
 	Of func(in I) (act HoldAct, owner string, lease time.Duration)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,44 +13,86 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// Leased is a primitive that one owner at a time acquires for a lease: how [LeaseCases] uses it. Its
-// name is the first key of its scripts.
-type Leased struct {
-	// Name begins the numbers of its clauses, such as Name+".Lease". Promises are their texts.
-	Name     string
-	Promises map[string]string
+// leasable is a primitive with leases, whatever its types are.
+type leasable interface {
+	// take acquires an object: it waits for it, or only tries. A lease of 0 means the watchdog's.
+	take(ctx context.Context, as Named, waits bool, lease time.Duration) (*primitives.Lease, error)
 
-	// Prefix begins the names of its cases.
-	Prefix string
+	// occupy has one client make an object wait for another, and returns what frees it.
+	occupy(ctx context.Context, as Named) (free func())
 
-	// Acquire waits until it holds what is called name. TryAcquire does not wait. A lease of 0 means
-	// the watchdog's.
-	Acquire, TryAcquire func(
-		ctx context.Context, c *primitives.Client, name string, lease time.Duration,
-	) (*primitives.Lease, error)
+	// seize lets another program hold an object, without a message when that ends, and returns the
+	// object's own key. A lease of 0 has no end.
+	seize(ctx context.Context, e *harness.Env, name string, lease time.Duration) Key
 
-	// Foreign lets another program hold what is free, without a message when that ends, and returns
-	// the owner. A lease of 0 has no end.
-	Foreign func(ctx context.Context, e *harness.Env, name string, lease time.Duration) (owner string)
+	// heldBy returns the own key of an object that nobody but a lease holds.
+	heldBy(name string, lease *primitives.Lease) Key
 
-	// Lose takes it away from whoever holds it, without a message.
-	Lose func(ctx context.Context, e *harness.Env, name string)
+	// trace returns the key that a hold leaves behind, such as that of the last token; "": none.
+	trace(name string) string
 
-	// Holder returns who holds it by the server, and for how much longer; "" if nobody does. It fails
-	// if the server has more than one hold.
-	Holder func(ctx context.Context, e *harness.Env, name string) (owner string, left time.Duration)
+	// rest waits until nobody holds an object by the server.
+	rest(ctx context.Context, e *harness.Env, name string)
+}
 
-	// Channel is where releases are published, and Token the key that a grant writes its token to, for
-	// a name in braces.
-	Channel, Token func(name string) string
+func (p *Primitive[S, I, O]) take(
+	ctx context.Context, as Named, waits bool, lease time.Duration,
+) (*primitives.Lease, error) {
+	op := p.waitingOp()
+	if !waits {
+		op = &p.Ops[slices.IndexFunc(p.Ops, func(op Op[S, I, O]) bool { return op.Tries })]
+	}
+	return op.Acquire(ctx, as.Client, as.Name, p.askFor(op, lease))
+}
+
+// askFor draws what asks for a lease of that length.
+func (p *Primitive[S, I, O]) askFor(op *Op[S, I, O], lease time.Duration) (in I) {
+	for n := range 12 {
+		in = op.Draw(Dice[S]{Which: n / 2, Flag: n%2 == 1, Fixed: lease})
+		if p.Hold.Fixed(in) == lease {
+			return in
+		}
+	}
+	must.Fail("%s never asks for a lease of %v", op.Name, lease)
+	return in
+}
+
+func (p *Primitive[S, I, O]) seize(
+	ctx context.Context, e *harness.Env, name string, lease time.Duration,
+) Key {
+	p.set(ctx, e, name, p.Some)
+	if lease > 0 {
+		e.Command(ctx, "PEXPIRE", name, fmt.Sprint(lease.Milliseconds()))
+	}
+	return p.Stored(name, p.Some)[0]
+}
+
+func (p *Primitive[S, I, O]) heldBy(name string, lease *primitives.Lease) Key {
+	return p.Stored(name, p.held(lease.Owner(), lease.Token()))[0]
+}
+
+// held is an object after a grant of which that is known.
+func (p *Primitive[S, I, O]) held(owner string, token int64) State[S] {
+	s, ok := p.Step(p.Init, Moment{}, p.askFor(p.waitingOp(), 0), p.Hold.Granted(owner, token))
+	must.If(!ok, "%v cannot be acquired", p.Init)
+	return s
+}
+
+func (p *Primitive[S, I, O]) trace(name string) string {
+	for _, key := range p.Stored(name, p.held("an owner", 1).Gone(p.Keep)) {
+		if key.Text != "" {
+			return key.Name
+		}
+	}
+	return ""
 }
 
 // leaseCase is a case of every primitive with leases.
 type leaseCase struct {
-	name, clause string // without what the primitive adds
-	needs        []harness.Need
-	cast         castFunc
-	run          func(ctx context.Context, a, b user)
+	name, parts string // as those of newCase
+	needs       []harness.Need
+	cast        castFunc
+	run         func(ctx context.Context, a, b user)
 }
 
 // castFunc makes the two clients of a case.
@@ -61,51 +104,42 @@ var (
 	record = []harness.Need{harness.Record}
 )
 
-// LeaseCases returns what every primitive with leases promises.
-func LeaseCases(l Leased) (cases []harness.Case) {
+// leaseCases returns what every primitive with leases promises, and every one that is held by one
+// owner at a time.
+func (p *Primitive[S, I, O]) leaseCases() (cases []harness.Case) {
 	all := slices.Concat(holdCases, renewalCases, waitingCases, faultCases, givingBackCases)
+	if !p.Ready(p.held("an owner", 1), p.askFor(p.waitingOp(), 0)) {
+		all = append(all, exclusionCases...)
+	}
 	for _, c := range all {
-		clause := l.Name + "." + c.clause
-		cases = append(cases, harness.Case{
-			Name: l.Prefix + c.name, Clause: clause, Text: l.Promises[clause], Needs: c.needs,
-			Alone: slices.Contains(alone, c.name),
-			Run: func(ctx context.Context, e *harness.Env) {
-				a, b := c.cast(ctx, leases{l, e})
-				c.run(ctx, a, b)
-			},
+		made := p.newCase(c.parts, c.name, c.needs, func(ctx context.Context, e *harness.Env) {
+			a, b := c.cast(ctx, leases{p, e, p.Channel})
+			c.run(ctx, a, b)
 		})
+		made.Alone = slices.Contains(alone, c.name)
+		cases = append(cases, made)
 	}
 	return cases
 }
 
-// AwaitFree waits until nobody holds it by the server, for up to limit: less than its lease.
-func (l Leased) AwaitFree(ctx context.Context, e *harness.Env, name string, limit time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	harness.Eventually(ctx, name+" to be free", func() bool {
-		owner, _ := l.Holder(ctx, e, name)
-		return owner == ""
-	})
-}
-
 // leases is what one of the cases works with.
 type leases struct {
-	Leased
+	leasable
 	*harness.Env
+	channel func(can backend.Capabilities, key string) string
 }
 
-// user is a client, and the name of what it acquires.
+// user is a client, its link, and what it acquires.
 type user struct {
 	leases
-	client *primitives.Client
-	link   harness.Link
-	name   string
+	Named
+	link harness.Link
 }
 
 // user makes a client.
 func (l leases) user(ctx context.Context, o primitives.Options) user {
 	c, in := NewClient(ctx, l.Env, &o)
-	return user{leases: l, client: c, link: in.Link, name: l.Key("lock")}
+	return user{leases: l, Named: Named{c, l.Key("object")}, link: in.Link}
 }
 
 // users makes clients with options.
@@ -122,52 +156,73 @@ var (
 )
 
 // warm makes clients as cast does. The first has acquired a few times, so that the scripts are loaded
-// and the driver is connected, and removed the traces.
+// and the driver is connected, and removed the trace.
 func warm(cast castFunc) castFunc {
 	return func(ctx context.Context, l leases) (a, b user) {
 		a, b = cast(ctx, l)
 		for range 16 {
 			unlock(ctx, a.acquire(ctx))
 		}
-		l.Command(ctx, "DEL", l.Token(a.name))
+		if key := l.trace(a.Name); key != "" {
+			l.Command(ctx, "DEL", key)
+		}
 		return a, b
 	}
 }
 
-// granted waits until the server has granted it since warm: then its token exists.
+// granted waits until the server has granted it since warm, where that leaves a trace.
 func (u user) granted(ctx context.Context) {
-	harness.Eventually(ctx, "the grant", func() bool {
-		return must.Get(u.Command(ctx, "EXISTS", u.Token(u.name)).Int()) == 1
-	})
+	if key := u.trace(u.Name); key != "" {
+		harness.Eventually(ctx, "the grant", func() bool {
+			return must.Get(u.Command(ctx, "EXISTS", key).Int()) == 1
+		})
+	}
 }
 
 // of returns u with another name.
-func (u user) of(name string) user { u.name = name; return u }
+func (u user) of(name string) user { u.Name = name; return u }
+
+// acquireFor acquires for a lease of a length.
+func (u user) acquireFor(ctx context.Context, lease time.Duration) *primitives.Lease {
+	return must.Get(u.take(ctx, u.Named, true, lease))
+}
 
 // acquire acquires for a lease of the watchdog's.
-func (u user) acquire(ctx context.Context) *primitives.Lease {
-	return must.Get(u.Acquire(ctx, u.client, u.name, 0))
-}
+func (u user) acquire(ctx context.Context) *primitives.Lease { return u.acquireFor(ctx, 0) }
 
 // try acquires without waiting.
 func (u user) try(ctx context.Context) (*primitives.Lease, error) {
-	return u.TryAcquire(ctx, u.client, u.name, 0)
+	return u.take(ctx, u.Named, false, 0)
 }
 
 // refused fails unless another holds it.
 func (u user) refused(ctx context.Context) {
-	must.Refuse[*primitives.Lease]("TryAcquire", primitives.ErrNotAcquired)(u.try(ctx))
+	must.Refuse[*primitives.Lease]("trying to acquire", primitives.ErrNotAcquired)(u.try(ctx))
 }
 
 func unlock(ctx context.Context, lease *primitives.Lease) { must.Do(lease.Unlock(ctx)) }
 
-// free waits until nobody holds it.
-func (u user) free(ctx context.Context) { u.AwaitFree(ctx, u.Env, u.name, harness.Patience/6) }
+// free waits until nobody holds it: for less than its lease.
+func (u user) free(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, harness.Patience/4)
+	defer cancel()
+	u.rest(ctx, u.Env, u.Name)
+}
 
-// wantHolder fails unless owner holds it by the server, for at least and at most so much longer.
-func (u user) wantHolder(ctx context.Context, owner string, least, most time.Duration) {
-	holder, left := u.Holder(ctx, u.Env, u.name)
-	must.If(holder != owner, "%q holds %s, want %q", holder, u.name, owner)
+// left returns how long the server keeps the hold. It is negative if there is none.
+func (u user) left(ctx context.Context) time.Duration {
+	return must.Get(u.Command(ctx, "PTTL", u.Name).Duration(time.Millisecond))
+}
+
+// wantHeld fails unless the lease alone holds it by the server, for at least and at most so much longer.
+func (u user) wantHeld(ctx context.Context, lease *primitives.Lease, least, most time.Duration) {
+	u.wantKey(ctx, u.heldBy(u.Name, lease), least, most)
+}
+
+// wantKey fails unless its key is that, for at least and at most so much longer.
+func (u user) wantKey(ctx context.Context, key Key, least, most time.Duration) {
+	got, left := u.Command(ctx, key.reader(), key.Name), u.left(ctx)
+	must.If(!holds(key, got, nil), "key %s is %v, want %+v", key.Name, got, key)
 	must.If(left < least || left > most, "%v remain, want %v to %v", left, least, most)
 }
 
@@ -196,7 +251,7 @@ func (w *waiting) unlock(ctx context.Context) { unlock(ctx, must.Get(w.soon())) 
 // awaitWaiters waits until so many clients wait for a message, if there are messages.
 func (u user) awaitWaiters(ctx context.Context, n int64) {
 	if u.Capabilities.PubSub {
-		u.AwaitSubscribers(ctx, u.Channel(u.name), n)
+		u.AwaitSubscribers(ctx, u.channel(u.Capabilities, u.Name), n)
 	}
 }
 
@@ -206,19 +261,19 @@ func wraps(what string, err error, want ...error) {
 }
 
 // runs matches scripts on the name.
-func (u user) runs(words []string) bool { return harness.RunsScript(words, u.name) }
+func (u user) runs(words []string) bool { return harness.RunsScript(words, u.Name) }
 
-// Lost calls call while the reply to the next script on key is lost, and fails unless the error says
+// loseReply calls call while the reply to the next script on key is lost, and fails unless the error says
 // that the outcome is unknown.
-func Lost(ctx context.Context, link harness.Link, key string, call func() error) {
+func loseReply(ctx context.Context, link harness.Link, key string, call func() error) {
 	lost := link.CutReply(func(words []string) bool { return harness.RunsScript(words, key) })
 	err := call()
 	harness.Await(ctx, "the loss of a reply", lost)
 	must.Wrap(err, backend.ErrIndeterminate)
 }
 
-// SentOnce calls call, and fails if a script on key was not sent once, where that can be seen.
-func SentOnce(ctx context.Context, e *harness.Env, key string, call func()) {
+// sentOnce calls call, and fails if a script on key was not sent once, where that can be seen.
+func sentOnce(ctx context.Context, e *harness.Env, key string, call func()) {
 	if e.Record == nil {
 		call()
 		return

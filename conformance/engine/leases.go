@@ -112,7 +112,9 @@ func (m *machine[S, I, O]) unlock(ctx context.Context, l *heldLease[S, I, O], a 
 	c := &call[S, I, O]{party: of.party, object: of.object, in: m.of.Hold.Release(l.claim.owner), began: time.Now()}
 	ctx = context.WithValue(ctx, callKey{}, c)
 	m.mu.Lock()
-	l.claim.unlock = c
+	if first := l.claim.unlock; m.virtual || l.ended == nil || first == nil || first.sends > 0 {
+		l.claim.unlock = c // Else what the first has queued may be sent only now.
+	}
 	m.mu.Unlock()
 	c.cancel = func() {}
 	switch a.Which {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -16,10 +17,10 @@ import (
 // waitingCases are about who gets what another has held, and when.
 var waitingCases = []leaseCase{
 	{"ExpiryWakesAWaiter", "Waiting", nil, byMessages, func(ctx context.Context, a, _ user) {
-		a.Foreign(ctx, a.Env, a.name, 400*time.Millisecond)
+		a.seize(ctx, a.Env, a.Name, 400*time.Millisecond)
 		a.later(ctx).unlock(ctx)
 	}},
-	{"FreeLockTakesOneRoundTrip", "Waiting", record, warm(plain), func(ctx context.Context, a, _ user) {
+	{"TakesOneRoundTrip", "RoundTrip Waiting", record, warm(plain), func(ctx context.Context, a, _ user) {
 		const pairs = 10
 		commands := harness.Matching(sent(ctx, a.Env, func() {
 			for range pairs {
@@ -33,13 +34,14 @@ var waitingCases = []leaseCase{
 		if a.NoClient {
 			names = 100 // All share one interpreter, which the race detector slows down.
 		}
-		held, waits := make([]*primitives.Lease, names), make([]*waiting, names)
+		frees, waits := make([]func(), names), make([]*waiting, names)
 		for i := range names {
 			name := fmt.Sprintf("%s:%d", a.Tag, i) // over all slots
-			held[i], waits[i] = a.of(name).acquire(ctx), b.of(name).later(ctx)
+			frees[i] = a.occupy(ctx, a.of(name).Named)
+			waits[i] = b.of(name).later(ctx)
 		}
-		for _, lease := range held {
-			unlock(ctx, lease)
+		for _, free := range frees {
+			free()
 		}
 		for i, w := range waits {
 			must.In(fmt.Sprint("name ", i), func() { w.unlock(ctx) })
@@ -52,21 +54,6 @@ var alone = []string{"WaitersSurviveARestart", "WaitersSurviveAMigration"}
 
 // faultCases are about acquires while links and servers fail.
 var faultCases = []leaseCase{
-	{"SilentLinkNeverOverlaps", "Lease", link, brief, func(ctx context.Context, a, b user) {
-		lease := a.acquire(ctx)
-		held := lease.Context(ctx)
-		ended := make(chan time.Time, 1)
-		go func() { <-held.Done(); ended <- time.Now() }()
-		a.link.Blackhole()
-		next, err := b.later(ctx).soon()
-		granted := time.Now()
-		must.Do(err)
-		wraps("the first lease, when the second is held,", lease.Err(), primitives.ErrLost)
-		late := harness.Await(ctx, "the end of the first's context", ended).Sub(granted)
-		must.If(late > 0, "the first's context ended %v after the second's grant", late)
-		must.If(lease.Token() >= next.Token(), "token %d, then %d", lease.Token(), next.Token())
-		unlock(ctx, next)
-	}},
 	{"SlowLinkAcquires", "Waiting", link, plain, func(ctx context.Context, a, _ user) {
 		a.link.Delay(25 * time.Millisecond)
 		for range 3 {
@@ -86,7 +73,7 @@ var faultCases = []leaseCase{
 		waits := make([]*waiting, 5)
 		for i := range waits {
 			one := a.of(a.Key(fmt.Sprint(i)))
-			a.Foreign(ctx, a.Env, one.name, 0)
+			a.seize(ctx, a.Env, one.Name, 0)
 			waits[i] = one.later(ctx)
 			one.awaitWaiters(ctx, 1)
 		}
@@ -100,12 +87,50 @@ var faultCases = []leaseCase{
 	{"WaitersSurviveAMigration", "Waiting", append(pubsub, harness.Migrate), byMessages, func(
 		ctx context.Context, a, b user,
 	) {
-		lease := a.acquire(ctx)
+		free := a.occupy(ctx, a.Named)
 		waits := b.later(ctx)
 		b.awaitWaiters(ctx, 1)
-		must.Do(must.Get(a.Migrate(ctx, a.name))(ctx))
-		unlock(ctx, lease)
+		must.Do(must.Get(a.Migrate(ctx, a.Name))(ctx))
+		free()
 		waits.unlock(ctx)
+	}},
+}
+
+// exclusionCases are about what one owner holds at a time.
+var exclusionCases = []leaseCase{
+	{"Excludes", "Exclusion", nil, plain, func(ctx context.Context, a, b user) {
+		var inside atomic.Int64
+		must.Together(12, func(i int) {
+			for range 10 {
+				lease := []user{a, b}[i%2].acquire(ctx)
+				must.If(inside.Add(1) != 1, "two holders at a time")
+				time.Sleep(rand.N(300 * time.Microsecond))
+				inside.Add(-1)
+				unlock(ctx, lease)
+			}
+		})
+	}},
+	{"OnlyReenterShares", "Exclusion", nil, plain, func(ctx context.Context, a, b user) {
+		outer := a.acquire(ctx)
+		must.In("under the lease's context", func() { a.refused(outer.Context(ctx)) })
+		must.In("by another client", func() { b.refused(outer.Reenter(ctx)) })
+		unlock(ctx, outer)
+		unlock(ctx, must.Get(b.try(ctx)))
+	}},
+	{"SilentLinkNeverOverlaps", "Lease", link, brief, func(ctx context.Context, a, b user) {
+		lease := a.acquire(ctx)
+		held := lease.Context(ctx)
+		ended := make(chan time.Time, 1)
+		go func() { <-held.Done(); ended <- time.Now() }()
+		a.link.Blackhole()
+		next, err := b.later(ctx).soon()
+		granted := time.Now()
+		must.Do(err)
+		wraps("the first lease, when the second is held,", lease.Err(), primitives.ErrLost)
+		late := harness.Await(ctx, "the end of the first's context", ended).Sub(granted)
+		must.If(late > 0, "the first's context ended %v after the second's grant", late)
+		must.If(lease.Token() >= next.Token(), "token %d, then %d", lease.Token(), next.Token())
+		unlock(ctx, next)
 	}},
 }
 
@@ -131,7 +156,7 @@ var givingBackCases = []leaseCase{
 		time.Sleep(500 * time.Millisecond) // What the cancelled ones give back must not be this.
 		unlock(ctx, next)
 	}},
-	{"CancelledLockLeavesNothing", "GivingBack", link, warm(plain), func(ctx context.Context, a, _ user) {
+	{"LateGrantIsGivenBack", "GivingBack", link, warm(plain), func(ctx context.Context, a, _ user) {
 		a.link.Delay(underWay + 400*time.Millisecond) // The script runs so much after the cancelling.
 		a.cancelled(ctx, soonAfter)
 		a.granted(ctx)
@@ -139,23 +164,23 @@ var givingBackCases = []leaseCase{
 		a.link.Restore()
 		a.awaitWaiters(ctx, 0)
 	}},
-	{"CancelledLockTouchesNoLaterHold", "GivingBack", link, warm(plain), func(
-		ctx context.Context, a, _ user,
+	{"LateReleaseTouchesNoLaterHold", "GivingBack", link, warm(plain), func(
+		ctx context.Context, a, b user,
 	) {
 		for range 5 {
-			a.link.Delay(2 * underWay) // Its release overtakes it where it can.
+			a.link.BlackholeRequests() // Nobody learns that it has not run.
 			a.cancelled(ctx, soonAfter)
 			a.link.Restore()
-			lease := must.Get(a.later(ctx).soon())
+			lease := must.Get(b.later(ctx).soon())
 			// The releases of the cancelled attempt go on for up to a second or more.
 			for range 20 {
 				time.Sleep(25 * time.Millisecond)
-				a.wantHolder(ctx, lease.Owner(), 0, defaultLease)
+				b.wantHeld(ctx, lease, 0, defaultLease)
 			}
 			unlock(ctx, lease)
 		}
 	}},
-	{"CancelledLockWithoutReplyLeavesNothing", "GivingBack", link, warm(plain), func(
+	{"CancelledWithoutReplyIsGivenBack", "GivingBack", link, warm(plain), func(
 		ctx context.Context, a, _ user,
 	) {
 		lost := a.link.LoseReply(a.runs)
@@ -163,11 +188,11 @@ var givingBackCases = []leaseCase{
 			go func() { <-lost; cancel() }()
 		}, backend.ErrIndeterminate)
 		a.granted(ctx)
-		a.AwaitFree(ctx, a.Env, a.name, harness.Patience/4)
+		a.free(ctx)
 	}},
 	{"LostAcquireIsGivenBack", "GivingBack", link, warm(plain), func(ctx context.Context, a, _ user) {
-		SentOnce(ctx, a.Env, a.name, func() {
-			Lost(ctx, a.link, a.name, func() error { _, err := a.try(ctx); return err })
+		sentOnce(ctx, a.Env, a.Name, func() {
+			loseReply(ctx, a.link, a.Name, func() error { _, err := a.try(ctx); return err })
 		})
 		a.granted(ctx)
 		a.free(ctx)
@@ -176,7 +201,7 @@ var givingBackCases = []leaseCase{
 	{"LostUnlockFrees", "Unlock", link, warm(plain), func(ctx context.Context, a, _ user) {
 		lease := a.acquire(ctx)
 		// It may be sent again: that is harmless.
-		Lost(ctx, a.link, a.name, func() error { return lease.Unlock(ctx) })
+		loseReply(ctx, a.link, a.Name, func() error { return lease.Unlock(ctx) })
 		wraps("Err", lease.Err(), primitives.ErrReleased)
 		a.free(ctx)
 	}},
@@ -186,7 +211,7 @@ var givingBackCases = []leaseCase{
 func (u user) randomly(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, rand.N(2*time.Millisecond))
 	defer cancel()
-	lease, err := u.Acquire(bounded, u.client, u.name, 0)
+	lease, err := u.take(bounded, u.Named, true, 0)
 	if err == nil {
 		unlock(ctx, lease)
 	}
@@ -212,7 +237,7 @@ func (u user) cancelled(ctx context.Context, later func(cancel func()), want ...
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		later(cancel)
-		_, err := u.Acquire(ctx, u.client, u.name, 0)
+		_, err := u.take(ctx, u.Named, true, 0)
 		return err
 	})
 	must.Wrap(err, append(want, context.Canceled)...)

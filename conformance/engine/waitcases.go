@@ -14,9 +14,8 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// waitingCases are about who goes on, and when. What has leases has more of them in [LeaseCases].
+// waitingCases are about who goes on, and when. What has leases has more of them.
 func (p *Primitive[S, I, O]) waitingCases() []harness.Case {
-	pubsub := []harness.Need{harness.PubSub}
 	cases := []harness.Case{
 		p.newCase("Wire", "UnderAPrefix", pubsub, p.prefixes),
 		p.newCase("Waiting", "WakesAWaiter", pubsub, p.wakes),

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
@@ -61,6 +60,9 @@ const (
 	oddToken = 1<<53 + 1
 )
 
+// short is too short a lease.
+var short = []In{{Op: Acquire, Fixed: 50 * time.Millisecond}}
+
 // Primitive declares the lock.
 var Primitive = &engine.Primitive[Held, In, Out]{
 	Name:     "Lock",
@@ -75,7 +77,9 @@ var Primitive = &engine.Primitive[Held, In, Out]{
 	Told:     told,
 	Granted:  func(out Out) bool { return out.Token > 0 },
 	Stored:   stored,
-	Channel:  func(_ backend.Capabilities, key string) string { return channel(key) },
+	Channel: func(_ backend.Capabilities, key string) string {
+		return engine.SideName("redisson_lock__channel:", key)
+	},
 	Published: func(before, after state, in In) string {
 		if (in.Op == Release || in.Op == Force) && before.Kind != after.Kind {
 			return "0"
@@ -83,17 +87,16 @@ var Primitive = &engine.Primitive[Held, In, Out]{
 		return ""
 	},
 	Ops: []engine.Op[Held, In, Out]{
-		{Name: "TryLock", Often: 3, Draw: drawAcquire, Acquire: tryLock, Tries: true},
-		{Name: "Lock", Often: 2, Draw: drawAcquire, Acquire: lock, Waits: true},
+		{Name: "TryLock", Often: 3, Draw: drawAcquire, Acquire: tryLock, Tries: true, Refuses: short},
+		{Name: "Lock", Often: 2, Draw: drawAcquire, Acquire: lock, Waits: true, Refuses: short},
 		{Name: "ForceUnlock", Often: 1, Draw: drawForce, Call: forceUnlock},
-		{Name: "Query", Often: 1, Draw: drawQuery, Call: query, Blind: true},
+		{Name: "Query", Often: 2, Draw: drawQuery, Call: query, Blind: true},
 	},
-	Ready:   func(s state, _ In) bool { return s.Kind == engine.Absent },
-	Blocks:  func(s state) (In, bool) { return In{Op: Acquire}, s.Kind == engine.Absent },
-	Frees:   func(s state) (In, bool) { return In{Op: Release, Owner: s.V.Owner}, s.Kind == engine.Present },
-	Peer:    byPeer,
-	Some:    state{Kind: engine.Present, V: Held{Owner: peerOwner, Count: 1}},
-	Special: slices.Concat(Cases(), engine.LeaseCases(Leased)),
+	Ready:  func(s state, _ In) bool { return s.Kind == engine.Absent },
+	Blocks: func(s state) (In, bool) { return In{Op: Acquire}, s.Kind == engine.Absent },
+	Frees:  func(s state) (In, bool) { return In{Op: Release, Owner: s.V.Owner}, s.Kind == engine.Present },
+	Peer:   byPeer,
+	Some:   state{Kind: engine.Present, V: Held{Owner: peerOwner, Count: 1}},
 	Reaches: []string{
 		"grant", "refusal", "impatience", "acquire without an answer", "re-entry", "deletion", "loss",
 		"release without an answer", "lock_acquire without an answer",
@@ -164,7 +167,9 @@ func acquire(s state, at engine.Moment, in In, out Out) (state, bool) {
 
 // stored are a lock's keys.
 func stored(key string, s state) []engine.Key {
-	own, last := engine.Key{Name: key}, engine.Key{Name: token(key), Life: tokenLife, After: time.UnixMicro(s.V.Token)}
+	own, last := engine.Key{Name: key}, engine.Key{
+		Name: engine.SideName("redisson_lock_token:", key), Life: tokenLife, After: time.UnixMicro(s.V.Token),
+	}
 	if s.Kind == engine.Present {
 		own.Fields = map[string]string{s.V.Owner: strconv.FormatInt(s.V.Count, 10)}
 	}
@@ -226,7 +231,7 @@ func drawForce(engine.Dice[Held]) In { return In{Op: Force} }
 
 func drawQuery(d engine.Dice[Held]) In {
 	in := In{Op: []Op{IsLocked, IsHeldBy, Remaining, Remaining, HoldCount, HoldCount}[d.Which], Owner: "nobody"}
-	if d.Now.V.Owner != "" && d.Which < 5 {
+	if d.Now.V.Owner != "" && d.Flag {
 		in.Owner = d.Now.V.Owner
 	}
 	return in

@@ -3,6 +3,7 @@ package lock
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -73,6 +74,10 @@ func answers(s *engine.Script) ([]Out, error) {
 	return []Out{out}, err
 }
 
+// ownerForm is that of Redisson's owners: a UUID and a number.
+var ownerForm = regexp.MustCompile(
+	`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:-?[0-9]+$`)
+
 // acquired reads the answer to an acquire: a token, or how long the holder's lease still runs.
 func acquired(s *engine.Script) (out Out, err error) {
 	items, err := s.Reply.Tuple(2)
@@ -87,7 +92,9 @@ func acquired(s *engine.Script) (out Out, err error) {
 	if err != nil {
 		return out, err
 	}
-	out.Owner = s.Args[0]
+	if out.Owner = s.Args[0]; !ownerForm.MatchString(out.Owner) {
+		return out, fmt.Errorf("owner %q has not Redisson's form", out.Owner)
+	}
 	out.Token, err = strconv.ParseInt(text, 10, 64)
 	return out, err
 }
