@@ -88,7 +88,7 @@ func serverFaults() []fault {
 		},
 	}
 	for i := range all {
-		all[i].alone, all[i].bound = true, faultBound
+		all[i].alone = true
 	}
 	return all
 }
