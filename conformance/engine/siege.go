@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/harness"
@@ -28,8 +28,8 @@ type siege struct {
 	keeper int
 	hold   time.Duration
 
-	kept, ended chan struct{}  // the object is, and the fault has
-	waiters     sync.WaitGroup // those that have not got the object after the fault
+	kept, ended  chan struct{} // the object is, and the fault has
+	warm, served atomic.Int32  // how many actors have had the object once, and waiters after the fault
 }
 
 // nobody keeps the object.
@@ -85,10 +85,8 @@ func (s *siege) run(ctx context.Context) {
 	defer cancel()
 	s.act, s.bound = s.acts, besieged+s.hold
 	s.kept, s.ended = make(chan struct{}), make(chan struct{})
-	if s.keeper != nobody {
-		s.waiters.Add(len(s.Actors) / s.Clients)
-	}
-	struck := must.Beside(func() { s.strike(ctx, s.reached.copy()["grant"]) })
+	grants := s.reached.copy()["grant"] + len(s.Actors)
+	struck := must.Beside(func() { s.strike(ctx, grants) })
 	err := must.Catch(func() { s.trial.run(ctx) })
 	cancel()
 	must.Do(errors.Join(err, <-struck))
@@ -97,10 +95,10 @@ func (s *siege) run(ctx context.Context) {
 		"%d renewed leases of %v were lost", lost, s.Lease)
 }
 
-// strike makes the fault, when there are more grants than before.
-func (s *siege) strike(ctx context.Context, before int) {
+// strike makes the fault, when there are more than so many grants.
+func (s *siege) strike(ctx context.Context, grants int) {
 	defer close(s.ended)
-	harness.Eventually(ctx, "the grant before the fault", func() bool { return s.reached.copy()["grant"] > before })
+	harness.Eventually(ctx, "the grant before the fault", func() bool { return s.reached.copy()["grant"] > grants })
 	close(s.kept)
 	time.Sleep(settle)
 	at := &scene{Harness: s.Harness, key: s.object, reach: s.reached.add}
@@ -110,26 +108,40 @@ func (s *siege) strike(ctx context.Context, before int) {
 	s.fault.strike(ctx, at, s.running)
 }
 
-// acts lets an actor act until it has got the object after the fault.
+// acts lets an actor act until it has got the object after the fault. Before all else each gets it
+// once: a client that has not subscribed yet polls early, which would hide that it misses a message.
 func (s *siege) acts(ctx context.Context, actor int, take func(Step) bool) {
-	switch client := actor % s.Clients; {
-	case s.keeper == nobody:
-		for !isClosed(s.ended) {
-			take(s.anything())
-		}
-	case client != s.keeper:
-		defer s.waiters.Done()
-		harness.Await(ctx, "the grant before the fault", s.kept)
-		for !isClosed(s.ended) {
-			take(s.waits(shortTime()))
-		}
-	case actor == s.keeper:
-		s.gets(take, s.hold)
-		s.waiters.Wait()
-	default:
-		s.waiters.Wait()
-	}
 	s.gets(take, shortTime())
+	s.warm.Add(1)
+	awaitAll(ctx, "the actors before the fault", &s.warm, len(s.Actors))
+	switch client, each := actor%s.Clients, len(s.Actors)/s.Clients; {
+	case s.keeper == nobody:
+		s.lasts(func() { take(s.anything()) })
+		s.gets(take, shortTime())
+	case client != s.keeper:
+		harness.Await(ctx, "the grant before the fault", s.kept)
+		s.lasts(func() { take(s.waits(shortTime())) })
+		s.gets(take, shortTime())
+		s.served.Add(1)
+	default:
+		if actor == s.keeper {
+			s.gets(take, s.hold)
+		}
+		awaitAll(ctx, "the waiters", &s.served, each)
+		s.gets(take, shortTime())
+	}
+}
+
+// awaitAll waits until there are n of a kind of actors.
+func awaitAll(ctx context.Context, which string, are *atomic.Int32, n int) {
+	harness.Eventually(ctx, which, func() bool { return int(are.Load()) == n })
+}
+
+// lasts goes on with something until the fault has ended.
+func (s *siege) lasts(something func()) {
+	for !isClosed(s.ended) {
+		something()
+	}
 }
 
 // gets lets an actor take a step until it is granted the object.
