@@ -15,13 +15,10 @@ type fault struct {
 	alone bool // it affects the whole server
 	needs []harness.Need
 
-	// lease is that of the workers, renewed: longer than bound, where the end of a lease must not
-	// be what lets work go on.
+	// lease is that of the actors, renewed: longer than their time, where the end of a lease must not
+	// be what lets them go on.
 	lease time.Duration
 	lasts time.Duration
-
-	// bound is how long after the end of the fault a waiting worker may go without the object.
-	bound time.Duration
 
 	// loses says that leases may be lost; forgets, that the server may lose what it granted, so that
 	// only tokens rise. Else every renewed lease outlives the fault.
@@ -41,17 +38,24 @@ type fault struct {
 	inject func(ctx context.Context, s *scene) (heal func(ctx context.Context))
 }
 
-// scene is where a fault happens: a workload that runs.
+// mild reports whether f is for those without leases, too.
+func (f fault) mild() bool { return !f.forgets && !f.steps }
+
+// scene is where a fault happens: crowds that run.
 type scene struct {
 	*harness.Harness
-	key   string         // of the object, or any of them
+	key   string         // of an object
 	links []harness.Link // those that faults may hit; empty if there are none
 	reach func(situation string)
 }
 
-// strike makes the fault, and returns when it has ended. In that time the server may forget what it
-// granted, if f.forgets.
-func (f fault) strike(ctx context.Context, s *scene) {
+// strike makes the fault among crowds, and returns when it has ended, also if ctx ends before.
+func (f fault) strike(ctx context.Context, s *scene, crowds ...*running) {
+	ctx = context.WithoutCancel(ctx)
+	for _, r := range crowds {
+		r.suffers(f)
+		defer r.recovers(f)
+	}
 	var heal func(ctx context.Context)
 	must.In("making the fault "+f.name, func() { heal = f.inject(ctx, s) })
 	time.Sleep(f.lasts)
@@ -61,18 +65,15 @@ func (f fault) strike(ctx context.Context, s *scene) {
 }
 
 const (
-	// longLease is one that no worker gets the object by: it is longer than what faults may cost.
+	// longLease is one that no actor gets the object by: it is longer than what faults may cost.
 	longLease = 30 * time.Second
 	// longPoll is a poll that comes too late, too. While there is no subscription it comes often
 	// enough.
 	longPoll = 40 * time.Second
-	// faultBound is what a fault may cost the workers after its end, with long leases: a few round
-	// trips, and a client's pause before it connects again, on a machine that does much else.
-	faultBound = 10 * time.Second
 )
 
-// FaultCases implements [Subject]: a case for each fault, under which the model explains what workers
-// saw, work goes on within the bound of the fault, and no lease is lost that need not be.
+// FaultCases implements [Subject]: a case for each fault, under which the model explains what actors
+// saw, work goes on after it, and no lease is lost that need not be.
 func (p *Primitive[S, I, O]) FaultCases() (cases []harness.Case) {
 	w := p.workload()
 	if w.waiting == "" {
@@ -81,7 +82,7 @@ func (p *Primitive[S, I, O]) FaultCases() (cases []harness.Case) {
 	for _, f := range faults() {
 		cases = append(cases, harness.Case{
 			Name: w.name + "Survives" + f.name, Clause: w.clause, Text: w.text, Alone: f.alone, Needs: f.needs,
-			Run: func(ctx context.Context, e *harness.Env) { checkFault(ctx, e, w, f) },
+			Run: func(ctx context.Context, e *harness.Env) { besiege(ctx, e, w, f) },
 		})
 	}
 	return cases

@@ -15,41 +15,41 @@ func linkFaults() []fault {
 	brief := 200 * time.Millisecond
 	return []fault{
 		{
-			name: "CutLinks", needs: link, lease: longLease, lasts: brief, bound: faultBound,
+			name: "CutLinks", needs: link, lease: longLease, lasts: brief,
 			inject: repeatedly(func(_ context.Context, s *scene) { s.each(harness.Link.Cut) }),
 		},
 		{
-			name: "RefusedLinks", needs: link, lease: longLease, lasts: brief, bound: faultBound,
+			name: "RefusedLinks", needs: link, lease: longLease, lasts: brief,
 			inject: healing(harness.Link.Refuse),
 		},
 		{
-			name: "SilentLinks", needs: link, lease: longLease, lasts: brief, bound: faultBound,
+			name: "SilentLinks", needs: link, lease: longLease, lasts: brief,
 			inject: healing(harness.Link.Blackhole),
 		},
 		{
-			name: "LostRequests", needs: link, lease: workLease, lasts: beyondLease, bound: faultBound,
+			name: "LostRequests", needs: link, lease: workLease, lasts: beyondLease,
 			loses: true, inject: healing(harness.Link.BlackholeRequests),
 		},
 		{
-			name: "LostReplies", needs: link, lease: workLease, lasts: beyondLease, bound: faultBound,
+			name: "LostReplies", needs: link, lease: workLease, lasts: beyondLease,
 			loses: true, inject: healing(harness.Link.BlackholeReplies),
 		},
 		{
-			name: "SlowLinks", needs: link, lease: longLease, lasts: brief, bound: faultBound,
+			name: "SlowLinks", needs: link, lease: longLease, lasts: brief,
 			inject: healing(func(l harness.Link) { l.Delay(50 * time.Millisecond) }),
 		},
 		{
-			name: "CutReplies", needs: link, lease: longLease, lasts: 2 * brief, bound: faultBound,
+			name: "CutReplies", needs: link, lease: longLease, lasts: 2 * brief,
 			inject: losing(harness.Link.CutReply, true),
 		},
 		{
-			name: "SwallowedReplies", needs: link, lease: longLease, lasts: 2 * brief, bound: faultBound,
+			name: "SwallowedReplies", needs: link, lease: longLease, lasts: 2 * brief,
 			inject: losing(harness.Link.LoseReply, true),
 		},
 		{
 			// A renewal is due after a third of the lease, and missed at its end.
 			name: "CutRenewals", needs: link, lease: renewedLease, lasts: renewedLease * 3 / 8,
-			bound: faultBound, keep: renewedLease + 2*settle, calm: true,
+			keep: renewedLease + 2*settle, calm: true,
 			inject: losing(harness.Link.CutReply, false),
 		},
 	}

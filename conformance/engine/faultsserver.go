@@ -62,7 +62,7 @@ func serverFaults() []fault {
 			name: "LaggingReplica", needs: []harness.Need{harness.FailOver}, lease: workLease, forgets: true,
 			inject: func(ctx context.Context, s *scene) func(context.Context) {
 				must.Do(s.FailOver(ctx, s.key, func(context.Context) error {
-					time.Sleep(brief) // The workers write what the replica does not see.
+					time.Sleep(brief) // The actors write what the replica does not see.
 					return nil
 				}))
 				return nil
@@ -88,7 +88,7 @@ func serverFaults() []fault {
 		},
 	}
 	for i := range all {
-		all[i].alone, all[i].bound = true, faultBound
+		all[i].alone = true
 	}
 	return all
 }

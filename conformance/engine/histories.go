@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -14,10 +15,15 @@ import (
 func (p *Primitive[S, I, O]) Histories(t *testing.T, h *harness.Harness, reached *Situations) {
 	t.Helper()
 	w := p.workload()
+	draw := func(r *rapid.T) crowd {
+		c := drawCrowd(r, []*workload{w}, []int{1, 2, 3}, []int{1})
+		c.Sound, c.Picture = true, picture(t)
+		return c
+	}
 	if h.Bubble == nil {
-		w.realHistories(t, h, reached)
+		realHistories(t, h, draw, reached)
 	} else {
-		w.virtualHistories(t, h, reached)
+		virtualHistories(t, h, draw, reached)
 	}
 	reached.require(t, w.always)
 	if w.waits && h.Capabilities.PubSub {
@@ -25,35 +31,34 @@ func (p *Primitive[S, I, O]) Histories(t *testing.T, h *harness.Harness, reached
 	}
 }
 
-func (w *workload) virtualHistories(t *testing.T, h *harness.Harness, reached *Situations) {
+func virtualHistories(t *testing.T, h *harness.Harness, draw func(*rapid.T) crowd, reached *Situations) {
 	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {
-		s := drawSchedule(r, w)
+		c := draw(r)
 		rapid.SyncTest(r, func(r *rapid.T) {
-			e := harness.NewEnv(h.Bubble())
 			defer outlast()
-			defer e.Close()
-			err := must.Catch(func() { s.run(r.Context(), e, w, picture(t), reached) })
-			if err != nil {
-				r.Fatalf("%s\n%v", stable(err), s)
+			if err := c.check(r.Context(), h.Bubble(), reached); err != nil {
+				r.Fatal(stable(err))
 			}
 		})
 	})
 }
 
-// realHistories runs each schedule by itself: what happens in real time does not happen again, so
-// that there is no use in making it smaller.
-func (w *workload) realHistories(t *testing.T, h *harness.Harness, reached *Situations) {
+// realHistories runs each crowd by itself: what happens in real time does not happen again, so that
+// there is no use in making it smaller.
+func realHistories(t *testing.T, h *harness.Harness, draw func(*rapid.T) crowd, reached *Situations) {
 	t.Helper()
-	draw := rapid.Custom(func(r *rapid.T) schedule { return drawSchedule(r, w) })
 	eachRound(t, h, func(seed int) error {
-		s := draw.Example(seed)
-		e := harness.NewEnv(h)
-		defer e.Close()
-		err := must.Catch(func() { s.run(t.Context(), e, w, picture(t), reached) })
-		if err != nil {
-			return fmt.Errorf("schedule %d: %w\n%v", seed, err, s)
+		if err := rapid.Custom(draw).Example(seed).check(t.Context(), h, reached); err != nil {
+			return fmt.Errorf("crowd %d: %w", seed, err)
 		}
 		return nil
 	})
+}
+
+// check runs the crowd on h, and returns what is wrong.
+func (c crowd) check(ctx context.Context, h *harness.Harness, reached *Situations) error {
+	e := harness.NewEnv(h)
+	defer e.Close()
+	return must.Catch(func() { c.start(ctx, e, reached).run(ctx) })
 }

@@ -1,68 +1,77 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/conformance/harness"
-	"github.com/hasp-go/hasp/conformance/history"
-	"github.com/hasp-go/hasp/conformance/must"
-	"github.com/hasp-go/hasp/primitives"
 )
 
-// schedule is a history test before it runs: all that is left to chance but the order in which
-// goroutines run.
-type schedule struct {
-	Links   []troubles // of each client
-	Actors  [][]Step   // actor i uses client i modulo their number
-	Lease   time.Duration
+// crowd is a few clients that many actors use, on one object or on several at once, before it runs: all
+// that is left to chance but the order in which goroutines run. What one object's history does not
+// show is what objects do to each other, in a shared batch or connection.
+type crowd struct {
+	Clients int
+	Lease   time.Duration // the watchdog's
 	Poll    time.Duration
 	Batches bool // the links take batches
+	Objects []schedule
+	Sound   bool   // nothing goes wrong but on the links
+	Picture string // where the pictures of histories that fail go, without their numbers
 }
 
-// drawSchedule draws a schedule, with troubles on the links.
-func drawSchedule(t *rapid.T, w *workload) schedule {
-	s := schedule{Lease: workLease, Poll: time.Hour} // Nothing but messages wakes a waiter.
-	ops := w.ops
-	if rapid.Bool().Draw(t, "messages alone") {
-		s.Lease = time.Hour // Nor does the end of a lease.
-		ops = slices.DeleteFunc(slices.Clone(ops), func(op string) bool { return op == "delete" })
+// schedule is what a crowd does on one object, which has its own troubles on the clients' links.
+type schedule struct {
+	work   *workload
+	Links  []troubles // of the first clients; those of the others are sound
+	Actors [][]Step   // actor i uses client i modulo their number
+}
+
+// drawCrowd draws a crowd that does some of works, on so many objects.
+func drawCrowd(t *rapid.T, works []*workload, clients, objects []int) crowd {
+	c := crowd{
+		Clients: rapid.SampledFrom(clients).Draw(t, "clients"),
+		Lease:   rapid.SampledFrom([]time.Duration{workLease, endlessLease}).Draw(t, "lease"),
+		Poll:    Never, // Nothing but messages wakes a waiter.
+		Batches: rapid.Bool().Draw(t, "batches"),
 	}
-	s.Batches = rapid.Bool().Draw(t, "batches")
-	lossy := rapid.IntRange(0, 3).Draw(t, "lossy links") > 0
-	for range rapid.IntRange(1, 3).Draw(t, "clients") {
-		s.Links = append(s.Links, drawTroubles(t, lossy))
+	for range rapid.SampledFrom(objects).Draw(t, "objects") {
+		w := rapid.SampledFrom(works).Draw(t, "workload")
+		c.Objects = append(c.Objects, c.drawSchedule(t, w))
 	}
-	for range rapid.IntRange(2, 8).Draw(t, "actors") {
-		s.Actors = append(s.Actors, rapid.SliceOfN(drawStep(ops), 1, 8).Draw(t, "steps"))
+	if slices.ContainsFunc(c.Objects, schedule.deletes) {
+		c.Poll = deletionPoll // No message is sent.
 	}
-	if s.any("delete") {
-		s.Poll = deletionPoll // No message is sent.
-	}
-	return s
+	return c
 }
 
 // deletionPoll is how often waiters look for themselves where things end without a message.
 const deletionPoll = 2 * time.Second
 
-// any reports whether a step of that name is in the schedule.
-func (s schedule) any(op string) bool {
-	for _, steps := range s.Actors {
-		for _, step := range steps {
-			if step.Op == op {
-				return true
-			}
-		}
+// troubledLinks is how many links of a crowd have troubles with an object, at most.
+const troubledLinks = 3
+
+func (c crowd) drawSchedule(t *rapid.T, w *workload) schedule {
+	s := schedule{work: w}
+	ops := w.ops
+	if c.Lease == endlessLease { // Nor does the end of a lease wake a waiter.
+		ops = w.announced()
 	}
-	return false
+	lossy := rapid.IntRange(0, 3).Draw(t, "lossy links") > 0
+	for range min(c.Clients, troubledLinks) {
+		s.Links = append(s.Links, drawTroubles(t, lossy))
+	}
+	for range rapid.IntRange(2, 8).Draw(t, "actors") {
+		s.Actors = append(s.Actors, rapid.SliceOfN(drawStep(ops), 1, 8).Draw(t, "steps"))
+	}
+	return s
+}
+
+// deletes reports whether an actor deletes the object.
+func (s schedule) deletes() bool {
+	return slices.ContainsFunc(slices.Concat(s.Actors...), func(step Step) bool { return step.Op == "delete" })
 }
 
 func drawStep(ops []string) *rapid.Generator[Step] {
@@ -117,12 +126,10 @@ func drawTroubles(t *rapid.T, lossy bool) troubles {
 
 // bound is how long the schedule may take, with actors after one another: longer, and a waiter
 // stood before a free object.
-func (s schedule) bound() time.Duration {
+func (s schedule) bound(poll time.Duration) time.Duration {
 	sum := 20 * time.Second // Subscriptions, closing, a slow machine.
-	for _, steps := range s.Actors {
-		for _, step := range steps {
-			sum += step.Pause + step.Hold
-		}
+	for _, step := range slices.Concat(s.Actors...) {
+		sum += step.Pause + step.Hold
 	}
 	for _, plan := range s.Links {
 		for _, t := range plan.Scripts {
@@ -135,8 +142,8 @@ func (s schedule) bound() time.Duration {
 			sum += gap
 		}
 	}
-	if s.Poll <= deletionPoll {
-		sum += time.Duration(len(s.Actors)) * 10 * s.Poll
+	if poll <= deletionPoll {
+		sum += time.Duration(len(s.Actors)) * 10 * poll
 	}
 	return sum
 }
@@ -148,176 +155,18 @@ func (s schedule) lossless() bool {
 	})
 }
 
-// String returns the schedule in lines.
-func (s schedule) String() string {
+// describe returns what the crowd does on an object, in lines.
+func (c crowd) describe(object int) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "leases of %v, polls every %v, in batches: %v\n", s.Lease, s.Poll, s.Batches)
-	for i, plan := range s.Links {
+	fmt.Fprintf(&text, "leases of %v, polls every %v, in batches: %v\n", c.Lease, c.Poll, c.Batches)
+	for i, plan := range c.Objects[object].Links {
 		fmt.Fprintf(&text, "link of client %d: %+v\n", i, plan)
 	}
-	for i, steps := range s.Actors {
-		fmt.Fprintf(&text, "actor %d of client %d:\n", i, i%len(s.Links))
+	for i, steps := range c.Objects[object].Actors {
+		fmt.Fprintf(&text, "actor %d of client %d:\n", i, i%c.Clients)
 		for _, step := range steps {
 			fmt.Fprintf(&text, "    %v\n", step)
 		}
 	}
 	return text.String()
-}
-
-// running is a schedule while it runs.
-type running struct {
-	*harness.Env
-	schedule schedule
-	work     *workload
-	object   string
-	links    []*troubled // of the clients, to the object
-	log      *history.Log
-	reached  *Situations
-	extra    func() time.Duration // what faults have cost, beyond the schedule's bound
-	cutShort error                // the cause of the end of its context
-	whole    bool                 // nothing that is taken can be lost
-
-	survived atomic.Pointer[string] // the last fault that it went through, until the next grant
-
-	mu      sync.Mutex
-	watcher *history.Process // records the faults of the server; nil: the history is over
-}
-
-// reach counts a situation.
-func (r *running) reach(situation string) {
-	r.reached.add(situation)
-	if situation != "grant" {
-		return
-	}
-	if fault := r.survived.Swap(nil); fault != nil {
-		r.reached.add("grant after " + *fault)
-	}
-}
-
-// note records a fault of the server, in the history's own terms.
-func (r *running) note(input any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.watcher != nil {
-		r.watcher.Call(input).Return(nil)
-	}
-}
-
-// later records what is sure when a time has passed.
-func (r *running) later(after time.Duration, input any) {
-	time.AfterFunc(after, func() { r.note(input) })
-}
-
-// over ends what note records.
-func (r *running) over() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.watcher = nil
-}
-
-// run runs the schedule on an object of its own, and checks what it recorded.
-func (s schedule) run(ctx context.Context, e *harness.Env, w *workload, picture string, reached *Situations) {
-	r := s.on(e, w, w.name, reached)
-	r.whole = s.lossless()
-	r.run(ctx, r.clients(ctx), picture)
-}
-
-// on returns the schedule before it runs, on an object of that name.
-func (s schedule) on(e *harness.Env, w *workload, name string, reached *Situations) *running {
-	log := history.New()
-	return &running{
-		Env: e, schedule: s, work: w, object: e.Apart(name), log: log, watcher: log.Process(),
-		reached:  reached,
-		extra:    func() time.Duration { return 0 },
-		cutShort: fmt.Errorf("after %v somebody still waits", s.bound()),
-	}
-}
-
-// run runs the schedule with clients, and checks what it recorded.
-func (r *running) run(ctx context.Context, clients []*primitives.Client, picture string) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go r.limit(ctx, func() { cancel(r.cutShort) })
-	r.work.prepare(ctx, r.Env, r.object)
-	r.actors(ctx, clients)
-	r.over()
-	r.wake(ctx, clients)
-	if r.work.rest != nil && r.whole {
-		r.reached.add("rest")
-		must.In("what was taken is not back", func() { r.work.rest(ctx, r.Env, r.object) })
-	}
-	if r.work.look != nil {
-		r.reached.add("last look")
-		r.work.look(ctx, r.Env, r.object, r.log)
-	}
-	r.reached.addN("checked operations", r.log.Len())
-	must.Do(r.log.Check(r.work.model(), &history.CheckOptions{Picture: picture}))
-}
-
-// wake has one client wait for what another one makes ready, over sound links.
-func (r *running) wake(ctx context.Context, clients []*primitives.Client) {
-	if r.work.wake == nil || !r.Capabilities.PubSub {
-		return
-	}
-	for _, link := range r.links {
-		link.replan(func(plan *troubles) { *plan = troubles{} })
-	}
-	name := r.object + "-wake"
-	if r.work.wake(ctx, Named{clients[0], name}, Named{clients[len(clients)-1], name}) == nil {
-		r.reached.add("woken")
-	}
-	must.If(ctx.Err() != nil, "waking one who waits: %w", context.Cause(ctx))
-}
-
-// limit cancels what waits for longer than the schedule explains.
-func (r *running) limit(ctx context.Context, cancel func()) {
-	begin := time.Now()
-	for {
-		left := r.schedule.bound() + r.extra() - time.Since(begin)
-		if left <= 0 {
-			cancel()
-			return
-		}
-		select {
-		case <-time.After(left):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (r *running) clients(ctx context.Context) (clients []*primitives.Client) {
-	for _, plan := range r.schedule.Links {
-		o := &primitives.Options{
-			WatchdogLease: r.schedule.Lease, PollInterval: r.schedule.Poll, CloseTimeout: time.Hour,
-		}
-		c, _ := ClientOver(ctx, r.Env, o, func(b backend.Backend) backend.Backend {
-			link := &troubled{Backend: b, plan: plan, reach: r.reach}
-			r.links = append(r.links, link)
-			w := newWatched(r.work.witnessed(inBatches(link, r.schedule.Batches), r.log), r.reach)
-			return inBatches(w, r.schedule.Batches)
-		})
-		clients = append(clients, c)
-	}
-	return clients
-}
-
-// actors lets all actors take their steps, and fails with what they found wrong.
-func (r *running) actors(ctx context.Context, clients []*primitives.Client) {
-	must.Together(len(r.schedule.Actors), func(i int) {
-		step := r.work.actor(&actor{
-			client: clients[i%len(clients)], lease: r.schedule.Lease, object: r.object,
-			log: r.log, process: r.log.Process(), remove: r.remove, later: r.later, reach: r.reach,
-		})
-		for _, s := range r.schedule.Actors[i] {
-			time.Sleep(s.Pause)
-			must.In(fmt.Sprintf("actor %d: %s", i, s.Op), func() { step(ctx, s) })
-			must.If(ctx.Err() != nil, "actor %d: %s: %w", i, s.Op, context.Cause(ctx))
-		}
-	})
-}
-
-func (r *running) remove(ctx context.Context) error {
-	_, err := r.Do(ctx, r.object, "DEL", r.object)
-	return err
 }

@@ -56,11 +56,12 @@ func eachRound(t *testing.T, h *harness.Harness, round func(seed int) error) {
 	all.Wait()
 }
 
-// picture returns where the picture of a failing history goes: it outlives the test.
+// picture returns where the pictures of failing histories go, without their numbers: they outlive the
+// test.
 func picture(t *testing.T) string {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", " ", "_").Replace(t.Name())
-	return filepath.Join(os.TempDir(), "hasp-"+name+".html")
+	return filepath.Join(os.TempDir(), "hasp-"+name)
 }
 
 // Situations counts what tests got into. It is safe for concurrent use.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,8 +51,9 @@ type troubled struct {
 	// asks.
 	deafened func(n int)
 
-	mu   sync.Mutex
-	plan troubles
+	mu    sync.Mutex
+	plan  troubles
+	plans map[string]*troubles // of objects that have their own, by a part of all their keys and channels
 }
 
 // troubles are what becomes of the scripts, subscriptions and messages of one client, one after the
@@ -63,16 +65,35 @@ type troubles struct {
 	Gaps       []time.Duration // 0: the message arrives; else a gap, noticed so much later, has it
 }
 
-func (b *troubled) next() trouble {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.plan.Scripts) == 0 {
-		return b.plan.Rest
+// planOf returns what becomes of a key or a channel. The caller holds mu.
+func (b *troubled) planOf(name string) *troubles {
+	for object, plan := range b.plans {
+		if strings.Contains(name, object) {
+			return plan
+		}
 	}
-	return pop(&b.plan.Scripts)
+	return &b.plan
 }
 
-// replan changes what becomes of the scripts that are sent from now on.
+// next returns what becomes of the next script on a key.
+func (b *troubled) next(key string) trouble {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	plan := b.planOf(key)
+	if len(plan.Scripts) == 0 {
+		return plan.Rest
+	}
+	return pop(&plan.Scripts)
+}
+
+// calm ends what an object has for itself.
+func (b *troubled) calm(object string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.plans, object)
+}
+
+// replan changes what becomes of the scripts that are sent from now on, but for what has its own plan.
 func (b *troubled) replan(change func(plan *troubles)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +112,7 @@ func pop[T any](list *[]T) (first T) {
 func (b *troubled) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
-	return b.run(ctx, b.next(), backend.Call{Script: script, Keys: keys, Args: args})
+	return b.run(ctx, b.next(keys[0]), backend.Call{Script: script, Keys: keys, Args: args})
 }
 
 // RunBatch implements backend.Batcher. Calls without trouble stay together; each other goes as if it
@@ -102,7 +123,7 @@ func (b *troubled) RunBatch(
 	var easy, hard []int
 	plan := make([]trouble, len(calls))
 	for i := range calls {
-		if plan[i] = b.next(); plan[i] == (trouble{}) {
+		if plan[i] = b.next(calls[i].Keys[0]); plan[i] == (trouble{}) {
 			easy = append(easy, i)
 		} else {
 			hard = append(hard, i)
@@ -207,7 +228,7 @@ func (b *troubled) Subscribe(
 	ctx context.Context, channel string, handler backend.Handler,
 ) (backend.Subscription, error) {
 	b.mu.Lock()
-	late := pop(&b.plan.Subscribes)
+	late := pop(&b.planOf(channel).Subscribes)
 	b.mu.Unlock()
 	select {
 	case <-time.After(late):
@@ -221,7 +242,7 @@ func (b *troubled) Subscribe(
 		handler(e)
 	}
 	return b.Backend.Subscribe(ctx, channel, func(e backend.Event) {
-		if gap := b.gap(); gap > 0 {
+		if gap := b.gap(channel); gap > 0 {
 			b.deafen(1)
 			time.AfterFunc(gap, func() {
 				inOrder(backend.Event{Kind: backend.Resubscribed})
@@ -239,8 +260,8 @@ func (b *troubled) deafen(n int) {
 	}
 }
 
-func (b *troubled) gap() time.Duration {
+func (b *troubled) gap(channel string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return pop(&b.plan.Gaps)
+	return pop(&b.planOf(channel).Gaps)
 }

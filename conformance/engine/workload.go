@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,19 +45,10 @@ type workload struct {
 	doubtful func(c backend.Call) (in, out any, ok bool)
 }
 
-// witnessed returns b such that an attempt without an answer is recorded in log.
-func (w *workload) witnessed(b backend.Backend, log *history.Log) backend.Backend {
-	see := func(c backend.Call) func(backend.Outcome) {
-		in, out, ok := w.doubtful(c)
-		since := log.Now()
-		return func(o backend.Outcome) {
-			if ok && backend.MayHaveRun(o.Err) {
-				log.Since(since, in, out)
-			}
-		}
-	}
-	_, batches := b.(backend.Batcher)
-	return inBatches(&seer{b, see}, batches)
+// announced returns the steps of which waiters hear by messages, or by the ends of leases: all but
+// deletions.
+func (w *workload) announced() []string {
+	return slices.DeleteFunc(slices.Clone(w.ops), func(op string) bool { return op == "delete" })
 }
 
 // actor is a sequential user of one object.

@@ -363,7 +363,7 @@ func (w *world) disturbed(p *party, now time.Time) trouble {
 			p.good = latest(p.good, now.Add(next.Held+next.Before+next.After+outage))
 		}
 	})
-	return p.link.next()
+	return p.link.next("")
 }
 
 // soundSince returns since when all scripts of p come through as usual; ok is false if they do not.
