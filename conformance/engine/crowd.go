@@ -74,12 +74,16 @@ func (r *running) sees(c backend.Call) (answered func(backend.Outcome)) {
 	if i < 0 {
 		return func(backend.Outcome) {}
 	}
-	log := r.trials[i].log
-	in, out, ok := r.trials[i].work.doubtful(c)
-	since := log.Now()
+	t := r.trials[i]
+	in, out, ok := t.work.doubtful(c)
+	since := t.log.Now()
 	return func(o backend.Outcome) {
-		if ok && backend.MayHaveRun(o.Err) {
-			log.Since(since, in, out)
+		if !backend.MayHaveRun(o.Err) {
+			return
+		}
+		t.unanswered.Store(true)
+		if ok {
+			t.log.Since(since, in, out)
 		}
 	}
 }

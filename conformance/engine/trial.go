@@ -26,7 +26,8 @@ type trial struct {
 	// step was granted what it asked for.
 	act func(ctx context.Context, actor int, take func(Step) (granted bool))
 
-	survived atomic.Pointer[string] // the last fault that it went through, until the next grant
+	survived   atomic.Pointer[string] // the last fault that it went through, until the next grant
+	unanswered atomic.Bool            // a script that may have run got no answer
 
 	noting  sync.Mutex
 	watcher *history.Process // records what happens to the object by itself; nil: the history is over
@@ -149,10 +150,12 @@ func (t *trial) wake(ctx context.Context) {
 	must.If(ctx.Err() != nil, "waking one who waits: %w", context.Cause(ctx))
 }
 
-// rest waits until all is back that was taken, if nothing that was taken can be lost.
+// rest waits until all is back that was taken, if nothing that was taken can be lost: in real time a slow
+// server may be given up.
 func (t *trial) rest(ctx context.Context) {
-	if t.work.rest != nil && t.Sound && t.lossless() {
-		t.reached.add("rest")
-		must.In("what was taken is not back", func() { t.work.rest(ctx, t.Env, t.object) })
+	if t.work.rest == nil || !t.Sound || !t.lossless() || t.Bubble == nil && t.unanswered.Load() {
+		return
 	}
+	t.reached.add("rest")
+	must.In("what was taken is not back", func() { t.work.rest(ctx, t.Env, t.object) })
 }

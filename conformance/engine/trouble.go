@@ -172,6 +172,10 @@ func (b *troubled) run(ctx context.Context, t trouble, c backend.Call) (backend.
 		b.reach("runs after its connection broke")
 		return backend.Reply{}, unanswered(c.Script, errTrouble)
 	}
+	var tooLong <-chan time.Time
+	if t.Loss == request || t.Loss == reply { // Else the reply comes, on a slow machine some time later.
+		tooLong = time.After(t.Before + t.After + deaf)
+	}
 	select {
 	case o := <-done:
 		if t.Loss == broken {
@@ -179,7 +183,7 @@ func (b *troubled) run(ctx context.Context, t trouble, c backend.Call) (backend.
 			return backend.Reply{}, unanswered(c.Script, errTrouble)
 		}
 		return o.Reply, o.Err
-	case <-time.After(t.Before + t.After + deaf):
+	case <-tooLong:
 		b.reach("lost reply")
 		return backend.Reply{}, unanswered(c.Script, errTrouble)
 	case <-ctx.Done():
