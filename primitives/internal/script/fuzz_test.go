@@ -70,7 +70,7 @@ func FuzzNumbers(f *testing.F) {
 			token, want.Token, want.TokenOK = number(n, asText), n, true
 		}
 		pair := backend.ArrayReply([]backend.Reply{token, number(ms, !asText)})
-		got, err := script.LockAcquire(ctx, answers{pair}, "k", "t", "o", time.Second, time.Second)
+		got, err := script.LockAcquire(ctx, answers{pair}, "k", "t", "o", time.Second, nil)
 		requireDecoded(t, true, want, got, err)
 		left, err := script.LockRemaining(ctx, answers{number(ms, asText)}, "k")
 		requireDecoded(t, true, wait, left, err)
