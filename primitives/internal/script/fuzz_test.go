@@ -114,7 +114,7 @@ func FuzzShapes(f *testing.F) {
 		if err == nil {
 			require.Len(t, statuses, len(items))
 		}
-		_, err = script.LockAcquire(t.Context(), a, "k", "t", "o", time.Second, time.Second)
+		_, err = script.LockAcquire(t.Context(), a, "k", "t", "o", time.Second, nil)
 		require.Equal(t, shape == backend.Array && len(items) == 2 && isNumber, err == nil)
 	})
 }
