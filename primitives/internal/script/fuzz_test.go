@@ -70,7 +70,7 @@ func FuzzNumbers(f *testing.F) {
 			token, want.Token, want.TokenOK = number(n, asText), n, true
 		}
 		pair := backend.ArrayReply([]backend.Reply{token, number(ms, !asText)})
-		got, err := script.LockAcquire(ctx, answers{pair}, "k", "t", "o", time.Second, time.Second)
+		got, err := script.LockAcquire(ctx, answers{pair}, "k", "t", "o", time.Second, nil)
 		requireDecoded(t, true, want, got, err)
 		left, err := script.LockRemaining(ctx, answers{number(ms, asText)}, "k")
 		requireDecoded(t, true, wait, left, err)
@@ -114,7 +114,7 @@ func FuzzShapes(f *testing.F) {
 		if err == nil {
 			require.Len(t, statuses, len(items))
 		}
-		_, err = script.LockAcquire(t.Context(), a, "k", "t", "o", time.Second, time.Second)
+		_, err = script.LockAcquire(t.Context(), a, "k", "t", "o", time.Second, nil)
 		require.Equal(t, shape == backend.Array && len(items) == 2 && isNumber, err == nil)
 	})
 }

@@ -23,7 +23,7 @@ local lock = KEYS[1]
 local token = KEYS[2]
 local owner = ARGV[1]
 local lease = ARGV[2]
-local tokenttl = ARGV[3]
+local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
 
 
 if redis.call('hlen', lock) > 0 then
@@ -37,9 +37,15 @@ local last, ttl = redis.call('get', token), tokenttl
 if last and (#last > #now or #last == #now and last >= now) then
   redis.call('incr', token)
   grant = redis.call('get', token)
-  ttl = tokenttl + math.ceil((grant - now) / 1000)
+  if ttl then
+    ttl = tokenttl + math.ceil((grant - now) / 1000)
+  end
 end
-redis.call('set', token, grant, 'px', ttl)
+if ttl then
+  redis.call('set', token, grant, 'px', ttl)
+else
+  redis.call('set', token, grant)
+end
 
 
 
@@ -49,7 +55,7 @@ redis.call('pexpire', lock, lease)
 return {grant, 0}
 `
 
-const lockAcquireSHA1 = "3c3dd6674ded3b31744fd128e96468560e81748d"
+const lockAcquireSHA1 = "87ae141fca96a744a3f25b1397ab4f71e544f4ed"
 
 var lockAcquireScript = backend.Script{
 	Name:   "lock_acquire",
@@ -70,10 +76,10 @@ type LockAcquireResult struct {
 
 // LockAcquire grants the lock to owner if it is free, with the next fencing token; else returns
 // how long the holder's lease still runs. A grant's token is the server's time in microseconds,
-// or one more than the last token where the clock has not passed that. The token key expires
-// when the clock has passed the last token by tokenttl: a later token is higher, unless the
-// clock was set back by more than that. Every owner is used for one hold, so that one who
-// already holds the lock is refused like any other.
+// or one more than the last token where the clock has not passed that. If there is a tokenttl,
+// the token key expires when the clock has passed the last token by that: a later token is
+// higher, unless the clock was set back by more. Every owner is used for one hold, so that one
+// who already holds the lock is refused like any other.
 //
 // Keys:
 //   - lock: hash; owner -> hold count
@@ -82,7 +88,8 @@ type LockAcquireResult struct {
 // Arguments:
 //   - owner
 //   - lease: in whole milliseconds, the rest is cut off
-//   - tokenttl: in whole milliseconds, the rest is cut off
+//   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has
+//     no end
 //
 // Results:
 //   - token: nil: the lock is held; there may be none
@@ -91,14 +98,17 @@ type LockAcquireResult struct {
 // The script may write, and is not sent again once it may have run.
 func LockAcquire(
 	ctx context.Context, r backend.ScriptRunner,
-	lock, token, owner string, lease, tokenttl time.Duration,
+	lock, token, owner string, lease time.Duration, tokenttl *time.Duration,
 ) (LockAcquireResult, error) {
 	words := [...]string{
 		lock,
 		token,
 		owner,
 		strconv.FormatInt(lease.Milliseconds(), 10),
-		strconv.FormatInt(tokenttl.Milliseconds(), 10),
+		"",
+	}
+	if tokenttl != nil {
+		words[4] = strconv.FormatInt(tokenttl.Milliseconds(), 10)
 	}
 	reply, err := r.Run(ctx, &lockAcquireScript, words[:2:2], words[2:])
 	if err != nil {

@@ -1,0 +1,6 @@
+--- Returns the last token granted.
+---
+---@key token string        decimal
+---@return int? last        nil: there is none
+---@readonly
+return redis.call('get', token)
