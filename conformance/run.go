@@ -17,7 +17,7 @@ import (
 
 // Primitives returns the declarations of all primitives.
 func Primitives() []engine.Subject {
-	return []engine.Subject{lock.Primitive, semaphore.Primitive, latch.Primitive, number.Long, number.Double}
+	return []engine.Subject{lock.Primitive, lock.Fenced, semaphore.Primitive, latch.Primitive, number.Long, number.Double}
 }
 
 // Report is what a run did.

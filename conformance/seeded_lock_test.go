@@ -7,7 +7,8 @@ const (
 	renewalFile = "internal/renew/renewal.go"
 	entryFile   = "internal/renew/entry.go"
 	keeperFile  = "internal/renew/keeper.go"
-	lockFile    = "lock.go"
+	lockFile    = "exclusivelock.go"
+	fencedFile  = "fencedlock.go"
 	takeFile    = "extend/leases.go"
 	leaseFile   = "extend/hold.go"
 	orphanFile  = "extend/orphan.go"
@@ -197,5 +198,14 @@ func lockSeeds() []seed {
 		{"frees by force only once", forceFile, edits{
 			{"if redis.call('hlen', lock) == 0 then", "if true then"},
 		}, properties},
+		{"lets the last token of a fenced lock expire", fencedFile, edits{
+			{"opts, nil)", "opts, &c.tokenTTL)"},
+		}, onEmbedded("FencedLockWalks")},
+		{"asks for the last token of another key", fencedFile, edits{
+			{"l.tokenKey)", "l.tokenKey+l.Name())"},
+		}, propertiesOf("FencedLock")},
+		{"asks what is no lock for its last token", "internal/script/lock_last_token.lua.go", edits{
+			{"redis.call('hlen', lock)\n", "\n"},
+		}, onEmbedded("FencedLockConflict")},
 	}
 }

@@ -36,6 +36,6 @@ func (c *Client) NewFencedLock(name string, opts *LockOptions) *FencedLock {
 // there was none. A holder asks [Lease.Token] for its own instead.
 func (l *FencedLock) LastToken(ctx context.Context) (int64, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int64, error) {
-		return read(script.LockLastToken(ctx, l.base.Runner(), l.tokenKey))
+		return read(script.LockLastToken(ctx, l.base.Runner(), l.base.Key(), l.tokenKey))
 	})
 }

@@ -241,7 +241,7 @@ type Key struct {
 	Equal func(text string) bool
 	Alike func(fields map[string]string) bool
 
-	// Life is how long another key than the first lives at most, after now and After.
+	// Life is how long another key than the first lives at most, after now and After; 0: it has no end.
 	Life  time.Duration
 	After time.Time
 }

@@ -65,11 +65,20 @@ func (m *machine[S, I, O]) lookAtKey(ctx context.Context, o *object[S], i int) {
 		return
 	}
 	must.If(!holds(key, reply, err), "key %s holds %v, %w, want %+v", key.Name, reply, err, key)
-	if key.Text != "" && key.Life > 0 {
-		left, at := m.life(ctx, key.Name)
-		most := key.Life + max(0, key.After.Sub(at.From)) + time.Second
-		must.If(left <= 0 || left > most, "key %s lives for %v, want up to %v", key.Name, left, most)
+	if key.Text != "" {
+		m.lookAtLife(ctx, key)
 	}
+}
+
+// lookAtLife looks at the life of another key than the first.
+func (m *machine[S, I, O]) lookAtLife(ctx context.Context, key Key) {
+	left, at := m.life(ctx, key.Name)
+	if key.Life == 0 {
+		must.If(left != -time.Millisecond, "key %s lives for %v, want no end", key.Name, left)
+		return
+	}
+	most := key.Life + max(0, key.After.Sub(at.From)) + time.Second
+	must.If(left <= 0 || left > most, "key %s lives for %v, want up to %v", key.Name, left, most)
 }
 
 // write makes a key what it is to be. Do runs a command.

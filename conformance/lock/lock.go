@@ -23,6 +23,7 @@ const (
 	IsHeldBy  Op = "is held by"
 	HoldCount Op = "hold count"
 	Remaining Op = "remaining"
+	LastToken Op = "last token"
 )
 
 // In is one thing that happens to a lock.
@@ -35,11 +36,11 @@ type In struct {
 
 // Out is the answer.
 type Out struct {
-	Owner string // of a grant
-	Token int64  // of a grant
-	Done  bool   // of a release, a renewal, a query
-	Other bool   // the key is no lock
-	Count int64
+	Owner string        // of a grant
+	Token int64         // of a grant
+	Done  bool          // of a release, a renewal, a query
+	Other bool          // the key is no lock
+	Count int64         // of a query: a hold count, or the last token
 	Left  time.Duration // of a refusal, and of Remaining; negative: the key has no end
 }
 
@@ -63,55 +64,78 @@ const (
 // short is too short a lease.
 var short = []In{{Op: Acquire, Fixed: 50 * time.Millisecond}}
 
+// locker is what locks that exclude have in common.
+type locker interface {
+	Lock(ctx context.Context) (*primitives.Lease, error)
+	TryLock(ctx context.Context) (*primitives.Lease, error)
+	ForceUnlock(ctx context.Context) (bool, error)
+	IsLocked(ctx context.Context) (bool, error)
+	IsHeldBy(ctx context.Context, owner string) (bool, error)
+	HoldCount(ctx context.Context, owner string) (int64, error)
+	Remaining(ctx context.Context) (time.Duration, error)
+}
+
+// maker makes a lock of a kind.
+type maker func(c *primitives.Client, name string, o *primitives.LockOptions) locker
+
 // Primitive declares the lock.
-var Primitive = &engine.Primitive[Held, In, Out]{
-	Name:     "Lock",
-	Promises: Promises,
-	Limit:    "Lock.Exclusion",
-	Edge:     &state{V: Held{Token: oddToken}},
-	Step:     step,
-	Keep:     keep,
-	Verb:     func(in In) string { return string(in.Op) },
-	Asks:     asks,
-	Answers:  answers,
-	Told:     told,
-	Granted:  func(out Out) bool { return out.Token > 0 },
-	Stored:   stored,
-	Channel: func(_ backend.Capabilities, key string) string {
-		return engine.SideName("redisson_lock__channel:", key)
-	},
-	Published: func(before, after state, in In) string {
-		if (in.Op == Release || in.Op == Force) && before.Kind != after.Kind {
-			return "0"
-		}
-		return ""
-	},
-	Ops: []engine.Op[Held, In, Out]{
-		{Name: "TryLock", Often: 3, Draw: drawAcquire, Acquire: tryLock, Tries: true, Refuses: short},
-		{Name: "Lock", Often: 2, Draw: drawAcquire, Acquire: lock, Waits: true, Refuses: short},
-		{Name: "ForceUnlock", Often: 1, Draw: drawForce, Call: forceUnlock},
-		{Name: "Query", Often: 2, Draw: drawQuery, Call: query, Blind: true},
-	},
-	Ready:  func(s state, _ In) bool { return s.Kind == engine.Absent },
-	Blocks: func(s state) (In, bool) { return In{Op: Acquire}, s.Kind == engine.Absent },
-	Frees:  func(s state) (In, bool) { return In{Op: Release, Owner: s.V.Owner}, s.Kind == engine.Present },
-	Peer:   byPeer,
-	Some:   state{Kind: engine.Present, V: Held{Owner: peerOwner, Count: 1}},
-	Reaches: []string{
-		"grant", "refusal", "impatience", "acquire without an answer", "re-entry", "deletion", "loss",
-		"release without an answer", "lock_acquire without an answer",
-		"lock_release without an answer", "lock_renew without an answer",
-	},
-	Hold: &engine.Hold[Held, In, Out]{
-		Of:       holdOf,
-		Fixed:    func(in In) time.Duration { return in.Fixed },
-		Holders:  holders,
-		Grant:    func(out Out) (string, int64, bool) { return out.Owner, out.Token, out.Token > 0 },
-		Granted:  func(owner string, token int64) Out { return Out{Owner: owner, Token: token} },
-		Release:  func(owner string) In { return In{Op: Release, Owner: owner} },
-		Done:     func(out Out) bool { return out.Done },
-		Conflict: func(out Out) bool { return out.Other },
-	},
+var Primitive = declare("Lock", tokenLife, func(
+	c *primitives.Client, name string, o *primitives.LockOptions,
+) locker {
+	return c.NewLock(name, o)
+})
+
+// declare declares a kind of locks, whose last tokens are kept for a time; 0: for ever.
+func declare(name string, tokenLife time.Duration, make maker) *engine.Primitive[Held, In, Out] {
+	return &engine.Primitive[Held, In, Out]{
+		Name:     name,
+		Promises: promisesOf(name),
+		Limit:    name + ".Exclusion",
+		Edge:     &state{V: Held{Token: oddToken}},
+		Step:     step,
+		Keep:     keep,
+		Verb:     func(in In) string { return string(in.Op) },
+		Asks:     asks,
+		Answers:  answers,
+		Told:     told,
+		Granted:  func(out Out) bool { return out.Token > 0 },
+		Stored:   func(key string, s state) []engine.Key { return stored(key, s, tokenLife) },
+		Channel: func(_ backend.Capabilities, key string) string {
+			return engine.SideName("redisson_lock__channel:", key)
+		},
+		Published: func(before, after state, in In) string {
+			if (in.Op == Release || in.Op == Force) && before.Kind != after.Kind {
+				return "0"
+			}
+			return ""
+		},
+		Ops: []engine.Op[Held, In, Out]{
+			{Name: "TryLock", Often: 3, Draw: drawAcquire, Acquire: make.tryLock, Tries: true, Refuses: short},
+			{Name: "Lock", Often: 2, Draw: drawAcquire, Acquire: make.lock, Waits: true, Refuses: short},
+			{Name: "ForceUnlock", Often: 1, Draw: drawForce, Call: make.forceUnlock},
+			{Name: "Query", Often: 2, Draw: drawQuery, Call: make.query, Blind: true},
+		},
+		Ready:  func(s state, _ In) bool { return s.Kind == engine.Absent },
+		Blocks: func(s state) (In, bool) { return In{Op: Acquire}, s.Kind == engine.Absent },
+		Frees:  func(s state) (In, bool) { return In{Op: Release, Owner: s.V.Owner}, s.Kind == engine.Present },
+		Peer:   byPeer,
+		Some:   state{Kind: engine.Present, V: Held{Owner: peerOwner, Count: 1}},
+		Reaches: []string{
+			"grant", "refusal", "impatience", "acquire without an answer", "re-entry", "deletion", "loss",
+			"release without an answer", "lock_acquire without an answer",
+			"lock_release without an answer", "lock_renew without an answer",
+		},
+		Hold: &engine.Hold[Held, In, Out]{
+			Of:       holdOf,
+			Fixed:    func(in In) time.Duration { return in.Fixed },
+			Holders:  holders,
+			Grant:    func(out Out) (string, int64, bool) { return out.Owner, out.Token, out.Token > 0 },
+			Granted:  func(owner string, token int64) Out { return Out{Owner: owner, Token: token} },
+			Release:  func(owner string) In { return In{Op: Release, Owner: owner} },
+			Done:     func(out Out) bool { return out.Done },
+			Conflict: func(out Out) bool { return out.Other },
+		},
+	}
 }
 
 // keep is what of a lock outlives its key.
@@ -150,6 +174,8 @@ func step(s state, at engine.Moment, in In, out Out) (state, bool) {
 		return s, mine && out.Count == s.V.Count || !mine && out.Count == 0
 	case Remaining:
 		return s, s.Remains(at, out.Left)
+	case LastToken:
+		return s, out.Count == s.V.Token
 	}
 	return s, false
 }
@@ -166,7 +192,7 @@ func acquire(s state, at engine.Moment, in In, out Out) (state, bool) {
 }
 
 // stored are a lock's keys.
-func stored(key string, s state) []engine.Key {
+func stored(key string, s state, tokenLife time.Duration) []engine.Key {
 	own, last := engine.Key{Name: key}, engine.Key{
 		Name: engine.SideName("redisson_lock_token:", key), Life: tokenLife, After: time.UnixMicro(s.V.Token),
 	}
@@ -239,21 +265,21 @@ func drawQuery(d engine.Dice[Held]) In {
 
 func options(in In) *primitives.LockOptions { return &primitives.LockOptions{Lease: in.Fixed} }
 
-func lock(ctx context.Context, c *primitives.Client, name string, in In) (*primitives.Lease, error) {
-	return c.NewLock(name, options(in)).Lock(ctx)
+func (make maker) lock(ctx context.Context, c *primitives.Client, name string, in In) (*primitives.Lease, error) {
+	return make(c, name, options(in)).Lock(ctx)
 }
 
-func tryLock(ctx context.Context, c *primitives.Client, name string, in In) (*primitives.Lease, error) {
-	return c.NewLock(name, options(in)).TryLock(ctx)
+func (make maker) tryLock(ctx context.Context, c *primitives.Client, name string, in In) (*primitives.Lease, error) {
+	return make(c, name, options(in)).TryLock(ctx)
 }
 
-func forceUnlock(ctx context.Context, c *primitives.Client, name string, _ In) (out Out, err error) {
-	out.Done, err = c.NewLock(name, nil).ForceUnlock(ctx)
+func (make maker) forceUnlock(ctx context.Context, c *primitives.Client, name string, _ In) (out Out, err error) {
+	out.Done, err = make(c, name, nil).ForceUnlock(ctx)
 	return out, err
 }
 
-func query(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	l := c.NewLock(name, nil)
+func (make maker) query(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
+	l := make(c, name, nil)
 	switch in.Op {
 	case IsLocked:
 		out.Done, err = l.IsLocked(ctx)

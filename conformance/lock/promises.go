@@ -1,6 +1,17 @@
-// Package lock declares primitives.Lock for the suite: its promises, its model, its operations, and what
-// its leases hold.
+// Package lock declares primitives.Lock and primitives.FencedLock for the suite: their promises, their
+// model, their operations, and what their leases hold.
 package lock
+
+import "strings"
+
+// promisesOf are the promises of a kind of locks.
+func promisesOf(name string) map[string]string {
+	all := map[string]string{}
+	for clause, text := range Promises {
+		all[strings.Replace(clause, "Lock", name, 1)] = text
+	}
+	return all
+}
 
 // Promises are what the doc comments of package primitives say of a lock, and design.md of locks.
 var Promises = map[string]string{

@@ -28,6 +28,8 @@ func asks(s *engine.Script) (ins []In) {
 		return []In{{Op: HoldCount, Owner: s.Args[0]}}
 	case "lock_remaining":
 		return []In{{Op: Remaining}}
+	case "lock_last_token":
+		return []In{{Op: LastToken}}
 	case "lock_renew":
 		for _, owner := range s.Args[1:] {
 			ins = append(ins, In{Op: Renew, Owner: owner, Lease: millis(s.Args[0])})
@@ -58,7 +60,7 @@ func answers(s *engine.Script) ([]Out, error) {
 		out, err = acquired(s)
 	case "lock_renew", "lock_release_all":
 		return statuses(s.Reply)
-	case "lock_hold_count":
+	case "lock_hold_count", "lock_last_token":
 		if !s.Reply.IsNil() {
 			var text string
 			text, err = s.Reply.Text()

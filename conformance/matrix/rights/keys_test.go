@@ -128,6 +128,7 @@ func useLock(ctx context.Context, client *primitives.Client) {
 	must.Get(lock.IsLocked(ctx))
 	must.Get(lock.Remaining(ctx))
 	must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
+	must.Get(client.NewFencedLock(lock.Name(), nil).LastToken(ctx))
 	for i := range 2 {
 		go func() { _, _ = client.NewLock(fmt.Sprint(lostReply, i), nil).TryLock(ctx) }()
 	}

@@ -12,37 +12,39 @@ import (
 
 const lockLastTokenSource = `
 
-local token = KEYS[1]
+local lock = KEYS[1]
+local token = KEYS[2]
 
 
+redis.call('hlen', lock)
 return redis.call('get', token)
 `
 
-const lockLastTokenSHA1 = "fc95dcbf3061443879ab8bc0cb50397777acfa49"
+const lockLastTokenSHA1 = "3682b72ae3aac656661734a76fb1a0ba9cd7365d"
 
 var lockLastTokenScript = backend.Script{
-	Name:    "lock_last_token",
-	Source:  lockLastTokenSource,
-	SHA1:    lockLastTokenSHA1,
-	Keys:    1,
-	Retry:   backend.ReadOnly,
-	Command: "GET",
+	Name:   "lock_last_token",
+	Source: lockLastTokenSource,
+	SHA1:   lockLastTokenSHA1,
+	Keys:   2,
+	Retry:  backend.ReadOnly,
 }
 
 // LockLastToken returns the last token granted.
 //
 // Keys:
-//   - token: string; decimal
+//   - lock: hash; owner -> hold count
+//   - token: string; the last token granted, decimal
 //
 // Results:
 //   - last: nil: there is none; there may be none
 //
-// The script only reads. It is sent as the command GET.
+// The script only reads.
 func LockLastToken(
 	ctx context.Context, r backend.ScriptRunner,
-	token string,
+	lock, token string,
 ) (last int64, ok bool, err error) {
-	words := [...]string{token}
+	words := [...]string{lock, token}
 	reply, err := r.Run(ctx, &lockLastTokenScript, words[:], nil)
 	if err != nil {
 		return 0, false, err
