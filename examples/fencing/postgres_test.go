@@ -28,7 +28,7 @@ func TestPostgreSQL(t *testing.T) {
 func startPostgres(t *testing.T) (source string) {
 	t.Helper()
 	initdb, postgres := program(t, "initdb"), program(t, "postgres")
-	home, err := os.MkdirTemp("", "hasp-postgres-") // t.TempDir's parents are its owner's alone.
+	home, err := os.MkdirTemp("", "hasp-postgres-") //nolint:usetesting // The parents of t.TempDir are its owner's alone.
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(home)) })
 	as := unprivileged(t, home)
