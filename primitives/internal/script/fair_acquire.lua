@@ -39,10 +39,13 @@ if not allowance then
   return {false, -1}
 end
 local left = math.max(0, redis.call('pttl', lock))
-if first ~= owner and not redis.call('lpos', queue, owner) then
+local listed = first == owner or redis.call('lpos', queue, owner)
+if not listed or not redis.call('zscore', timeouts, owner) then
   local last = redis.call('lindex', queue, -1)
   local score = last and redis.call('zscore', timeouts, last) or now + left
   redis.call('zadd', timeouts, score + share(), owner)
+end
+if not listed then
   redis.call('rpush', queue, owner)
 end
 redis.call('zadd', deadlines, now + allowance, owner)
@@ -50,7 +53,7 @@ first = first or owner
 local score, deadline = redis.call('zscore', timeouts, first), redis.call('zscore', deadlines, first)
 -- Time passes for Redisson also while the lock is held. Its processes would drop a waiter of ours whose
 -- score has passed: where the first is one, all scores rise together, now and then.
-if held and deadline and score - now < share() * 0.9 then
+if held and deadline and score and score - now < share() * 0.9 then
   lower(timeouts, score - now - share(), {})
 end
 if first == owner then

@@ -54,10 +54,13 @@ if not allowance then
   return {false, -1}
 end
 local left = math.max(0, redis.call('pttl', lock))
-if first ~= owner and not redis.call('lpos', queue, owner) then
+local listed = first == owner or redis.call('lpos', queue, owner)
+if not listed or not redis.call('zscore', timeouts, owner) then
   local last = redis.call('lindex', queue, -1)
   local score = last and redis.call('zscore', timeouts, last) or now + left
   redis.call('zadd', timeouts, score + share(), owner)
+end
+if not listed then
   redis.call('rpush', queue, owner)
 end
 redis.call('zadd', deadlines, now + allowance, owner)
@@ -65,7 +68,7 @@ first = first or owner
 local score, deadline = redis.call('zscore', timeouts, first), redis.call('zscore', deadlines, first)
 
 
-if held and deadline and score - now < share() * 0.9 then
+if held and deadline and score and score - now < share() * 0.9 then
   lower(timeouts, score - now - share(), {})
 end
 if first == owner then
@@ -74,7 +77,7 @@ end
 return {false, left + math.max(1, math.ceil((deadline or score) - now))}
 `
 
-const fairAcquireSHA1 = "0dc5fb8b955246ad1ceb0f05241f0f2e187e0958"
+const fairAcquireSHA1 = "7ae80bda2f57b05e791f0e0133a397d7ed057fc2"
 
 var fairAcquireScript = backend.Script{
 	Name:   "fair_acquire",
