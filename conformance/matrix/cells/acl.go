@@ -4,7 +4,8 @@ import "strings"
 
 // ScriptRules are the commands that scripts call, or that are sent in their place.
 const ScriptRules = "+decr +decrby +del +exists +get +hexists +hget +hlen +hset +incr " +
-	"+incrby +incrbyfloat +persist +pexpire +pexpireat +pttl +set +time +type"
+	"+incrby +incrbyfloat +lindex +llen +lpos +lrange +lrem +persist +pexpire +pexpireat +pttl +rpush " +
+	"+set +time +type +zadd +zcard +zrange +zrem +zscore"
 
 // ClusterCommands are what clients of a cluster need besides.
 const ClusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +
@@ -14,6 +15,8 @@ const ClusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +
 func ACLRules(prefix string) string {
 	return "-@all " +
 		"~" + prefix + "* ~{" + prefix + "* ~redisson_lock_token:{" + prefix + "* " +
+		"~redisson_lock_queue:{" + prefix + "* ~redisson_lock_timeout:{" + prefix + "* " +
+		"~hasp_lock_deadline:{" + prefix + "* " +
 		"&redisson_lock__channel:{" + prefix + "* &redisson_sc:{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__{{" + prefix + "* " +
@@ -27,7 +30,8 @@ func ClusterRules(prefix string) string { return ACLRules(prefix) + " " + Cluste
 // suiteRules are those of a user for the suite, whose own scripts and subscriptions need more, and whose
 // names have braces behind a prefix.
 func suiteRules() string {
-	return ACLRules("conf-") + " &{conf-* &conf-* +append +hgetall +hincrby +sadd +smembers +zadd +zscore" +
+	return ACLRules("conf-") + " &{conf-* &conf-* +append +hgetall +hincrby +sadd +smembers" +
+		" ~redisson_lock_queue:conf-* ~redisson_lock_timeout:conf-* ~hasp_lock_deadline:conf-*" +
 		" ~redisson_lock_token:conf-* &redisson_lock__channel:conf-* &redisson_sc:conf-*"
 }
 
