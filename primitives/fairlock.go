@@ -39,7 +39,8 @@ type FairLockOptions struct {
 // Each call of Lock or TryLock is an owner of its own; only [Lease.Reenter] re-enters. TryLock never
 // passes those who wait. All are fair to each other by the server's clock, those of Java processes too.
 // A fair lock costs more than a Lock: a hand-over takes a constant number of commands, of which two
-// read and write the scores of all waiters, and each waiter subscribes to a channel of its own.
+// read and write the scores of all waiters; each waiter subscribes to a channel of its own, and polls
+// by itself.
 //
 // A FairLock is a name, not a resource, and safe for concurrent use. Do not use one name for a Lock and
 // a FairLock: the Lock's waiters do not queue, and are not woken.

@@ -28,13 +28,13 @@ func TestWaitersOfADeadClientArePassedTogether(t *testing.T) {
 	holder := hold(t, clients[0])
 	before := s.waitInTurn(t, 1, clients, patient)
 	s.waitInTurn(t, 8, []*primitives.Client{dead}, &primitives.FairLockOptions{WaitAllowance: 3 * time.Second})
-	behind := s.waitInTurn(t, 2, clients, &primitives.FairLockOptions{WaitAllowance: 3 * time.Second})
+	behind := s.waitInTurn(t, 2, clients, &primitives.FairLockOptions{WaitAllowance: time.Minute})
 	p.Refuse()
 	require.NoError(t, holder.Unlock(t.Context()))
 	require.Equal(t, []int{0}, before.serve(t, 1))
 	scripts := s.scripts(t)
 	require.Equal(t, []int{0, 1}, behind.serve(t, 2))
-	// One allowance, in which two waiters try every second. After eight it would be 50 and more.
+	// Two waiters try every five seconds: after one allowance, and not after Redisson's five minutes.
 	require.Less(t, s.scripts(t)-scripts, 30)
 	s.requireNothingLeft(t)
 }
@@ -50,7 +50,7 @@ func TestDeadWaitersOfOthers(t *testing.T) {
 	c := s.waitInTurn(t, 2, clients, nil)
 	s.await(t, "ours is dropped", func() bool { return s.number(t, "LLEN", queue) == 3 })
 	// It had 299 s left, which those behind it do not have to wait for any more.
-	require.Less(t, s.number(t, "ZSCORE", timeouts, "theirs"), float64(now+4000))
+	require.Less(t, s.number(t, "ZSCORE", timeouts, "theirs"), float64(now+100000))
 	require.Equal(t, []int{0, 1}, c.serve(t, 2))
 	s.requireNothingLeft(t)
 }
@@ -123,9 +123,9 @@ func TestQueueHeals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t)
-			clients := s.clients(t, 3, nil)
+			clients := s.clients(t, 3, &primitives.Options{PollInterval: 300 * time.Millisecond})
 			holder := hold(t, clients[0])
-			c := s.waitInTurn(t, 2, clients[1:], &primitives.FairLockOptions{WaitAllowance: 3 * time.Second})
+			c := s.waitInTurn(t, 2, clients[1:], nil)
 			waiting := s.list(t, "LRANGE", queue, "0", "-1")
 			harm(t, s, waiting[0], waiting[1])
 			s.await(t, "they agree", func() bool { return agree(t, s, 2) })
@@ -156,8 +156,9 @@ func TestHandOverCommandsStayConstant(t *testing.T) {
 	t.Parallel()
 	few, many := handOverCommands(t, 20), handOverCommands(t, 110)
 	t.Logf("%d commands for ten hand-overs with 10 to 20 waiters, %d with 100 to 110", few, many)
-	require.InDelta(t, few, many, 20, "two for each: subscriptions are kept alive by pings")
-	require.Less(t, many, 10*40)
+	// Redisson's would be a thousand more. Pings, which keep subscriptions alive, count too.
+	require.InDelta(t, few, many, 150)
+	require.Less(t, many, 10*50)
 }
 
 func handOverCommands(t *testing.T, waiters int) int {

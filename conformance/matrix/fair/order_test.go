@@ -141,7 +141,7 @@ func TestWaiterOutlivesItsAllowance(t *testing.T) {
 	s := start(t)
 	clients := s.clients(t, 3, nil)
 	holder := hold(t, clients[0])
-	c := s.waitInTurn(t, 3, clients, &primitives.FairLockOptions{WaitAllowance: 2 * time.Second})
+	c := s.waitInTurn(t, 3, clients, &primitives.FairLockOptions{WaitAllowance: 4 * time.Second})
 	first := s.list(t, "LRANGE", queue, "0", "-1")
 	for _, owner := range first { // As if they had waited for so long.
 		s.do(t, "ZINCRBY", timeouts, "-330000", owner)
@@ -152,7 +152,7 @@ func TestWaiterOutlivesItsAllowance(t *testing.T) {
 	gap := s.number(t, "ZSCORE", timeouts, first[1]) - s.number(t, "ZSCORE", timeouts, first[0])
 	require.InDelta(t, 300000, gap, 1, "all scores rise together")
 	scripts := s.scripts(t)
-	s.await(t, "they have tried many times", func() bool { return s.scripts(t) > scripts+15 })
+	s.await(t, "they have tried many times", func() bool { return s.scripts(t) > scripts+30 })
 	require.Equal(t, first, s.list(t, "LRANGE", queue, "0", "-1"))
 	require.NoError(t, holder.Unlock(t.Context()))
 	require.Equal(t, []int{0, 1, 2}, c.serve(t, 3))

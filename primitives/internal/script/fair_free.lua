@@ -17,8 +17,9 @@ local function free(lock, queue, timeouts, deadlines, owner, wake)
   end
   if holds then
     redis.call('del', lock)
+  else
+    leave(queue, timeouts, deadlines, owner)
   end
   drop(queue, timeouts, deadlines, dead, amount)
-  leave(queue, timeouts, deadlines, owner)
   return holds and 1 or 0
 end
