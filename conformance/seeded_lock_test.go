@@ -9,6 +9,7 @@ const (
 	keeperFile  = "internal/renew/keeper.go"
 	lockFile    = "exclusivelock.go"
 	fencedFile  = "fencedlock.go"
+	ownedFile   = "ownedlock.go"
 	takeFile    = "extend/leases.go"
 	leaseFile   = "extend/hold.go"
 	orphanFile  = "extend/orphan.go"

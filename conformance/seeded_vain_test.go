@@ -46,7 +46,7 @@ func vainSeeds() []seed {
 		{"has a lock's channel without the prefix", lockFile, edits{
 			{"extend.SideName(lockChannel, l.base.Key())", "extend.SideName(lockChannel, l.Name())"},
 		}, onEmbedded("LockUnderAPrefix")},
-		{"has a lock's token without the prefix", lockFile, edits{
+		{"has a lock's token without the prefix", ownedFile, edits{
 			{"extend.SideName(lockTokenKey, l.base.Key())", "extend.SideName(lockTokenKey, l.Name())"},
 		}, properties},
 		{"has a semaphore's channel without the prefix", semaphore, edits{

@@ -54,6 +54,24 @@ func ExampleLock_TryLock() {
 	}
 }
 
+// Jobs for one account are done in the order in which they came, whichever process they came to.
+func ExampleFairLock() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	lease, err := client.NewFairLock("account:7", nil).Lock(ctx) // waits behind those who came before
+	if errors.Is(err, primitives.ErrNotAcquired) {
+		fmt.Println("too many came before; the place in the queue is given up")
+		return
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = work(lease.Context(context.Background()))
+	if err := errors.Join(err, lease.Unlock(context.Background())); err != nil {
+		log.Fatal(err)
+	}
+}
+
 // The deadline of the context bounds the waiting; the lease bounds the work.
 func ExampleLock_Lock_bounded() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

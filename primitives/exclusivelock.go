@@ -13,11 +13,8 @@ import (
 // exclusiveLock is embedded by the locks that one owner at a time holds, in a hash of owner and hold
 // count, and that any number of waiters race for.
 type exclusiveLock struct {
-	object
-	channel  string
-	tokenKey string
-	tokenTTL *time.Duration // nil: the token key has no end
-	leases   extend.Leases
+	ownedLock
+	channel string
 }
 
 // init makes l the lock of a kind called name.
@@ -28,10 +25,8 @@ func (l *exclusiveLock) init(
 	if opts != nil {
 		o = *opts
 	}
-	l.object, l.tokenTTL = c.newObject(kind, name, "hash"), tokenTTL
+	l.ownedLock.init(c, kind, name, tokenTTL)
 	l.channel = extend.SideName(lockChannel, l.base.Key())
-	l.tokenKey = extend.SideName(lockTokenKey, l.base.Key())
-	l.base = l.base.WithSideKey("token key", l.tokenKey)
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
 		Leasable: (*leasableLock)(l), Kind: lockKind{c.core}, Lease: o.Lease,
 		Want: extend.Want{Channel: l.channel, FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
@@ -72,37 +67,6 @@ func (l *exclusiveLock) TryLock(ctx context.Context) (*Lease, error) {
 func (l *exclusiveLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.LockForceRelease(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.channel)
-	})
-}
-
-// IsLocked reports whether anybody holds the lock.
-func (l *exclusiveLock) IsLocked(ctx context.Context) (bool, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (bool, error) {
-		return script.LockExists(ctx, l.base.Runner(), l.base.Key())
-	})
-}
-
-// IsHeldBy reports whether owner holds the lock: see [Lease.Owner].
-func (l *exclusiveLock) IsHeldBy(ctx context.Context, owner string) (bool, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (bool, error) {
-		return script.LockHeldBy(ctx, l.base.Runner(), l.base.Key(), owner)
-	})
-}
-
-// HoldCount returns how often owner holds the lock on the server: 0 or 1 for this package's owners,
-// whose re-entry is counted in the process, and any number for a Java peer's.
-func (l *exclusiveLock) HoldCount(ctx context.Context, owner string) (int64, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int64, error) {
-		count, _, err := script.LockHoldCount(ctx, l.base.Runner(), l.base.Key(), owner)
-		return count, err
-	})
-}
-
-// Remaining returns how long the present holder's lease lasts by the server's clock: 0 if the lock is
-// free, [NoExpiry] if its key has no expiry. A holder asks [Lease.Remaining] of its own lease instead.
-func (l *exclusiveLock) Remaining(ctx context.Context) (time.Duration, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (time.Duration, error) {
-		return remaining(script.LockRemaining(ctx, l.base.Runner(), l.base.Key()))
 	})
 }
 
@@ -168,6 +132,11 @@ func (k lockKind) ReleaseAll(
 	if err != nil {
 		return nil, fmt.Errorf("release locks: %w", err)
 	}
+	return releaseStatuses(statuses), nil
+}
+
+// releaseStatuses reads the statuses of a script that releases many.
+func releaseStatuses(statuses []int64) []extend.Status {
 	result := make([]extend.Status, len(statuses))
 	for i, status := range statuses {
 		switch status {
@@ -179,5 +148,5 @@ func (k lockKind) ReleaseAll(
 			result[i] = extend.Failed
 		}
 	}
-	return result, nil
+	return result
 }

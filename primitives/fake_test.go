@@ -24,6 +24,7 @@ type fakeServer struct {
 	locks    map[string]fakeLock
 	tokens   map[string]int64
 	permits  map[string]int
+	queues   map[string][]string // of fair locks
 	handlers map[*fakeSubscription]string
 	calls    map[string]int // by script
 	freed    time.Time      // when a lock was last freed
@@ -58,7 +59,8 @@ type fakeSubscription struct {
 func newFakeServer() *fakeServer {
 	return &fakeServer{
 		locks: make(map[string]fakeLock), tokens: make(map[string]int64),
-		permits: make(map[string]int), handlers: make(map[*fakeSubscription]string), calls: make(map[string]int),
+		permits: make(map[string]int), queues: make(map[string][]string),
+		handlers: make(map[*fakeSubscription]string), calls: make(map[string]int),
 		fault: func(string) fault { return fault{} },
 	}
 }
@@ -169,6 +171,12 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return s.releaseAll(keys, args[1:])
 	case "lock_force_release":
 		return s.release(keys[0], args[1], func(l fakeLock) bool { return l.owner != "" })
+	case "fair_acquire":
+		return s.fairAcquire(keys, args)
+	case "fair_release":
+		return s.fairRelease(keys, args[0], args[2])
+	case "fair_release_all":
+		return s.fairReleaseAll(keys, args[1:])
 	case "lock_renew":
 		return s.renew(keys, args[0], args[1:])
 	case "lock_exists":
@@ -212,6 +220,12 @@ func (s *fakeServer) release(key, channel string, mine func(fakeLock) bool) back
 	}
 	delete(s.locks, key)
 	s.freed = time.Now()
+	s.publish(channel)
+	return truth(true)
+}
+
+// publish sends a message, which takes a while.
+func (s *fakeServer) publish(channel string) {
 	handlers := maps.Clone(s.handlers)
 	go func() {
 		time.Sleep(time.Millisecond)
@@ -221,7 +235,6 @@ func (s *fakeServer) release(key, channel string, mine func(fakeLock) bool) back
 			}
 		}
 	}()
-	return truth(true)
 }
 
 func (s *fakeServer) releaseAll(keys, args []string) backend.Reply {

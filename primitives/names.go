@@ -5,6 +5,12 @@ const (
 	lockChannel  = "redisson_lock__channel"
 	lockTokenKey = "redisson_lock_token"
 
+	fairQueueKey    = "redisson_lock_queue"
+	fairTimeoutsKey = "redisson_lock_timeout"
+
 	semaphoreChannel = "redisson_sc"
 	latchChannel     = "redisson_countdownlatch__channel__"
 )
+
+// Redisson has no such keys, and does not see them.
+const fairDeadlinesKey = "hasp_lock_deadline"

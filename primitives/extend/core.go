@@ -67,6 +67,9 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 // Capabilities returns those of the backend. Scripts get [backend.Capabilities.Publish] as an argument.
 func (c *Core) Capabilities() backend.Capabilities { return c.can }
 
+// WatchdogLease returns that of the options, or its default.
+func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }
+
 // Close ends the client: waiters get [backend.ErrClosed], the contexts of held leases end with that
 // cause, and Close releases what they hold. It returns when everything that was begun is done, releases
 // and renewals included, when ctx ends, or after CloseTimeout. In the last two cases it gives up the

@@ -309,6 +309,21 @@ func TestCallExplains(t *testing.T) {
 	})
 }
 
+// TestCallFindsTheKeyInConflict among those of an object, by their types.
+func TestCallFindsTheKeyInConflict(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newFakeServer().client(t)
+		object := client.Core().NewObject("door", "x", "zset").
+			WithTypedKey("set", "set:{x}", "zset").WithTypedKey("queue", "queue:{x}", "list")
+		_, err := extend.Call(t.Context(), &object, nil, "open", func() (int, error) {
+			return 0, &backend.ServerError{Code: "WRONGTYPE"}
+		})
+		require.ErrorIs(t, err, extend.ErrConflict)
+		require.ErrorContains(t, err, `the queue "queue:{x}" of this door holds a zset`)
+	})
+}
+
 // TestCallSendsNothing if it is invalid, or too late.
 func TestCallSendsNothing(t *testing.T) {
 	t.Parallel()

@@ -26,6 +26,7 @@ type hold struct {
 	leasable Leasable
 	kind     LeasableKind
 	token    int64
+	queued   bool // the owner waits in a queue on the server
 
 	mu     sync.Mutex
 	cause  error         // why all leases ended, if not by Unlock
@@ -84,10 +85,23 @@ func (h *hold) acquire(ctx context.Context) (token int64, answer Answer, err err
 	}()
 	token, answer, err = h.leasable.Acquire(ctx, &h.request, h.Owner, h.Lease)
 	panicked = false
-	if err != nil && !h.request.left {
+	switch {
+	case err == nil:
+		h.queued = answer.Queued
+	case !h.request.left:
 		h.releaseUnwanted(false, err)
+		h.queued = h.queued && !backend.MayHaveRun(err)
 	}
 	return token, answer, err
+}
+
+// leaveQueue releases the owner if it waits in a queue. If the last request's caller has left,
+// HandleLate does so.
+func (h *hold) leaveQueue() {
+	if !h.request.left && h.queued {
+		h.queued = false
+		h.releaseInBackground(true)
+	}
 }
 
 // lateAcquire is a hold whose caller left before the acquire was answered.
@@ -97,10 +111,12 @@ type lateAcquire hold
 func (a *lateAcquire) HandleLate(r backend.ScriptRunner) {
 	h := (*hold)(a)
 	_, answer, err := h.leasable.Acquire(context.Background(), r, h.Owner, h.Lease)
+	answer.Granted = answer.Granted || answer.Queued || h.queued // Its place in the queue goes, too.
 	h.releaseUnwanted(answer.Granted, err)
 }
 
-// releaseUnwanted releases in the background what an acquire without a caller has taken, or may have.
+// releaseUnwanted releases in the background what an acquire without a caller has taken, or may have:
+// the object, or a place in its queue.
 func (h *hold) releaseUnwanted(granted bool, err error) {
 	if granted || backend.MayHaveRun(err) {
 		h.releaseInBackground(!errors.Is(err, backend.ErrIndeterminate))

@@ -21,8 +21,10 @@ type Leasable interface {
 		ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 	) (token int64, answer Answer, err error)
 
-	// Release releases the object for owner alone, and reports whether owner held it. It may be
-	// repeated, and may reach the server before the Acquire of the same owner.
+	// Release releases the object for owner alone, and reports whether owner held it. If a refusal may
+	// have put owner into a queue ([Answer.Queued]), Release also takes it out, and wakes whoever is next
+	// where that may have the object; it then reports false. It may be repeated, and may reach the
+	// server before the Acquire of the same owner.
 	Release(ctx context.Context, r backend.ScriptRunner, owner string) (released bool, err error)
 }
 
@@ -56,8 +58,16 @@ type LeaseConfig struct {
 	Leasable Leasable
 	Kind     LeasableKind
 
+	// Try is what TryAcquire uses, of an object whose Leasable queues an owner that it refuses. Nil means
+	// Leasable.
+	Try Leasable
+
 	// Want is what an owner waits for after a refusal.
 	Want Want
+
+	// OwnChannel returns the channel of one owner, of an object that wakes each waiter by a channel of
+	// its own. Its subscription ends with the waiting. Nil means Want.Channel.
+	OwnChannel func(owner string) string
 
 	// Lease is the length of a lease that nobody renews, in whole milliseconds and at least 100 ms.
 	// Zero means the client's WatchdogLease, renewed by the watchdog until Unlock.
@@ -66,20 +76,26 @@ type LeaseConfig struct {
 
 // Leases hands out the leases of one object.
 type Leases struct {
-	object   *Object
-	leasable Leasable
-	kind     LeasableKind
-	want     Want
-	lease    time.Duration
-	fixed    bool
+	object      *Object
+	leasable    Leasable
+	tryLeasable Leasable
+	kind        LeasableKind
+	want        Want
+	ownChannel  func(owner string) string // nil: that of want
+	lease       time.Duration
+	fixed       bool
 }
 
 // NewLeases returns what hands out the leases of o. It keeps o. It returns a [*FieldError] for a lease
 // that is too short. It sends nothing.
 func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	s := Leases{
-		object: o, leasable: config.Leasable, kind: config.Kind, want: config.Want,
+		object: o, leasable: config.Leasable, tryLeasable: config.Try, kind: config.Kind,
+		want: config.Want, ownChannel: config.OwnChannel,
 		lease: config.Lease.Truncate(time.Millisecond), fixed: true,
+	}
+	if s.tryLeasable == nil {
+		s.tryLeasable = s.leasable
 	}
 	if config.Lease == 0 {
 		s.lease, s.fixed = o.core.opts.WatchdogLease, false
@@ -92,26 +108,30 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 // re-enters a lease of the same object ([Lease.Reenter]), it returns another lease for that owner.
 //
 // On error nothing is held: what an attempt has taken, or may have taken, is released in the
-// background, again and again, until a release has found it or one lease has passed. If a grant comes
+// background, again and again, until a release has found it or one lease has passed. An owner that
+// waits in a queue on the server is released once more, which takes it out of there. If a grant comes
 // after its lease may have expired, the error is [ErrLost]. Use Acquire within [Call].
 func (s *Leases) Acquire(ctx context.Context) (*Lease, error) {
-	return s.take(ctx, func(a *attempt) error { return s.object.wait(ctx, s.want, a, true) })
+	return s.take(ctx, s.leasable, func(a *attempt) error { return s.object.waitAs(ctx, a) })
 }
 
 // TryAcquire is Acquire without waiting: if it is refused it returns [ErrNotAcquired].
 func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) {
-	return s.take(ctx, func(a *attempt) error { return TryOnce(ctx, a) })
+	return s.take(ctx, s.tryLeasable, func(a *attempt) error { return TryOnce(ctx, a) })
 }
 
 // take returns the lease that acquire gets, or another lease of the hold that ctx re-enters.
-func (s *Leases) take(ctx context.Context, acquire func(*attempt) error) (*Lease, error) {
+func (s *Leases) take(
+	ctx context.Context, leasable Leasable, acquire func(*attempt) error,
+) (*Lease, error) {
 	if outer := reentered(ctx, s.object); outer != nil {
 		if lease, err := outer.reenter(s); lease != nil || err != nil {
 			return lease, err
 		}
 	}
-	a := s.newAttempt()
+	a := s.newAttempt(leasable)
 	if err := acquire(a); err != nil {
+		a.leave()
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -125,35 +145,50 @@ func (s *Leases) take(ctx context.Context, acquire func(*attempt) error) (*Lease
 // attempt is one caller's [Attempt] to get a lease. It takes a new owner whenever the old one may hold
 // the object.
 type attempt struct {
-	leases *Leases
-	hold   *hold
+	leases   *Leases
+	leasable Leasable
+	hold     *hold // nil: the next try has a new owner
 }
 
 // newAttempt returns an attempt with its first hold, in one allocation.
-func (s *Leases) newAttempt() *attempt {
+func (s *Leases) newAttempt(leasable Leasable) *attempt {
 	var first struct {
 		attempt
 		hold
 	}
-	first.attempt = attempt{leases: s, hold: s.init(&first.hold)}
+	first.attempt = attempt{leases: s, leasable: leasable, hold: s.init(&first.hold, leasable)}
 	return &first.attempt
+}
+
+// current returns the hold of the owner that tries next.
+func (a *attempt) current() *hold {
+	if a.hold == nil {
+		a.hold = a.leases.init(&hold{}, a.leasable)
+	}
+	return a.hold
 }
 
 // Try implements [Attempt].
 func (a *attempt) Try(ctx context.Context) (Answer, error) {
-	if a.hold == nil {
-		a.hold = a.leases.init(&hold{})
-	}
-	answer, err := a.hold.try(ctx)
+	h := a.current()
+	answer, err := h.try(ctx)
 	if err != nil && !errors.Is(err, backend.ErrUnavailable) {
 		a.hold = nil
+		h.leaveQueue()
 	}
 	return answer, err
 }
 
+// leave takes the owner out of the queue in which its last refusal has left it.
+func (a *attempt) leave() {
+	if a.hold != nil {
+		a.hold.leaveQueue()
+	}
+}
+
 // init makes h the hold of a new owner.
-func (s *Leases) init(h *hold) *hold {
-	h.object, h.leasable, h.kind = s.object, s.leasable, s.kind
+func (s *Leases) init(h *hold, leasable Leasable) *hold {
+	h.object, h.leasable, h.kind = s.object, leasable, s.kind
 	h.Entry = renew.Entry{
 		Key: s.object.key, Owner: s.object.core.newOwner(), Lease: s.lease,
 		Allowance: s.object.core.opts.allowanceFor(s.lease),

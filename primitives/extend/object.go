@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,12 @@ type Object struct {
 
 	// A second key of the object, and its name in errors.
 	sideKey, sideKeyName string
+
+	typedKeys []typedKey // further keys
 }
+
+// typedKey is a key of an object whose value has a type.
+type typedKey struct{ key, name, valueType string }
 
 // NewObject returns the object of a kind, such as "lock", called name. Its key is the client's prefix
 // followed by the name. valueType is the type of the key's value in the words of the server's TYPE:
@@ -39,6 +45,13 @@ func (c *Core) NewObject(kind, name, valueType string) Object {
 // finds out which of the two keys is in conflict. An error NOTANUMBER it reports for the second key.
 func (o Object) WithSideKey(keyName, key string) Object {
 	o.sideKey, o.sideKeyName = key, keyName
+	return o
+}
+
+// WithTypedKey returns o with a further key, called keyName in errors, whose value has the given type.
+// An object can have many: [Call] finds out which of them is in conflict.
+func (o Object) WithTypedKey(keyName, key, valueType string) Object {
+	o.typedKeys = append(slices.Clone(o.typedKeys), typedKey{key, keyName, valueType})
 	return o
 }
 
@@ -154,15 +167,28 @@ const storedTypeTimeout = time.Second
 
 // sideKeyConflict is the conflict of an object whose second key holds a value of the given type.
 func (o *Object) sideKeyConflict(valueType string) error {
-	return fmt.Errorf("%w: the %s %q of this %s holds a %s",
-		ErrConflict, o.sideKeyName, o.sideKey, o.kind, valueType)
+	return o.otherKeyConflict(o.sideKeyName, o.sideKey, valueType)
+}
+
+// otherKeyConflict is the conflict of an object one of whose further keys holds a value of the given
+// type.
+func (o *Object) otherKeyConflict(name, key, valueType string) error {
+	return fmt.Errorf("%w: the %s %q of this %s holds a %s", ErrConflict, name, key, o.kind, valueType)
 }
 
 // kindConflict is the conflict of an object one of whose keys has a value of another type. It asks the
 // server for the types, so that the error says which key, and what it holds.
 func (o *Object) kindConflict(ctx context.Context) error {
 	valueType := o.storedType(ctx, o.key)
-	if o.sideKey != "" && (valueType == o.valueType || valueType == "none") {
+	if valueType != o.valueType && valueType != "none" {
+		return o.Conflict(valueType)
+	}
+	for _, k := range o.typedKeys {
+		if found := o.storedType(ctx, k.key); found != k.valueType && found != "none" {
+			return o.otherKeyConflict(k.name, k.key, found)
+		}
+	}
+	if o.sideKey != "" {
 		return o.sideKeyConflict(o.storedType(ctx, o.sideKey))
 	}
 	return o.Conflict(valueType)

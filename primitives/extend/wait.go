@@ -35,6 +35,10 @@ type Answer struct {
 	// Free is how many units of the object are free for others after this answer. The waiting loop
 	// wakes waiters of the same client that can use them. 0 means none, or unknown.
 	Free int
+
+	// Queued says that the refusal has put the owner into a queue on the server. If the waiting ends
+	// without a grant, the owner is released, as a holder is: see [Leasable]. It is for [Leases] only.
+	Queued bool
 }
 
 // Want is what waiters of an object wait for.
@@ -65,16 +69,26 @@ type Want struct {
 // no answer. After Wait has returned it does not use a any more. A wake-up that a did not use goes to
 // the next waiter. Use Wait within [Call].
 func (o *Object) Wait(ctx context.Context, want Want, a Attempt) error {
-	return o.wait(ctx, want, a, false)
+	return o.wait(ctx, want, loopAttempt{attempt: a})
 }
 
-// wait is Wait. If retryUnknown is set, it tries a again after an unknown outcome, too.
-func (o *Object) wait(ctx context.Context, want Want, a Attempt, retryUnknown bool) error {
+// waitAs is Wait for an attempt that has owners: it also goes on after an unknown outcome, with another
+// owner.
+func (o *Object) waitAs(ctx context.Context, a *attempt) error {
+	return o.wait(ctx, a.leases.want, loopAttempt{attempt: a, owned: a})
+}
+
+// wait is Wait, for an attempt whose tries it notes.
+func (o *Object) wait(ctx context.Context, want Want, noted loopAttempt) error {
 	w := attemptPool.Get().(*loopAttempt) //nolint:forcetypeassert // It has nothing else.
-	*w = loopAttempt{attempt: a, retryUnknown: retryUnknown}
-	err := o.core.waiters.Wait(ctx, wait.Want{
-		Object: o.key, Channel: want.Channel, FreeUnits: want.FreeUnits, Need: want.Need,
-	}, w)
+	*w = noted
+	err := wait.ErrMoved
+	for errors.Is(err, wait.ErrMoved) {
+		channel, private := w.channel(want)
+		err = o.core.waiters.Wait(ctx, wait.Want{
+			Object: o.key, Channel: channel, FreeUnits: want.FreeUnits, Need: want.Need, Private: private,
+		}, w)
+	}
 	if err != nil {
 		err = w.explain(ctx, err, want.Refusal)
 	}
@@ -97,14 +111,23 @@ var attemptPool = sync.Pool{New: func() any { return new(loopAttempt) }}
 
 // loopAttempt is an [Attempt] as the waiting loop tries it. It notes how the last try ended.
 type loopAttempt struct {
-	attempt      Attempt
-	retryUnknown bool
-	refused      bool  // the server's last answer was a refusal
-	outage       error // of the last try, if it got no answer
+	attempt Attempt
+	owned   *attempt // the same, if it has owners
+	refused bool     // the server's last answer was a refusal
+	outage  error    // of the last try, if it got no answer
+}
+
+// channel returns the channel on which the next try's waiter listens, and whether nobody else does.
+func (w *loopAttempt) channel(want Want) (channel string, private bool) {
+	if w.owned != nil && w.owned.leases.ownChannel != nil {
+		return w.owned.leases.ownChannel(w.owned.current().Owner), true
+	}
+	return want.Channel, false
 }
 
 // Try implements [wait.Attempt]. Once a waiter was refused it goes on waiting through outages: while no
-// server can be reached and, if retryUnknown is set, after an unknown outcome.
+// server can be reached and, if it has owners, after an unknown outcome. With the owner its channel may
+// have changed.
 func (w *loopAttempt) Try(ctx context.Context) (wait.Answer, error) {
 	answer, err := w.attempt.Try(ctx)
 	switch {
@@ -112,7 +135,8 @@ func (w *loopAttempt) Try(ctx context.Context) (wait.Answer, error) {
 		w.refused, w.outage = !answer.Granted, nil
 	case w.refused && ctx.Err() == nil && w.retryable(err):
 		w.outage = err
-		return wait.Answer{Outage: true, RetryIn: -1}, nil
+		moved := w.owned != nil && w.owned.leases.ownChannel != nil && w.owned.hold == nil
+		return wait.Answer{Outage: true, RetryIn: -1, Moved: moved}, nil
 	}
 	if answer.RetryIn <= 0 {
 		answer.RetryIn = -1
@@ -122,7 +146,7 @@ func (w *loopAttempt) Try(ctx context.Context) (wait.Answer, error) {
 
 // retryable reports whether the waiter may try again after err.
 func (w *loopAttempt) retryable(err error) bool {
-	return errors.Is(err, backend.ErrUnavailable) || w.retryUnknown && errors.Is(err, backend.ErrIndeterminate)
+	return errors.Is(err, backend.ErrUnavailable) || w.owned != nil && errors.Is(err, backend.ErrIndeterminate)
 }
 
 // explain adds the reason to an error by which the end of ctx has ended the waiting: that no server

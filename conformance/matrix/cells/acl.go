@@ -4,7 +4,8 @@ import "strings"
 
 // ScriptRules are the commands that scripts call, or that are sent in their place.
 const ScriptRules = "+decr +decrby +del +exists +get +hexists +hget +hlen +hset +incr " +
-	"+incrby +incrbyfloat +persist +pexpire +pexpireat +pttl +set +time +type"
+	"+incrby +incrbyfloat +lindex +llen +lpos +lrange +lrem +persist +pexpire +pexpireat +pttl +rpush " +
+	"+set +time +type +zadd +zcard +zrange +zrem +zscore"
 
 // ClusterCommands are what clients of a cluster need besides.
 const ClusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +
@@ -14,10 +15,10 @@ const ClusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +
 // before them.
 func ACLRules(prefix string) string {
 	return "-@all " +
-		"~" + prefix + "* ~{" + prefix + "* " +
-		"~redisson_lock_token:{" + prefix + "* ~redisson_lock_token:" + prefix + "* " +
-		"&redisson_lock__channel:{" + prefix + "* &redisson_lock__channel:" + prefix + "* " +
-		"&redisson_sc:{" + prefix + "* &redisson_sc:" + prefix + "* " +
+		"~" + prefix + "* ~{" + prefix + "* " + sided("~redisson_lock_token:", prefix) +
+		sided("~redisson_lock_queue:", prefix) + sided("~redisson_lock_timeout:", prefix) +
+		sided("~hasp_lock_deadline:", prefix) +
+		sided("&redisson_lock__channel:", prefix) + sided("&redisson_sc:", prefix) +
 		"&redisson_countdownlatch__channel__{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__{{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__" + prefix + "* " +
@@ -25,12 +26,15 @@ func ACLRules(prefix string) string {
 		"+subscribe +unsubscribe +publish " + ScriptRules
 }
 
+// sided allows a key or a channel beside names, in braces or not.
+func sided(pattern, prefix string) string { return pattern + "{" + prefix + "* " + pattern + prefix + "* " }
+
 // ClusterRules are those in a cluster.
 func ClusterRules(prefix string) string { return ACLRules(prefix) + " " + ClusterCommands }
 
 // suiteRules are those of a user for the suite, whose own scripts and subscriptions need more.
 func suiteRules() string {
-	return ACLRules("conf-") + " &{conf-* &conf-* +append +hgetall +hincrby +sadd +smembers +zadd +zscore"
+	return ACLRules("conf-") + " &{conf-* &conf-* +append +hgetall +hincrby +sadd +smembers"
 }
 
 // User is a server's configuration of the user hasp, whose password is secret, with the rules.

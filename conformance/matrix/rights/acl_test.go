@@ -3,6 +3,7 @@
 package rights
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -82,17 +83,33 @@ func TestACLInACluster(t *testing.T) {
 			}
 			require.NoError(t, c.Each("SCRIPT", "FLUSH"))
 			handOver(t, other.NewLock(a.Name, nil), one.NewLock(a.Name, nil))
+			for _, name := range []string{"1", "2", "3"} {
+				name = "fair " + a.Name + name
+				handOver(t, one.NewFairLock(name, nil), other.NewFairLock(name, nil))
+			}
 		})
 	}
 }
 
+// locker is a kind of lock.
+type locker interface {
+	Lock(ctx context.Context) (*primitives.Lease, error)
+	TryLock(ctx context.Context) (*primitives.Lease, error)
+}
+
 // handOver makes waiter wait for what holder has.
-func handOver(t *testing.T, holder, waiter *primitives.Lock) {
+func handOver(t *testing.T, holder, waiter locker) {
 	t.Helper()
 	lease, err := holder.Lock(t.Context())
 	require.NoError(t, err)
 	got := make(chan error, 1)
-	go func() { got <- cells.LockUnlock(t.Context(), waiter) }()
+	go func() {
+		lease, err := waiter.Lock(t.Context())
+		if err == nil {
+			err = lease.Unlock(t.Context())
+		}
+		got <- err
+	}()
 	_, err = waiter.TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
 	require.NoError(t, lease.Unlock(t.Context()))

@@ -56,7 +56,7 @@ func (r *recorder) run(ctx context.Context, c backend.Call) (backend.Reply, erro
 	if spyErr := must.Catch(func() { r.note(script, c.Keys) }); spyErr != nil {
 		r.faults = append(r.faults, spyErr.Error())
 	}
-	if script.Name == "lock_acquire" && strings.HasPrefix(c.Keys[0], lostReply) {
+	if strings.HasSuffix(script.Name, "_acquire") && strings.HasPrefix(c.Keys[0], lostReply) {
 		return backend.Reply{}, backend.Indeterminate(errors.New("EOF"))
 	}
 	return reply, err
@@ -97,6 +97,7 @@ func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 		client := cells.Over(t, r, nil)
 		require.NoError(t, must.Catch(func() {
 			useLock(t.Context(), client)
+			useFairLock(t.Context(), client)
 			useSemaphore(t.Context(), client)
 			useLatch(t.Context(), client)
 			useNumbers(t.Context(), client)
@@ -124,6 +125,7 @@ func useLock(ctx context.Context, client *primitives.Client) {
 		time.Sleep(15 * time.Second) // virtual: the watchdog renews
 		must.Do(lease.Unlock(ctx))
 	}
+	must.Get(client.NewFencedLock("declared", nil).LastToken(ctx))
 	must.Get(lock.TryLock(ctx))
 	must.Get(lock.IsLocked(ctx))
 	must.Get(lock.Remaining(ctx))
@@ -131,6 +133,29 @@ func useLock(ctx context.Context, client *primitives.Client) {
 	must.Get(client.NewFencedLock(lock.Name(), nil).LastToken(ctx))
 	for i := range 2 {
 		go func() { _, _ = client.NewLock(fmt.Sprint(lostReply, i), nil).TryLock(ctx) }()
+	}
+	time.Sleep(time.Second) // virtual: both are given back together
+}
+
+// useFairLock lets others wait while it frees the lock in each way.
+func useFairLock(ctx context.Context, client *primitives.Client) {
+	lock := client.NewFairLock("declared:fair", nil)
+	for range 2 {
+		lease := must.Get(lock.Lock(ctx))
+		waiting, cancel := context.WithCancel(ctx)
+		go func() { _, _ = lock.Lock(waiting) }()
+		time.Sleep(time.Second) // virtual: it waits
+		must.Do(lease.Unlock(ctx))
+		time.Sleep(time.Second) // virtual: it holds
+		go func() { _, _ = lock.Lock(waiting) }()
+		time.Sleep(time.Second)
+		must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
+		time.Sleep(time.Second)
+		must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
+		cancel()
+	}
+	for i := range 2 {
+		go func() { _, _ = client.NewFairLock(fmt.Sprint(lostReply, "fair ", i), nil).Lock(ctx) }()
 	}
 	time.Sleep(time.Second) // virtual: both are given back together
 }

@@ -17,6 +17,7 @@ type queue struct {
 	waiters   *Waiters
 	key       queueKey
 	freeUnits FreeUnits
+	private   bool // it is dropped with its waiter, and does not linger
 
 	joined int       // waiters that have joined, parked or trying
 	parked list.List // of *waiter, the head is woken first
@@ -76,6 +77,9 @@ func (q *queue) contend(ctx context.Context, me *waiter, a Attempt) error {
 		if answer.Outage {
 			if err := q.pause(ctx, me); err != nil {
 				return err
+			}
+			if answer.Moved {
+				return ErrMoved
 			}
 			continue
 		}
@@ -203,15 +207,22 @@ func (q *queue) enter() {
 	q.joined++
 }
 
-// leave counts a waiter that has left. After the last one the queue lingers, and is then dropped.
+// leave counts a waiter that has left. After the last one the queue lingers, unless it is private, and
+// is then dropped.
 func (q *queue) leave() {
 	q.waiters.mu.Lock()
-	defer q.waiters.mu.Unlock()
 	q.joined--
 	q.addPendingWakeUps(0)
-	if q.joined == 0 && !q.dropped {
+	unused := func() {}
+	switch {
+	case q.joined > 0 || q.dropped:
+	case q.private:
+		unused = q.drop()
+	default:
 		q.arm(linger)
 	}
+	q.waiters.mu.Unlock()
+	unused()
 }
 
 // wake makes waiters try for n free units. First it wakes those parked waiters, in their order, that

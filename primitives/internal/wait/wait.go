@@ -9,6 +9,7 @@ package wait
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -48,6 +49,9 @@ type Answer struct {
 	Granted bool
 	// Outage means that there was no answer. The waiter tries again after a pause.
 	Outage bool
+	// Moved means that the waiter listens to another channel after the pause of an Outage: Wait returns
+	// [ErrMoved] then.
+	Moved bool
 	// RetryIn is how long the object stays unavailable if no message comes before; of a grant, to
 	// others. Negative: unknown.
 	RetryIn time.Duration
@@ -63,7 +67,12 @@ type Want struct {
 	FreeUnits FreeUnits
 	// Need is how many units of the object the waiter needs. 0 means 1. A lock is one unit.
 	Need int
+	// Private says that nobody else listens to the channel, so that it need not linger.
+	Private bool
 }
+
+// ErrMoved means that the attempt's channel is another one now: see [Answer.Moved].
+var ErrMoved = errors.New("the waiter has moved")
 
 // FreeUnits reads a message. It returns how many units of the object are free, or [AllUnits] for as
 // many as anybody needs.
@@ -102,7 +111,8 @@ func NewWaiters(b backend.Backend, poll time.Duration, log *zap.Logger) *Waiters
 }
 
 // Wait tries a until it is granted, and returns nil then. It returns a's error, ctx's error or
-// [backend.ErrClosed] otherwise; after the last two nothing is under way.
+// [backend.ErrClosed] otherwise; after the last two nothing is under way. After [ErrMoved] the caller
+// calls it again.
 func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
 	q := w.joinExisting(want)
 	if q == nil {
@@ -168,7 +178,7 @@ func (w *Waiters) join(want Want, refused Answer) (*queue, *waiter, error) {
 	key := queueKey{want.Object, want.Channel}
 	q := w.queues[key]
 	if q == nil {
-		q = &queue{waiters: w, key: key, freeUnits: want.FreeUnits}
+		q = &queue{waiters: w, key: key, freeUnits: want.FreeUnits, private: want.Private}
 		w.queues[key] = q
 	}
 	q.enter()

@@ -362,6 +362,50 @@ func TestWaitCancelledLeavesNoSubscription(t *testing.T) {
 	})
 }
 
+// TestWaitPrivateDoesNotLinger: nobody else needs the subscription.
+func TestWaitPrivateDoesNotLinger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held = true
+		w := s.client(t, hour)
+		want := wakeOne("o")
+		want.Private = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, w.Wait(ctx, want, s.attempt()), context.DeadlineExceeded)
+		require.Zero(t, s.subscribed())
+		s.ackAfter = time.Hour
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, w.Wait(ctx, want, s.attempt()), context.DeadlineExceeded)
+		time.Sleep(2 * time.Hour)
+		require.Zero(t, s.subscribed())
+		require.Equal(t, 2, s.subscribes)
+	})
+}
+
+// TestWaitMoves pauses after an attempt without an answer, and then lets the caller wait elsewhere.
+func TestWaitMoves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newServer(1).client(t, hour)
+		start := time.Now()
+		tries := 0
+		err := w.Wait(t.Context(), wakeOne("o"), tryFunc(func() (wait.Answer, error) {
+			tries++
+			return wait.Answer{Outage: tries > 1, Moved: tries > 1, RetryIn: -1}, nil
+		}))
+		require.ErrorIs(t, err, wait.ErrMoved)
+		require.Equal(t, 2, tries)
+		require.GreaterOrEqual(t, time.Since(start), time.Second)
+	})
+}
+
+type tryFunc func() (wait.Answer, error)
+
+func (f tryFunc) Try(context.Context) (wait.Answer, error) { return f() }
+
 // TestWaitGivesUpSubscribing leaves queues whose subscriptions are never acknowledged.
 func TestWaitGivesUpSubscribing(t *testing.T) {
 	t.Parallel()

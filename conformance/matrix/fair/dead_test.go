@@ -1,0 +1,225 @@
+package fair
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestWaitersOfADeadClientArePassedTogether cuts off a client with eight waiters: those behind it pass
+// them all together, long before their scores say so.
+func TestWaitersOfADeadClientArePassedTogether(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	clients := s.clients(t, 3, nil)
+	p := proxy.Start(t, s.Addr(), nil)
+	dead := cells.Named("GoRedis").Primitives(t, cells.At(p.Addr()), &primitives.Options{
+		CloseTimeout: time.Millisecond, // It cannot reach the server.
+	})
+	holder := hold(t, clients[0])
+	before := s.waitInTurn(t, 1, clients, patient)
+	s.waitInTurn(t, 8, []*primitives.Client{dead}, &primitives.FairLockOptions{WaitAllowance: 3 * time.Second})
+	behind := s.waitInTurn(t, 2, clients, &primitives.FairLockOptions{WaitAllowance: time.Minute})
+	p.Refuse()
+	require.NoError(t, holder.Unlock(t.Context()))
+	require.Equal(t, []int{0}, before.serve(t, 1))
+	scripts := s.scripts(t)
+	require.Equal(t, []int{0, 1}, behind.serve(t, 2))
+	// Two waiters try every five seconds: after one allowance, and not after Redisson's five minutes.
+	require.Less(t, s.scripts(t)-scripts, 30)
+	s.requireNothingLeft(t)
+}
+
+// TestDeadWaitersOfOthers lets a live waiter come behind dead ones: one of ours, and one of Redisson's.
+func TestDeadWaitersOfOthers(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	clients := s.clients(t, 2, nil)
+	now := s.now(t)
+	s.enqueue(t, "ours", now+300000, now+1000)
+	s.enqueue(t, "theirs", now+302500, 0)
+	c := s.waitInTurn(t, 2, clients, nil)
+	s.await(t, "ours is dropped", func() bool { return s.number(t, "LLEN", queue) == 3 })
+	// It had 299 s left, which those behind it do not have to wait for any more.
+	require.Less(t, s.number(t, "ZSCORE", timeouts, "theirs"), float64(now+100000))
+	require.Equal(t, []int{0, 1}, c.serve(t, 2))
+	s.requireNothingLeft(t)
+}
+
+// TestNoBusyLoopBehindADeadHead counts the scripts of ten waiters while the lock is free, and the first
+// in the queue is dead.
+func TestNoBusyLoopBehindADeadHead(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	clients := s.clients(t, 5, nil)
+	now := s.now(t)
+	s.enqueue(t, "dead", now+300000, now+8000)
+	c := s.waitInTurn(t, 10, clients, nil)
+	s.awaitListening(t, 10)
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, c.serve(t, 10))
+	s.requireNothingLeft(t)
+	// A first try, one when it listens, one or two polls, one when the dead is dropped, the grant, and
+	// the release. On a busy machine subscriptions take longer, and meanwhile there are more polls.
+	require.Less(t, s.scripts(t), 10*20)
+}
+
+// TestCancelledWithoutAnAnswerLeaves loses the answers to a waiter's tries, and cancels it: it leaves the
+// queue when the server can be reached again, and the next one is served.
+func TestCancelledWithoutAnAnswerLeaves(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	clients := s.clients(t, 2, noPoll)
+	p := proxy.Start(t, s.Addr(), nil)
+	link := cells.Client{Addrs: []string{p.Addr()}, Multiplex: -1}
+	deaf := cells.Named("Rueidis").Primitives(t, link, nil)
+	_, err := deaf.NewFairLock("warm", nil).Lock(t.Context())
+	require.NoError(t, err)
+	holder := hold(t, clients[0])
+	ctx, cancel := context.WithCancel(t.Context())
+	got := make(chan error, 1)
+	p.BlackholeReplies()
+	go func() {
+		_, err := deaf.NewFairLock(key, nil).Lock(ctx)
+		got <- err
+	}()
+	s.awaitQueue(t, 1)
+	c := s.waitInTurn(t, 1, clients[1:], patient)
+	s.awaitListening(t, 1)
+	cancel()
+	require.ErrorIs(t, cells.Within(t, conformance.Patience, "the cancelled", got), context.Canceled)
+	p.Restore()
+	s.awaitQueue(t, 1)
+	require.NoError(t, holder.Unlock(t.Context()))
+	require.Equal(t, []int{0}, c.serve(t, 1))
+	s.requireNothingLeft(t)
+}
+
+// TestQueueHeals makes the list and the zset disagree, in each way, while two wait.
+func TestQueueHeals(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(t *testing.T, s server, first, second string){
+		"NoScores":        func(t *testing.T, s server, _, _ string) { s.do(t, "DEL", timeouts) },
+		"NoDeadlines":     func(t *testing.T, s server, _, _ string) { s.do(t, "DEL", deadlines) },
+		"OneScoreLost":    func(t *testing.T, s server, first, _ string) { s.do(t, "ZREM", timeouts, first) },
+		"ScoreOfNobody":   func(t *testing.T, s server, _, _ string) { s.do(t, "ZADD", timeouts, "9e12", "nobody") },
+		"Twice":           func(t *testing.T, s server, first, _ string) { s.do(t, "RPUSH", queue, first) },
+		"DroppedFromList": func(t *testing.T, s server, first, _ string) { s.do(t, "LREM", queue, "0", first) },
+		"Scoreless":       func(t *testing.T, s server, _, _ string) { s.do(t, "LPUSH", queue, "nobody") },
+		"Exchanged": func(t *testing.T, s server, first, _ string) {
+			s.do(t, "ZREM", timeouts, first)
+			s.do(t, "ZADD", timeouts, fmt.Sprint(s.now(t)+300000), "nobody")
+			s.do(t, "LPUSH", queue, "other")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			clients := s.clients(t, 3, &primitives.Options{PollInterval: 300 * time.Millisecond})
+			holder := hold(t, clients[0])
+			c := s.waitInTurn(t, 2, clients[1:], nil)
+			waiting := s.list(t, "LRANGE", queue, "0", "-1")
+			harm(t, s, waiting[0], waiting[1])
+			s.await(t, "they agree", func() bool { return agree(t, s, 2) })
+			require.ElementsMatch(t, waiting, s.list(t, "LRANGE", queue, "0", "-1"))
+			require.NoError(t, holder.Unlock(t.Context()))
+			require.ElementsMatch(t, []int{0, 1}, c.serve(t, 2))
+			s.requireNothingLeft(t)
+		})
+	}
+}
+
+// agree reports whether the list and the zsets have the same n waiters.
+func agree(t *testing.T, s server, n int) bool {
+	t.Helper()
+	listed := s.list(t, "LRANGE", queue, "0", "-1")
+	for _, owner := range listed {
+		if s.do(t, "ZSCORE", timeouts, owner).IsNil() || s.do(t, "ZSCORE", deadlines, owner).IsNil() {
+			return false
+		}
+	}
+	return len(listed) == n && int(s.number(t, "ZCARD", timeouts)) == n &&
+		int(s.number(t, "ZCARD", deadlines)) == n
+}
+
+// TestHandOverCommandsStayConstant counts the commands of ten hand-overs while ten wait, and while a
+// hundred do.
+func TestHandOverCommandsStayConstant(t *testing.T) {
+	t.Parallel()
+	few, many := handOverCommands(t, 20), handOverCommands(t, 110)
+	t.Logf("%d commands for ten hand-overs with 10 to 20 waiters, %d with 100 to 110", few, many)
+	// Redisson's would be a thousand more. Pings, which keep subscriptions alive, count too.
+	require.InDelta(t, few, many, 150)
+	require.Less(t, many, 10*50)
+}
+
+func handOverCommands(t *testing.T, waiters int) int {
+	t.Helper()
+	s := start(t)
+	clients := s.clients(t, 10, noPoll)
+	holder, err := clients[0].NewFairLock(key, &primitives.FairLockOptions{Lease: time.Hour}).Lock(t.Context())
+	require.NoError(t, err)
+	c := s.waitInTurn(t, waiters, clients, &primitives.FairLockOptions{
+		Lease: time.Hour, WaitAllowance: 10 * time.Hour,
+	})
+	s.awaitListening(t, waiters)
+	settled := s.commands(t)
+	s.await(t, "the tries at subscribing are over", func() bool {
+		before := settled
+		settled = s.commands(t)
+		return settled-before <= 2 // INFO itself, and a ping
+	})
+	before := s.commands(t)
+	require.NoError(t, holder.Unlock(t.Context()))
+	for i := range 10 {
+		g := c.next(t)
+		require.Equal(t, i, g.waiter)
+		require.NoError(t, g.lease.Unlock(t.Context()))
+	}
+	last := c.next(t)
+	taken := s.commands(t) - before
+	for _, cancel := range c.cancel[last.waiter+1:] {
+		cancel()
+	}
+	s.awaitQueue(t, 0)
+	require.NoError(t, last.lease.Unlock(t.Context()))
+	return taken
+}
+
+// TestScoresFallByOneCommandPerThousand lets a first waiter leave before 2500 others.
+func TestScoresFallByOneCommandPerThousand(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	client := s.clients(t, 1, noPoll)[0]
+	holder := hold(t, client)
+	c := s.waitInTurn(t, 1, []*primitives.Client{client}, patient)
+	s.awaitListening(t, 1)
+	base := s.now(t) + 10_000_000
+	for i := range 2500 {
+		s.enqueue(t, "other:"+strconv.Itoa(i), base+int64(i), 0)
+	}
+	calls := func() int {
+		info, err := s.Info("commandstats")
+		require.NoError(t, err)
+		var n int
+		_, err = fmt.Sscanf(info["cmdstat_zadd"], "calls=%d,", &n)
+		require.NoError(t, err)
+		return n
+	}
+	before := calls()
+	require.NoError(t, holder.Unlock(t.Context()))
+	lease := c.next(t).lease
+	require.Equal(t, 3, calls()-before)
+	for i := range 2500 {
+		require.Equal(t, float64(base+int64(i)-300000), s.number(t, "ZSCORE", timeouts, "other:"+strconv.Itoa(i)))
+	}
+	require.NoError(t, lease.Unlock(t.Context()))
+}

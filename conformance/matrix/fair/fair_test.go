@@ -1,0 +1,234 @@
+// Package fair has tests of the fair lock's queue on real servers: its order, its repair, what the dead
+// cost, and how many commands a hand-over takes.
+package fair
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
+
+// The keys of the lock that the tests use, and the channel of its waiters.
+const (
+	key       = "fair"
+	queue     = "redisson_lock_queue:{fair}"
+	timeouts  = "redisson_lock_timeout:{fair}"
+	deadlines = "hasp_lock_deadline:{fair}"
+	channel   = "redisson_lock__channel:{fair}"
+)
+
+// patient is the configuration of waiters that nobody takes for dead, and that are woken by messages
+// alone.
+var patient = &primitives.FairLockOptions{WaitAllowance: 10 * time.Hour}
+
+// noPoll is that of their clients.
+var noPoll = &primitives.Options{PollInterval: time.Hour}
+
+// server is a server of one test's own.
+type server struct{ *servers.Server }
+
+func start(t *testing.T) server {
+	t.Helper()
+	return server{servers.Start(t, servers.Redis, nil)}
+}
+
+// clients makes n clients, of all drivers.
+func (s server) clients(t *testing.T, n int, o *primitives.Options) []*primitives.Client {
+	t.Helper()
+	all := make([]*primitives.Client, n)
+	for i := range all {
+		a := cells.Adapters()[i%len(cells.Adapters())]
+		all[i] = a.Primitives(t, cells.At(s.Addr()), o)
+	}
+	return all
+}
+
+// do sends a command, and returns its reply.
+func (s server) do(t *testing.T, words ...string) backend.Reply {
+	t.Helper()
+	reply, err := s.Do(words...)
+	require.NoError(t, err)
+	return reply
+}
+
+// number sends a command whose reply is a number, or a text of one.
+func (s server) number(t *testing.T, words ...string) float64 {
+	t.Helper()
+	reply := s.do(t, words...)
+	if reply.Kind() == backend.Integer {
+		n, err := reply.Int()
+		require.NoError(t, err)
+		return float64(n)
+	}
+	text, err := reply.Text()
+	require.NoError(t, err)
+	n, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err)
+	return n
+}
+
+// list sends a command whose reply is a list of texts.
+func (s server) list(t *testing.T, words ...string) (all []string) {
+	t.Helper()
+	items, err := s.do(t, words...).Items()
+	require.NoError(t, err)
+	for _, item := range items {
+		text, err := item.Text()
+		require.NoError(t, err)
+		all = append(all, text)
+	}
+	return all
+}
+
+// now returns the server's time in milliseconds.
+func (s server) now(t *testing.T) int64 {
+	t.Helper()
+	parts := s.list(t, "TIME")
+	seconds, err := strconv.ParseInt(parts[0], 10, 64)
+	require.NoError(t, err)
+	micros, err := strconv.ParseInt(parts[1], 10, 64)
+	require.NoError(t, err)
+	return seconds*1000 + micros/1000
+}
+
+// enqueue puts a waiter into the queue as another program does. It is one of ours if it has a deadline,
+// else of Redisson's. 0 leaves out what it stands for.
+func (s server) enqueue(t *testing.T, owner string, score, deadline int64) {
+	t.Helper()
+	s.do(t, "EVAL", `redis.call('rpush', KEYS[1], ARGV[1])
+		for i = 2, 3 do
+			if ARGV[i] ~= '0' then redis.call('zadd', KEYS[i], ARGV[i], ARGV[1]) end
+		end`, "3", queue, timeouts, deadlines, owner,
+		strconv.FormatInt(score, 10), strconv.FormatInt(deadline, 10))
+}
+
+// awaitQueue waits until so many wait.
+func (s server) awaitQueue(t *testing.T, n int) {
+	t.Helper()
+	s.await(t, "so many wait: "+strconv.Itoa(n), func() bool { return int(s.number(t, "LLEN", queue)) == n })
+}
+
+func (s server) await(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	require.Eventually(t, met, conformance.Patience, 5*time.Millisecond, what)
+}
+
+// awaitListening waits until n waiters are subscribed.
+func (s server) awaitListening(t *testing.T, n int) {
+	t.Helper()
+	s.await(t, "waiters listen", func() bool {
+		return len(s.list(t, "PUBSUB", "CHANNELS", channel+":*")) == n
+	})
+}
+
+// requireNothingLeft requires that nobody waits or listens, and that nothing is in their place.
+func (s server) requireNothingLeft(t *testing.T) {
+	t.Helper()
+	s.await(t, "nothing is left", func() bool {
+		return s.number(t, "EXISTS", key, queue, timeouts, deadlines) == 0
+	})
+	s.awaitListening(t, 0)
+}
+
+// commands returns how many commands the server has run, those of scripts included.
+func (s server) commands(t *testing.T) (n int) {
+	t.Helper()
+	info, err := s.Info("stats")
+	require.NoError(t, err)
+	n, err = strconv.Atoi(info["total_commands_processed"])
+	require.NoError(t, err)
+	return n
+}
+
+// scripts returns how many scripts the server has run.
+func (s server) scripts(t *testing.T) int {
+	t.Helper()
+	info, err := s.Info("commandstats")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(info["cmdstat_evalsha"], "calls=")
+	if !found {
+		return 0
+	}
+	text, _, _ := strings.Cut(rest, ",")
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// grant is what became of a waiter.
+type grant struct {
+	waiter int
+	lease  *primitives.Lease
+	err    error
+}
+
+// crowd are waiters, in the order in which they came.
+type crowd struct {
+	granted chan grant
+	cancel  []context.CancelFunc
+}
+
+// waitInTurn lets n waiters of the clients come one after the other.
+func (s server) waitInTurn(
+	t *testing.T, n int, clients []*primitives.Client, o *primitives.FairLockOptions,
+) *crowd {
+	t.Helper()
+	c := &crowd{granted: make(chan grant, n), cancel: make([]context.CancelFunc, n)}
+	before := int(s.number(t, "LLEN", queue))
+	for i := range n {
+		ctx, cancel := context.WithTimeout(t.Context(), 4*conformance.Patience)
+		t.Cleanup(cancel)
+		c.cancel[i] = cancel
+		go func() {
+			lease, err := clients[i%len(clients)].NewFairLock(key, o).Lock(ctx)
+			c.granted <- grant{i, lease, err}
+		}()
+		s.awaitQueue(t, before+i+1)
+	}
+	return c
+}
+
+// next returns the next waiter that has the lock, and the lease.
+func (c *crowd) next(t *testing.T) grant {
+	t.Helper()
+	for {
+		g := cells.Within(t, conformance.Patience, "the next grant", c.granted)
+		if !errors.Is(g.err, context.Canceled) {
+			require.NoError(t, g.err)
+			return g
+		}
+	}
+}
+
+// serve lets each waiter release the lock when it has it, and returns in which order they had it.
+func (c *crowd) serve(t *testing.T, n int) (order []int) {
+	t.Helper()
+	for range n {
+		g := c.next(t)
+		order = append(order, g.waiter)
+		require.NoError(t, g.lease.Unlock(t.Context()))
+	}
+	return order
+}
+
+// hold takes the lock.
+func hold(t *testing.T, c *primitives.Client) *primitives.Lease {
+	t.Helper()
+	lease, err := c.NewFairLock(key, nil).Lock(t.Context())
+	require.NoError(t, err)
+	return lease
+}

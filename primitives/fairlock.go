@@ -1,0 +1,204 @@
+package primitives
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+)
+
+// FairLockOptions configure a [FairLock]. The zero value of each field means its default.
+type FairLockOptions struct {
+	// Lease is how long the lock is held at most: nobody renews it. In whole milliseconds, at least
+	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Unlock.
+	Lease time.Duration
+
+	// WaitAllowance is after how long without a try a waiter of this client is taken for dead, so that
+	// those behind it pass. Waiters try at each poll, and at least three times within it. A shorter one
+	// costs more tries; one that is shorter than an outage costs waiters their place. It may differ from
+	// client to client. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease: a
+	// process that is silent for so long loses what it holds, too.
+	WaitAllowance time.Duration
+
+	_ struct{}
+}
+
+// FairLock is a [Lock] that waiters get in the order in which they came to the server: its script puts
+// each into a queue there when it refuses it. A release wakes the first of them alone.
+//
+// A waiter that leaves without the lock, for whatever reason, is taken out of the queue in the
+// background, at once if a server can be reached, and the next one is woken if it may have the lock. One
+// whose process died, or lost its link, is passed over WaitAllowance after its last try; so are all
+// others of that process, together. A waiter that lives is never passed over, however long it waits,
+// unless no server can be reached for longer than its WaitAllowance: then it goes to the end of the
+// queue. If a holder's lease expires without a release, the first waiter notices at its next poll.
+//
+// Each call of Lock or TryLock is an owner of its own; only [Lease.Reenter] re-enters. TryLock never
+// passes those who wait. All are fair to each other by the server's clock, those of Java processes too.
+// A fair lock costs more than a Lock: a hand-over takes a constant number of commands, of which two
+// read and write the scores of all waiters; each waiter subscribes to a channel of its own, and polls
+// by itself.
+//
+// A FairLock is a name, not a resource, and safe for concurrent use. Do not use one name for a Lock and
+// a FairLock: the Lock's waiters do not queue, and are not woken.
+//
+// # Java
+//
+// Queue, scores and channels are Redisson's, and its processes see each of our waiters as one with the
+// default of five minutes (fairLockWaitTimeout): if only Java processes wait behind a dead waiter of
+// ours, they pass it when its score says so. Ours are passed earlier, by deadlines in a key that Java
+// does not know. A Java waiter without a score is taken for dead.
+//
+// Source: Redisson's RFairLock, by key, queue, scores and channels.
+type FairLock struct {
+	ownedLock
+	queueKey, timeoutsKey, deadlinesKey string
+
+	turn      string // each waiter's channel is this, with its owner behind it
+	allowance time.Duration
+}
+
+// NewFairLock returns the fair lock called name. It sends nothing. The methods return a [*FieldError]
+// for an empty name or an invalid option. In a cluster a name with braces must have its hash tag in
+// them.
+func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
+	var o FairLockOptions
+	if opts != nil {
+		o = *opts
+	}
+	l := &FairLock{allowance: o.WaitAllowance.Truncate(time.Millisecond)}
+	if o.WaitAllowance == 0 {
+		l.allowance = c.core.WatchdogLease()
+	}
+	l.init(c, "fair lock", name, &c.tokenTTL)
+	l.nameKeys()
+	l.reject(extend.AtLeast("WaitAllowance", l.allowance, leastAllowance))
+	leases, err := l.base.NewLeases(extend.LeaseConfig{
+		Leasable: leasableFairLock{l, &l.allowance}, Try: leasableFairLock{l, nil},
+		Kind:       fairKind{lockKind{c.core}},
+		Want:       extend.Want{FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
+		OwnChannel: func(owner string) string { return l.turn + ":" + owner },
+		Lease:      o.Lease,
+	})
+	l.leases = leases
+	l.reject(err)
+	return l
+}
+
+// leastAllowance leaves time for three tries.
+const leastAllowance = 100 * time.Millisecond
+
+// nameKeys names the keys beside the lock's own, and the channels.
+func (l *FairLock) nameKeys() {
+	key := l.base.Key()
+	l.queueKey = extend.SideName(fairQueueKey, key)
+	l.timeoutsKey = extend.SideName(fairTimeoutsKey, key)
+	l.deadlinesKey = extend.SideName(fairDeadlinesKey, key)
+	l.turn = extend.SideName(lockChannel, key)
+	l.base = l.base.WithTypedKey("queue", l.queueKey, "list").
+		WithTypedKey("set of scores", l.timeoutsKey, "zset").
+		WithTypedKey("set of deadlines", l.deadlinesKey, "zset")
+}
+
+// Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. A free lock
+// for which nobody waits takes one round trip. Otherwise Lock waits in the queue for its turn.
+//
+// If the first attempt meets no server, Lock returns [ErrUnavailable] within the bound of the backend.
+// Once it was refused it waits on through outages, for as long as ctx lasts. If the outcome of a later
+// attempt is unknown, Lock goes on as another owner, at the end of the queue: the server may grant the
+// lock to the first owner yet, and it is released instead.
+//
+// On error nothing is held, and what may have been taken is released in the background, as is the place
+// in the queue. The errors are those of [Lock.Lock].
+func (l *FairLock) Lock(ctx context.Context) (*Lease, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
+		return l.leases.Acquire(ctx)
+	})
+}
+
+// TryLock acquires the lock if it is free and nobody waits for it, and returns [ErrNotAcquired]
+// otherwise. It takes one round trip, does not wait and does not queue. Other errors are those of Lock's
+// first attempt.
+func (l *FairLock) TryLock(ctx context.Context) (*Lease, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
+		return l.leases.TryAcquire(ctx)
+	})
+}
+
+// ForceUnlock frees the lock no matter who holds it, wakes the first waiter, and reports whether the
+// lock was held. The holder learns of it by its next renewal or by Unlock, up to a third of its lease
+// later: only its fencing token protects the resource until then. Errors are those of Lock.
+func (l *FairLock) ForceUnlock(ctx context.Context) (bool, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
+		return script.FairForceRelease(ctx, l.base.Runner(),
+			l.base.Key(), l.queueKey, l.timeoutsKey, l.deadlinesKey, l.publish(), l.turn)
+	})
+}
+
+// leasableFairLock is a fair lock as its owners hold it.
+type leasableFairLock struct {
+	*FairLock
+	wait *time.Duration // the allowance of an owner that queues if it is refused; nil: it does not
+}
+
+// Acquire implements [extend.Leasable].
+func (l leasableFairLock) Acquire(
+	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+) (int64, extend.Answer, error) {
+	result, err := script.FairAcquire(ctx, r, script.FairAcquireParams{
+		Lock: l.base.Key(), Queue: l.queueKey, Timeouts: l.timeoutsKey, Deadlines: l.deadlinesKey,
+		Token: l.tokenKey, Owner: owner, Lease: lease, Tokenttl: l.tokenTTL, Allowance: l.wait,
+		Publish: l.publish(), Turn: l.turn,
+	})
+	answer := extend.Answer{Granted: result.TokenOK}
+	if err == nil && !answer.Granted {
+		answer.RetryIn, answer.Queued = l.retryIn(result.Wait), l.wait != nil
+	}
+	return result.Token, answer, err
+}
+
+// Release implements [extend.Leasable].
+func (l leasableFairLock) Release(
+	ctx context.Context, r backend.ScriptRunner, owner string,
+) (bool, error) {
+	return script.FairRelease(ctx, r, script.FairReleaseParams{
+		Lock: l.base.Key(), Queue: l.queueKey, Timeouts: l.timeoutsKey, Deadlines: l.deadlinesKey,
+		Owner: owner, Publish: l.publish(), Turn: l.turn,
+	})
+}
+
+// retryIn returns when a waiter tries again that nobody wakes: soon enough to be taken for alive. The
+// lock may be free before, after the given wait.
+func (l *FairLock) retryIn(wait time.Duration) time.Duration {
+	switch {
+	case wait < 0:
+		return l.allowance / 3
+	case wait == 0:
+		return time.Nanosecond // Less than a millisecond, which PTTL rounds to 0.
+	}
+	return min(wait, l.allowance/3)
+}
+
+// fairKind renews and releases many fair locks of a client.
+type fairKind struct{ lockKind }
+
+// ReleaseAll implements [extend.LeasableKind].
+func (k fairKind) ReleaseAll(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
+) ([]extend.Status, error) {
+	objects, turns := make([]string, 0, 4*len(keys)), make([]string, len(keys))
+	for i, key := range keys {
+		objects = append(objects, key, extend.SideName(fairQueueKey, key),
+			extend.SideName(fairTimeoutsKey, key), extend.SideName(fairDeadlinesKey, key))
+		turns[i] = extend.SideName(lockChannel, key)
+	}
+	statuses, err := script.FairReleaseAll(
+		ctx, r, objects, k.core.Capabilities().Publish(), owners, turns)
+	if err != nil {
+		return nil, fmt.Errorf("release fair locks: %w", err)
+	}
+	return releaseStatuses(statuses), nil
+}

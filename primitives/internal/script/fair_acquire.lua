@@ -1,0 +1,62 @@
+--- Grants the lock to owner if it is free and nobody alive is in the queue before owner; else puts owner
+--- at the end of the queue, unless owner is in it. Tokens are those of lock_acquire. It drops the dead
+--- before the first live waiter, and wakes that one if it may have the lock now.
+---
+---@key lock hash             owner -> hold count
+---@key queue list            the waiting owners, the next one first
+---@key timeouts zset         waiting owner -> when Redisson takes it for dead
+---@key deadlines zset        our waiting owner -> when we take it for dead
+---@key token string          the last token granted, decimal
+---@arg owner string
+---@arg lease milliseconds
+---@arg tokenttl milliseconds?   nil: the token key has no end
+---@arg allowance milliseconds?  the owner is dead if it does not try again within it; nil: do not queue
+---@command publish publish|spublish
+---@channel turn prefix       with the woken owner behind it
+---@return int? token         nil: refused
+---@return milliseconds wait  until the lock may be free for owner if nobody wakes it; -1 ms: unknown
+---@include token.lua
+---@include fair_queue.lua
+---@include fair_heal.lua
+local held, now = redis.call('hlen', lock) > 0, clock()
+heal(queue, timeouts, deadlines, now, owner)
+local first, dead, amount = survey(queue, timeouts, deadlines, now, owner)
+if not held and (first == owner or not first) then
+  local grant = fence(token, tokenttl)
+  -- As in lock_acquire: this does nothing, but be refused where that leaves no lock for ever.
+  redis.call('pexpire', lock, lease)
+  drop(queue, timeouts, deadlines, dead, amount)
+  leave(queue, timeouts, deadlines, owner)
+  redis.call('hset', lock, owner, 1)
+  redis.call('pexpire', lock, lease)
+  return {grant, 0}
+end
+if not held and #dead > 0 then
+  redis.call(publish, turn .. ':' .. first, '0')
+end
+drop(queue, timeouts, deadlines, dead, amount)
+if not allowance then
+  return {false, -1}
+end
+local left = math.max(0, redis.call('pttl', lock))
+local listed = first == owner or redis.call('lpos', queue, owner)
+if not listed or not redis.call('zscore', timeouts, owner) then
+  local last = redis.call('lindex', queue, -1)
+  local score = last and redis.call('zscore', timeouts, last) or now + left
+  redis.call('zadd', timeouts, score + share(), owner)
+end
+if not listed then
+  redis.call('rpush', queue, owner)
+end
+redis.call('zadd', deadlines, now + allowance, owner)
+first = first or owner
+local score, deadline = redis.call('zscore', timeouts, first), redis.call('zscore', deadlines, first)
+-- Time passes for Redisson also while the lock is held. Its processes would drop a waiter of ours whose
+-- score has passed: where the first is one, all scores rise together, now and then.
+if held and deadline and score and score - now < share() * 0.9 then
+  lower(timeouts, score - now - share(), {})
+end
+if first == owner then
+  return {false, redis.call('pttl', lock)}
+end
+return {false, left + math.max(1, math.ceil((deadline or score) - now))}

@@ -1,0 +1,20 @@
+--- Frees the lock no matter who holds it, and wakes the first live waiter.
+---
+---@key lock hash             owner -> hold count
+---@key queue list            the waiting owners, the next one first
+---@key timeouts zset         waiting owner -> when Redisson takes it for dead
+---@key deadlines zset        our waiting owner -> when we take it for dead
+---@command publish publish|spublish
+---@channel turn prefix       with the woken owner behind it
+---@return bool released      false: the lock was free
+---@include fair_queue.lua
+if redis.call('hlen', lock) == 0 then
+  return 0
+end
+local first, dead, amount = survey(queue, timeouts, deadlines, clock())
+if first then
+  redis.call(publish, turn .. ':' .. first, '0')
+end
+redis.call('del', lock)
+drop(queue, timeouts, deadlines, dead, amount)
+return 1

@@ -1,0 +1,25 @@
+--- Frees a fair lock, or leaves its queue.
+---
+---@library
+---@include fair_queue.lua
+
+-- free does what fair_release does, and returns 1 if owner held the lock, else 0. It publishes first:
+-- that is what may be refused, and nothing has been written then. wake publishes to a waiter.
+local function free(lock, queue, timeouts, deadlines, owner, wake)
+  local holds = redis.call('hexists', lock, owner) == 1
+  if not holds and redis.call('hlen', lock) > 0 then
+    leave(queue, timeouts, deadlines, owner)
+    return 0
+  end
+  local first, dead, amount, passed = survey(queue, timeouts, deadlines, clock(), false, owner)
+  if first and (holds or passed or #dead > 0) then
+    wake(first)
+  end
+  if holds then
+    redis.call('del', lock)
+  else
+    leave(queue, timeouts, deadlines, owner)
+  end
+  drop(queue, timeouts, deadlines, dead, amount)
+  return holds and 1 or 0
+end

@@ -1,0 +1,91 @@
+--- The queue of a fair lock. The list has the waiting owners, the next one first. A Java peer takes a
+--- waiter for dead when its score has passed, and this package takes its own for dead when their
+--- deadline has: it counts instead of the score. Both are milliseconds of the server's clock.
+---
+---@library
+
+-- share is what each waiter adds to the scores of those behind it: Redisson's default, so that its
+-- processes are as patient with ours as with their own.
+local function share()
+  return 300000
+end
+
+-- clock returns the server's time in milliseconds.
+local function clock()
+  local time = redis.call('time')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- lower subtracts an amount from all scores but those of the owners in spared.
+local function lower(timeouts, amount, spared)
+  local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {}
+  for i = 1, #scores, 2 do
+    if not spared[scores[i]] then
+      changed[#changed + 1] = scores[i + 1] - amount
+      changed[#changed + 1] = scores[i]
+    end
+    if #changed == 2000 or i + 1 == #scores and #changed > 0 then
+      redis.call('zadd', timeouts, unpack(changed))
+      changed = {}
+    end
+  end
+end
+
+-- survey returns the first waiter that is alive, or false; those before it, which are dead, and by how
+-- much the scores behind them fall when they are dropped; and whether leaver is before it, too.
+-- A caller that waits itself is alive.
+local function survey(queue, timeouts, deadlines, now, caller, leaver)
+  local dead, amount, passed = {}, 0, false
+  local place, waiter = 0, redis.call('lindex', queue, 0)
+  while waiter do
+    if waiter == caller then
+      return waiter, dead, amount, passed
+    elseif waiter == leaver then
+      passed = true
+    else
+      local score = redis.call('zscore', timeouts, waiter)
+      local deadline = redis.call('zscore', deadlines, waiter)
+      local left = score and score - amount - now or 0
+      if deadline and deadline - now > 0 or not deadline and left > 0 then
+        return waiter, dead, amount, passed
+      end
+      dead[#dead + 1] = waiter
+      -- Of its share some may have passed already.
+      amount = amount + math.max(0, math.min(share(), left))
+    end
+    place = place + 1
+    waiter = redis.call('lindex', queue, place)
+  end
+  return false, dead, amount, passed
+end
+
+-- remove takes a waiter out of the queue. The scores stay.
+local function remove(queue, timeouts, deadlines, waiter)
+  redis.call('lrem', queue, 0, waiter)
+  redis.call('zrem', timeouts, waiter)
+  redis.call('zrem', deadlines, waiter)
+end
+
+-- drop takes the dead out of the queue, and lowers the scores of the others by the amount.
+local function drop(queue, timeouts, deadlines, dead, amount)
+  for _, waiter in ipairs(dead) do
+    remove(queue, timeouts, deadlines, waiter)
+  end
+  if amount > 0 then
+    lower(timeouts, amount, {})
+  end
+end
+
+-- leave takes owner out of the queue if it is there, and lowers the scores of those behind it.
+local function leave(queue, timeouts, deadlines, owner)
+  local place = redis.call('lpos', queue, owner)
+  if not place then
+    return
+  end
+  local ahead = {}
+  for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do
+    ahead[waiter] = true
+  end
+  remove(queue, timeouts, deadlines, owner)
+  lower(timeouts, share(), ahead)
+end

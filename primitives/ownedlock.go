@@ -1,0 +1,56 @@
+package primitives
+
+import (
+	"context"
+	"time"
+
+	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+)
+
+// ownedLock is embedded by all locks that one owner at a time holds, in a hash of owner and hold count,
+// with fencing tokens at a key of their own.
+type ownedLock struct {
+	object
+	tokenKey string
+	tokenTTL *time.Duration // nil: the token key has no end
+	leases   extend.Leases
+}
+
+// init makes l the lock of a kind called name. It has no leases yet.
+func (l *ownedLock) init(c *Client, kind, name string, tokenTTL *time.Duration) {
+	l.object, l.tokenTTL = c.newObject(kind, name, "hash"), tokenTTL
+	l.tokenKey = extend.SideName(lockTokenKey, l.base.Key())
+	l.base = l.base.WithSideKey("token key", l.tokenKey)
+}
+
+// IsLocked reports whether anybody holds the lock.
+func (l *ownedLock) IsLocked(ctx context.Context) (bool, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (bool, error) {
+		return script.LockExists(ctx, l.base.Runner(), l.base.Key())
+	})
+}
+
+// IsHeldBy reports whether owner holds the lock: see [Lease.Owner].
+func (l *ownedLock) IsHeldBy(ctx context.Context, owner string) (bool, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (bool, error) {
+		return script.LockHeldBy(ctx, l.base.Runner(), l.base.Key(), owner)
+	})
+}
+
+// HoldCount returns how often owner holds the lock on the server: 0 or 1 for this package's owners,
+// whose re-entry is counted in the process, and any number for a Java peer's.
+func (l *ownedLock) HoldCount(ctx context.Context, owner string) (int64, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int64, error) {
+		count, _, err := script.LockHoldCount(ctx, l.base.Runner(), l.base.Key(), owner)
+		return count, err
+	})
+}
+
+// Remaining returns how long the present holder's lease lasts by the server's clock: 0 if the lock is
+// free, [NoExpiry] if its key has no expiry. A holder asks [Lease.Remaining] of its own lease instead.
+func (l *ownedLock) Remaining(ctx context.Context) (time.Duration, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (time.Duration, error) {
+		return remaining(script.LockRemaining(ctx, l.base.Runner(), l.base.Key()))
+	})
+}
