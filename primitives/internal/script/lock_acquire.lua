@@ -12,26 +12,11 @@
 ---@arg tokenttl milliseconds?  nil: the token key has no end
 ---@return int? token         nil: the lock is held
 ---@return milliseconds wait  what the holder's lease still has; -1 ms: it has no end; 0: granted
+---@include token.lua
 if redis.call('hlen', lock) > 0 then
   return {false, redis.call('pttl', lock)}
 end
-local time = redis.call('time')
-local now = time[1] .. string.format('%06d', time[2])
-local grant = now
-local last, ttl = redis.call('get', token), tokenttl
--- Decimal texts of digits only, not numbers: a token may pass 2^53.
-if last and (#last > #now or #last == #now and last >= now) then ---@allow compare same length
-  redis.call('incr', token)
-  grant = redis.call('get', token)
-  if ttl then
-    ttl = tokenttl + math.ceil((grant - now) / 1000) -- The clock is so far behind.
-  end
-end
-if ttl then
-  redis.call('set', token, grant, 'px', ttl)
-else
-  redis.call('set', token, grant)
-end
+local grant = next_token(token, tokenttl)
 -- This does nothing, since there is no lock yet. A user whose ACL lacks PEXPIRE is refused here and
 -- not below, which would leave a lock for ever. It comes behind SET because servers check for memory
 -- before a script's first write only, and PEXPIRE, which counts as one, needs none.
