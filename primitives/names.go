@@ -5,6 +5,8 @@ const (
 	lockChannel  = "redisson_lock__channel"
 	lockTokenKey = "redisson_lock_token"
 
+	readWriteChannel = "redisson_rwlock"
+
 	semaphoreChannel = "redisson_sc"
 	latchChannel     = "redisson_countdownlatch__channel__"
 )

@@ -1,0 +1,34 @@
+--- Grants the lock to owner alone, with the next fencing token, if nobody writes and no reader's lease
+--- still runs; else returns how long what keeps owner out still lasts. Readers whose leases have ended
+--- are removed. Every owner is used for one hold.
+---
+---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
+---@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
+---@key token string        the last token granted to a writer, decimal
+---@arg owner string
+---@arg lease milliseconds
+---@arg tokenttl milliseconds?  nil: the token key has no end
+---@return int? token         nil: the lock is held
+---@return milliseconds wait  what the longest lease still has; -1 ms: it has no end; 0: granted
+---@return bool reading       readers keep owner out, which others may join
+---@include token.lua
+---@include readers.lua
+local used = redis.call('hlen', lock) > 0
+if used then
+  if redis.call('hget', lock, 'mode') ~= 'read' then
+    return {false, redis.call('pttl', lock), 0}
+  end
+  local longest = survey(lock, side)
+  if longest > 0 then
+    return {false, longest, 1}
+  end
+end
+local grant = next_token(token, tokenttl)
+if used then
+  redis.call('del', lock)
+end
+-- This does nothing, since there is no lock any more: see lock_acquire.lua.
+redis.call('pexpire', lock, lease)
+redis.call('hset', lock, 'mode', 'write', owner .. ':write', 1)
+redis.call('pexpire', lock, lease)
+return {grant, 0, 0}
