@@ -75,11 +75,11 @@ type readKind struct{ core *extend.Core }
 func (readKind) Renew(
 	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
 ) ([]extend.Status, error) {
-	pairs := make([]string, 0, 2*len(keys))
+	holds := make([]string, 0, 2*len(keys))
 	for i, key := range keys {
-		pairs = append(pairs, key, extend.Tagged(key)+":"+owners[i]+":rwlock_timeout:1")
+		holds = append(holds, key, extend.Tagged(key)+":"+owners[i]+":rwlock_timeout:1")
 	}
-	statuses, err := script.ReadRenew(ctx, r, pairs, lease, owners)
+	statuses, err := script.ReadRenew(ctx, r, holds, lease, owners)
 	if err != nil {
 		return nil, fmt.Errorf("renew read locks: %w", err)
 	}
@@ -90,9 +90,9 @@ func (readKind) Renew(
 func (k readKind) ReleaseAll(
 	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
 ) ([]extend.Status, error) {
-	readers, channels := readWriteNames(keys)
+	locks, channels := readWriteNames(keys)
 	statuses, err := script.ReadReleaseAll(
-		ctx, r, keys, k.core.Capabilities().Publish(), owners, readers, channels)
+		ctx, r, locks, k.core.Capabilities().Publish(), owners, channels)
 	if err != nil {
 		return nil, fmt.Errorf("release read locks: %w", err)
 	}
@@ -117,20 +117,21 @@ func (writeKind) Renew(
 func (k writeKind) ReleaseAll(
 	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
 ) ([]extend.Status, error) {
-	readers, channels := readWriteNames(keys)
+	locks, channels := readWriteNames(keys)
 	statuses, err := script.WriteReleaseAll(
-		ctx, r, keys, k.core.Capabilities().Publish(), owners, readers, channels)
+		ctx, r, locks, k.core.Capabilities().Publish(), owners, channels)
 	if err != nil {
 		return nil, fmt.Errorf("release write locks: %w", err)
 	}
 	return releaseStatuses(statuses), nil
 }
 
-// readWriteNames returns what the readers' side keys of each lock begin with, and its channel.
-func readWriteNames(keys []string) (readers, channels []string) {
+// readWriteNames returns each lock's key, followed by what its readers' side keys begin with, and its
+// channel.
+func readWriteNames(keys []string) (locks, channels []string) {
 	for _, key := range keys {
-		readers = append(readers, extend.Tagged(key))
+		locks = append(locks, key, extend.Tagged(key))
 		channels = append(channels, extend.SideName(readWriteChannel, key))
 	}
-	return readers, channels
+	return locks, channels
 }

@@ -14,21 +14,21 @@ import (
 const readReleaseAllSource = `
 
 
-local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local publish = ARGV[1]
-local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
-local sides = {} for i = 1, #locks do sides[i] = ARGV[1 + #owners + i] end
-local channels = {} for i = 1, #locks do channels[i] = ARGV[1 + #owners + #sides + i] end
+local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
+local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end
 
 local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone = nil, 0, {} local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner end longest = math.max(longest, lease) end end return mode, longest, gone end
 local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
 local status = {}
-for i, lock in ipairs(locks) do
-  local field = redis.pcall('hexists', lock, owners[i])
+for i, owner in ipairs(owners) do
+  local lock, side = keys[2 * i - 1], keys[2 * i]
+  local field = redis.pcall('hexists', lock, owner)
   if field == 1 then
-    local hold = sides[i] .. ':' .. owners[i] .. ':rwlock_timeout:1'
+    local hold = side .. ':' .. owner .. ':rwlock_timeout:1'
     status[i] = redis.call('exists', hold)
-    local mode, longest, gone = survey(lock, sides[i], owners[i])
+    local mode, longest, gone = survey(lock, side, owner)
     if mode == 'read' and longest == 0 then
       local sent = redis.pcall(publish, channels[i], '0')
       if type(sent) == 'number' then
@@ -49,7 +49,7 @@ end
 return status
 `
 
-const readReleaseAllSHA1 = "f69c265cf6f7f306f0bdd9e218ef9caaef37ec5e"
+const readReleaseAllSHA1 = "9d1ff9485dffbc2ce985575223a278cb2afc3e56"
 
 var readReleaseAllScript = backend.Script{
 	Name:   "read_release_all",
@@ -63,43 +63,35 @@ var readReleaseAllScript = backend.Script{
 // its own: what is refused for one costs only itself.
 //
 // Keys:
-//   - locks: hash each; mode, and the holds: owner -> 1, owner:write -> 1
+//   - keys: any kind each; in pairs: the lock, and what is in front of its readers' side keys
 //
 // Arguments:
 //   - publish: the command PUBLISH|SPUBLISH
-//   - owners: one for each of locks
-//   - sides: one for each of locks; in front of the side keys of each lock's readers
-//   - channels: one for each of locks; where the waiters of each listen
+//   - owners: one per pair
+//   - channels: one for each of owners; where the waiters of each listen
 //
 // Results:
-//   - status: per lock: 1 released, 0 not held by its owner, -1 not a lock, -2 refused
+//   - status: per owner: 1 released, 0 not held, -1 not a lock, -2 refused
 //
 // The script may write, and is not sent again once it may have run.
 func ReadReleaseAll(
 	ctx context.Context, r backend.ScriptRunner,
-	locks []string, publish string, owners, sides, channels []string,
+	keys_ []string, publish string, owners, channels []string,
 ) (status []int64, err error) {
-	if len(locks) == 0 {
-		return nil, fmt.Errorf("script read_release_all: locks: no key")
+	if len(keys_) == 0 {
+		return nil, fmt.Errorf("script read_release_all: keys: no key")
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
 		return nil, fmt.Errorf("script read_release_all: publish: %q is not PUBLISH|SPUBLISH", publish)
 	}
-	if len(owners) != len(locks) {
-		return nil, fmt.Errorf("script read_release_all: owners: %d for %d of locks", len(owners), len(locks))
+	if len(channels) != len(owners) {
+		return nil, fmt.Errorf("script read_release_all: channels: %d for %d of owners", len(channels), len(owners))
 	}
-	if len(sides) != len(locks) {
-		return nil, fmt.Errorf("script read_release_all: sides: %d for %d of locks", len(sides), len(locks))
-	}
-	if len(channels) != len(locks) {
-		return nil, fmt.Errorf("script read_release_all: channels: %d for %d of locks", len(channels), len(locks))
-	}
-	words := make([]string, 0, 1+len(locks)+len(owners)+len(sides)+len(channels))
-	words = append(words, locks...)
+	words := make([]string, 0, 1+len(keys_)+len(owners)+len(channels))
+	words = append(words, keys_...)
 	keys := len(words)
 	words = append(words, publish)
 	words = append(words, owners...)
-	words = append(words, sides...)
 	words = append(words, channels...)
 	reply, err := r.Run(ctx, &readReleaseAllScript, words[:keys:keys], words[keys:])
 	if err != nil {

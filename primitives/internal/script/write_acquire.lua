@@ -15,11 +15,11 @@
 ---@include readers.lua
 local used = redis.call('hlen', lock) > 0
 if used then
-  if redis.call('hget', lock, 'mode') ~= 'read' then
+  local mode, longest = survey(lock, side)
+  -- A hash without a mode is a lock of another kind: it keeps writers out, too.
+  if mode ~= 'read' then
     return {false, redis.call('pttl', lock), 0}
-  end
-  local longest = survey(lock, side)
-  if longest > 0 then
+  elseif longest > 0 then
     return {false, longest, 1}
   end
 end

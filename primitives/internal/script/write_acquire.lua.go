@@ -30,11 +30,11 @@ local function next_token(token, tokenttl) local time = redis.call('time') local
 local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone = nil, 0, {} local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner end longest = math.max(longest, lease) end end return mode, longest, gone end
 local used = redis.call('hlen', lock) > 0
 if used then
-  if redis.call('hget', lock, 'mode') ~= 'read' then
+  local mode, longest = survey(lock, side)
+
+  if mode ~= 'read' then
     return {false, redis.call('pttl', lock), 0}
-  end
-  local longest = survey(lock, side)
-  if longest > 0 then
+  elseif longest > 0 then
     return {false, longest, 1}
   end
 end
@@ -49,7 +49,7 @@ redis.call('pexpire', lock, lease)
 return {grant, 0, 0}
 `
 
-const writeAcquireSHA1 = "2b3e5d24a174b5a59338a6327d9e464a5d2c197b"
+const writeAcquireSHA1 = "a16700129f7e4729be004a9843e6736e7345638d"
 
 var writeAcquireScript = backend.Script{
 	Name:   "write_acquire",

@@ -18,7 +18,7 @@ if longest == 0 then
   redis.call('del', lock)
   return 1
 end
-redis.call('hset', lock, 'mode', 'read')
 redis.call('hdel', lock, owner .. ':write')
+redis.call('hset', lock, 'mode', 'read')
 keep(lock, gone, longest)
 return 1

@@ -31,13 +31,13 @@ if longest == 0 then
   redis.call('del', lock)
   return 1
 end
-redis.call('hset', lock, 'mode', 'read')
 redis.call('hdel', lock, owner .. ':write')
+redis.call('hset', lock, 'mode', 'read')
 keep(lock, gone, longest)
 return 1
 `
 
-const writeReleaseSHA1 = "f77f423ce97a68652f5a9a4ec5a75c3f699b955f"
+const writeReleaseSHA1 = "f680a0e9db1c9942656aa161c285ba54a41e7b62"
 
 var writeReleaseScript = backend.Script{
 	Name:   "write_release",
