@@ -6,6 +6,7 @@ const (
 	lockTokenKey = "redisson_lock_token"
 
 	readWriteChannel = "redisson_rwlock"
+	waitingWriterKey = "hasp_rwlock_writer" // Redisson has none.
 
 	semaphoreChannel = "redisson_sc"
 	latchChannel     = "redisson_countdownlatch__channel__"

@@ -22,8 +22,9 @@ func (l *leasableRead) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
 	result, err := script.ReadAcquire(ctx, r, script.ReadAcquireParams{
-		Lock: l.read.base.Key(), Side: l.read.readers, Token: l.read.tokenKey,
+		Lock: l.read.base.Key(), Side: l.read.readers, Token: l.read.tokenKey, Waiting: l.read.writer,
 		Owner: owner, Writer: l.write.base.Holder(ctx), Lease: lease, Tokenttl: &l.read.tokenTTL,
+		Standback: l.read.preferWriters,
 	})
 	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
 	if answer.Granted {
@@ -37,11 +38,17 @@ func (l *leasableRead) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
 	s := &l.read
-	return script.ReadRelease(ctx, r, s.base.Key(), s.readers, owner, s.publish(), s.channel)
+	return script.ReadRelease(ctx, r, script.ReadReleaseParams{
+		Lock: s.base.Key(), Side: s.readers, Waiting: s.writer, Owner: owner,
+		Publish: s.publish(), Released: s.channel, Standback: s.preferWriters,
+	})
 }
 
 // leasableWrite is a read-write lock as its writer holds it.
-type leasableWrite ReadWriteLock
+type leasableWrite struct {
+	*ReadWriteLock
+	waits bool // after a refusal
+}
 
 // Acquire implements [extend.Leasable]. Under a read lease it would wait for itself.
 func (l *leasableWrite) Acquire(
@@ -51,8 +58,11 @@ func (l *leasableWrite) Acquire(
 		return 0, extend.Answer{}, ErrUpgrade
 	}
 	s := &l.write
-	result, err := script.WriteAcquire(
-		ctx, r, s.base.Key(), s.readers, s.tokenKey, owner, lease, &s.tokenTTL)
+	result, err := script.WriteAcquire(ctx, r, script.WriteAcquireParams{
+		Lock: s.base.Key(), Side: s.readers, Token: s.tokenKey, Waiting: s.writer,
+		Owner: owner, Lease: lease, Tokenttl: &s.tokenTTL,
+		Prefer: s.preferWriters, Mark: s.preferWriters && l.waits,
+	})
 	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
 	if result.Reading {
 		answer.Free = readWriteUnits - 1

@@ -2,10 +2,12 @@ package primitives
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
@@ -20,13 +22,20 @@ type ReadWriteLockOptions struct {
 	// until Unlock.
 	Lease time.Duration
 
+	// PreferWriters makes readers stand back while a writer waits in Lock: they join no readers that are
+	// in, and when these have left, they give the writer 200 ms to enter. All who use the lock must set
+	// it: Java's readers and those without it join, and writers without it do not ask for it. A reader
+	// that asks again without [Lease.Reenter] may then wait for itself. After a waiting writer crashes,
+	// readers may go on waiting until those that are in have left.
+	PreferWriters bool
+
 	_ struct{}
 }
 
 // ReadWriteLock lets many readers in at once, or one writer alone. Each call of Lock or TryLock is a
 // holder of its own with a lease of its own, which the server enforces: a reader that crashes keeps
 // writers out until its own lease ends, even while other readers come and go. Readers that keep joining
-// others can keep a writer out for ever.
+// others can keep a writer out for ever, as with Redisson, unless all set PreferWriters.
 //
 // # Both sides
 //
@@ -55,15 +64,17 @@ func (c *Client) NewReadWriteLock(name string, opts *ReadWriteLockOptions) *Read
 		o = *opts
 	}
 	l := &ReadWriteLock{}
-	l.read.readWriteSide = c.newReadWriteSide("read lock", name)
-	l.write.readWriteSide = c.newReadWriteSide("write lock", name)
-	l.read.grant(extend.LeaseConfig{
-		Leasable: (*leasableRead)(l), Kind: readKind{c.core}, Lease: o.Lease,
-	})
-	l.write.grant(extend.LeaseConfig{
-		Leasable: (*leasableWrite)(l), Kind: writeKind{c.core}, Lease: o.Lease,
+	l.read.readWriteSide = c.newReadWriteSide("read lock", name, o.PreferWriters)
+	l.write.readWriteSide = c.newReadWriteSide("write lock", name, o.PreferWriters)
+	reading := extend.LeaseConfig{Leasable: (*leasableRead)(l), Kind: readKind{c.core}, Lease: o.Lease}
+	l.read.leases = l.read.newLeases(reading)
+	writing := extend.LeaseConfig{
+		Leasable: &leasableWrite{ReadWriteLock: l}, Kind: writeKind{c.core}, Lease: o.Lease,
 		Want: extend.Want{Need: readWriteUnits},
-	})
+	}
+	l.write.leases = l.write.newLeases(writing)
+	writing.Leasable = &leasableWrite{ReadWriteLock: l, waits: true}
+	l.write.waiting = l.write.newLeases(writing)
 	return l
 }
 
@@ -84,13 +95,18 @@ type readWriteSide struct {
 	tokenKey string
 	tokenTTL time.Duration
 	leases   extend.Leases
+
+	preferWriters bool
+	writer        string // the key of the mark that a writer waits
 }
 
-func (c *Client) newReadWriteSide(kind, name string) readWriteSide {
-	s := readWriteSide{object: c.newObject(kind, name, "hash"), tokenTTL: c.tokenTTL}
+func (c *Client) newReadWriteSide(kind, name string, preferWriters bool) readWriteSide {
+	s := readWriteSide{
+		object: c.newObject(kind, name, "hash"), tokenTTL: c.tokenTTL, preferWriters: preferWriters,
+	}
 	key := s.base.Key()
 	s.readers, s.channel = extend.Tagged(key), extend.SideName(readWriteChannel, key)
-	s.tokenKey = extend.SideName(lockTokenKey, key)
+	s.tokenKey, s.writer = extend.SideName(lockTokenKey, key), extend.SideName(waitingWriterKey, key)
 	s.base = s.base.WithSideKey("token key", s.tokenKey)
 	if _, rest, _ := strings.Cut(s.readers, "{"); strings.IndexByte(rest, '}') < 1 {
 		s.reject(&FieldError{Field: "name", Problem: fmt.Sprintf("%q has no hash tag in its braces", key)})
@@ -98,30 +114,14 @@ func (c *Client) newReadWriteSide(kind, name string) readWriteSide {
 	return s
 }
 
-// grant makes what hands out the leases of s.
-func (s *readWriteSide) grant(config extend.LeaseConfig) {
+// newLeases returns what hands out leases of s.
+func (s *readWriteSide) newLeases(config extend.LeaseConfig) extend.Leases {
 	config.Want.Channel, config.Want.Refusal = s.channel, ErrNotAcquired
 	// Whatever the message says, the lock is free, or the readers'. Who is refused knows which.
 	config.Want.FreeUnits = func(string) int { return readWriteUnits }
 	leases, err := s.base.NewLeases(config)
-	s.leases = leases
 	s.reject(err)
-}
-
-// Lock waits until it is in, ctx ends, the client is closed or the backend fails. If nobody keeps it out
-// it takes one round trip. Otherwise Lock waits for a release, for the end of a lease, or for the next
-// poll, and tries again. Those that wait on one client are tried in the order of their coming, except
-// that readers go in together.
-//
-// Under a context by [Lease.Reenter] of this side, it returns another lease of the same hold. What it
-// does under one of the other side is said at [ReadWriteLock]: a read lease under a write lease is a
-// hold of its own, with an owner and a lease of its own.
-//
-// Errors are those of [Lock.Lock], and [ErrUpgrade].
-func (s *readWriteSide) Lock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &s.base, s.invalid, "acquire", func() (*Lease, error) {
-		return s.leases.Acquire(ctx)
-	})
+	return leases
 }
 
 // TryLock is Lock, but returns [ErrNotAcquired] where that would wait. It takes one round trip.
@@ -147,6 +147,20 @@ func (s *readWriteSide) forceRelease(ctx context.Context, mode, message string) 
 // later writer was there. Java's writers do not count: they make no tokens.
 type ReadLock struct {
 	readWriteSide
+}
+
+// Lock waits until it is in, ctx ends, the client is closed or the backend fails. If no writer keeps it
+// out it takes one round trip. Otherwise Lock waits for the writer's release, for the end of its lease, or
+// for the next poll, and tries again. One message lets all readers of a client in.
+//
+// Under a context by [Lease.Reenter] of a read lease it returns another lease of the same hold. Under one
+// of the write lease it returns a hold of its own, with an owner and a lease of its own.
+//
+// Errors are those of [Lock.Lock].
+func (l *ReadLock) Lock(ctx context.Context) (*Lease, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
+		return l.leases.Acquire(ctx)
+	})
 }
 
 // ForceUnlock ends the leases of all readers, and reports whether there was one. While a writer is in,
@@ -188,6 +202,31 @@ func (l *ReadLock) Remaining(ctx context.Context) (time.Duration, error) {
 // those of a [Lock] do.
 type WriteLock struct {
 	readWriteSide
+	waiting extend.Leases // of those who wait
+}
+
+// Lock waits until it is in alone, ctx ends, the client is closed or the backend fails. If nobody is in
+// it takes one round trip. Otherwise Lock waits for a release, for the end of the leases, or for the next
+// poll, and tries again.
+//
+// Under a context by [Lease.Reenter] of the write lease it returns another lease of the same hold. Under
+// one of a read lease it returns [ErrUpgrade]. Other errors are those of [Lock.Lock].
+func (l *WriteLock) Lock(ctx context.Context) (*Lease, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
+		lease, err := l.waiting.Acquire(ctx)
+		if l.preferWriters && errors.Is(err, ErrNotAcquired) {
+			l.removeMark()
+		}
+		return lease, err
+	})
+}
+
+// removeMark lets readers join again after a writer has given up, in the background. Another writer
+// leaves its mark anew when it tries again. If this fails, the mark expires.
+func (l *WriteLock) removeMark() {
+	l.base.Go(func(ctx context.Context, r backend.ScriptRunner) {
+		_, _ = script.ObjectDelete(ctx, r, l.writer, "string")
+	})
 }
 
 // ForceUnlock ends the writer's lease, and with it those of its own readers, and reports whether there

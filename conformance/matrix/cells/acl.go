@@ -13,7 +13,7 @@ const ClusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +
 // ACLRules are those of docs/guarantees.md, for names that begin with prefix, and may be in braces.
 func ACLRules(prefix string) string {
 	return "-@all " +
-		"~" + prefix + "* ~{" + prefix + "* ~redisson_lock_token:{" + prefix + "* " +
+		"~" + prefix + "* ~{" + prefix + "* ~redisson_lock_token:{" + prefix + "* ~hasp_rwlock_writer:{" + prefix + "* " +
 		"&redisson_lock__channel:{" + prefix + "* &redisson_rwlock:{" + prefix + "* " +
 		"&redisson_sc:{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__{" + prefix + "* " +
@@ -29,7 +29,7 @@ func ClusterRules(prefix string) string { return ACLRules(prefix) + " " + Cluste
 // names have braces behind a prefix.
 func suiteRules() string {
 	return ACLRules("conf-") + " &{conf-* &conf-* +append +hincrby +sadd +smembers +zadd +zscore" +
-		" ~redisson_lock_token:conf-* &redisson_lock__channel:conf-* " +
+		" ~redisson_lock_token:conf-* ~hasp_rwlock_writer:conf-* &redisson_lock__channel:conf-* " +
 		"&redisson_rwlock:conf-* &redisson_sc:conf-*"
 }
 

@@ -142,7 +142,7 @@ func useLock(ctx context.Context, client *primitives.Client) {
 }
 
 func useReadWriteLock(ctx context.Context, client *primitives.Client) {
-	lock := client.NewReadWriteLock("declared:rw", nil)
+	lock := client.NewReadWriteLock("declared:rw", &primitives.ReadWriteLockOptions{PreferWriters: true})
 	read, write := lock.ReadLock(), lock.WriteLock()
 	writer := must.Get(write.TryLock(ctx))
 	must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(read.TryLock(ctx))
@@ -152,7 +152,12 @@ func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	reader := must.Get(read.TryLock(writer.Reenter(ctx)))
 	time.Sleep(15 * time.Second) // virtual: the watchdog renews
 	must.Do(writer.Unlock(ctx))
-	must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(write.TryLock(ctx))
+	impatient, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	go func() { _, _ = write.Lock(impatient) }()
+	time.Sleep(500 * time.Millisecond) // virtual
+	must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(read.TryLock(ctx))
+	time.Sleep(time.Second) // virtual: the writer has given up
 	must.Get(read.Remaining(ctx))
 	must.Get(read.HoldCount(ctx, reader.Owner()))
 	must.Do(reader.Unlock(ctx))

@@ -19,10 +19,12 @@ const readAcquireSource = `
 local lock = KEYS[1]
 local side = KEYS[2]
 local token = KEYS[3]
+local waiting = KEYS[4]
 local owner = ARGV[1]
 local writer = ARGV[2]
 local lease = ARGV[3]
 local tokenttl = ARGV[4] if tokenttl == '' then tokenttl = nil end
+local standback = ARGV[5] == '1'
 
 
 local function next_token(token, tokenttl) local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end
@@ -31,6 +33,9 @@ local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':wr
 
 if mode ~= 'read' and not downgrade and (mode or redis.call('hlen', lock) > 0) then
   return {false, redis.call('pttl', lock)}
+end
+if standback and not downgrade and redis.call('exists', waiting) == 1 then
+  return {false, redis.call('pttl', waiting)}
 end
 local last = redis.call('get', token) or next_token(token, tokenttl)
 redis.call('set', side .. ':' .. owner .. ':rwlock_timeout:1', 1, 'px', lease)
@@ -41,13 +46,13 @@ redis.call('pexpire', lock, longest)
 return {last, 0}
 `
 
-const readAcquireSHA1 = "43c58b15fbc151dec60808e8c7ffbd6242b3e4c4"
+const readAcquireSHA1 = "c8b11f02905545dddd94a4e9cdf15b505a5c1fc6"
 
 var readAcquireScript = backend.Script{
 	Name:   "read_acquire",
 	Source: readAcquireSource,
 	SHA1:   readAcquireSHA1,
-	Keys:   3,
+	Keys:   4,
 	Retry:  backend.Never,
 }
 
@@ -60,18 +65,22 @@ type ReadAcquireParams struct {
 	Side string
 	// string; the last token granted to a writer, decimal
 	Token string
-	Owner string
+	// string; there is one: a writer waits
+	Waiting string
+	Owner   string
 	// the owner of the write hold under which owner asks; empty: none
 	Writer string
 	// in whole milliseconds, the rest is cut off
 	Lease time.Duration
 	// in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has no end
 	Tokenttl *time.Duration
+	// a waiting writer keeps owner out
+	Standback bool
 }
 
 // ReadAcquireResult is what [ReadAcquire] returns.
 type ReadAcquireResult struct {
-	// nil: a writer is in; there may be none
+	// nil: a writer is in, or waits; there may be none
 	Token   int64
 	TokenOK bool // whether there is one
 	// what the writer's lease still has; -1 ms: it has no end; 0: granted
@@ -79,14 +88,15 @@ type ReadAcquireResult struct {
 }
 
 // ReadAcquire lets owner in as a reader if nobody writes, or if the writer is who asks; else
-// returns how long the writer's lease still runs. Every owner is used for one hold. The token
-// is that of the last writer.
+// returns how long the writer's lease still runs, or the mark of one who waits. Every owner is
+// used for one hold. The token is that of the last writer.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
 //   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
 //     side:owner:rwlock_timeout:1
 //   - token: string; the last token granted to a writer, decimal
+//   - waiting: string; there is one: a writer waits
 //
 // Arguments:
 //   - owner
@@ -94,9 +104,10 @@ type ReadAcquireResult struct {
 //   - lease: in whole milliseconds, the rest is cut off
 //   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has
 //     no end
+//   - standback: a waiting writer keeps owner out
 //
 // Results:
-//   - token: nil: a writer is in; there may be none
+//   - token: nil: a writer is in, or waits; there may be none
 //   - wait: what the writer's lease still has; -1 ms: it has no end; 0: granted
 //
 // The script may write, and is not sent again once it may have run.
@@ -111,15 +122,20 @@ func ReadAcquire(
 		p.Lock,
 		p.Side,
 		p.Token,
+		p.Waiting,
 		p.Owner,
 		p.Writer,
 		strconv.FormatInt(p.Lease.Milliseconds(), 10),
 		"",
+		"0",
 	}
 	if p.Tokenttl != nil {
-		words[6] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
+		words[7] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
 	}
-	reply, err := r.Run(ctx, &readAcquireScript, words[:3:3], words[3:])
+	if p.Standback {
+		words[8] = "1"
+	}
+	reply, err := r.Run(ctx, &readAcquireScript, words[:4:4], words[4:])
 	if err != nil {
 		return ReadAcquireResult{}, err
 	}

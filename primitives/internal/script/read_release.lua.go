@@ -16,9 +16,11 @@ const readReleaseSource = `
 
 local lock = KEYS[1]
 local side = KEYS[2]
+local waiting = KEYS[3]
 local owner = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
+local standback = ARGV[4] == '1'
 
 local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone = nil, 0, {} local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner end longest = math.max(longest, lease) end end return mode, longest, gone end
 local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
@@ -31,6 +33,9 @@ local mode, longest, gone = survey(lock, side, owner)
 if mode == 'read' and longest == 0 then
   redis.call(publish, released, '0')
   redis.call('del', lock, hold)
+  if standback then
+    redis.call('pexpire', waiting, 200)
+  end
   return held
 end
 redis.call('del', hold)
@@ -38,14 +43,32 @@ keep(lock, gone, mode == 'read' and longest or 0)
 return held
 `
 
-const readReleaseSHA1 = "43e62877507b0ffc8962b5f07c4d1832720a596c"
+const readReleaseSHA1 = "2c046a6a67ed58bfbc7d6615c14cd58d6b540d28"
 
 var readReleaseScript = backend.Script{
 	Name:   "read_release",
 	Source: readReleaseSource,
 	SHA1:   readReleaseSHA1,
-	Keys:   2,
+	Keys:   3,
 	Retry:  backend.Never,
+}
+
+// ReadReleaseParams holds the keys and arguments of [ReadRelease].
+type ReadReleaseParams struct {
+	// hash; mode, and the holds: owner -> 1, owner:write -> 1
+	Lock string
+	// begins keys (string); must hold a hash tag; in front of each reader's side key:
+	// side:owner:rwlock_timeout:1
+	Side string
+	// string; there is one: a writer waits
+	Waiting string
+	Owner   string
+	// the command PUBLISH|SPUBLISH
+	Publish string
+	// channel
+	Released string
+	// readers stand back for a waiting writer: from now on for a moment only
+	Standback bool
 }
 
 // ReadRelease ends owner's read hold. After the last reader the lock is free, and one waiter
@@ -56,11 +79,13 @@ var readReleaseScript = backend.Script{
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
 //   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
 //     side:owner:rwlock_timeout:1
+//   - waiting: string; there is one: a writer waits
 //
 // Arguments:
 //   - owner
 //   - publish: the command PUBLISH|SPUBLISH
 //   - released: channel
+//   - standback: readers stand back for a waiting writer: from now on for a moment only
 //
 // Results:
 //   - released: false: owner does not hold it, or not any more
@@ -68,25 +93,30 @@ var readReleaseScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func ReadRelease(
 	ctx context.Context, r backend.ScriptRunner,
-	lock, side, owner, publish, released string,
+	p ReadReleaseParams,
 ) (bool, error) {
-	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return false, fmt.Errorf("script read_release: side: no hash tag in %q", side)
+	if _, rest, found := strings.Cut(p.Side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
+		return false, fmt.Errorf("script read_release: side: no hash tag in %q", p.Side)
 	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script read_release: publish: %q is not PUBLISH|SPUBLISH", publish)
+	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
+		return false, fmt.Errorf("script read_release: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
+	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Lock) {
 		return false, fmt.Errorf("script read_release: released: %w", backend.ErrCrossSlot)
 	}
 	words := [...]string{
-		lock,
-		side,
-		owner,
-		publish,
-		released,
+		p.Lock,
+		p.Side,
+		p.Waiting,
+		p.Owner,
+		p.Publish,
+		p.Released,
+		"0",
 	}
-	reply, err := r.Run(ctx, &readReleaseScript, words[:2:2], words[2:])
+	if p.Standback {
+		words[6] = "1"
+	}
+	reply, err := r.Run(ctx, &readReleaseScript, words[:3:3], words[3:])
 	if err != nil {
 		return false, err
 	}

@@ -20,9 +20,12 @@ const writeAcquireSource = `
 local lock = KEYS[1]
 local side = KEYS[2]
 local token = KEYS[3]
+local waiting = KEYS[4]
 local owner = ARGV[1]
 local lease = ARGV[2]
 local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
+local prefer = ARGV[4] == '1'
+local mark = ARGV[5] == '1'
 
 
 
@@ -35,12 +38,18 @@ if used then
   if mode ~= 'read' then
     return {false, redis.call('pttl', lock), 0}
   elseif longest > 0 then
+    if mark then
+      redis.call('set', waiting, 1, 'px', longest + 200)
+    end
     return {false, longest, 1}
   end
 end
 local grant = next_token(token, tokenttl)
 if used then
   redis.call('del', lock)
+end
+if prefer then
+  redis.call('del', waiting)
 end
 
 redis.call('pexpire', lock, lease)
@@ -49,14 +58,36 @@ redis.call('pexpire', lock, lease)
 return {grant, 0, 0}
 `
 
-const writeAcquireSHA1 = "a16700129f7e4729be004a9843e6736e7345638d"
+const writeAcquireSHA1 = "4e3607fa6769cb4e2986f96dc61461ccca2f9bfa"
 
 var writeAcquireScript = backend.Script{
 	Name:   "write_acquire",
 	Source: writeAcquireSource,
 	SHA1:   writeAcquireSHA1,
-	Keys:   3,
+	Keys:   4,
 	Retry:  backend.Never,
+}
+
+// WriteAcquireParams holds the keys and arguments of [WriteAcquire].
+type WriteAcquireParams struct {
+	// hash; mode, and the holds: owner -> 1, owner:write -> 1
+	Lock string
+	// begins keys (string); must hold a hash tag; in front of each reader's side key:
+	// side:owner:rwlock_timeout:1
+	Side string
+	// string; the last token granted to a writer, decimal
+	Token string
+	// string; there is one: a writer waits
+	Waiting string
+	Owner   string
+	// in whole milliseconds, the rest is cut off
+	Lease time.Duration
+	// in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has no end
+	Tokenttl *time.Duration
+	// readers stand back for owner: a grant removes the mark of one who waits
+	Prefer bool
+	// owner waits: a refusal by readers leaves such a mark, until just after their leases
+	Mark bool
 }
 
 // WriteAcquireResult is what [WriteAcquire] returns.
@@ -79,12 +110,15 @@ type WriteAcquireResult struct {
 //   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
 //     side:owner:rwlock_timeout:1
 //   - token: string; the last token granted to a writer, decimal
+//   - waiting: string; there is one: a writer waits
 //
 // Arguments:
 //   - owner
 //   - lease: in whole milliseconds, the rest is cut off
 //   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has
 //     no end
+//   - prefer: readers stand back for owner: a grant removes the mark of one who waits
+//   - mark: owner waits: a refusal by readers leaves such a mark, until just after their leases
 //
 // Results:
 //   - token: nil: the lock is held; there may be none
@@ -94,23 +128,32 @@ type WriteAcquireResult struct {
 // The script may write, and is not sent again once it may have run.
 func WriteAcquire(
 	ctx context.Context, r backend.ScriptRunner,
-	lock, side, token, owner string, lease time.Duration, tokenttl *time.Duration,
+	p WriteAcquireParams,
 ) (WriteAcquireResult, error) {
-	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: side: no hash tag in %q", side)
+	if _, rest, found := strings.Cut(p.Side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
+		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: side: no hash tag in %q", p.Side)
 	}
 	words := [...]string{
-		lock,
-		side,
-		token,
-		owner,
-		strconv.FormatInt(lease.Milliseconds(), 10),
+		p.Lock,
+		p.Side,
+		p.Token,
+		p.Waiting,
+		p.Owner,
+		strconv.FormatInt(p.Lease.Milliseconds(), 10),
 		"",
+		"0",
+		"0",
 	}
-	if tokenttl != nil {
-		words[5] = strconv.FormatInt(tokenttl.Milliseconds(), 10)
+	if p.Tokenttl != nil {
+		words[6] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
 	}
-	reply, err := r.Run(ctx, &writeAcquireScript, words[:3:3], words[3:])
+	if p.Prefer {
+		words[7] = "1"
+	}
+	if p.Mark {
+		words[8] = "1"
+	}
+	reply, err := r.Run(ctx, &writeAcquireScript, words[:4:4], words[4:])
 	if err != nil {
 		return WriteAcquireResult{}, err
 	}
