@@ -2,7 +2,7 @@
 
 # The list of modules. go.work has the same; modules_test.go holds the two together.
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench conformance \
-	conformance/matrix examples examples/ownbackend examples/ownprimitive luagen
+	conformance/matrix examples examples/fencing examples/ownbackend examples/ownprimitive luagen
 
 # Those that users import or run, and that a release therefore tags.
 PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance luagen

@@ -99,6 +99,12 @@ var rules = []rule{
 		},
 	},
 	{
+		// Resources know tokens, and no locks.
+		dir:     "examples/fencing",
+		imports: []string{"backend"},
+		tests:   []string{"backend/embedded", "github.com/jackc/pgx/v5/stdlib", "modernc.org/sqlite"},
+	},
+	{
 		dir:     "examples/...",
 		imports: []string{"backend/...", "primitives", zap, rueidis, valkey, goredis},
 	},

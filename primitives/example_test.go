@@ -108,6 +108,25 @@ func ExampleLease_Token() {
 	}
 }
 
+// Who is refused asks under which token the lock is held, or was last.
+func ExampleFencedLock() {
+	ctx := context.Background()
+	lock := client.NewFencedLock("ledger", nil)
+	lease, err := lock.TryLock(ctx)
+	if errors.Is(err, primitives.ErrNotAcquired) {
+		last, err := lock.LastToken(ctx)
+		fmt.Println("held under token", last, err)
+		return
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = write("UPDATE ledger SET sum = 12, fence = $1 WHERE fence <= $1", lease.Token())
+	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+		log.Fatal(err)
+	}
+}
+
 // At most three processes at a time do something heavy.
 func ExampleSemaphore() {
 	ctx := context.Background()
