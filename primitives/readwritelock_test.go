@@ -2,6 +2,7 @@ package primitives_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,6 +138,39 @@ func TestReadWriteLockWakesItsWaiters(t *testing.T) {
 		}
 		require.NoError(t, (<-entered).Unlock(t.Context()))
 		require.Equal(t, writes+2, s.called("write_acquire"))
+	})
+}
+
+// TestReadWriteLockManyWritersComeAtOnce while a reader is in: each tries about once.
+func TestReadWriteLockManyWritersComeAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const writers = 50
+		s := newFakeServer()
+		lock := s.client(t, nil).NewReadWriteLock("x", nil)
+		reader, err := lock.ReadLock().Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() {
+			s.fault = func(string) fault {
+				return fault{before: rand.N(time.Millisecond), after: rand.N(time.Millisecond)}
+			}
+		})
+		entered := make(chan error, writers)
+		for range writers {
+			go func() {
+				lease, err := lock.WriteLock().Lock(t.Context())
+				if err == nil {
+					err = lease.Unlock(t.Context())
+				}
+				entered <- err
+			}()
+		}
+		time.Sleep(time.Second)
+		require.Less(t, s.called("write_acquire"), 3*writers)
+		require.NoError(t, reader.Unlock(t.Context()))
+		for range writers {
+			require.NoError(t, <-entered)
+		}
 	})
 }
 
