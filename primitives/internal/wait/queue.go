@@ -115,8 +115,8 @@ func (q *queue) wakeAtEnd(lease time.Duration) {
 }
 
 // parkUnless parks me after a refusal. It reports false, and does not park me, if there is a pending
-// wake-up from after the given generation for as many units as me needs. Units that are too few for me may be enough for another
-// waiter.
+// wake-up from after the given generation, for as many units as me needs. Units that are too few for me
+// may be enough for another waiter.
 func (q *queue) parkUnless(generation uint64, me *waiter, refused Answer) bool {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
