@@ -1,6 +1,8 @@
 package primitives
 
 import (
+	"errors"
+
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 )
@@ -36,6 +38,10 @@ var (
 	// ErrConflict means that the key holds something else: another kind of primitive, or another
 	// program's data. It was not touched.
 	ErrConflict = extend.ErrConflict
+
+	// ErrUpgrade means that the write lock was asked for under a context that re-enters a read lease of
+	// the same lock: it would wait for itself. Nothing was sent, and the read lease is as it was.
+	ErrUpgrade = errors.New("a reader cannot become a writer")
 
 	// ErrOverflow means that a number would leave the range of its type. It is as it was.
 	ErrOverflow = backend.ErrOverflow

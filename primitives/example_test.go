@@ -145,6 +145,25 @@ func ExampleFencedLock() {
 	}
 }
 
+// A writer that shows others what it has written, and goes on reading it.
+func ExampleReadWriteLock() {
+	ctx := context.Background()
+	prices := client.NewReadWriteLock("prices", nil)
+	writer, err := prices.WriteLock().Lock(ctx) // alone
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = write("UPDATE price SET cents = 1200, fence = $1 WHERE fence <= $1", writer.Token())
+	reader, readErr := prices.ReadLock().Lock(writer.Reenter(ctx))
+	if err := errors.Join(err, readErr, writer.Unlock(ctx)); err != nil { // from here on others read, too
+		log.Fatal(err)
+	}
+	err = work(reader.Context(ctx))
+	if err := errors.Join(err, reader.Unlock(ctx)); err != nil {
+		log.Fatal(err)
+	}
+}
+
 // At most three processes at a time do something heavy.
 func ExampleSemaphore() {
 	ctx := context.Background()

@@ -78,11 +78,16 @@ func (l *leasableLock) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
 	result, err := script.LockAcquire(ctx, r, l.base.Key(), l.tokenKey, owner, lease, l.tokenTTL)
-	answer := extend.Answer{Granted: result.TokenOK, RetryIn: result.Wait}
-	if result.Wait == 0 {
-		answer.RetryIn = time.Nanosecond // Less than a millisecond, which PTTL rounds to 0.
-	}
+	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
 	return result.Token, answer, err
+}
+
+// atLeastSome returns what remains of a lease, of which PTTL rounds less than a millisecond to 0.
+func atLeastSome(left time.Duration) time.Duration {
+	if left == 0 {
+		return time.Nanosecond
+	}
+	return left
 }
 
 // Release implements [extend.Leasable].
@@ -112,11 +117,16 @@ func (lockKind) Renew(
 	if err != nil {
 		return nil, fmt.Errorf("renew locks: %w", err)
 	}
+	return renewalStatuses(statuses), nil
+}
+
+// renewalStatuses reads the statuses of a script that renews.
+func renewalStatuses(statuses []int64) []extend.Status {
 	result := make([]extend.Status, len(statuses))
 	for i, status := range statuses {
 		result[i] = extend.Status(status)
 	}
-	return result, nil
+	return result
 }
 
 // ReleaseAll implements [extend.LeasableKind].

@@ -34,7 +34,7 @@ func (s *fakeServer) fairRelease(keys []string, owner, turn string) backend.Repl
 		delete(s.locks, keys[0])
 	}
 	if waiting := s.queues[keys[1]]; s.live(keys[0]).owner == "" && len(waiting) > 0 {
-		s.publish(turn + ":" + waiting[0])
+		s.publish(turn+":"+waiting[0], "0")
 	}
 	return truth(released)
 }

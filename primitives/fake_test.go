@@ -20,11 +20,14 @@ import (
 // happens around them: latency, lost replies, scripts that run late. The scripts themselves are
 // tested on servers, by package conformance.
 type fakeServer struct {
-	mu       sync.Mutex
-	locks    map[string]fakeLock
-	tokens   map[string]int64
-	permits  map[string]int
-	queues   map[string][]string // of fair locks
+	mu      sync.Mutex
+	locks   map[string]fakeLock
+	tokens  map[string]int64
+	permits map[string]int
+	queues  map[string][]string // of fair locks
+
+	readWriteLocks map[string]*fakeReadWriteLock
+
 	handlers map[*fakeSubscription]string
 	calls    map[string]int // by script
 	freed    time.Time      // when a lock was last freed
@@ -60,7 +63,8 @@ func newFakeServer() *fakeServer {
 	return &fakeServer{
 		locks: make(map[string]fakeLock), tokens: make(map[string]int64),
 		permits: make(map[string]int), queues: make(map[string][]string),
-		handlers: make(map[*fakeSubscription]string), calls: make(map[string]int),
+		readWriteLocks: make(map[string]*fakeReadWriteLock),
+		handlers:       make(map[*fakeSubscription]string), calls: make(map[string]int),
 		fault: func(string) fault { return fault{} },
 	}
 }
@@ -162,6 +166,9 @@ func (s *fakeServer) unknown(script *backend.Script, err error) error {
 func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if reply, known := s.readWrite(script, keys, args); known {
+		return reply
+	}
 	switch script {
 	case "lock_acquire":
 		return s.acquire(keys[0], keys[1], args[0], args[1])
@@ -220,18 +227,18 @@ func (s *fakeServer) release(key, channel string, mine func(fakeLock) bool) back
 	}
 	delete(s.locks, key)
 	s.freed = time.Now()
-	s.publish(channel)
+	s.publish(channel, "0")
 	return truth(true)
 }
 
-// publish sends a message, which takes a while.
-func (s *fakeServer) publish(channel string) {
+// publish sends a message to those who have subscribed.
+func (s *fakeServer) publish(channel, payload string) {
 	handlers := maps.Clone(s.handlers)
 	go func() {
 		time.Sleep(time.Millisecond)
 		for sub, name := range handlers {
 			if name == channel {
-				sub.handler(backend.Event{Payload: "0"})
+				sub.handler(backend.Event{Payload: payload})
 			}
 		}
 	}()

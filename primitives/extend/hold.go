@@ -144,6 +144,14 @@ func (h *hold) reenter(s *Leases) (*Lease, error) {
 	return &Lease{state: l}, nil
 }
 
+// held reports whether a lease of h has not ended.
+func (h *hold) held() bool {
+	remaining := h.object.core.keeper.Remaining(&h.Entry)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return remaining > 0 && len(h.leases) > 0
+}
+
 // unlock ends l. If it was the last lease of h, unlock releases the object on the server.
 func (h *hold) unlock(ctx context.Context, l *leaseState) error {
 	if err := h.object.core.enter(); err != nil {

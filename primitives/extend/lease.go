@@ -111,6 +111,7 @@ func (s *leaseState) endCause(remaining time.Duration) error {
 // Token returns the fencing token of the grant: it is higher than that of every earlier grant of
 // the same name, as far as docs/guarantees.md says. A resource that refuses tokens lower than the
 // highest it has seen is safe from holders that do not know of their loss. Re-entry keeps the token.
+// A reader has the token of the writer before it: a resource that has seen a later writer refuses both.
 func (l *Lease) Token() int64 { return l.state.hold.token }
 
 // Owner returns the holder's name on the server, for IsHeldBy and HoldCount of a lock. No other
@@ -262,4 +263,17 @@ func reentered(ctx context.Context, o *Object) *hold {
 		}
 	}
 	return nil
+}
+
+// Holder returns the owner of a lease of o that ctx re-enters ([Lease.Reenter]), or "" if there is none
+// that still holds. An object uses it whose owners may hold another one, and must not wait for
+// themselves there.
+func (o *Object) Holder(ctx context.Context) string {
+	r, _ := ctx.Value(reentryKey{}).(*reentry)
+	for ; r != nil; r = r.outer {
+		if r.hold.object.same(o) && r.hold.held() {
+			return r.hold.Owner
+		}
+	}
+	return ""
 }

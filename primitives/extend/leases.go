@@ -32,7 +32,8 @@ type Leasable interface {
 // holds keys[i]. In a cluster the keys are in one slot. A key may come more than once, if its object
 // has many owners. Each gets a status of its own, so that one failure does not fail the others.
 //
-// Objects go together if their kinds are equal: a kind is comparable, and has nothing of one object.
+// Objects go together if their kinds are equal. A kind is the key of a map: its type must be comparable,
+// such as a struct with the core alone, and it has nothing of one object.
 type LeasableKind interface {
 	// Renew gives each owner a whole lease again. The script may be repeated.
 	Renew(

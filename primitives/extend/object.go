@@ -229,9 +229,13 @@ func withCause(ctx context.Context, err error) error {
 // SideName returns the name of a second key, or of a channel, of the object with the given key. It is
 // in the same slot of a cluster: the key becomes its hash tag, unless the key has one. The form is
 // Redisson's.
-func SideName(prefix, key string) string {
+func SideName(prefix, key string) string { return prefix + ":" + Tagged(key) }
+
+// Tagged returns the key with itself as its hash tag, unless it has braces: what begins with that is in
+// the same slot of a cluster, if the braces have a hash tag in them. The form is Redisson's.
+func Tagged(key string) string {
 	if strings.Contains(key, "{") {
-		return prefix + ":" + key
+		return key
 	}
-	return prefix + ":{" + key + "}"
+	return "{" + key + "}"
 }

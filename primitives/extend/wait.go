@@ -11,7 +11,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
-// AllUnits is more units than anybody needs: see [Want.FreeUnits] and [Answer.Free].
+// AllUnits is more units than anybody needs, and never used up: see [Want.FreeUnits] and [Answer.Free].
 const AllUnits = wait.AllUnits
 
 // Attempt is what one waiter tries until it is granted. One goroutine at a time uses it.
@@ -51,7 +51,9 @@ type Want struct {
 	FreeUnits func(payload string) int
 
 	// Need is how many units this waiter needs. 0 means 1. A lock is one unit, and so is a permit of a
-	// semaphore. A condition that holds for all at once is [AllUnits], of which each waiter needs one.
+	// semaphore. A condition that holds for all at once is [AllUnits], of which each waiter needs one,
+	// and which is never used up. Where some need the whole object, it has a number of units that
+	// FreeUnits and Answer.Free say: of a read-write lock a reader needs one, a writer all.
 	Need int
 
 	// Refusal is the error that Wait adds to ctx's error if the server had refused the last attempt,

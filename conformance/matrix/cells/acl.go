@@ -3,7 +3,7 @@ package cells
 import "strings"
 
 // ScriptRules are the commands that scripts call, or that are sent in their place.
-const ScriptRules = "+decr +decrby +del +exists +get +hexists +hget +hlen +hset +incr " +
+const ScriptRules = "+decr +decrby +del +exists +get +hdel +hexists +hget +hgetall +hlen +hset +incr " +
 	"+incrby +incrbyfloat +lindex +llen +lpos +lrange +lrem +persist +pexpire +pexpireat +pttl +rpush " +
 	"+set +time +type +zadd +zcard +zrange +zrem +zscore"
 
@@ -17,8 +17,9 @@ func ACLRules(prefix string) string {
 	return "-@all " +
 		"~" + prefix + "* ~{" + prefix + "* " + sided("~redisson_lock_token:", prefix) +
 		sided("~redisson_lock_queue:", prefix) + sided("~redisson_lock_timeout:", prefix) +
-		sided("~hasp_lock_deadline:", prefix) +
-		sided("&redisson_lock__channel:", prefix) + sided("&redisson_sc:", prefix) +
+		sided("~hasp_lock_deadline:", prefix) + sided("~hasp_rwlock_writer:", prefix) +
+		sided("&redisson_lock__channel:", prefix) + sided("&redisson_rwlock:", prefix) +
+		sided("&redisson_sc:", prefix) +
 		"&redisson_countdownlatch__channel__{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__{{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__" + prefix + "* " +
@@ -27,14 +28,16 @@ func ACLRules(prefix string) string {
 }
 
 // sided allows a key or a channel beside names, in braces or not.
-func sided(pattern, prefix string) string { return pattern + "{" + prefix + "* " + pattern + prefix + "* " }
+func sided(pattern, prefix string) string {
+	return pattern + "{" + prefix + "* " + pattern + prefix + "* "
+}
 
 // ClusterRules are those in a cluster.
 func ClusterRules(prefix string) string { return ACLRules(prefix) + " " + ClusterCommands }
 
 // suiteRules are those of a user for the suite, whose own scripts and subscriptions need more.
 func suiteRules() string {
-	return ACLRules("conf-") + " &{conf-* &conf-* +append +hgetall +hincrby +sadd +smembers"
+	return ACLRules("conf-") + " &{conf-* &conf-* +append +hincrby +sadd +smembers"
 }
 
 // User is a server's configuration of the user hasp, whose password is secret, with the rules.

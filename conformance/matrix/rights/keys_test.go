@@ -72,6 +72,11 @@ func (r *recorder) note(script *backend.Script, keys []string) {
 	for pair := range slices.Chunk(words, 2) {
 		name, key := must.Get(pair[0].Text()), must.Get(pair[1].Text())
 		place := slices.Index(keys, key)
+		if place < 0 { // What begins with a key may be declared, too.
+			place = slices.IndexFunc(keys, func(declared string) bool {
+				return strings.HasPrefix(key, declared+":")
+			})
+		}
 		switch {
 		case slices.Contains(keyless, name):
 		case place < 0:
@@ -98,6 +103,7 @@ func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 		require.NoError(t, must.Catch(func() {
 			useLock(t.Context(), client)
 			useFairLock(t.Context(), client)
+			useReadWriteLock(t.Context(), client)
 			useSemaphore(t.Context(), client)
 			useLatch(t.Context(), client)
 			useNumbers(t.Context(), client)
@@ -158,6 +164,37 @@ func useFairLock(ctx context.Context, client *primitives.Client) {
 		go func() { _, _ = client.NewFairLock(fmt.Sprint(lostReply, "fair ", i), nil).Lock(ctx) }()
 	}
 	time.Sleep(time.Second) // virtual: both are given back together
+}
+
+func useReadWriteLock(ctx context.Context, client *primitives.Client) {
+	lock := client.NewReadWriteLock("declared:rw", &primitives.ReadWriteLockOptions{PreferWriters: true})
+	read, write := lock.ReadLock(), lock.WriteLock()
+	writer := must.Get(write.TryLock(ctx))
+	must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(read.TryLock(ctx))
+	must.Get(write.IsLocked(ctx))
+	must.Get(write.IsHeldBy(ctx, writer.Owner()))
+	must.Get(write.HoldCount(ctx, writer.Owner()))
+	reader := must.Get(read.TryLock(writer.Reenter(ctx)))
+	time.Sleep(15 * time.Second) // virtual: the watchdog renews
+	must.Do(writer.Unlock(ctx))
+	impatient, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	go func() { _, _ = write.Lock(impatient) }()
+	time.Sleep(500 * time.Millisecond) // virtual
+	must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(read.TryLock(ctx))
+	time.Sleep(time.Second) // virtual: the writer has given up
+	must.Get(read.Remaining(ctx))
+	must.Get(read.HoldCount(ctx, reader.Owner()))
+	must.Do(reader.Unlock(ctx))
+	must.Get(write.TryLock(ctx))
+	must.Return("ForceUnlock", true)(write.ForceUnlock(ctx))
+	for i := range 2 {
+		side := client.NewReadWriteLock(fmt.Sprint(lostReply, "rw", i), nil)
+		go func() { _, _ = side.ReadLock().TryLock(ctx) }()
+		other := client.NewReadWriteLock(fmt.Sprint(lostReply, "rw", i+2), nil)
+		go func() { _, _ = other.WriteLock().TryLock(ctx) }()
+	}
+	time.Sleep(time.Second) // virtual: all are given back together
 }
 
 // useSemaphore uses what all numbers have, too.

@@ -27,7 +27,7 @@ type Entry struct {
 	deniedUntil time.Time // until then the key counts as denied
 }
 
-// Renewer renews entries of one kind.
+// Renewer renews entries of one kind. It is the key of a map, so that its type must be comparable.
 type Renewer interface {
 	// Renew gives each key's owner a whole lease again by one script, and returns a status for each.
 	// In a cluster the keys are of one slot.

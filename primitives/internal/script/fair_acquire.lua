@@ -22,7 +22,7 @@ local held, now = redis.call('hlen', lock) > 0, clock()
 heal(queue, timeouts, deadlines, now, owner)
 local first, dead, amount = survey(queue, timeouts, deadlines, now, owner)
 if not held and (first == owner or not first) then
-  local grant = fence(token, tokenttl)
+  local grant = next_token(token, tokenttl)
   -- As in lock_acquire: this does nothing, but be refused where that leaves no lock for ever.
   redis.call('pexpire', lock, lease)
   drop(queue, timeouts, deadlines, dead, amount)

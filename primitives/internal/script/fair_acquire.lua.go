@@ -30,14 +30,14 @@ local publish = ARGV[5]
 local turn = ARGV[6]
 
 
-local function fence(token, ttl) local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant = now local last = redis.call('get', token) if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = ttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end
+local function next_token(token, tokenttl) local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end
 local function share() return 300000 end local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function lower(timeouts, amount, spared) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do if not spared[scores[i]] then changed[#changed + 1] = scores[i + 1] - amount changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leaver) local dead, amount, passed = {}, 0, false local place, waiter = 0, redis.call('lindex', queue, 0) while waiter do if waiter == caller then return waiter, dead, amount, passed elseif waiter == leaver then passed = true else local score = redis.call('zscore', timeouts, waiter) local deadline = redis.call('zscore', deadlines, waiter) local left = score and score - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, passed end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end place = place + 1 waiter = redis.call('lindex', queue, place) end return false, dead, amount, passed end local function remove(queue, timeouts, deadlines, waiter) redis.call('lrem', queue, 0, waiter) redis.call('zrem', timeouts, waiter) redis.call('zrem', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, owner) local place = redis.call('lpos', queue, owner) if not place then return end local ahead = {} for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do ahead[waiter] = true end remove(queue, timeouts, deadlines, owner) lower(timeouts, share(), ahead) end
 local function strip(scores, listed) for _, waiter in ipairs(redis.call('zrange', scores, 0, -1)) do if not listed[waiter] then redis.call('zrem', scores, waiter) end end end local function heal(queue, timeouts, deadlines, now, caller) local length = redis.call('llen', queue) local scores, ours = redis.call('zcard', timeouts), redis.call('zcard', deadlines) if length == scores and length >= ours then return end local listed, kept = {}, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do local scored = redis.call('zscore', timeouts, waiter) if listed[waiter] then redis.call('lrem', queue, -1, waiter) elseif scored or waiter == caller or redis.call('zscore', deadlines, waiter) then listed[waiter] = true kept[#kept + 1] = waiter if not scored then redis.call('zadd', timeouts, now + #kept * share(), waiter) end else redis.call('lrem', queue, 0, waiter) end end strip(timeouts, listed) strip(deadlines, listed) end
 local held, now = redis.call('hlen', lock) > 0, clock()
 heal(queue, timeouts, deadlines, now, owner)
 local first, dead, amount = survey(queue, timeouts, deadlines, now, owner)
 if not held and (first == owner or not first) then
-  local grant = fence(token, tokenttl)
+  local grant = next_token(token, tokenttl)
 
   redis.call('pexpire', lock, lease)
   drop(queue, timeouts, deadlines, dead, amount)
@@ -77,7 +77,7 @@ end
 return {false, left + math.max(1, math.ceil((deadline or score) - now))}
 `
 
-const fairAcquireSHA1 = "7ae80bda2f57b05e791f0e0133a397d7ed057fc2"
+const fairAcquireSHA1 = "1c10febcd38e4d682af3de2b989d2d3ea649595f"
 
 var fairAcquireScript = backend.Script{
 	Name:   "fair_acquire",

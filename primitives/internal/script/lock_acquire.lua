@@ -16,7 +16,7 @@
 if redis.call('hlen', lock) > 0 then
   return {false, redis.call('pttl', lock)}
 end
-local grant = fence(token, tokenttl)
+local grant = next_token(token, tokenttl)
 -- This does nothing, since there is no lock yet. A user whose ACL lacks PEXPIRE is refused here and
 -- not below, which would leave a lock for ever. It comes behind SET because servers check for memory
 -- before a script's first write only, and PEXPIRE, which counts as one, needs none.

@@ -26,11 +26,11 @@ local lease = ARGV[2]
 local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
 
 
-local function fence(token, ttl) local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant = now local last = redis.call('get', token) if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = ttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end
+local function next_token(token, tokenttl) local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end
 if redis.call('hlen', lock) > 0 then
   return {false, redis.call('pttl', lock)}
 end
-local grant = fence(token, tokenttl)
+local grant = next_token(token, tokenttl)
 
 
 
@@ -40,7 +40,7 @@ redis.call('pexpire', lock, lease)
 return {grant, 0}
 `
 
-const lockAcquireSHA1 = "27275e97df13c21304b15a5c084aa929bfed7dc8"
+const lockAcquireSHA1 = "14febce9f184fdec94d048d686873253c2f756ab"
 
 var lockAcquireScript = backend.Script{
 	Name:   "lock_acquire",

@@ -1,21 +1,22 @@
---- Fencing tokens.
+--- Makes fencing tokens.
 ---
 ---@library
 
--- fence writes the next token, and returns it: the server's time in microseconds, or one more than the
--- last token where the clock has not passed that. If there is a ttl, the token key expires when the
--- clock has passed the last token by that.
-local function fence(token, ttl)
+-- next_token stores the token of a new grant, and returns it: the server's time in microseconds, or one
+-- more than the last token where the clock has not passed that. If there is a tokenttl, the key expires
+-- when the clock has passed the last token by that: a later token is higher, unless the clock was set
+-- back by more.
+local function next_token(token, tokenttl)
   local time = redis.call('time')
   local now = time[1] .. string.format('%06d', time[2])
   local grant = now
-  local last = redis.call('get', token)
+  local last, ttl = redis.call('get', token), tokenttl
   -- Decimal texts of digits only, not numbers: a token may pass 2^53.
   if last and (#last > #now or #last == #now and last >= now) then ---@allow compare same length
     redis.call('incr', token)
     grant = redis.call('get', token)
     if ttl then
-      ttl = ttl + math.ceil((grant - now) / 1000) -- The clock is so far behind.
+      ttl = tokenttl + math.ceil((grant - now) / 1000) -- The clock is so far behind.
     end
   end
   if ttl then

@@ -29,6 +29,7 @@ type queue struct {
 	// pendingWakeUps counts the wake-ups that no parked waiter could use. So many of the waiters that
 	// were trying then try again before they park, and no more: a wake-up for one makes one try.
 	pendingWakeUps int
+	pendingNeed    int // the most units that one of them is for: who needs more does not use it
 
 	subscribed        bool // the subscription was acknowledged
 	subscribing       bool
@@ -118,12 +119,12 @@ func (q *queue) wakeAtEnd(lease time.Duration) {
 }
 
 // parkUnless parks me after a refusal. It reports false, and does not park me, if there is a pending
-// wake-up from after the given generation. Units that are too few for me may be enough for another
-// waiter.
+// wake-up from after the given generation, for as many units as me needs. Units that are too few for me
+// may be enough for another waiter.
 func (q *queue) parkUnless(generation uint64, me *waiter, refused Answer) bool {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
-	if q.generation != generation && q.pendingWakeUps > 0 {
+	if q.generation != generation && q.pendingWakeUps > 0 && me.need <= q.pendingNeed {
 		q.pendingWakeUps--
 		me.woken = true
 		return false
@@ -212,7 +213,7 @@ func (q *queue) enter() {
 func (q *queue) leave() {
 	q.waiters.mu.Lock()
 	q.joined--
-	q.addPendingWakeUps(0)
+	q.addPendingWakeUps(0, 0)
 	unused := func() {}
 	switch {
 	case q.joined > 0 || q.dropped:
@@ -230,6 +231,7 @@ func (q *queue) leave() {
 // if it is refused. The caller holds the mutex.
 func (q *queue) wake(n int) {
 	q.generation++
+	most := n
 	for e := q.parked.Front(); e != nil && n > 0; {
 		next, w := e.Next(), e.Value.(*waiter) //nolint:forcetypeassert // Only waiters.
 		if w.need <= n {
@@ -241,7 +243,7 @@ func (q *queue) wake(n int) {
 		}
 		e = next
 	}
-	q.addPendingWakeUps(n)
+	q.addPendingWakeUps(n, most)
 }
 
 // wakeOne makes one waiter try, no matter how many units it needs: only its answer says how many are
@@ -252,12 +254,16 @@ func (q *queue) wakeOne() {
 		q.parked.Remove(first).(*waiter).wake() //nolint:forcetypeassert // Only waiters.
 		return
 	}
-	q.addPendingWakeUps(1)
+	q.addPendingWakeUps(1, AllUnits)
 }
 
 // addPendingWakeUps adds n to the pending wake-ups, of which there are never more than waiters that
-// are trying. The caller holds the mutex.
-func (q *queue) addPendingWakeUps(n int) {
+// are trying. They are for waiters that need no more units than most. The caller holds the mutex.
+func (q *queue) addPendingWakeUps(n, most int) {
+	if q.pendingWakeUps == 0 {
+		q.pendingNeed = 0
+	}
+	q.pendingNeed = max(q.pendingNeed, most)
 	trying := q.joined - q.parked.Len()
 	q.pendingWakeUps = min(q.pendingWakeUps+min(n, trying), trying)
 }

@@ -1,0 +1,255 @@
+package readwrite
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestUpgradeIsRefused asks for the write lock as a reader: at once, and by no script.
+func TestUpgradeIsRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		lock := client(t, s).NewReadWriteLock("x", nil)
+		reader := taken(t.Context(), t, lock.ReadLock())
+		ctx := reader.Reenter(t.Context())
+		_, err := lock.WriteLock().Lock(ctx)
+		require.ErrorIs(t, err, primitives.ErrUpgrade)
+		_, err = lock.WriteLock().TryLock(ctx)
+		require.ErrorIs(t, err, primitives.ErrUpgrade)
+		require.NotErrorIs(t, err, primitives.ErrNotAcquired)
+		require.NoError(t, reader.Err())
+		require.Equal(t, "1", do(t, s, "HGET", "x", reader.Owner()))
+		unlock(t, reader)
+		// The context has ended with the lease. What it only carries does no harm.
+		unlock(t, taken(context.WithoutCancel(ctx), t, lock.WriteLock()))
+	})
+}
+
+// TestUpgradeWithinAWriter asks for the write lock as a reader who is the writer: it is a re-entry, but
+// no more when the writer has become a reader.
+func TestUpgradeWithinAWriter(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		lock := client(t, s).NewReadWriteLock("x", nil)
+		writer := taken(t.Context(), t, lock.WriteLock())
+		reader := taken(writer.Reenter(t.Context()), t, lock.ReadLock())
+		ctx := context.WithoutCancel(reader.Reenter(writer.Reenter(t.Context())))
+		again := taken(ctx, t, lock.WriteLock())
+		require.Equal(t, writer.Owner(), again.Owner())
+		unlock(t, again, writer)
+		_, err := lock.WriteLock().Lock(ctx)
+		require.ErrorIs(t, err, primitives.ErrUpgrade)
+		unlock(t, reader)
+	})
+}
+
+// TestReadersWithinAWriter are holds of their own: one is released by its own lease, late or not, and
+// no other with it. Only the Reenter of a reader enters its hold again.
+func TestReadersWithinAWriter(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		lock := client(t, s).NewReadWriteLock("x", nil)
+		writer := taken(t.Context(), t, lock.WriteLock())
+		ctx := writer.Reenter(t.Context())
+		one, two := taken(ctx, t, lock.ReadLock()), taken(ctx, t, lock.ReadLock())
+		inner := taken(one.Reenter(ctx), t, lock.ReadLock())
+		require.Equal(t, one.Owner(), inner.Owner())
+		require.NotEqual(t, one.Owner(), two.Owner())
+		require.Equal(t, writer.Token(), two.Token())
+		require.Equal(t, "4", do(t, s, "HLEN", "x")) // mode, writer, two readers
+		unlock(t, one, inner, writer)
+		refused(t, lock.WriteLock())
+		unlock(t, two)
+		require.Equal(t, "0", do(t, s, "EXISTS", "x"))
+	})
+}
+
+// TestTokens are those of the writers: a reader has its predecessor's, so that one who has lost its
+// lease has a lower one than the writer who came then.
+func TestTokens(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		lock := client(t, s).NewReadWriteLock("x", nil)
+		token := func(l side) int64 {
+			lease := taken(t.Context(), t, l)
+			unlock(t, lease)
+			return lease.Token()
+		}
+		early := token(lock.ReadLock())
+		require.Positive(t, early)
+		require.Equal(t, early, token(lock.ReadLock()))
+		first := token(lock.WriteLock())
+		require.Greater(t, first, early)
+		require.Equal(t, first, token(lock.ReadLock()))
+		require.Greater(t, token(lock.WriteLock()), first)
+		require.Positive(t, left(t, s, "redisson_lock_token:{x}"))
+	})
+}
+
+// TestCrashedReaderEndsWithItsLease crashes one of two readers. The other has a lease of an hour, but
+// leaves early, of which no message tells: a writer who polls is in when the lease of the first ends.
+func TestCrashedReaderEndsWithItsLease(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		crashing, crash := inside(t, s)
+		c, _ := polling(t, s, 5*time.Second)
+		began := time.Now()
+		long := taken(t.Context(), t, leased(c, "x", time.Hour).ReadLock())
+		taken(t.Context(), t, leased(crashing, "x", 10*time.Second).ReadLock())
+		crash()
+		writer := waiting(t, c.NewReadWriteLock("x", nil).WriteLock())
+		time.Sleep(time.Second)
+		unlock(t, long)
+		unlock(t, in(t, writer))
+		require.InDelta(t, 10, time.Since(began).Seconds(), 0.2)
+	})
+}
+
+// TestCrashedReaderAmongOthers crashes a reader, while others hold the lock far beyond its lease: when
+// they leave, the writer is in at once.
+func TestCrashedReaderAmongOthers(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		crashing, crash := inside(t, s)
+		c, _ := inside(t, s)
+		lock := c.NewReadWriteLock("x", nil)
+		crashed := taken(t.Context(), t, crashing.NewReadWriteLock("x", nil).ReadLock())
+		crash()
+		living := taken(t.Context(), t, lock.ReadLock())
+		writer := waiting(t, lock.WriteLock())
+		time.Sleep(10 * time.Minute)
+		cells.Want(t, false)(lock.ReadLock().IsHeldBy(t.Context(), crashed.Owner()))
+		require.NoError(t, living.Err())
+		require.Empty(t, writer)
+		began := time.Now()
+		unlock(t, living)
+		unlock(t, in(t, writer))
+		require.Less(t, time.Since(began), 200*time.Millisecond)
+	})
+}
+
+// TestLastReadersAllCrash leaves nobody who could publish: a writer who waits is in when the longest of
+// their leases ends, and one who comes then, too, though the key is still there for a moment.
+func TestLastReadersAllCrash(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		crashing, crash := inside(t, s)
+		c, _ := inside(t, s)
+		began := time.Now()
+		for _, lease := range []time.Duration{3 * time.Second, 7 * time.Second, time.Second} {
+			taken(t.Context(), t, leased(crashing, "x", lease).ReadLock())
+		}
+		crash()
+		do(t, s, "PEXPIRE", "x", "3600000") // as if it had been left longer
+		unlock(t, in(t, waiting(t, c.NewReadWriteLock("x", nil).WriteLock())))
+		require.InDelta(t, 7, time.Since(began).Seconds(), 0.2)
+		require.Zero(t, number(t, s, "EXISTS", "x"))
+	})
+}
+
+// TestRenewalTouchesItsOwn renews one of three readers' leases. The others' end when they must.
+func TestRenewalTouchesItsOwn(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		c, _ := inside(t, s)
+		fixed := taken(t.Context(), t, leased(c, "x", 40*time.Second).ReadLock())
+		java := newPeer(s, "x")
+		java.readLock(t, time.Minute)
+		java.readLock(t, 2*time.Minute)
+		renewed := taken(t.Context(), t, c.NewReadWriteLock("x", nil).ReadLock())
+		time.Sleep(30 * time.Second)
+		require.Greater(t, left(t, s, sideKey("x", renewed)), 15*time.Second)
+		require.Equal(t, 10*time.Second, left(t, s, sideKey("x", fixed)))
+		require.Equal(t, 30*time.Second, left(t, s, java.sideKey(1)))
+		require.Equal(t, 90*time.Second, left(t, s, java.sideKey(2)))
+		require.Equal(t, 90*time.Second, left(t, s, "x"), "it is not shortened")
+		time.Sleep(5 * time.Minute)
+		require.Greater(t, left(t, s, "x"), 15*time.Second, "it is lengthened")
+		unlock(t, renewed)
+		require.Zero(t, number(t, s, "EXISTS", "x"), "none of the others is left")
+	})
+}
+
+// TestWritersRenewalKeepsItsReadersLease renews a write lease that is shorter than that of a reader
+// within it, which must outlive the writer.
+func TestWritersRenewalKeepsItsReadersLease(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		c, _ := inside(t, s)
+		writer := taken(t.Context(), t, c.NewReadWriteLock("x", nil).WriteLock())
+		reader := taken(writer.Reenter(t.Context()), t, leased(c, "x", time.Minute).ReadLock())
+		time.Sleep(25 * time.Second) // The watchdog has renewed the writer's 30 s twice.
+		require.Equal(t, 35*time.Second, left(t, s, "x"))
+		unlock(t, writer)
+		require.Equal(t, 35*time.Second, left(t, s, "x"))
+		unlock(t, reader)
+	})
+}
+
+// TestLostReaderIsNotHeld takes the lease of a reader away, of whom the lock still has the field.
+func TestLostReaderIsNotHeld(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		lock := client(t, s).NewReadWriteLock("x", nil)
+		lost, other := taken(t.Context(), t, lock.ReadLock()), taken(t.Context(), t, lock.ReadLock())
+		do(t, s, "DEL", sideKey("x", lost))
+		cells.Want(t, int64(0))(lock.ReadLock().HoldCount(t.Context(), lost.Owner()))
+		err := lost.Unlock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+		require.Equal(t, "0", do(t, s, "HEXISTS", "x", lost.Owner()), "its field is removed")
+		unlock(t, other)
+	})
+}
+
+// TestRenewalReportsALostReader does so for the watchdog.
+func TestRenewalReportsALostReader(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		c, _ := inside(t, s)
+		lock := c.NewReadWriteLock("x", nil)
+		lost, other := taken(t.Context(), t, lock.ReadLock()), taken(t.Context(), t, lock.ReadLock())
+		do(t, s, "DEL", sideKey("x", lost))
+		time.Sleep(10*time.Second + time.Millisecond)
+		require.ErrorIs(t, lost.Err(), primitives.ErrLost)
+		unlock(t, other)
+	})
+}
+
+// TestForceUnlock frees each side alone, and its holders learn of it.
+func TestForceUnlock(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		lock := client(t, s).NewReadWriteLock("x", nil)
+		reader := taken(t.Context(), t, lock.ReadLock())
+		writer := waiting(t, lock.WriteLock())
+		cells.Want(t, false)(lock.WriteLock().ForceUnlock(t.Context()))
+		cells.Want(t, true)(lock.ReadLock().ForceUnlock(t.Context()))
+		forced := in(t, writer)
+		require.ErrorIs(t, reader.Unlock(t.Context()), primitives.ErrNotHeld)
+		one, two := waiting(t, lock.ReadLock()), waiting(t, lock.ReadLock())
+		cells.Want(t, false)(lock.ReadLock().ForceUnlock(t.Context()))
+		cells.Want(t, true)(lock.WriteLock().ForceUnlock(t.Context()))
+		unlock(t, in(t, one), in(t, two))
+		require.ErrorIs(t, forced.Unlock(t.Context()), primitives.ErrNotHeld)
+		cells.Want(t, false)(lock.ReadLock().ForceUnlock(t.Context()))
+	})
+}
+
+// TestOtherKinds meets what is no read-write lock: a lock keeps both sides out, anything else is a
+// conflict.
+func TestOtherKinds(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		c := client(t, s)
+		plain, err := c.NewLock("x", nil).TryLock(t.Context())
+		require.NoError(t, err)
+		do(t, s, "SET", "text", "1")
+		lock, text := c.NewReadWriteLock("x", nil), c.NewReadWriteLock("text", nil)
+		for _, l := range []side{lock.ReadLock(), lock.WriteLock()} {
+			refused(t, l)
+		}
+		for _, l := range []side{text.ReadLock(), text.WriteLock()} {
+			_, err := l.TryLock(t.Context())
+			require.ErrorIs(t, err, primitives.ErrConflict)
+			require.ErrorContains(t, err, "holds a string")
+		}
+		unlock(t, plain)
+		require.Equal(t, "1", do(t, s, "GET", "text"))
+	})
+}

@@ -1,0 +1,125 @@
+package readwrite
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+const mark = "hasp_rwlock_writer:{x}"
+
+// preferring returns the lock x of a client, whose readers stand back.
+func preferring(c *primitives.Client) *primitives.ReadWriteLock {
+	return c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{PreferWriters: true})
+}
+
+// TestPreferWriters has a writer wait behind a reader: no other reader joins that, until the writer has
+// been in. The reader itself may enter again.
+func TestPreferWriters(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		lock, other := preferring(client(t, s)), preferring(client(t, s))
+		first := taken(t.Context(), t, lock.ReadLock())
+		refused(t, other.WriteLock())
+		require.Equal(t, "0", do(t, s, "EXISTS", mark), "TryLock does not wait")
+		unlock(t, taken(t.Context(), t, lock.ReadLock()))
+
+		writer := waiting(t, other.WriteLock())
+		require.Eventually(t, func() bool { return do(t, s, "EXISTS", mark) == "1" },
+			time.Minute, time.Millisecond)
+		refused(t, lock.ReadLock())
+		unlock(t, taken(first.Reenter(t.Context()), t, lock.ReadLock()))
+		reader := waiting(t, lock.ReadLock())
+		listeners(t, s, 2)
+		unlock(t, first)
+		// The message that the lock is free woke the reader, too, who may have been first.
+		for range 2 {
+			select {
+			case o := <-writer:
+				require.NoError(t, o.err)
+				require.Equal(t, "0", do(t, s, "EXISTS", mark))
+				unlock(t, o.lease)
+			case o := <-reader:
+				require.NoError(t, o.err)
+				unlock(t, o.lease)
+			case <-time.After(time.Minute):
+				require.FailNow(t, "one is not in")
+			}
+		}
+	})
+}
+
+// TestPreferWritersEndsStarvation has readers who overlap for ever: a writer is in all the same, and
+// others are not kept out for long after it has given up or crashed.
+func TestPreferWritersEndsStarvation(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		ctx, stop := context.WithCancel(t.Context())
+		var readers sync.WaitGroup
+		for i := range 3 {
+			c, _ := inside(t, s)
+			time.Sleep(time.Duration(i) * time.Second)
+			readers.Go(func() {
+				for ctx.Err() == nil {
+					if lease, err := preferring(c).ReadLock().Lock(ctx); err == nil {
+						time.Sleep(4 * time.Second)
+						_ = lease.Unlock(t.Context())
+					}
+				}
+			})
+		}
+		c, _ := inside(t, s)
+		time.Sleep(10 * time.Second)
+		refused(t, c.NewReadWriteLock("x", nil).WriteLock())
+		for range 10 {
+			began := time.Now()
+			unlock(t, in(t, waiting(t, preferring(c).WriteLock())))
+			require.LessOrEqual(t, time.Since(began), 10*time.Second)
+			time.Sleep(10 * time.Second)
+		}
+		stop()
+		readers.Wait()
+	})
+}
+
+// TestPreferWritersAfterAWriterGaveUp lets readers join again.
+func TestPreferWritersAfterAWriterGaveUp(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		c, _ := inside(t, s)
+		reader := taken(t.Context(), t, preferring(c).ReadLock())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := preferring(c).WriteLock().Lock(ctx)
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		time.Sleep(time.Second)
+		unlock(t, taken(t.Context(), t, preferring(c).ReadLock()), reader)
+	})
+}
+
+// TestPreferWritersAfterAWriterCrashed lets readers in when those who were in have left.
+func TestPreferWritersAfterAWriterCrashed(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		crashing, crash := inside(t, s)
+		c, _ := inside(t, s)
+		reader := taken(t.Context(), t, preferring(c).ReadLock())
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = preferring(crashing).WriteLock().Lock(ctx) }()
+		time.Sleep(time.Second)
+		crash()
+		cancel()
+		refused(t, preferring(c).ReadLock())
+		joining := waiting(t, preferring(c).ReadLock())
+		time.Sleep(time.Second)
+		began := time.Now()
+		unlock(t, reader)
+		unlock(t, in(t, joining))
+		require.Less(t, time.Since(began), 250*time.Millisecond)
+		cells.Want(t, false)(preferring(c).ReadLock().IsLocked(t.Context()))
+	})
+}

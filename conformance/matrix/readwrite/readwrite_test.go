@@ -1,0 +1,178 @@
+// Package readwrite has tests of the read-write lock on servers: what Redisson's users reported of
+// theirs, both sides of one lock, readers that crash, and Java processes on the same lock.
+package readwrite
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
+
+// doer is a server, within the process or not.
+type doer interface {
+	Do(words ...string) (backend.Reply, error)
+}
+
+// onBoth runs a test on a Redis and a Valkey server, side by side.
+func onBoth(t *testing.T, test func(t *testing.T, s *servers.Server)) {
+	t.Helper()
+	t.Parallel()
+	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
+		t.Run(kind.String(), func(t *testing.T) { t.Parallel(); test(t, servers.Start(t, kind, nil)) })
+	}
+}
+
+// client returns a client of a server that never polls.
+func client(t *testing.T, s *servers.Server) *primitives.Client {
+	t.Helper()
+	return cells.Named("Rueidis").Primitives(t, cells.At(s.Addr()),
+		&primitives.Options{PollInterval: time.Hour})
+}
+
+// bubble runs a test in virtual time, with a server within the process.
+func bubble(t *testing.T, test func(t *testing.T, s *embedded.Server)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, embedded.NewServer()) })
+}
+
+// inside returns a client of a server within the process, which never polls, and what cuts it off for
+// good, as a crash does.
+func inside(t *testing.T, s *embedded.Server) (c *primitives.Client, crash func()) {
+	t.Helper()
+	return polling(t, s, time.Hour)
+}
+
+// polling is inside, but the client polls.
+func polling(
+	t *testing.T, s *embedded.Server, interval time.Duration,
+) (c *primitives.Client, crash func()) {
+	t.Helper()
+	b, err := embedded.New(s, nil)
+	require.NoError(t, err)
+	var crashed atomic.Bool
+	r := &cells.Runner{Backend: b}
+	r.Instead = func(ctx context.Context, call backend.Call) (backend.Reply, error) {
+		if crashed.Load() {
+			return backend.Reply{}, backend.ErrUnavailable
+		}
+		return r.Good(ctx, call)
+	}
+	return cells.Over(t, r, &primitives.Options{PollInterval: interval}), func() { crashed.Store(true) }
+}
+
+// leased returns a lock of that name whose leases nobody renews.
+func leased(c *primitives.Client, name string, lease time.Duration) *primitives.ReadWriteLock {
+	return c.NewReadWriteLock(name, &primitives.ReadWriteLockOptions{Lease: lease})
+}
+
+// side is a ReadLock or a WriteLock.
+type side interface {
+	Lock(ctx context.Context) (*primitives.Lease, error)
+	TryLock(ctx context.Context) (*primitives.Lease, error)
+	IsLocked(ctx context.Context) (bool, error)
+	Remaining(ctx context.Context) (time.Duration, error)
+}
+
+// taken returns the lease of a side that must be free.
+func taken(ctx context.Context, t *testing.T, l side) *primitives.Lease {
+	t.Helper()
+	lease, err := l.TryLock(ctx)
+	require.NoError(t, err)
+	return lease
+}
+
+// refused requires that somebody keeps l out.
+func refused(t *testing.T, l side) {
+	t.Helper()
+	_, err := l.TryLock(t.Context())
+	require.ErrorIs(t, err, primitives.ErrNotAcquired)
+}
+
+// outcome is what a call of Lock returned.
+type outcome struct {
+	lease *primitives.Lease
+	err   error
+}
+
+// waiting begins to wait for l.
+func waiting(t *testing.T, l side) <-chan outcome {
+	t.Helper()
+	got := make(chan outcome, 1)
+	go func() {
+		lease, err := l.Lock(t.Context())
+		got <- outcome{lease, err}
+	}()
+	return got
+}
+
+// in returns the lease of a waiter who must get it.
+func in(t *testing.T, got <-chan outcome) *primitives.Lease {
+	t.Helper()
+	o := cells.Within(t, time.Minute, "a waiter is in", got)
+	require.NoError(t, o.err)
+	return o.lease
+}
+
+// listeners waits until n connections listen on the channel of the lock x.
+func listeners(t *testing.T, s *servers.Server, n int64) {
+	t.Helper()
+	want := backend.ArrayReply([]backend.Reply{
+		backend.StringReply("redisson_rwlock:{x}"), backend.IntegerReply(n),
+	})
+	require.Eventually(t, func() bool {
+		reply, err := s.Do("PUBSUB", "NUMSUB", "redisson_rwlock:{x}")
+		return err == nil && harness.Same(want, reply)
+	}, time.Minute, time.Millisecond)
+}
+
+// do runs a command on a server, and returns the text of its reply.
+func do(t *testing.T, s doer, words ...string) string {
+	t.Helper()
+	reply, err := s.Do(words...)
+	require.NoError(t, err)
+	text, err := reply.Text()
+	require.NoError(t, err)
+	return text
+}
+
+// number runs a command on a server, and returns the number that it replies.
+func number(t *testing.T, s doer, words ...string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(do(t, s, words...), 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+// left returns how long a key still has, by the server.
+func left(t *testing.T, s doer, key string) time.Duration {
+	t.Helper()
+	return time.Duration(number(t, s, "PTTL", key)) * time.Millisecond
+}
+
+// sideKey is the one of a reader of ours.
+func sideKey(name string, reader *primitives.Lease) string {
+	return "{" + name + "}:" + reader.Owner() + ":rwlock_timeout:1"
+}
+
+func unlock(t *testing.T, leases ...*primitives.Lease) {
+	t.Helper()
+	for _, lease := range leases {
+		require.NoError(t, lease.Unlock(t.Context()))
+	}
+}

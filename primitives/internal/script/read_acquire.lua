@@ -1,0 +1,31 @@
+--- Lets owner in as a reader if nobody writes, or if the writer is who asks; else returns how long the
+--- writer's lease still runs, or the mark of one who waits. Every owner is used for one hold. The token is that of the last writer.
+---
+---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
+---@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
+---@key token string        the last token granted to a writer, decimal
+---@key waiting string      there is one: a writer waits
+---@arg owner string
+---@arg writer string       the owner of the write hold under which owner asks; empty: none
+---@arg lease milliseconds
+---@arg tokenttl milliseconds?  nil: the token key has no end
+---@arg standback bool      a waiting writer keeps owner out
+---@return int? token         nil: a writer is in, or waits
+---@return milliseconds wait  what the writer's lease still has; -1 ms: it has no end; 0: granted
+---@include token.lua
+local mode = redis.call('hget', lock, 'mode')
+local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':write') == 1
+-- A hash without a mode is a lock of another kind: it keeps readers out, too.
+if mode ~= 'read' and not downgrade and (mode or redis.call('hlen', lock) > 0) then
+  return {false, redis.call('pttl', lock)}
+end
+if standback and not downgrade and redis.call('exists', waiting) == 1 then
+  return {false, redis.call('pttl', waiting)}
+end
+local last = redis.call('get', token) or next_token(token, tokenttl)
+redis.call('set', side .. ':' .. owner .. ':rwlock_timeout:1', 1, 'px', lease)
+local longest = math.max(redis.call('pttl', lock), tonumber(lease))
+redis.call('pexpire', lock, longest)
+redis.call('hset', lock, 'mode', mode or 'read', owner, 1)
+redis.call('pexpire', lock, longest)
+return {last, 0}

@@ -1,0 +1,30 @@
+--- Ends owner's read hold. After the last reader the lock is free, and one waiter per client is woken.
+--- Readers whose leases have ended are removed. While a writer is in, its lease stays as it is.
+---
+---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
+---@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
+---@key waiting string      there is one: a writer waits
+---@arg owner string
+---@command publish publish|spublish
+---@channel released
+---@arg standback bool      readers stand back for a waiting writer: from now on for a moment only
+---@return bool released    false: owner does not hold it, or not any more
+---@include readers.lua
+---@include readers_keep.lua
+if redis.call('hexists', lock, owner) == 0 then
+  return 0
+end
+local hold = side .. ':' .. owner .. ':rwlock_timeout:1'
+local held = redis.call('exists', hold)
+local mode, longest, gone = survey(lock, side, owner)
+if mode == 'read' and longest == 0 then
+  redis.call(publish, released, '0')
+  redis.call('del', lock, hold)
+  if standback then
+    redis.call('pexpire', waiting, 200)
+  end
+  return held
+end
+redis.call('del', hold)
+keep(lock, gone, mode == 'read' and longest or 0)
+return held

@@ -1,0 +1,36 @@
+--- Ends the read hold of each owner, as read_release does. Each has a status of its own: what is refused
+--- for one costs only itself.
+---
+---@key keys any...         in pairs: the lock, and what is in front of its readers' side keys
+---@command publish publish|spublish
+---@arg owners string...    one per pair
+---@arg channels string... per owners   where the waiters of each listen
+---@return int[] status     per owner: 1 released, 0 not held, -1 not a lock, -2 refused
+---@include readers.lua
+---@include readers_keep.lua
+local status = {}
+for i, owner in ipairs(owners) do
+  local lock, side = keys[2 * i - 1], keys[2 * i]
+  local field = redis.pcall('hexists', lock, owner)
+  if field == 1 then
+    local hold = side .. ':' .. owner .. ':rwlock_timeout:1'
+    status[i] = redis.call('exists', hold) ---@allow key a list has no prefixes
+    local mode, longest, gone = survey(lock, side, owner)
+    if mode == 'read' and longest == 0 then
+      local sent = redis.pcall(publish, channels[i], '0') ---@allow channel one for each lock
+      if type(sent) == 'number' then
+        redis.call('del', lock, hold) ---@allow key a list has no prefixes
+      else
+        status[i] = -2
+      end
+    else
+      redis.call('del', hold) ---@allow key a list has no prefixes
+      keep(lock, gone, mode == 'read' and longest or 0)
+    end
+  elseif field == 0 then
+    status[i] = 0
+  else
+    status[i] = -1
+  end
+end
+return status

@@ -1,0 +1,9 @@
+--- Returns how long the longest lease of the readers still runs.
+---
+---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
+---@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
+---@return milliseconds remaining   0: there is no reader
+---@readonly
+---@include readers.lua
+local _, longest = survey(lock, side)
+return longest

@@ -1,0 +1,35 @@
+--- Finds the read holds of a read-write lock. Each has a field, its owner, with a count, and for
+--- each of the count a side key that expires with the lease. Our own count is 1.
+---
+---@library
+
+-- lease_of returns how long the longest of an owner's leases still runs, in milliseconds; 0: none does.
+local function lease_of(side, owner, count)
+  local longest = 0
+  for n = 1, tonumber(count) or 0 do
+    longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n))
+  end
+  return longest
+end
+
+-- survey returns the mode, how long the longest lease of the readers still runs, and the fields of those
+-- who have none. The owner who leaves counts as one of these.
+local function survey(lock, side, leaving)
+  local mode, longest, gone = nil, 0, {}
+  local fields = redis.call('hgetall', lock)
+  for i = 1, #fields, 2 do
+    local owner, lease = fields[i], 0
+    if owner == 'mode' then
+      mode = fields[i + 1]
+    elseif owner:sub(-6) ~= ':write' then
+      if owner ~= leaving then
+        lease = lease_of(side, owner, fields[i + 1])
+      end
+      if lease == 0 then
+        gone[#gone + 1] = owner
+      end
+      longest = math.max(longest, lease)
+    end
+  end
+  return mode, longest, gone
+end

@@ -1,0 +1,13 @@
+--- Removes readers who have gone.
+---
+---@library
+
+-- keep removes the fields of readers, and makes the lock last as long as the longest lease that is left.
+local function keep(lock, gone, longest)
+  for _, owner in ipairs(gone) do
+    redis.call('hdel', lock, owner)
+  end
+  if longest > 0 then
+    redis.call('pexpire', lock, longest)
+  end
+end

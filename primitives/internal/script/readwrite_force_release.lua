@@ -1,0 +1,14 @@
+--- Ends all holds if the lock has that mode, no matter whose they are, and wakes waiters.
+---
+---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
+---@arg mode string         read or write
+---@command publish publish|spublish
+---@channel released
+---@arg message string      0 or 1: whether one waiter may try, or all
+---@return bool released    false: the lock has not that mode
+if redis.call('hget', lock, 'mode') ~= mode then
+  return 0
+end
+redis.call(publish, released, message)
+redis.call('del', lock)
+return 1

@@ -1,0 +1,34 @@
+--- Ends the write hold of each owner, as write_release does. Each has a status of its own: what is refused
+--- for one costs only itself.
+---
+---@key keys any...         in pairs: the lock, and what is in front of its readers' side keys
+---@command publish publish|spublish
+---@arg owners string...    one per pair
+---@arg channels string... per owners   where the waiters of each listen
+---@return int[] status     per owner: 1 released, 0 not held, -1 not a lock, -2 refused
+---@include readers.lua
+---@include readers_keep.lua
+local status = {}
+for i, owner in ipairs(owners) do
+  local lock, side = keys[2 * i - 1], keys[2 * i]
+  local field = redis.pcall('hexists', lock, owner .. ':write')
+  if field == 1 then
+    local _, longest, gone = survey(lock, side) ---@allow key a list has no prefixes
+    local sent = redis.pcall(publish, channels[i], '1') ---@allow channel one for each lock
+    status[i] = 1
+    if type(sent) ~= 'number' then
+      status[i] = -2
+    elseif longest == 0 then
+      redis.call('del', lock)
+    else
+      redis.call('hdel', lock, owner .. ':write')
+      redis.call('hset', lock, 'mode', 'read')
+      keep(lock, gone, longest)
+    end
+  elseif field == 0 then
+    status[i] = 0
+  else
+    status[i] = -1
+  end
+end
+return status

@@ -1,0 +1,9 @@
+--- Returns what remains of the writer's lease.
+---
+---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
+---@return milliseconds remaining   -1 ms: no end; -2 ms: nobody writes
+---@readonly
+if redis.call('hget', lock, 'mode') ~= 'write' then
+  return -2
+end
+return redis.call('pttl', lock)

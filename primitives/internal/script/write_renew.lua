@@ -1,0 +1,23 @@
+--- Gives each write hold a whole lease again, if its owner still holds it. A lock that lasts longer, for
+--- a reader's lease, is left so. Each lock has a status of its own.
+---
+---@key locks hash...       mode, and the holds: owner -> 1, owner:write -> 1
+---@arg lease milliseconds
+---@arg owners string... per locks
+---@return int[] status     per lock: 1 renewed, 0 not held by its owner, -1 not a lock
+---@retry safe
+local status = {}
+for i, lock in ipairs(locks) do
+  local field = redis.pcall('hexists', lock, owners[i] .. ':write')
+  if field == 1 then
+    status[i] = 1
+    if redis.call('pttl', lock) < tonumber(lease) then
+      redis.call('pexpire', lock, lease)
+    end
+  elseif field == 0 then
+    status[i] = 0
+  else
+    status[i] = -1
+  end
+end
+return status

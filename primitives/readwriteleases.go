@@ -1,0 +1,147 @@
+package primitives
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+)
+
+// writeField is the field of a writer. A reader's is its owner alone.
+func writeField(owner string) string { return owner + ":write" }
+
+// leasableRead is a read-write lock as its readers hold it.
+type leasableRead ReadWriteLock
+
+// Acquire implements [extend.Leasable]. A writer under whose lease ctx is does not keep its own reader
+// out.
+func (l *leasableRead) Acquire(
+	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+) (int64, extend.Answer, error) {
+	result, err := script.ReadAcquire(ctx, r, script.ReadAcquireParams{
+		Lock: l.read.base.Key(), Side: l.read.readers, Token: l.read.tokenKey, Waiting: l.read.writer,
+		Owner: owner, Writer: l.write.base.Holder(ctx), Lease: lease, Tokenttl: &l.read.tokenTTL,
+		Standback: l.read.preferWriters,
+	})
+	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
+	if answer.Granted {
+		answer.Free = readWriteUnits - 1
+	}
+	return result.Token, answer, err
+}
+
+// Release implements [extend.Leasable].
+func (l *leasableRead) Release(
+	ctx context.Context, r backend.ScriptRunner, owner string,
+) (bool, error) {
+	s := &l.read
+	return script.ReadRelease(ctx, r, script.ReadReleaseParams{
+		Lock: s.base.Key(), Side: s.readers, Waiting: s.writer, Owner: owner,
+		Publish: s.publish(), Released: s.channel, Standback: s.preferWriters,
+	})
+}
+
+// leasableWrite is a read-write lock as its writer holds it.
+type leasableWrite struct {
+	*ReadWriteLock
+	waits bool // after a refusal
+}
+
+// Acquire implements [extend.Leasable]. Under a read lease it would wait for itself.
+func (l *leasableWrite) Acquire(
+	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+) (int64, extend.Answer, error) {
+	if l.read.base.Holder(ctx) != "" {
+		return 0, extend.Answer{}, ErrUpgrade
+	}
+	s := &l.write
+	result, err := script.WriteAcquire(ctx, r, script.WriteAcquireParams{
+		Lock: s.base.Key(), Side: s.readers, Token: s.tokenKey, Waiting: s.writer,
+		Owner: owner, Lease: lease, Tokenttl: &s.tokenTTL,
+		Prefer: s.preferWriters, Mark: s.preferWriters && l.waits,
+	})
+	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
+	if result.Reading {
+		answer.Free = readWriteUnits - 1
+	}
+	return result.Token, answer, err
+}
+
+// Release implements [extend.Leasable].
+func (l *leasableWrite) Release(
+	ctx context.Context, r backend.ScriptRunner, owner string,
+) (bool, error) {
+	s := &l.write
+	return script.WriteRelease(ctx, r, s.base.Key(), s.readers, owner, s.publish(), s.channel)
+}
+
+// readKind renews and releases the leases of many readers of a client.
+type readKind struct{ core *extend.Core }
+
+// Renew implements [extend.LeasableKind]. It names each reader's own side key alone.
+func (readKind) Renew(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
+) ([]extend.Status, error) {
+	holds := make([]string, 0, 2*len(keys))
+	for i, key := range keys {
+		holds = append(holds, key, extend.Tagged(key)+":"+owners[i]+":rwlock_timeout:1")
+	}
+	statuses, err := script.ReadRenew(ctx, r, holds, lease, owners)
+	if err != nil {
+		return nil, fmt.Errorf("renew read locks: %w", err)
+	}
+	return renewalStatuses(statuses), nil
+}
+
+// ReleaseAll implements [extend.LeasableKind].
+func (k readKind) ReleaseAll(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
+) ([]extend.Status, error) {
+	locks, channels := readWriteNames(keys)
+	statuses, err := script.ReadReleaseAll(
+		ctx, r, locks, k.core.Capabilities().Publish(), owners, channels)
+	if err != nil {
+		return nil, fmt.Errorf("release read locks: %w", err)
+	}
+	return releaseStatuses(statuses), nil
+}
+
+// writeKind renews and releases the leases of many writers of a client.
+type writeKind struct{ core *extend.Core }
+
+// Renew implements [extend.LeasableKind].
+func (writeKind) Renew(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
+) ([]extend.Status, error) {
+	statuses, err := script.WriteRenew(ctx, r, keys, lease, owners)
+	if err != nil {
+		return nil, fmt.Errorf("renew write locks: %w", err)
+	}
+	return renewalStatuses(statuses), nil
+}
+
+// ReleaseAll implements [extend.LeasableKind].
+func (k writeKind) ReleaseAll(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
+) ([]extend.Status, error) {
+	locks, channels := readWriteNames(keys)
+	statuses, err := script.WriteReleaseAll(
+		ctx, r, locks, k.core.Capabilities().Publish(), owners, channels)
+	if err != nil {
+		return nil, fmt.Errorf("release write locks: %w", err)
+	}
+	return releaseStatuses(statuses), nil
+}
+
+// readWriteNames returns each lock's key, followed by what its readers' side keys begin with, and its
+// channel.
+func readWriteNames(keys []string) (locks, channels []string) {
+	for _, key := range keys {
+		locks = append(locks, key, extend.Tagged(key))
+		channels = append(channels, extend.SideName(readWriteChannel, key))
+	}
+	return locks, channels
+}

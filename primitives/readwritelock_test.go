@@ -1,0 +1,217 @@
+package primitives_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+func TestReadWriteLockIsOneScriptEach(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewReadWriteLock("x", nil)
+		require.Equal(t, "x", lock.Name())
+		for range 2 {
+			writer, err := lock.WriteLock().Lock(t.Context())
+			require.NoError(t, err)
+			_, err = lock.ReadLock().TryLock(t.Context())
+			require.ErrorIs(t, err, primitives.ErrNotAcquired)
+			require.ErrorContains(t, err, `acquire read lock "x"`)
+			require.NoError(t, writer.Unlock(t.Context()))
+			one, err := lock.ReadLock().Lock(t.Context())
+			require.NoError(t, err)
+			two, err := lock.ReadLock().Lock(t.Context())
+			require.NoError(t, err)
+			require.NotEqual(t, one.Owner(), two.Owner())
+			require.Equal(t, writer.Token(), two.Token())
+			require.NoError(t, one.Unlock(t.Context()))
+			require.NoError(t, two.Unlock(t.Context()))
+		}
+		require.Equal(t, map[string]int{
+			"read_acquire": 6, "read_release": 4, "write_acquire": 2, "write_release": 2,
+		}, s.calls)
+	})
+}
+
+// TestReadWriteLockNames are Redisson's.
+func TestReadWriteLockNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][4]string{
+		"x":    {"p:x", "{p:x}", "redisson_lock_token:{p:x}", "redisson_rwlock:{p:x}"},
+		"{a}b": {"p:{a}b", "p:{a}b", "redisson_lock_token:p:{a}b", "redisson_rwlock:p:{a}b"},
+	} {
+		s := newFakeServer()
+		var got [4]string
+		s.seen = func(script string, keys, args []string) {
+			copy(got[:3], keys)
+			if script == "read_release" {
+				got[2], got[3] = want[2], args[2]
+			}
+		}
+		client, err := primitives.New(s, &primitives.Options{KeyPrefix: "p:"})
+		require.NoError(t, err)
+		lease, err := client.NewReadWriteLock(name, nil).ReadLock().TryLock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want[:3], got[:3])
+		require.NoError(t, lease.Unlock(t.Context()))
+		require.Equal(t, want, got)
+		require.NoError(t, client.Close(t.Context()))
+	}
+}
+
+// TestReadWriteLockRefusesUpgrades sends nothing for them.
+func TestReadWriteLockRefusesUpgrades(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewReadWriteLock("x", nil)
+		reader, err := lock.ReadLock().Lock(t.Context())
+		require.NoError(t, err)
+		_, err = lock.WriteLock().Lock(reader.Reenter(t.Context()))
+		require.ErrorIs(t, err, primitives.ErrUpgrade)
+		require.EqualError(t, err, `acquire write lock "x": a reader cannot become a writer`)
+		_, err = lock.WriteLock().TryLock(reader.Reenter(t.Context()))
+		require.ErrorIs(t, err, primitives.ErrUpgrade)
+		require.Zero(t, s.called("write_acquire"))
+
+		// Another lock is another matter, and so is a lease that was lost.
+		other, err := s.client(t, nil).NewReadWriteLock("y", nil).WriteLock().Lock(reader.Reenter(t.Context()))
+		require.NoError(t, err)
+		require.NoError(t, other.Unlock(t.Context()))
+		ctx := context.WithoutCancel(reader.Reenter(t.Context()))
+		s.set(func() { clear(s.readWriteLocks["x"].readers) })
+		<-reader.Done()
+		writer, err := lock.WriteLock().Lock(ctx)
+		require.NoError(t, err)
+		require.NoError(t, writer.Unlock(t.Context()))
+	})
+}
+
+// TestReadWriteLockWakesItsWaiters counts the tries: a message wakes the readers before the first writer,
+// or that writer alone.
+func TestReadWriteLockWakesItsWaiters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewReadWriteLock("x", nil)
+		holder, err := lock.WriteLock().Lock(t.Context())
+		require.NoError(t, err)
+		entered := make(chan *primitives.Lease, 10)
+		wait := func(lock func(context.Context) (*primitives.Lease, error)) {
+			go func() {
+				lease, err := lock(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				entered <- lease
+			}()
+			time.Sleep(time.Second) // The order is that of coming.
+		}
+		wait(lock.WriteLock().Lock)
+		for range 3 {
+			wait(lock.ReadLock().Lock)
+		}
+		wait(lock.WriteLock().Lock)
+		reads, writes := s.called("read_acquire"), s.called("write_acquire")
+
+		require.NoError(t, holder.Unlock(t.Context()))
+		writer := <-entered
+		time.Sleep(time.Second)
+		require.Empty(t, entered)
+		require.Equal(t, reads, s.called("read_acquire"), "the writer alone has tried")
+		require.Equal(t, writes+1, s.called("write_acquire"))
+
+		require.NoError(t, writer.Unlock(t.Context()))
+		time.Sleep(time.Second)
+		require.Len(t, entered, 3)
+		require.Equal(t, reads+3, s.called("read_acquire"))
+		require.Equal(t, writes+1, s.called("write_acquire"), "the readers alone have tried")
+		for range 3 {
+			require.NoError(t, (<-entered).Unlock(t.Context()))
+		}
+		require.NoError(t, (<-entered).Unlock(t.Context()))
+		require.Equal(t, writes+2, s.called("write_acquire"))
+	})
+}
+
+// TestReadWriteLockManyWritersComeAtOnce while a reader is in: each tries about once.
+func TestReadWriteLockManyWritersComeAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const writers = 50
+		s := newFakeServer()
+		lock := s.client(t, nil).NewReadWriteLock("x", nil)
+		reader, err := lock.ReadLock().Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() {
+			s.fault = func(string) fault {
+				return fault{before: rand.N(time.Millisecond), after: rand.N(time.Millisecond)}
+			}
+		})
+		entered := make(chan error, writers)
+		for range writers {
+			go func() {
+				lease, err := lock.WriteLock().Lock(t.Context())
+				if err == nil {
+					err = lease.Unlock(t.Context())
+				}
+				entered <- err
+			}()
+		}
+		time.Sleep(time.Second)
+		require.Less(t, s.called("write_acquire"), 3*writers)
+		require.NoError(t, reader.Unlock(t.Context()))
+		for range writers {
+			require.NoError(t, <-entered)
+		}
+	})
+}
+
+// TestReadWriteLockRenewsBothSides for minutes, and no lease more than its own.
+func TestReadWriteLockRenewsBothSides(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewReadWriteLock("x", nil)
+		writer, err := lock.WriteLock().Lock(t.Context())
+		require.NoError(t, err)
+		reader, err := lock.ReadLock().Lock(writer.Reenter(t.Context()))
+		require.NoError(t, err)
+		time.Sleep(5 * time.Minute)
+		require.NoError(t, writer.Unlock(t.Context()))
+		time.Sleep(5 * time.Minute)
+		require.NoError(t, reader.Unlock(t.Context()))
+		require.InDelta(t, 32, s.called("write_renew"), 5)
+		require.InDelta(t, 64, s.called("read_renew"), 10)
+	})
+}
+
+// TestReadWriteLockInvalid names what is wrong on both sides, and sends nothing.
+func TestReadWriteLockInvalid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		for field, lock := range map[string]*primitives.ReadWriteLock{
+			"name":  client.NewReadWriteLock("", nil),
+			"Lease": client.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: time.Millisecond}),
+		} {
+			for _, call := range []func(context.Context) (*primitives.Lease, error){
+				lock.ReadLock().Lock, lock.ReadLock().TryLock, lock.WriteLock().Lock, lock.WriteLock().TryLock,
+			} {
+				_, err := call(t.Context())
+				var wrong *primitives.FieldError
+				require.ErrorAs(t, err, &wrong)
+				require.Equal(t, field, wrong.Field)
+			}
+		}
+		require.Empty(t, s.calls)
+	})
+}
