@@ -42,6 +42,8 @@
 //	    |-- mutants    broken backends, which the cases must find
 //	    |-- processes  processes that are killed or stopped
 //	    |-- crowds     many waiters and many locks; what they cost is counted
+//	    |-- fair       the queue of a fair lock: its order, its dead, its costs
+//	    |-- readwrite  readers and writers that crash, and what was reported of Redisson's
 //	    |-- replicas   a replica that lags
 //	    |-- rights     the commands and keys that a server's user needs
 //	    |-- repro      programs that once showed a defect
