@@ -81,7 +81,7 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 		Kind:       fairKind{lockKind{c.core}},
 		Want:       extend.Want{FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
 		OwnChannel: func(owner string) string { return l.turn + ":" + owner },
-		Lease:      o.Lease,
+		Place:      l.allowance, Lease: o.Lease,
 	})
 	l.leases = leases
 	l.reject(err)

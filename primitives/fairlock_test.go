@@ -179,6 +179,29 @@ func TestFairLockLeavesAfterAnOutage(t *testing.T) {
 	})
 }
 
+// TestFairLockLeavesAfterALongOutage cancels a waiter while no server can be reached, for far longer than
+// the lease that it asks for: its place lasts longer.
+func TestFairLockLeavesAfterALongOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		c := s.client(t, nil)
+		_, err := c.NewFairLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		time.AfterFunc(time.Second, func() {
+			s.set(func() { s.fault = func(string) fault { return down } })
+		})
+		_, err = c.NewFairLock("x", &primitives.FairLockOptions{Lease: 100 * time.Millisecond}).Lock(ctx)
+		require.Error(t, err)
+		time.Sleep(10 * time.Second)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		time.Sleep(2 * time.Second)
+		require.Empty(t, s.waiting())
+	})
+}
+
 // TestFairLockWaitsThroughAnOutage has no server for a minute, or loses all replies, while a lock is
 // waited for. The waiter goes on as the same owner, or as another one, which has another channel.
 func TestFairLockWaitsThroughAnOutage(t *testing.T) {

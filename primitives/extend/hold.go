@@ -26,7 +26,8 @@ type hold struct {
 	leasable Leasable
 	kind     LeasableKind
 	token    int64
-	queued   bool // the owner waits in a queue on the server
+	queued   bool          // the owner waits in a queue on the server
+	mayLast  time.Duration // how long what may be left of the owner lasts on the server
 
 	mu     sync.Mutex
 	cause  error         // why all leases ended, if not by Unlock

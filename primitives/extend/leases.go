@@ -70,6 +70,11 @@ type LeaseConfig struct {
 	// its own. Its subscription ends with the waiting. Nil means Want.Channel.
 	OwnChannel func(owner string) string
 
+	// Place is how long the place of an owner lasts in a queue on the server. What may have left one
+	// there is released again and again for so long, if that is longer than Lease. Zero means that
+	// there is no queue.
+	Place time.Duration
+
 	// Lease is the length of a lease that nobody renews, in whole milliseconds and at least 100 ms.
 	// Zero means the client's WatchdogLease, renewed by the watchdog until Unlock.
 	Lease time.Duration
@@ -83,6 +88,7 @@ type Leases struct {
 	kind        LeasableKind
 	want        Want
 	ownChannel  func(owner string) string // nil: that of want
+	place       time.Duration
 	lease       time.Duration
 	fixed       bool
 }
@@ -92,7 +98,7 @@ type Leases struct {
 func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	s := Leases{
 		object: o, leasable: config.Leasable, tryLeasable: config.Try, kind: config.Kind,
-		want: config.Want, ownChannel: config.OwnChannel,
+		want: config.Want, ownChannel: config.OwnChannel, place: config.Place,
 		lease: config.Lease.Truncate(time.Millisecond), fixed: true,
 	}
 	if s.tryLeasable == nil {
@@ -109,7 +115,8 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 // re-enters a lease of the same object ([Lease.Reenter]), it returns another lease for that owner.
 //
 // On error nothing is held: what an attempt has taken, or may have taken, is released in the
-// background, again and again, until a release has found it or one lease has passed. An owner that
+// background, again and again, until a release has found it or one lease has passed, or the time that
+// a place in a queue lasts ([LeaseConfig.Place]) if that is longer. An owner that
 // waits in a queue on the server is released once more, which takes it out of there. If a grant comes
 // after its lease may have expired, the error is [ErrLost]. Use Acquire within [Call].
 func (s *Leases) Acquire(ctx context.Context) (*Lease, error) {
@@ -190,6 +197,7 @@ func (a *attempt) leave() {
 // init makes h the hold of a new owner.
 func (s *Leases) init(h *hold, leasable Leasable) *hold {
 	h.object, h.leasable, h.kind = s.object, leasable, s.kind
+	h.mayLast = max(s.lease, s.place)
 	h.Entry = renew.Entry{
 		Key: s.object.key, Owner: s.object.core.newOwner(), Lease: s.lease,
 		Allowance: s.object.core.opts.allowanceFor(s.lease),

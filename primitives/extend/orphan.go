@@ -48,7 +48,7 @@ type orphan struct {
 }
 
 // orphans are the orphans of one client. It releases them in the background, many by one script, with
-// growing pauses, until they are settled or one lease has passed.
+// growing pauses, until they are settled or what they may have left has passed.
 type orphans struct {
 	core *Core
 
@@ -209,7 +209,7 @@ func (all *orphans) settle(o *orphan, status Status, err error) {
 	switch {
 	case status == Done, status == NotHeld && o.acquireDone:
 		all.core.leave()
-	case age >= o.hold.Lease, errors.Is(err, backend.ErrClosed), all.core.ctx.Err() != nil,
+	case age >= o.hold.mayLast, errors.Is(err, backend.ErrClosed), all.core.ctx.Err() != nil,
 		status == NotHeld && age >= searchAfterClose && all.core.isClosed():
 		o.giveUp(err)
 	default:
