@@ -76,7 +76,8 @@ func (q *queue) contend(ctx context.Context, me *waiter, a Attempt) error {
 			return nil
 		}
 		if answer.Outage {
-			if err := q.pause(ctx, me); err != nil {
+			if err := q.waiters.pause(ctx); err != nil {
+				q.passOn(me)
 				return err
 			}
 			if answer.Moved {
@@ -156,22 +157,6 @@ func (q *queue) park(me *waiter, refused Answer) {
 func (q *queue) awaitWakeUp(ctx context.Context, me *waiter) error {
 	select {
 	case <-me.ready:
-		return nil
-	case <-ctx.Done():
-		q.passOn(me)
-		return ctx.Err()
-	case <-q.waiters.ctx.Done():
-		return backend.ErrClosed
-	}
-}
-
-// pause returns nil after a while. No message ends the pause: the background release of what an
-// attempt without an answer has taken publishes one, too, and would end each pause at once.
-func (q *queue) pause(ctx context.Context, me *waiter) error {
-	timer := time.NewTimer(min(q.waiters.pollInterval(false), maxPause))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
 		return nil
 	case <-ctx.Done():
 		q.passOn(me)

@@ -8,6 +8,7 @@
 package wait
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -121,6 +122,9 @@ func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
 		if err != nil || answer.Granted {
 			return err
 		}
+		if answer.Moved {
+			return cmp.Or(w.pause(ctx), ErrMoved)
+		}
 		var me *waiter
 		if q, me, err = w.join(want, answer); err != nil {
 			return err
@@ -133,6 +137,21 @@ func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
 	}
 	defer q.leave()
 	return q.contend(ctx, newWaiter(want.Need), a)
+}
+
+// pause returns nil after a while. No message ends the pause: the background release of what an
+// attempt without an answer has taken publishes one, too, and would end each pause at once.
+func (w *Waiters) pause(ctx context.Context) error {
+	timer := time.NewTimer(min(w.pollInterval(false), maxPause))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.ctx.Done():
+		return backend.ErrClosed
+	}
 }
 
 // Close ends all waiting and all subscriptions, without waiting for anything.

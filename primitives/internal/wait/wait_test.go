@@ -402,6 +402,29 @@ func TestWaitMoves(t *testing.T) {
 	})
 }
 
+// TestWaitMovesAtOnce moves again when the first attempt at the new channel gets no answer either: the
+// attempt is another owner's then, whose messages come elsewhere.
+func TestWaitMovesAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		w := s.client(t, hour)
+		start := time.Now()
+		err := w.Wait(t.Context(), wakeOne("o"), tryFunc(func() (wait.Answer, error) {
+			return wait.Answer{Outage: true, Moved: true, RetryIn: -1}, nil
+		}))
+		require.ErrorIs(t, err, wait.ErrMoved)
+		require.GreaterOrEqual(t, time.Since(start), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		err = w.Wait(ctx, wakeOne("o"), tryFunc(func() (wait.Answer, error) {
+			return wait.Answer{Outage: true, Moved: true, RetryIn: -1}, nil
+		}))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Zero(t, s.subscribes)
+	})
+}
+
 type tryFunc func() (wait.Answer, error)
 
 func (f tryFunc) Try(context.Context) (wait.Answer, error) { return f() }
