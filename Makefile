@@ -42,9 +42,10 @@ help: ## list the targets
 demo: ## 8 workers share a lock, a semaphore, a latch and a counter; needs Go alone
 	go run ./examples/quickstart
 
-# All modules at once: packages that wait go beside others. luagen has no goroutines, and is apart.
+# All modules at once: packages that wait go beside others. luagen has no goroutines, and is apart; of
+# primitives some tests are left out with -race.
 test: servers ## every module's tests on real servers, which are installed if missing
-	go test -short -count=1 ./luagen/...
+	go test -short -count=1 ./luagen/... ./primitives
 	HASP_REQUIRE_SERVERS=1 go test -short -race -count=1 -p 4 -timeout $(TIMEOUT) \
 		$(patsubst %,./%/...,$(filter-out luagen,$(MODULES)))
 

@@ -42,10 +42,12 @@ func waitSeeds() []seed {
 				"case <-me.ready:\n\t\treturn nil\n\tcase <-ctx.Done():\n\t\tme.woken = false\n"},
 		}, freeLock},
 		{"drops the wake of a waiter cancelled while its script is in flight", queueFile, edits{
-			{"\t\t\tq.passOn(me)\n", "\t\t\tif ctx.Err() == nil {\n\t\t\t\tq.passOn(me)\n\t\t\t}\n"},
+			{"a.Try(ctx)\n\t\tif err != nil {\n\t\t\tq.passOn(me)\n",
+				"a.Try(ctx)\n\t\tif err != nil {\n\t\t\tif ctx.Err() == nil {\n\t\t\t\tq.passOn(me)\n\t\t\t}\n"},
 		}, freeLock},
 		{"drops the wake of a waiter whose script fails", queueFile, edits{
-			{"\t\t\tq.passOn(me)\n", "\t\t\tif ctx.Err() != nil {\n\t\t\t\tq.passOn(me)\n\t\t\t}\n"},
+			{"a.Try(ctx)\n\t\tif err != nil {\n\t\t\tq.passOn(me)\n",
+				"a.Try(ctx)\n\t\tif err != nil {\n\t\t\tif ctx.Err() != nil {\n\t\t\t\tq.passOn(me)\n\t\t\t}\n"},
 		}, freeUnits},
 		{"reads the generation after the refusal", queueFile, edits{
 			{"\t\tgeneration := q.readGeneration()\n\t\tanswer, err := a.Try(ctx)\n",
