@@ -3,6 +3,7 @@
 package fencing_test
 
 import (
+	"database/sql"
 	"fmt"
 	"net"
 	"os"
@@ -42,15 +43,18 @@ func startPostgres(t *testing.T) (source string) {
 		require.NoError(t, server.Process.Signal(os.Interrupt)) // a fast shutdown
 		_ = server.Wait()
 	})
-	listening := func() bool {
-		conn, err := net.DialTimeout("tcp", "127.0.0.1:"+port, time.Second)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
-	}
-	require.Eventually(t, listening, time.Minute, 50*time.Millisecond)
-	return fmt.Sprintf("postgres://hasp@127.0.0.1:%s/postgres?sslmode=disable", port)
+	source = fmt.Sprintf("postgres://hasp@127.0.0.1:%s/postgres?sslmode=disable", port)
+	awaitAnswer(t, source)
+	return source
+}
+
+// awaitAnswer waits until the server takes queries: it listens before that, and refuses them.
+func awaitAnswer(t *testing.T, source string) {
+	t.Helper()
+	db, err := sql.Open("pgx", source)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	require.Eventually(t, func() bool { return db.PingContext(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
 }
 
 // program returns the path of one of the server's programs, which Debian does not put on PATH.
