@@ -24,9 +24,9 @@ type workload struct {
 	model  func() porcupine.Model
 	ops    []string // the names of the steps; one that is listed twice is drawn twice as often
 
-	// waiting is the one of ops that waits for as long as it takes, with a lease that is renewed.
-	// What has none, since what it takes can be lost for good, has no part in faults, and in soaks
-	// not in those in which a server forgets.
+	// waiting is the one of ops that waits for as long as it takes, with a lease that is renewed. ""
+	// for a primitive without leases, from which a fault may take something for ever: it has no cases of
+	// faults, and its soaks have no faults in which a server forgets.
 	waiting string
 	reaches []string // situations that it gets into on every backend, if there is enough of it
 	always  []string // those that each run gets into, however short

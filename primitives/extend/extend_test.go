@@ -164,7 +164,7 @@ func (s *seat) Release(ctx context.Context, r backend.ScriptRunner, owner string
 
 // HandleLate implements [extend.LateHandler].
 func (s *seat) HandleLate(r backend.ScriptRunner) {
-	left, err := s.Release(context.Background(), r, "whoever")
+	left, err := s.Release(context.Background(), r, "somebody:1")
 	s.late <- left && err == nil
 }
 
@@ -267,12 +267,12 @@ func TestRequestOfACallerWhoLeft(t *testing.T) {
 		s := newFakeServer()
 		client := s.client(t)
 		seat := newSeat(t, client)
-		s.holders["whoever"], s.latency = true, 500*time.Millisecond
+		s.holders["somebody:1"], s.latency = true, 500*time.Millisecond
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		request := extend.Request{Object: &seat.object, Late: seat}
 		_, err := extend.Call(ctx, &seat.object, nil, "leave", func() (bool, error) {
-			return seat.Release(ctx, &request, "whoever")
+			return seat.Release(ctx, &request, "somebody:1")
 		})
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
 		require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -150,7 +150,7 @@ func messages(t *testing.T, s *servers.Server) func() []string {
 	}
 }
 
-// TestJavaReaderBesideOurs has both read. Whoever leaves first leaves the other in, for its whole lease.
+// TestJavaReaderBesideOurs lets both read. When one leaves, the other stays in for its whole lease.
 func TestJavaReaderBesideOurs(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *servers.Server) {
 		lock, java := client(t, s).NewReadWriteLock("x", nil), newPeer(s, "x")
