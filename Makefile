@@ -42,12 +42,13 @@ help: ## list the targets
 demo: ## 8 workers share a lock, a semaphore, a latch and a counter; needs Go alone
 	go run ./examples/quickstart
 
-# All modules at once: packages that wait go beside others. luagen has no goroutines, and is apart; of
-# primitives some tests are left out with -race.
+# The longest first, and so many at once, since most tests wait. luagen and examples/fencing have no
+# goroutines; of primitives some tests are left out with -race. "make verify" vets.
+LONGEST := conformance/matrix examples/ownbackend conformance
 test: servers ## every module's tests on real servers, which are installed if missing
-	go test -short -count=1 ./luagen/... ./primitives
-	HASP_REQUIRE_SERVERS=1 go test -short -race -count=1 -p 4 -timeout $(TIMEOUT) \
-		$(patsubst %,./%/...,$(filter-out luagen,$(MODULES)))
+	go test -short -vet=off -count=1 ./luagen/... ./primitives ./examples/fencing/...
+	HASP_REQUIRE_SERVERS=1 go test -short -vet=off -race -count=1 -p 4 -timeout $(TIMEOUT) \
+		$(patsubst %,./%/...,$(LONGEST) $(filter-out luagen examples/fencing $(LONGEST),$(MODULES)))
 
 # Of these "make test" leaves out the most. In a package's folder go test prints as it goes.
 PROOFS := conformance examples/ownbackend examples/ownprimitive \

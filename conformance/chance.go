@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/harness"
 )
 
 // RunProperties drives each primitive by one action after the other, and compares all that can be
@@ -54,9 +55,6 @@ func histories(t *testing.T, h *Harness, subjects []engine.Subject) Report {
 	return runEach(t, h, "Histories", subjects, engine.Subject.Histories)
 }
 
-// leftOut is why properties and histories are skipped in real time.
-const leftOut = "-short leaves out what runs at random in real time"
-
 // runEach runs one kind of test for each of some primitives.
 func runEach(
 	t *testing.T, h *Harness, kind string, subjects []engine.Subject,
@@ -73,13 +71,13 @@ func runEach(
 		var reached engine.Situations
 		ok := t.Run(name, func(t *testing.T) {
 			if short {
-				t.Skip(leftOut)
+				t.Skip(harness.SkipRandom)
 			}
 			test(p, t, h, &reached)
 		})
 		switch {
 		case short:
-			report.Skipped[name] = leftOut
+			report.Skipped[name] = harness.SkipRandom
 		case ok:
 			report.Passed = append(report.Passed, name)
 		default:

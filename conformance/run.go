@@ -9,6 +9,7 @@ import (
 
 	"github.com/hasp-go/hasp/conformance/contract"
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/latch"
 	"github.com/hasp-go/hasp/conformance/lock"
 	"github.com/hasp-go/hasp/conformance/number"
@@ -44,7 +45,8 @@ func (r Report) and(other Report) Report {
 
 // Run judges the backends of h by everything in the suite: every case, and each primitive under
 // faults, by its properties and by its histories. It returns when all are done, and prints a summary.
-// With -short it leaves out properties and histories in real time, which the report does not name.
+// With -short it leaves out properties and histories in real time, which the report does not name, and of
+// the cases that judge what primitives share, such as the watchdog, all but one.
 func Run(t *testing.T, h *Harness) Report {
 	t.Helper()
 	report := run(t, h, slices.Concat(Cases(), FaultCases()))
@@ -115,7 +117,7 @@ func run(t *testing.T, h *Harness, cases []Case) Report {
 	if err := h.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	r := recorder{report: Report{Skipped: map[string]string{}}}
+	r := recorder{report: Report{Skipped: map[string]string{}}, repeat: repeats(cases)}
 	for _, group := range []struct {
 		name  string
 		alone bool
@@ -136,6 +138,17 @@ func run(t *testing.T, h *Harness, cases []Case) Report {
 type recorder struct {
 	mu     sync.Mutex
 	report Report
+	repeat map[string]bool // cases that -short leaves to others
+}
+
+// repeats returns the names of the cases that judge what an earlier one judges for another primitive.
+func repeats(cases []Case) map[string]bool {
+	seen, repeat := map[string]bool{}, map[string]bool{}
+	for _, c := range cases {
+		repeat[c.Name] = seen[c.Shared]
+		seen[c.Shared] = c.Shared != ""
+	}
+	return repeat
 }
 
 func (r *recorder) run(t *testing.T, h *Harness, c Case) {
@@ -143,7 +156,11 @@ func (r *recorder) run(t *testing.T, h *Harness, c Case) {
 	if !c.Alone {
 		t.Parallel()
 	}
-	if reason := c.Skip(h); reason != "" {
+	reason := c.Skip(h)
+	if reason == "" && r.repeat[c.Name] && testing.Short() {
+		reason = harness.SkipShared
+	}
+	if reason != "" {
 		r.note(func() { r.report.Skipped[c.Name] = reason })
 		t.Skip(reason)
 	}

@@ -80,10 +80,14 @@ func (p *Primitive[S, I, O]) FaultCases() (cases []harness.Case) {
 		return nil
 	}
 	for _, f := range faults() {
-		cases = append(cases, harness.Case{
+		made := harness.Case{
 			Name: w.name + "Survives" + f.name, Clause: w.clause, Text: w.text, Alone: f.alone, Needs: f.needs,
 			Run: func(ctx context.Context, e *harness.Env) { besiege(ctx, e, w, f) },
-		})
+		}
+		if p.hasLeases() {
+			made.Shared = "Survives" + f.name
+		}
+		cases = append(cases, made)
 	}
 	return cases
 }

@@ -116,7 +116,7 @@ func (p *Primitive[S, I, O]) leaseCases() (cases []harness.Case) {
 			a, b := c.cast(ctx, leases{p, e, p.Channel})
 			c.run(ctx, a, b)
 		})
-		made.Alone = slices.Contains(alone, c.name)
+		made.Alone, made.Shared = slices.Contains(alone, c.name), c.name
 		cases = append(cases, made)
 	}
 	return cases

@@ -21,6 +21,10 @@ type Case struct {
 	// on the server meanwhile.
 	Alone bool
 
+	// Shared is the name without the primitive's, if the case judges what primitives share, such as the
+	// watchdog: with -short the first of them stands for all. Empty: it judges its primitive alone.
+	Shared string
+
 	// Needs are what a harness must have.
 	Needs []Need
 

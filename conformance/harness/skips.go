@@ -23,6 +23,8 @@ const (
 	SkipNoIsolate       = "the harness cannot isolate a primary"
 	SkipNoMigrate       = "the harness cannot migrate a slot"
 	SkipNoAdvance       = "the harness cannot move the server's clock"
+	SkipRandom          = "-short leaves out what runs at random in real time"
+	SkipShared          = "-short leaves it to the first primitive that shares what it judges"
 )
 
 // Need returns why h lacks something; "" if it has it.

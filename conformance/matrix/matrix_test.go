@@ -112,6 +112,7 @@ func requireSkips(t *testing.T, report conformance.Report, h *conformance.Harnes
 		harness.SkipCluster:    cluster,
 		harness.SkipNoCluster:  !cluster,
 		harness.SkipNoMigrate:  !cluster,
+		harness.SkipShared:     testing.Short(),
 	} {
 		if expect {
 			expected = append(expected, reason)

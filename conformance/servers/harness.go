@@ -74,13 +74,13 @@ func InProcess[S interface {
 	}
 }
 
-// Skips returns why cases cannot run with h, which [Harness] returned and the caller has completed:
-// what one server cannot show, and what the backends do not declare. A test that expects the reasons
-// of its report to be among these loses no case for another reason.
+// Skips returns why cases are not run with h, which [Harness] returned and the caller has completed:
+// what one server cannot show, what the backends do not declare, and what -short leaves out. A test that
+// expects the reasons of its report to be among these loses no case for another reason.
 func Skips(h *harness.Harness) []string {
 	reasons := []string{
 		harness.SkipUnsharded, harness.SkipNoCluster, harness.SkipNoMigrate, harness.SkipNoFailOver,
-		harness.SkipNoIsolate, harness.SkipNoAdvance,
+		harness.SkipNoIsolate, harness.SkipNoAdvance, harness.SkipRandom, harness.SkipShared,
 	}
 	for reason, applies := range map[string]bool{
 		harness.SkipPubSub:          h.Capabilities.PubSub,

@@ -44,14 +44,11 @@ func TestDeclaredOnServer(t *testing.T) {
 	})
 	h.Batches, h.WaitsForReplicas, h.Rounds = true, true, machines
 	report := conformance.RunPrimitive(t, h, declared)
-	require.Subset(t, append(servers.Skips(h), leftOut), report.Reasons())
+	require.Subset(t, servers.Skips(h), report.Reasons())
 }
 
 // machines is how many run in real time, and how many histories: enough for some to pass.
 const machines = 15
-
-// leftOut is why -short skips what runs in real time.
-const leftOut = "-short leaves out what runs at random in real time"
 
 // onEmbedded returns a harness on a server within the process.
 func onEmbedded() *conformance.Harness {

@@ -73,8 +73,7 @@ func TestACLInACluster(t *testing.T) {
 		user.Addrs = append(user.Addrs, node.Addr())
 	}
 	for _, a := range cells.Adapters() {
-		t.Run(a.Name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(a.Name, func(t *testing.T) { // One after the other: each flushes the scripts of all.
 			// No poll: a message that is refused is missed.
 			o := &primitives.Options{KeyPrefix: "app:", PollInterval: time.Hour}
 			one, other := a.Primitives(t, user, o), a.Primitives(t, user, o)
