@@ -6,7 +6,7 @@ import (
 )
 
 // Parallel is how many tests [Main] lets run side by side.
-const Parallel = "24"
+const Parallel = "16"
 
 // Main runs the tests of m with -parallel [Parallel], unless another number is given, and returns
 // the exit code. The cases mostly wait, so that there should be more of them at once than the machine

@@ -55,9 +55,11 @@ func (p *Primitive[S, I, O]) newCase(
 	return harness.NewCase(p.Promises, p.Name+name, clause, needs, run)
 }
 
-// walks drives the primitive for a while over sound links, without waiting.
+// walks drives the primitive for a while over sound links, without waiting: by fewer steps on a slow
+// machine.
 func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
-	const steps = 120
+	const fewest, most = 20, 120
+	begin := time.Now()
 	s := setting{clients: 2, lease: endlessLease, fixed: endlessLease, poll: Never, batches: true}
 	m := newMachine(ctx, p, e, s, false, func(string) {})
 	others := []string{"expire", "persist", "unlock", "reenter", "put back", "forget", "peer"}
@@ -66,7 +68,7 @@ func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 		return op == nil && !slices.Contains(others, name) || op != nil && op.Waits
 	})
 	draw := drawAct(ops, s)
-	for range steps {
+	for i := 0; i < most && (i < fewest || time.Since(begin) < harness.Patience/6); i++ {
 		a := draw.Example(rand.IntN(1 << 30)) //nolint:gosec // A schedule.
 		a.Hurry = 9
 		must.In(a.String(), func() {
