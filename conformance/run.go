@@ -18,7 +18,9 @@ import (
 
 // Primitives returns the declarations of all primitives.
 func Primitives() []engine.Subject {
-	return []engine.Subject{lock.Primitive, lock.Fenced, semaphore.Primitive, latch.Primitive, number.Long, number.Double}
+	return []engine.Subject{
+		lock.Primitive, lock.Fenced, lock.Spin, semaphore.Primitive, latch.Primitive, number.Long, number.Double,
+	}
 }
 
 // Report is what a run did.

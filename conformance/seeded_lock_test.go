@@ -10,6 +10,7 @@ const (
 	lockFile    = "exclusivelock.go"
 	fencedFile  = "fencedlock.go"
 	ownedFile   = "ownedlock.go"
+	spinFile    = "spinlock.go"
 	takeFile    = "extend/leases.go"
 	leaseFile   = "extend/hold.go"
 	orphanFile  = "extend/orphan.go"
@@ -58,10 +59,10 @@ func waitSeeds() []seed {
 				"q.park(me, refused)"},
 		}, freeUnits},
 		{"has no bounded poll", queueFile, edits{
-			{"in := q.waiters.pollInterval(q.subscribed)", "in := maxPoll"},
+			{"in := q.interval()", "in := maxPoll"},
 		}, freeLock},
 		{"polls for one waiter only", queueFile, edits{
-			{"\tif q.parked.Len() > 0 {\n\t\tq.arm(q.waiters.pollInterval(q.subscribed))\n\t}\n", ""},
+			{"\tif q.parked.Len() > 0 {\n\t\tq.arm(q.interval())\n\t}\n", ""},
 		}, freeLock},
 		{"does not wait for the end of the lease", queueFile, edits{
 			{"if refused.RetryIn >= 0 {", "if false {"},
@@ -210,5 +211,36 @@ func lockSeeds() []seed {
 		{"asks what is no lock for its last token", "internal/script/lock_last_token.lua.go", edits{
 			{"redis.call('hlen', lock)\n", "\n"},
 		}, onEmbedded("FencedLockConflict")},
+	}
+}
+
+// spinSeeds are bugs in the spin lock, and in the waiting without messages.
+func spinSeeds() []seed {
+	backoff := finder{dir: "primitives/internal/wait", test: "TestBackoff.*"}
+	return []seed{
+		{"releases a spin lock of another owner", "internal/script/spin_release.lua.go", edits{
+			{"redis.call('hexists', lock, owner) == 0", "false"},
+		}, propertiesOf("SpinLock")},
+		{"says of many spin locks that they were released", "internal/script/spin_release_all.lua.go", edits{
+			{"redis.call('del', lock)", "1"},
+		}, propertiesOf("SpinLock")},
+		{"looks for another kind when a spin lock is to be freed", spinFile, edits{
+			{`l.base.Key(), "hash")`, `l.base.Key(), "string")`},
+		}, onEmbedded("SpinLockWalks")},
+		{"does not try again without messages", queueFile, edits{
+			{"trying == 0 ||", "trying < 0 ||"},
+		}, propertiesOf("SpinLock")},
+		{"does not pause for longer after each refusal", queueFile, edits{
+			{"backoff.after(q.refusals)", "backoff.after(1)"},
+		}, backoff},
+		{"goes on with long pauses after a grant", queueFile, edits{
+			{"\tq.refusals = 0\n", ""},
+		}, backoff},
+		{"lets all try at each pause", queueFile, edits{
+			{"trying == 0 ||", "trying >= 0 ||"},
+		}, backoff},
+		{"has newcomers make the pauses longer", queueFile, edits{
+			{"if me.wokenBefore || q.refusals == 0 {", "if true {"},
+		}, backoff},
 	}
 }

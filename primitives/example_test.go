@@ -145,6 +145,22 @@ func ExampleFencedLock() {
 	}
 }
 
+// Waiters that ask at most every 20 ms, and hear no messages.
+func ExampleSpinLock() {
+	ctx := context.Background()
+	lock := client.NewSpinLock("cache:refill", &primitives.SpinLockOptions{
+		FirstDelay: 20 * time.Millisecond, MaxDelay: time.Second,
+	})
+	lease, err := lock.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = work(lease.Context(ctx))
+	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+		log.Fatal(err)
+	}
+}
+
 // A writer that shows others what it has written, and goes on reading it.
 func ExampleReadWriteLock() {
 	ctx := context.Background()

@@ -77,17 +77,7 @@ type leasableLock exclusiveLock
 func (l *leasableLock) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	result, err := script.LockAcquire(ctx, r, l.base.Key(), l.tokenKey, owner, lease, l.tokenTTL)
-	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
-	return result.Token, answer, err
-}
-
-// atLeastSome returns what remains of a lease, of which PTTL rounds less than a millisecond to 0.
-func atLeastSome(left time.Duration) time.Duration {
-	if left == 0 {
-		return time.Nanosecond
-	}
-	return left
+	return l.acquire(ctx, r, owner, lease)
 }
 
 // Release implements [extend.Leasable].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
@@ -22,6 +23,23 @@ func (l *ownedLock) init(c *Client, kind, name string, tokenTTL *time.Duration) 
 	l.object, l.tokenTTL = c.newObject(kind, name, "hash"), tokenTTL
 	l.tokenKey = extend.SideName(lockTokenKey, l.base.Key())
 	l.base = l.base.WithSideKey("token key", l.tokenKey)
+}
+
+// acquire runs the script by which owner gets the lock if it is free, whoever waits for it.
+func (l *ownedLock) acquire(
+	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+) (int64, extend.Answer, error) {
+	result, err := script.LockAcquire(ctx, r, l.base.Key(), l.tokenKey, owner, lease, l.tokenTTL)
+	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
+	return result.Token, answer, err
+}
+
+// atLeastSome returns what remains of a lease, of which PTTL rounds less than a millisecond to 0.
+func atLeastSome(left time.Duration) time.Duration {
+	if left == 0 {
+		return time.Nanosecond
+	}
+	return left
 }
 
 // IsLocked reports whether anybody holds the lock.

@@ -52,7 +52,10 @@ func (p *Primitive[S, I, O]) newCase(
 			clause = of + "." + part
 		}
 	}
-	return harness.NewCase(p.Promises, p.Name+name, clause, needs, run)
+	return harness.NewCase(p.Promises, p.Name+name, clause, p.needs(needs), func(ctx context.Context, e *harness.Env) {
+		e.Harness = p.over(e.Harness)
+		run(ctx, e)
+	})
 }
 
 // walks drives the primitive for a while over sound links, without waiting: by fewer steps on a slow

@@ -61,8 +61,10 @@ type Primitive[S, I, O comparable] struct {
 	// Stored are the keys of an object. The first is the object's own: without it there is none.
 	Stored func(key string, s State[S]) []Key
 
-	// Channel is where an object's messages go. Nil: it has none.
+	// Channel is where an object's messages go. Nil: it has none. Who waits then tries again by itself,
+	// after Retry at the latest.
 	Channel func(can backend.Capabilities, key string) string
+	Retry   time.Duration
 
 	// Published is what is published when something has happened to an object; "": nothing.
 	Published func(before, after State[S], in I) string
@@ -75,7 +77,7 @@ type Primitive[S, I, O comparable] struct {
 	Lived func(c *primitives.Client, name string) Lived
 
 	// Ready reports whether what waits for in can go on. Nil: nothing waits. Else there are an operation
-	// that waits, Blocks, Frees, Granted, Peer and Channel.
+	// that waits, Blocks, Frees, Granted, Peer, and Channel or Retry.
 	Ready func(s State[S], in I) bool
 
 	// Blocks and Frees are what makes an object that it is not ready, and lets a waiter go on. Ok is

@@ -81,8 +81,11 @@ func (p *Primitive[S, I, O]) FaultCases() (cases []harness.Case) {
 	}
 	for _, f := range faults() {
 		made := harness.Case{
-			Name: w.name + "Survives" + f.name, Clause: w.clause, Text: w.text, Alone: f.alone, Needs: f.needs,
-			Run: func(ctx context.Context, e *harness.Env) { besiege(ctx, e, w, f) },
+			Name: w.name + "Survives" + f.name, Clause: w.clause, Text: w.text, Alone: f.alone, Needs: p.needs(f.needs),
+			Run: func(ctx context.Context, e *harness.Env) {
+				e.Harness = p.over(e.Harness)
+				besiege(ctx, e, w, f)
+			},
 		}
 		if p.hasLeases() {
 			made.Shared = "Survives" + f.name

@@ -14,6 +14,7 @@ import (
 // Histories implements [Subject].
 func (p *Primitive[S, I, O]) Histories(t *testing.T, h *harness.Harness, reached *Situations) {
 	t.Helper()
+	h = p.over(h)
 	w := p.workload()
 	draw := func(r *rapid.T) crowd {
 		c := drawCrowd(r, []*workload{w}, []int{1, 2, 3}, []int{1})

@@ -250,7 +250,7 @@ func (w *waiting) unlock(ctx context.Context) { unlock(ctx, must.Get(w.soon())) 
 
 // awaitWaiters waits until so many clients wait for a message, if there are messages.
 func (u user) awaitWaiters(ctx context.Context, n int64) {
-	if u.Capabilities.PubSub {
+	if u.channel != nil && u.Capabilities.PubSub {
 		u.AwaitSubscribers(ctx, u.channel(u.Capabilities, u.Name), n)
 	}
 }

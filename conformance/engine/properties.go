@@ -120,6 +120,7 @@ func drawSpan(t *rapid.T, s setting) time.Duration {
 // Properties implements [Subject].
 func (p *Primitive[S, I, O]) Properties(t *testing.T, h *harness.Harness, reached *Situations) {
 	t.Helper()
+	h = p.over(h)
 	ops := p.acts()
 	defer func() { reached.require(t, p.mustReach(reached.copy()["actions"])) }()
 	if h.Bubble == nil {

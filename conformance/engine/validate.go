@@ -81,7 +81,8 @@ func (p *Primitive[S, I, O]) validateWaiting() {
 		must.If(p.Blocks != nil || p.Frees != nil, "Blocks and Frees need Ready")
 		return
 	}
-	needs(*p, "", "Blocks", "Frees", "Granted", "Peer", "Channel")
+	needs(*p, "", "Blocks", "Frees", "Granted", "Peer")
+	must.If((p.Channel == nil) != (p.Retry > 0), "Ready needs Channel or Retry, not both")
 	must.If(!slices.ContainsFunc(p.Ops, func(op Op[S, I, O]) bool { return op.Waits }), "Ready needs an operation that Waits")
 	in, blocks := p.Blocks(State[S]{})
 	if p.hasLeases() {

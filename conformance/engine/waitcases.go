@@ -71,7 +71,7 @@ func (p *Primitive[S, I, O]) waiters(
 	for i := range all {
 		all[i] = must.Beside(func() { p.waitAndLeave(ctx, Named{c, name}) })
 	}
-	if e.Capabilities.PubSub {
+	if p.hears(e.Harness) {
 		e.AwaitSubscribers(ctx, p.Channel(e.Capabilities, name), 1)
 	}
 	return all
@@ -130,7 +130,7 @@ func (p *Primitive[S, I, O]) cancels(ctx context.Context, e *harness.Env) {
 		cancel()
 		must.Wrap(err, context.DeadlineExceeded)
 	}
-	if e.Capabilities.PubSub {
+	if p.hears(e.Harness) {
 		e.AwaitSubscribers(ctx, p.Channel(e.Capabilities, name), 0)
 	}
 }

@@ -5,6 +5,7 @@ import "context"
 // Why a case cannot run with a harness. A test asserts those that it expects.
 const (
 	SkipNoPubSub        = "the backend has no pub/sub"
+	SkipNoMessages      = "the primitive has no messages"
 	SkipPubSub          = "the backend has pub/sub"
 	SkipUnsharded       = "channels do not move with slots"
 	SkipNoCluster       = "the server is not a cluster"

@@ -16,9 +16,9 @@ func asks(s *engine.Script) (ins []In) {
 	switch s.Name {
 	case "lock_acquire":
 		return []In{{Op: Acquire, Owner: s.Args[0], Lease: millis(s.Args[1])}}
-	case "lock_release":
+	case "lock_release", "spin_release":
 		return []In{{Op: Release, Owner: s.Args[0]}}
-	case "lock_force_release":
+	case "lock_force_release", "object_delete":
 		return []In{{Op: Force}}
 	case "lock_exists":
 		return []In{{Op: IsLocked}}
@@ -36,6 +36,10 @@ func asks(s *engine.Script) (ins []In) {
 		}
 	case "lock_release_all":
 		for _, owner := range s.Args[1 : 1+len(s.Keys)] {
+			ins = append(ins, In{Op: Release, Owner: owner})
+		}
+	case "spin_release_all":
+		for _, owner := range s.Args {
 			ins = append(ins, In{Op: Release, Owner: owner})
 		}
 	}
@@ -58,7 +62,7 @@ func answers(s *engine.Script) ([]Out, error) {
 	switch s.Name {
 	case "lock_acquire":
 		out, err = acquired(s)
-	case "lock_renew", "lock_release_all":
+	case "lock_renew", "lock_release_all", "spin_release_all":
 		return statuses(s.Reply)
 	case "lock_hold_count", "lock_last_token":
 		if !s.Reply.IsNil() {

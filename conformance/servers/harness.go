@@ -81,6 +81,7 @@ func Skips(h *harness.Harness) []string {
 	reasons := []string{
 		harness.SkipUnsharded, harness.SkipNoCluster, harness.SkipNoMigrate, harness.SkipNoFailOver,
 		harness.SkipNoIsolate, harness.SkipNoAdvance, harness.SkipRandom, harness.SkipShared,
+		harness.SkipNoMessages,
 	}
 	for reason, applies := range map[string]bool{
 		harness.SkipPubSub:          h.Capabilities.PubSub,

@@ -43,7 +43,8 @@ type Answer struct {
 
 // Want is what waiters of an object wait for.
 type Want struct {
-	// Channel is the channel of the messages about the object, such as one by [SideName].
+	// Channel is the channel of the messages about the object, such as one by [SideName]. Empty means
+	// that there are none: the waiters subscribe to nothing.
 	Channel string
 
 	// FreeUnits reads such a message. It returns how many units are free now, or [AllUnits] for as many
@@ -56,10 +57,18 @@ type Want struct {
 	// FreeUnits and Answer.Free say: of a read-write lock a reader needs one, a writer all.
 	Need int
 
+	// Backoff says when to try again if there are no messages. Zero means the client's polls.
+	Backoff Backoff
+
 	// Refusal is the error that Wait adds to ctx's error if the server had refused the last attempt,
 	// such as [ErrNotAcquired]. Nil adds nothing.
 	Refusal error
 }
+
+// Backoff is how long waiters pause after a refusal: First, and after each further one twice as long as
+// before, but never longer than Most, and each time up to a half shorter, at random. The waiters of one
+// client for one object share their tries: one at a time tries for all.
+type Backoff = wait.Backoff
 
 // Wait tries a until it is granted, and returns nil then. Between tries it waits: until a message says
 // that enough units are free, until Answer.RetryIn has passed, until a message may have been missed, or
@@ -89,6 +98,7 @@ func (o *Object) wait(ctx context.Context, want Want, noted loopAttempt) error {
 		channel, private := w.channel(want)
 		err = o.core.waiters.Wait(ctx, wait.Want{
 			Object: o.key, Channel: channel, FreeUnits: want.FreeUnits, Need: want.Need, Private: private,
+			Backoff: want.Backoff,
 		}, w)
 	}
 	if err != nil {

@@ -102,6 +102,7 @@ func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 		client := cells.Over(t, r, nil)
 		require.NoError(t, must.Catch(func() {
 			useLock(t.Context(), client)
+			useSpinLock(t.Context(), client)
 			useFairLock(t.Context(), client)
 			useReadWriteLock(t.Context(), client)
 			useSemaphore(t.Context(), client)
@@ -139,6 +140,14 @@ func useLock(ctx context.Context, client *primitives.Client) {
 	must.Get(client.NewFencedLock(lock.Name(), nil).LastToken(ctx))
 	for i := range 2 {
 		go func() { _, _ = client.NewLock(fmt.Sprint(lostReply, i), nil).TryLock(ctx) }()
+	}
+	time.Sleep(time.Second) // virtual: both are given back together
+}
+
+func useSpinLock(ctx context.Context, client *primitives.Client) {
+	must.Do(must.Get(client.NewSpinLock("declared:spin", nil).TryLock(ctx)).Unlock(ctx))
+	for i := range 2 {
+		go func() { _, _ = client.NewSpinLock(fmt.Sprint(lostReply, "spin", i), nil).TryLock(ctx) }()
 	}
 	time.Sleep(time.Second) // virtual: both are given back together
 }

@@ -31,6 +31,8 @@ type queue struct {
 	pendingWakeUps int
 	pendingNeed    int // the most units that one of them is for: who needs more does not use it
 
+	refusals int // in a row since the last grant, for the backoff
+
 	subscribed        bool // the subscription was acknowledged
 	subscribing       bool
 	failureLogged     bool               // a failed subscription was logged
@@ -71,6 +73,7 @@ func (q *queue) contend(ctx context.Context, me *waiter, a Attempt) error {
 			return err
 		}
 		if answer.Granted {
+			q.noteGrant()
 			q.wakeForRest(answer.Free)
 			q.wakeAtEnd(answer.RetryIn)
 			return nil
@@ -100,6 +103,13 @@ func (q *queue) readGeneration() uint64 {
 	return q.generation
 }
 
+// noteGrant begins the backoff anew.
+func (q *queue) noteGrant() {
+	q.waiters.mu.Lock()
+	defer q.waiters.mu.Unlock()
+	q.refusals = 0
+}
+
 // wakeForRest wakes waiters for the units that a grant has left free.
 func (q *queue) wakeForRest(free int) {
 	q.waiters.mu.Lock()
@@ -115,7 +125,7 @@ func (q *queue) wakeAtEnd(lease time.Duration) {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
 	if lease > 0 && q.parked.Len() > 0 {
-		q.arm(min(lease, q.waiters.pollInterval(q.subscribed)) + time.Millisecond)
+		q.arm(min(lease, q.interval()) + time.Millisecond)
 	}
 }
 
@@ -145,7 +155,10 @@ func (q *queue) park(me *waiter, refused Answer) {
 	} else {
 		me.element = q.parked.PushBack(me)
 	}
-	in := q.waiters.pollInterval(q.subscribed)
+	if me.wokenBefore || q.refusals == 0 { // Newcomers do not make the others wait longer.
+		q.refusals++
+	}
+	in := q.interval()
 	if refused.RetryIn >= 0 {
 		// One millisecond more: the server rounds down. The longest duration has no room for it.
 		in = min(in, min(refused.RetryIn, in)+time.Millisecond)
@@ -283,13 +296,24 @@ func (q *queue) tick() {
 	unused()
 }
 
-// poll wakes one waiter, and keeps the timer going for the others. The caller holds the mutex.
+// poll wakes one waiter, and keeps the timer going for the others. With a backoff, which may be shorter
+// than a try takes, one at a time tries for all. The caller holds the mutex.
 func (q *queue) poll() {
-	q.wakeOne()
+	if trying := q.joined - q.parked.Len(); trying == 0 || q.key.backoff == (Backoff{}) {
+		q.wakeOne()
+	}
 	if q.parked.Len() > 0 {
-		q.arm(q.waiters.pollInterval(q.subscribed))
+		q.arm(q.interval())
 	}
 	q.subscribe()
+}
+
+// interval returns the time to the next try if no message comes. The caller holds the mutex.
+func (q *queue) interval() time.Duration {
+	if q.key.backoff != (Backoff{}) {
+		return q.key.backoff.after(q.refusals)
+	}
+	return q.waiters.pollInterval(q.subscribed)
 }
 
 // drop ends the queue. The caller holds the mutex, releases it, and then calls the returned function,
@@ -314,7 +338,7 @@ func (q *queue) drop() (cancel func()) {
 // subscribe begins to subscribe, unless that was done. The caller holds the mutex.
 func (q *queue) subscribe() {
 	w := q.waiters
-	if !w.pubsub || q.subscribed || q.subscribing {
+	if !w.pubsub || q.key.channel == "" || q.subscribed || q.subscribing {
 		return
 	}
 	ctx, giveUp := context.WithCancel(w.ctx)

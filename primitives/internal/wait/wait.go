@@ -63,13 +63,29 @@ type Answer struct {
 // Want is what a waiter waits for.
 type Want struct {
 	Object  string // the key
-	Channel string // of the messages about the object
+	Channel string // of the messages about the object; "": there are none
 	// FreeUnits reads these messages. It must be the same for all who wait for the object.
 	FreeUnits FreeUnits
 	// Need is how many units of the object the waiter needs. 0 means 1. A lock is one unit.
 	Need int
 	// Private says that nobody else listens to the channel, so that it need not linger.
 	Private bool
+	// Backoff says when to try again without messages. Zero: by the client's polls.
+	Backoff Backoff
+}
+
+// Backoff is how long waiters pause after a refusal: First, and after each further one twice as long as
+// before, but never longer than Most. Each pause is cut at random, by up to a half.
+type Backoff struct{ First, Most time.Duration }
+
+// after returns the pause after so many refusals in a row.
+func (b Backoff) after(refusals int) time.Duration {
+	d := b.First
+	for ; refusals > 1 && d < b.Most; refusals-- {
+		d += min(d, b.Most-d)
+	}
+	d = min(d, b.Most)
+	return d - rand.N(d/2+1) //nolint:gosec // Jitter.
 }
 
 // ErrMoved means that the attempt's channel is another one now: see [Answer.Moved].
@@ -99,7 +115,12 @@ type Waiters struct {
 
 // queueKey identifies a queue. Objects that share a channel have queues of their own: a wake-up for
 // one object is of no use to a waiter for another.
-type queueKey struct{ object, channel string }
+type queueKey struct {
+	object, channel string
+	backoff         Backoff
+}
+
+func (want Want) key() queueKey { return queueKey{want.Object, want.Channel, want.Backoff} }
 
 // NewWaiters returns the waiters of a client that polls at the given interval, give or take a
 // tenth.
@@ -178,7 +199,7 @@ func (w *Waiters) dropAll() (cancels []func()) {
 func (w *Waiters) joinExisting(want Want) *queue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	q := w.queues[queueKey{want.Object, want.Channel}]
+	q := w.queues[want.key()]
 	if q != nil {
 		q.enter()
 	}
@@ -194,7 +215,7 @@ func (w *Waiters) join(want Want, refused Answer) (*queue, *waiter, error) {
 	if w.ctx.Err() != nil {
 		return nil, nil, backend.ErrClosed
 	}
-	key := queueKey{want.Object, want.Channel}
+	key := want.key()
 	q := w.queues[key]
 	if q == nil {
 		q = &queue{waiters: w, key: key, freeUnits: want.FreeUnits, private: want.Private}

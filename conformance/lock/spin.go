@@ -1,0 +1,41 @@
+package lock
+
+import (
+	"time"
+
+	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// Spin declares the spin lock.
+var Spin = spin()
+
+// spinDelay is the longest pause of those who wait.
+const spinDelay = 2 * time.Second
+
+func spin() *engine.Primitive[Held, In, Out] {
+	p := declare("SpinLock", tokenLife, func(
+		c *primitives.Client, name string, o *primitives.LockOptions,
+	) locker {
+		spin := &primitives.SpinLockOptions{FirstDelay: 10 * time.Millisecond, MaxDelay: spinDelay}
+		if o != nil {
+			spin.Lease = o.Lease
+		}
+		return c.NewSpinLock(name, spin)
+	})
+	p.Promises["SpinLock.Waiting"] = `Lock acquires when the lock becomes free: after a pause, which doubles with
+each refusal up to MaxDelay, or at the end of the holder's lease. A client's waiters share their tries.`
+	p.Promises["SpinLock.Wire"] = `Key and owners are Redisson's. No message is sent.`
+	p.Channel, p.Published, p.Retry = nil, nil, spinDelay
+	p.Peer = func(d engine.Dice[Held]) (engine.Change[Held], bool) {
+		c, ok := byPeer(d)
+		c.Message = ""
+		return c, ok
+	}
+	for i, name := range p.Reaches {
+		if name == "lock_release without an answer" {
+			p.Reaches[i] = "spin_release without an answer"
+		}
+	}
+	return p
+}

@@ -1,0 +1,18 @@
+--- Frees each lock that its owner holds. Each has a status of its own: what is refused for one costs only
+--- itself.
+---
+---@key locks hash...              owner -> hold count
+---@arg owners string... per locks
+---@return int[] status            per lock: 1 freed, 0 not held by its owner, -1 not a lock
+local status = {}
+for i, lock in ipairs(locks) do
+  local held = redis.pcall('hexists', lock, owners[i])
+  if held == 1 then
+    status[i] = redis.call('del', lock)
+  elseif held == 0 then
+    status[i] = 0
+  else
+    status[i] = -1
+  end
+end
+return status

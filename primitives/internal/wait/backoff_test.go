@@ -1,0 +1,104 @@
+package wait_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives/internal/wait"
+)
+
+// pausing is a waiter who hears no message.
+func pausing() wait.Want {
+	return wait.Want{Object: "o", Backoff: wait.Backoff{First: time.Millisecond, Most: 128 * time.Millisecond}}
+}
+
+// TestBackoffDoubles waits for long, without messages.
+func TestBackoffDoubles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held = true
+		w := s.client(t, hour)
+		time.AfterFunc(time.Minute, s.release)
+		start := time.Now()
+		require.NoError(t, w.Wait(t.Context(), pausing(), s.attempt()))
+		require.LessOrEqual(t, time.Since(start), time.Minute+130*time.Millisecond)
+		require.Zero(t, s.subscribes)
+		// 1, 2, 4 ... 64 ms come first, and each pause is at least half as long as it may be.
+		require.Greater(t, s.tries, 60_000/130)
+		require.Less(t, s.tries, 60_000/64+20)
+	})
+}
+
+// TestBackoffOneTriesForAll: however many wait, however slow the server is.
+func TestBackoffOneTriesForAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held, s.latency = true, 400*time.Millisecond
+		w := s.client(t, hour)
+		var all sync.WaitGroup
+		for range crowd {
+			all.Go(func() {
+				if w.Wait(t.Context(), pausing(), s.attempt()) == nil {
+					s.release()
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		require.Less(t, s.tried(), 2*crowd+60_000/400)
+		s.release()
+		all.Wait()
+	})
+}
+
+// TestBackoffBeginsAnew: after a grant pauses are short again.
+func TestBackoffBeginsAnew(t *testing.T) {
+	t.Parallel()
+	_, all := served(t, time.Minute)
+	require.Less(t, all, 128*time.Millisecond+crowd*16*time.Millisecond)
+}
+
+// TestBackoffIsNotForNewcomers: however many come at once, pauses are as if one had come.
+func TestBackoffIsNotForNewcomers(t *testing.T) {
+	t.Parallel()
+	first, _ := served(t, 1500*time.Microsecond)
+	require.Less(t, first, 8*time.Millisecond)
+}
+
+// crowd is how many wait at once.
+const crowd = 50
+
+// served has a crowd wait for an object, which is free after a time, and which each of them has for a
+// millisecond. It returns how long after that the first had it, and the last.
+func served(t *testing.T, after time.Duration) (first, last time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held = true
+		w := s.client(t, hour)
+		var all sync.WaitGroup
+		var free time.Time
+		for range crowd {
+			all.Go(func() {
+				if w.Wait(t.Context(), pausing(), s.attempt()) == nil {
+					last = time.Since(free) // One has the object at a time.
+					if first == 0 {
+						first = last
+					}
+					time.Sleep(time.Millisecond)
+					s.release()
+				}
+			})
+		}
+		time.Sleep(after)
+		free = time.Now()
+		s.release()
+		all.Wait()
+	})
+	return first, last
+}
