@@ -23,32 +23,66 @@ const (
 	lastPort  = 21999
 )
 
-// ports holds the ports in use by this process, also those of servers that are down for a while.
-var ports = struct {
-	sync.Mutex
-	taken map[int]bool
-}{taken: map[int]bool{}}
+// blockSize is how many ports a process claims at once. It listens on the first for as long as it lives,
+// which keeps other processes off the others, also while nothing listens there: a server that is down for
+// a while gets its port again.
+const blockSize = 100
 
-// Take reserves, within this process, a port that is free together with that of the cluster bus.
-// Another process may still come first, so the caller tries again if binding fails.
-func Take() (int, error) {
-	ports.Lock()
-	defer ports.Unlock()
-	for range 1000 {
-		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if !ports.taken[port] && free(port) && free(port+BusDistance) {
-			ports.taken[port] = true
-			return port, nil
-		}
-	}
-	return 0, errors.New("no free port")
+// pool gives out the ports of one process.
+type pool struct {
+	mu     sync.Mutex
+	claims []net.Listener // on the first port of each block
+	ports  []int          // of the blocks
+	taken  map[int]bool
 }
+
+// own is the pool of this process.
+var own = pool{taken: map[int]bool{}}
+
+// Take reserves a port that is free together with that of the cluster bus. A process that claims no blocks
+// may still come first, so the caller tries again if binding fails.
+func Take() (int, error) { return own.take() }
 
 // Give ends the reservation of a port.
 func Give(port int) {
-	ports.Lock()
-	defer ports.Unlock()
-	delete(ports.taken, port)
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	delete(own.taken, port)
+}
+
+func (p *pool) take() (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		for _, i := range rand.Perm(len(p.ports)) {
+			port := p.ports[i]
+			if !p.taken[port] && free(port) && free(port+BusDistance) {
+				p.taken[port] = true
+				return port, nil
+			}
+		}
+		if !p.claim() {
+			return 0, errors.New("no free port")
+		}
+	}
+}
+
+// claim claims another block. It reports false if there is none. The caller holds mu.
+func (p *pool) claim() bool {
+	const blocks = (lastPort - firstPort + 1) / blockSize
+	for _, i := range rand.Perm(blocks) {
+		first := firstPort + i*blockSize
+		claim, err := net.Listen("tcp", Addr(first))
+		if err != nil {
+			continue
+		}
+		p.claims = append(p.claims, claim)
+		for port := first + 1; port < first+blockSize; port++ {
+			p.ports = append(p.ports, port)
+		}
+		return true
+	}
+	return false
 }
 
 func free(port int) bool {
