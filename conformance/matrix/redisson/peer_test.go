@@ -33,11 +33,21 @@ const (
 
 // peer is a Redisson client, in a process of its own: testdata/Peer.java.
 type peer struct {
-	t     *testing.T
-	calls io.Writer
+	t       *testing.T
+	addr    string
+	process *os.Process
+	calls   io.Writer
 
 	mu      sync.Mutex
 	answers []chan string // by the call's number
+	killed  bool
+}
+
+// kill ends the process as kill -9 does.
+func (p *peer) kill() {
+	p.t.Helper()
+	p.killed = true
+	require.NoError(p.t, p.process.Kill())
 }
 
 // pair starts a server, and a client of either kind. Ours does not poll: it is woken by messages. The
@@ -71,11 +81,14 @@ func startPeer(t *testing.T, addr string) *peer {
 	answers, err := java.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, java.Start())
-	p := &peer{t: t, calls: calls, answers: []chan string{make(chan string, 1)}}
+	p := &peer{
+		t: t, addr: addr, process: java.Process, calls: calls, answers: []chan string{make(chan string, 1)},
+	}
 	go p.listen(answers)
 	t.Cleanup(func() {
-		require.NoError(t, calls.Close())
-		require.NoError(t, java.Wait())
+		_ = calls.Close()
+		err := java.Wait()
+		require.True(t, p.killed || err == nil, "%v", err)
 	})
 	p.await(p.answers[0], "ready")
 	return p

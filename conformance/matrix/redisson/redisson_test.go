@@ -8,33 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/primitives"
 )
 
 // done is what a call of ours says that has gone well.
 const done = "<nil>"
-
-func TestLock(t *testing.T) {
-	ctx, ours, java := pair(t)
-	stay := ours.NewCountDownLatch("stay")
-	cells.Want(t, true)(stay.TrySetCount(ctx, 1))
-	section := java.begin("lock.section", "x", "stay")
-	require.Eventually(t, func() bool {
-		locked, err := ours.NewLock("x", nil).IsLocked(ctx)
-		return err == nil && locked
-	}, patience, 10*time.Millisecond)
-	var lease *primitives.Lease
-	mine := begin(func() (err error) { lease, err = ours.NewLock("x", nil).Lock(ctx); return err })
-	java.waits(mine)
-	cells.Want(t, int64(0))(stay.CountDown(ctx))
-	java.await(section, "left")
-	java.await(mine, done)
-	java.does("false", "lock.tryLock", "x")
-	section = java.begin("lock.section", "x", "stay")
-	java.waits(section)
-	require.NoError(t, lease.Unlock(ctx))
-	java.await(section, "left")
-}
 
 func TestSemaphore(t *testing.T) {
 	ctx, ours, java := pair(t)

@@ -3,7 +3,10 @@ import java.io.InputStreamReader;
 import java.time.Duration;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
 import org.redisson.Redisson;
+import org.redisson.api.RAtomicLong;
+import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
@@ -20,6 +23,7 @@ public class Peer {
 
   public static void main(String[] args) throws Exception {
     Config config = new Config();
+    config.setLockWatchdogTimeout(3000).setFairLockWaitTimeout(3000);
     config.useSingleServer().setAddress(args[0]).setConnectionMinimumIdleSize(2);
     Peer peer = new Peer(Redisson.create(config));
     ExecutorService calls = Executors.newCachedThreadPool();
@@ -88,15 +92,58 @@ public class Peer {
         redisson.getAtomicDouble(name).set(Double.parseDouble(words[3]));
         yield "set";
       }
-      case "lock.tryLock" -> redisson.getLock(name).tryLock();
-      case "lock.section" -> { // Lock, stay until a latch is open, unlock.
-        redisson.getLock(name).lock();
+      default -> {
+        String[] parts = method.split("\\.");
+        yield call(lock(parts[0], name), parts[1], parts[0].equals("read") ? 1 : WRITER, words);
+      }
+    };
+  }
+
+  private RLock lock(String kind, String name) {
+    return switch (kind) {
+      case "lock" -> redisson.getLock(name);
+      case "fair" -> redisson.getFairLock(name);
+      case "fenced" -> redisson.getFencedLock(name);
+      case "spin" -> redisson.getSpinLock(name);
+      case "read" -> redisson.getReadWriteLock(name).readLock();
+      case "write" -> redisson.getReadWriteLock(name).writeLock();
+      default -> throw new IllegalArgumentException(kind);
+    };
+  }
+
+  /** What one who is in alone counts for; a reader counts for 1. */
+  private static final long WRITER = 1000;
+
+  private Object call(RLock lock, String method, long weight, String[] words) throws Exception {
+    return switch (method) {
+      case "isLocked" -> lock.isLocked();
+      case "tryLock" -> lock.tryLock();
+      case "section" -> { // Lock, stay until a latch is open, unlock.
+        lock.lock();
         redisson.getCountDownLatch(words[3]).await();
-        redisson.getLock(name).unlock();
+        lock.unlock();
         yield "left";
       }
+      case "contend" -> contend(lock, weight, redisson.getAtomicLong(words[3]), integer(words, 4));
       default -> "no such method";
     };
+  }
+
+  /** Enters and leaves for so many milliseconds. A number says who is in. */
+  private static Object contend(RLock lock, long weight, RAtomicLong inside, int millis) throws Exception {
+    long end = System.nanoTime() + Duration.ofMillis(millis).toNanos();
+    int sections = 0;
+    for (; System.nanoTime() < end; sections++) {
+      lock.lock();
+      long now = inside.addAndGet(weight);
+      if (weight == WRITER ? now != WRITER : now >= WRITER) {
+        return "overlap: " + now;
+      }
+      Thread.sleep(ThreadLocalRandom.current().nextInt(3));
+      inside.addAndGet(-weight);
+      lock.unlock();
+    }
+    return sections == 0 ? "starved" : "contended";
   }
 
   private static int integer(String[] words, int place) {

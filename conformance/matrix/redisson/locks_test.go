@@ -1,0 +1,180 @@
+package redisson
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// locker is a lock, or one side of one.
+type locker interface {
+	Lock(ctx context.Context) (*primitives.Lease, error)
+	TryLock(ctx context.Context) (*primitives.Lease, error)
+	IsLocked(ctx context.Context) (bool, error)
+}
+
+// kinds are the locks that one holder has at a time, by the peer's name.
+var kinds = map[string]func(c *primitives.Client, name string) locker{
+	"lock":   func(c *primitives.Client, name string) locker { return c.NewLock(name, nil) },
+	"fair":   func(c *primitives.Client, name string) locker { return c.NewFairLock(name, nil) },
+	"fenced": func(c *primitives.Client, name string) locker { return c.NewFencedLock(name, nil) },
+	"spin":   func(c *primitives.Client, name string) locker { return c.NewSpinLock(name, nil) },
+	"write":  writeLock,
+}
+
+func writeLock(c *primitives.Client, name string) locker {
+	return c.NewReadWriteLock(name, nil).WriteLock()
+}
+
+func readLock(c *primitives.Client, name string) locker {
+	return c.NewReadWriteLock(name, nil).ReadLock()
+}
+
+// TestLocks: each side sees that the other has a lock, waits for it, and is woken.
+func TestLocks(t *testing.T) {
+	ctx, ours, java := pair(t)
+	for kind, lockOf := range kinds {
+		for _, name := range []string{kind, "a{" + kind + "}b"} {
+			lock := lockOf(ours, name)
+			open, section := java.enters(ctx, ours, kind, name, lock)
+			lease, mine := beginLock(ctx, lock)
+			java.waits(mine)
+			open()
+			java.await(section, "left")
+			java.await(mine, done)
+			java.does("true", kind+".isLocked", name)
+			java.does("false", kind+".tryLock", name)
+			section = java.begin(kind+".section", name, "open")
+			java.waits(section)
+			require.NoError(t, (*lease).Unlock(ctx))
+			java.await(section, "left")
+		}
+	}
+}
+
+// enters has Redisson lock until open is called, and returns when ours can see that it has.
+func (p *peer) enters(
+	ctx context.Context, ours *primitives.Client, kind, name string, lock locker,
+) (open func(), section chan string) {
+	p.t.Helper()
+	stayName := "stay-" + kind + name
+	stay := ours.NewCountDownLatch(stayName)
+	cells.Want(p.t, true)(stay.TrySetCount(ctx, 1))
+	section = p.begin(kind+".section", name, stayName)
+	require.Eventually(p.t, func() bool {
+		locked, err := lock.IsLocked(ctx)
+		return err == nil && locked
+	}, patience, 10*time.Millisecond)
+	return func() { cells.Want(p.t, int64(0))(stay.CountDown(ctx)) }, section
+}
+
+// beginLock begins a Lock of ours. The lease is there when it has ended.
+func beginLock(ctx context.Context, lock locker) (lease **primitives.Lease, ended chan string) {
+	lease = new(*primitives.Lease)
+	return lease, begin(func() (err error) { *lease, err = lock.Lock(ctx); return err })
+}
+
+// TestReadWriteLock: readers of both sides are in together, and keep writers of both sides out.
+func TestReadWriteLock(t *testing.T) {
+	ctx, ours, java := pair(t)
+	for _, name := range []string{"x", "a{x}b"} {
+		read, write := readLock(ours, name), writeLock(ours, name)
+		reader, err := read.Lock(ctx)
+		require.NoError(t, err)
+		open, theirReader := java.enters(ctx, ours, "read", name, read)
+		writer, mine := beginLock(ctx, write)
+		java.waits(mine)
+		java.does("false", "write.tryLock", name)
+		require.NoError(t, reader.Unlock(ctx))
+		java.waits(mine)
+		open()
+		java.await(theirReader, "left")
+		java.await(mine, done)
+		theirReader, theirWriter := java.begin("read.section", name, "open"), java.begin("write.section", name, "open")
+		java.waits(theirReader)
+		java.waits(theirWriter)
+		require.NoError(t, (*writer).Unlock(ctx))
+		java.await(theirReader, "left")
+		java.await(theirWriter, "left")
+		open, theirWriter = java.enters(ctx, ours, "write", name, write)
+		_, err = read.TryLock(ctx)
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		_, mine = beginLock(ctx, read)
+		java.waits(mine)
+		open()
+		java.await(theirWriter, "left")
+		java.await(mine, done)
+	}
+}
+
+// contention is how long both sides contend.
+const contention = 30 * time.Second
+
+// TestContention: clients of both sides lock and unlock for a while, and nobody is in beside one who is
+// to be in alone.
+func TestContention(t *testing.T) {
+	_, ours, java := pair(t)
+	ctx, cancel := context.WithTimeout(t.Context(), contention+patience)
+	defer cancel()
+	ended := map[string]chan string{}
+	contend := func(kind, name string, weight int64, lock locker) {
+		for i := range 3 {
+			ended[fmt.Sprint("ours ", i, kind)] = begin(func() error {
+				return contend(ctx, lock, weight, ours.NewAtomicLong("inside-"+name))
+			})
+			ended[fmt.Sprint("theirs ", i, kind)] = java.begin(
+				kind+".contend", name, "inside-"+name, contention.Milliseconds())
+		}
+	}
+	for kind, lockOf := range kinds {
+		contend(kind, kind, alone, lockOf(ours, kind))
+	}
+	contend("read", "write", 1, readLock(ours, "write"))
+	for who, answer := range ended {
+		got := cells.Within(t, contention+patience, who, answer)
+		require.Contains(t, []string{done, "contended"}, got, who)
+	}
+}
+
+// alone is what one who is in alone counts for; a reader counts for 1.
+const alone = 1000
+
+// contend enters and leaves for a while. A number says who is in.
+func contend(ctx context.Context, lock locker, weight int64, inside *primitives.AtomicLong) error {
+	sections := 0
+	for end := time.Now().Add(contention); time.Now().Before(end); sections++ {
+		if err := enter(ctx, lock, weight, inside); err != nil {
+			return err
+		}
+	}
+	if sections == 0 {
+		return fmt.Errorf("starved")
+	}
+	return nil
+}
+
+func enter(ctx context.Context, lock locker, weight int64, inside *primitives.AtomicLong) error {
+	lease, err := lock.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := inside.Add(ctx, weight)
+	if err != nil {
+		return err
+	}
+	if weight == alone && now != alone || weight < alone && now >= alone {
+		return fmt.Errorf("overlap: %d", now)
+	}
+	time.Sleep(rand.N(3 * time.Millisecond)) //nolint:gosec // A schedule.
+	if _, err := inside.Add(ctx, -weight); err != nil {
+		return err
+	}
+	return lease.Unlock(ctx)
+}
