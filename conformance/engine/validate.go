@@ -78,7 +78,7 @@ func (p *Primitive[S, I, O]) validateWaiting() {
 		must.In("Takes.Back", func() { p.opFor(p.Takes.Back(1, true)) })
 	}
 	if p.Ready == nil {
-		must.If(p.Blocks != nil || p.Frees != nil, "Blocks and Frees need Ready")
+		must.If(p.Blocks != nil || p.Frees != nil || p.Retry != 0, "Blocks, Frees and Retry need Ready")
 		return
 	}
 	needs(*p, "", "Blocks", "Frees", "Granted", "Peer")

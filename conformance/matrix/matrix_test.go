@@ -103,7 +103,7 @@ func requireSkips(t *testing.T, report conformance.Report, h *conformance.Harnes
 		return
 	}
 	cluster, failsOver := h.Capabilities.Cluster, h.FailOver != nil
-	expected := []string{harness.SkipPubSub, harness.SkipNoAdvance}
+	expected := []string{harness.SkipPubSub, harness.SkipNoMessages, harness.SkipNoAdvance}
 	for reason, expect := range map[string]bool{
 		harness.SkipNoFailOver: !failsOver,
 		harness.SkipFixedRoles: failsOver && !cluster,

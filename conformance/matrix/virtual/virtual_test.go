@@ -25,6 +25,7 @@ func TestEmbedded(t *testing.T) {
 	want := []string{
 		harness.SkipUnsharded,
 		harness.SkipNoClient,
+		harness.SkipNoMessages,
 		harness.SkipPubSub,
 		harness.SkipNoFaults,
 		harness.SkipNoFailOver,
