@@ -139,7 +139,12 @@ func (m *machine[S, I, O]) unlock(ctx context.Context, l *heldLease[S, I, O], a 
 func (m *machine[S, I, O]) judgeUnlock(l *heldLease[S, I, O], c *call[S, I, O]) {
 	if l.ended == nil && c.sends == 0 && errors.Is(c.err, primitives.ErrLost) &&
 		m.mayHaveLapsed(l.claim, c.began) {
+		must.Wrap(c.err, primitives.ErrNotHeld)
 		l.ended = primitives.ErrLost
+		if errors.Is(l.lease.Err(), primitives.ErrReleased) {
+			l.ended = primitives.ErrReleased // Unlock ended it, and was then told of the loss.
+		}
+		return
 	}
 	if l.ended != nil {
 		m.reach("unlock after the end")

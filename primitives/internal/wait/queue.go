@@ -338,7 +338,7 @@ func (q *queue) drop() (cancel func()) {
 // subscribe begins to subscribe, unless that was done. The caller holds the mutex.
 func (q *queue) subscribe() {
 	w := q.waiters
-	if !w.pubsub || q.key.channel == "" || q.subscribed || q.subscribing {
+	if !w.pubsub || q.subscribed || q.subscribing || q.key.channel == "" {
 		return
 	}
 	ctx, giveUp := context.WithCancel(w.ctx)
