@@ -145,7 +145,7 @@ func ExampleFencedLock() {
 	}
 }
 
-// Waiters that ask at most every 20 ms, and hear no messages.
+// Waiters that hear no messages: the first pause is at most 20 ms, later ones at most a second.
 func ExampleSpinLock() {
 	ctx := context.Background()
 	lock := client.NewSpinLock("cache:refill", &primitives.SpinLockOptions{

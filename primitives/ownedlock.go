@@ -25,7 +25,7 @@ func (l *ownedLock) init(c *Client, kind, name string, tokenTTL *time.Duration) 
 	l.base = l.base.WithSideKey("token key", l.tokenKey)
 }
 
-// acquire runs the script by which owner gets the lock if it is free, whoever waits for it.
+// acquire tries once to make owner the holder. It succeeds if the lock is free.
 func (l *ownedLock) acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {

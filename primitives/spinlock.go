@@ -31,8 +31,8 @@ type SpinLockOptions struct {
 // Valkey), a message costs the nodes of one shard alone, and a Lock is the better choice.
 //
 // The waiters of one client share their tries: one tries for all, so that a client costs the server one
-// command for each pause, however many of its goroutines wait. After a release a waiter gets the lock
-// within MaxDelay; who is first is chance.
+// command for each pause, however many of its goroutines wait. After a release each client tries
+// within MaxDelay; the first one to do so gets the lock.
 //
 // Each call of Lock or TryLock is an owner of its own; only [Lease.Reenter] re-enters. A SpinLock is a
 // name, not a resource, and safe for concurrent use. A Lock of the same name excludes it and is excluded

@@ -93,7 +93,7 @@ func TestVictim(t *testing.T) {
 		require.NoError(t, err)
 		go func() { _, _ = lockOf(c, waited(kind)).Lock(context.Background()) }()
 	}
-	time.Sleep(aWhile)
+	time.Sleep(aWhile) // They come to waiting. On a slow machine they may be killed before that.
 	fmt.Println("victim waits")
 	select {}
 }

@@ -1,4 +1,4 @@
---- Frees the lock if owner holds it. Nobody is told: those who wait try again by themselves.
+--- Frees the lock if owner holds it. It publishes nothing: waiters retry on their own.
 ---
 ---@key lock hash           owner -> hold count
 ---@arg owner string

@@ -31,8 +31,8 @@ var spinReleaseScript = backend.Script{
 	Retry:  backend.Never,
 }
 
-// SpinRelease frees the lock if owner holds it. Nobody is told: those who wait try again by
-// themselves.
+// SpinRelease frees the lock if owner holds it. It publishes nothing: waiters retry on their
+// own.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

@@ -73,7 +73,6 @@ func (q *queue) contend(ctx context.Context, me *waiter, a Attempt) error {
 			return err
 		}
 		if answer.Granted {
-			q.noteGrant()
 			q.wakeForRest(answer.Free)
 			q.wakeAtEnd(answer.RetryIn)
 			return nil
@@ -103,13 +102,6 @@ func (q *queue) readGeneration() uint64 {
 	return q.generation
 }
 
-// noteGrant begins the backoff anew.
-func (q *queue) noteGrant() {
-	q.waiters.mu.Lock()
-	defer q.waiters.mu.Unlock()
-	q.refusals = 0
-}
-
 // wakeForRest wakes waiters for the units that a grant has left free.
 func (q *queue) wakeForRest(free int) {
 	q.waiters.mu.Lock()
@@ -120,10 +112,12 @@ func (q *queue) wakeForRest(free int) {
 }
 
 // wakeAtEnd arms the timer for the end of a lease that one of the waiters was granted. The others know
-// only when an earlier lease ends: no message tells them of this one if it expires.
+// only when an earlier lease ends: no message tells them of this one if it expires. With a backoff they
+// begin anew with short pauses.
 func (q *queue) wakeAtEnd(lease time.Duration) {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
+	q.refusals = 0
 	if lease > 0 && q.parked.Len() > 0 {
 		q.arm(min(lease, q.interval()) + time.Millisecond)
 	}
