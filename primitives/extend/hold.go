@@ -112,8 +112,8 @@ type lateAcquire hold
 func (a *lateAcquire) HandleLate(r backend.ScriptRunner) {
 	h := (*hold)(a)
 	_, answer, err := h.leasable.Acquire(context.Background(), r, h.Owner, h.Lease)
-	answer.Granted = answer.Granted || answer.Queued || h.queued // Its place in the queue goes, too.
-	h.releaseUnwanted(answer.Granted, err)
+	took := err == nil && (answer.Granted || answer.Queued)
+	h.releaseUnwanted(took || h.queued, err) // Its place in the queue goes, too.
 }
 
 // releaseUnwanted releases in the background what an acquire without a caller has taken, or may have:

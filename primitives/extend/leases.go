@@ -13,10 +13,10 @@ import (
 // An owner is a name that is used once. A lock has one owner at a time; other objects may have many.
 type Leasable interface {
 	// Acquire tries once to make owner hold the object for one lease. token is the fencing token of a
-	// grant, or another number that belongs to it: [Lease.Token] returns it. The script counts the
-	// lease by the server's clock. Acquire runs one script, by r. If a caller leaves, Acquire is called
-	// again for the same request, by another goroutine, with an r that has the answer: so it must not
-	// keep anything from one call to the next.
+	// grant, or another number that belongs to it: [Lease.Token] returns it. Nobody reads token and
+	// answer beside an error. The script counts the lease by the server's clock. Acquire runs one
+	// script, by r. If a caller leaves, Acquire is called again for the same request, by another
+	// goroutine, with an r that has the answer: so it must not keep anything from one call to the next.
 	Acquire(
 		ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 	) (token int64, answer Answer, err error)
