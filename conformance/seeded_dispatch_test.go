@@ -14,7 +14,7 @@ func dispatchSeeds() []seed {
 			{"if granted || backend.MayHaveRun(err) {", "if backend.MayHaveRun(err) {"},
 		}, properties},
 		{"minds no lost reply to a caller who has left", leaseFile, edits{
-			{"\th.releaseUnwanted(answer.Granted, err)", "\t_ = err\n\th.releaseUnwanted(answer.Granted, nil)"},
+			{"\th.releaseUnwanted(took || h.queued, err)", "\th.releaseUnwanted(took || h.queued, nil)"},
 		}, finder{dir: "primitives", test: "TestLockCancelledLeavesNothing"}},
 		{"releases by force what others hold", "internal/script/lock_release_all.lua.go", edits{
 			{"redis.pcall('hexists', lock, owners[i])", "redis.pcall('exists', lock)"},
