@@ -3,6 +3,7 @@ package repro
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -47,35 +48,36 @@ func opened(t *testing.T, s *servers.Server, a cells.Adapter) *conformance.Insta
 func closeAfterTheDriver(t *testing.T, s *servers.Server, a cells.Adapter) {
 	t.Helper()
 	in := opened(t, s, a)
-	b := in.Backend
-	call := backend.Call{Script: incr, Keys: []string{"n"}}
 	in.Close()
-	require.Eventually(t, func() bool { // rueidis closes a cluster's connections in the background
-		_, err := b.Run(t.Context(), incr, call.Keys, nil)
-		return errors.Is(err, backend.ErrClosed)
+	require.Eventually(t, func() bool { // The drivers close each of a cluster's connections in the background.
+		errs := incrEachWay(t, in.Backend)
+		return !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, backend.ErrClosed) })
 	}, 10*time.Second, time.Millisecond)
 	ran := do(t, s, "GET", "n")
 	began := time.Now()
 	for range 3 {
-		_, err := b.Run(t.Context(), incr, call.Keys, nil)
-		requireClosed(t, err)
-		batch := []backend.Call{call, call}
-		for _, outcome := range backend.RunAll(t.Context(), b.(backend.Batcher), batch) {
-			requireClosed(t, outcome.Err)
+		for _, err := range incrEachWay(t, in.Backend) {
+			require.ErrorIs(t, err, backend.ErrClosed)
+			require.NotErrorIs(t, err, backend.ErrUnavailable)
+			require.False(t, backend.MayHaveRun(err))
 		}
-		_, _, err = b.(backend.ReplicaWaiter).RunThenWait(t.Context(), call, 0, time.Second)
-		requireClosed(t, err)
 	}
 	require.Less(t, time.Since(began), 2*time.Second, "it was tried again")
 	require.Equal(t, ran, do(t, s, "GET", "n"))
-	require.NoError(t, b.Close())
+	require.NoError(t, in.Backend.Close())
 }
 
-func requireClosed(t *testing.T, err error) {
+// incrEachWay runs a script alone, in a batch, and before a wait for replicas. It returns the errors.
+func incrEachWay(t *testing.T, b backend.Backend) []error {
 	t.Helper()
-	require.ErrorIs(t, err, backend.ErrClosed)
-	require.NotErrorIs(t, err, backend.ErrUnavailable)
-	require.False(t, backend.MayHaveRun(err))
+	call := backend.Call{Script: incr, Keys: []string{"n"}}
+	_, alone := b.Run(t.Context(), incr, call.Keys, nil)
+	_, _, waited := b.(backend.ReplicaWaiter).RunThenWait(t.Context(), call, 0, time.Second)
+	errs := []error{alone, waited}
+	for _, outcome := range backend.RunAll(t.Context(), b.(backend.Batcher), []backend.Call{call, call}) {
+		errs = append(errs, outcome.Err)
+	}
+	return errs
 }
 
 // The client is closed while calls are in flight on a server that stands still. Those that it has
@@ -105,7 +107,7 @@ func TestCloseOfTheDriverInFlight(t *testing.T) {
 			case backend.MayHaveRun(err):
 				unknown++
 			default:
-				requireClosed(t, err)
+				require.ErrorIs(t, err, backend.ErrClosed)
 				unsent++
 			}
 		}
