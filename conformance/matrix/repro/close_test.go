@@ -57,9 +57,7 @@ func closeAfterTheDriver(t *testing.T, s *servers.Server, a cells.Adapter) {
 	began := time.Now()
 	for range 3 {
 		for _, err := range incrEachWay(t, in.Backend) {
-			require.ErrorIs(t, err, backend.ErrClosed)
-			require.NotErrorIs(t, err, backend.ErrUnavailable)
-			require.False(t, backend.MayHaveRun(err))
+			requireClosed(t, err)
 		}
 	}
 	require.Less(t, time.Since(began), 2*time.Second, "it was tried again")
@@ -78,6 +76,13 @@ func incrEachWay(t *testing.T, b backend.Backend) []error {
 		errs = append(errs, outcome.Err)
 	}
 	return errs
+}
+
+func requireClosed(t *testing.T, err error) {
+	t.Helper()
+	require.ErrorIs(t, err, backend.ErrClosed)
+	require.NotErrorIs(t, err, backend.ErrUnavailable)
+	require.False(t, backend.MayHaveRun(err))
 }
 
 // The client is closed while calls are in flight on a server that stands still. Those that it has
@@ -107,7 +112,7 @@ func TestCloseOfTheDriverInFlight(t *testing.T) {
 			case backend.MayHaveRun(err):
 				unknown++
 			default:
-				require.ErrorIs(t, err, backend.ErrClosed)
+				requireClosed(t, err)
 				unsent++
 			}
 		}
