@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,36 +16,17 @@ import (
 // lease first, and with it the lease's contexts, one of which may be its own.
 const unlockGrace = time.Second
 
-// hold is what one owner holds: the object on the server, with one entry in the watchdog, and one
-// lease for the acquire and for each re-entry.
+// hold is what one owner holds: the object on the server, with one entry in the watchdog.
 type hold struct {
 	renew.Entry
+	holder
 	object   *Object
 	leasable Leasable
 	kind     LeasableKind
 	token    int64
 	queued   bool          // the owner waits in a queue on the server
 	mayLast  time.Duration // how long what may be left of the owner lasts on the server
-
-	mu     sync.Mutex
-	cause  error         // why all leases ended, if not by Unlock
-	leases []*leaseState // those that have not ended
-
-	// These are here to be one allocation with the hold.
-	first      Lease
-	firstState leaseState
-	single     [1]*leaseState
-	request    Request // the acquire, and after that the release
-}
-
-// newLease returns the first lease of h.
-func (h *hold) newLease() *Lease {
-	h.OnLost = h
-	h.first.state = &h.firstState
-	h.firstState.hold = h
-	h.single[0] = &h.firstState
-	h.leases = h.single[:]
-	return &h.first
+	request  Request       // the acquire, and after that the release
 }
 
 // try tries once to acquire. The watchdog watches the hold from before the request is sent until it is
@@ -127,7 +106,7 @@ func (h *hold) releaseUnwanted(granted bool, err error) {
 // reenter returns another lease of h, for an inner call with the lease options of s. It returns nil
 // and no error if h was released: then the inner call acquires the object itself.
 func (h *hold) reenter(s *Leases) (*Lease, error) {
-	remaining := h.object.core.keeper.Remaining(&h.Entry)
+	_, lost := h.remaining()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -135,26 +114,18 @@ func (h *hold) reenter(s *Leases) (*Lease, error) {
 		return nil, h.cause
 	case len(h.leases) == 0:
 		return nil, nil //nolint:nilnil // Internal, and documented above.
-	case remaining <= 0:
-		return nil, h.object.core.lossCause()
+	case lost != nil:
+		return nil, lost
 	case h.Lease != s.lease || (h.Renewer == nil) != s.fixed:
 		return nil, &FieldError{"Lease", "not that of the hold that is re-entered"}
 	}
-	l := &leaseState{hold: h}
+	l := &leaseState{holder: &h.holder}
 	h.leases = append(h.leases, l)
 	return &Lease{state: l}, nil
 }
 
-// held reports whether a lease of h has not ended.
-func (h *hold) held() bool {
-	remaining := h.object.core.keeper.Remaining(&h.Entry)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return remaining > 0 && len(h.leases) > 0
-}
-
-// unlock ends l. If it was the last lease of h, unlock releases the object on the server.
-func (h *hold) unlock(ctx context.Context, l *leaseState) error {
+// unlock implements [held].
+func (h *hold) unlock(ctx context.Context, l *leaseState, grace time.Duration) error {
 	if err := h.object.core.enter(); err != nil {
 		if _, cause := l.check(); cause != nil {
 			err = cause // It may have ended before the client.
@@ -164,10 +135,6 @@ func (h *hold) unlock(ctx context.Context, l *leaseState) error {
 		return fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	defer h.object.core.leave()
-	grace := unlockGrace
-	if ctx.Err() != nil {
-		grace = 0
-	}
 	last, err := h.endLease(l)
 	if err != nil || !last {
 		return err
@@ -177,22 +144,6 @@ func (h *hold) unlock(ctx context.Context, l *leaseState) error {
 		return fmt.Errorf("%w: %w", ErrNotHeld, h.object.core.lossCause())
 	}
 	return h.release(ctx, grace)
-}
-
-// endLease ends l, and reports whether it was the last lease of h.
-func (h *hold) endLease(l *leaseState) (last bool, err error) {
-	remaining := h.object.core.keeper.Remaining(&h.Entry)
-	h.mu.Lock()
-	if err := l.endCause(remaining); err != nil {
-		h.mu.Unlock()
-		return false, fmt.Errorf("%w: %w", ErrNotHeld, err)
-	}
-	cancel := l.end(ErrReleased)
-	h.leases = slices.DeleteFunc(h.leases, func(other *leaseState) bool { return other == l })
-	last = len(h.leases) == 0
-	h.mu.Unlock()
-	cancel()
-	return last, nil
 }
 
 // release releases the object on the server. It sends the request even if ctx has ended. If the
@@ -259,23 +210,31 @@ func (h *hold) abandon() {
 	h.releaseInBackground(true)
 }
 
-// forget ends h without a release: the server has released it by itself.
+// forget implements [held].
 func (h *hold) forget() {
 	h.object.core.keeper.End(&h.Entry)
 	h.endAll(ErrReleased)
 }
 
-// endAll ends all leases of h.
-func (h *hold) endAll(cause error) {
-	h.mu.Lock()
-	h.cause = cause
-	var cancels []func()
-	for _, l := range h.leases {
-		cancels = append(cancels, l.end(cause))
+// remaining implements [held].
+func (h *hold) remaining() (time.Duration, error) {
+	left := h.object.core.keeper.Remaining(&h.Entry)
+	if left > 0 {
+		return left, nil
 	}
-	h.leases = nil
-	h.mu.Unlock()
-	for _, cancel := range cancels {
-		cancel()
-	}
+	return 0, h.object.core.lossCause()
+}
+
+// identity implements [held].
+func (h *hold) identity() (owner string, token int64) { return h.Owner, h.token }
+
+// parts implements [held].
+func (h *hold) parts() []*Lease { return nil }
+
+// reentry implements [held].
+func (h *hold) reentry(outer *reentry) *reentry { return &reentry{hold: h, outer: outer} }
+
+// describe implements [held].
+func (h *hold) describe(ctx context.Context, operation string, err error) error {
+	return h.object.describe(ctx, operation, err)
 }

@@ -28,9 +28,9 @@ func (*noCopy) Unlock() {}
 
 // leaseState is what all copies of a Lease share.
 type leaseState struct {
-	hold *hold
+	holder *holder
 
-	// Guarded by hold.mu.
+	// Guarded by holder.mu.
 	err         error
 	done        chan struct{}                   // made by the first call of Done
 	contextEnds map[<-chan struct{}]*contextEnd // of the contexts, by their parents' Done
@@ -55,15 +55,15 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // lock.
 func (l *Lease) Reenter(ctx context.Context) context.Context {
 	outer, _ := ctx.Value(reentryKey{}).(*reentry)
-	return context.WithValue(l.Context(ctx), reentryKey{}, &reentry{hold: l.state.hold, outer: outer})
+	return context.WithValue(l.Context(ctx), reentryKey{}, l.state.holder.held.reentry(outer))
 }
 
 // Done returns a channel that is closed when the lease ends. After a pause of the process it may be
 // closed a moment late: code that must be sure calls Err.
 func (l *Lease) Done() <-chan struct{} {
 	s := l.state
-	s.hold.mu.Lock()
-	defer s.hold.mu.Unlock()
+	s.holder.mu.Lock()
+	defer s.holder.mu.Unlock()
 	if s.done == nil {
 		s.done = make(chan struct{})
 		if s.err != nil {
@@ -89,21 +89,20 @@ func (l *Lease) Remaining() time.Duration {
 
 // check returns what remains of the lease, or why it ended.
 func (s *leaseState) check() (time.Duration, error) {
-	remaining := s.hold.object.core.keeper.Remaining(&s.hold.Entry)
-	s.hold.mu.Lock()
-	defer s.hold.mu.Unlock()
-	if err := s.endCause(remaining); err != nil {
+	remaining, lost := s.holder.held.remaining()
+	s.holder.mu.Lock()
+	defer s.holder.mu.Unlock()
+	if err := s.endCause(lost); err != nil {
 		return 0, err
 	}
 	return remaining, nil
 }
 
-// endCause returns why the lease has ended, given the keeper's remaining time; nil: it has not ended.
-// The caller holds hold.mu.
-func (s *leaseState) endCause(remaining time.Duration) error {
-	if s.err == nil && remaining <= 0 {
-		// Another goroutine has just found the loss, and is about to end the lease.
-		return s.hold.object.core.lossCause()
+// endCause returns why the lease has ended, given the loss that another goroutine may be about to end it
+// for; nil: it has not ended. The caller holds holder.mu.
+func (s *leaseState) endCause(lost error) error {
+	if s.err == nil {
+		return lost
 	}
 	return s.err
 }
@@ -112,11 +111,19 @@ func (s *leaseState) endCause(remaining time.Duration) error {
 // the same name, as far as docs/guarantees.md says. A resource that refuses tokens lower than the
 // highest it has seen is safe from holders that do not know of their loss. Re-entry keeps the token.
 // A reader has the token of the writer before it: a resource that has seen a later writer refuses both.
-func (l *Lease) Token() int64 { return l.state.hold.token }
+// A lease with parts has the token 0: servers that do not know of each other have no common order, so
+// that only each part's token says something, to the resource that compares it with others of that part.
+func (l *Lease) Token() int64 {
+	_, token := l.state.holder.held.identity()
+	return token
+}
 
 // Owner returns the holder's name on the server, for IsHeldBy and HoldCount of a lock. No other
-// acquisition has the same owner.
-func (l *Lease) Owner() string { return l.state.hold.Owner }
+// acquisition has the same owner. It is "" for a lease with parts, each of which has its own.
+func (l *Lease) Owner() string {
+	owner, _ := l.state.holder.held.identity()
+	return owner
+}
 
 // Unlock ends the lease and its contexts, and then, if no re-entered lease is left, stops renewing
 // and frees the lock. A nil error proves that the lock was held to the end, failover apart.
@@ -130,11 +137,26 @@ func (l *Lease) Owner() string { return l.state.hold.Owner }
 // If the lease had ended before, Unlock frees nothing and returns an error that wraps [ErrNotHeld]
 // and what had ended it: [ErrLost], [ErrReleased] or [backend.ErrClosed].
 func (l *Lease) Unlock(ctx context.Context) error {
-	return l.state.hold.object.describe(ctx, "release", l.state.hold.unlock(ctx, l.state))
+	grace := unlockGrace
+	if ctx.Err() != nil {
+		grace = 0
+	}
+	return l.unlock(ctx, grace)
 }
 
+// unlock is Unlock with another grace than usual.
+func (l *Lease) unlock(ctx context.Context, grace time.Duration) error {
+	held := l.state.holder.held
+	return held.describe(ctx, "release", held.unlock(ctx, l.state, grace))
+}
+
+// Parts returns the leases that this one consists of: of a MultiLock one for each of its locks, of a
+// RedLock one for each node, in their order, with nil for a node on which the lock is not held at present.
+// Each has an owner and a token of its own. A lease of any other object has no parts.
+func (l *Lease) Parts() []*Lease { return l.state.holder.held.parts() }
+
 // end ends the lease. It returns a function that ends the lease's contexts, which the caller calls
-// after it has released hold.mu.
+// after it has released holder.mu.
 func (s *leaseState) end(cause error) (cancel func()) {
 	s.err = cause
 	if s.done != nil {
@@ -193,10 +215,10 @@ var valueless, _ = context.WithCancel(context.Background())
 // contextEnd returns the contextEnd of parent's children.
 func (s *leaseState) contextEnd(parent context.Context) *contextEnd {
 	done := parent.Done()
-	remaining := s.hold.object.core.keeper.Remaining(&s.hold.Entry)
-	s.hold.mu.Lock()
-	e, err := s.contextEnds[done], s.endCause(remaining)
-	s.hold.mu.Unlock()
+	_, lost := s.holder.held.remaining()
+	s.holder.mu.Lock()
+	e, err := s.contextEnds[done], s.endCause(lost)
+	s.holder.mu.Unlock()
 	if e == nil {
 		e = s.newContextEnd(parent)
 		if err == nil {
@@ -221,7 +243,7 @@ func (s *leaseState) newContextEnd(parent context.Context) *contextEnd {
 // attach makes e end with the lease, and returns it, unless another goroutine has just attached one:
 // then it returns that. It returns an error if the lease has ended.
 func (s *leaseState) attach(done <-chan struct{}, e *contextEnd) (*contextEnd, error) {
-	s.hold.mu.Lock()
+	s.holder.mu.Lock()
 	err, other := s.err, s.contextEnds[done]
 	if err == nil && other == nil && e.ctx.Err() == nil {
 		if s.contextEnds == nil {
@@ -230,7 +252,7 @@ func (s *leaseState) attach(done <-chan struct{}, e *contextEnd) (*contextEnd, e
 		s.contextEnds[done] = e
 		e.stopDetach = context.AfterFunc(e.ctx, func() { s.detach(done) })
 	}
-	s.hold.mu.Unlock()
+	s.holder.mu.Unlock()
 	if other != nil {
 		e.cancel(nil)
 		return other, nil
@@ -240,8 +262,8 @@ func (s *leaseState) attach(done <-chan struct{}, e *contextEnd) (*contextEnd, e
 
 // detach removes the contextEnd of parents that have ended.
 func (s *leaseState) detach(done <-chan struct{}) {
-	s.hold.mu.Lock()
-	defer s.hold.mu.Unlock()
+	s.holder.mu.Lock()
+	defer s.holder.mu.Unlock()
 	delete(s.contextEnds, done)
 }
 
@@ -271,7 +293,7 @@ func reentered(ctx context.Context, o *Object) *hold {
 func (o *Object) Holder(ctx context.Context) string {
 	r, _ := ctx.Value(reentryKey{}).(*reentry)
 	for ; r != nil; r = r.outer {
-		if r.hold.object.same(o) && r.hold.held() {
+		if r.hold.object.same(o) && r.hold.isHeld() {
 			return r.hold.Owner
 		}
 	}

@@ -205,7 +205,8 @@ func (s *Leases) init(h *hold, leasable Leasable) *hold {
 	if !s.fixed {
 		h.Renewer = s.kind
 	}
-	h.newLease()
+	h.OnLost = h
+	h.holder.init(h)
 	return h
 }
 
@@ -213,4 +214,4 @@ func (s *Leases) init(h *hold, leasable Leasable) *hold {
 // itself, as a barrier does when its last party arrives. The lease's contexts end with the cause
 // [ErrReleased], and so do those of its re-entered leases. If the lease had ended before, Forget does
 // nothing.
-func Forget(l *Lease) { l.state.hold.forget() }
+func Forget(l *Lease) { l.state.holder.held.forget() }

@@ -86,7 +86,7 @@ func (o *Object) Wait(ctx context.Context, want Want, a Attempt) error {
 // waitAs is Wait for an attempt that has owners: it also goes on after an unknown outcome, with another
 // owner.
 func (o *Object) waitAs(ctx context.Context, a *attempt) error {
-	return o.wait(ctx, a.leases.want, loopAttempt{attempt: a, owned: a})
+	return o.wait(ctx, a.leases.want, loopAttempt{attempt: a, owned: a, owns: true})
 }
 
 // wait is Wait, for an attempt whose tries it notes.
@@ -109,6 +109,17 @@ func (o *Object) wait(ctx context.Context, want Want, noted loopAttempt) error {
 	return err
 }
 
+// Repeat is [Object.Wait] for an attempt that belongs to several clients, and so to none of their objects:
+// it tries again after pauses alone. After an error the attempt holds nothing: once it was refused, Repeat
+// goes on after an unknown outcome, too.
+func Repeat(ctx context.Context, pauses Backoff, refusal error, a Attempt) error {
+	w := loopAttempt{attempt: a, owns: true}
+	if err := wait.Repeat(ctx, pauses, &w); err != nil {
+		return withCause(ctx, w.explain(ctx, err, refusal))
+	}
+	return nil
+}
+
 // TryOnce makes one attempt, and returns [ErrNotAcquired] if it is refused. Use it within [Call].
 func TryOnce(ctx context.Context, a Attempt) error {
 	answer, err := a.Try(ctx)
@@ -124,7 +135,8 @@ var attemptPool = sync.Pool{New: func() any { return new(loopAttempt) }}
 // loopAttempt is an [Attempt] as the waiting loop tries it. It notes how the last try ended.
 type loopAttempt struct {
 	attempt Attempt
-	owned   *attempt // the same, if it has owners
+	owned   *attempt // the same, if it is of Leases
+	owns    bool     // what a try without an answer may have taken is released by its owner
 	refused bool     // the server's last answer was a refusal
 	outage  error    // of the last try, if it got no answer
 }
@@ -158,7 +170,7 @@ func (w *loopAttempt) Try(ctx context.Context) (wait.Answer, error) {
 
 // retryable reports whether the waiter may try again after err.
 func (w *loopAttempt) retryable(err error) bool {
-	return errors.Is(err, backend.ErrUnavailable) || w.owned != nil && errors.Is(err, backend.ErrIndeterminate)
+	return errors.Is(err, backend.ErrUnavailable) || w.owns && errors.Is(err, backend.ErrIndeterminate)
 }
 
 // explain adds the reason to an error by which the end of ctx has ended the waiting: that no server
@@ -168,7 +180,7 @@ func (w *loopAttempt) explain(ctx context.Context, err, refusal error) error {
 	switch {
 	case ended && w.outage != nil:
 		return fmt.Errorf("%w: %w", err, w.outage)
-	case ended && w.refused && refusal != nil:
+	case ended && w.refused && refusal != nil && !errors.Is(err, refusal):
 		return fmt.Errorf("%w: %w", refusal, err)
 	}
 	return err

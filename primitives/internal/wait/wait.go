@@ -160,6 +160,22 @@ func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
 	return q.contend(ctx, newWaiter(want.Need), a)
 }
 
+// Repeat tries a until it is granted, and returns nil then, or a's error, or ctx's. After each refusal, and
+// each outage, it pauses. It is for attempts that belong to no client alone, and so to no queue.
+func Repeat(ctx context.Context, pauses Backoff, a Attempt) error {
+	for refusals := 1; ; refusals++ {
+		answer, err := a.Try(ctx)
+		if err != nil || answer.Granted {
+			return err
+		}
+		select {
+		case <-time.After(pauses.after(refusals)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // pause returns nil after a while. No message ends the pause: the background release of what an
 // attempt without an answer has taken publishes one, too, and would end each pause at once.
 func (w *Waiters) pause(ctx context.Context) error {

@@ -1,0 +1,185 @@
+package primitives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hasp-go/hasp/primitives/extend"
+)
+
+// Locker is a lock that a [MultiLock] can have: each lock of this package is one, a MultiLock and a
+// [RedLock] too, and so are locks by package extend that keep the promises of [Lock.Lock].
+type Locker interface {
+	Lock(ctx context.Context) (*Lease, error)
+	TryLock(ctx context.Context) (*Lease, error)
+}
+
+// MultiLock is several locks that are acquired as one: all of them, or none. They may be of different
+// kinds and of different clients, as those of different servers.
+//
+// # No deadlock
+//
+// A MultiLock never waits for one of its locks while it holds another. It asks for all at once. If one is
+// refused it releases the others, waits for that one alone, and then asks for the others again. So callers
+// may name the same locks in any order, and may also acquire them one by one in an order of their own, as
+// long as they hold none while they wait for a MultiLock. The price is that a MultiLock may wait for long
+// while others keep its locks in turn: it is not fair, even if its locks are.
+//
+// # The lease
+//
+// The lease is held while each of its parts is: the loss of one is the loss of all, and the others are
+// released then. [Lease.Parts] returns the leases of the locks, which have the tokens: the whole has none,
+// since each resource compares the token of its own lock. Lock and TryLock under [Lease.Reenter] re-enter
+// all parts, and so do those of the locks themselves.
+//
+// A MultiLock is safe for concurrent use. It has no name and no key of its own.
+//
+// Source: Redisson's RedissonMultiLock, which excludes this one by the keys of the locks.
+type MultiLock struct {
+	locks   []Locker
+	invalid error
+}
+
+// NewMultiLock returns the locks as one. It sends nothing. The methods return a [*FieldError] if there is
+// no lock, if one is nil, or if two have the same key: those would exclude each other.
+func NewMultiLock(locks ...Locker) *MultiLock {
+	m := &MultiLock{locks: slices.Clone(locks)}
+	m.invalid = m.check()
+	return m
+}
+
+// keyed is a lock that tells its keys.
+type keyed interface{ lockKeys() []lockKey }
+
+// lockKey is where a lock is.
+type lockKey struct {
+	core *extend.Core
+	key  string
+}
+
+// lockKeys implements [keyed].
+func (o *object) lockKeys() []lockKey { return []lockKey{{o.base.Core(), o.base.Key()}} }
+
+// lockKeys implements [keyed].
+func (m *MultiLock) lockKeys() (keys []lockKey) {
+	for _, l := range m.locks {
+		if k, ok := l.(keyed); ok {
+			keys = append(keys, k.lockKeys()...)
+		}
+	}
+	return keys
+}
+
+// check returns a [*FieldError] for locks that cannot be held together.
+func (m *MultiLock) check() error {
+	if len(m.locks) == 0 {
+		return &FieldError{Field: "locks", Problem: "none"}
+	}
+	if i := slices.Index(m.locks, nil); i >= 0 {
+		return &FieldError{Field: "locks", Problem: fmt.Sprintf("number %d is nil", i+1)}
+	}
+	seen := map[lockKey]bool{}
+	for _, k := range m.lockKeys() {
+		if seen[k] {
+			return &FieldError{Field: "locks", Problem: fmt.Sprintf("two have the key %q", k.key)}
+		}
+		seen[k] = true
+	}
+	return nil
+}
+
+// multiPauses keep callers that take each other's locks away in turn from going on like that.
+var multiPauses = extend.Backoff{First: time.Millisecond, Most: 64 * time.Millisecond}
+
+// Lock waits until it holds all locks, ctx ends, a client is closed or a backend fails. If all are free it
+// takes one round trip, since the requests of one client go together. ctx bounds all that it waits for.
+//
+// On error none is held, and what may have been taken is released in the background. The errors are those
+// of [Lock.Lock], of the lock that caused them.
+func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
+	return m.acquire(func(a *multiAttempt) error {
+		return extend.Repeat(ctx, multiPauses, ErrNotAcquired, a)
+	})
+}
+
+// TryLock acquires all locks if all are free, and returns [ErrNotAcquired] otherwise. It does not wait.
+func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
+	return m.acquire(func(a *multiAttempt) error {
+		if answer, err := a.Try(ctx); err != nil || answer.Granted {
+			return err
+		}
+		return a.refused
+	})
+}
+
+// acquire returns the lease of an attempt that was granted.
+func (m *MultiLock) acquire(run func(a *multiAttempt) error) (*Lease, error) {
+	if m.invalid != nil {
+		return nil, m.invalid
+	}
+	a := &multiAttempt{locks: m.locks, first: -1}
+	err := run(a)
+	if err == nil {
+		var lease *Lease
+		lease, err = extend.NewJoint(extend.JointConfig{
+			Name: "multi lock", Parts: a.leases, Need: len(a.leases),
+		})
+		if err == nil {
+			return lease, nil
+		}
+	}
+	return nil, fmt.Errorf("acquire multi lock: %w", err)
+}
+
+// partReleaseTimeout is how long it takes at most that an attempt which was refused releases what it got.
+const partReleaseTimeout = time.Second
+
+// multiAttempt is one caller's attempt to get all locks.
+type multiAttempt struct {
+	locks   []Locker
+	leases  []*Lease
+	first   int   // the lock that was refused last, and is waited for alone; -1: none
+	refused error // that refusal
+}
+
+// Try implements [extend.Attempt].
+func (a *multiAttempt) Try(ctx context.Context) (extend.Answer, error) {
+	a.leases = make([]*Lease, len(a.locks))
+	if a.first >= 0 {
+		lease, err := a.locks[a.first].Lock(ctx)
+		if err != nil {
+			return extend.Answer{}, err
+		}
+		a.leases[a.first] = lease
+	}
+	if err := a.takeOthers(ctx); err != nil {
+		_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout) // What is not answered goes on.
+		return extend.Answer{}, err
+	}
+	if slices.Contains(a.leases, nil) {
+		_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout)
+		return extend.Answer{}, nil
+	}
+	return extend.Answer{Granted: true}, nil
+}
+
+// takeOthers tries to get the locks that are not held, side by side. It notes one that was refused. An
+// error is another one.
+func (a *multiAttempt) takeOthers(ctx context.Context) error {
+	errs := extend.Together(len(a.locks), func(i int) (err error) {
+		if a.leases[i] == nil {
+			a.leases[i], err = a.locks[i].TryLock(ctx)
+		}
+		return err
+	})
+	a.first = slices.IndexFunc(errs, isRefusal)
+	if a.first >= 0 {
+		a.refused = errs[a.first]
+	}
+	return errors.Join(slices.DeleteFunc(errs, isRefusal)...)
+}
+
+func isRefusal(err error) bool { return errors.Is(err, ErrNotAcquired) }

@@ -1,0 +1,234 @@
+package primitives_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+func TestMultiLockIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newFakeServer(), newFakeServer()
+		c, d := one.client(t, nil), two.client(t, nil)
+		locks := []primitives.Locker{c.NewLock("a", nil), c.NewFairLock("b", nil), d.NewFencedLock("c", nil)}
+		multi := primitives.NewMultiLock(locks...)
+		lease, err := multi.Lock(t.Context())
+		require.NoError(t, err)
+		parts := lease.Parts()
+		require.Len(t, parts, 3)
+		require.Equal(t, []string{parts[0].Owner(), parts[1].Owner(), parts[2].Owner()},
+			[]string{one.holder("a"), one.holder("b"), two.holder("c")})
+		require.Zero(t, lease.Token())
+		require.Positive(t, parts[2].Token())
+		require.Empty(t, lease.Owner())
+		require.InDelta(t, 27*time.Second, lease.Remaining(), float64(time.Second))
+
+		_, err = primitives.NewMultiLock(locks[2], locks[1]).TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		time.Sleep(time.Hour) // Each part is renewed.
+		require.NoError(t, lease.Unlock(t.Context()))
+		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrReleased)
+		require.Empty(t, one.holder("a")+one.holder("b")+two.holder("c"))
+
+		held, err := locks[1].TryLock(t.Context())
+		require.NoError(t, err)
+		_, err = multi.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.ErrorContains(t, err, `acquire multi lock: acquire fair lock "b": held by another owner`)
+		require.Empty(t, one.holder("a")+two.holder("c"))
+		require.NoError(t, held.Unlock(t.Context()))
+	})
+}
+
+// TestMultiLockHasOneDeadline waits for one of its locks, and holds none meanwhile.
+func TestMultiLockHasOneDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		c := s.client(t, nil)
+		multi := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil))
+		others, err := c.NewLock("b", nil).Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		time.AfterFunc(2*time.Second, func() { require.Empty(t, s.holder("a")) })
+		start := time.Now()
+		_, err = multi.Lock(ctx)
+		require.Equal(t, 3*time.Second, time.Since(start))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		time.AfterFunc(time.Second, func() { require.NoError(t, others.Unlock(t.Context())) })
+		start = time.Now()
+		lease, err := multi.Lock(t.Context())
+		require.NoError(t, err)
+		require.Less(t, time.Since(start), 1100*time.Millisecond, "it was not woken")
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
+
+// TestMultiLockInAnyOrder has callers name the same locks in different orders, and take them alone.
+func TestMultiLockInAnyOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		s.fault = func(string) fault { return fault{before: time.Millisecond, after: time.Millisecond} }
+		names, inside, most, grants := []string{"a", "b", "c"}, map[string]int{}, 0, 0
+		var all sync.WaitGroup
+		for range 6 {
+			c := s.client(t, nil)
+			all.Go(func() {
+				for range 10 {
+					var locks []primitives.Locker
+					mine := rand.Perm(3)[:1+rand.IntN(3)]
+					for _, i := range mine {
+						locks = append(locks, c.NewLock(names[i], nil))
+					}
+					lease, err := primitives.NewMultiLock(locks...).Lock(t.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					s.set(func() {
+						grants++
+						for _, i := range mine {
+							inside[names[i]]++
+							most = max(most, inside[names[i]])
+						}
+					})
+					time.Sleep(10 * time.Millisecond)
+					s.set(func() {
+						for _, i := range mine {
+							inside[names[i]]--
+						}
+					})
+					if err := lease.Unlock(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(t, 1, most)
+		require.Equal(t, 60, grants)
+	})
+}
+
+// TestMultiLockIsLostWithAPart releases the others then.
+func TestMultiLockIsLostWithAPart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		c := s.client(t, nil)
+		lease, err := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil)).Lock(t.Context())
+		require.NoError(t, err)
+		work := lease.Context(t.Context())
+		s.set(func() { s.locks["b"] = fakeLock{"another", time.Now().Add(time.Hour)} })
+		<-work.Done()
+		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.Zero(t, lease.Remaining())
+		synctest.Wait()
+		require.Empty(t, s.holder("a"))
+		require.Equal(t, "another", s.holder("b"))
+		err = lease.Unlock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+		require.ErrorContains(t, err, "release multi lock: ")
+	})
+}
+
+// TestMultiLockReleasesWhatIsInDoubt loses the answer of one part.
+func TestMultiLockReleasesWhatIsInDoubt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newFakeServer(), newFakeServer()
+		multi := primitives.NewMultiLock(one.client(t, nil).NewLock("a", nil), two.client(t, nil).NewLock("b", nil))
+		two.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} }
+		_, err := multi.TryLock(t.Context())
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		time.Sleep(time.Second)
+		require.Empty(t, one.holder("a")+two.holder("b"))
+		two.set(func() { two.fault = func(string) fault { return fault{panics: true} } })
+		_, err = multi.TryLock(t.Context())
+		require.ErrorContains(t, err, "panic in the driver: hook")
+		time.Sleep(time.Second)
+		require.Empty(t, one.holder("a"))
+		two.set(func() { two.fault = func(string) fault { return fault{} } })
+	})
+}
+
+func TestMultiLockReenters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		c := s.client(t, nil)
+		a, b := c.NewLock("a", nil), c.NewLock("b", nil)
+		outer, err := primitives.NewMultiLock(a, b).Lock(t.Context())
+		require.NoError(t, err)
+		inside := outer.Reenter(t.Context())
+		sent := s.called("lock_acquire")
+		inner, err := primitives.NewMultiLock(b, a).TryLock(inside)
+		require.NoError(t, err)
+		one, err := b.Lock(inside)
+		require.NoError(t, err)
+		require.Equal(t, sent, s.called("lock_acquire"))
+		require.Equal(t, outer.Parts()[1].Owner(), one.Owner())
+		require.NoError(t, inner.Unlock(t.Context()))
+		require.NoError(t, outer.Err())
+		require.NoError(t, outer.Unlock(t.Context()))
+		require.ErrorIs(t, inside.Err(), context.Canceled)
+		require.Equal(t, one.Owner(), s.holder("b"))
+		require.Empty(t, s.holder("a"))
+		require.NoError(t, one.Unlock(t.Context()))
+		require.Empty(t, s.holder("b"))
+	})
+}
+
+// TestMultiLockEndsWithAClient by the cause of that.
+func TestMultiLockEndsWithAClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newFakeServer(), newFakeServer()
+		c, d := one.client(t, nil), two.client(t, nil)
+		lease, err := primitives.NewMultiLock(c.NewLock("a", nil), d.NewLock("b", nil)).Lock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, d.Close(t.Context()))
+		require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
+		synctest.Wait()
+		require.Empty(t, one.holder("a")+two.holder("b"))
+		_, err = primitives.NewMultiLock(c.NewLock("a", nil), d.NewLock("b", nil)).Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrClosed)
+		synctest.Wait()
+		require.Empty(t, one.holder("a"))
+	})
+}
+
+func TestMultiLockRefusesBadLocks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeServer().client(t, nil)
+		x, rw := c.NewLock("x", nil), c.NewReadWriteLock("rw", nil)
+		for problem, locks := range map[string][]primitives.Locker{
+			"locks: none":                  nil,
+			"locks: number 2 is nil":       {x, nil},
+			`locks: two have the key "x"`:  {x, primitives.NewMultiLock(c.NewFairLock("x", nil))},
+			`locks: two have the key "rw"`: {rw.ReadLock(), x, rw.WriteLock()},
+		} {
+			_, err := primitives.NewMultiLock(locks...).Lock(t.Context())
+			var field *primitives.FieldError
+			require.ErrorAs(t, err, &field)
+			require.EqualError(t, field, problem)
+		}
+		_, err := primitives.NewMultiLock(c.NewLock("", nil)).TryLock(t.Context())
+		require.ErrorAs(t, err, new(*primitives.FieldError))
+	})
+}
