@@ -1,3 +1,7 @@
+//go:build !race
+
+// This is left out with -race, as the tests of fair locks are.
+
 package primitives_test
 
 import (
