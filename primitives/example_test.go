@@ -15,6 +15,9 @@ var (
 	// b is what an adapter package made of the application's client.
 	b backend.Backend
 
+	// independent is the same for each of five servers.
+	independent []backend.Backend
+
 	// client is what the first example makes.
 	client *primitives.Client
 )
@@ -68,6 +71,41 @@ func ExampleFairLock() {
 	}
 	err = work(lease.Context(context.Background()))
 	if err := errors.Join(err, lease.Unlock(context.Background())); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A transfer holds both accounts, whichever order others name them in.
+func ExampleMultiLock() {
+	ctx := context.Background()
+	both := primitives.NewMultiLock(client.NewLock("account:7", nil), client.NewLock("account:9", nil))
+	lease, err := both.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = work(lease.Context(ctx)) // It ends when either lock is lost.
+	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A lock on five servers that know nothing of each other: two of them may fail.
+func ExampleRedLock() {
+	var clients []*primitives.Client
+	for _, b := range independent {
+		c, err := primitives.New(b, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		clients = append(clients, c)
+	}
+	ctx := context.Background()
+	lease, err := primitives.NewRedLock(clients, "nightly", nil).Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = work(lease.Context(ctx)) // It ends when no majority is left.
+	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
 		log.Fatal(err)
 	}
 }

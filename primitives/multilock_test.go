@@ -64,12 +64,14 @@ func TestMultiLockHasOneDeadline(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		time.AfterFunc(2*time.Second, func() { require.Empty(t, s.holder("a")) })
+		meanwhile := ""
+		time.AfterFunc(2*time.Second, func() { meanwhile = s.holder("a") })
 		start := time.Now()
 		_, err = multi.Lock(ctx)
 		require.Equal(t, 3*time.Second, time.Since(start))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.Empty(t, meanwhile)
 		time.AfterFunc(time.Second, func() { require.NoError(t, others.Unlock(t.Context())) })
 		start = time.Now()
 		lease, err := multi.Lock(t.Context())
@@ -136,7 +138,7 @@ func TestMultiLockIsLostWithAPart(t *testing.T) {
 		require.NoError(t, err)
 		work := lease.Context(t.Context())
 		s.set(func() { s.locks["b"] = fakeLock{"another", time.Now().Add(time.Hour)} })
-		<-work.Done()
+		awaitEnd(t, work.Done())
 		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 		require.Zero(t, lease.Remaining())
@@ -147,6 +149,33 @@ func TestMultiLockIsLostWithAPart(t *testing.T) {
 		require.ErrorIs(t, err, primitives.ErrNotHeld)
 		require.ErrorIs(t, err, primitives.ErrLost)
 		require.ErrorContains(t, err, "release multi lock: ")
+	})
+}
+
+// awaitEnd waits until a lease has ended, for up to its length.
+func awaitEnd(t *testing.T, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "it has not ended")
+	}
+}
+
+// TestMultiLockUnlockProvesAllParts returns an error if one was lost, also if nobody had noticed.
+func TestMultiLockUnlockProvesAllParts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		c := s.client(t, nil)
+		lease, err := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil)).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { delete(s.locks, "b") })
+		require.NoError(t, lease.Err())
+		err = lease.Unlock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+		require.Empty(t, s.holder("a"))
 	})
 }
 
@@ -227,7 +256,7 @@ func TestMultiLockRefusesBadLocks(t *testing.T) {
 			`locks: two have the key "x"`:  {x, primitives.NewMultiLock(c.NewFairLock("x", nil))},
 			`locks: two have the key "rw"`: {rw.ReadLock(), x, rw.WriteLock()},
 		} {
-			_, err := primitives.NewMultiLock(locks...).Lock(t.Context())
+			_, err := primitives.NewMultiLock(locks...).TryLock(t.Context())
 			var field *primitives.FieldError
 			require.ErrorAs(t, err, &field)
 			require.EqualError(t, field, problem)

@@ -109,6 +109,7 @@ type holders struct {
 
 // contend takes the lock again and again. It may lose it.
 func (h *holders) contend(t *testing.T, lock *primitives.RedLock, stop <-chan struct{}) {
+	t.Helper()
 	for {
 		select {
 		case <-stop:

@@ -1,0 +1,50 @@
+package conformance_test
+
+// jointSeeds are bugs of what several locks have in common that are held as one.
+func jointSeeds() []seed {
+	const (
+		joint = "extend/joint.go"
+		multi = "multilock.go"
+		red   = "redlock.go"
+	)
+	found := func(test string) finder { return finder{dir: "primitives", test: test} }
+	return []seed{
+		{"keeps locks while it waits for another", multi, edits{
+			{"if slices.Contains(a.leases, nil) {\n\t\t_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout)\n", "if slices.Contains(a.leases, nil) {\n"},
+		}, found("TestMultiLockHasOneDeadline")},
+		{"keeps locks after an error", multi, edits{
+			{"\t\t_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout) // What is not answered goes on.\n", ""},
+		}, found("TestMultiLockReleasesWhatIsInDoubt")},
+		{"takes a key twice for two", multi, edits{{"seen[k] = true", "seen[k] = false"}}, found("TestMultiLockRefusesBadLocks")},
+		{"takes half for a majority", red, edits{{"len(clients)/2 + 1", "len(clients) / 2"}}, found("TestRedLockNeedsAMajority")},
+		{"keeps a minority", red, edits{
+			{"_ = extend.ReleaseAll(ctx, leases, a.timeout) // What is not answered goes on in the background.", ""},
+		}, found("TestRedLockNeedsAMajority")},
+		{"lets a silent node take its time", red, edits{
+			{"ctx, cancel := context.WithTimeout(ctx, l.timeout)\n\tdefer cancel()\n\tleases,", "ctx, cancel := context.WithCancel(ctx)\n\tdefer cancel()\n\tleases,"},
+		}, found("TestRedLockIsBoundedPerNode")},
+		{"has a majority wait for all", red, edits{
+			{"time.AfterFunc(max(time.Since(began), leastStraggling), cancel)", "_ = began"},
+		}, found("TestRedLockIsBoundedPerNode")},
+		{"never asks a lost node again", red, edits{{"if l.renewed {\n\t\tconfig", "if false {\n\t\tconfig"}}, found("TestRedLockIsRepaired")},
+		{"goes on after the first repair only", joint, edits{
+			{"\tj.watch(part, l)\n\treturn nil\n", "\treturn nil\n"},
+		}, found("TestRedLockIsRepaired")},
+		{"trusts the longest part", joint, edits{
+			{"rest[need-1] > 0", "rest[0] > 0"}, {"return rest[need-1], nil", "return rest[0], nil"},
+		}, found("TestRedLockIsLostWithItsMajority")},
+		{"notices no loss", joint, edits{
+			{"if _, lost := j.remaining(); lost == nil {\n\t\t\tj.set", "if true {\n\t\t\tj.set"},
+		}, found("TestMultiLockIsLostWithAPart")},
+		{"keeps the rest of what was lost", joint, edits{
+			{"go func() { _ = j.releaseParts(context.Background(), 0) }()", ""},
+		}, found("TestMultiLockIsLostWithAPart")},
+		{"calls a part the whole", joint, edits{{"if held >= j.config.Need {", "if held > 0 {"}}, found("TestMultiLockUnlockProvesAllParts")},
+		{"says that a closed client's lock was lost", joint, edits{
+			{"errors.Is(part.Err(), backend.ErrClosed) {", "errors.Is(part.Err(), backend.ErrReply) {"},
+		}, found("TestMultiLockEndsWithAClient")},
+		{"re-enters no part", joint, edits{
+			{"outer = part.state.holder.held.reentry(outer)", "_ = part.state.holder.held.reentry(outer)"},
+		}, found("TestMultiLockReenters")},
+	}
+}
