@@ -1,5 +1,6 @@
-// Package redlock has tests of red locks on five servers, some of which fail.
-package redlock
+// Package joint has tests of locks that are several: red locks on five servers, some of which fail, and multi
+// locks of several drivers and servers.
+package joint
 
 import (
 	"fmt"

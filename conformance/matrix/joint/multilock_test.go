@@ -1,0 +1,104 @@
+package joint
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestMultiLockOfSeveralServers has processes with one driver each take locks of different kinds on two
+// servers and a cluster, in any order, some as one and some alone.
+func TestMultiLockOfSeveralServers(t *testing.T) {
+	t.Parallel()
+	redis, valkey := servers.Start(t, servers.Redis, nil), servers.Start(t, servers.Valkey, nil)
+	cluster := cells.Cluster(t, servers.Redis)
+	const names = 4
+	var inside [names]atomic.Int32
+	var grants, twice atomic.Int32
+	var callers sync.WaitGroup
+	for _, a := range cells.Adapters() {
+		first := a.Primitives(t, cells.At(redis.Addr()), nil)
+		second := a.Primitives(t, cells.At(valkey.Addr()), nil)
+		third := a.Primitives(t, cluster.Client(), nil)
+		locks := [names]primitives.Locker{
+			first.NewLock("a", nil), second.NewFairLock("b", nil),
+			third.NewReadWriteLock("c", nil).WriteLock(), third.NewFencedLock("d", nil),
+		}
+		callers.Go(func() {
+			for range 20 {
+				var some []primitives.Locker
+				mine := rand.Perm(names)[:1+rand.IntN(names)] //nolint:gosec // A schedule.
+				for _, i := range mine {
+					some = append(some, locks[i])
+				}
+				lease, err := primitives.NewMultiLock(some...).Lock(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				grants.Add(1)
+				for _, i := range mine {
+					twice.Add(inside[i].Add(1) - 1)
+				}
+				time.Sleep(time.Millisecond)
+				for _, i := range mine {
+					inside[i].Add(-1)
+				}
+				if err := lease.Unlock(t.Context()); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
+	require.Zero(t, twice.Load())
+	require.EqualValues(t, 60, grants.Load())
+}
+
+// TestMultiLockGoesInBatches counts the round trips of five locks in one slot.
+func TestMultiLockGoesInBatches(t *testing.T) {
+	t.Parallel()
+	server := servers.Start(t, servers.Redis, nil)
+	for _, a := range cells.Adapters() {
+		b := &counter{Backend: a.Backend(t, cells.At(server.Addr()))}
+		c := cells.Over(t, b, nil)
+		var locks []primitives.Locker
+		for _, name := range []string{"{x}1", "{x}2", "{x}3", "{x}4", "{x}5"} {
+			locks = append(locks, c.NewLock(name, nil))
+		}
+		for range 100 {
+			lease, err := primitives.NewMultiLock(locks...).Lock(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, lease.Unlock(t.Context()))
+		}
+		t.Logf("%s: %d batches of %d calls", a.Name, b.batches.Load(), b.calls.Load())
+		require.EqualValues(t, 1000, b.calls.Load())
+		require.Less(t, b.batches.Load(), int64(750), "they go one by one")
+	}
+}
+
+// counter counts batches.
+type counter struct {
+	backend.Backend
+	batches, calls atomic.Int64
+}
+
+// RunBatch implements backend.Batcher.
+func (c *counter) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	c.batches.Add(1)
+	c.calls.Add(int64(len(calls)))
+	c.Backend.(backend.Batcher).RunBatch(ctx, calls, report)
+}
