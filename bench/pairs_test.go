@@ -33,8 +33,16 @@ var widths = []struct{ goroutines, calls int }{{64, 100}, {1, 1000}}
 //
 // Above 1 the primitives send together what the bare commands send one by one.
 
-// BenchmarkLockPair is Lock and Unlock.
+// BenchmarkLockPair is Lock and Unlock, and so are those of the other locks.
 func BenchmarkLockPair(b *testing.B) { againstAll(b, lockPair) }
+
+func BenchmarkFencedLockPair(b *testing.B) { againstAll(b, fencedPair) }
+
+func BenchmarkFairLockPair(b *testing.B) { againstAll(b, fairPair) }
+
+func BenchmarkReadLockPair(b *testing.B) { againstAll(b, readPair) }
+
+func BenchmarkWriteLockPair(b *testing.B) { againstAll(b, writePair) }
 
 // BenchmarkSemaphorePair is Acquire and Release of one permit.
 func BenchmarkSemaphorePair(b *testing.B) { againstAll(b, semaphorePair) }
@@ -59,15 +67,30 @@ type use func(ctx context.Context) error
 // maker makes an object called name and readies it.
 type maker func(ctx context.Context, c *primitives.Client, name string) (use, error)
 
-func lockPair(_ context.Context, c *primitives.Client, name string) (use, error) {
-	lock := c.NewLock(name, nil)
-	return func(ctx context.Context) error {
-		lease, err := lock.Lock(ctx)
-		if err != nil {
-			return err
-		}
-		return lease.Unlock(ctx)
-	}, nil
+var (
+	lockPair   = pairOf(func(c *primitives.Client, name string) primitives.Locker { return c.NewLock(name, nil) })
+	fencedPair = pairOf(func(c *primitives.Client, name string) primitives.Locker { return c.NewFencedLock(name, nil) })
+	fairPair   = pairOf(func(c *primitives.Client, name string) primitives.Locker { return c.NewFairLock(name, nil) })
+	readPair   = pairOf(func(c *primitives.Client, name string) primitives.Locker {
+		return c.NewReadWriteLock(name, nil).ReadLock()
+	})
+	writePair = pairOf(func(c *primitives.Client, name string) primitives.Locker {
+		return c.NewReadWriteLock(name, nil).WriteLock()
+	})
+)
+
+// pairOf makes the pair of Lock and Unlock of a lock.
+func pairOf(lockOf func(c *primitives.Client, name string) primitives.Locker) maker {
+	return func(_ context.Context, c *primitives.Client, name string) (use, error) {
+		lock := lockOf(c, name)
+		return func(ctx context.Context) error {
+			lease, err := lock.Lock(ctx)
+			if err != nil {
+				return err
+			}
+			return lease.Unlock(ctx)
+		}, nil
+	}
 }
 
 func semaphorePair(ctx context.Context, c *primitives.Client, name string) (use, error) {
