@@ -71,7 +71,7 @@ func killHolder(when string) scenario {
 		if when != "" {
 			c.await(t, when)
 		}
-		c.signal(t, syscall.SIGKILL)
+		c.Kill(t)
 		lease := within(t, deadHolder, got)
 		require.Greater(t, lease.Token(), token)
 		require.NoError(t, lease.Unlock(t.Context()))
@@ -87,7 +87,7 @@ func killWaiter(t *testing.T, a cells.Adapter, s *servers.Server) {
 	c := startChild(t, a, s)
 	got := lockLater(t, a, s, patient)
 	c.parked(t)
-	c.signal(t, syscall.SIGKILL)
+	c.Kill(t)
 	require.NoError(t, lease.Unlock(t.Context()))
 	require.NoError(t, within(t, deadWaiter, got).Unlock(t.Context()))
 }
@@ -98,7 +98,7 @@ func stopHolder(t *testing.T, a cells.Adapter, s *servers.Server) {
 	t.Helper()
 	c := startChild(t, a, s)
 	token, _ := c.held(t)
-	c.signal(t, syscall.SIGSTOP)
+	c.Signal(t, syscall.SIGSTOP)
 	lease := within(t, deadHolder, lockLater(t, a, s, nil))
 	require.Greater(t, lease.Token(), token)
 	goesOn(t, c, lease)
@@ -111,7 +111,7 @@ func stopAcquire(t *testing.T, a cells.Adapter, s *servers.Server) {
 	t.Helper()
 	c := startChild(t, a, s)
 	c.await(t, "sends lock_acquire")
-	c.signal(t, syscall.SIGSTOP)
+	c.Signal(t, syscall.SIGSTOP)
 	time.Sleep(childLease)
 	lease := within(t, deadHolder, lockLater(t, a, s, nil))
 	goesOn(t, c, lease)
@@ -123,7 +123,7 @@ func stopWaiter(t *testing.T, a cells.Adapter, s *servers.Server) {
 	first := within(t, conformance.Patience, lockLater(t, a, s, nil))
 	c := startChild(t, a, s)
 	c.parked(t)
-	c.signal(t, syscall.SIGSTOP)
+	c.Signal(t, syscall.SIGSTOP)
 	require.NoError(t, first.Unlock(t.Context()))
 	lease := within(t, deadWaiter, lockLater(t, a, s, nil))
 	time.Sleep(childLease)
@@ -135,7 +135,7 @@ func stopWaiter(t *testing.T, a cells.Adapter, s *servers.Server) {
 func goesOn(t *testing.T, c *child, lease *primitives.Lease) {
 	t.Helper()
 	granted := time.Now()
-	c.signal(t, syscall.SIGCONT)
+	c.Signal(t, syscall.SIGCONT)
 	c.await(t, "sends ") // Whatever it has to do about what it had.
 	time.Sleep(childLease / 4)
 	require.NoError(t, lease.Err())

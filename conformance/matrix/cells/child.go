@@ -1,0 +1,118 @@
+package cells
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance"
+)
+
+const (
+	// childArgs is the variable that has the arguments of a child.
+	childArgs = "HASP_CHILD_ARGS"
+	// childSays begins what a child says to its parent; the rest of its output is of package testing.
+	childSays = "child: "
+)
+
+// Child is a process of its own that runs one test of the test binary, in order to be killed or stopped.
+type Child struct {
+	// Lines are what it says, one by one. They are closed when it has ended.
+	Lines <-chan string
+
+	process *os.Process
+	orders  io.Writer
+}
+
+// StartChild runs this test binary again, with one test alone, which begins by [AsChild]. The arguments
+// have no spaces. The child ends with tb, or when this process does.
+func StartChild(tb testing.TB, test string, args ...string) *Child {
+	tb.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$") //nolint:gosec,noctx // Ours, until tb ends.
+	cmd.Env = append(os.Environ(), childArgs+"="+strings.Join(args, " "))
+	cmd.Stderr = os.Stderr
+	orders, err := cmd.StdinPipe()
+	require.NoError(tb, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(tb, err)
+	require.NoError(tb, cmd.Start())
+	lines := make(chan string, 1000)
+	go listen(out, lines)
+	tb.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_, _ = cmd.Process.Wait()
+		_ = orders.Close()
+		for range lines { //nolint:revive // What nobody has read.
+		}
+	})
+	return &Child{Lines: lines, process: cmd.Process, orders: orders}
+}
+
+// listen passes on what a child says, and shows the rest, by which it fails.
+func listen(out io.ReadCloser, lines chan<- string) {
+	defer close(lines)
+	defer func() { _ = out.Close() }()
+	for all := bufio.NewScanner(out); all.Scan(); {
+		if line, ok := strings.CutPrefix(all.Text(), childSays); ok {
+			lines <- line
+		} else {
+			fmt.Fprintln(os.Stderr, all.Text())
+		}
+	}
+}
+
+// Next returns the next line that the child says.
+func (c *Child) Next(tb testing.TB) string {
+	tb.Helper()
+	line := Within(tb, conformance.Patience, "the child's next line", c.Lines)
+	require.NotEmpty(tb, line, "the child has ended")
+	return line
+}
+
+// Order sends the child a line.
+func (c *Child) Order(line string) error {
+	_, err := io.WriteString(c.orders, line+"\n")
+	return err
+}
+
+// Signal sends the child a signal.
+func (c *Child) Signal(tb testing.TB, s os.Signal) {
+	tb.Helper()
+	require.NoError(tb, c.process.Signal(s))
+}
+
+// Kill kills the child as kill -9 does, and returns when it has ended.
+func (c *Child) Kill(tb testing.TB) {
+	tb.Helper()
+	c.Signal(tb, os.Kill)
+	state, err := c.process.Wait()
+	require.NoError(tb, err)
+	require.Equal(tb, "signal: killed", state.String())
+}
+
+// AsChild returns the arguments of a child, and the lines that its parent sends. It skips tb in any other
+// process. The child ends with its parent.
+func AsChild(tb testing.TB) (args []string, orders <-chan string) {
+	tb.Helper()
+	line, ok := os.LookupEnv(childArgs)
+	if !ok {
+		tb.Skip("it is the child of other tests")
+	}
+	lines := make(chan string)
+	go func() {
+		for all := bufio.NewScanner(os.Stdin); all.Scan(); {
+			lines <- all.Text()
+		}
+		os.Exit(0)
+	}()
+	return strings.Fields(line), lines
+}
+
+// Say says a line to the parent of this child.
+func Say(words ...any) { fmt.Print(childSays + fmt.Sprintln(words...)) }
