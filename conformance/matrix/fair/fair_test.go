@@ -172,14 +172,23 @@ func (s server) scripts(t *testing.T) int {
 // grant is what became of a waiter.
 type grant struct {
 	waiter int
-	lease  *primitives.Lease
+	lease  unlocker
 	err    error
+}
+
+// unlocker is a lease, of this process or another.
+type unlocker interface {
+	Unlock(ctx context.Context) error
 }
 
 // crowd are waiters, in the order in which they came.
 type crowd struct {
 	granted chan grant
-	cancel  []context.CancelFunc
+	cancel  []context.CancelFunc // nil: the waiter is in another process
+}
+
+func newCrowd(n int) *crowd {
+	return &crowd{granted: make(chan grant, n), cancel: make([]context.CancelFunc, n)}
 }
 
 // waitInTurn lets n waiters of the clients come one after the other.
@@ -187,19 +196,31 @@ func (s server) waitInTurn(
 	t *testing.T, n int, clients []*primitives.Client, o *primitives.FairLockOptions,
 ) *crowd {
 	t.Helper()
-	c := &crowd{granted: make(chan grant, n), cancel: make([]context.CancelFunc, n)}
+	c := newCrowd(n)
+	s.comeInTurn(t, n, func(i int) { c.wait(t, i, clients[i%len(clients)].NewFairLock(key, o)) })
+	return c
+}
+
+// comeInTurn begins n waiters, each when those before it are in the queue.
+func (s server) comeInTurn(t *testing.T, n int, begin func(i int)) {
+	t.Helper()
 	before := int(s.number(t, "LLEN", queue))
 	for i := range n {
-		ctx, cancel := context.WithTimeout(t.Context(), 4*conformance.Patience)
-		t.Cleanup(cancel)
-		c.cancel[i] = cancel
-		go func() {
-			lease, err := clients[i%len(clients)].NewFairLock(key, o).Lock(ctx)
-			c.granted <- grant{i, lease, err}
-		}()
+		begin(i)
 		s.awaitQueue(t, before+i+1)
 	}
-	return c
+}
+
+// wait begins to wait as waiter i.
+func (c *crowd) wait(t *testing.T, i int, lock *primitives.FairLock) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*conformance.Patience)
+	t.Cleanup(cancel)
+	c.cancel[i] = cancel
+	go func() {
+		lease, err := lock.Lock(ctx)
+		c.granted <- grant{i, lease, err}
+	}()
 }
 
 // next returns the next waiter that has the lock, and the lease.
