@@ -1,11 +1,7 @@
 package redisson
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -21,15 +17,16 @@ func theirs(kind string) string     { return kind + "-theirs" }
 func ownVictims(kind string) string { return kind + "-ours" }
 func waited(kind string) string     { return kind + "-waited" }
 
-// TestKilled kills a process of each side, by kill -9, that holds locks of all kinds and waits for others.
-// The survivors of both sides get all of them.
-func TestKilled(t *testing.T) {
-	_, ours, java := pair(t)
+// testKilled kills a process of each side, by kill -9, that holds locks of all kinds and waits for others.
+// The survivors of both sides get all of them: those that the dead read, too, to write.
+func testKilled(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
 	ctx := t.Context() // Leases have to end.
-	victim := startPeer(t, java.addr)
+	victim := startPeer(t, java.at)
 	for kind, lockOf := range kinds {
 		victim.enters(ctx, ours, kind, theirs(kind), lockOf(ours, theirs(kind)))
 	}
+	victim.enters(ctx, ours, "read", theirs("read"), readLock(ours, theirs("read")))
 	leases := map[string]*primitives.Lease{}
 	var parked []chan string
 	for kind, lockOf := range kinds {
@@ -38,12 +35,15 @@ func TestKilled(t *testing.T) {
 		require.NoError(t, err)
 		parked = append(parked, victim.begin(kind+".section", waited(kind), "open"))
 	}
-	killOurs := startVictim(t, java.addr)
+	ourVictim := startVictim(t, java.at)
 	for _, answer := range parked {
 		victim.waits(answer)
 	}
 	victim.kill()
-	killOurs()
+	ourVictim.Kill(t)
+	java.does("left", "write.section", ownVictims("read"), "open")
+	_, err := writeLock(ours, theirs("read")).Lock(ctx)
+	require.NoError(t, err)
 	for kind, lockOf := range kinds {
 		java.does("left", kind+".section", ownVictims(kind), "open")
 		lease, err := lockOf(ours, theirs(kind)).Lock(ctx)
@@ -59,41 +59,27 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// victimAddr says to a process of ours that it is a victim.
-const victimAddr = "HASP_REDISSON_VICTIM"
-
-// startVictim runs this test binary again, as [TestVictim], and returns when that holds all that it is to
-// hold.
-func startVictim(t *testing.T, addr string) (kill func()) {
+// startVictim starts a process of ours that is killed, and returns when it holds all that it is to hold.
+func startVictim(t *testing.T, at cells.Client) *cells.Child {
 	t.Helper()
-	victim := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestVictim$") //nolint:gosec // Ours.
-	victim.Env = append(os.Environ(), victimAddr+"="+addr)
-	out, err := victim.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, victim.Start())
-	t.Cleanup(func() { _ = victim.Wait() })
-	said := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(out).ReadString('\n')
-		said <- line
-	}()
-	require.Equal(t, "victim waits\n", cells.Within(t, patience, "the victim", said))
-	return func() { require.NoError(t, victim.Process.Kill()) }
+	victim := cells.StartChild(t, "TestVictim", at.Addrs...)
+	require.Equal(t, "waits", victim.Next(t))
+	return victim
 }
 
 // TestVictim is our process that is killed: it holds locks, and waits for others.
 func TestVictim(t *testing.T) {
-	addr := os.Getenv(victimAddr)
-	if addr == "" {
-		t.Skip("it is the child of another test")
-	}
-	c := cells.Named("Rueidis").Primitives(t, cells.At(addr), &primitives.Options{WatchdogLease: time.Second})
+	addrs, _ := cells.AsChild(t)
+	c := cells.Named("Rueidis").Primitives(t, cells.Client{Addrs: addrs, Cluster: len(addrs) > 1},
+		&primitives.Options{WatchdogLease: time.Second})
 	for kind, lockOf := range kinds {
 		_, err := lockOf(c, ownVictims(kind)).Lock(context.Background())
 		require.NoError(t, err)
 		go func() { _, _ = lockOf(c, waited(kind)).Lock(context.Background()) }()
 	}
+	_, err := readLock(c, ownVictims("read")).Lock(context.Background())
+	require.NoError(t, err)
 	time.Sleep(aWhile) // They come to waiting. On a slow machine they may be killed before that.
-	fmt.Println("victim waits")
+	cells.Say("waits")
 	select {}
 }

@@ -37,9 +37,10 @@ func readLock(c *primitives.Client, name string) locker {
 	return c.NewReadWriteLock(name, nil).ReadLock()
 }
 
-// TestLocks: each side sees that the other has a lock, waits for it, and is woken.
-func TestLocks(t *testing.T) {
-	ctx, ours, java := pair(t)
+// testLocks: each side sees that the other has a lock, waits for it, and is woken.
+func testLocks(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
 	for kind, lockOf := range kinds {
 		for _, name := range []string{kind, "a{" + kind + "}b"} {
 			lock := lockOf(ours, name)
@@ -64,7 +65,7 @@ func (p *peer) enters(
 	ctx context.Context, ours *primitives.Client, kind, name string, lock locker,
 ) (open func(), section chan string) {
 	p.t.Helper()
-	stayName := "stay-" + kind + name
+	stayName := fmt.Sprintf("stay-%s-%x", kind, name) // In a cluster a latch has no braces.
 	stay := ours.NewCountDownLatch(stayName)
 	cells.Want(p.t, true)(stay.TrySetCount(ctx, 1))
 	section = p.begin(kind+".section", name, stayName)
@@ -81,9 +82,10 @@ func beginLock(ctx context.Context, lock locker) (lease **primitives.Lease, ende
 	return lease, begin(func() (err error) { *lease, err = lock.Lock(ctx); return err })
 }
 
-// TestReadWriteLock: readers of both sides are in together, and keep writers of both sides out.
-func TestReadWriteLock(t *testing.T) {
-	ctx, ours, java := pair(t)
+// testReadWriteLock: readers of both sides are in together, and keep writers of both sides out.
+func testReadWriteLock(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
 	for _, name := range []string{"x", "a{x}b"} {
 		read, write := readLock(ours, name), writeLock(ours, name)
 		reader, err := read.Lock(ctx)
@@ -117,43 +119,53 @@ func TestReadWriteLock(t *testing.T) {
 // contention is how long both sides contend.
 const contention = 30 * time.Second
 
-// TestContention: clients of both sides lock and unlock for a while, and nobody is in beside one who is
-// to be in alone.
-func TestContention(t *testing.T) {
-	_, ours, java := pair(t)
+// testContention: clients of both sides lock and unlock for a while, all get in, and nobody is in beside one
+// who is to be in alone.
+func testContention(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), contention+patience)
 	defer cancel()
-	ended := map[string]chan string{}
-	contend := func(kind, name string, weight int64, lock locker) {
-		for i := range 3 {
-			ended[fmt.Sprint("ours ", i, kind)] = begin(func() error {
-				return contend(ctx, lock, weight, ours.NewAtomicLong("inside-"+name))
-			})
-			ended[fmt.Sprint("theirs ", i, kind)] = java.begin(
-				kind+".contend", name, "inside-"+name, contention.Milliseconds())
+	ended := map[string][]chan string{}
+	contenders := func(kind, name string, weight int64, lock locker) {
+		for range 3 {
+			mine := make(chan string, 1)
+			go func() { mine <- contend(ctx, lock, weight, ours.NewAtomicLong("inside-"+name)) }()
+			ended["our "+kind] = append(ended["our "+kind], mine)
+			ended["their "+kind] = append(ended["their "+kind], java.begin(
+				kind+".contend", name, "inside-"+name, contention.Milliseconds()))
 		}
 	}
 	for kind, lockOf := range kinds {
-		contend(kind, kind, alone, lockOf(ours, kind))
+		contenders(kind, kind, alone, lockOf(ours, kind))
 	}
-	contend("read", "write", 1, readLock(ours, "write"))
-	for who, answer := range ended {
-		got := cells.Within(t, contention+patience, who, answer)
-		require.Contains(t, []string{done, "contended"}, got, who)
+	contenders("read", "write", 1, readLock(ours, "write"))
+	for who, answers := range ended {
+		for _, answer := range answers {
+			var times int
+			got := cells.Within(t, contention+patience, who, answer)
+			_, err := fmt.Sscanf(got, "contended %d", &times)
+			require.NoError(t, err, "%s: %s", who, got)
+			require.Positive(t, times, who)
+			t.Logf("%s was in %d times", who, times)
+		}
 	}
 }
 
 // alone is what one who is in alone counts for; a reader counts for 1.
 const alone = 1000
 
-// contend enters and leaves for a while. A number says who is in.
-func contend(ctx context.Context, lock locker, weight int64, inside *primitives.AtomicLong) error {
-	for end := time.Now().Add(contention); time.Now().Before(end); {
+// contend enters and leaves for a while, and returns how often. A number says who is in.
+func contend(ctx context.Context, lock locker, weight int64, inside *primitives.AtomicLong) string {
+	times := 0
+	for end := time.Now().Add(contention); time.Now().Before(end); times++ {
 		if err := enter(ctx, lock, weight, inside); err != nil {
-			return err
+			return err.Error()
+		}
+		if weight < alone { // If readers overlapped all the time, writers would starve.
+			time.Sleep(rand.N(40 * time.Millisecond)) //nolint:gosec // A schedule.
 		}
 	}
-	return nil
+	return fmt.Sprint("contended ", times)
 }
 
 func enter(ctx context.Context, lock locker, weight int64, inside *primitives.AtomicLong) error {

@@ -34,13 +34,59 @@ const (
 // peer is a Redisson client, in a process of its own: testdata/Peer.java.
 type peer struct {
 	t       *testing.T
-	addr    string
+	at      cells.Client
 	process *os.Process
 	calls   io.Writer
 
 	mu      sync.Mutex
 	answers []chan string // by the call's number
 	killed  bool
+}
+
+// tests are what is tested on each topology, by clients of both kinds.
+var tests = []struct {
+	name string
+	run  func(t *testing.T, ours *primitives.Client, java *peer)
+}{
+	{"Semaphore", testSemaphore},
+	{"CountDownLatch", testCountDownLatch},
+	{"CountDownLatchDeletedByJava", testCountDownLatchDeletedByJava},
+	{"AtomicLong", testAtomicLong},
+	{"AtomicDouble", testAtomicDouble},
+	{"Locks", testLocks},
+	{"ReadWriteLock", testReadWriteLock},
+	{"Killed", testKilled},
+	{"Contention", testContention},
+}
+
+// TestShared has both share objects on a server, and in a cluster of three. Ours does not poll: it is woken
+// by messages.
+func TestShared(t *testing.T) {
+	for name, topology := range map[string]func(testing.TB, servers.Kind) *cells.Target{
+		"Standalone": cells.Standalone, "Cluster": cells.Cluster,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			libraries(t) // It skips.
+			at := topology(t, servers.Redis).Client()
+			ours := cells.Named("Rueidis").Primitives(t, at, &primitives.Options{PollInterval: time.Hour})
+			java := startPeer(t, at)
+			for _, test := range tests {
+				t.Run(test.name, func(t *testing.T) {
+					java.t = t
+					test.run(t, ours, java)
+				})
+			}
+		})
+	}
+}
+
+// bounded returns a context for what is not meant to take long.
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // kill ends the process as kill -9 does.
@@ -50,31 +96,41 @@ func (p *peer) kill() {
 	require.NoError(p.t, p.process.Kill())
 }
 
-// pair starts a server, and a client of either kind. Ours does not poll: it is woken by messages. The
-// context bounds the test.
-func pair(t *testing.T) (context.Context, *primitives.Client, *peer) {
+// libraries returns the class path of a peer, which Maven fetches.
+func libraries(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("HASP_REDISSON") == "" {
 		t.Skip("HASP_REDISSON is not set: it takes Java 17, Maven, and what Maven fetches")
 	}
-	server := servers.Start(t, servers.Redis, nil)
-	ours := cells.Named("Rueidis").Primitives(t, cells.At(server.Addr()),
-		&primitives.Options{PollInterval: time.Hour})
-	java := startPeer(t, server.Addr())
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx, ours, java
+	path, err := classPath()
+	require.NoError(t, err, path)
+	return path
 }
 
-func startPeer(t *testing.T, addr string) *peer {
+var classPath = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "redisson")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	file := filepath.Join(folder, "classpath")
+	out, err := exec.Command("mvn", "-q", "-B", "-f", "testdata/pom.xml", //nolint:gosec,noctx // Ours.
+		"dependency:build-classpath", "-Dmdep.outputFile="+file).CombinedOutput()
+	if err != nil {
+		return string(out), err
+	}
+	path, err := os.ReadFile(file) //nolint:gosec // Ours.
+	return string(path), err
+})
+
+// startPeer starts a Redisson client of a server, or of a cluster.
+func startPeer(t *testing.T, at cells.Client) *peer {
 	t.Helper()
-	libraries := filepath.Join(t.TempDir(), "classpath")
-	out, err := exec.CommandContext(t.Context(), "mvn", "-q", "-B", "-f", "testdata/pom.xml", //nolint:gosec // Ours.
-		"dependency:build-classpath", "-Dmdep.outputFile="+libraries).CombinedOutput()
-	require.NoError(t, err, string(out))
-	classpath, err := os.ReadFile(libraries) //nolint:gosec // Ours.
-	require.NoError(t, err)
-	java := exec.Command("java", "-cp", string(classpath), "testdata/Peer.java", "redis://"+addr) //nolint:gosec,noctx // It ends with its input.
+	words := []string{"-cp", libraries(t), "testdata/Peer.java"}
+	for _, addr := range at.Addrs {
+		words = append(words, "redis://"+addr)
+	}
+	java := exec.Command("java", words...) //nolint:gosec,noctx // It ends with its input.
 	java.Stderr = os.Stderr
 	calls, err := java.StdinPipe()
 	require.NoError(t, err)
@@ -82,7 +138,7 @@ func startPeer(t *testing.T, addr string) *peer {
 	require.NoError(t, err)
 	require.NoError(t, java.Start())
 	p := &peer{
-		t: t, addr: addr, process: java.Process, calls: calls, answers: []chan string{make(chan string, 1)},
+		t: t, at: at, process: java.Process, calls: calls, answers: []chan string{make(chan string, 1)},
 	}
 	go p.listen(answers)
 	t.Cleanup(func() {
@@ -122,6 +178,13 @@ func (p *peer) begin(method, name string, args ...any) chan string {
 func (p *peer) does(want, method, name string, args ...any) {
 	p.t.Helper()
 	p.await(p.begin(method, name, args...), want)
+}
+
+// refuses makes a call, and requires that it fails for that reason.
+func (p *peer) refuses(reason, method, name string, args ...any) {
+	p.t.Helper()
+	answer := cells.Within(p.t, patience, "the refusal", p.begin(method, name, args...))
+	require.Contains(p.t, answer, "Exception: "+reason)
 }
 
 // await requires the answer of a call that was begun.

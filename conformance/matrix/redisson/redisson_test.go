@@ -8,14 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // done is what a call of ours says that has gone well.
 const done = "<nil>"
 
-func TestSemaphore(t *testing.T) {
-	ctx, ours, java := pair(t)
-	for _, name := range []string{"x", "a{x}b"} {
+func testSemaphore(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	for _, name := range []string{"permits", "a{permits}b"} {
 		s := ours.NewSemaphore(name, nil)
 		acquire := func() chan string { return begin(func() error { return s.Acquire(ctx, 2) }) }
 		java.does("true", "semaphore.trySetPermits", name, 5)
@@ -48,9 +50,15 @@ func TestSemaphore(t *testing.T) {
 	}
 }
 
-func TestCountDownLatch(t *testing.T) {
-	ctx, ours, java := pair(t)
-	for _, name := range []string{"x", "a{x}b"} {
+func testCountDownLatch(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	for _, name := range []string{"latch", "a{latch}b"} {
+		if java.at.Cluster && name != "latch" {
+			// Its channel has braces around the name, and is in another slot.
+			java.refuses("CROSSSLOT", "latch.trySetCount", name, 2)
+			continue
+		}
 		latch := ours.NewCountDownLatch(name)
 		for _, last := range []func(){
 			func() { cells.Want(t, int64(0))(latch.CountDown(ctx)) },
@@ -71,49 +79,52 @@ func TestCountDownLatch(t *testing.T) {
 	}
 }
 
-// TestCountDownLatchDeletedByJava wakes us, though Redisson publishes a new count then, on which
+// testCountDownLatchDeletedByJava wakes us, though Redisson publishes a new count then, on which
 // its own waiters sleep.
-func TestCountDownLatchDeletedByJava(t *testing.T) {
-	ctx, ours, java := pair(t)
-	java.does("true", "latch.trySetCount", "x", 2)
-	mine := begin(func() error { return ours.NewCountDownLatch("x").Wait(ctx) })
+func testCountDownLatchDeletedByJava(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	java.does("true", "latch.trySetCount", "deleted", 2)
+	mine := begin(func() error { return ours.NewCountDownLatch("deleted").Wait(ctx) })
 	java.waits(mine)
-	java.does("true", "latch.delete", "x")
+	java.does("true", "latch.delete", "deleted")
 	java.await(mine, done)
 }
 
-func TestAtomicLong(t *testing.T) {
-	ctx, ours, java := pair(t)
-	long := ours.NewAtomicLong("x")
-	java.does("0", "long.get", "x")
+func testAtomicLong(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	long := ours.NewAtomicLong("long")
+	java.does("0", "long.get", "long")
 	require.NoError(t, long.Store(ctx, math.MaxInt64-1))
-	java.does("9223372036854775807", "long.addAndGet", "x", 1)
+	java.does("9223372036854775807", "long.addAndGet", "long", 1)
 	cells.Want(t, true)(long.CompareAndSwap(ctx, math.MaxInt64, math.MinInt64))
-	java.does("-9223372036854775808", "long.getAndSet", "x", 5)
-	java.does("true", "long.expire", "x", 3_600_000)
+	java.does("-9223372036854775808", "long.getAndSet", "long", 5)
+	java.does("true", "long.expire", "long", 3_600_000)
 	cells.Want(t, int64(7))(long.Add(ctx, 2))
 	life, err := long.RemainingLife(ctx)
 	require.NoError(t, err)
 	require.Greater(t, life, time.Minute)
 	cells.Want(t, int64(7))(long.Swap(ctx, 8))
-	java.does("-1", "long.remainTimeToLive", "x")
-	java.does("8", "long.getAndDelete", "x")
-	java.does("true", "long.compareAndSet", "x", 0, 4)
+	java.does("-1", "long.remainTimeToLive", "long")
+	java.does("8", "long.getAndDelete", "long")
+	java.does("true", "long.compareAndSet", "long", 0, 4)
 	cells.Want(t, int64(4))(long.LoadAndDelete(ctx))
 }
 
-func TestAtomicDouble(t *testing.T) {
-	ctx, ours, java := pair(t)
-	double := ours.NewAtomicDouble("x")
+func testAtomicDouble(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	double := ours.NewAtomicDouble("double")
 	for text, value := range map[string]float64{
 		"0.1": 0.1, "-4.398046511104125E12": -4398046511104.125, "1.0E300": 1e300, "-1.0E-7": -1e-7,
 		"4.9E-324": 5e-324, "1.0E16": 1e16,
 	} {
 		require.NoError(t, double.Store(ctx, value))
-		java.does(text, "double.get", "x")
-		java.does("set", "double.set", "x", text)
+		java.does(text, "double.get", "double")
+		java.does("set", "double.set", "double", text)
 		cells.Want(t, true)(double.CompareAndSwap(ctx, value, 0.1))
-		java.does("0.3", "double.addAndGet", "x", 0.2)
+		java.does("0.3", "double.addAndGet", "double", 0.2)
 		sum, err := double.Load(ctx)
 		require.NoError(t, err)
 		require.InDelta(t, 0.3, sum, 0)

@@ -23,8 +23,12 @@ public class Peer {
 
   public static void main(String[] args) throws Exception {
     Config config = new Config();
-    config.setLockWatchdogTimeout(3000).setFairLockWaitTimeout(3000);
-    config.useSingleServer().setAddress(args[0]).setConnectionMinimumIdleSize(2);
+    config.setLockWatchdogTimeout(10000).setFairLockWaitTimeout(3000);
+    if (args.length > 1) { // The nodes of a cluster.
+      config.useClusterServers().addNodeAddress(args).setMasterConnectionMinimumIdleSize(2);
+    } else {
+      config.useSingleServer().setAddress(args[0]).setConnectionMinimumIdleSize(2);
+    }
     Peer peer = new Peer(Redisson.create(config));
     ExecutorService calls = Executors.newCachedThreadPool();
     BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
@@ -132,7 +136,8 @@ public class Peer {
   /** Enters and leaves for so many milliseconds. A number says who is in. */
   private static Object contend(RLock lock, long weight, RAtomicLong inside, int millis) throws Exception {
     long end = System.nanoTime() + Duration.ofMillis(millis).toNanos();
-    while (System.nanoTime() < end) {
+    int times = 0;
+    for (; System.nanoTime() < end; times++) {
       lock.lock();
       long now = inside.addAndGet(weight);
       if (weight == WRITER ? now != WRITER : now >= WRITER) {
@@ -141,8 +146,11 @@ public class Peer {
       Thread.sleep(ThreadLocalRandom.current().nextInt(3));
       inside.addAndGet(-weight);
       lock.unlock();
+      if (weight != WRITER) { // If readers overlapped all the time, writers would starve.
+        Thread.sleep(ThreadLocalRandom.current().nextInt(40));
+      }
     }
-    return "contended";
+    return "contended " + times;
   }
 
   private static int integer(String[] words, int place) {
