@@ -1,146 +1,237 @@
 package readwrite
 
 import (
-	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
-	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestWritersAmongCrashingReaders lets 20 readers with random leases come and go for a minute, of whom a
-// third crashes, and a writer every second. Each writer is in within 200 ms and a poll after the last
-// read hold has ended that kept it out, and no reader is evicted before its lease has ended.
+// What [TestWritersAmongCrashingReaders] lets happen, beside a writer every second.
+const (
+	minute  = time.Minute
+	readers = 20
+	poll    = time.Second
+)
+
+// TestWritersAmongCrashingReaders lets 20 readers with random leases come and go for a minute, of whom
+// every third crashes, and a writer come every second. Each writer is in within 200 ms and a poll after the
+// last hold that it met has ended. No reader is evicted: the server has each read hold for its whole
+// lease, or until its release, and for as long as the reader believes in it. It is in virtual time, where
+// these bounds are exact on any machine.
 func TestWritersAmongCrashingReaders(t *testing.T) {
-	bubble(t, func(t *testing.T, s *embedded.Server) {
-		const minute, poll = time.Minute, time.Second
-		var holds readHolds
-		var all sync.WaitGroup
-		end := time.Now().Add(minute)
-		for range 20 {
-			all.Go(func() {
-				for time.Now().Before(end) {
-					time.Sleep(rand.N(20 * time.Second)) //nolint:gosec // A schedule.
-					holds.readOnce(t, s)
+	for name, s := range map[string]*scene{
+		"Joining":       {pause: 20 * time.Second}, // Readers who overlap more often would starve writers.
+		"PreferWriters": {pause: 4 * time.Second, prefer: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, server *embedded.Server) {
+				s.server = server
+				s.play(t)
+				crashed := 0
+				for _, h := range s.holds {
+					if h.crashes {
+						crashed++
+					}
 				}
+				require.Equal(t, int(minute/time.Second), s.writers)
+				require.Greater(t, len(s.holds), 2*readers)
+				require.Equal(t, (len(s.holds)+2)/3, crashed)
+				require.Greater(t, s.looks, 5*len(s.holds))
+				t.Logf("%d writers, in %v after the last hold at the latest; %d read holds, %d of them crashed, "+
+					"found on the server %d times", s.writers, s.longest, len(s.holds), crashed, s.looks)
 			})
-		}
-		c, _ := polling(t, s, poll)
-		writers := 0
-		for ; time.Now().Before(end); writers++ {
-			time.Sleep(time.Second)
-			asked := time.Now()
-			writer, err := c.NewReadWriteLock("x", nil).WriteLock().Lock(t.Context())
-			require.NoError(t, err)
-			lastEnd := holds.requireNone(t)
-			if lastEnd.Before(asked) {
-				lastEnd = asked
-			}
-			require.LessOrEqual(t, time.Since(lastEnd), 200*time.Millisecond+poll*11/10)
-			unlock(t, writer)
-		}
-		all.Wait()
-		require.Greater(t, writers, 3)
-		t.Logf("%d writers, %d read holds, %d of them crashed", writers, len(holds.ends), holds.crashed)
-	})
+		})
+	}
 }
 
-// readHolds are when the server ended, or will end, each read hold; zero: it is held without an end.
-type readHolds struct {
+// scene is a read-write lock with its readers and writers.
+type scene struct {
+	server *embedded.Server
+	prefer bool
+	pause  time.Duration // how long a reader stays away at most
+
 	mu      sync.Mutex
-	ends    map[*primitives.Lease]time.Time
-	crashed int
+	holds   []*readHold
+	writing bool
+	vacated time.Time // when the last writer left
+	writers int
+	longest time.Duration // what a writer waited at most when all others had left
+	looks   int           // how often a read hold was looked for on the server, and found
+}
+
+// readHold is what a reader has.
+type readHold struct {
+	lease   *primitives.Lease
+	ends    time.Time // when it is released, or its lease ends on the server
+	left    bool      // it is being released
+	crashes bool
+}
+
+// play lets readers and writers come and go for a minute, and returns when all have left.
+func (s *scene) play(t *testing.T) {
+	t.Helper()
+	var all, looking sync.WaitGroup
+	done := make(chan struct{})
+	looking.Go(func() { s.lookUntil(t, done) })
+	end := time.Now().Add(minute)
+	for range readers {
+		all.Go(func() {
+			for time.Now().Before(end) {
+				time.Sleep(rand.N(s.pause)) //nolint:gosec // A schedule.
+				s.readOnce(t)
+			}
+		})
+	}
+	for time.Now().Before(end) {
+		time.Sleep(time.Second)
+		all.Go(func() { s.writeOnce(t) })
+	}
+	all.Wait()
+	close(done)
+	looking.Wait()
+}
+
+// lock returns the lock of a process of its own, and what makes that crash.
+func (s *scene) lock(t *testing.T, lease time.Duration) (l *primitives.ReadWriteLock, crash func()) {
+	t.Helper()
+	c, crash := polling(t, s.server, poll)
+	return c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{
+		Lease: lease, PreferWriters: s.prefer,
+	}), crash
 }
 
 // readOnce is a process that reads once, and crashes or not.
-func (h *readHolds) readOnce(t *testing.T, s *embedded.Server) {
+func (s *scene) readOnce(t *testing.T) {
 	t.Helper()
-	c, crash := polling(t, s, time.Second)
 	length := 200*time.Millisecond + rand.N(2*time.Second).Truncate(time.Millisecond) //nolint:gosec // A schedule.
-	lease, err := leased(c, "x", length).ReadLock().Lock(t.Context())
+	l, crash := s.lock(t, length)
+	lease, err := l.ReadLock().Lock(t.Context())
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	crashes := rand.N(3) == 0 //nolint:gosec // A schedule.
-	h.note(lease, time.Now().Add(length), crashes)
-	if crashes {
+	h := s.entered(t, lease, length)
+	if h.crashes {
 		crash()
 		return
 	}
 	time.Sleep(rand.N(length * 8 / 10)) //nolint:gosec // A schedule.
-	h.note(lease, time.Now(), false)
+	s.leave(h)
+	if err := lease.Unlock(t.Context()); err != nil {
+		t.Errorf("a reader has lost its hold: %v", err)
+	}
+}
+
+// entered notes a read hold. Every third crashes.
+func (s *scene) entered(t *testing.T, lease *primitives.Lease, length time.Duration) *readHold {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writing {
+		t.Error("a reader is in beside a writer")
+	}
+	h := &readHold{lease: lease, ends: time.Now().Add(length), crashes: len(s.holds)%3 == 0}
+	s.holds = append(s.holds, h)
+	return h
+}
+
+// leave notes that a read hold is being released.
+func (s *scene) leave(h *readHold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.left, h.ends = true, time.Now()
+}
+
+// writeOnce is a process that writes once.
+func (s *scene) writeOnce(t *testing.T) {
+	t.Helper()
+	asked := time.Now()
+	l, _ := s.lock(t, 0)
+	lease, err := l.WriteLock().Lock(t.Context())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	s.requireAlone(t, asked)
+	time.Sleep(20 * time.Millisecond)
+	s.mu.Lock()
+	s.writing, s.vacated = false, time.Now()
+	s.mu.Unlock()
 	if err := lease.Unlock(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-func (h *readHolds) note(lease *primitives.Lease, ends time.Time, crashed bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ends == nil {
-		h.ends = map[*primitives.Lease]time.Time{}
-	}
-	h.ends[lease] = ends
-	if crashed {
-		h.crashed++
-	}
-}
-
-// requireNone requires that every read hold has ended, and returns when the last one did.
-func (h *readHolds) requireNone(t *testing.T) (last time.Time) {
+// requireAlone requires that a writer which is in is alone, and that it did not wait for long when it
+// could enter.
+func (s *scene) requireAlone(t *testing.T, asked time.Time) {
 	t.Helper()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for lease, end := range h.ends {
-		require.False(t, end.After(time.Now()), "a writer is in beside %s", lease.Owner())
-		if end.After(last) {
-			last = end
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := later(asked, s.vacated)
+	for _, h := range s.holds {
+		if h.ends.After(time.Now()) {
+			t.Errorf("a writer is in beside the reader %s", h.lease.Owner())
+		}
+		last = later(last, h.ends)
+	}
+	if s.writing {
+		t.Error("two writers are in")
+	}
+	s.writing = true
+	s.writers++
+	late := time.Since(last)
+	s.longest = max(s.longest, late)
+	if late > 200*time.Millisecond+poll*11/10 { // Polls come give or take a tenth.
+		t.Errorf("a writer is in %v after the last hold", late)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// lookUntil looks every 50 ms, until done, if the server still has each read hold whose lease has not
+// ended, or in which its reader believes.
+func (s *scene) lookUntil(t *testing.T, done <-chan struct{}) {
+	t.Helper()
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(50 * time.Millisecond):
+			s.look(t)
 		}
 	}
-	return last
 }
 
-// TestLostAnswersAreGivenBack loses the answers of acquires on both sides, of several locks at once:
-// nothing is held afterwards, and nobody waits for a lease to end.
-func TestLostAnswersAreGivenBack(t *testing.T) {
-	bubble(t, func(t *testing.T, s *embedded.Server) {
-		b, err := embedded.New(s, nil)
-		require.NoError(t, err)
-		var lost atomic.Bool
-		r := &cells.Runner{Backend: b}
-		r.Instead = func(ctx context.Context, call backend.Call) (backend.Reply, error) {
-			reply, err := r.Good(ctx, call)
-			if lost.Load() && call.Script.Retry == backend.Never && isAcquire(call.Script.Name) {
-				return backend.Reply{}, backend.Indeterminate(errors.New("EOF"))
-			}
-			return reply, err
+func (s *scene) look(t *testing.T) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.holds {
+		if h.left || h.lease.Err() != nil && !h.ends.After(time.Now()) {
+			continue
 		}
-		c := cells.Over(t, r, nil)
-		names := []string{"a", "b", "c", "{d}:e"}
-		lost.Store(true)
-		for _, name := range names {
-			l := c.NewReadWriteLock(name, nil)
-			for _, l := range []side{l.ReadLock(), l.ReadLock(), l.WriteLock()} {
-				_, err := l.TryLock(t.Context())
-				require.ErrorIs(t, err, primitives.ErrIndeterminate)
-			}
+		if !s.has(t, h.lease) {
+			t.Errorf("the server has no hold of %s, whose lease has %v", h.lease.Owner(), time.Until(h.ends))
 		}
-		time.Sleep(time.Second)
-		lost.Store(false)
-		for _, name := range names {
-			unlock(t, taken(t.Context(), t, c.NewReadWriteLock(name, nil).WriteLock()))
-		}
-	})
+		s.looks++
+	}
 }
 
-func isAcquire(script string) bool { return script == "read_acquire" || script == "write_acquire" }
+// has reports whether the server has a read hold.
+func (s *scene) has(t *testing.T, lease *primitives.Lease) bool {
+	t.Helper()
+	return number(t, s.server, "HEXISTS", "x", lease.Owner()) == 1 &&
+		number(t, s.server, "EXISTS", sideKey("x", lease)) == 1
+}
