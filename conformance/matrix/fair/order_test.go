@@ -5,11 +5,13 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
@@ -157,6 +159,28 @@ func TestWaiterOutlivesItsAllowance(t *testing.T) {
 	require.NoError(t, holder.Unlock(t.Context()))
 	require.Equal(t, []int{0, 1, 2}, c.serve(t, 3))
 	s.requireNothingLeft(t)
+}
+
+// TestWaiterOutlivesTheHoldersLease holds the lock for a hundred leases, which the watchdog renews: the
+// waiter, which does not poll, stays in the queue, and has the lock in the instant of the release. In
+// virtual time.
+func TestWaiterOutlivesTheHoldersLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, err := embedded.New(embedded.NewServer(), nil)
+		require.NoError(t, err)
+		client := cells.Over(t, b, &primitives.Options{WatchdogLease: time.Second, PollInterval: time.Hour})
+		holder := hold(t, client)
+		c := newCrowd(1)
+		c.wait(t, 0, client.NewFairLock(key, patient))
+		time.Sleep(100 * time.Second)
+		require.Empty(t, c.granted)
+		require.NoError(t, holder.Err())
+		released := time.Now()
+		require.NoError(t, holder.Unlock(t.Context()))
+		require.NoError(t, c.next(t).lease.Unlock(t.Context()))
+		require.Zero(t, time.Since(released))
+	})
 }
 
 // TestLocksAtRandom lets 24 goroutines of six clients contend, some of which give up.
