@@ -37,7 +37,7 @@
 //	|   '-- proxy      the faults of a network, between a client and a server
 //	|
 //	'-- matrix         every adapter on every server: a module of its own, since it imports them
-//	    |-- cells      adapters, servers and topologies, for the folders beside it
+//	    |-- cells      adapters, servers, topologies and child processes, for the folders beside it
 //	    |-- virtual    the suite on the embedded server, in virtual time
 //	    |-- mutants    broken backends, which the cases must find
 //	    |-- processes  processes that are killed or stopped

@@ -1,5 +1,5 @@
-// Package cells has what the places of the matrix are made of, adapters, servers and topologies, for
-// the tests that run on them.
+// Package cells has what the places of the matrix are made of, adapters, servers and topologies, and
+// processes that can be killed, for the tests that run on them.
 package cells
 
 import (

@@ -48,7 +48,7 @@ func StartChild(tb testing.TB, test string, args ...string) *Child {
 		_ = cmd.Process.Kill()
 		_, _ = cmd.Process.Wait()
 		_ = orders.Close()
-		for range lines { //nolint:revive // What nobody has read.
+		for range lines { // what nobody has read
 		}
 	})
 	return &Child{Lines: lines, process: cmd.Process, orders: orders}
