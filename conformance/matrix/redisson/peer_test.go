@@ -1,9 +1,7 @@
-// Package redisson has hasp and a real Redisson client share objects.
 package redisson
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -18,8 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/conformance/servers"
-	"github.com/hasp-go/hasp/primitives"
 )
 
 const (
@@ -41,52 +37,6 @@ type peer struct {
 	mu      sync.Mutex
 	answers []chan string // by the call's number
 	killed  bool
-}
-
-// tests are what is tested on each topology, by clients of both kinds.
-var tests = []struct {
-	name string
-	run  func(t *testing.T, ours *primitives.Client, java *peer)
-}{
-	{"Semaphore", testSemaphore},
-	{"CountDownLatch", testCountDownLatch},
-	{"CountDownLatchDeletedByJava", testCountDownLatchDeletedByJava},
-	{"AtomicLong", testAtomicLong},
-	{"AtomicDouble", testAtomicDouble},
-	{"Locks", testLocks},
-	{"ReadWriteLock", testReadWriteLock},
-	{"Killed", testKilled},
-	{"Contention", testContention},
-}
-
-// TestShared has both share objects on a server, and in a cluster of three. Ours does not poll: it is woken
-// by messages.
-func TestShared(t *testing.T) {
-	for name, topology := range map[string]func(testing.TB, servers.Kind) *cells.Target{
-		"Standalone": cells.Standalone, "Cluster": cells.Cluster,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			libraries(t) // It skips.
-			at := topology(t, servers.Redis).Client()
-			ours := cells.Named("Rueidis").Primitives(t, at, &primitives.Options{PollInterval: time.Hour})
-			java := startPeer(t, at)
-			for _, test := range tests {
-				t.Run(test.name, func(t *testing.T) {
-					java.t = t
-					test.run(t, ours, java)
-				})
-			}
-		})
-	}
-}
-
-// bounded returns a context for what is not meant to take long.
-func bounded(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // kill ends the process as kill -9 does.
