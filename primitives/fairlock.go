@@ -31,10 +31,11 @@ type FairLockOptions struct {
 //
 // A waiter that leaves without the lock, for whatever reason, is taken out of the queue in the
 // background, at once if a server can be reached, and the next one is woken if it may have the lock. One
-// whose process died, or lost its link, is passed over WaitAllowance after its last try; so are all
-// others of that process, together. A waiter that lives is never passed over, however long it waits,
-// unless no server can be reached for longer than its WaitAllowance: then it goes to the end of the
-// queue. If a holder's lease expires without a release, the first waiter notices at its next poll.
+// whose process died, or lost its link, is taken for dead WaitAllowance after its last try, and passed
+// over when another tries next, a poll later at most. The time runs for all waiters of that process at
+// once. A waiter that lives is never passed over, however long it waits, unless no server can be reached
+// for longer than its WaitAllowance: then it goes to the end of the queue. If a holder's lease expires
+// without a release, the first waiter notices at its next poll.
 //
 // Each call of Lock or TryLock is an owner of its own; only [Lease.Reenter] re-enters. TryLock never
 // passes those who wait. All are fair to each other by the server's clock, those of Java processes too.
