@@ -35,6 +35,12 @@ var (
 	// executed, and may yet be, once.
 	ErrIndeterminate = backend.ErrIndeterminate
 
+	// ErrReplicas means that the lock was free, but that too few replicas acknowledged the grant in time,
+	// or that the server could not be asked: see [LockOptions]. The grant was released, or is being
+	// released in the background. The error says how many acknowledged. If the server does not know the
+	// command WAIT, it wraps [backend.ErrNotSupported], too.
+	ErrReplicas = backend.ErrReplicas
+
 	// ErrConflict means that the key holds something else: another kind of primitive, or another
 	// program's data. It was not touched.
 	ErrConflict = extend.ErrConflict

@@ -29,6 +29,7 @@ func (l *exclusiveLock) init(
 	l.channel = extend.SideName(lockChannel, l.base.Key())
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
 		Leasable: (*leasableLock)(l), Kind: lockKind{c.core}, Lease: o.Lease,
+		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Want: extend.Want{Channel: l.channel, FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
 	})
 	l.leases = leases
@@ -44,9 +45,12 @@ func (l *exclusiveLock) init(
 //
 // On error nothing is held, and what may have been taken is released in the background. If ctx
 // ended, the error wraps ctx's, and beside it [ErrNotAcquired] if another held the lock,
-// [ErrUnavailable] if no server could be reached, or [ErrIndeterminate] if a request was under way.
+// [ErrUnavailable] if no server could be reached, [ErrReplicas] if too few replicas acknowledged the last
+// grant ([LockOptions]), or [ErrIndeterminate] if a request was under way.
 // It wraps [ErrIndeterminate] also if a reply was lost, [ErrConflict] if the key is no lock, [ErrLost]
-// if the grant came too late to be used, and [ErrClosed] or a [*FieldError] if nothing was sent.
+// if the grant came too late to be used, and [ErrClosed] or a [*FieldError] if nothing was sent. If the
+// server cannot be asked for its replicas, as where WAIT is unknown, the error wraps [ErrReplicas] at
+// once.
 func (l *exclusiveLock) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.Acquire(ctx)
@@ -54,7 +58,7 @@ func (l *exclusiveLock) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock acquires the lock if it is free, and returns [ErrNotAcquired] if it is held. It takes one
-// round trip and does not wait. Other errors are those of Lock's first attempt.
+// round trip and waits for nothing but replicas, if it is to. Other errors are those of Lock's first attempt.
 func (l *exclusiveLock) TryLock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.TryAcquire(ctx)

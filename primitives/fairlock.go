@@ -23,6 +23,12 @@ type FairLockOptions struct {
 	// process that is silent for so long loses what it holds, too.
 	WaitAllowance time.Duration
 
+	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock returns it, and
+	// ReplicaTimeout how long one try waits for them: see [LockOptions]. Zero means that the primary's
+	// answer is enough, and 1 s, or a third of the lease if that is less.
+	Replicas       int
+	ReplicaTimeout time.Duration
+
 	_ struct{}
 }
 
@@ -83,6 +89,7 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 		Want:       extend.Want{FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
 		OwnChannel: func(owner string) string { return l.turn + ":" + owner },
 		Place:      l.allowance, Lease: o.Lease,
+		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 	})
 	l.leases = leases
 	l.reject(err)
@@ -112,6 +119,10 @@ func (l *FairLock) nameKeys() {
 // attempt is unknown, Lock goes on as another owner, at the end of the queue: the server may grant the
 // lock to the first owner yet, and it is released instead.
 //
+// If a grant is undone because too few replicas acknowledged it ([FairLockOptions]), the next in the queue
+// is woken, and Lock goes to the end of the queue, after a pause, as another owner. So a waiter that asks
+// for replicas loses its place only when it was its turn, and those who ask for the same take turns.
+//
 // On error nothing is held, and what may have been taken is released in the background, as is the place
 // in the queue. The errors are those of [Lock.Lock].
 func (l *FairLock) Lock(ctx context.Context) (*Lease, error) {
@@ -121,8 +132,8 @@ func (l *FairLock) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock acquires the lock if it is free and nobody waits for it, and returns [ErrNotAcquired]
-// otherwise. It takes one round trip, does not wait and does not queue. Other errors are those of Lock's
-// first attempt.
+// otherwise. It takes one round trip, waits for nothing but replicas, if it is to, and does not queue.
+// Other errors are those of Lock's first attempt.
 func (l *FairLock) TryLock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.TryAcquire(ctx)

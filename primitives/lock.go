@@ -15,6 +15,27 @@ type LockOptions struct {
 	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Unlock.
 	Lease time.Duration
 
+	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock returns it, so
+	// that it is less likely to be forgotten over a failover. If too few do so within ReplicaTimeout, or
+	// the server cannot be asked, the grant is released, and others may have the lock: TryLock then
+	// returns [ErrReplicas], and Lock tries again after a pause, for as long as ctx lasts. Zero means
+	// that the primary's answer is enough.
+	//
+	// This narrows the window in which a failover forgets the lock, and does not close it: a replica that
+	// did not acknowledge may be elected. Ask for all replicas that may be, or rely on [Lease.Token].
+	// Nobody waits for replicas after a renewal or a release, and re-entry sends nothing.
+	//
+	// Each try costs a WAIT on a connection for itself, and is not sent together with other calls. At
+	// most 8 such tries of a client are under way at a time; others queue. If ctx is cancelled meanwhile,
+	// the grant is released when the WAIT has ended. The methods return a [*FieldError] if the backend
+	// cannot wait for replicas.
+	Replicas int
+
+	// ReplicaTimeout is how long one try waits for replicas. It counts towards the lease. In whole
+	// milliseconds, at least 1 ms, and less than the lease. Zero means 1 s, or a third of the lease if
+	// that is less.
+	ReplicaTimeout time.Duration
+
 	_ struct{}
 }
 

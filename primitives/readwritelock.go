@@ -29,6 +29,12 @@ type ReadWriteLockOptions struct {
 	// readers may go on waiting until those that are in have left.
 	PreferWriters bool
 
+	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock of either side
+	// returns it, and ReplicaTimeout how long one try waits for them: see [LockOptions]. Zero means that
+	// the primary's answer is enough, and 1 s, or a third of the lease if that is less.
+	Replicas       int
+	ReplicaTimeout time.Duration
+
 	_ struct{}
 }
 
@@ -66,12 +72,14 @@ func (c *Client) NewReadWriteLock(name string, opts *ReadWriteLockOptions) *Read
 	l := &ReadWriteLock{}
 	l.read.readWriteSide = c.newReadWriteSide("read lock", name, o.PreferWriters)
 	l.write.readWriteSide = c.newReadWriteSide("write lock", name, o.PreferWriters)
-	reading := extend.LeaseConfig{Leasable: (*leasableRead)(l), Kind: readKind{c.core}, Lease: o.Lease}
-	l.read.leases = l.read.newLeases(reading)
-	writing := extend.LeaseConfig{
-		Leasable: &leasableWrite{ReadWriteLock: l}, Kind: writeKind{c.core}, Lease: o.Lease,
-		Want: extend.Want{Need: readWriteUnits},
+	reading := extend.LeaseConfig{
+		Leasable: (*leasableRead)(l), Kind: readKind{c.core}, Lease: o.Lease,
+		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 	}
+	l.read.leases = l.read.newLeases(reading)
+	writing := reading
+	writing.Leasable, writing.Kind = &leasableWrite{ReadWriteLock: l}, writeKind{c.core}
+	writing.Want.Need = readWriteUnits
 	l.write.leases = l.write.newLeases(writing)
 	writing.Leasable = &leasableWrite{ReadWriteLock: l, waits: true}
 	l.write.waiting = l.write.newLeases(writing)
@@ -124,7 +132,8 @@ func (s *readWriteSide) newLeases(config extend.LeaseConfig) extend.Leases {
 	return leases
 }
 
-// TryLock is Lock, but returns [ErrNotAcquired] where that would wait. It takes one round trip.
+// TryLock is Lock, but returns [ErrNotAcquired] where that would wait, and [ErrReplicas] where that would
+// try again. It takes one round trip.
 func (s *readWriteSide) TryLock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &s.base, s.invalid, "acquire", func() (*Lease, error) {
 		return s.leases.TryAcquire(ctx)

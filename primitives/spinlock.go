@@ -22,6 +22,12 @@ type SpinLockOptions struct {
 	// longer.
 	FirstDelay, MaxDelay time.Duration
 
+	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock returns it, and
+	// ReplicaTimeout how long one try waits for them: see [LockOptions]. Zero means that the primary's
+	// answer is enough, and 1 s, or a third of the lease if that is less.
+	Replicas       int
+	ReplicaTimeout time.Duration
+
 	_ struct{}
 }
 
@@ -57,6 +63,7 @@ func (c *Client) NewSpinLock(name string, opts *SpinLockOptions) *SpinLock {
 	l.reject(extend.AtLeast("MaxDelay", delay.Most, delay.First))
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
 		Leasable: (*leasableSpinLock)(l), Kind: spinKind{lockKind{c.core}}, Lease: o.Lease,
+		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Want: extend.Want{Backoff: delay, Refusal: ErrNotAcquired},
 	})
 	l.leases = leases
@@ -91,7 +98,7 @@ func (l *SpinLock) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock acquires the lock if it is free, and returns [ErrNotAcquired] if it is held. It takes one
-// round trip and does not wait. Other errors are those of Lock's first attempt.
+// round trip and waits for nothing but replicas, if it is to. Other errors are those of Lock's first attempt.
 func (l *SpinLock) TryLock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.TryAcquire(ctx)

@@ -61,7 +61,7 @@ func (b *batch) only(ctx context.Context) {
 		b.report(0, backend.Outcome{Reply: reply})
 		return
 	}
-	b.unclaim(0, err)
+	unclaim(b.calls[0].Claim, err)
 	b.settle(ctx, failure{0, err})
 }
 
@@ -130,7 +130,7 @@ func (b *batch) run(ctx context.Context, places []int) {
 func (b *batch) try(ctx context.Context, places []int) (missing, failed []failure) {
 	for i, outcome := range b.send(ctx, places) {
 		place := places[i]
-		b.unclaim(place, outcome.Err)
+		unclaim(b.calls[place].Claim, outcome.Err)
 		switch {
 		case outcome.Err == nil:
 			b.report(place, outcome)
@@ -159,22 +159,17 @@ func (b *batch) send(ctx context.Context, places []int) []backend.Outcome {
 	return b.driver.SendAll(ctx, commands)
 }
 
-func (b *batch) command(place int) Command {
-	call := b.calls[place]
-	cmd := b.runner.command(call.Script, call.Keys, call.Args)
-	cmd.Claim = call.Claim
-	return cmd
-}
+func (b *batch) command(place int) Command { return b.runner.callCommand(b.calls[place]) }
 
 // unclaim returns the claim of a call that surely was not executed, until it is sent again (B2).
-func (b *batch) unclaim(place int, err error) {
+func unclaim(claim *backend.Claim, err error) {
 	if err == nil || isUnknown(err) || backend.MayHaveRun(err) {
 		return
 	}
 	if unavailable(err) {
 		err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	b.calls[place].Claim.Return(err)
+	claim.Return(err)
 }
 
 // reload loads the scripts of missing, each once, and sends these calls again. Where that is not
@@ -226,7 +221,7 @@ func (b *batch) settle(ctx context.Context, f failure) {
 				return backend.Reply{}, errWithdrawn
 			}
 			reply, err := b.driver.Send(context.WithoutCancel(ctx), b.command(f.place))
-			b.unclaim(f.place, err)
+			unclaim(call.Claim, err)
 			return reply, err
 		})
 	b.report(f.place, backend.Outcome{Reply: reply, Err: err})

@@ -98,7 +98,8 @@ func (r *Runner) Run(
 }
 
 // RunThenWait runs call through send, which sends the command and then WAIT on one connection. It
-// serves adapters that implement [backend.ReplicaWaiter].
+// handles the call's claim as RunBatch does. It serves adapters that implement
+// [backend.ReplicaWaiter].
 func (r *Runner) RunThenWait(
 	ctx context.Context, call backend.Call, send func(Command) (backend.Reply, int, error),
 ) (backend.Reply, int, error) {
@@ -108,15 +109,22 @@ func (r *Runner) RunThenWait(
 	var acked int
 	var waiting error
 	try := func() (reply backend.Reply, err error) {
-		reply, acked, err = send(r.command(call.Script, call.Keys, call.Args))
+		if !call.Claim.Take() {
+			return backend.Reply{}, errWithdrawn
+		}
+		reply, acked, err = send(r.callCommand(call))
 		if errors.Is(err, backend.ErrReplicas) {
 			waiting, err = err, nil // the script ran
 		}
+		unclaim(call.Claim, err)
 		return reply, err
 	}
 	reply, err := try()
 	if err != nil {
 		reply, err = r.again(ctx, call.Script, call.Keys[0], err, try)
+	}
+	if unknownCommand(waiting) {
+		waiting = fmt.Errorf("%w: %w", backend.ErrNotSupported, waiting)
 	}
 	return reply, acked, errors.Join(err, waiting)
 }
@@ -145,6 +153,13 @@ func (r *Runner) command(script *backend.Script, keys, args []string) Command {
 		name = "EVALSHA_RO"
 	}
 	return Command{Name: name, Script: script, Keys: keys, Args: args}
+}
+
+// callCommand returns the command of a call that has a claim.
+func (r *Runner) callCommand(call backend.Call) Command {
+	cmd := r.command(call.Script, call.Keys, call.Args)
+	cmd.Claim = call.Claim
+	return cmd
 }
 
 // unknownCommand reports whether the server refused a command because it does not know it.

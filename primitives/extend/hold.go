@@ -23,6 +23,7 @@ type hold struct {
 	object   *Object
 	leasable Leasable
 	kind     LeasableKind
+	replicas replicas
 	token    int64
 	queued   bool          // the owner waits in a queue on the server
 	mayLast  time.Duration // how long what may be left of the owner lasts on the server
@@ -45,6 +46,11 @@ func (h *hold) try(ctx context.Context) (Answer, error) {
 	if err != nil || !answer.Granted {
 		return answer, err
 	}
+	if shortage := h.request.call.Shortage; shortage != nil {
+		keeper.End(&h.Entry)
+		_ = h.release(ctx, 0) // What fails goes on in the background.
+		return Answer{}, shortage
+	}
 	h.token = token
 	if held = keeper.Confirm(&h.Entry); !held {
 		h.releaseInBackground(true)
@@ -57,6 +63,10 @@ func (h *hold) try(ctx context.Context) (Answer, error) {
 // acquire sends the request. If it fails, acquire releases in the background what it may have taken.
 func (h *hold) acquire(ctx context.Context) (token int64, answer Answer, err error) {
 	h.request = Request{Object: h.object, Late: (*lateAcquire)(h)}
+	if h.replicas.count > 0 {
+		h.request.call.Replicas = h.replicas.count
+		h.request.call.ReplicaTimeout = h.replicas.timeoutUnder(ctx)
+	}
 	panicked := true
 	defer func() {
 		if panicked {

@@ -78,6 +78,16 @@ type LeaseConfig struct {
 	// Lease is the length of a lease that nobody renews, in whole milliseconds and at least 100 ms.
 	// Zero means the client's WatchdogLease, renewed by the watchdog until Unlock.
 	Lease time.Duration
+
+	// Replicas is how many replicas must acknowledge a grant before Acquire and TryAcquire return it. If
+	// too few do, the owner is released, and Acquire tries again after a pause, as another owner. Such a
+	// request goes by [backend.ReplicaWaiter], on a connection of its own, and is not sent together with
+	// others. Zero means that nobody waits for replicas.
+	Replicas int
+
+	// ReplicaTimeout is how long one try waits for them, in whole milliseconds, and less than Lease. Zero
+	// means 1 s, or a third of Lease if that is less.
+	ReplicaTimeout time.Duration
 }
 
 // Leases hands out the leases of one object.
@@ -91,10 +101,11 @@ type Leases struct {
 	place       time.Duration
 	lease       time.Duration
 	fixed       bool
+	replicas    replicas
 }
 
 // NewLeases returns what hands out the leases of o. It keeps o. It returns a [*FieldError] for a lease
-// that is too short. It sends nothing.
+// that is too short, and for replicas that cannot be waited for. It sends nothing.
 func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	s := Leases{
 		object: o, leasable: config.Leasable, tryLeasable: config.Try, kind: config.Kind,
@@ -107,7 +118,11 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	if config.Lease == 0 {
 		s.lease, s.fixed = o.core.opts.WatchdogLease, false
 	}
-	return s, o.core.opts.validateLease("Lease", s.lease)
+	err := o.core.opts.validateLease("Lease", s.lease)
+	if err == nil {
+		s.replicas, err = o.core.newReplicas(config, s.lease)
+	}
+	return s, err
 }
 
 // Acquire waits until a new owner holds the object, and returns its lease. It waits as [Object.Wait]
@@ -118,7 +133,9 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 // background, again and again, until a release has found it or one lease has passed, or the time that
 // a place in a queue lasts ([LeaseConfig.Place]) if that is longer. An owner that
 // waits in a queue on the server is released once more, which takes it out of there. If a grant comes
-// after its lease may have expired, the error is [ErrLost]. Use Acquire within [Call].
+// after its lease may have expired, the error is [ErrLost]. If too few replicas acknowledged the last
+// grant, it wraps [backend.ErrReplicas]; such a grant is released before Acquire tries again, as another
+// owner, or returns. Use Acquire within [Call].
 func (s *Leases) Acquire(ctx context.Context) (*Lease, error) {
 	return s.take(ctx, s.leasable, func(a *attempt) error { return s.object.waitAs(ctx, a) })
 }
@@ -180,7 +197,7 @@ func (a *attempt) current() *hold {
 func (a *attempt) Try(ctx context.Context) (Answer, error) {
 	h := a.current()
 	answer, err := h.try(ctx)
-	if err != nil && !errors.Is(err, backend.ErrUnavailable) {
+	if err != nil && (errors.Is(err, backend.ErrReplicas) || !errors.Is(err, backend.ErrUnavailable)) {
 		a.hold = nil
 		h.leaveQueue()
 	}
@@ -196,7 +213,7 @@ func (a *attempt) leave() {
 
 // init makes h the hold of a new owner.
 func (s *Leases) init(h *hold, leasable Leasable) *hold {
-	h.object, h.leasable, h.kind = s.object, leasable, s.kind
+	h.object, h.leasable, h.kind, h.replicas = s.object, leasable, s.kind, s.replicas
 	h.mayLast = max(s.lease, s.place)
 	h.Entry = renew.Entry{
 		Key: s.object.key, Owner: s.object.core.newOwner(), Lease: s.lease,

@@ -137,8 +137,9 @@ type loopAttempt struct {
 	attempt Attempt
 	owned   *attempt // the same, if it is of Leases
 	owns    bool     // what a try without an answer may have taken is released by its owner
-	refused bool     // the server's last answer was a refusal
-	outage  error    // of the last try, if it got no answer
+	refused bool     // the server's last answer was a refusal, or was undone
+	undone  int      // grants in a row that were undone, for lack of replicas
+	outage  error    // of the last try, if it got no answer, or one that was undone
 }
 
 // channel returns the channel on which the next try's waiter listens, and whether nobody else does.
@@ -150,22 +151,29 @@ func (w *loopAttempt) channel(want Want) (channel string, private bool) {
 }
 
 // Try implements [wait.Attempt]. Once a waiter was refused it goes on waiting through outages: while no
-// server can be reached and, if it has owners, after an unknown outcome. With the owner its channel may
-// have changed.
+// server can be reached and, if it has owners, after an unknown outcome. A grant that was undone for lack of
+// replicas counts as a refusal there. With the owner its channel may have changed.
 func (w *loopAttempt) Try(ctx context.Context) (wait.Answer, error) {
 	answer, err := w.attempt.Try(ctx)
 	switch {
 	case err == nil:
-		w.refused, w.outage = !answer.Granted, nil
+		w.refused, w.undone, w.outage = !answer.Granted, 0, nil
+	case w.owned != nil && errors.Is(err, backend.ErrReplicas) && shortageMayPass(err):
+		w.refused, w.undone, w.outage = true, w.undone+1, err
+		return wait.Answer{Undone: w.undone, RetryIn: -1, Moved: w.moved()}, nil
 	case w.refused && ctx.Err() == nil && w.retryable(err):
-		w.outage = err
-		moved := w.owned != nil && w.owned.leases.ownChannel != nil && w.owned.hold == nil
-		return wait.Answer{Outage: true, RetryIn: -1, Moved: moved}, nil
+		w.undone, w.outage = 0, err
+		return wait.Answer{Outage: true, RetryIn: -1, Moved: w.moved()}, nil
 	}
 	if answer.RetryIn <= 0 {
 		answer.RetryIn = -1
 	}
 	return wait.Answer{Granted: answer.Granted, RetryIn: answer.RetryIn, Free: answer.Free}, err
+}
+
+// moved reports whether the next try has another owner, with a channel of its own.
+func (w *loopAttempt) moved() bool {
+	return w.owned != nil && w.owned.leases.ownChannel != nil && w.owned.hold == nil
 }
 
 // retryable reports whether the waiter may try again after err.
@@ -174,13 +182,14 @@ func (w *loopAttempt) retryable(err error) bool {
 }
 
 // explain adds the reason to an error by which the end of ctx has ended the waiting: that no server
-// answered, or the refusal.
+// answered, the refusal, or the lack of replicas, which is worth knowing also if the last outcome is not.
 func (w *loopAttempt) explain(ctx context.Context, err, refusal error) error {
-	ended := ctx.Err() != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, backend.ErrIndeterminate)
+	ended := ctx.Err() != nil && errors.Is(err, ctx.Err())
+	unknown := errors.Is(err, backend.ErrIndeterminate)
 	switch {
-	case ended && w.outage != nil:
+	case ended && w.outage != nil && (w.undone > 0 || !unknown):
 		return fmt.Errorf("%w: %w", err, w.outage)
-	case ended && w.refused && refusal != nil && !errors.Is(err, refusal):
+	case ended && !unknown && w.refused && refusal != nil && !errors.Is(err, refusal):
 		return fmt.Errorf("%w: %w", refusal, err)
 	}
 	return err

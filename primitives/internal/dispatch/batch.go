@@ -19,6 +19,8 @@ type batch struct {
 	began          time.Time
 	toSend         []backend.Call
 	values         context.Context //nolint:containedctx // Of the only caller; nil: there are several.
+	replicas       int             // that the only call waits for; 0: none
+	replicaTimeout time.Duration   // for how long
 	waitingCallers atomic.Int32    // callers that wait for an outcome
 	ended          atomic.Bool
 
@@ -77,6 +79,33 @@ func (b *batch) run(d *Dispatcher) {
 	b.report(0, backend.Outcome{Reply: reply, Err: err})
 }
 
+// runThenWait sends the only call, and waits for replicas, when fewer than maxWaiting others do. Until
+// then the call can be withdrawn.
+func (b *batch) runThenWait(d *Dispatcher) {
+	defer b.finish(d)
+	call := b.toSend[0]
+	call.Claim.Return(nil)
+	select {
+	case d.waiting <- struct{}{}:
+		defer func() { <-d.waiting }()
+	case <-b.Done():
+		return
+	}
+	if !call.Claim.Take() {
+		return
+	}
+	reply, acked, err := d.waiter.RunThenWait(b, call, b.replicas, b.replicaTimeout)
+	var shortage error
+	switch {
+	case errors.Is(err, backend.ErrReplicas):
+		shortage, err = err, nil // The script ran.
+	case err == nil && acked < b.replicas:
+		shortage = fmt.Errorf("%w: %d of %d acknowledged within %s",
+			backend.ErrReplicas, acked, b.replicas, b.replicaTimeout)
+	}
+	b.answer(0, backend.Outcome{Reply: reply, Err: err}, shortage)
+}
+
 // refuse fails the calls of a batch without sending it: the dispatcher is closed.
 func (b *batch) refuse(d *Dispatcher) {
 	for place := range b.toSend {
@@ -86,9 +115,12 @@ func (b *batch) refuse(d *Dispatcher) {
 }
 
 // report ends a call with its outcome.
-func (b *batch) report(place int, outcome backend.Outcome) {
+func (b *batch) report(place int, outcome backend.Outcome) { b.answer(place, outcome, nil) }
+
+// answer ends a call with its outcome, and the shortage of replicas.
+func (b *batch) answer(place int, outcome backend.Outcome, shortage error) {
 	if c := b.take(place); c != nil {
-		c.outcome = outcome
+		c.outcome, c.Shortage = outcome, shortage
 		if c.settle() {
 			b.callerStopsWaiting()
 		}

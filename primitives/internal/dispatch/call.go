@@ -28,6 +28,16 @@ type Request struct {
 	// Late gets the outcome if the caller has left. Nil: nobody needs it.
 	Late LateReceiver
 
+	// Replicas is for how many replicas to wait once the call was executed, and ReplicaTimeout for how
+	// long. 0: for none. Such a call goes by itself, on a connection of its own. The backend must be
+	// able to: see [Dispatcher.WaitsForReplicas].
+	Replicas       int
+	ReplicaTimeout time.Duration
+
+	// Shortage comes with the outcome of a call that was executed. It is nil if that many replicas have
+	// acknowledged it. Otherwise it wraps [backend.ErrReplicas].
+	Shortage error
+
 	values   context.Context //nolint:containedctx // For the values alone.
 	claim    *backend.Claim  // apart: the backend may keep it when the request is used for another call
 	state    atomic.Int32
@@ -62,7 +72,11 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 		return backend.Reply{}, err
 	}
 	r.values, r.answered, r.claim = ctx, d.newSignal(), new(backend.Claim)
-	d.enqueue(r)
+	if r.Replicas > 0 {
+		d.sendAlone(r)
+	} else {
+		d.enqueue(r)
+	}
 	select {
 	case <-r.answered:
 	case <-ctx.Done():

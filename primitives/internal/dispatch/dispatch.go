@@ -7,7 +7,8 @@
 //
 // A sender takes all that is queued, sends it, and goes on until nothing is queued. There are up to
 // [maxSenders] of them. If nothing is taken from the queue for [queueTimeout], one more starts, so that
-// no call waits for a slow batch, as on a silent link. There is no goroutine while no call is under way.
+// no call waits for a slow batch, as on a silent link. A call that waits for replicas has a goroutine of
+// its own. There is no goroutine while no call is under way.
 package dispatch
 
 import (
@@ -39,6 +40,10 @@ const (
 	// unsentTimeout is how long a backend may look for a connection to send a call on.
 	unsentTimeout = 5 * time.Second
 
+	// maxWaiting is how many calls wait for replicas at a time. Each has a connection for itself, and a
+	// driver may take it from the pool that all other calls use.
+	maxWaiting = 8
+
 	// sweepInterval is how often sweep looks for calls that were not sent within unsentTimeout.
 	sweepInterval = time.Second
 )
@@ -46,9 +51,11 @@ const (
 // Dispatcher sends calls to one backend. It is safe for concurrent use.
 type Dispatcher struct {
 	runner  backend.ScriptRunner
-	batcher backend.Batcher // nil: the backend has none, and batches are of one call
+	batcher backend.Batcher       // nil: the backend has none, and batches are of one call
+	waiter  backend.ReplicaWaiter // nil: the backend cannot wait for replicas
 
-	signals sync.Pool // empty channels, for requests
+	signals sync.Pool     // empty channels, for requests
+	waiting chan struct{} // has a value for each call that waits for replicas
 
 	mu              sync.Mutex
 	queue           []*Request
@@ -64,10 +71,16 @@ type Dispatcher struct {
 
 // New returns a dispatcher for b, by its RunBatch if it is a [backend.Batcher].
 func New(b backend.ScriptRunner) *Dispatcher {
-	d := &Dispatcher{runner: b, batches: make(map[*batch]struct{})}
+	d := &Dispatcher{
+		runner: b, batches: make(map[*batch]struct{}), waiting: make(chan struct{}, maxWaiting),
+	}
 	d.batcher, _ = b.(backend.Batcher)
+	d.waiter, _ = b.(backend.ReplicaWaiter)
 	return d
 }
+
+// WaitsForReplicas reports whether calls can wait for replicas.
+func (d *Dispatcher) WaitsForReplicas() bool { return d.waiter != nil }
 
 // BeginClose shortens the time after which batches that all callers have left are given up.
 func (d *Dispatcher) BeginClose() {
@@ -97,6 +110,19 @@ func (d *Dispatcher) enqueue(c *Request) {
 	defer d.mu.Unlock()
 	d.queue = append(d.queue, c)
 	d.ensureSender()
+}
+
+// sendAlone sends c by itself, and waits for replicas then.
+func (d *Dispatcher) sendAlone(c *Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b := d.begin([]*Request{c})
+	b.replicas, b.replicaTimeout = c.Replicas, c.ReplicaTimeout
+	if d.closed {
+		go b.refuse(d)
+		return
+	}
+	go b.runThenWait(d)
 }
 
 // ensureSender ensures that a sender takes what is queued: one that is about to, a new one if there are
@@ -168,14 +194,9 @@ func (d *Dispatcher) take() (b *batch, closed bool) {
 	d.readySenders--
 	for len(d.queue) > 0 {
 		n := d.nextBatchSize()
-		b := newBatch(d.queue[:n])
+		b := d.begin(d.queue[:n])
 		d.queue = slices.Delete(d.queue, 0, n)
-		if len(b.calls) > 0 {
-			d.batches[b] = struct{}{}
-			d.armSweep()
-			if d.closing {
-				b.clientCloses()
-			}
+		if b != nil {
 			if len(d.queue) > 0 && d.batcher != nil {
 				d.ensureSender()
 			}
@@ -184,6 +205,21 @@ func (d *Dispatcher) take() (b *batch, closed bool) {
 	}
 	d.senders--
 	return nil, d.closed
+}
+
+// begin returns a batch of those calls that were not withdrawn, and counts it as under way. Nil: there is
+// none. The caller holds mu.
+func (d *Dispatcher) begin(calls []*Request) *batch {
+	b := newBatch(calls)
+	if len(b.calls) == 0 {
+		return nil
+	}
+	d.batches[b] = struct{}{}
+	d.armSweep()
+	if d.closing {
+		b.clientCloses()
+	}
+	return b
 }
 
 // nextBatchSize returns how many calls go into the next batch. The caller holds mu.
@@ -220,10 +256,12 @@ func (d *Dispatcher) sweep() {
 	}
 }
 
-// batchDone forgets a batch that has ended. Its sender is about to take the next.
+// batchDone forgets a batch that has ended. Its sender, if it has one, is about to take the next.
 func (d *Dispatcher) batchDone(b *batch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.batches, b)
-	d.readySenders++
+	if b.replicas == 0 {
+		d.readySenders++
+	}
 }

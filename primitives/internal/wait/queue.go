@@ -77,8 +77,8 @@ func (q *queue) contend(ctx context.Context, me *waiter, a Attempt) error {
 			q.wakeAtEnd(answer.RetryIn)
 			return nil
 		}
-		if answer.Outage {
-			if err := q.waiters.pause(ctx); err != nil {
+		if answer.pauses() {
+			if err := q.waiters.pause(ctx, answer); err != nil {
 				q.passOn(me)
 				return err
 			}

@@ -50,8 +50,11 @@ type Answer struct {
 	Granted bool
 	// Outage means that there was no answer. The waiter tries again after a pause.
 	Outage bool
-	// Moved means that the waiter listens to another channel after the pause of an Outage: Wait returns
-	// [ErrMoved] then.
+	// Undone is how many grants in a row were undone at once, up to this one, since they could not be
+	// used. The waiter tries again after a pause that grows with them. 0: this is none.
+	Undone int
+	// Moved means that the waiter listens to another channel after the pause of an Outage, or of a grant
+	// that was undone: Wait returns [ErrMoved] then.
 	Moved bool
 	// RetryIn is how long the object stays unavailable if no message comes before; of a grant, to
 	// others. Negative: unknown.
@@ -59,6 +62,9 @@ type Answer struct {
 	// Free is how many units of the object are free for others. 0: none, or unknown.
 	Free int
 }
+
+// pauses reports whether the waiter tries again after a pause that no message ends.
+func (a Answer) pauses() bool { return a.Outage || a.Undone > 0 }
 
 // Want is what a waiter waits for.
 type Want struct {
@@ -78,6 +84,9 @@ type Want struct {
 // before, but never longer than Most. Each pause is cut at random, by up to a half.
 type Backoff struct{ First, Most time.Duration }
 
+// undoneBackoff is the pause after a grant that was undone.
+var undoneBackoff = Backoff{First: 50 * time.Millisecond, Most: maxPause}
+
 // after returns the pause after so many refusals in a row.
 func (b Backoff) after(refusals int) time.Duration {
 	d := b.First
@@ -88,7 +97,8 @@ func (b Backoff) after(refusals int) time.Duration {
 	return d - rand.N(d/2+1) //nolint:gosec // Jitter.
 }
 
-// ErrMoved means that the attempt's channel is another one now: see [Answer.Moved].
+// ErrMoved means that the waiter has paused, and must begin anew: its channel may be another one now. See
+// [Answer.Moved].
 var ErrMoved = errors.New("the waiter has moved")
 
 // FreeUnits reads a message. It returns how many units of the object are free, or [AllUnits] for as
@@ -143,8 +153,8 @@ func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
 		if err != nil || answer.Granted {
 			return err
 		}
-		if answer.Moved {
-			return cmp.Or(w.pause(ctx), ErrMoved)
+		if answer.pauses() {
+			return cmp.Or(w.pause(ctx, answer), ErrMoved)
 		}
 		var me *waiter
 		if q, me, err = w.join(want, answer); err != nil {
@@ -176,10 +186,15 @@ func Repeat(ctx context.Context, pauses Backoff, a Attempt) error {
 	}
 }
 
-// pause returns nil after a while. No message ends the pause: the background release of what an
-// attempt without an answer has taken publishes one, too, and would end each pause at once.
-func (w *Waiters) pause(ctx context.Context) error {
-	timer := time.NewTimer(min(w.pollInterval(false), maxPause))
+// pause returns nil a while after an answer that asks for a pause. No message ends the pause: the release
+// of what was undone, or of what an attempt without an answer has taken, publishes one, too, and would end
+// each pause at once.
+func (w *Waiters) pause(ctx context.Context, a Answer) error {
+	length := min(w.pollInterval(false), maxPause)
+	if a.Undone > 0 {
+		length = undoneBackoff.after(a.Undone)
+	}
+	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

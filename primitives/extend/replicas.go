@@ -1,0 +1,59 @@
+package extend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+const (
+	// defaultReplicaTimeout is how long a grant waits for replicas by default, and defaultReplicaShare
+	// the part of a short lease.
+	defaultReplicaTimeout = time.Second
+	defaultReplicaShare   = 3
+)
+
+// replicas says how many replicas a grant waits for, and for how long.
+type replicas struct {
+	count   int // 0: for none
+	timeout time.Duration
+}
+
+// newReplicas returns what config says of replicas, for leases of the given length.
+func (c *Core) newReplicas(config LeaseConfig, lease time.Duration) (replicas, error) {
+	r := replicas{count: config.Replicas, timeout: config.ReplicaTimeout.Truncate(time.Millisecond)}
+	if config.ReplicaTimeout == 0 {
+		r.timeout = min(defaultReplicaTimeout, lease/defaultReplicaShare)
+	}
+	switch {
+	case r.count < 0:
+		return r, &FieldError{"Replicas", fmt.Sprintf("%d is negative", r.count)}
+	case r.count > 0 && !c.calls.WaitsForReplicas():
+		return r, &FieldError{"Replicas", "the backend cannot wait for replicas"}
+	case r.timeout >= lease:
+		return r, &FieldError{"ReplicaTimeout", fmt.Sprintf("%s is not under Lease, %s", r.timeout, lease)}
+	}
+	return r, AtLeast("ReplicaTimeout", r.timeout, time.Millisecond)
+}
+
+// timeoutUnder returns how long a call under ctx waits for replicas. A quarter of what is left of ctx
+// remains for the rest of the call, so that its caller learns of a shortage.
+func (r replicas) timeoutUnder(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return r.timeout
+	}
+	left := time.Until(deadline)
+	return min(r.timeout, left-left/4)
+}
+
+// shortageMayPass reports whether err, which wraps [backend.ErrReplicas], is worth another try: the server
+// can wait for replicas.
+func shortageMayPass(err error) bool {
+	var server *backend.ServerError
+	denied := errors.As(err, &server) && server.Code == "NOPERM"
+	return !denied && !errors.Is(err, backend.ErrNotSupported)
+}
