@@ -36,6 +36,9 @@ type fakeServer struct {
 	// fault returns the fault of a call of the given script; nil: there are none.
 	fault func(script string) fault
 
+	// acks is what replicas answer to a WAIT.
+	acks func(replicas int, timeout time.Duration) acks
+
 	// seen is shown every call, if it is not nil.
 	seen func(script string, keys, args []string)
 }
@@ -65,7 +68,7 @@ func newFakeServer() *fakeServer {
 		permits: make(map[string]int), queues: make(map[string][]string),
 		readWriteLocks: make(map[string]*fakeReadWriteLock),
 		handlers:       make(map[*fakeSubscription]string), calls: make(map[string]int),
-		fault: func(string) fault { return fault{} },
+		fault: func(string) fault { return fault{} }, acks: allAck,
 	}
 }
 
@@ -174,6 +177,8 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return s.acquire(keys[0], keys[1], args[0], args[1])
 	case "lock_release":
 		return s.release(keys[0], args[2], func(l fakeLock) bool { return l.owner == args[0] })
+	case "spin_release":
+		return s.release(keys[0], "", func(l fakeLock) bool { return l.owner == args[0] })
 	case "lock_release_all":
 		return s.releaseAll(keys, args[1:])
 	case "lock_force_release":
