@@ -278,12 +278,42 @@ func TestRunThenWait(t *testing.T) {
 		require.Equal(t, len(before)+1, sent)
 	}
 
+	unknown := fmt.Errorf("%w: %w", backend.ErrReplicas, serverError("ERR unknown command 'WAIT', with args"))
+	reply, _, _, err = run(t, answer{err: unknown})
+	require.ErrorIs(t, err, backend.ErrReplicas)
+	require.ErrorIs(t, err, backend.ErrNotSupported)
+	require.Equal(t, seven, reply, "the script ran")
+
 	_, _, sent, err = run(t, answer{err: errEOF})
 	require.ErrorIs(t, err, backend.ErrIndeterminate)
+	require.NotErrorIs(t, err, backend.ErrNotSupported)
 	require.Equal(t, 1, sent)
 
 	_, _, err = evalsha.New(&fake{}, false).RunThenWait(t.Context(), call(write), nil)
 	require.ErrorContains(t, err, "wrong number of keys")
+}
+
+// TestRunThenWaitIsWithdrawn has a call that is refused, and can be withdrawn then.
+func TestRunThenWaitIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := call(write, "k")
+		c.Claim = new(backend.Claim)
+		require.True(t, c.Claim.Take())
+		time.AfterFunc(time.Second, func() { require.True(t, c.Claim.Withdraw()) })
+		sent := 0
+		_, _, err := evalsha.New(&fake{}, false).RunThenWait(t.Context(), c,
+			func(cmd evalsha.Command) (backend.Reply, int, error) {
+				require.Same(t, c.Claim, cmd.Claim)
+				require.False(t, c.Claim.Withdraw(), "it is under way")
+				sent++
+				return backend.Reply{}, 0, serverError("LOADING x")
+			})
+		require.ErrorIs(t, err, backend.ErrUnavailable)
+		require.ErrorContains(t, c.Claim.Why(), "LOADING")
+		require.Positive(t, sent)
+		require.Less(t, sent, 15, "it was sent again after it had been withdrawn")
+	})
 }
 
 func TestRunnerIsSafeForConcurrentUse(t *testing.T) {

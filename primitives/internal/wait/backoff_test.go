@@ -1,6 +1,7 @@
 package wait_test
 
 import (
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -101,4 +102,42 @@ func served(t *testing.T, after time.Duration) (first, last time.Duration) {
 		all.Wait()
 	})
 	return first, last
+}
+
+// TestBackoffAfterUndoneGrants has grants that cannot be used: pauses grow, whether others wait or not, no
+// message ends them, and they begin anew after a refusal.
+func TestBackoffAfterUndoneGrants(t *testing.T) {
+	t.Parallel()
+	for _, crowded := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(1)
+			w := s.client(t, hour)
+			if crowded { // There is a queue.
+				s.held = true
+				go func() { _ = w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
+				synctest.Wait()
+			}
+			undone, tries := 0, []time.Time{}
+			wants := wakeOne("o")
+			undo := tryFunc(func() (wait.Answer, error) {
+				tries = append(tries, time.Now())
+				undone++
+				s.publish("0")
+				return wait.Answer{Undone: undone, Granted: undone > 12, RetryIn: -1}, nil
+			})
+			err := wait.ErrMoved
+			for errors.Is(err, wait.ErrMoved) {
+				err = w.Wait(t.Context(), wants, undo)
+			}
+			require.NoError(t, err)
+			require.Len(t, tries, 13)
+			most := 50 * time.Millisecond
+			for i, at := range tries[1:] {
+				require.GreaterOrEqual(t, at.Sub(tries[i]), most/2, i)
+				require.LessOrEqual(t, at.Sub(tries[i]), most, i)
+				most = min(2*most, time.Second)
+			}
+			s.release()
+		})
+	}
 }
