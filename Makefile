@@ -52,7 +52,8 @@ test: servers ## every module's tests on real servers, which are installed if mi
 
 # Of these "make test" leaves out the most. In a package's folder go test prints as it goes.
 PROOFS := conformance examples/ownbackend examples/ownprimitive \
-	$(addprefix conformance/matrix,/virtual /repro /processes /crowds /fair /readwrite /joint /mutants) conformance/matrix
+	$(addprefix conformance/matrix,/virtual /repro /processes /crowds /fair /readwrite /joint /replicas) \
+	conformance/matrix/mutants conformance/matrix
 
 prove: servers ## what judges the tests, and what takes long: mutants, seeded bugs, crowds, soak; half an hour
 	@for folder in $(PROOFS); do echo "== $$(date +%T) $$folder"; \

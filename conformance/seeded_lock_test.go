@@ -133,8 +133,7 @@ func lockSeeds() []seed {
 				"err == nil:\n\t\treturn nil"},
 		}, histories},
 		{"uses an owner again after an attempt without an answer", takeFile, edits{
-			{"!errors.Is(err, backend.ErrUnavailable) {\n\t\ta.hold = nil",
-				"errors.Is(err, ctx.Err()) {\n\t\ta.hold = nil"},
+			{"|| !errors.Is(err, backend.ErrUnavailable)\n", "|| errors.Is(err, ctx.Err())\n"},
 		}, properties},
 		{"has one owner for all holds of a client", takeFile, edits{
 			{"Owner: s.object.core.newOwner()", "Owner: s.object.core.id + \":1\""},

@@ -130,6 +130,25 @@ func ExampleLock_Lock_bounded() {
 	}
 }
 
+// A lock that one replica has before it is used, so that a failover is less likely to forget it.
+func ExampleLockOptions_replicas() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	lock := client.NewLock("ledger", &primitives.LockOptions{Replicas: 1})
+	lease, err := lock.Lock(ctx)
+	if errors.Is(err, primitives.ErrReplicas) {
+		fmt.Println("no replica follows the primary:", err) // The lock is free.
+		return
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = work(lease.Context(context.Background()))
+	if err := errors.Join(err, lease.Unlock(context.Background())); err != nil {
+		log.Fatal(err)
+	}
+}
+
 // A function that takes the lock by itself, called by one that holds it.
 func ExampleLease_Reenter() {
 	lock := client.NewLock("account:7", nil)

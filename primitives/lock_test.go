@@ -572,7 +572,8 @@ func TestLockRandomSchedules(t *testing.T) {
 		schedules = 200
 	}
 	for seed := range uint64(schedules) {
-		synctest.Test(t, func(t *testing.T) { (&schedule{seed: seed}).run(t) })
+		replicated := seed%4 == 0 // Every other lock waits for a replica, which may lag or be lost.
+		synctest.Test(t, func(t *testing.T) { (&schedule{seed: seed, replicated: replicated}).run(t) })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -580,9 +581,10 @@ func TestLockRandomSchedules(t *testing.T) {
 }
 
 type schedule struct {
-	seed   uint64
-	rng    *rand.Rand // of the faults; guarded by the server's mutex
-	server *fakeServer
+	seed       uint64
+	replicated bool
+	rng        *rand.Rand // of the faults; guarded by the server's mutex
+	server     *fakeServer
 
 	mu    sync.Mutex
 	token int64
@@ -595,13 +597,17 @@ func (s *schedule) run(t *testing.T) {
 	s.rng = rand.New(rand.NewPCG(s.seed, 2)) //nolint:gosec // A test's schedule.
 	s.held = make(map[*primitives.Lease]bool)
 	s.server = newFakeServer()
-	s.server.fault = s.fault
+	s.server.fault, s.server.acks = s.fault, s.acks
 	opts := &primitives.Options{PollInterval: time.Hour, WatchdogLease: 3 * time.Second}
 	clients := []*primitives.Client{s.server.client(t, opts), s.server.client(t, opts)}
 	start := time.Now()
 	var all sync.WaitGroup
-	for range 10 {
-		lock := clients[rng.IntN(2)].NewLock("x", nil)
+	for i := range 10 {
+		o := &primitives.LockOptions{}
+		if s.replicated {
+			o.Replicas = i % 2
+		}
+		lock := clients[rng.IntN(2)].NewLock("x", o)
 		begin := time.Duration(rng.IntN(300)) * time.Millisecond
 		timeout := time.Duration(rng.IntN(500)) * time.Millisecond
 		if rng.IntN(2) == 0 {
@@ -660,6 +666,20 @@ func (s *schedule) enter(t *testing.T, lease *primitives.Lease, waited time.Dura
 	if s.server.idle > 2*time.Second && waited > s.server.idle {
 		t.Errorf("the lock was free for %s with a waiter", s.server.idle)
 	}
+}
+
+// acks has replicas that lag for up to a second.
+func (s *schedule) acks(n int, timeout time.Duration) acks {
+	a := acks{n: n, after: time.Duration(s.rng.IntN(10)) * time.Millisecond}
+	switch s.rng.IntN(6) {
+	case 0:
+		a.n = 0
+	case 1:
+		a = acks{after: timeout}
+	case 2:
+		a.err = errors.New("EOF")
+	}
+	return a
 }
 
 func (s *schedule) fault(string) fault {

@@ -197,7 +197,8 @@ func (a *attempt) current() *hold {
 func (a *attempt) Try(ctx context.Context) (Answer, error) {
 	h := a.current()
 	answer, err := h.try(ctx)
-	if err != nil && (errors.Is(err, backend.ErrReplicas) || !errors.Is(err, backend.ErrUnavailable)) {
+	used := errors.Is(err, backend.ErrReplicas) || !errors.Is(err, backend.ErrUnavailable)
+	if err != nil && used {
 		a.hold = nil
 		h.leaveQueue()
 	}

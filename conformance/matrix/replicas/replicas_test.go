@@ -1,4 +1,5 @@
-// Package replicas has tests on a primary and a replica that lags.
+// Package replicas has tests on a primary and replicas that lag, stop or leave: what a lagging replica
+// forgets when it is promoted, and locks that wait for replicas.
 package replicas
 
 import (

@@ -1,0 +1,383 @@
+package replicas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// patience bounds what has to happen at all.
+const patience = time.Minute
+
+// deployment is a primary with replicas, and an adapter to reach it by.
+type deployment struct {
+	*servers.Replicated
+	adapter cells.Adapter
+}
+
+// onEach runs test by each adapter, on each kind of server, with so many replicas.
+func onEach(t *testing.T, replicas int, opts *servers.Options, test func(t *testing.T, d deployment)) {
+	t.Helper()
+	for _, a := range cells.Adapters() {
+		for _, kind := range servers.Kinds() {
+			t.Run(a.Name+"On"+kind.String(), func(t *testing.T) {
+				t.Parallel()
+				test(t, deployment{servers.StartReplicated(t, kind, replicas, opts), a})
+			})
+		}
+	}
+}
+
+// client returns a client of s.
+func (d deployment) client(t *testing.T, s *servers.Server) *primitives.Client {
+	t.Helper()
+	return d.adapter.Primitives(t, cells.At(s.Addr()), nil)
+}
+
+// locker is a lock of any kind.
+type locker interface {
+	Lock(ctx context.Context) (*primitives.Lease, error)
+	TryLock(ctx context.Context) (*primitives.Lease, error)
+}
+
+// lockers makes a lock of each kind, called by it, that waits for n replicas, for timeout.
+func lockers(c *primitives.Client, n int, timeout time.Duration) map[string]locker {
+	lock := &primitives.LockOptions{Replicas: n, ReplicaTimeout: timeout}
+	spin := &primitives.SpinLockOptions{Replicas: n, ReplicaTimeout: timeout}
+	fair := &primitives.FairLockOptions{Replicas: n, ReplicaTimeout: timeout}
+	readWrite := &primitives.ReadWriteLockOptions{Replicas: n, ReplicaTimeout: timeout}
+	return map[string]locker{
+		"lock": c.NewLock("lock", lock), "fenced": c.NewFencedLock("fenced", lock),
+		"spin": c.NewSpinLock("spin", spin), "fair": c.NewFairLock("fair", fair),
+		"read":  c.NewReadWriteLock("read", readWrite).ReadLock(),
+		"write": c.NewReadWriteLock("write", readWrite).WriteLock(),
+	}
+}
+
+// left returns the keys that are left of locks, but for those of their tokens.
+func left(t *testing.T, s *servers.Server) (names []string) {
+	t.Helper()
+	reply, err := s.Do("KEYS", "*")
+	require.NoError(t, err)
+	keys, err := reply.Items()
+	require.NoError(t, err)
+	for _, key := range keys {
+		name, err := key.Text()
+		require.NoError(t, err)
+		if !strings.HasPrefix(name, "redisson_lock_token:") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// waits returns how many WAIT commands s has run.
+func waits(t *testing.T, s *servers.Server) (n int) {
+	t.Helper()
+	info, err := s.Info("commandstats")
+	require.NoError(t, err)
+	_, _ = fmt.Sscanf(info["cmdstat_wait"], "calls=%d", &n) // None yet: it is not there.
+	return n
+}
+
+// eventually requires that check succeeds soon.
+func eventually(t *testing.T, check func() bool) {
+	t.Helper()
+	require.Eventually(t, check, patience, 5*time.Millisecond)
+}
+
+// TestTooFewReplicas stops one of two replicas, for a while.
+func TestTooFewReplicas(t *testing.T) {
+	t.Parallel()
+	onEach(t, 2, nil, func(t *testing.T, d deployment) {
+		c := d.client(t, d.Primary())
+		requireAll(t, lockers(c, 2, patience/4))
+		stopped := d.Replicas()[0]
+		require.NoError(t, stopped.Pause())
+		// One of two is enough for who asks for one.
+		requireAll(t, lockers(c, 1, patience/4))
+
+		for name, l := range lockers(c, 2, 50*time.Millisecond) {
+			_, err := l.TryLock(t.Context())
+			require.ErrorIs(t, err, primitives.ErrReplicas, name)
+			require.ErrorContains(t, err, "1 of 2 acknowledged")
+			require.Empty(t, left(t, d.Primary()))
+
+			ctx, cancel := context.WithCancel(t.Context())
+			before := waits(t, d.Primary())
+			go func() {
+				defer cancel()
+				eventually(t, func() bool { return waits(t, d.Primary()) > before+2 })
+			}()
+			_, err = l.Lock(ctx)
+			require.ErrorIs(t, err, primitives.ErrReplicas, name)
+			require.ErrorIs(t, err, context.Canceled)
+			eventually(t, func() bool { return len(left(t, d.Primary())) == 0 }) // A try may be under way.
+		}
+		requireAll(t, lockers(d.client(t, d.Primary()), 1, patience/4)) // The lock is everybody's.
+
+		time.AfterFunc(500*time.Millisecond, func() { _ = stopped.Resume() })
+		requireAll(t, lockers(c, 2, 200*time.Millisecond))
+		require.Empty(t, left(t, d.Primary()))
+	})
+}
+
+// requireAll requires that all of locks can be locked.
+func requireAll(t *testing.T, locks map[string]locker) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for name, l := range locks {
+		lease, err := l.Lock(ctx)
+		require.NoError(t, err, name)
+		require.NoError(t, lease.Unlock(ctx), name)
+	}
+}
+
+// TestLockOutlivesItsPrimary kills the primary right after the grant of a lock that its replica has
+// acknowledged. The promoted replica grants it to nobody else until the lease ends.
+func TestLockOutlivesItsPrimary(t *testing.T) {
+	t.Parallel()
+	onEach(t, 1, nil, func(t *testing.T, d deployment) {
+		const lease = 5 * time.Second
+		o := &primitives.LockOptions{Lease: lease, Replicas: 1, ReplicaTimeout: 2 * time.Second}
+		first := d.client(t, d.Primary())
+		began := time.Now()
+		holder, err := first.NewLock("x", o).Lock(t.Context())
+		require.NoError(t, err)
+		d.Primary().Kill()
+		promoted, err := d.Promote()
+		require.NoError(t, err)
+
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		next, err := d.client(t, promoted).NewLock("x", nil).Lock(ctx)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, time.Since(began), lease)
+		require.ErrorIs(t, holder.Err(), primitives.ErrLost, "the first holder believes no more")
+		require.Greater(t, next.Token(), holder.Token())
+	})
+}
+
+// TestReplicaIsRemoved takes the only replica away while locks are used, and gives it back: nobody keeps
+// the number of replicas.
+func TestReplicaIsRemoved(t *testing.T) {
+	t.Parallel()
+	onEach(t, 1, nil, func(t *testing.T, d deployment) {
+		l := d.client(t, d.Primary()).NewLock("x",
+			&primitives.LockOptions{Replicas: 1, ReplicaTimeout: 50 * time.Millisecond})
+		requireAll(t, map[string]locker{"x": l})
+		replica := d.Replicas()[0]
+		require.NoError(t, run(replica, "REPLICAOF", "NO", "ONE"))
+		eventually(t, func() bool {
+			info, err := d.Primary().Info("replication")
+			return err == nil && info["connected_slaves"] == "0"
+		})
+		_, err := l.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.ErrorContains(t, err, "0 of 1 acknowledged")
+		require.Empty(t, left(t, d.Primary()))
+		host, port, _ := strings.Cut(d.Primary().Addr(), ":")
+		time.AfterFunc(100*time.Millisecond, func() { _ = run(replica, "REPLICAOF", host, port) })
+		requireAll(t, map[string]locker{"x": l})
+	})
+}
+
+func run(s *servers.Server, words ...string) error {
+	_, err := s.Do(words...)
+	return err
+}
+
+// TestWaitIsUnknown has a server that does not know WAIT, as some services have it: a Lock fails at once,
+// and nothing stays behind.
+func TestWaitIsUnknown(t *testing.T) {
+	t.Parallel()
+	without := &servers.Options{Config: map[string]string{"rename-command": `WAIT ""`}}
+	onEach(t, 1, without, func(t *testing.T, d deployment) {
+		for name, l := range lockers(d.client(t, d.Primary()), 1, 0) {
+			_, err := l.Lock(t.Context())
+			require.ErrorIs(t, err, primitives.ErrReplicas, name)
+			require.ErrorIs(t, err, backend.ErrNotSupported, name)
+			require.Empty(t, left(t, d.Primary()))
+		}
+	})
+}
+
+// TestWaitIsDenied has a user without the right to WAIT.
+func TestWaitIsDenied(t *testing.T) {
+	t.Parallel()
+	denied := &servers.Options{Config: cells.User(cells.ACLRules("x") + " -wait")}
+	onEach(t, 1, denied, func(t *testing.T, d deployment) {
+		user := cells.Client{Addrs: []string{d.Primary().Addr()}, User: "hasp", Password: "secret"}
+		l := d.adapter.Primitives(t, user, nil).NewLock("x", &primitives.LockOptions{Replicas: 1})
+		_, err := l.Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.ErrorContains(t, err, "NOPERM")
+		require.Empty(t, left(t, d.Primary()))
+	})
+}
+
+// TestPrimaryIsDemoted makes the primary a replica while somebody waits for replicas there, and then the
+// primary again.
+func TestPrimaryIsDemoted(t *testing.T) {
+	t.Parallel()
+	onEach(t, 1, nil, func(t *testing.T, d deployment) {
+		primary, replica := d.Primary(), d.Replicas()[0]
+		l := d.client(t, primary).NewLock("x",
+			&primitives.LockOptions{Replicas: 1, ReplicaTimeout: patience / 4, Lease: patience})
+		require.NoError(t, replica.Pause())
+		locked := make(chan error, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		go func() {
+			lease, err := l.Lock(ctx)
+			if err == nil {
+				err = lease.Unlock(ctx)
+			}
+			locked <- err
+		}()
+		eventually(t, func() bool {
+			info, err := primary.Info("clients")
+			return err == nil && info["blocked_clients"] == "1"
+		})
+		host, port, _ := strings.Cut(replica.Addr(), ":")
+		require.NoError(t, run(primary, "REPLICAOF", host, port))
+		eventually(t, func() bool {
+			info, err := primary.Info("clients")
+			return err == nil && info["blocked_clients"] == "0"
+		})
+		require.NoError(t, run(primary, "REPLICAOF", "NO", "ONE"))
+		require.NoError(t, replica.Resume())
+		require.NoError(t, cells.Within(t, patience, "Lock", locked))
+		eventually(t, func() bool { return len(left(t, primary)) == 0 })
+	})
+}
+
+// TestFailoverAmidLocks replaces the primary while locks that wait for replicas are used. Calls may fail
+// then; nobody stays behind, and the next Lock succeeds.
+func TestFailoverAmidLocks(t *testing.T) {
+	cells.Proof(t)
+	t.Parallel()
+	onEach(t, 2, nil, func(t *testing.T, d deployment) {
+		c := d.adapter.Primitives(t, cells.At(d.Addr()), nil)
+		l := c.NewLock("x", &primitives.LockOptions{
+			Replicas: 1, ReplicaTimeout: 500 * time.Millisecond, Lease: 5 * time.Second,
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+		defer cancel()
+		done := make(chan struct{})
+		failed := make(chan error, 1)
+		go func() {
+			defer close(done)
+			for range 2 {
+				if err := d.FailOver(nil); err != nil {
+					failed <- err
+					return
+				}
+			}
+		}()
+		for over := false; !over; {
+			select {
+			case err := <-failed:
+				require.NoError(t, err)
+			case <-done:
+				over = true
+			default:
+			}
+			lease, err := l.Lock(ctx)
+			if err == nil {
+				_ = lease.Unlock(ctx) // It may have been lost.
+				continue
+			}
+			require.NoError(t, ctx.Err())
+			require.True(t, errors.Is(err, primitives.ErrUnavailable) || backend.MayHaveRun(err) ||
+				errors.Is(err, primitives.ErrLost), err)
+		}
+		requireAll(t, map[string]locker{"x": l})
+	})
+}
+
+// TestScriptsAreFlushed flushes the scripts between any two calls.
+func TestScriptsAreFlushed(t *testing.T) {
+	t.Parallel()
+	onEach(t, 1, nil, func(t *testing.T, d deployment) {
+		flush := func() {
+			for _, s := range d.Nodes {
+				require.NoError(t, run(s, "SCRIPT", "FLUSH"))
+			}
+		}
+		for _, l := range lockers(d.client(t, d.Primary()), 1, patience/4) {
+			for range 3 {
+				flush()
+				lease, err := l.Lock(t.Context())
+				require.NoError(t, err)
+				flush()
+				require.NoError(t, lease.Unlock(t.Context()))
+			}
+		}
+	})
+}
+
+// TestSlotMoves moves a lock's slot to another node while somebody waits for it. A call that waits for
+// replicas follows no redirect: while the slot is on the move a first try fails, with nothing executed, and
+// a waiter waits on.
+func TestSlotMoves(t *testing.T) {
+	cells.Proof(t)
+	t.Parallel()
+	for _, a := range cells.Adapters() {
+		for _, kind := range servers.Kinds() {
+			t.Run(a.Name+"On"+kind.String(), func(t *testing.T) {
+				t.Parallel()
+				moveSlot(t, a, servers.StartCluster(t, kind, 3, &servers.ClusterOptions{Replicas: 1}))
+			})
+		}
+	}
+}
+
+func moveSlot(t *testing.T, a cells.Adapter, cluster *servers.Cluster) {
+	t.Helper()
+	c := cells.Client{Cluster: true}
+	for _, s := range cluster.Primaries() {
+		c.Addrs = append(c.Addrs, s.Addr())
+	}
+	client := a.Primitives(t, c, &primitives.Options{PollInterval: time.Second})
+	holder, err := client.NewLock("x", nil).Lock(t.Context())
+	require.NoError(t, err)
+	from, err := cluster.Owner(backend.Slot("x"))
+	require.NoError(t, err)
+	l := client.NewLock("x", &primitives.LockOptions{Replicas: 1, ReplicaTimeout: patience / 4, Lease: patience})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	locked := make(chan error, 1)
+	go func() {
+		lease, err := l.Lock(ctx)
+		if err == nil {
+			err = lease.Unlock(ctx)
+		}
+		locked <- err
+	}()
+	eventually(t, func() bool { return waits(t, cluster.Nodes[from]) > 0 }) // It was refused.
+	primaries := cluster.Primaries()
+	next := primaries[(slices.Index(primaries, cluster.Nodes[from])+1)%len(primaries)]
+	m, err := cluster.BeginMigration(backend.Slot("x"), slices.Index(cluster.Nodes, next))
+	require.NoError(t, err)
+	require.NoError(t, m.MoveKeys())
+	_, err = l.TryLock(ctx)
+	require.ErrorIs(t, err, primitives.ErrUnavailable)
+	require.False(t, backend.MayHaveRun(err), err)
+	require.NoError(t, holder.Unlock(ctx))
+	require.NoError(t, m.MoveKeys())
+	require.NoError(t, m.Finish())
+	require.NoError(t, cells.Within(t, patience, "Lock", locked))
+}
