@@ -27,8 +27,8 @@ type LockOptions struct {
 	//
 	// Each try costs a WAIT on a connection for itself, and is not sent together with other calls. At
 	// most 8 such tries of a client are under way at a time; others queue. If ctx is cancelled meanwhile,
-	// the grant is released when the WAIT has ended. The methods return a [*FieldError] if the backend
-	// cannot wait for replicas.
+	// the grant is released when the WAIT has ended. In a cluster a first try returns [ErrUnavailable] while
+	// the lock's slot moves. The methods return a [*FieldError] if the backend cannot wait for replicas.
 	Replicas int
 
 	// ReplicaTimeout is how long one try waits for replicas. It counts towards the lease. In whole
