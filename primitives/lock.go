@@ -26,7 +26,7 @@ type LockOptions struct {
 	// Nobody waits for replicas after a renewal or a release, and re-entry sends nothing.
 	//
 	// Each try costs a WAIT on a connection for itself, and is not sent together with other calls. At
-	// most 8 such tries of a client are under way at a time; others queue. If ctx is cancelled meanwhile,
+	// most 8 such tries of a client are under way at a time; others queue, for up to 5 s. If ctx is cancelled,
 	// the grant is released when the WAIT has ended. In a cluster a first try returns [ErrUnavailable] while
 	// the lock's slot moves. The methods return a [*FieldError] if the backend cannot wait for replicas.
 	Replicas int
