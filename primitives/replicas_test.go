@@ -285,6 +285,32 @@ func TestLockWaitsOnAfterAShortage(t *testing.T) {
 	})
 }
 
+// TestUndoneGrantIsSearchedFor: for a moment, amid a failover, releases go to another server than the one
+// that has granted the lock.
+func TestUndoneGrantIsSearchedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		s.acks = func(int, time.Duration) acks {
+			granted := s.locks["x"]
+			delete(s.locks, "x")
+			time.AfterFunc(200*time.Millisecond, func() { s.set(func() { s.locks["x"] = granted }) })
+			return acks{}
+		}
+		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Replicas: 1})
+		_, err := lock.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		require.NotEmpty(t, s.holder("x"))
+		time.Sleep(time.Second)
+		require.Empty(t, s.holder("x"))
+		releases := s.called("lock_release")
+		time.Sleep(time.Hour)
+		require.Equal(t, releases, s.called("lock_release"))
+	})
+}
+
 // TestReplicasTakeOfTheLease: the time of WAIT counts. A lease that the watchdog renews is renewed
 // meanwhile.
 func TestReplicasTakeOfTheLease(t *testing.T) {

@@ -278,6 +278,12 @@ func TestRunThenWait(t *testing.T) {
 		require.Equal(t, len(before)+1, sent)
 	}
 
+	noScript := answer{err: serverError("NOSCRIPT x")} // However often it is loaded.
+	_, _, sent, err = run(t, noScript, noScript, noScript)
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.False(t, backend.MayHaveRun(err))
+	require.Equal(t, 3, sent)
+
 	unknown := fmt.Errorf("%w: %w", backend.ErrReplicas, serverError("ERR unknown command 'WAIT', with args"))
 	reply, _, _, err = run(t, answer{err: unknown})
 	require.ErrorIs(t, err, backend.ErrReplicas)

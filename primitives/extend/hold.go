@@ -48,7 +48,7 @@ func (h *hold) try(ctx context.Context) (Answer, error) {
 	}
 	if shortage := h.request.call.Shortage; shortage != nil {
 		keeper.End(&h.Entry)
-		_ = h.release(ctx, 0) // What fails goes on in the background.
+		h.undo(ctx)
 		return Answer{}, shortage
 	}
 	h.token = token
@@ -58,6 +58,14 @@ func (h *hold) try(ctx context.Context) (Answer, error) {
 	}
 	answer.RetryIn = h.Lease
 	return answer, nil
+}
+
+// undo releases what has just been granted. What fails goes on in the background, and so does what finds
+// nothing: amid a failover the acquire, on a connection of its own, may have reached another server.
+func (h *hold) undo(ctx context.Context) {
+	if err := h.release(ctx, 0); errors.Is(err, ErrNotHeld) {
+		h.releaseInBackground(false)
+	}
 }
 
 // acquire sends the request. If it fails, acquire releases in the background what it may have taken.

@@ -140,7 +140,8 @@ func (s *Leases) Acquire(ctx context.Context) (*Lease, error) {
 	return s.take(ctx, s.leasable, func(a *attempt) error { return s.object.waitAs(ctx, a) })
 }
 
-// TryAcquire is Acquire without waiting: if it is refused it returns [ErrNotAcquired].
+// TryAcquire is Acquire without waiting: if it is refused it returns [ErrNotAcquired], and
+// [backend.ErrReplicas] if too few replicas acknowledged the grant.
 func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) {
 	return s.take(ctx, s.tryLeasable, func(a *attempt) error { return TryOnce(ctx, a) })
 }

@@ -9,12 +9,8 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-const (
-	// defaultReplicaTimeout is how long a grant waits for replicas by default, and defaultReplicaShare
-	// the part of a short lease.
-	defaultReplicaTimeout = time.Second
-	defaultReplicaShare   = 3
-)
+// defaultReplicaTimeout is how long a grant waits for replicas, unless its lease is short.
+const defaultReplicaTimeout = time.Second
 
 // replicas says how many replicas a grant waits for, and for how long.
 type replicas struct {
@@ -26,7 +22,7 @@ type replicas struct {
 func (c *Core) newReplicas(config LeaseConfig, lease time.Duration) (replicas, error) {
 	r := replicas{count: config.Replicas, timeout: config.ReplicaTimeout.Truncate(time.Millisecond)}
 	if config.ReplicaTimeout == 0 {
-		r.timeout = min(defaultReplicaTimeout, lease/defaultReplicaShare)
+		r.timeout = min(defaultReplicaTimeout, (lease / 3).Truncate(time.Millisecond))
 	}
 	switch {
 	case r.count < 0:
@@ -47,7 +43,7 @@ func (r replicas) timeoutUnder(ctx context.Context) time.Duration {
 		return r.timeout
 	}
 	left := time.Until(deadline)
-	return min(r.timeout, left-left/4)
+	return max(min(r.timeout, (left-left/4).Truncate(time.Millisecond)), time.Millisecond)
 }
 
 // shortageMayPass reports whether err, which wraps [backend.ErrReplicas], is worth another try: the server

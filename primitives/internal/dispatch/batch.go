@@ -91,19 +91,24 @@ func (b *batch) runThenWait(d *Dispatcher) {
 	case <-b.Done():
 		return
 	}
-	if !call.Claim.Take() {
-		return
+	if call.Claim.Take() {
+		reply, acked, err := d.waiter.RunThenWait(b, call, b.replicas, b.replicaTimeout)
+		err, shortage := b.split(err, acked)
+		b.answer(0, backend.Outcome{Reply: reply, Err: err}, shortage)
 	}
-	reply, acked, err := d.waiter.RunThenWait(b, call, b.replicas, b.replicaTimeout)
-	var shortage error
+}
+
+// split splits the error of RunThenWait: into that of the script, and the shortage of replicas that have
+// acknowledged it.
+func (b *batch) split(err error, acked int) (script, shortage error) {
 	switch {
 	case errors.Is(err, backend.ErrReplicas):
-		shortage, err = err, nil // The script ran.
+		return nil, err // The script ran.
 	case err == nil && acked < b.replicas:
-		shortage = fmt.Errorf("%w: %d of %d acknowledged within %s",
+		return nil, fmt.Errorf("%w: %d of %d acknowledged within %s",
 			backend.ErrReplicas, acked, b.replicas, b.replicaTimeout)
 	}
-	b.answer(0, backend.Outcome{Reply: reply, Err: err}, shortage)
+	return err, nil
 }
 
 // refuse fails the calls of a batch without sending it: the dispatcher is closed.
