@@ -111,7 +111,7 @@ func TestTooFewReplicas(t *testing.T) {
 		for name, l := range lockers(c, 2, 50*time.Millisecond) {
 			_, err := l.TryLock(t.Context())
 			require.ErrorIs(t, err, primitives.ErrReplicas, name)
-			require.ErrorContains(t, err, "1 of 2 acknowledged")
+			require.ErrorContains(t, err, " of 2 acknowledged within 50ms") // 1, but on a busy machine.
 			require.Empty(t, left(t, d.Primary()))
 
 			ctx, cancel := context.WithCancel(t.Context())
