@@ -158,7 +158,7 @@ func (w *loopAttempt) Try(ctx context.Context) (wait.Answer, error) {
 	switch {
 	case err == nil:
 		w.refused, w.undone, w.outage = !answer.Granted, 0, nil
-	case w.owned != nil && errors.Is(err, backend.ErrReplicas) && shortageMayPass(err):
+	case w.owns && errors.Is(err, backend.ErrReplicas) && shortageMayPass(err):
 		w.refused, w.undone, w.outage = true, w.undone+1, err
 		return wait.Answer{Undone: w.undone, RetryIn: -1, Moved: w.moved()}, nil
 	case w.refused && ctx.Err() == nil && w.retryable(err):
