@@ -441,3 +441,28 @@ func TestCloseWhileReplicasAreWaitedFor(t *testing.T) {
 		s.requireFree(t)
 	})
 }
+
+// TestMultiLockWithTooFewReplicas has a part whose replicas lag at first.
+func TestMultiLockWithTooFewReplicas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		c := s.client(t, nil)
+		waits := 0
+		s.acks = func(int, time.Duration) acks {
+			waits++
+			return acks{n: waits / 3}
+		}
+		both := primitives.NewMultiLock(
+			c.NewLock("x", &primitives.LockOptions{Replicas: 1}), c.NewLock("y", nil))
+		_, err := both.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		time.Sleep(time.Second)
+		require.Empty(t, s.holder("x"))
+		require.Empty(t, s.holder("y"))
+		lease, err := both.Lock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 3, waits)
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
