@@ -125,8 +125,8 @@ func lockSeeds() []seed {
 			{"if !h.object.core.keeper.End(&h.Entry) {\n\t\th.releaseInBackground(true)\n\t\treturn fmt",
 				"if h.object.core.keeper.Remaining(&h.Entry) <= 0 {\n\t\th.releaseInBackground(true)\n\t\treturn fmt"},
 		}, properties},
-		{"frees the outer hold with the inner one", leaseFile, edits{
-			{"last = len(h.leases) == 0", "last = true"},
+		{"frees the outer hold with the inner one", "extend/holder.go", edits{
+			{"last = len(r.leases) == 0", "last = true"},
 		}, properties},
 		{"believes that an Unlock which found nothing has freed the lock", leaseFile, edits{
 			{"err == nil:\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ErrLost)",
