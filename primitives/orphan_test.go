@@ -68,6 +68,27 @@ func TestGiveBackOfALongLeaseIsNoLoad(t *testing.T) {
 	})
 }
 
+// TestCloseGivesBackAtOnce closes a client when its server can be reached again after a long outage: what it
+// could not give back meanwhile is given back now, and not after a pause that has grown with the outage.
+func TestCloseGivesBackAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		lease, err := client.NewLock("x", &primitives.LockOptions{Lease: 24 * time.Hour}).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(string) fault { return down } })
+		require.Error(t, lease.Unlock(t.Context()))
+		time.Sleep(2*time.Hour + time.Second)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		require.Equal(t, lease.Owner(), s.holder("x"))
+		start := time.Now()
+		require.NoError(t, client.Close(t.Context()))
+		require.Less(t, time.Since(start), time.Second)
+		require.Empty(t, s.holder("x"))
+	})
+}
+
 // TestUnlockFailed looks at what an Unlock without an answer leaves.
 func TestUnlockFailed(t *testing.T) {
 	t.Parallel()

@@ -87,6 +87,7 @@ func (c *Core) Close(ctx context.Context) error {
 	}
 	c.waiters.Close()
 	c.calls.BeginClose()
+	c.orphans.hurry()
 	for _, h := range c.keeper.Close() {
 		h.OnLost.(*hold).close() //nolint:forcetypeassert // Holds are this package's.
 	}

@@ -56,6 +56,7 @@ type orphans struct {
 	waiting []*orphan
 	timer   *time.Timer
 	timerAt time.Time // when timer fires; zero: it is not armed
+	hurried bool      // the client is being closed, and Close waits
 	dropped bool
 }
 
@@ -79,8 +80,31 @@ func (all *orphans) schedule(o *orphan) {
 		go o.giveUp(nil)
 		return
 	}
+	if all.hurried {
+		o.hurry(maxBackoff)
+	}
 	all.waiting = append(all.waiting, o)
 	all.arm(o.releaseAt)
+}
+
+// hurry makes the next releases due, and pauses short from now on: those of old orphans are longer than
+// Close may wait.
+func (all *orphans) hurry() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.hurried = true
+	for _, o := range all.waiting {
+		o.hurry(batchDelay)
+		all.arm(o.releaseAt)
+	}
+}
+
+// hurry bounds the pause before the next release.
+func (o *orphan) hurry(most time.Duration) {
+	o.backoff = min(o.backoff, most)
+	if soon := time.Now().Add(most); o.releaseAt.After(soon) {
+		o.releaseAt = soon
+	}
 }
 
 // arm makes the timer fire at the given time, unless it fires earlier anyway. The caller holds mu.
