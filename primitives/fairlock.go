@@ -41,7 +41,8 @@ type FairLockOptions struct {
 // over when another tries next, a poll later at most. The time runs for all waiters of that process at
 // once. A waiter that lives is never passed over, however long it waits, unless no server can be reached
 // for longer than its WaitAllowance: then it goes to the end of the queue. If a holder's lease expires
-// without a release, the first waiter notices at its next poll.
+// without a release, the first waiter notices at its next poll, or when the holder's client, if it lives,
+// can reach a server and releases.
 //
 // Each call of Lock or TryLock is an owner of its own; only [Lease.Reenter] re-enters. TryLock never
 // passes those who wait. All are fair to each other by the server's clock, those of Java processes too.

@@ -72,6 +72,31 @@ func TestNoBusyLoopBehindADeadHead(t *testing.T) {
 	require.Less(t, s.scripts(t), 10*20)
 }
 
+// TestReleaseOfWhatHasExpiredWakesTheFirst lets the lease of a holder expire that cannot reach the server:
+// when it can, its release wakes the waiter, which has not been told of that lease and does not poll.
+func TestReleaseOfWhatHasExpiredWakesTheFirst(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	clients := s.clients(t, 2, noPoll)
+	p := proxy.Start(t, s.Addr(), nil)
+	flaky := cells.Named("GoRedis").Primitives(t, cells.At(p.Addr()), noPoll)
+	holder := hold(t, clients[0])
+	brief := s.waitInTurn(t, 1, []*primitives.Client{flaky}, &primitives.FairLockOptions{
+		Lease: time.Second, WaitAllowance: time.Hour,
+	})
+	c := s.waitInTurn(t, 1, clients[1:], patient)
+	s.awaitListening(t, 2)
+	require.NoError(t, holder.Unlock(t.Context()))
+	lease := brief.next(t).lease
+	p.Refuse()
+	cells.Within(t, conformance.Patience, "the end of the lease", lease.Done())
+	s.await(t, "it expires on the server", func() bool { return s.number(t, "EXISTS", key) == 0 })
+	require.Empty(t, c.granted)
+	p.Restore()
+	require.Equal(t, []int{0}, c.serve(t, 1))
+	s.requireNothingLeft(t)
+}
+
 // TestCancelledWithoutAnAnswerLeaves loses the answers to a waiter's tries, and cancels it: it leaves the
 // queue when the server can be reached again, and the next one is served.
 func TestCancelledWithoutAnAnswerLeaves(t *testing.T) {

@@ -4,15 +4,16 @@
 ---@include fair_queue.lua
 
 -- free does what fair_release does, and returns 1 if owner held the lock, else 0. It publishes first:
--- that is what may be refused, and nothing has been written then. wake publishes to a waiter.
+-- that is what may be refused, and nothing has been written then. wake publishes to a waiter: also if owner
+-- has neither the lock nor a place, since its lease may have expired, of which no message tells.
 local function free(lock, queue, timeouts, deadlines, owner, wake)
   local holds = redis.call('hexists', lock, owner) == 1
   if not holds and redis.call('hlen', lock) > 0 then
     leave(queue, timeouts, deadlines, owner)
     return 0
   end
-  local first, dead, amount, passed = survey(queue, timeouts, deadlines, clock(), false, owner)
-  if first and (holds or passed or #dead > 0) then
+  local first, dead, amount = survey(queue, timeouts, deadlines, clock(), false, owner)
+  if first then
     wake(first)
   end
   if holds then

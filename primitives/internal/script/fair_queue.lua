@@ -31,23 +31,20 @@ local function lower(timeouts, amount, spared)
   end
 end
 
--- survey returns the first waiter that is alive, or false; those before it, which are dead, and by how
--- much the scores behind them fall when they are dropped; and whether leaver is before it, too.
--- A caller that waits itself is alive.
+-- survey returns the first waiter that is alive, or false; those before it, which are dead, but for leaver;
+-- and by how much the scores behind them fall when they are dropped. A caller that waits itself is alive.
 local function survey(queue, timeouts, deadlines, now, caller, leaver)
-  local dead, amount, passed = {}, 0, false
+  local dead, amount = {}, 0
   local place, waiter = 0, redis.call('lindex', queue, 0)
   while waiter do
     if waiter == caller then
-      return waiter, dead, amount, passed
-    elseif waiter == leaver then
-      passed = true
-    else
+      return waiter, dead, amount
+    elseif waiter ~= leaver then
       local score = redis.call('zscore', timeouts, waiter)
       local deadline = redis.call('zscore', deadlines, waiter)
       local left = score and score - amount - now or 0
       if deadline and deadline - now > 0 or not deadline and left > 0 then
-        return waiter, dead, amount, passed
+        return waiter, dead, amount
       end
       dead[#dead + 1] = waiter
       -- Of its share some may have passed already.
@@ -56,7 +53,7 @@ local function survey(queue, timeouts, deadlines, now, caller, leaver)
     place = place + 1
     waiter = redis.call('lindex', queue, place)
   end
-  return false, dead, amount, passed
+  return false, dead, amount
 end
 
 -- remove takes a waiter out of the queue. The scores stay.

@@ -1,5 +1,5 @@
 --- Frees the lock if owner holds it, and takes owner out of the queue if it waits. Where the lock is
---- free then, it wakes the first live waiter, and drops the dead before it.
+--- free then, it wakes the first live waiter, even if owner had neither, and drops the dead before it.
 ---
 ---@key lock hash             owner -> hold count
 ---@key queue list            the waiting owners, the next one first
