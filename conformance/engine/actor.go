@@ -79,7 +79,7 @@ func (p *Primitive[S, I, O]) set(ctx context.Context, e *harness.Env, name strin
 
 // read returns what an object's own key holds.
 func (p *Primitive[S, I, O]) read(ctx context.Context, e *harness.Env, name string) (backend.Reply, error) {
-	return e.Do(ctx, name, p.Stored(name, p.Some)[0].reader(), name)
+	return e.Do(ctx, name, p.Stored(name, p.Some)[0].reader()...)
 }
 
 // doubtful reads an attempt to acquire.
@@ -96,7 +96,7 @@ func (p *Primitive[S, I, O]) doubtful(c backend.Call) (in, out any, ok bool) {
 func (p *Primitive[S, I, O]) rest(ctx context.Context, e *harness.Env, object string) {
 	harness.Eventually(ctx, "the object of the beginning", func() bool {
 		reply, err := p.read(ctx, e, object)
-		return holds(p.Stored(object, p.Init)[0], reply, err)
+		return holds(p.Stored(object, p.Init)[0], reply, err) && len(p.queued(ctx, e, object)) == 0
 	})
 }
 

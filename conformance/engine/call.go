@@ -183,6 +183,7 @@ func (m *machine[S, I, O]) finish(c *call[S, I, O]) {
 	failed := must.Catch(func() { out, err = c.run(c.ctx) })
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.leaves(c)
 	if c.out, c.err, c.ended = out, err, time.Now(); failed != nil && m.fault == nil {
 		m.fault = failed
 	}

@@ -40,8 +40,9 @@ type Primitive[S, I, O comparable] struct {
 	Keep func(v S) S
 
 	// Ages returns all that an object may be at a moment, by the server's clock, if nothing happens to
-	// it but the passing of time, such as the end of the leases of some of its owners. Nil: it stays as
-	// it is. The end of its life is not a matter of Ages.
+	// it but the passing of time, such as the end of the leases of some of its owners; also of one that
+	// is absent, if Keep keeps something. Nil: it stays as it is. The end of its life is not a matter of
+	// Ages.
 	Ages func(v S, at Moment) []S
 
 	// Verb names what an input does: what one operation asks is all of one name.
@@ -60,6 +61,9 @@ type Primitive[S, I, O comparable] struct {
 
 	// Stored are the keys of an object. The first is the object's own: without it there is none.
 	Stored func(key string, s State[S]) []Key
+
+	// Queue is the queue of those who wait. Nil: there is none on the server.
+	Queue *Queue[S, I]
 
 	// Channel is where an object's messages go. Nil: it has none. Who waits then tries again by itself,
 	// after Retry at the latest.
@@ -168,6 +172,7 @@ type Dice[S comparable] struct {
 	For   time.Duration // of the length of a lease, or shorter
 	Now   State[S]      // what the object is; zero: it is not known
 	Fixed time.Duration // the length of a fixed lease
+	At    Moment        // by the server's clock; zero: it is not known
 }
 
 // Hold says what a primitive's leases hold. Of the operations that return leases one waits and one tries,
@@ -230,13 +235,34 @@ type Takes[S, I, O comparable] struct {
 	Back func(n int64, create bool) I
 }
 
+// Queue is a queue on the server, in which owners wait that get leases. Each has a channel of its own: the
+// object's, with a colon and the owner behind it. What Published and Change.Message name is the owner that
+// is woken. Ready is asked for what the last script of a call asks, with its owner.
+type Queue[S, I comparable] struct {
+	// Key is that of the list of owners, the next one first.
+	Key func(key string) string
+
+	// Waiting are the owners that others wait behind.
+	Waiting func(s State[S]) []string
+
+	// Place is for how long a call keeps its place without a try; 0: for the watchdog's lease. It tries
+	// three times within it.
+	Place func(in I) time.Duration
+
+	// Message is what wakes an owner.
+	Message string
+}
+
 // Key is one key of an object on the server.
 type Key struct {
 	Name string
 
-	// Text is what a string holds, and Fields what a hash does; neither: there is no such key.
+	// Text is what a string holds, Fields what a hash does, List what a list does, and Set the scores of
+	// a sorted set. There is no such key without text, or if what it is to hold is empty.
 	Text   string
 	Fields map[string]string
+	List   []string
+	Set    map[string]Span
 
 	// Equal reports whether a text is as good as Text, and Alike whether fields are as good as Fields.
 	// Nil: if they are the same.
@@ -247,6 +273,9 @@ type Key struct {
 	Life  time.Duration
 	After time.Time
 }
+
+// Span is a number that is known by its bounds.
+type Span struct{ Least, Most int64 }
 
 // Script is a script that a client sends, and its answer.
 type Script struct {

@@ -24,6 +24,8 @@ type claim[S, I, O comparable] struct {
 	forgotten bool           // the server may have lost it
 	gain      time.Duration  // of the server's clock since the server was last asked
 	spent     bool           // what its call waits for has ended the hold
+	queued    bool           // it was refused, and waits in a queue
+	stranded  bool           // its key has been of another kind, which nobody can leave
 }
 
 // leaseOf is the length of a call's lease, and how much of it its holder does not trust.
@@ -37,7 +39,7 @@ func (m *machine[S, I, O]) holdsSent(r *scriptRun, ins []I) {
 	for _, in := range ins {
 		switch act, owner, _ := m.of.Hold.Of(in); act {
 		case Asks:
-			m.asks(r, owner)
+			m.asks(r, owner, in)
 		case Renews:
 			m.renews(r, owner)
 		case Releases:
@@ -47,16 +49,20 @@ func (m *machine[S, I, O]) holdsSent(r *scriptRun, ins []I) {
 }
 
 // asks notes a try to acquire: its owner must be new, unless it was refused before, or not sent.
-func (m *machine[S, I, O]) asks(r *scriptRun, owner string) {
-	if c := m.claims[owner]; c != nil {
-		must.If(!m.batches || !c.run.unsent(r), "owner %s asks again", owner)
-		c.run.withdrawn = true
+func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
+	old := m.claims[owner]
+	if old != nil && !old.waits() {
+		must.If(!m.batches || !old.run.unsent(r), "owner %s asks again", owner)
+		old.run.withdrawn = true
 	}
 	c := m.scriptsCall(r)
 	must.If(c == nil, "owner %s acquires, and nobody has called for that", owner)
 	lease, allowance := m.leaseOf(c)
 	m.claims[owner] = &claim[S, I, O]{
 		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, m.decided(r, c.refused)),
+	}
+	if m.of.Queue != nil && c.waits() {
+		m.comes(m.claims[owner], old, in)
 	}
 }
 
@@ -78,6 +84,7 @@ func (m *machine[S, I, O]) renews(r *scriptRun, owner string) {
 func (m *machine[S, I, O]) releases(owner string) {
 	c := m.claims[owner]
 	must.If(c == nil, "owner %s is released, who has nothing", owner)
+	must.If(m.stays(c), "owner %s leaves the queue, and its call waits", owner)
 	for _, l := range m.leases {
 		must.If(l.claim == c && l.lease.Err() == nil, "owner %s is released while its lease is believed in", owner)
 	}
@@ -113,6 +120,9 @@ func (m *machine[S, I, O]) holdsRan(r *scriptRun, in I, out O, before State[S], 
 		if m.of.Hold.Awaits != nil {
 			m.arrived(c, out, before)
 		}
+	case act == Asks && c != nil && m.waiting(c):
+		c.ran = time.Now()
+		must.If(c.call.op.Tries, "one that only tries is queued")
 	case act == Renews && m.of.Hold.Done(out) && c != nil:
 		c.gain = 0
 	case act == NoHold:
@@ -155,7 +165,7 @@ func (m *machine[S, I, O]) answeredAsk(r *scriptRun, c *call[S, I, O], owner str
 	}
 	switch {
 	case errors.Is(r.err, errWithdrawn), errors.Is(r.err, backend.ErrUnavailable) && r.ctx.Err() == nil:
-		delete(m.claims, owner) // It surely did not run, and the owner may ask again.
+		m.unasked(claim) // It surely did not run, and the owner may ask again.
 		return
 	case r.ctx.Err() != nil: // The client waits for no answer any more, and looks for a grant.
 		claim.over = time.Now()
@@ -166,7 +176,8 @@ func (m *machine[S, I, O]) answeredAsk(r *scriptRun, c *call[S, I, O], owner str
 			m.reach("acquire failed")
 		}
 	case !m.of.Granted(must.Get(m.of.Answers(r.script()))[0]):
-		delete(m.claims, owner)
+		claim.queued = m.of.Queue != nil && c.waits()
+		m.unasked(claim)
 	default:
 		claim.granted = true
 		if claim.belief.Granted(r.answered) {
@@ -260,6 +271,7 @@ func (m *machine[S, I, O]) lookAtClaim(c *claim[S, I, O]) {
 	}
 	switch {
 	case !c.granted && c.over.IsZero(): // It is being asked for.
+		m.lookAtPlace(c, now)
 	case c.over.IsZero():
 		m.lookAtBelief(c, now)
 	default:
@@ -291,18 +303,22 @@ func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 // releasePatience is how long one try to give back may hang.
 const releasePatience = time.Second
 
-// lookAtOrphan checks that what nobody believes in any more is given back.
+// lookAtOrphan checks that what nobody believes in any more is given back, and the places of those who
+// have left.
 func (m *machine[S, I, O]) lookAtOrphan(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
 	since, sound := m.soundSince(p)
-	lease, _ := m.leaseOf(c.call)
-	if !m.has(c) || !sound || c.ran.Sub(c.over) > lease/2 {
+	lasts, _ := m.leaseOf(c.call)
+	if m.of.Queue != nil {
+		lasts = max(lasts, m.place(c.call))
+	}
+	if !m.keeps(c) || !sound || c.ran.Sub(c.over) > lasts/2 {
 		return
 	}
 	allowed, from := m.trip(p)+time.Millisecond, c.over
 	if since.After(c.over) || c.ran.After(c.over) {
-		allowed += releasePatience + max(500*time.Millisecond, lease/8)
 		from = latest(since, c.over, c.ran)
+		allowed += releasePatience + max(500*time.Millisecond, min(lasts, from.Sub(c.over)+lasts/8)/8)
 	}
 	age := now.Sub(from)
 	must.If(age > allowed, "nobody has believed in it for %v, and it is %v", age, c.call.object)
@@ -324,7 +340,7 @@ func (m *machine[S, I, O]) closed(party int, began time.Time, sound bool) {
 	for _, c := range m.claims {
 		o := c.call.object
 		m.pass(o, m.serverNow())
-		left := c.call.party == party && m.has(c) && (c.granted || c.ran.Sub(c.call.refused) < heldUp)
+		left := c.call.party == party && m.keeps(c) && (c.granted || c.ran.Sub(c.call.refused) < heldUp)
 		must.If(sound && left, "client %d was closed, and %s is %v", party, o.name, o)
 	}
 }

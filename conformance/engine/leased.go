@@ -31,8 +31,11 @@ type leasable interface {
 	// trace returns the key that a hold leaves behind, such as that of the last token; "": none.
 	trace(name string) string
 
-	// rest waits until nobody holds an object by the server.
+	// rest waits until nobody holds an object by the server, or waits for it in a queue.
 	rest(ctx context.Context, e *harness.Env, name string)
+
+	// awaitWaiters waits until so many wait for a message, if there are messages.
+	awaitWaiters(ctx context.Context, e *harness.Env, name string, n int)
 }
 
 func (p *Primitive[S, I, O]) take(
@@ -113,7 +116,7 @@ func (p *Primitive[S, I, O]) leaseCases() (cases []harness.Case) {
 	}
 	for _, c := range all {
 		made := p.newCase(c.parts, c.name, c.needs, func(ctx context.Context, e *harness.Env) {
-			a, b := c.cast(ctx, leases{p, e, p.Channel})
+			a, b := c.cast(ctx, leases{p, e})
 			c.run(ctx, a, b)
 		})
 		made.Alone, made.Shared = slices.Contains(alone, c.name), c.name
@@ -126,7 +129,6 @@ func (p *Primitive[S, I, O]) leaseCases() (cases []harness.Case) {
 type leases struct {
 	leasable
 	*harness.Env
-	channel func(can backend.Capabilities, key string) string
 }
 
 // user is a client, its link, and what it acquires.
@@ -221,7 +223,7 @@ func (u user) wantHeld(ctx context.Context, lease *primitives.Lease, least, most
 
 // wantKey fails unless its key is that, for at least and at most so much longer.
 func (u user) wantKey(ctx context.Context, key Key, least, most time.Duration) {
-	got, left := u.Command(ctx, key.reader(), key.Name), u.left(ctx)
+	got, left := u.Command(ctx, key.reader()...), u.left(ctx)
 	must.If(!holds(key, got, nil), "key %s is %v, want %+v", key.Name, got, key)
 	must.If(left < least || left > most, "%v remain, want %v to %v", left, least, most)
 }
@@ -248,11 +250,9 @@ func (w *waiting) soon() (*primitives.Lease, error) {
 // unlock unlocks what is acquired soon.
 func (w *waiting) unlock(ctx context.Context) { unlock(ctx, must.Get(w.soon())) }
 
-// awaitWaiters waits until so many clients wait for a message, if there are messages.
-func (u user) awaitWaiters(ctx context.Context, n int64) {
-	if u.channel != nil && u.Capabilities.PubSub {
-		u.AwaitSubscribers(ctx, u.channel(u.Capabilities, u.Name), n)
-	}
+// awaitWaiters waits until so many calls of one client wait for a message, if there are messages.
+func (u user) awaitWaiters(ctx context.Context, n int) {
+	u.leasable.awaitWaiters(ctx, u.Env, u.Name, n)
 }
 
 // wraps fails unless the error of what wraps all of want.

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -18,9 +20,8 @@ func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 	for i := range m.of.Stored(o.name, o.now()) {
 		m.lookAtKey(ctx, o, i)
 	}
-	if m.virtual && o.ear != nil {
-		got := len(o.ear.Events())
-		must.If(got != len(o.messages), "published were %q, want %q", o.ear.Events(), o.messages)
+	for channel, l := range o.lines {
+		must.If(m.virtual && !l.heard(l.ear.Events()), "published to %s were %q, want %+v", channel, l.ear.Events(), l.posted)
 	}
 }
 
@@ -47,7 +48,7 @@ func (m *machine[S, I, O]) keepIf(
 	next := slices.DeleteFunc(slices.Clone(may), func(s State[S]) bool { return !is(s) })
 	must.If(len(next) == 0, seen+", but it is %v", append(args, o)...)
 	if !slices.Equal(next, o.states) {
-		m.become(o, next, "", time.Now())
+		m.become(o, next, false)
 	}
 }
 
@@ -57,15 +58,11 @@ func (m *machine[S, I, O]) lookAtKey(ctx context.Context, o *object[S], i int) {
 	if i == 0 && o.now().Kind == Other {
 		return
 	}
-	reply, at, err := m.raw(ctx, key.reader(), key.Name)
-	if i == 0 {
-		m.keepIf(o, at, func(s State[S]) bool {
-			return holds(m.of.Stored(o.name, s)[0], reply, err)
-		}, "holds %v, %w", reply, err)
-		return
-	}
-	must.If(!holds(key, reply, err), "key %s holds %v, %w, want %+v", key.Name, reply, err, key)
-	if key.Text != "" {
+	reply, at, err := m.raw(ctx, key.reader()...)
+	m.keepIf(o, at, func(s State[S]) bool {
+		return holds(m.of.Stored(o.name, s)[i], reply, err)
+	}, "%s holds %v, %w, want %+v", key.Name, reply, err, key)
+	if i > 0 && !key.empty() {
 		m.lookAtLife(ctx, key)
 	}
 }
@@ -90,14 +87,31 @@ func (k Key) write(do func(args ...string)) {
 	if k.Text != "" {
 		do("SET", k.Name, k.Text)
 	}
+	for _, item := range k.List {
+		do("RPUSH", k.Name, item)
+	}
+	for member, score := range k.Set {
+		do("ZADD", k.Name, fmt.Sprint(score.Least), member)
+	}
 }
 
 // reader is the command that reads a key.
-func (k Key) reader() string {
-	if k.Fields != nil {
-		return "HGETALL"
+func (k Key) reader() []string {
+	switch {
+	case k.Fields != nil:
+		return []string{"HGETALL", k.Name}
+	case k.List != nil:
+		return []string{"LRANGE", k.Name, "0", "-1"}
+	case k.Set != nil:
+		return []string{"ZRANGE", k.Name, "0", "-1", "WITHSCORES"}
 	}
-	return "GET"
+	return []string{"GET", k.Name}
+}
+
+// same reports whether a key holds what another does.
+func (k Key) same(other Key) bool {
+	return k.Text == other.Text && maps.Equal(k.Fields, other.Fields) &&
+		slices.Equal(k.List, other.List) && maps.Equal(k.Set, other.Set)
 }
 
 // holds reports whether what its reader got is what a key is to hold.
@@ -106,8 +120,13 @@ func holds(key Key, reply backend.Reply, err error) bool {
 		return false
 	}
 	items, itemsErr := reply.Items()
-	if key.Fields != nil {
-		return itemsErr == nil && key.alike(items)
+	switch {
+	case key.Fields != nil:
+		return itemsErr == nil && key.alike(pairs(items))
+	case key.List != nil:
+		return itemsErr == nil && slices.Equal(texts(items), key.List)
+	case key.Set != nil:
+		return itemsErr == nil && key.scored(pairs(items))
 	}
 	text, textErr := reply.Text()
 	switch none := reply.IsNil() || itemsErr == nil && len(items) == 0; { // Of a text or a hash.
@@ -119,17 +138,41 @@ func holds(key Key, reply backend.Reply, err error) bool {
 	return textErr == nil && text == key.Text
 }
 
-// alike reports whether fields, each followed by its text, are those of a key.
-func (k Key) alike(items []backend.Reply) bool {
-	got := map[string]string{}
-	for i := 0; i+1 < len(items); i += 2 {
-		field, _ := items[i].Text()
-		got[field], _ = items[i+1].Text()
+// texts returns what is in a reply of several.
+func texts(items []backend.Reply) []string {
+	all := make([]string, len(items))
+	for i := range items {
+		all[i], _ = items[i].Text()
 	}
+	return all
+}
+
+// pairs returns what follows each text that has one behind it.
+func pairs(items []backend.Reply) map[string]string {
+	all, got := texts(items), map[string]string{}
+	for i := 0; i+1 < len(all); i += 2 {
+		got[all[i]] = all[i+1]
+	}
+	return got
+}
+
+// alike reports whether fields are those of a key.
+func (k Key) alike(got map[string]string) bool {
 	if k.Alike != nil {
 		return k.Alike(got)
 	}
 	return maps.Equal(got, k.Fields)
+}
+
+// scored reports whether scores are those of a key.
+func (k Key) scored(got map[string]string) bool {
+	for member, want := range k.Set {
+		score, err := strconv.ParseFloat(got[member], 64)
+		if err != nil || score < float64(want.Least) || score > float64(want.Most) {
+			return false
+		}
+	}
+	return len(got) == len(k.Set)
 }
 
 // end closes all clients, over sound links, and fails with what is left over.
@@ -173,14 +216,13 @@ func (m *machine[S, I, O]) owed() bool {
 	})
 }
 
-// deserted checks that the right messages came to an object's channel, and that no client is subscribed
-// to it any more.
+// deserted checks that the right messages came to an object's channels, and that no client is subscribed
+// to them any more.
 func (m *machine[S, I, O]) deserted(ctx context.Context, o *object[S]) {
-	if o.ear == nil {
-		return
-	}
 	limited, cancel := context.WithTimeout(ctx, harness.Patience/6)
 	defer cancel()
-	o.ear.AwaitMessages(limited, o.messages...)
-	m.AwaitSubscribers(limited, o.channel, 1)
+	for channel, l := range o.lines {
+		l.ear.Await(limited, fmt.Sprintf("messages %+v to %s", l.posted, channel), l.heard)
+		m.AwaitSubscribers(limited, channel, 1)
+	}
 }

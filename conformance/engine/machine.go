@@ -31,8 +31,8 @@ type object[S comparable] struct {
 	states        []State[S] // what it may be
 	misled        bool       // its waiters may believe in another end of its life
 	meddled       time.Time  // when it was last changed behind the back of all clients
-	messages      []string   // that must have been published
-	ear           *harness.Inbox
+	lines         map[string]*line
+	listen        func(channel string) *harness.Inbox // nil: there are no messages
 
 	added int64 // to what can be taken, less what was deleted
 }
@@ -63,8 +63,13 @@ func newMachine[S, I, O comparable](
 		o := &object[S]{name: objectPrefix + name, states: []State[S]{{}}}
 		m.objects = append(m.objects, o)
 		if p.Channel != nil && e.Capabilities.PubSub {
-			o.channel = p.Channel(e.Capabilities, o.name)
-			o.ear, _ = e.Listen(ctx, e.Backend(ctx), o.channel)
+			own := e.Backend(ctx)
+			o.channel, o.lines = p.Channel(e.Capabilities, o.name), map[string]*line{}
+			o.listen = func(channel string) *harness.Inbox {
+				ear, _ := e.Listen(ctx, own, channel)
+				return ear
+			}
+			o.line(o.channel)
 		}
 		m.put(ctx, o, Change[S]{Next: p.Init})
 	}
@@ -164,6 +169,7 @@ func (m *machine[S, I, O]) present(o *object[S]) State[S] {
 func (m *machine[S, I, O]) dice(a act) Dice[S] {
 	return Dice[S]{
 		Which: a.Which, Flag: a.Flag, For: a.For, Now: m.present(m.objects[a.Object]), Fixed: m.fixed,
+		At: m.serverNow(),
 	}
 }
 
@@ -188,7 +194,8 @@ func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 	before := o.now()
 	had := m.of.Stored(o.name, before)
 	for i, key := range m.of.Stored(o.name, c.Next) {
-		if i > 0 && key.Text == had[i].Text {
+		kept := i > 0 || c.Next.Kind == before.Kind && c.Next.Ends == before.Ends && c.Life == 0
+		if kept && key.same(had[i]) {
 			continue
 		}
 		at := m.write(ctx, key, c, i == 0)
@@ -196,15 +203,22 @@ func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 			c.Next.Ends = at.Add(c.Life)
 		}
 	}
+	if m.of.Queue != nil {
+		for _, owner := range m.of.Queue.Waiting(c.Next) {
+			o.line(m.of.channelOf(o.channel, owner))
+		}
+	}
 	if c.Message != "" {
-		must.Get(m.Do(ctx, o.channel, m.Capabilities.Publish(), o.channel, c.Message))
+		channel, text := m.of.addressed(o.channel, c.Message)
+		must.Get(m.Do(ctx, channel, m.Capabilities.Publish(), channel, text))
+		m.posts(o, c.Message, false)
 	}
 	if m.of.Takes != nil {
 		o.added += m.of.Takes.Count(c.Next) - m.of.Takes.Count(before)
 	}
 	m.forgotten(before, c.Next, "")
 	o.misled, o.meddled = c.Message == "", time.Now()
-	m.become(o, []State[S]{c.Next}, c.Message, time.Now())
+	m.become(o, []State[S]{c.Next}, c.Message != "")
 }
 
 // write writes a key, and returns when it got its life.
@@ -250,11 +264,11 @@ func (m *machine[S, I, O]) pass(o *object[S], at Moment) {
 	}
 	o.states = distinct(next)
 	if !ended.IsZero() {
-		m.changed(o, ended, !o.misled && !m.stepped)
+		m.changed(o, ended, !o.misled && !m.stepped && m.of.Queue == nil)
 	}
 }
 
-func distinct[S comparable](all []State[S]) (some []State[S]) {
+func distinct[T comparable](all []T) (some []T) {
 	for _, s := range all {
 		if !slices.Contains(some, s) {
 			some = append(some, s)
@@ -267,24 +281,27 @@ func distinct[S comparable](all []State[S]) (some []State[S]) {
 func (m *machine[S, I, O]) happened(o *object[S], at Moment, in I, out O) (before State[S]) {
 	may := m.may(o, at)
 	var next []State[S]
-	message := ""
+	var messages []string // "" is one that is not sent
 	for _, s := range may {
-		if after, ok := m.of.Step(s, at, in, out); ok {
-			if next == nil {
-				before = s
-				if m.of.Published != nil {
-					message = m.of.Published(s, after, in)
-				}
-			}
-			next = append(next, after)
+		after, ok := m.of.Step(s, at, in, out)
+		if !ok {
+			continue
+		}
+		if next == nil {
+			before = s
+		}
+		next = append(next, after)
+		if m.of.Published != nil {
+			messages = append(messages, m.of.Published(s, after, in))
 		}
 	}
 	must.If(next == nil, "%+v: %+v, but it was %v", in, out, o)
-	if message != "" {
-		o.misled = false
+	messages = distinct(messages)
+	for _, message := range messages {
+		m.posts(o, message, len(messages) > 1)
 	}
 	if len(next) != len(o.states) || !slices.Equal(distinct(next), o.states) {
-		m.become(o, distinct(next), message, time.Now())
+		m.become(o, distinct(next), len(messages) == 1 && messages[0] != "")
 	}
 	return before
 }
@@ -298,13 +315,10 @@ func (m *machine[S, I, O]) may(o *object[S], at Moment) (all []State[S]) {
 	return distinct(all)
 }
 
-// become notes that an object has become another, with a message unless that is "".
-func (m *machine[S, I, O]) become(o *object[S], next []State[S], message string, when time.Time) {
+// become notes that an object has become another; known says that there was a message.
+func (m *machine[S, I, O]) become(o *object[S], next []State[S], known bool) {
 	o.states = next
-	if message != "" {
-		o.messages = append(o.messages, message)
-	}
-	m.changed(o, when, message != "")
+	m.changed(o, time.Now(), known)
 }
 
 // changed notes for all who wait since when there is what they need. Known says that they can know.

@@ -87,12 +87,12 @@ func (s State[S]) at(m Moment, keep func(S) S) []State[S] {
 // at returns what s may be at a moment: its life may have ended, and something of it.
 func (p *Primitive[S, I, O]) at(s State[S], m Moment) (all []State[S]) {
 	for _, s := range s.at(m, p.Keep) {
-		if p.Ages == nil || s.Kind != Present {
+		if p.Ages == nil {
 			all = append(all, s)
 			continue
 		}
-		for _, v := range p.Ages(s.V, m) {
-			all = append(all, s.Is(v))
+		for _, s.V = range p.Ages(s.V, m) {
+			all = append(all, s)
 		}
 	}
 	return all

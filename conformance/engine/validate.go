@@ -42,11 +42,24 @@ func (p *Primitive[S, I, O]) validateObject() {
 	must.If(len(none) != len(some) || len(none) == 0 || none[0].Name != name || some[0].Name != name,
 		"Stored needs the object's own key first, and as many keys if there is no object")
 	must.If(some[0].empty() || !none[0].empty(), "Stored needs a value for Some, and none if there is no object")
-	must.If(some[0].Text != "" && some[0].Fields != nil, "Stored needs Text or Fields, not both")
+	must.If(some[0].List != nil || some[0].Set != nil, "Stored needs Text or Fields for the object's own key")
+	for _, key := range some {
+		must.If(key.kinds() > 1, "Stored needs Text, Fields, List or Set, not several")
+	}
 }
 
 // empty reports whether there is no such key.
-func (k Key) empty() bool { return k.Text == "" && len(k.Fields) == 0 }
+func (k Key) empty() bool { return k.Text == "" && len(k.Fields)+len(k.List)+len(k.Set) == 0 }
+
+// kinds returns how many kinds of a key k is.
+func (k Key) kinds() (n int) {
+	for _, is := range []bool{k.Text != "", k.Fields != nil, k.List != nil, k.Set != nil} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
 
 func (p *Primitive[S, I, O]) validateHold() {
 	must.If(p.Hold != nil && p.Takes != nil, "Hold and Takes exclude each other")
@@ -57,6 +70,13 @@ func (p *Primitive[S, I, O]) validateHold() {
 	}
 	if p.Takes != nil {
 		needs(*p.Takes, "Takes.", "Count", "Took", "Puts", "Back")
+	}
+	if p.Queue != nil {
+		must.If(!p.hasLeases() || p.Channel == nil, "Queue needs Hold, without Awaits, and Channel")
+		needs(*p.Queue, "Queue.", "Key", "Waiting", "Place", "Message")
+		must.If(!slices.ContainsFunc(p.Stored("key", p.Some), func(k Key) bool {
+			return k.List != nil && k.Name == p.Queue.Key("key")
+		}), "Queue.Key is no List that is Stored")
 	}
 }
 

@@ -94,6 +94,21 @@ func member() *declaration {
 	return p
 }
 
+// line is a door that one holds, and waits for in a queue.
+func line() *declaration {
+	p := lease()
+	p.Stored = func(key string, s state) []engine.Key {
+		return append(door().Stored(key, s), engine.Key{Name: "queue", List: []string{}})
+	}
+	p.Queue = &engine.Queue[int, string]{
+		Key:     func(string) string { return "queue" },
+		Waiting: func(state) []string { return nil },
+		Place:   func(string) time.Duration { return 0 },
+		Message: "0",
+	}
+	return p
+}
+
 // stores declares that some are the keys of each object, or none if there is no object.
 func stores(some, none []engine.Key) func(p *declaration) {
 	return func(p *declaration) {
@@ -108,7 +123,7 @@ func stores(some, none []engine.Key) func(p *declaration) {
 
 func TestValidate(t *testing.T) {
 	t.Parallel()
-	for _, declare := range []func() *declaration{door, lease, counter, member} {
+	for _, declare := range []func() *declaration{door, lease, counter, member, line} {
 		require.NoError(t, declare().Validate())
 	}
 	simple := door()
@@ -120,6 +135,7 @@ func TestValidate(t *testing.T) {
 func TestValidateRefuses(t *testing.T) {
 	t.Parallel()
 	empty, two := []engine.Key{{Name: "key"}}, []engine.Key{{Name: "key", Text: "1"}, {Name: "another", Text: "1"}}
+	list := []engine.Key{{Name: "key", List: []string{"1"}}}
 	both := []engine.Key{{Name: "key", Text: "1", Fields: map[string]string{"field": "1"}}}
 	for _, c := range []struct {
 		of    func() *declaration
@@ -148,7 +164,13 @@ func TestValidateRefuses(t *testing.T) {
 		{door, stores(two[1:], empty), "own key first"},
 		{door, stores(empty, empty), "a value for Some"},
 		{door, stores(two[:1], two[:1]), "a value for Some"},
-		{door, stores(both, empty), "Text or Fields, not both"},
+		{door, stores(both, empty), "not several"},
+		{door, stores(list, empty), "Text or Fields for the object's own key"},
+		{line, func(p *declaration) { p.Queue.Key = func(key string) string { return key } }, "Queue.Key is no List"},
+		{line, func(p *declaration) { p.Queue.Waiting = nil }, "Queue.Waiting is not set"},
+		{line, func(p *declaration) { p.Queue.Message = "" }, "Queue.Message is not set"},
+		{line, func(p *declaration) { p.Channel, p.Published, p.Retry = nil, nil, time.Second }, "Queue needs Hold"},
+		{door, func(p *declaration) { p.Queue = line().Queue }, "Queue needs Hold"},
 		{counter, func(p *declaration) { p.Hold = lease().Hold }, "Hold and Takes exclude each other"},
 		{lease, func(p *declaration) { p.Ready = nil }, "Hold needs Ready"},
 		{lease, func(p *declaration) { p.Hold.Done = nil }, "Hold.Done is not set"},

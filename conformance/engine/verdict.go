@@ -169,7 +169,7 @@ func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 	}
 	allowed, from := time.Duration(looks)*m.trip(p)+5*time.Millisecond, c.told
 	if c.told.IsZero() || !m.Capabilities.PubSub {
-		allowed, from = allowed+cmp.Or(m.of.Retry, m.poll+m.poll/10), c.there
+		allowed, from = allowed+m.retry(c), c.there
 	}
 	age := now.Sub(latest(from, c.began, since, p.heard))
 	must.If(age > allowed, "client %d waits for %+v of %s, which has been %v for %v",

@@ -71,9 +71,7 @@ func (p *Primitive[S, I, O]) waiters(
 	for i := range all {
 		all[i] = must.Beside(func() { p.waitAndLeave(ctx, Named{c, name}) })
 	}
-	if p.hears(e.Harness) {
-		e.AwaitSubscribers(ctx, p.Channel(e.Capabilities, name), 1)
-	}
+	p.awaitWaiters(ctx, e, name, n)
 	return all
 }
 
@@ -130,9 +128,7 @@ func (p *Primitive[S, I, O]) cancels(ctx context.Context, e *harness.Env) {
 		cancel()
 		must.Wrap(err, context.DeadlineExceeded)
 	}
-	if p.hears(e.Harness) {
-		e.AwaitSubscribers(ctx, p.Channel(e.Capabilities, name), 0)
-	}
+	p.awaitWaiters(ctx, e, name, 0)
 }
 
 // breaks breaks the link of a client that waits, and frees the object meanwhile. If the call fails with
@@ -145,7 +141,7 @@ func (p *Primitive[S, I, O]) breaks(ctx context.Context, e *harness.Env) {
 		for must.Catch(func() { p.waitAndLeave(ctx, Named{c, name}) }) != nil && ctx.Err() == nil {
 		}
 	})
-	e.AwaitSubscribers(ctx, p.Channel(e.Capabilities, name), 1)
+	p.awaitWaiters(ctx, e, name, 1)
 	in.Link.Refuse()
 	free()
 	in.Link.Restore()

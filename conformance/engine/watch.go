@@ -97,7 +97,7 @@ func (m *machine[S, I, O]) compare(r *scriptRun, ins []I) {
 		m.reach(m.of.Verb(ins[0]) + " several")
 	}
 	for i, in := range ins {
-		o := m.objectAt(r.keys[i])
+		o := m.objectAt(r.keys[i*(len(r.keys)/len(ins))]) // Each may have more keys.
 		before := m.happened(o, r.ran, in, outs[i])
 		if m.of.Hold != nil {
 			m.holdsRan(r, in, outs[i], before, o)

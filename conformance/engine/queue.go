@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
+)
+
+// line is a channel, as the machine hears it.
+type line struct {
+	ear    *harness.Inbox
+	posted []posted
+}
+
+// posted is a message that must have come, or if that is open may.
+type posted struct {
+	text string
+	open bool
+}
+
+// line returns the channel of that name, to which the machine listens. It returns nil if there are no
+// messages.
+func (o *object[S]) line(channel string) *line {
+	if o.lines[channel] == nil && o.listen != nil {
+		o.lines[channel] = &line{ear: o.listen(channel)}
+	}
+	return o.lines[channel]
+}
+
+// heard reports whether events are what was posted.
+func (l *line) heard(events []backend.Event) bool { return agree(events, l.posted) }
+
+func agree(got []backend.Event, want []posted) bool {
+	if len(want) == 0 {
+		return len(got) == 0
+	}
+	first := want[0]
+	if len(got) > 0 && got[0] == (backend.Event{Payload: first.text}) && agree(got[1:], want[1:]) {
+		return true
+	}
+	return first.open && agree(got, want[1:])
+}
+
+// posts notes a message of an object, if it is one.
+func (m *machine[S, I, O]) posts(o *object[S], message string, open bool) {
+	if message == "" {
+		return
+	}
+	o.misled = o.misled && open
+	channel, text := m.of.addressed(o.channel, message)
+	if l := o.line(channel); l != nil {
+		l.posted = append(l.posted, posted{text, open})
+	}
+}
+
+// addressed returns where a message of an object goes, and its text.
+func (p *Primitive[S, I, O]) addressed(channel, message string) (to, text string) {
+	if p.Queue == nil {
+		return channel, message
+	}
+	return p.channelOf(channel, message), p.Queue.Message
+}
+
+// channelOf returns the channel of an owner that waits for the object of another channel.
+func (p *Primitive[S, I, O]) channelOf(channel, owner string) string { return channel + ":" + owner }
+
+// queued returns the owners in the queue of an object on the server, if it has one.
+func (p *Primitive[S, I, O]) queued(ctx context.Context, e *harness.Env, name string) []string {
+	if p.Queue == nil {
+		return nil
+	}
+	return texts(must.Get(e.Command(ctx, "LRANGE", p.Queue.Key(name), "0", "-1").Items()))
+}
+
+// awaitWaiters waits until n calls of a client wait for an object, and the client hears of it; for 0, until
+// nobody does. It does nothing if there are no messages.
+func (p *Primitive[S, I, O]) awaitWaiters(ctx context.Context, e *harness.Env, name string, n int) {
+	if !p.hears(e.Harness) {
+		return
+	}
+	channel := p.Channel(e.Capabilities, name)
+	if p.Queue == nil {
+		e.AwaitSubscribers(ctx, channel, int64(min(n, 1)))
+		return
+	}
+	harness.Eventually(ctx, fmt.Sprintf("%d in the queue", n), func() bool {
+		all := p.queued(ctx, e, name)
+		deaf := slices.ContainsFunc(all, func(owner string) bool {
+			return e.Subscribers(ctx, p.channelOf(channel, owner)) == 0
+		})
+		return !deaf && (len(all) == n || n > 0 && len(all) > n)
+	})
+}
+
+// place is how long a call keeps its place without a try.
+func (m *machine[S, I, O]) place(c *call[S, I, O]) time.Duration {
+	return cmp.Or(m.of.Queue.Place(c.in), m.lease)
+}
+
+// retry is after how long a call tries again that nobody wakes.
+func (m *machine[S, I, O]) retry(c *call[S, I, O]) time.Duration {
+	every := cmp.Or(m.of.Retry, m.poll+m.poll/10)
+	if m.of.Queue != nil {
+		every = min(every, m.place(c)/3+time.Millisecond)
+	}
+	return every
+}
+
+// waits reports whether the owner waits in a queue, and may ask again.
+func (c *claim[S, I, O]) waits() bool {
+	return c.queued && c.over.IsZero() && !c.run.answered.IsZero()
+}
+
+// comes notes that an owner asks, which may get a place in the queue, or have it since old.
+func (m *machine[S, I, O]) comes(c, old *claim[S, I, O], in I) {
+	if old != nil {
+		c.queued, c.ran, c.stranded = old.queued, old.ran, old.stranded
+	}
+	if c.call.awaits == in {
+		return
+	}
+	o := c.call.object
+	o.line(m.of.channelOf(o.channel, c.owner))
+	c.call.awaits, c.call.there, c.call.told = in, time.Time{}, time.Time{}
+	if now := time.Now(); m.ready(c.call) {
+		c.call.came, c.call.there, c.call.told = true, now, now
+	}
+}
+
+// unasked forgets a claim whose owner holds nothing, and has no place.
+func (m *machine[S, I, O]) unasked(c *claim[S, I, O]) {
+	if !c.queued {
+		delete(m.claims, c.owner)
+	}
+}
+
+// leaves notes that a call has ended whose owner may have a place in a queue.
+func (m *machine[S, I, O]) leaves(call *call[S, I, O]) {
+	for _, c := range m.claims {
+		if c.call == call && c.queued && !c.granted {
+			c.ends(time.Now())
+		}
+	}
+}
+
+// stays reports whether the call of an owner in a queue goes on waiting.
+func (m *machine[S, I, O]) stays(c *claim[S, I, O]) bool {
+	return c.waits() && !c.granted && c.call.ctx.Err() == nil && m.parties[c.call.party].closing.IsZero()
+}
+
+// lookAtPlace checks that one who waits is not taken for dead.
+func (m *machine[S, I, O]) lookAtPlace(c *claim[S, I, O], now time.Time) {
+	p := m.parties[c.call.party]
+	since, sound := m.soundSince(p)
+	if m.of.Queue == nil || !m.virtual || m.stepped || !m.stays(c) || !sound || m.trip(p) > m.place(c.call)/4 {
+		return
+	}
+	most := m.retry(c.call) + m.trip(p)
+	must.If(now.Sub(latest(since, c.run.answered.To)) > most, "it waits, and does not try")
+	must.If(now.Sub(since) > most && !m.waiting(c), "it waits, and has lost its place")
+}
+
+// waiting reports whether others surely wait behind a claim's owner.
+func (m *machine[S, I, O]) waiting(c *claim[S, I, O]) bool {
+	return m.of.Queue != nil && c.call.object.every(func(s State[S]) bool {
+		return slices.Contains(m.of.Queue.Waiting(s), c.owner)
+	})
+}
+
+// keeps reports whether the server keeps something for a claim's owner, whom nobody needs any more: the
+// object, or a place.
+func (m *machine[S, I, O]) keeps(c *claim[S, I, O]) bool {
+	c.stranded = c.stranded || c.call.object.now().Kind == Other
+	return m.has(c) || !c.stranded && m.waiting(c)
+}
