@@ -67,6 +67,7 @@ var rules = []rule{
 	{dir: "conformance/servers/...", imports: []string{"backend", "conformance/servers/...", "conformance/harness"}},
 	engine("conformance/engine"),
 	engine("conformance/lock", "conformance/engine"),
+	engine("conformance/fairlock", "conformance/engine", "conformance/lock"),
 	engine("conformance/semaphore", "conformance/engine"),
 	engine("conformance/latch", "conformance/engine"),
 	engine("conformance/number", "conformance/engine"),

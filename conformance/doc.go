@@ -24,10 +24,11 @@
 //	|-- contract       cases for each clause of package backend
 //	|
 //	|-- lock           declarations: what a primitive promises, its model, its operations,
-//	|-- semaphore      and the few cases that are its alone
+//	|-- fairlock       and the few cases that are its alone
+//	|-- semaphore
 //	|-- latch
 //	|-- number
-//	|-- engine         what follows from a declaration; these four are declared in its terms
+//	|-- engine         what follows from a declaration; these five are declared in its terms
 //	|-- history        records what went on side by side, and asks whether a model explains it
 //	|
 //	|-- harness        what an author hands over, a case, and what a case works with

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hasp-go/hasp/conformance/contract"
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/fairlock"
 	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/latch"
 	"github.com/hasp-go/hasp/conformance/lock"
@@ -19,7 +20,7 @@ import (
 // Primitives returns the declarations of all primitives.
 func Primitives() []engine.Subject {
 	return []engine.Subject{
-		lock.Primitive, lock.Fenced, lock.Spin, semaphore.Primitive, latch.Primitive, number.Long, number.Double,
+		lock.Primitive, lock.Fenced, lock.Spin, fairlock.Primitive, semaphore.Primitive, latch.Primitive, number.Long, number.Double,
 	}
 }
 

@@ -67,7 +67,7 @@ func onEmbedded(name string) finder {
 const foundWithin = 2 * time.Minute
 
 func seeds() []seed {
-	return slices.Concat(waitSeeds(), renewSeeds(), lockSeeds(), spinSeeds(), jointSeeds(), numberSeeds(),
+	return slices.Concat(waitSeeds(), renewSeeds(), lockSeeds(), spinSeeds(), fairSeeds(), jointSeeds(), numberSeeds(),
 		dispatchSeeds(), vainSeeds(), replicaSeeds())
 }
 

@@ -13,7 +13,7 @@ var Fenced = fenced()
 func fenced() *engine.Primitive[Held, In, Out] {
 	p := declare("FencedLock", 0, func(
 		c *primitives.Client, name string, o *primitives.LockOptions,
-	) locker {
+	) Locker {
 		return c.NewFencedLock(name, o)
 	})
 	p.Promises["FencedLock.Token"] = `A grant's token is higher than that of every earlier grant of the name.

@@ -55,17 +55,17 @@ type Held struct {
 type state = engine.State[Held]
 
 const (
-	// tokenLife is how long a token is kept, by default.
-	tokenLife = time.Hour
-	// oddToken is one that a double cannot hold.
-	oddToken = 1<<53 + 1
+	// TokenLife is how long a token is kept, by default.
+	TokenLife = time.Hour
+	// OddToken is one that a double cannot hold.
+	OddToken = 1<<53 + 1
 )
 
 // short is too short a lease.
 var short = []In{{Op: Acquire, Fixed: 50 * time.Millisecond}}
 
-// locker is what locks that exclude have in common.
-type locker interface {
+// Locker is what locks that exclude have in common.
+type Locker interface {
 	Lock(ctx context.Context) (*primitives.Lease, error)
 	TryLock(ctx context.Context) (*primitives.Lease, error)
 	ForceUnlock(ctx context.Context) (bool, error)
@@ -76,12 +76,12 @@ type locker interface {
 }
 
 // maker makes a lock of a kind.
-type maker func(c *primitives.Client, name string, o *primitives.LockOptions) locker
+type maker func(c *primitives.Client, name string, o *primitives.LockOptions) Locker
 
 // Primitive declares the lock.
-var Primitive = declare("Lock", tokenLife, func(
+var Primitive = declare("Lock", TokenLife, func(
 	c *primitives.Client, name string, o *primitives.LockOptions,
-) locker {
+) Locker {
 	return c.NewLock(name, o)
 })
 
@@ -89,17 +89,17 @@ var Primitive = declare("Lock", tokenLife, func(
 func declare(name string, tokenLife time.Duration, make maker) *engine.Primitive[Held, In, Out] {
 	return &engine.Primitive[Held, In, Out]{
 		Name:     name,
-		Promises: promisesOf(name),
+		Promises: PromisesOf(name),
 		Limit:    name + ".Exclusion",
-		Edge:     &state{V: Held{Token: oddToken}},
-		Step:     step,
+		Edge:     &state{V: Held{Token: OddToken}},
+		Step:     Step,
 		Keep:     keep,
 		Verb:     func(in In) string { return string(in.Op) },
-		Asks:     asks,
-		Answers:  answers,
-		Told:     told,
+		Asks:     Asks,
+		Answers:  Answers,
+		Told:     Told,
 		Granted:  func(out Out) bool { return out.Token > 0 },
-		Stored:   func(key string, s state) []engine.Key { return stored(key, s, tokenLife) },
+		Stored:   func(key string, s state) []engine.Key { return Stored(key, s, tokenLife) },
 		Channel: func(_ backend.Capabilities, key string) string {
 			return engine.SideName("redisson_lock__channel:", key)
 		},
@@ -113,22 +113,22 @@ func declare(name string, tokenLife time.Duration, make maker) *engine.Primitive
 			{Name: "TryLock", Often: 3, Draw: drawAcquire, Acquire: make.tryLock, Tries: true, Refuses: short},
 			{Name: "Lock", Often: 2, Draw: drawAcquire, Acquire: make.lock, Waits: true, Refuses: short},
 			{Name: "ForceUnlock", Often: 1, Draw: drawForce, Call: make.forceUnlock},
-			{Name: "Query", Often: 2, Draw: drawQuery, Call: make.query, Blind: true},
+			{Name: "Query", Often: 2, Draw: DrawQuery, Call: make.query, Blind: true},
 		},
 		Ready:  func(s state, _ In) bool { return s.Kind == engine.Absent },
 		Blocks: func(s state) (In, bool) { return In{Op: Acquire}, s.Kind == engine.Absent },
 		Frees:  func(s state) (In, bool) { return In{Op: Release, Owner: s.V.Owner}, s.Kind == engine.Present },
 		Peer:   byPeer,
-		Some:   state{Kind: engine.Present, V: Held{Owner: peerOwner, Count: 1}},
+		Some:   state{Kind: engine.Present, V: Held{Owner: PeerOwner, Count: 1}},
 		Reaches: []string{
 			"grant", "refusal", "impatience", "acquire without an answer", "re-entry", "deletion", "loss",
 			"release without an answer", "lock_acquire without an answer",
 			"lock_release without an answer", "lock_renew without an answer",
 		},
 		Hold: &engine.Hold[Held, In, Out]{
-			Of:       holdOf,
+			Of:       HoldOf,
 			Fixed:    func(in In) time.Duration { return in.Fixed },
-			Holders:  holders,
+			Holders:  Holders,
 			Grant:    func(out Out) (string, int64, bool) { return out.Owner, out.Token, out.Token > 0 },
 			Granted:  func(owner string, token int64) Out { return Out{Owner: owner, Token: token} },
 			Release:  func(owner string) In { return In{Op: Release, Owner: owner} },
@@ -141,8 +141,8 @@ func declare(name string, tokenLife time.Duration, make maker) *engine.Primitive
 // keep is what of a lock outlives its key.
 func keep(h Held) Held { return Held{Token: h.Token} }
 
-// step is the model.
-func step(s state, at engine.Moment, in In, out Out) (state, bool) {
+// Step is the model.
+func Step(s state, at engine.Moment, in In, out Out) (state, bool) {
 	if out.Other {
 		return s, s.Kind == engine.Other
 	}
@@ -191,8 +191,8 @@ func acquire(s state, at engine.Moment, in In, out Out) (state, bool) {
 	return next.Until(at.Add(in.Lease)), ok
 }
 
-// stored are a lock's keys.
-func stored(key string, s state, tokenLife time.Duration) []engine.Key {
+// Stored are a lock's keys. The last token is kept for tokenLife; 0: for ever.
+func Stored(key string, s state, tokenLife time.Duration) []engine.Key {
 	own, last := engine.Key{Name: key}, engine.Key{
 		Name: engine.SideName("redisson_lock_token:", key), Life: tokenLife, After: time.UnixMicro(s.V.Token),
 	}
@@ -205,26 +205,26 @@ func stored(key string, s state, tokenLife time.Duration) []engine.Key {
 	return []engine.Key{own, last}
 }
 
-// told is what a caller gets: nothing remains of a free lock.
-func told(out Out) Out {
+// Told is what a caller gets: nothing remains of a free lock.
+func Told(out Out) Out {
 	if out.Left == -2*time.Millisecond {
 		out.Left = 0
 	}
 	return out
 }
 
-// peerOwner is one who knows nothing of this package.
-const peerOwner = "5f0c2a9e-0000-4000-8000-00000000000a:77"
+// PeerOwner is one who knows nothing of this package.
+const PeerOwner = "5f0c2a9e-0000-4000-8000-00000000000a:77"
 
 // byPeer lets another program hold the lock, once or twice, with a lease or without, or release it.
 func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
-	if d.Now.Kind == engine.Present && d.Now.V.Owner == peerOwner && d.Flag {
+	if d.Now.Kind == engine.Present && d.Now.V.Owner == PeerOwner && d.Flag {
 		return engine.Change[Held]{Next: d.Now.Gone(keep), Message: "0"}, true
 	}
 	if d.Now.Kind == engine.Present && d.Flag {
 		return c, false
 	}
-	held := Held{Owner: peerOwner, Count: int64(1 + d.Which%2), Token: d.Now.V.Token}
+	held := Held{Owner: PeerOwner, Count: int64(1 + d.Which%2), Token: d.Now.V.Token}
 	c.Next = engine.New(held)
 	if d.Which < 4 {
 		c.Life = d.For.Truncate(time.Millisecond) + time.Millisecond
@@ -232,14 +232,16 @@ func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
 	return c, true
 }
 
-func holders(s state) []string {
+// Holders is who holds a lock.
+func Holders(s state) []string {
 	if s.Kind != engine.Present {
 		return nil
 	}
 	return []string{s.V.Owner}
 }
 
-func holdOf(in In) (engine.HoldAct, string, time.Duration) {
+// HoldOf says what something does to whose hold.
+func HoldOf(in In) (engine.HoldAct, string, time.Duration) {
 	act := map[Op]engine.HoldAct{
 		Acquire: engine.Asks, Renew: engine.Renews, Release: engine.Releases,
 	}[in.Op]
@@ -255,7 +257,8 @@ func drawAcquire(d engine.Dice[Held]) In {
 
 func drawForce(engine.Dice[Held]) In { return In{Op: Force} }
 
-func drawQuery(d engine.Dice[Held]) In {
+// DrawQuery draws one of the queries.
+func DrawQuery(d engine.Dice[Held]) In {
 	in := In{Op: []Op{IsLocked, IsHeldBy, Remaining, Remaining, HoldCount, HoldCount}[d.Which], Owner: "nobody"}
 	if d.Now.V.Owner != "" && d.Flag {
 		in.Owner = d.Now.V.Owner
@@ -278,8 +281,12 @@ func (make maker) forceUnlock(ctx context.Context, c *primitives.Client, name st
 	return out, err
 }
 
-func (make maker) query(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	l := make(c, name, nil)
+func (make maker) query(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
+	return Query(ctx, make(c, name, nil), in)
+}
+
+// Query calls the method that in asks for.
+func Query(ctx context.Context, l Locker, in In) (out Out, err error) {
 	switch in.Op {
 	case IsLocked:
 		out.Done, err = l.IsLocked(ctx)

@@ -4,8 +4,8 @@ package lock
 
 import "strings"
 
-// promisesOf are the promises of a kind of locks.
-func promisesOf(name string) map[string]string {
+// PromisesOf are the promises of a kind of locks.
+func PromisesOf(name string) map[string]string {
 	all := map[string]string{}
 	for clause, text := range Promises {
 		all[strings.Replace(clause, "Lock", name, 1)] = text

@@ -11,8 +11,8 @@ import (
 	"github.com/hasp-go/hasp/conformance/engine"
 )
 
-// asks returns what a script asks of each of its locks.
-func asks(s *engine.Script) (ins []In) {
+// Asks returns what a script asks of each of its locks.
+func Asks(s *engine.Script) (ins []In) {
 	switch s.Name {
 	case "lock_acquire":
 		return []In{{Op: Acquire, Owner: s.Args[0], Lease: millis(s.Args[1])}}
@@ -52,8 +52,8 @@ func millis(text string) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-// answers returns what a script answers for each of its locks.
-func answers(s *engine.Script) ([]Out, error) {
+// Answers returns what a script answers for each of its locks.
+func Answers(s *engine.Script) ([]Out, error) {
 	if s.Err != nil {
 		return nil, s.Err
 	}

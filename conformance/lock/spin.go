@@ -14,9 +14,9 @@ var Spin = spin()
 const spinDelay = 2 * time.Second
 
 func spin() *engine.Primitive[Held, In, Out] {
-	p := declare("SpinLock", tokenLife, func(
+	p := declare("SpinLock", TokenLife, func(
 		c *primitives.Client, name string, o *primitives.LockOptions,
-	) locker {
+	) Locker {
 		spin := &primitives.SpinLockOptions{FirstDelay: 10 * time.Millisecond, MaxDelay: spinDelay}
 		if o != nil {
 			spin.Lease = o.Lease

@@ -1,0 +1,55 @@
+package conformance_test
+
+// fairSeeds are bugs in the fair lock, and in what is there for queues on the server.
+func fairSeeds() []seed {
+	const (
+		fair    = "fairlock.go"
+		acquire = "internal/script/fair_acquire.lua.go"
+		release = "internal/script/fair_release.lua.go"
+		many    = "internal/script/fair_release_all.lua.go"
+		force   = "internal/script/fair_force_release.lua.go"
+	)
+	machines := propertiesOf("FairLock")
+	return []seed{
+		{"grants out of turn", acquire, edits{{"(first == owner or not first)", "true"}}, machines},
+		{"puts who comes before the others", acquire, edits{{"'rpush'", "'lpush'"}}, machines},
+		{"never passes the dead", acquire, edits{{"deadline - now > 0 or", "true or"}}, machines},
+		{"takes who lives for dead a second early", acquire, edits{{"deadline - now > 0 or", "deadline - now > 1000 or"}}, machines},
+		{"leaves the dead in the queue", acquire, edits{{"for _, waiter in ipairs(dead) do", "for _, waiter in ipairs({}) do"}}, machines},
+		{"does not wake who is first behind the dead", acquire, edits{{"if not held and #dead > 0 then", "if false then"}}, machines},
+		{"never moves a deadline", acquire, edits{
+			{"redis.call('zadd', deadlines, now", "redis.call('zadd', deadlines, 'nx', now"},
+		}, machines},
+		{"does not lower the scores behind the dead", acquire, edits{{"if amount > 0 then", "if false then"}}, machines},
+		{"does not raise the scores", acquire, edits{{"< share() * 0.9", "< share() * 0"}}, machines},
+		{"tells how long the holder has, not the dead", acquire, edits{{"return {false, left + math.max(", "return {false, math.max("}}, machines},
+		{"does not lower the scores behind one who leaves", release, edits{{"lower(timeouts, share(), ahead)", ""}}, machines},
+		{"lowers the scores before one who leaves", release, edits{{"share(), ahead)", "share(), {})"}}, machines},
+		{"wakes by a release the second", release, edits{{"wake(first)", "wake(redis.call('lindex', queue, 1) or first)"}}, machines},
+		{"wakes nobody by a release", release, edits{{"if first then", "if first and not holds then"}}, historiesOf("FairLock")},
+		{"wakes nobody when the first leaves", release, edits{{"if first then", "if first and holds then"}}, machines},
+		{"wakes nobody by the release of what has expired", release, edits{
+			{"if first then", "if first and (holds or redis.call('lpos', queue, owner)) then"},
+		}, finder{dir: "conformance/matrix/fair", test: "TestReleaseOfWhatHasExpiredWakesTheFirst"}},
+		{"wakes by a release, and does not free", release, edits{{"redis.call('del', lock)", "redis.call('hlen', lock)"}}, machines},
+		{"keeps the place of one who leaves a held lock", release, edits{
+			{"> 0 then leave(queue, timeouts, deadlines, owner) return", "> 0 then return"},
+		}, machines},
+		{"wakes nobody by a release of many", many, edits{{"wake(first)", "first = first"}}, machines},
+		{"wakes nobody by force", force, edits{{"if first then", "if false then"}}, machines},
+		{"queues who only tries", fair, edits{{"leasableFairLock{l, nil}", "leasableFairLock{l, &l.allowance}"}}, machines},
+		{"listens to the channel of another", fair, edits{{`l.turn + ":" + owner`, `l.turn + ":" + owner[1:]`}}, machines},
+		{"does not try within its allowance", fair, edits{{"return min(wait, l.allowance/3)", "return wait"}}, machines},
+		{"does not leave the queue", takeFile, edits{{"\t\ta.leave()\n", ""}}, machines},
+		{"keeps a place that it got when its caller had left", leaseFile, edits{
+			{"err == nil && (answer.Granted || answer.Queued)", "err == nil && answer.Granted"},
+			{"took || h.queued", "took"},
+		}, machines},
+		{"gives up a place with the lease", takeFile, edits{
+			{"max(s.lease, s.place)", "s.lease"},
+		}, finder{dir: "primitives", test: "TestFairLockLeavesAfterALongOutage"}},
+		{"does not hurry when it is closed", "extend/core.go", edits{
+			{"\tc.orphans.hurry()\n", ""},
+		}, finder{dir: "primitives", test: "TestCloseGivesBackAtOnce"}},
+	}
+}
