@@ -162,6 +162,9 @@ func (m *machine[S, I, O]) wait(ctx context.Context, a act) *call[S, I, O] {
 func (m *machine[S, I, O]) begin(ctx context.Context, c *call[S, I, O]) {
 	c.began, c.done = time.Now(), make(chan struct{})
 	c.refused, c.awaits = c.began, c.in
+	if awaits, apart, _ := m.apart(c); apart && c.outer.ended == nil {
+		c.awaits = awaits
+	}
 	ctx = context.WithValue(ctx, callKey{}, c)
 	if c.limit.IsZero() {
 		c.ctx, c.cancel = context.WithCancel(ctx)

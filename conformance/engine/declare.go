@@ -59,7 +59,8 @@ type Primitive[S, I, O comparable] struct {
 	// Granted reports whether an answer is no refusal of what waits or tries. Nil: nothing does.
 	Granted func(out O) bool
 
-	// Stored are the keys of an object. The first is the object's own: without it there is none.
+	// Stored are the keys of an object. The first is the object's own: without it there is none. Those
+	// with an end of their own (Key.Ends) may be there in some states only, in any order.
 	Stored func(key string, s State[S]) []Key
 
 	// Queue is the queue of those who wait. Nil: there is none on the server.
@@ -171,8 +172,8 @@ type Dice[S comparable] struct {
 	Flag  bool          // one of two
 	For   time.Duration // of the length of a lease, or shorter
 	Now   State[S]      // what the object is; zero: it is not known
-	Fixed time.Duration // the length of a fixed lease
 	At    Moment        // by the server's clock; zero: it is not known
+	Fixed time.Duration // the length of a fixed lease
 }
 
 // Hold says what a primitive's leases hold. Of the operations that return leases one waits and one tries,
@@ -201,6 +202,11 @@ type Hold[S, I, O comparable] struct {
 	// over by itself; on an error it has released the hold. What waits calls Call then, not Acquire.
 	// Nil: callers get a lease of what is granted.
 	Awaits func(out O) I
+
+	// Apart says, of an object with several sides, whether what inner asks under the Reenter of a lease
+	// that owner got by outer is a hold of its own. It then waits for awaits, or is refused with an
+	// error, and sends nothing. Nil: it always re-enters.
+	Apart func(outer I, owner string, inner I) (awaits I, apart bool, refused error)
 
 	// Done is the answer to a release or a renewal: whether the owner had it.
 	Done func(out O) bool
@@ -272,6 +278,10 @@ type Key struct {
 	// Life is how long another key than the first lives at most, after now and After; 0: it has no end.
 	Life  time.Duration
 	After time.Time
+
+	// Ends is when another key than the first ends, by the server's clock. In a state without such a key
+	// it must be gone, unless there is no object. Zero: Life says it.
+	Ends Moment
 }
 
 // Span is a number that is known by its bounds.

@@ -112,6 +112,9 @@ func (m *machine[S, I, O]) holdsRan(r *scriptRun, in I, out O, before State[S], 
 	act, owner, lease := m.of.Hold.Of(in)
 	c := m.claims[owner]
 	_, _, granted := m.of.Hold.Grant(out)
+	if act == Asks && c != nil && m.of.Hold.Apart != nil && m.of.Ready(before, in) != m.of.Ready(before, c.call.awaits) {
+		must.If(!m.mayBeOutside(c.call), "it does not ask for %+v", c.call.awaits)
+	}
 	switch {
 	case act == Asks && granted && c != nil:
 		c.ran = time.Now()

@@ -58,12 +58,12 @@ func (m *machine[S, I, O]) reenter(ctx context.Context, a act) {
 	}
 	of := outer.claim.call
 	c := &call[S, I, O]{op: of.op, party: of.party, object: of.object, in: of.in, outer: outer}
-	switch a.Which {
-	case 0:
+	switch {
+	case a.Which == 0:
 		c.party = a.Client
-	case 1:
+	case a.Which == 1:
 		c.object = m.objects[a.Object]
-	case 2:
+	case a.Which == 2, a.Which > 3 && m.of.Hold.Apart != nil:
 		c.in = c.op.Draw(m.dice(a))
 	}
 	c.limit = time.Now().Add(a.For)
@@ -77,7 +77,15 @@ func (m *machine[S, I, O]) judgeInner(c *call[S, I, O]) bool {
 	outer, of := c.outer, c.outer.claim.call
 	lost := c.sends == 0 && errors.Is(c.err, primitives.ErrLost) && m.mayHaveLapsed(outer.claim, c.began)
 	slow := c.sends == 0 && c.ended.After(c.limit) && errors.Is(c.err, context.DeadlineExceeded)
+	_, apart, refused := m.apart(c)
 	switch {
+	case apart && (refused == nil || outer.ended != nil):
+		return false // It is a hold of its own.
+	case apart && !slow && !errors.Is(c.err, refused):
+		must.If(!m.mayHaveLapsed(outer.claim, c.began), "want %q", refused)
+		return false
+	case apart && !slow:
+		m.reach("refused side")
 	case outer.ended != nil:
 		must.If(!errors.Is(c.err, outer.ended), "want %q", outer.ended)
 	case lost:
@@ -93,6 +101,23 @@ func (m *machine[S, I, O]) judgeInner(c *call[S, I, O]) bool {
 	}
 	must.If(c.sends > 0, "re-entering has sent %d scripts", c.sends)
 	return true
+}
+
+// apart is Hold.Apart for a call under the context of another lease, of the same object.
+func (m *machine[S, I, O]) apart(c *call[S, I, O]) (awaits I, apart bool, refused error) {
+	if c.outer == nil || m.of.Hold.Apart == nil {
+		return c.in, false, nil
+	}
+	of := c.outer.claim.call
+	if c.party != of.party || c.object != of.object {
+		return c.in, false, nil
+	}
+	return m.of.Hold.Apart(of.in, c.outer.claim.owner, c.in)
+}
+
+// mayBeOutside reports whether the lease may have ended under the context of which a call was made.
+func (m *machine[S, I, O]) mayBeOutside(c *call[S, I, O]) bool {
+	return c.outer != nil && (c.outer.ended != nil || m.mayHaveLapsed(c.outer.claim, c.began))
 }
 
 func (m *machine[S, I, O]) reentered(c *call[S, I, O], outer *heldLease[S, I, O]) {

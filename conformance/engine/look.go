@@ -17,8 +17,9 @@ import (
 func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 	left, asked := m.life(ctx, o.name)
 	m.keepIf(o, asked, func(s State[S]) bool { return m.fitsLife(s, asked, left) }, "which lives for %v", left)
-	for i := range m.of.Stored(o.name, o.now()) {
-		m.lookAtKey(ctx, o, i)
+	m.lookAtOwn(ctx, o)
+	for _, key := range m.others(o) {
+		m.lookAtOther(ctx, o, key)
 	}
 	for channel, l := range o.lines {
 		must.If(m.virtual && !l.heard(l.ear.Events()), "published to %s were %q, want %+v", channel, l.ear.Events(), l.posted)
@@ -52,30 +53,64 @@ func (m *machine[S, I, O]) keepIf(
 	}
 }
 
-// lookAtKey compares one of the keys of an object with the model.
-func (m *machine[S, I, O]) lookAtKey(ctx context.Context, o *object[S], i int) {
-	key := m.of.Stored(o.name, o.now())[i]
-	if i == 0 && o.now().Kind == Other {
+// lookAtOwn compares an object's own key with the model.
+func (m *machine[S, I, O]) lookAtOwn(ctx context.Context, o *object[S]) {
+	key := m.of.Stored(o.name, o.now())[0]
+	if o.now().Kind == Other {
 		return
 	}
 	reply, at, err := m.raw(ctx, key.reader()...)
 	m.keepIf(o, at, func(s State[S]) bool {
-		return holds(m.of.Stored(o.name, s)[i], reply, err)
-	}, "%s holds %v, %w, want %+v", key.Name, reply, err, key)
-	if i > 0 && !key.empty() {
-		m.lookAtLife(ctx, key)
-	}
+		return holds(m.of.Stored(o.name, s)[0], reply, err)
+	}, "holds %v, %w", reply, err)
 }
 
-// lookAtLife looks at the life of another key than the first.
-func (m *machine[S, I, O]) lookAtLife(ctx context.Context, key Key) {
-	left, at := m.life(ctx, key.Name)
-	if key.Life == 0 {
-		must.If(left != -time.Millisecond, "key %s lives for %v, want no end", key.Name, left)
-		return
+// others returns the keys beside its own that an object has in one of the states that it may have.
+func (m *machine[S, I, O]) others(o *object[S]) (all []Key) {
+	for _, s := range o.states {
+		for _, key := range m.of.Stored(o.name, s)[1:] {
+			if _, ok := named(all, key.Name); !ok {
+				all = append(all, key)
+			}
+		}
 	}
-	most := key.Life + max(0, key.After.Sub(at.From)) + time.Second
-	must.If(left <= 0 || left > most, "key %s lives for %v, want up to %v", key.Name, left, most)
+	return all
+}
+
+// named returns the key of that name.
+func named(keys []Key, name string) (key Key, ok bool) {
+	i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
+	if i < 0 {
+		return Key{Name: name}, false
+	}
+	return keys[i], true
+}
+
+// lookAtOther compares another key than the first, and how long it lives, with the model.
+func (m *machine[S, I, O]) lookAtOther(ctx context.Context, o *object[S], other Key) {
+	keepIf := func(at Moment, is func(key Key) bool, seen string, args ...any) {
+		m.keepIf(o, at, func(s State[S]) bool {
+			key, ok := named(m.of.Stored(o.name, s), other.Name)
+			return !ok && s.Kind != Present || is(key)
+		}, "key "+other.Name+seen, args...)
+	}
+	reply, at, err := m.raw(ctx, other.reader()...)
+	keepIf(at, func(key Key) bool { return holds(key, reply, err) }, " holds %v, %w", reply, err)
+	left, asked := m.life(ctx, other.Name)
+	keepIf(asked, func(key Key) bool { return key.lives(asked, left) }, " lives for %v", left)
+}
+
+// lives reports whether PTTL can be left for another key than the first.
+func (k Key) lives(at Moment, left time.Duration) bool {
+	switch {
+	case k.empty():
+		return left == -2*time.Millisecond
+	case !k.Ends.IsZero():
+		return k.Ends.in(at, left)
+	case k.Life == 0:
+		return left == -time.Millisecond
+	}
+	return left > 0 && left <= k.Life+max(0, k.After.Sub(at.From))+time.Second
 }
 
 // write makes a key what it is to be. Do runs a command.
@@ -110,7 +145,7 @@ func (k Key) reader() []string {
 
 // same reports whether a key holds what another does.
 func (k Key) same(other Key) bool {
-	return k.Text == other.Text && maps.Equal(k.Fields, other.Fields) &&
+	return k.Text == other.Text && k.Ends == other.Ends && maps.Equal(k.Fields, other.Fields) &&
 		slices.Equal(k.List, other.List) && maps.Equal(k.Set, other.Set)
 }
 

@@ -194,8 +194,9 @@ func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 	before := o.now()
 	had := m.of.Stored(o.name, before)
 	for i, key := range m.of.Stored(o.name, c.Next) {
+		old, there := named(had, key.Name)
 		kept := i > 0 || c.Next.Kind == before.Kind && c.Next.Ends == before.Ends && c.Life == 0
-		if kept && key.same(had[i]) {
+		if there && kept && key.same(old) {
 			continue
 		}
 		at := m.write(ctx, key, c, i == 0)
@@ -241,6 +242,9 @@ func (m *machine[S, I, O]) write(ctx context.Context, key Key, c Change[S], own 
 	if life > 0 {
 		do("PEXPIRE", key.Name, fmt.Sprint(life.Milliseconds()))
 	}
+	if !key.Ends.IsZero() {
+		do("PEXPIREAT", key.Name, fmt.Sprint(key.Ends.From.UnixMilli()))
+	}
 	return at
 }
 
@@ -282,6 +286,7 @@ func (m *machine[S, I, O]) happened(o *object[S], at Moment, in I, out O) (befor
 	may := m.may(o, at)
 	var next []State[S]
 	var messages []string // "" is one that is not sent
+	shorter := false
 	for _, s := range may {
 		after, ok := m.of.Step(s, at, in, out)
 		if !ok {
@@ -291,17 +296,20 @@ func (m *machine[S, I, O]) happened(o *object[S], at Moment, in I, out O) (befor
 			before = s
 		}
 		next = append(next, after)
+		shorter = shorter || after.Ends.To.Before(s.Ends.To) && !after.Ends.IsZero()
 		if m.of.Published != nil {
 			messages = append(messages, m.of.Published(s, after, in))
 		}
 	}
 	must.If(next == nil, "%+v: %+v, but it was %v", in, out, o)
 	messages = distinct(messages)
+	surely := len(messages) == 1 && messages[0] != ""
+	o.misled = (o.misled || shorter) && !surely
 	for _, message := range messages {
 		m.posts(o, message, len(messages) > 1)
 	}
 	if len(next) != len(o.states) || !slices.Equal(distinct(next), o.states) {
-		m.become(o, distinct(next), len(messages) == 1 && messages[0] != "")
+		m.become(o, distinct(next), surely)
 	}
 	return before
 }

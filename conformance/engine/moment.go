@@ -21,3 +21,9 @@ func (m Moment) before(deadline Moment) bool { return m.To.Before(deadline.From)
 
 // past reports whether m surely came at deadline or after it.
 func (m Moment) past(deadline Moment) bool { return !m.From.Before(deadline.To) }
+
+// in reports whether a PTTL can be how long it is from a moment to m.
+func (m Moment) in(from Moment, left time.Duration) bool {
+	least, most := m.From.Sub(from.To), m.To.Sub(from.From)
+	return left >= 0 && left > least-time.Millisecond && left < most+time.Millisecond
+}

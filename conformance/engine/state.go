@@ -56,8 +56,7 @@ func (s State[S]) Remains(at Moment, left time.Duration) bool {
 	case s.Ends.IsZero():
 		return left < 0 && left != -2*time.Millisecond
 	}
-	least, most := s.Ends.From.Sub(at.To), s.Ends.To.Sub(at.From)
-	return left >= 0 && left > least-time.Millisecond && left < most+time.Millisecond
+	return s.Ends.in(at, left)
 }
 
 // String returns what is known of s.

@@ -39,13 +39,22 @@ func (p *Primitive[S, I, O]) validateObject() {
 	must.If(p.Reaches != nil && !p.hasLeases(), "Reaches is for what has leases")
 	const name = "key"
 	none, some := p.Stored(name, State[S]{}), p.Stored(name, p.Some)
-	must.If(len(none) != len(some) || len(none) == 0 || none[0].Name != name || some[0].Name != name,
-		"Stored needs the object's own key first, and as many keys if there is no object")
+	must.If(len(lasting(none)) != len(lasting(some)) || len(none) == 0 || none[0].Name != name || some[0].Name != name,
+		"Stored needs the object's own key first, and as many keys without Ends if there is no object")
 	must.If(some[0].empty() || !none[0].empty(), "Stored needs a value for Some, and none if there is no object")
 	must.If(some[0].List != nil || some[0].Set != nil, "Stored needs Text or Fields for the object's own key")
 	for _, key := range some {
 		must.If(key.kinds() > 1, "Stored needs Text, Fields, List or Set, not several")
 	}
+}
+
+// lasting returns those of keys that have no end of their own. The life of the first is its object's.
+func lasting(keys []Key) []Key {
+	return slices.DeleteFunc(slices.Clone(keys), func(k Key) bool {
+		must.If(k.Name == keys[0].Name && !k.Ends.IsZero(), "Stored: the object's own key has Ends, which its State says")
+		must.If(k.Life > 0 && !k.Ends.IsZero(), "Stored: key %s has Life and Ends", k.Name)
+		return !k.Ends.IsZero()
+	})
 }
 
 // empty reports whether there is no such key.
@@ -67,6 +76,7 @@ func (p *Primitive[S, I, O]) validateHold() {
 		must.If(p.Ready == nil, "Hold needs Ready")
 		needs(*p.Hold, "Hold.", "Of", "Fixed", "Holders", "Grant", "Release", "Done")
 		must.If(p.hasLeases() && p.Hold.Granted == nil, "Hold.Granted is not set")
+		must.If(!p.hasLeases() && p.Hold.Apart != nil, "Hold.Apart is for what callers get leases of")
 	}
 	if p.Takes != nil {
 		needs(*p.Takes, "Takes.", "Count", "Took", "Puts", "Back")

@@ -121,11 +121,22 @@ func stores(some, none []engine.Key) func(p *declaration) {
 	}
 }
 
+// soon is when a key ends by itself.
+var soon = engine.At(time.Unix(1, 0))
+
+func notApart(_, _, inner string) (awaits string, apart bool, refused error) {
+	return inner, false, nil
+}
+
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	for _, declare := range []func() *declaration{door, lease, counter, member, line} {
 		require.NoError(t, declare().Validate())
 	}
+	sides := lease()
+	stores([]engine.Key{{Name: "key", Text: "1"}, {Name: "side", Text: "1", Ends: soon}}, []engine.Key{{Name: "key"}})(sides)
+	sides.Hold.Apart = notApart
+	require.NoError(t, sides.Validate())
 	simple := door()
 	simple.Ops, simple.Ready, simple.Blocks, simple.Frees = simple.Ops[:1], nil, nil, nil
 	require.NoError(t, simple.Validate())
@@ -171,10 +182,16 @@ func TestValidateRefuses(t *testing.T) {
 		{line, func(p *declaration) { p.Queue.Message = "" }, "Queue.Message is not set"},
 		{line, func(p *declaration) { p.Channel, p.Published, p.Retry = nil, nil, time.Second }, "Queue needs Hold"},
 		{door, func(p *declaration) { p.Queue = line().Queue }, "Queue needs Hold"},
+				{door, stores([]engine.Key{{Name: "key", Text: "1", Ends: soon}}, empty), "the object's own key has Ends"},
+		{
+			door, stores([]engine.Key{two[0], {Name: "another", Text: "1", Life: time.Hour, Ends: soon}}, empty),
+			"key another has Life and Ends",
+		},
 		{counter, func(p *declaration) { p.Hold = lease().Hold }, "Hold and Takes exclude each other"},
 		{lease, func(p *declaration) { p.Ready = nil }, "Hold needs Ready"},
 		{lease, func(p *declaration) { p.Hold.Done = nil }, "Hold.Done is not set"},
 		{lease, func(p *declaration) { p.Hold.Granted = nil }, "Hold.Granted is not set"},
+		{member, func(p *declaration) { p.Hold.Apart = notApart }, "Hold.Apart is for"},
 		{counter, func(p *declaration) { p.Takes.Back = nil }, "Takes.Back is not set"},
 		{
 			counter, func(p *declaration) { p.Takes.Back = func(int64, bool) string { return "put" } },

@@ -64,17 +64,6 @@ func (b *Inbox) AwaitMessage(ctx context.Context, payload string) {
 	})
 }
 
-// AwaitMessages waits for these messages, and fails if others come.
-func (b *Inbox) AwaitMessages(ctx context.Context, payloads ...string) {
-	got := b.Await(ctx, fmt.Sprintf("messages %q", payloads), func(got []backend.Event) bool {
-		return len(got) >= len(payloads)
-	})
-	same := slices.EqualFunc(got, payloads, func(e backend.Event, payload string) bool {
-		return e == backend.Event{Payload: payload}
-	})
-	must.If(!same, "got the messages %q, want %q", got, payloads)
-}
-
 // AwaitGap waits for a gap event after the first n events.
 func (b *Inbox) AwaitGap(ctx context.Context, n int) {
 	b.Await(ctx, "a Resubscribed event", func(got []backend.Event) bool {
