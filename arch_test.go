@@ -68,6 +68,7 @@ var rules = []rule{
 	engine("conformance/engine"),
 	engine("conformance/lock", "conformance/engine"),
 	engine("conformance/fairlock", "conformance/engine", "conformance/lock"),
+	engine("conformance/readwrite", "conformance/engine", "conformance/lock"),
 	engine("conformance/semaphore", "conformance/engine"),
 	engine("conformance/latch", "conformance/engine"),
 	engine("conformance/number", "conformance/engine"),

@@ -25,6 +25,7 @@
 //	|
 //	|-- lock           declarations: what a primitive promises, its model, its operations,
 //	|-- fairlock       and the few cases that are its alone
+//	|-- readwrite
 //	|-- semaphore
 //	|-- latch
 //	|-- number

@@ -14,13 +14,15 @@ import (
 	"github.com/hasp-go/hasp/conformance/latch"
 	"github.com/hasp-go/hasp/conformance/lock"
 	"github.com/hasp-go/hasp/conformance/number"
+	"github.com/hasp-go/hasp/conformance/readwrite"
 	"github.com/hasp-go/hasp/conformance/semaphore"
 )
 
 // Primitives returns the declarations of all primitives.
 func Primitives() []engine.Subject {
 	return []engine.Subject{
-		lock.Primitive, lock.Fenced, lock.Spin, fairlock.Primitive, semaphore.Primitive, latch.Primitive, number.Long, number.Double,
+		lock.Primitive, lock.Fenced, lock.Spin, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
+		latch.Primitive, number.Long, number.Double,
 	}
 }
 

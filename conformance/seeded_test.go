@@ -67,8 +67,8 @@ func onEmbedded(name string) finder {
 const foundWithin = 2 * time.Minute
 
 func seeds() []seed {
-	return slices.Concat(waitSeeds(), renewSeeds(), lockSeeds(), spinSeeds(), fairSeeds(), jointSeeds(), numberSeeds(),
-		dispatchSeeds(), vainSeeds(), replicaSeeds())
+	return slices.Concat(waitSeeds(), renewSeeds(), lockSeeds(), spinSeeds(), fairSeeds(), readWriteSeeds(),
+		jointSeeds(), numberSeeds(), dispatchSeeds(), vainSeeds(), replicaSeeds())
 }
 
 // TestSeededBugs prints how many bugs were found. The code without a bug must pass the very same

@@ -182,7 +182,7 @@ func TestValidateRefuses(t *testing.T) {
 		{line, func(p *declaration) { p.Queue.Message = "" }, "Queue.Message is not set"},
 		{line, func(p *declaration) { p.Channel, p.Published, p.Retry = nil, nil, time.Second }, "Queue needs Hold"},
 		{door, func(p *declaration) { p.Queue = line().Queue }, "Queue needs Hold"},
-				{door, stores([]engine.Key{{Name: "key", Text: "1", Ends: soon}}, empty), "the object's own key has Ends"},
+		{door, stores([]engine.Key{{Name: "key", Text: "1", Ends: soon}}, empty), "the object's own key has Ends"},
 		{
 			door, stores([]engine.Key{two[0], {Name: "another", Text: "1", Life: time.Hour, Ends: soon}}, empty),
 			"key another has Life and Ends",

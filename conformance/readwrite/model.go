@@ -1,0 +1,272 @@
+package readwrite
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/lock"
+)
+
+// Held is a read-write lock at one time.
+type Held struct {
+	Writer  string // the owner; "": none
+	Token   int64  // of the last writer
+	Readers string // see readers
+}
+
+// reader has a lease of its own. It ends by the server's clock from least to most, in microseconds.
+type reader struct {
+	owner       string
+	least, most int64
+	ended       bool // the lease; its field is still there
+}
+
+func (r reader) ends() engine.Moment {
+	return engine.Moment{From: time.UnixMicro(r.least), To: time.UnixMicro(r.most)}
+}
+
+// readers are those who have a field. They are a text in the state, which must be comparable.
+func (h Held) readers() (all []reader) {
+	for line := range strings.Lines(h.Readers) {
+		var r reader
+		if _, err := fmt.Sscan(line, &r.owner, &r.least, &r.most, &r.ended); err == nil {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// and returns h with one more reader, who comes after the others.
+func (h Held) and(r reader) Held {
+	h.Readers += fmt.Sprintln(r.owner, r.least, r.most, r.ended)
+	return h
+}
+
+// with returns h with other readers.
+func (h Held) with(all []reader) Held {
+	slices.SortFunc(all, func(a, b reader) int { return cmp.Compare(a.owner, b.owner) })
+	h.Readers = ""
+	for _, r := range all {
+		h = h.and(r)
+	}
+	return h
+}
+
+// until returns h with a reader whose lease ends then.
+func (h Held) until(owner string, ends engine.Moment) Held {
+	others := slices.DeleteFunc(h.readers(), func(r reader) bool { return r.owner == owner })
+	return h.with(append(others, reader{owner, ends.From.UnixMicro(), ends.To.UnixMicro(), false}))
+}
+
+// running are the readers whose leases have not ended.
+func (h Held) running() []reader {
+	return slices.DeleteFunc(h.readers(), func(r reader) bool { return r.ended })
+}
+
+// milli is what a server that counts milliseconds may round a time by, in microseconds.
+const milli = 1000
+
+// longest is when the last of their leases ends, as scripts see it.
+func longest(all []reader) engine.Moment {
+	var last reader
+	for _, r := range all {
+		last.least, last.most = max(last.least, r.least-milli), max(last.most, r.most+milli)
+	}
+	return last.ends()
+}
+
+// ages ends leases. One that ends at about that moment may have ended, or not.
+func ages(h Held, at engine.Moment) []Held {
+	all := []Held{h.with(nil)}
+	for _, r := range h.readers() {
+		var next []Held
+		for _, way := range all {
+			if !r.ended && at.From.UnixMicro() < r.most+milli {
+				next = append(next, way.and(r))
+			}
+			if r.ended || at.To.UnixMicro() >= r.least-milli {
+				next = append(next, way.and(reader{r.owner, r.least, r.most, true}))
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// keep is what outlives the key.
+func keep(h Held) Held { return Held{Token: h.Token} }
+
+func holders(s state) (owners []string) {
+	if s.V.Writer != "" {
+		owners = append(owners, s.V.Writer)
+	}
+	for _, r := range s.V.running() {
+		owners = append(owners, r.owner)
+	}
+	return owners
+}
+
+// mode is the side that holds the lock; "": neither does.
+func mode(s state) Side {
+	switch {
+	case s.Kind != engine.Present:
+		return ""
+	case s.V.Writer != "":
+		return Write
+	}
+	return Read
+}
+
+// ready reports whether in may come in: a reader unless somebody else writes, a writer if nobody is in.
+func ready(s state, in In) bool {
+	if in.Side == Read {
+		return s.V.Writer == "" || s.V.Writer == in.Under
+	}
+	return len(holders(s)) == 0
+}
+
+// step is the model.
+func step(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
+	holds := slices.Contains(holders(s), in.Owner)
+	switch {
+	case out.Other, s.Kind == engine.Other:
+		return s, out.Other && s.Kind == engine.Other
+	case in.Op == lock.Acquire && out.Token > 0:
+		return acquire(s, at, in, out)
+	case in.Op == lock.Acquire:
+		return s, !ready(s, in) && remains(s, at, mode(s), out.Left)
+	case in.Op == lock.Renew:
+		return renew(s, at.Add(in.Lease), in.Owner, holds), out.Done == holds
+	case in.Op == lock.Release:
+		return leave(s, in.Owner), out.Done == holds
+	case in.Op == lock.Force && mode(s) == in.Side:
+		return s.Gone(keep), out.Done
+	case in.Op == lock.Force:
+		return s, !out.Done
+	}
+	return s, remains(s, at, in.Side, out.Left)
+}
+
+// remains reports whether a PTTL can be that of what a side holds: of the lock, for a writer.
+func remains(s state, at engine.Moment, side Side, left time.Duration) bool {
+	all := s.V.running()
+	switch {
+	case side == Read && len(all) > 0:
+		s = s.Until(longest(all))
+	case side == Read, s.V.Writer == "":
+		s = s.Gone(keep)
+	}
+	return s.Remains(at, left)
+}
+
+// free is a lock that nobody holds, and that has had the same tokens.
+func free(s state) engine.State[lock.Held] {
+	return engine.State[lock.Held]{V: lock.Held{Token: s.V.Token}}
+}
+
+// acquire lets an owner in. A reader has the token of the last writer. In a history, without times, that
+// may be one that got no answer, or was forgotten.
+func acquire(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
+	_, fresh := lock.Primitive.Step(free(s), at, in.In, out)
+	ends := at.Add(in.Lease)
+	if in.Side == Write {
+		return engine.New(Held{Writer: out.Owner, Token: out.Token}).Until(ends), fresh && ready(s, in)
+	}
+	fits := out.Token == s.V.Token || s.V.Token == 0 && fresh || at.IsZero()
+	s.V.Token = max(s.V.Token, out.Token)
+	return lasting(s.Is(s.V.until(out.Owner, ends)), ends), fits && ready(s, in)
+}
+
+// lasting returns s with a life until then at least. A server that rounds down may take a millisecond of
+// what s has.
+func lasting(s state, ends engine.Moment) state {
+	if least := s.Ends.From.Add(-time.Millisecond); least.After(ends.From) {
+		ends.From = least
+	}
+	if s.Ends.To.After(ends.To) {
+		ends.To = s.Ends.To
+	}
+	return s.Until(ends)
+}
+
+// renew gives what an owner holds another end.
+func renew(s state, ends engine.Moment, owner string, holds bool) state {
+	if !holds {
+		return s
+	}
+	if s.V.Writer != owner {
+		s.V = s.V.until(owner, ends)
+	}
+	return lasting(s, ends)
+}
+
+// leave takes out an owner, and readers whose leases have ended. What readers are left with lasts as
+// long as they do.
+func leave(s state, owner string) state {
+	all := s.V.readers()
+	is := func(r reader) bool { return r.owner == owner }
+	stay := slices.DeleteFunc(slices.Clone(all), func(r reader) bool { return r.ended || is(r) })
+	next := s.V.with(stay)
+	switch writes := s.V.Writer == owner; {
+	case !writes && !slices.ContainsFunc(all, is):
+		return s
+	case !writes && s.V.Writer != "":
+		return s.Is(next)
+	case len(stay) == 0:
+		return s.Gone(keep)
+	}
+	next.Writer = ""
+	return s.Is(next).Until(longest(stay))
+}
+
+// published is a message to all when a writer leaves, and to one when the last reader does.
+func published(before, after state, _ In) string {
+	switch {
+	case before.V.Writer != "" && after.V.Writer == "":
+		return "1"
+	case before.Kind != engine.Absent && after.Kind == engine.Absent:
+		return "0"
+	}
+	return ""
+}
+
+// stored are a lock's keys: its own, that of the last token, and one for each reader's lease.
+func stored(key string, s state) []engine.Key {
+	all := lock.Primitive.Stored(key, free(s))
+	switch mode(s) {
+	case Read:
+		all[0].Fields = map[string]string{"mode": "read"}
+	case Write:
+		all[0].Fields = map[string]string{"mode": "write", s.V.Writer + ":write": "1"}
+	}
+	for _, r := range s.V.readers() {
+		if all[0].Fields[r.owner] = "1"; !r.ended {
+			hold := engine.SideName("", key) + ":" + r.owner + ":rwlock_timeout:1"
+			all = append(all, engine.Key{Name: hold, Text: "1", Ends: r.ends()})
+		}
+	}
+	return all
+}
+
+// byPeer lets another program write, with a lease or without, or read, or leave.
+func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
+	if d.Now.Kind == engine.Present && d.Flag {
+		c.Next, c.Message = d.Now.Gone(keep), "0"
+		return c, slices.Contains(holders(d.Now), peer)
+	}
+	if d.Which < 4 {
+		c.Life = d.For.Truncate(time.Millisecond) + time.Millisecond
+	}
+	next := keep(d.Now.V)
+	if d.Which < 2 {
+		next = next.until(peer, engine.At(d.At.To.Add(c.Life).Truncate(time.Millisecond)))
+	} else {
+		next.Writer = peer
+	}
+	c.Next = engine.New(next)
+	return c, true
+}
