@@ -87,7 +87,8 @@ func TestReleaseOfWhatHasExpiredWakesTheFirst(t *testing.T) {
 	c := s.waitInTurn(t, 1, clients[1:], patient)
 	s.awaitListening(t, 2)
 	require.NoError(t, holder.Unlock(t.Context()))
-	lease := brief.next(t).lease
+	lease, ok := brief.next(t).lease.(*primitives.Lease)
+	require.True(t, ok)
 	p.Refuse()
 	cells.Within(t, conformance.Patience, "the end of the lease", lease.Done())
 	s.await(t, "it expires on the server", func() bool { return s.number(t, "EXISTS", key) == 0 })
