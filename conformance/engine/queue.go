@@ -151,7 +151,7 @@ func (m *machine[S, I, O]) leaves(call *call[S, I, O]) {
 
 // stays reports whether the call of an owner in a queue goes on waiting.
 func (m *machine[S, I, O]) stays(c *claim[S, I, O]) bool {
-	return c.waits() && !c.granted && c.call.ctx.Err() == nil && m.parties[c.call.party].closing.IsZero()
+	return c.waits() && c.over.IsZero() && !c.granted && c.call.ctx.Err() == nil && m.parties[c.call.party].closing.IsZero()
 }
 
 // lookAtPlace checks that one who waits is not taken for dead.
