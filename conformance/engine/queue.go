@@ -112,9 +112,10 @@ func (m *machine[S, I, O]) retry(c *call[S, I, O]) time.Duration {
 	return every
 }
 
-// waits reports whether the owner waits in a queue, and may ask again.
+// waits reports whether the owner waits in a queue, and may ask again. A script may be sent in the instant in
+// which its caller leaves.
 func (c *claim[S, I, O]) waits() bool {
-	return c.queued && c.over.IsZero() && !c.run.answered.IsZero()
+	return c.queued && !c.run.answered.IsZero() && (c.over.IsZero() || !c.call.ended.IsZero())
 }
 
 // comes notes that an owner asks, which may get a place in the queue, or have it since old.
