@@ -175,7 +175,8 @@ func (m *machine[S, I, O]) dice(a act) Dice[S] {
 
 // peer changes an object as another program does.
 func (m *machine[S, I, O]) peer(ctx context.Context, o *object[S], a act) {
-	if c, ok := m.of.Peer(m.dice(a)); ok && o.now().Kind != Other {
+	d := m.dice(a)
+	if c, ok := m.of.Peer(d); ok && d.Now.Kind != Other {
 		m.meddle(ctx, o, c)
 	}
 }
