@@ -30,6 +30,9 @@ func jointSeeds() []seed {
 		{"goes on after the first repair only", joint, edits{
 			{"\tj.watch(part, l)\n\treturn nil\n", "\treturn nil\n"},
 		}, found("TestRedLockIsRepaired")},
+		{"is saved by a part that comes too late", joint, edits{
+			{"if _, lost := j.remaining(); lost != nil || !j.set(part, l) {", "if !j.set(part, l) {"},
+		}, finder{dir: "primitives/extend", test: "TestJointIsNotSavedByALatePart"}},
 		{"trusts the longest part", joint, edits{
 			{"rest[need-1] > 0", "rest[0] > 0"}, {"return rest[need-1], nil", "return rest[0], nil"},
 		}, found("TestRedLockIsLostWithItsMajority")},

@@ -27,9 +27,9 @@ type RedLockOptions struct {
 	_ struct{}
 }
 
-// RedLock is a [Lock] on several servers that do not replicate each other. Whoever holds it on more than
-// half of them, the nodes, holds it. So it stays available while a minority is down, and no failover of
-// one of them can grant it twice.
+// RedLock is a [Lock] on several servers, its nodes, that do not replicate each other. The holder is whoever
+// holds the lock on more than half of the nodes. So the lock stays available while a minority is down, and
+// no failover can grant it twice.
 //
 // # The lease
 //
@@ -83,7 +83,8 @@ func NewRedLock(clients []*Client, name string, opts *RedLockOptions) *RedLock {
 	}
 	lease := o.Lease
 	for _, c := range clients {
-		l.nodes = append(l.nodes, c.NewLock(name, &LockOptions{Lease: o.Lease}))
+		node := c.NewLock(name, &LockOptions{Lease: o.Lease})
+		l.nodes, l.invalid = append(l.nodes, node), cmp.Or(l.invalid, node.invalid)
 		if l.renewed {
 			lease = max(lease, c.core.WatchdogLease())
 		}
@@ -92,7 +93,7 @@ func NewRedLock(clients []*Client, name string, opts *RedLockOptions) *RedLock {
 		l.timeout = min(lease/20, time.Second)
 	}
 	l.pause = lease / 3
-	l.invalid = cmp.Or(l.nodes[0].invalid, extend.AtLeast("NodeTimeout", l.timeout, time.Millisecond))
+	l.invalid = cmp.Or(l.invalid, extend.AtLeast("NodeTimeout", l.timeout, time.Millisecond))
 	return l
 }
 
@@ -127,7 +128,8 @@ func (l *RedLock) lockKeys() (keys []lockKey) {
 var redPauses = extend.Backoff{First: 10 * time.Millisecond, Most: 200 * time.Millisecond}
 
 // Lock waits until it holds the lock on a majority of the nodes, or ctx ends. If the lock is free it takes
-// one round trip, to the slowest node of the fastest majority, and at most as long again for the others.
+// one round trip to the slowest node of the fastest majority, and for the others at most as long again, or
+// 10 ms.
 //
 // If no majority answers at the first attempt, Lock returns an error that wraps [ErrUnavailable], and
 // [ErrIndeterminate] if nodes may have granted what they did not confirm. Once it was refused it waits on

@@ -157,7 +157,8 @@ func (j *joint) regainOnce(ctx context.Context, part int) error {
 	if err != nil {
 		return err
 	}
-	if !j.set(part, l) {
+	// The others must have been enough up to now: another may have held them meanwhile, if they were not.
+	if _, lost := j.remaining(); lost != nil || !j.set(part, l) {
 		return ReleaseAll(ctx, []*Lease{l}, j.config.ReleaseTimeout)
 	}
 	j.watch(part, l)
@@ -175,9 +176,9 @@ func (j *joint) unlock(ctx context.Context, l *leaseState, grace time.Duration) 
 
 // releaseParts releases all parts, and returns nil if enough of them were held to the end.
 func (j *joint) releaseParts(ctx context.Context, grace time.Duration) error {
-	errs := releaseAll(ctx, j.parts(), grace, j.config.ReleaseTimeout)
-	held := 0
-	for i, part := range j.parts() {
+	parts, held := j.parts(), 0
+	errs := releaseAll(ctx, parts, grace, j.config.ReleaseTimeout)
+	for i, part := range parts {
 		if part != nil && errs[i] == nil {
 			held++
 		}
