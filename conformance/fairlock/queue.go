@@ -281,7 +281,7 @@ func remains(s state, at engine.Moment) engine.Span {
 	}
 }
 
-// waits reports whether one who waits behind the first is told a time after which that is dead.
+// waits reports whether the answer to a later waiter is right: the time until the first waiter is dead.
 func (q *queue) waits(first waiter, left engine.Span, told time.Duration) bool {
 	end := first.Deadline
 	if !first.ours() {

@@ -108,7 +108,7 @@ func (c *crowd) cancelAll(from, to int) {
 	}
 }
 
-// victim is a process that waits for the lock, and holds it until it is told to release it.
+// victim is a process that waits for the lock. It keeps the lock until its parent orders the release.
 type victim struct{ *cells.Child }
 
 // startVictim starts a victim, whose grants are among those of the crowd.
