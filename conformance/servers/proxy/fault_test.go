@@ -168,6 +168,21 @@ func TestRefuse(t *testing.T) {
 	ping(t, dialBy(t, p, s))
 }
 
+// TestRefuseBreaksWhatIsBeingConnected refuses while the proxy, having accepted a connection, dials its
+// server.
+func TestRefuseBreaksWhatIsBeingConnected(t *testing.T) {
+	t.Parallel()
+	p, _ := proxied(t)
+	for i := range 200 {
+		c := dial(t, p.Addr())
+		time.Sleep(time.Duration(i) * time.Microsecond)
+		p.Refuse()
+		_, err := c.Do("PING")
+		require.Error(t, err)
+		p.Restore()
+	}
+}
+
 func TestCutReply(t *testing.T) {
 	t.Parallel()
 	p, s := proxied(t)

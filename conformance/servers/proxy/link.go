@@ -14,15 +14,18 @@ import (
 const (
 	linkBuffer = 64 << 10
 	linkQueue  = 4096
+
+	// dialTimeout is short of what drivers wait for: a server too busy to accept fails the
+	// connection.
+	dialTimeout = 5 * time.Second
 )
 
 // link is one connection through a proxy. Each direction has a goroutine that reads and one that
 // writes, with a queue between them, so that a delay does not slow down.
 type link struct {
 	proxy              *Proxy
-	client, server     net.Conn // what is closed
+	client, server     net.Conn // what is closed; the server is nil until the link is connected
 	toClient, toServer net.Conn // what is read and written: with TLS if the proxy has it
-	once               sync.Once
 	done               chan struct{}
 
 	// Guarded by proxy.mu.
@@ -31,6 +34,7 @@ type link struct {
 	lossy    bool // bytes have vanished
 
 	mu         sync.Mutex
+	ended      bool       // done is closed
 	pending    []expected // requests forwarded, whose replies have not come
 	subscribed bool
 	resp3      bool
@@ -50,23 +54,48 @@ type expected struct {
 	left    int    // confirmations to come
 }
 
-func newLink(p *Proxy, client, server net.Conn) *link {
-	l := &link{
-		proxy: p, client: client, server: server, done: make(chan struct{}),
-		toClient: client, toServer: server,
-	}
+// newLink returns a link that is yet to connect to its server.
+func newLink(p *Proxy, client net.Conn) *link {
+	l := &link{proxy: p, client: client, toClient: client, done: make(chan struct{})}
 	if p.tls != nil {
-		l.toClient, l.toServer = tls.Server(client, p.tls), tls.Client(server, p.tls)
+		l.toClient = tls.Server(client, p.tls)
 	}
 	return l
 }
 
+// connect connects the link to its server, and reports whether it can: it has ended otherwise.
+func (l *link) connect(target string) bool {
+	server, err := net.DialTimeout("tcp", target, dialTimeout)
+	if err != nil {
+		l.close()
+		return false
+	}
+	l.mu.Lock()
+	l.server, l.toServer = server, server
+	if l.proxy.tls != nil {
+		l.toServer = tls.Client(server, l.proxy.tls)
+	}
+	ended := l.ended
+	l.mu.Unlock()
+	if ended {
+		_ = server.Close()
+	}
+	return !ended
+}
+
+// close ends the link, more than once if need be.
 func (l *link) close() {
-	l.once.Do(func() {
-		close(l.done)
-		_ = l.client.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	l.ended = true
+	close(l.done)
+	_ = l.client.Close()
+	if l.server != nil {
 		_ = l.server.Close()
-	})
+	}
 }
 
 // run carries the connection until both directions have ended.

@@ -28,14 +28,8 @@ import (
 	"github.com/hasp-go/hasp/conformance/servers/internal/loopback"
 )
 
-const (
-	// dialTimeout is short of what drivers wait for: a server too busy to accept fails the
-	// connection.
-	dialTimeout = 5 * time.Second
-
-	// portFreeWithin bounds how long a port that the proxy has closed may stay taken.
-	portFreeWithin = 5 * time.Second
-)
+// portFreeWithin bounds how long a port that the proxy has closed may stay taken.
+const portFreeWithin = 5 * time.Second
 
 // Options are the options of a proxy; nil means the defaults.
 type Options struct {
@@ -222,25 +216,25 @@ func (p *Proxy) serve(listener net.Listener, d *door) {
 
 // carry carries one connection until it ends.
 func (p *Proxy) carry(client net.Conn, d *door) {
-	p.mu.Lock()
-	target := d.target
-	p.mu.Unlock()
-	server, err := net.DialTimeout("tcp", target, dialTimeout)
-	if err != nil {
-		_ = client.Close()
-		return
+	l, target := p.accept(client, d)
+	if l.connect(target) {
+		l.run()
 	}
-	l := newLink(p, client, server)
-	p.mu.Lock()
-	l.silenced = d.left
-	if p.links[l] = struct{}{}; p.closed {
-		l.close()
-	}
-	p.mu.Unlock()
-	l.run()
 	p.mu.Lock()
 	delete(p.links, l)
 	p.mu.Unlock()
+}
+
+// accept makes the link of a connection, which faults concern from now on, and returns its server.
+func (p *Proxy) accept(client net.Conn, d *door) (l *link, target string) {
+	l = newLink(p, client)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.silenced = d.left
+	if p.links[l] = struct{}{}; p.closed || p.refused {
+		l.close()
+	}
+	return l, d.target
 }
 
 // Close cuts all connections, frees the ports and waits until the proxy's goroutines have ended. The
