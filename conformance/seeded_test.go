@@ -181,7 +181,7 @@ func rehash(text string) string {
 
 // compile makes the test binary of f's package.
 func (f finder) compile(ctx context.Context, binary string, args ...string) error {
-	args = append([]string{"test", "-c", "-ldflags=-s -w", "-o", binary}, append(args, ".")...)
+	args = append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}, append(args, ".")...)
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // Ours.
 	cmd.Dir = filepath.Join("..", f.dir)
 	if out, err := cmd.CombinedOutput(); err != nil {

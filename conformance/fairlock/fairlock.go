@@ -31,7 +31,7 @@ type Fair struct {
 type state = engine.State[Fair]
 
 // Primitive declares the fair lock.
-var Primitive = &engine.Primitive[Fair, In, lock.Out]{
+var Primitive engine.Subject = &engine.Primitive[Fair, In, lock.Out]{
 	Name:     "FairLock",
 	Promises: promises(),
 	Limit:    "FairLock.Exclusion",

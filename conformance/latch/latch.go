@@ -39,7 +39,7 @@ type Out struct {
 type state = engine.State[int64]
 
 // Primitive declares the latch.
-var Primitive = &engine.Primitive[int64, In, Out]{
+var Primitive engine.Subject = &engine.Primitive[int64, In, Out]{
 	Name:      "Latch",
 	Promises:  Promises,
 	Some:      engine.New[int64](2),

@@ -8,7 +8,7 @@ import (
 )
 
 // Fenced declares the fenced lock.
-var Fenced = fenced()
+var Fenced engine.Subject = fenced()
 
 func fenced() *engine.Primitive[Held, In, Out] {
 	p := declare("FencedLock", 0, func(

@@ -79,7 +79,10 @@ type Locker interface {
 type maker func(c *primitives.Client, name string, o *primitives.LockOptions) Locker
 
 // Primitive declares the lock.
-var Primitive = declare("Lock", TokenLife, func(
+var Primitive engine.Subject = Exclusive
+
+// Exclusive is the same declaration with its types, of which those of other locks are made.
+var Exclusive = declare("Lock", TokenLife, func(
 	c *primitives.Client, name string, o *primitives.LockOptions,
 ) Locker {
 	return c.NewLock(name, o)

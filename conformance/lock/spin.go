@@ -8,7 +8,7 @@ import (
 )
 
 // Spin declares the spin lock.
-var Spin = spin()
+var Spin engine.Subject = spin()
 
 // spinDelay is the longest pause of those who wait.
 const spinDelay = 2 * time.Second

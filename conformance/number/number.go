@@ -47,7 +47,7 @@ type Out struct {
 type state = engine.State[int64]
 
 // Long declares the atomic long.
-var Long = kind{
+var Long engine.Subject = kind{
 	name: "AtomicLong", values: edges, most: math.MaxInt64, parts: 1,
 	open:    func(c *primitives.Client, name string) whole { return c.NewAtomicLong(name) },
 	noTexts: []string{"1.5", "", "abc", "9223372036854775808"}, special: longCases(),
@@ -55,7 +55,7 @@ var Long = kind{
 
 // Double declares the atomic double. Its values are whole eighths, of which sums are exact on every
 // server: the model is that of a long which counts them.
-var Double = kind{
+var Double engine.Subject = kind{
 	name: "AtomicDouble", values: eighthsUsed, most: 1 << 45, parts: oneInEighths,
 	open:    func(c *primitives.Client, name string) whole { return eighths{c.NewAtomicDouble(name)} },
 	noTexts: []string{"abc", "1.2.3", " 1", "0x10", "nan", "inf", "-1e400"}, special: doubleCases(),

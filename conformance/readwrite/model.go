@@ -171,7 +171,7 @@ func free(s state) engine.State[lock.Held] {
 // acquire lets an owner in. A reader has the token of the last writer. In a history, without times, that
 // may be one that got no answer, or was forgotten.
 func acquire(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
-	_, fresh := lock.Primitive.Step(free(s), at, in.In, out)
+	_, fresh := lock.Exclusive.Step(free(s), at, in.In, out)
 	ends := at.Add(in.Lease)
 	if in.Side == Write {
 		return engine.New(Held{Writer: out.Owner, Token: out.Token}).Until(ends), fresh && ready(s, in)
@@ -236,7 +236,7 @@ func published(before, after state, _ In) string {
 
 // stored are a lock's keys: its own, that of the last token, and one for each reader's lease.
 func stored(key string, s state) []engine.Key {
-	all := lock.Primitive.Stored(key, free(s))
+	all := lock.Exclusive.Stored(key, free(s))
 	switch mode(s) {
 	case Read:
 		all[0].Fields = map[string]string{"mode": "read"}

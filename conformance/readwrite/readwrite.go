@@ -39,7 +39,7 @@ type state = engine.State[Held]
 const peer = "5f0c2a9e-0000-4000-8000-00000000000a:77"
 
 // Primitive declares the read-write lock.
-var Primitive = &engine.Primitive[Held, In, lock.Out]{
+var Primitive engine.Subject = &engine.Primitive[Held, In, lock.Out]{
 	Name:     "ReadWriteLock",
 	Promises: promises(),
 	Limit:    "ReadWriteLock.Exclusion",
@@ -50,9 +50,9 @@ var Primitive = &engine.Primitive[Held, In, lock.Out]{
 	Keep:     keep,
 	Verb:     func(in In) string { return string(in.Op) },
 	Asks:     asks,
-	Answers:  func(s *engine.Script) ([]lock.Out, error) { return lock.Primitive.Answers(asLock(s)) },
-	Told:     lock.Primitive.Told,
-	Granted:  lock.Primitive.Granted,
+	Answers:  func(s *engine.Script) ([]lock.Out, error) { return lock.Exclusive.Answers(asLock(s)) },
+	Told:     lock.Exclusive.Told,
+	Granted:  lock.Exclusive.Granted,
 	Stored:   stored,
 	Channel: func(_ backend.Capabilities, key string) string {
 		return engine.SideName("redisson_rwlock:", key)
@@ -76,15 +76,15 @@ var Primitive = &engine.Primitive[Held, In, lock.Out]{
 		"write_acquire without an answer", "write_release without an answer", "write_renew without an answer",
 	},
 	Hold: &engine.Hold[Held, In, lock.Out]{
-		Of:       func(in In) (engine.HoldAct, string, time.Duration) { return lock.Primitive.Hold.Of(in.In) },
+		Of:       func(in In) (engine.HoldAct, string, time.Duration) { return lock.Exclusive.Hold.Of(in.In) },
 		Fixed:    func(in In) time.Duration { return in.Fixed },
 		Holders:  holders,
-		Grant:    lock.Primitive.Hold.Grant,
-		Granted:  lock.Primitive.Hold.Granted,
+		Grant:    lock.Exclusive.Hold.Grant,
+		Granted:  lock.Exclusive.Hold.Granted,
 		Release:  release,
 		Apart:    apart,
-		Done:     lock.Primitive.Hold.Done,
-		Conflict: lock.Primitive.Hold.Conflict,
+		Done:     lock.Exclusive.Hold.Done,
+		Conflict: lock.Exclusive.Hold.Conflict,
 	},
 	Special: []harness.Case{
 		harness.NewCase(promises(), "ReadWriteLockWriterStaysAsAReader", "ReadWriteLock.Reenter", nil, stays),
@@ -140,7 +140,7 @@ func asLock(s *engine.Script) *engine.Script {
 // asks returns what a script asks of each of its locks.
 func asks(s *engine.Script) (ins []In) {
 	by, _, _ := strings.Cut(s.Name, "_")
-	for _, in := range lock.Primitive.Asks(asLock(s)) {
+	for _, in := range lock.Exclusive.Asks(asLock(s)) {
 		ask := In{In: in, Side: Side(by)}
 		switch {
 		case in.Op == lock.Release, in.Op == lock.Renew:

@@ -48,7 +48,7 @@ type state = engine.State[Permits]
 const permits = 4
 
 // Primitive declares the semaphore.
-var Primitive = &engine.Primitive[Permits, In, Out]{
+var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 	Name:      "Semaphore",
 	Promises:  Promises,
 	Init:      engine.New(Permits{Free: permits}),

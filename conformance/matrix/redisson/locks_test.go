@@ -26,7 +26,21 @@ var kinds = map[string]func(c *primitives.Client, name string) locker{
 	"fair":   func(c *primitives.Client, name string) locker { return c.NewFairLock(name, nil) },
 	"fenced": func(c *primitives.Client, name string) locker { return c.NewFencedLock(name, nil) },
 	"spin":   func(c *primitives.Client, name string) locker { return c.NewSpinLock(name, nil) },
+	"multi":  multiLock,
 	"write":  writeLock,
+}
+
+// joint is a lock of more than one, which does not tell whether it is locked: its first one does.
+type joint struct {
+	primitives.Locker
+	first *primitives.Lock
+}
+
+func (j joint) IsLocked(ctx context.Context) (bool, error) { return j.first.IsLocked(ctx) }
+
+func multiLock(c *primitives.Client, name string) locker {
+	first := c.NewLock(name, nil)
+	return joint{primitives.NewMultiLock(first, c.NewLock(name+"-too", nil)), first}
 }
 
 func writeLock(c *primitives.Client, name string) locker {
@@ -37,27 +51,37 @@ func readLock(c *primitives.Client, name string) locker {
 	return c.NewReadWriteLock(name, nil).ReadLock()
 }
 
-// testLocks: each side sees that the other has a lock, waits for it, and is woken.
+// testLocks has both sides take turns at each kind.
 func testLocks(t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	for kind, lockOf := range kinds {
 		for _, name := range []string{kind, "a{" + kind + "}b"} {
-			lock := lockOf(ours, name)
-			open, section := java.enters(ctx, ours, kind, name, lock)
-			lease, mine := beginLock(ctx, lock)
-			java.waits(mine)
-			open()
-			java.await(section, "left")
-			java.await(mine, done)
-			java.does("true", kind+".isLocked", name)
-			java.does("false", kind+".tryLock", name)
-			section = java.begin(kind+".section", name, "open")
-			java.waits(section)
-			require.NoError(t, (*lease).Unlock(ctx))
-			java.await(section, "left")
+			java.takesTurns(bounded(t), ours, kind, name, lockOf(ours, name))
 		}
 	}
+}
+
+// takesTurns: each side sees that the other has a lock, waits for it, and is woken.
+func (p *peer) takesTurns(
+	ctx context.Context, ours *primitives.Client, kind, name string, lock locker,
+) {
+	p.t.Helper()
+	asked := kind
+	if _, ok := lock.(joint); ok {
+		asked = "lock" // The first one.
+	}
+	open, section := p.enters(ctx, ours, kind, name, lock)
+	lease, mine := beginLock(ctx, lock)
+	p.waits(mine)
+	open()
+	p.await(section, "left")
+	p.await(mine, done)
+	p.does("true", asked+".isLocked", name)
+	p.does("false", kind+".tryLock", name)
+	section = p.begin(kind+".section", name, "open")
+	p.waits(section)
+	require.NoError(p.t, (*lease).Unlock(ctx))
+	p.await(section, "left")
 }
 
 // enters has Redisson lock until open is called, and returns when ours can see that it has.
@@ -123,23 +147,39 @@ const contention = 30 * time.Second
 // who is to be in alone.
 func testContention(t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
+	c := contest{java, ours, map[string][]chan string{}}
 	ctx, cancel := context.WithTimeout(t.Context(), contention+patience)
 	defer cancel()
-	ended := map[string][]chan string{}
-	contenders := func(kind, name string, weight int64, lock locker) {
-		for range 3 {
-			mine := make(chan string, 1)
-			go func() { mine <- contend(ctx, lock, weight, ours.NewAtomicLong("inside-"+name)) }()
-			ended["our "+kind] = append(ended["our "+kind], mine)
-			ended["their "+kind] = append(ended["their "+kind], java.begin(
-				kind+".contend", name, "inside-"+name, contention.Milliseconds()))
-		}
-	}
 	for kind, lockOf := range kinds {
-		contenders(kind, kind, alone, lockOf(ours, kind))
+		c.enter(ctx, kind, kind, alone, lockOf(ours, kind))
 	}
-	contenders("read", "write", 1, readLock(ours, "write"))
-	for who, answers := range ended {
+	c.enter(ctx, "read", "write", 1, readLock(ours, "write"))
+	c.end()
+}
+
+// contest is a while of contention.
+type contest struct {
+	java  *peer
+	ours  *primitives.Client
+	ended map[string][]chan string
+}
+
+// enter begins three contenders of each side.
+func (c *contest) enter(ctx context.Context, kind, name string, weight int64, lock locker) {
+	for range 3 {
+		mine := make(chan string, 1)
+		go func() { mine <- contend(ctx, lock, weight, c.ours.NewAtomicLong("inside-"+name)) }()
+		c.ended["our "+kind] = append(c.ended["our "+kind], mine)
+		c.ended["their "+kind] = append(c.ended["their "+kind], c.java.begin(
+			kind+".contend", name, "inside-"+name, contention.Milliseconds()))
+	}
+}
+
+// end requires that each contender was in, and that no two were who may not.
+func (c *contest) end() {
+	t := c.java.t
+	t.Helper()
+	for who, answers := range c.ended {
 		for _, answer := range answers {
 			var times int
 			got := cells.Within(t, contention+patience, who, answer)

@@ -73,10 +73,13 @@ var classPath = sync.OnceValues(func() (string, error) {
 	return string(path), err
 })
 
-// startPeer starts a Redisson client of a server, or of a cluster.
+// startPeer starts a Redisson client of a server, of a cluster, or of more servers, which have red locks.
 func startPeer(t *testing.T, at cells.Client) *peer {
 	t.Helper()
 	words := []string{"-cp", libraries(t), "testdata/Peer.java"}
+	if at.Cluster {
+		words = append(words, "cluster")
+	}
 	for _, addr := range at.Addrs {
 		words = append(words, "redis://"+addr)
 	}

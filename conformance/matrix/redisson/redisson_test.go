@@ -55,6 +55,27 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// TestRedLock has both share a red lock on three servers.
+func TestRedLock(t *testing.T) {
+	t.Parallel()
+	libraries(t) // It skips.
+	var all cells.Client
+	var clients []*primitives.Client
+	for range 3 {
+		at := cells.Standalone(t, servers.Redis).Client()
+		all.Addrs = append(all.Addrs, at.Addrs...)
+		clients = append(clients, cells.Named("Rueidis").Primitives(t, at, nil))
+	}
+	java, ours := startPeer(t, all), clients[0]
+	lock := joint{primitives.NewRedLock(clients, "red", nil), ours.NewLock("red", nil)}
+	java.takesTurns(bounded(t), ours, "red", "red", lock)
+	c := contest{java, ours, map[string][]chan string{}}
+	ctx, cancel := context.WithTimeout(t.Context(), contention+patience)
+	defer cancel()
+	c.enter(ctx, "red", "red", alone, lock)
+	c.end()
+}
+
 // bounded returns a context for what is not meant to take long.
 func bounded(t *testing.T) context.Context {
 	t.Helper()

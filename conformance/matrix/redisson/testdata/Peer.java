@@ -1,35 +1,53 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
 import org.redisson.Redisson;
+import org.redisson.RedissonRedLock;
 import org.redisson.api.RAtomicLong;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
 /**
- * A Redisson client that does what it is told. Each line of its input is a call: a number, a method, the
+ * A Redisson client that does what it is told: of a cluster, of which it gets the nodes behind the word
+ * cluster, or of one server. If it gets more servers, red locks are on all, and the rest is on the first.
+ * Each line of its input is a call: a number, a method, the
  * name of an object, and arguments. Calls run side by side; each answers by a line with its number.
  */
 public class Peer {
-  private final RedissonClient redisson;
+  private final List<RedissonClient> servers;
+  private final RedissonClient redisson; // The first one.
 
-  private Peer(RedissonClient redisson) {
-    this.redisson = redisson;
+  private Peer(List<RedissonClient> servers) {
+    this.servers = servers;
+    this.redisson = servers.get(0);
+  }
+
+  private static List<RedissonClient> connect(String[] args) {
+    if (!args[0].equals("cluster")) {
+      return Arrays.stream(args).map(server -> {
+        Config config = config();
+        config.useSingleServer().setAddress(server).setConnectionMinimumIdleSize(2);
+        return Redisson.create(config);
+      }).toList();
+    }
+    Config config = config();
+    config.useClusterServers().setMasterConnectionMinimumIdleSize(2)
+        .addNodeAddress(Arrays.copyOfRange(args, 1, args.length));
+    return List.of(Redisson.create(config));
+  }
+
+  private static Config config() {
+    return new Config().setLockWatchdogTimeout(10000).setFairLockWaitTimeout(3000);
   }
 
   public static void main(String[] args) throws Exception {
-    Config config = new Config();
-    config.setLockWatchdogTimeout(10000).setFairLockWaitTimeout(3000);
-    if (args.length > 1) { // The nodes of a cluster.
-      config.useClusterServers().addNodeAddress(args).setMasterConnectionMinimumIdleSize(2);
-    } else {
-      config.useSingleServer().setAddress(args[0]).setConnectionMinimumIdleSize(2);
-    }
-    Peer peer = new Peer(Redisson.create(config));
+    Peer peer = new Peer(connect(args));
     ExecutorService calls = Executors.newCachedThreadPool();
     BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
     say("0", "ready");
@@ -37,7 +55,7 @@ public class Peer {
       String[] words = line.split(" ");
       calls.submit(() -> say(words[0], peer.answer(words)));
     }
-    peer.redisson.shutdown();
+    peer.servers.forEach(RedissonClient::shutdown);
     System.exit(0); // Also while calls wait.
   }
 
@@ -111,6 +129,9 @@ public class Peer {
       case "spin" -> redisson.getSpinLock(name);
       case "read" -> redisson.getReadWriteLock(name).readLock();
       case "write" -> redisson.getReadWriteLock(name).writeLock();
+      case "multi" -> redisson.getMultiLock(redisson.getLock(name), redisson.getLock(name + "-too"));
+      case "red" -> new RedissonRedLock(
+          servers.stream().map(server -> server.getLock(name)).toArray(RLock[]::new));
       default -> throw new IllegalArgumentException(kind);
     };
   }
