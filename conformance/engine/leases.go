@@ -244,7 +244,7 @@ func (m *machine[S, I, O]) lookAtLease(l *heldLease[S, I, O]) {
 func (l *heldLease[S, I, O]) checkEnd() {
 	select {
 	case <-l.done:
-	case <-time.After(harness.Patience / 6):
+	case <-time.After(harness.Patience / 4):
 		must.Fail("Done is not closed")
 	}
 	must.If(l.work.Err() == nil || !errors.Is(context.Cause(l.work), l.ended),

@@ -254,7 +254,7 @@ func (m *machine[S, I, O]) owed() bool {
 // deserted checks that the right messages came to an object's channels, and that no client is subscribed
 // to them any more.
 func (m *machine[S, I, O]) deserted(ctx context.Context, o *object[S]) {
-	limited, cancel := context.WithTimeout(ctx, harness.Patience/6)
+	limited, cancel := context.WithTimeout(ctx, harness.Patience/4)
 	defer cancel()
 	for channel, l := range o.lines {
 		l.ear.Await(limited, fmt.Sprintf("messages %+v to %s", l.posted, channel), l.heard)

@@ -378,7 +378,7 @@ func (w *world) soundSince(p *party) (since time.Time, ok bool) {
 func (w *world) trip(p *party) time.Duration {
 	d := p.usual.Held + p.usual.Before + p.usual.After
 	if !w.virtual {
-		d += harness.Patience / 12 // The machine may be busy.
+		d += harness.Patience / 4 // The machine may be busy, and a server with the script of another case.
 	}
 	return d
 }

@@ -82,7 +82,7 @@ func (w *world) close(ctx context.Context, party int) {
 	sound = sound && !since.After(began)
 	p.closing = began
 	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, harness.Patience/6)
+	ctx, cancel := context.WithTimeout(ctx, harness.Patience/4)
 	defer cancel()
 	err := p.client.Close(ctx)
 	w.reach("close")
