@@ -184,9 +184,14 @@ func (u user) granted(ctx context.Context) {
 // of returns u with another name.
 func (u user) of(name string) user { u.Name = name; return u }
 
-// acquireFor acquires for a lease of a length.
+// acquireFor acquires for a lease of a length; anew if the machine was so slow that a short lease had ended
+// before its grant came.
 func (u user) acquireFor(ctx context.Context, lease time.Duration) *primitives.Lease {
-	return must.Get(u.take(ctx, u.Named, true, lease))
+	got, err := u.take(ctx, u.Named, true, lease)
+	for lease > 0 && errors.Is(err, primitives.ErrLost) {
+		got, err = u.take(ctx, u.Named, true, lease)
+	}
+	return must.Get(got, err)
 }
 
 // acquire acquires for a lease of the watchdog's.
