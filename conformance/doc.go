@@ -29,6 +29,7 @@
 //	|-- semaphore
 //	|-- latch
 //	|-- number
+//	|-- idgenerator
 //	|-- engine         what follows from a declaration; these five are declared in its terms
 //	|-- history        records what went on side by side, and asks whether a model explains it
 //	|

@@ -24,6 +24,7 @@ func cases() []harness.Case {
 		newCase("ReleaseUnderADoneContext", "GivingBack", nil, releaseDone),
 		newCase("CancelledAcquireComesBack", "GivingBack", faults, cancelledComesBack),
 		newCase("KeepsItsLife", "Counts", nil, keepsItsLife),
+		newCase("IsMadeByTheFirst", "Counts", pubsub, isMadeByTheFirst),
 	}
 }
 
@@ -168,8 +169,35 @@ func keepsItsLife(ctx context.Context, e *harness.Env) {
 	must.Do(s.Release(ctx, 1))
 	must.Do(s.AddPermits(ctx, -1))
 	must.Get(s.DrainPermits(ctx))
-	left := must.Get(s.RemainingLife(ctx))
-	must.If(left <= time.Hour-harness.Patience || left > time.Hour, "it lives for %v, want about an hour", left)
+	livesForAnHour(ctx, s)
 	short := c.NewSemaphore("x", &primitives.SemaphoreOptions{Life: time.Microsecond})
 	must.If(!errors.As(short.Acquire(ctx, 1), new(*primitives.FieldError)), "a life of a microsecond is taken")
+}
+
+// livesForAnHour fails if that is not what is left.
+func livesForAnHour(ctx context.Context, s *primitives.Semaphore) {
+	left := must.Get(s.RemainingLife(ctx))
+	must.If(left <= time.Hour-harness.Patience || left > time.Hour, "it lives for %v, want about an hour", left)
+}
+
+// isMadeByTheFirst: an Acquire with Permits makes the semaphore with its life, and wakes those who waited
+// for it without Permits. Release makes none.
+func isMadeByTheFirst(ctx context.Context, e *harness.Env) {
+	clients := engine.Clients(ctx, e, 2)
+	s := clients[1].NewSemaphore(e.Key("permits"), &primitives.SemaphoreOptions{Permits: 3, Life: time.Hour})
+	must.Do(s.Release(ctx, 1))
+	must.Return("Exists", false)(s.Exists(ctx))
+	waiting := waitFor(ctx, e, clients, s.Name(), 1)
+	must.Do(s.Acquire(ctx, 1))
+	harness.Finish("the waiter", waiting[0])
+	must.Return("AvailablePermits", 1)(s.AvailablePermits(ctx))
+	livesForAnHour(ctx, s)
+	must.Refuse[struct{}]("TryAcquire", primitives.ErrNotAcquired)(struct{}{}, s.TryAcquire(ctx, 2))
+	must.Do(s.Release(ctx, 1))
+	must.Return("AvailablePermits", 2)(s.AvailablePermits(ctx))
+	must.Get(s.Delete(ctx))
+	must.Do(s.TryAcquire(ctx, 3))
+	must.Return("AvailablePermits", 0)(s.AvailablePermits(ctx))
+	negative := clients[0].NewSemaphore(s.Name(), &primitives.SemaphoreOptions{Permits: -1})
+	engine.WantField(negative.Release(ctx, 1), "Permits")
 }
