@@ -21,8 +21,8 @@ type drawnID struct {
 	err error
 }
 
-// draw has n goroutines draw an id each, through generators of their own, and returns what they got.
-func draw(ctx context.Context, c *primitives.Client, n int) <-chan drawnID {
+// drawIDs has n goroutines draw an id each, through generators of their own, and returns what they got.
+func drawIDs(ctx context.Context, c *primitives.Client, n int) <-chan drawnID {
 	all := make(chan drawnID, n)
 	for range n {
 		go func() {
@@ -33,8 +33,8 @@ func draw(ctx context.Context, c *primitives.Client, n int) <-chan drawnID {
 	return all
 }
 
-// ids returns what n calls returned, sorted. None may have failed.
-func ids(t *testing.T, all <-chan drawnID, n int) (sorted []int64) {
+// sortedIDs returns what n calls returned, sorted. None may have failed.
+func sortedIDs(t *testing.T, all <-chan drawnID, n int) (sorted []int64) {
 	t.Helper()
 	for range n {
 		got := <-all
@@ -45,8 +45,8 @@ func ids(t *testing.T, all <-chan drawnID, n int) (sorted []int64) {
 	return sorted
 }
 
-// upFrom returns n ids from the first on.
-func upFrom(first int64, n int) (all []int64) {
+// idsFrom returns n ids from the first on.
+func idsFrom(first int64, n int) (all []int64) {
 	for i := range int64(n) {
 		all = append(all, first+i)
 	}
@@ -60,10 +60,10 @@ func TestIDGeneratorSharesRequests(t *testing.T) {
 		s := newFakeServer()
 		s.fault = func(string) fault { return fault{before: time.Second, after: time.Second} }
 		c := s.client(t, nil)
-		require.Equal(t, upFrom(1, 2*idBlockSize), ids(t, draw(t.Context(), c, 2*idBlockSize), 2*idBlockSize))
+		require.Equal(t, idsFrom(1, 2*idBlockSize), sortedIDs(t, drawIDs(t.Context(), c, 2*idBlockSize), 2*idBlockSize))
 		require.Equal(t, 2, s.called("id_block"))
-		require.Equal(t, []int64{2*idBlockSize + 1}, ids(t, draw(t.Context(), s.client(t, nil), 1), 1))
-		require.Equal(t, []int64{3*idBlockSize + 1}, ids(t, draw(t.Context(), c, 1), 1))
+		require.Equal(t, []int64{2*idBlockSize + 1}, sortedIDs(t, drawIDs(t.Context(), s.client(t, nil), 1), 1))
+		require.Equal(t, []int64{3*idBlockSize + 1}, sortedIDs(t, drawIDs(t.Context(), c, 1), 1))
 	})
 }
 
@@ -76,9 +76,9 @@ func TestIDGeneratorCallerLeaves(t *testing.T) {
 		s.fault = func(string) fault { return fault{lost: true} }
 		c := s.client(t, nil)
 		ctx, cancel := context.WithCancelCause(t.Context())
-		asks := draw(ctx, c, 1)
+		asks := drawIDs(ctx, c, 1)
 		synctest.Wait()
-		waits, stay := draw(ctx, c, 1), draw(t.Context(), c, 3)
+		waits, stay := drawIDs(ctx, c, 1), drawIDs(t.Context(), c, 3)
 		synctest.Wait()
 		s.set(func() { s.fault = func(string) fault { return fault{} } })
 		reason := errors.New("reason")
@@ -90,7 +90,7 @@ func TestIDGeneratorCallerLeaves(t *testing.T) {
 		require.ErrorIs(t, left.err, context.Canceled)
 		require.ErrorIs(t, left.err, reason)
 		require.NotErrorIs(t, left.err, backend.ErrIndeterminate)
-		require.Equal(t, upFrom(idBlockSize+1, 3), ids(t, stay, 3)) // The first block is skipped.
+		require.Equal(t, idsFrom(idBlockSize+1, 3), sortedIDs(t, stay, 3)) // The first block is skipped.
 		require.Equal(t, 2, s.called("id_block"))
 	})
 }
@@ -113,7 +113,7 @@ func TestIDGeneratorSharesErrors(t *testing.T) {
 				s := newFakeServer()
 				s.fault = func(string) fault { return c.fault }
 				client := s.client(t, nil)
-				all := draw(t.Context(), client, 20)
+				all := drawIDs(t.Context(), client, 20)
 				for range 20 {
 					got := <-all
 					require.ErrorIs(t, got.err, c.is)
@@ -121,7 +121,7 @@ func TestIDGeneratorSharesErrors(t *testing.T) {
 				}
 				require.Equal(t, 1, s.called("id_block"))
 				s.set(func() { s.fault = func(string) fault { return fault{} } })
-				require.Equal(t, []int64{c.next}, ids(t, draw(t.Context(), client, 1), 1))
+				require.Equal(t, []int64{c.next}, sortedIDs(t, drawIDs(t.Context(), client, 1), 1))
 			})
 		})
 	}
@@ -141,6 +141,6 @@ func TestIDGeneratorAfterAPanic(t *testing.T) {
 		c := s.client(t, nil)
 		g := c.NewIDGenerator("x")
 		require.PanicsWithValue(t, "hook", func() { _, _ = g.Next(t.Context()) })
-		require.Equal(t, []int64{1}, ids(t, draw(t.Context(), c, 1), 1))
+		require.Equal(t, []int64{1}, sortedIDs(t, drawIDs(t.Context(), c, 1), 1))
 	})
 }
