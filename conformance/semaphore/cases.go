@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -25,6 +26,7 @@ func cases() []harness.Case {
 		newCase("CancelledAcquireComesBack", "GivingBack", faults, cancelledComesBack),
 		newCase("KeepsItsLife", "Counts", nil, keepsItsLife),
 		newCase("IsMadeByTheFirst", "Counts", pubsub, isMadeByTheFirst),
+		newCase("IsMadeOnce", "Limit", nil, isMadeOnce),
 	}
 }
 
@@ -200,4 +202,20 @@ func isMadeByTheFirst(ctx context.Context, e *harness.Env) {
 	must.Return("AvailablePermits", 0)(s.AvailablePermits(ctx))
 	negative := clients[0].NewSemaphore(s.Name(), &primitives.SemaphoreOptions{Permits: -1})
 	engine.WantField(negative.Release(ctx, 1), "Permits")
+}
+
+// isMadeOnce has many try at once, on several clients, to be the first.
+func isMadeOnce(ctx context.Context, e *harness.Env) {
+	clients := engine.Clients(ctx, e, 3)
+	var taken atomic.Int64
+	must.Together(12, func(i int) {
+		s := clients[i%len(clients)].NewSemaphore(e.Key("permits"), &primitives.SemaphoreOptions{Permits: 4})
+		if err := s.TryAcquire(ctx, 1); err != nil {
+			must.Wrap(err, primitives.ErrNotAcquired)
+			return
+		}
+		taken.Add(1)
+	})
+	must.If(taken.Load() != 4, "%d of 4 permits were taken", taken.Load())
+	e.WantText(ctx, e.Key("permits"), "0")
 }
