@@ -48,7 +48,7 @@ type state = engine.State[IDs]
 const defaultSize = 5000
 
 // Primitive declares the generator.
-var Primitive = &engine.Primitive[IDs, In, Out]{
+var Primitive engine.Subject = &engine.Primitive[IDs, In, Out]{
 	Name:     "IDGenerator",
 	Promises: Promises,
 	Init:     engine.New(IDs{Next: 1, Size: 1}),
