@@ -37,7 +37,7 @@ func numberSeeds() []seed {
 		}, propertiesOf("Latch")},
 		{"sets a latch without a message", scripts + "latch_set.lua.go", edits{
 			{"redis.call(publish, counted, '1')", "local _ = publish"},
-		}, onEmbedded("LatchSettingWakesAll")},
+		}, propertiesOf("Latch")},
 		{"is deaf to the setting of a latch", "countdownlatch.go", edits{
 			{"func(string) int { return extend.AllUnits }", "func(string) int { return 0 }"},
 		}, propertiesOf("Latch")},
@@ -45,7 +45,7 @@ func numberSeeds() []seed {
 			{"func(string) int { return extend.AllUnits }", "func(string) int { return 1 }"},
 			{"|| !set {\n\t\treturn extend.Answer{}, err\n\t}\n\treturn extend.Answer{Granted: true, Free: extend.AllUnits}",
 				"|| !set {\n\t\treturn extend.Answer{}, err\n\t}\n\treturn extend.Answer{Granted: true}"},
-		}, onEmbedded("LatchSettingWakesAll")},
+		}, propertiesOf("Latch")},
 		{"takes a latch that is not set for one that is", scripts + "latch_is_set.lua.go", edits{
 			{"if not count then\n  return 0", "if not count then\n  return 1"},
 		}, historiesOf("Latch")},

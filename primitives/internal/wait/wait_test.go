@@ -261,7 +261,7 @@ func TestWaitConditionsPollEachByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newServer(1).client(t, 5*time.Second)
 		never, then := &gate{}, &gate{}
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		first, second := wakeOne("o"), wakeOne("o")
 		second.Condition = "another"
@@ -269,7 +269,7 @@ func TestWaitConditionsPollEachByItself(t *testing.T) {
 		time.Sleep(time.Minute) // Its tries have come first, and come again each time.
 		time.AfterFunc(time.Minute, func() { then.open.Store(true) })
 		start := time.Now()
-		require.NoError(t, w.Wait(t.Context(), second, then))
+		require.NoError(t, w.Wait(ctx, second, then))
 		require.Less(t, time.Since(start), time.Minute+10*time.Second)
 	})
 }
