@@ -51,7 +51,7 @@ func numberSeeds() []seed {
 		}, historiesOf("Latch")},
 		{"queues who waits for permits with who makes them", "extend/wait.go", edits{
 			{"Condition: want.Condition, ", ""},
-		}, propertiesOf("Semaphore")},
+		}, onEmbedded("SemaphorePollFindsItGone")},
 		{"polls for one condition alone", "internal/wait/wait.go", edits{
 			{"queueKey{want.Object, want.Condition,", "queueKey{want.Object, \"\","},
 		}, finder{dir: "primitives/internal/wait", test: "TestWaitConditionsPollEachByItself"}},

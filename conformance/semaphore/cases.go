@@ -27,6 +27,7 @@ func cases() []harness.Case {
 		newCase("KeepsItsLife", "Counts", nil, keepsItsLife),
 		newCase("IsMadeByTheFirst", "Counts", pubsub, isMadeByTheFirst),
 		newCase("IsMadeOnce", "Limit", nil, isMadeOnce),
+		newCase("PollFindsItGone", "Waiting", nil, pollFindsItGone),
 	}
 }
 
@@ -218,4 +219,23 @@ func isMadeOnce(ctx context.Context, e *harness.Env) {
 	})
 	must.If(taken.Load() != 4, "%d of 4 permits were taken", taken.Load())
 	e.WantText(ctx, e.Key("permits"), "0")
+}
+
+// pollFindsItGone has one wait who makes no semaphore, and behind it one who does. Another program deletes
+// the semaphore without a message.
+func pollFindsItGone(ctx context.Context, e *harness.Env) {
+	c, counted, _ := engine.CountedClient(ctx, e, &primitives.Options{PollInterval: 500 * time.Millisecond})
+	name := e.Key("permits")
+	e.Command(ctx, "SET", name, "0")
+	var waiting []<-chan error
+	for _, o := range []*primitives.SemaphoreOptions{nil, {Permits: 1}} {
+		looks := counted.Ended.Load() + 3 // Of both: the first ones, and polls.
+		waiting = append(waiting, must.Beside(func() { must.Do(c.NewSemaphore(name, o).Acquire(ctx, 1)) }))
+		harness.Eventually(ctx, "it to have looked", func() bool { return counted.Ended.Load() >= looks })
+	}
+	e.Command(ctx, "DEL", name)
+	harness.Finish("the one who makes it", waiting[1])
+	harness.NotYet("the other", waiting[0])
+	must.Do(c.NewSemaphore(name, nil).Release(ctx, 1))
+	harness.Finish("the other", waiting[0])
 }
