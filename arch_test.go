@@ -72,6 +72,7 @@ var rules = []rule{
 	engine("conformance/semaphore", "conformance/engine"),
 	engine("conformance/latch", "conformance/engine"),
 	engine("conformance/number", "conformance/engine"),
+	engine("conformance/idgenerator", "conformance/engine"),
 	{dir: "conformance/history", imports: []string{porcupine}},
 	{
 		dir: "conformance/matrix/...",

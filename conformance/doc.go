@@ -29,7 +29,8 @@
 //	|-- semaphore
 //	|-- latch
 //	|-- number
-//	|-- engine         what follows from a declaration; these five are declared in its terms
+//	|-- idgenerator
+//	|-- engine         what follows from a declaration; these are declared in its terms
 //	|-- history        records what went on side by side, and asks whether a model explains it
 //	|
 //	|-- harness        what an author hands over, a case, and what a case works with

@@ -11,6 +11,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/conformance/fairlock"
 	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/idgenerator"
 	"github.com/hasp-go/hasp/conformance/latch"
 	"github.com/hasp-go/hasp/conformance/lock"
 	"github.com/hasp-go/hasp/conformance/number"
@@ -22,7 +23,7 @@ import (
 func Primitives() []engine.Subject {
 	return []engine.Subject{
 		lock.Primitive, lock.Fenced, lock.Spin, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
-		latch.Primitive, number.Long, number.Double,
+		latch.Primitive, number.Long, number.Double, idgenerator.Primitive,
 	}
 }
 

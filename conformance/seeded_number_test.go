@@ -29,8 +29,44 @@ func numberSeeds() []seed {
 			{"redis.call(publish, counted, '0')", "redis.call(publish, counted, '1')"},
 		}, propertiesOf("Latch")},
 		{"lets one waiter through a latch", "countdownlatch.go", edits{
-			{"Granted: true, Free: extend.AllUnits}", "Granted: true}"},
+			{"|| count > 0 {\n\t\treturn extend.Answer{}, err\n\t}\n\treturn extend.Answer{Granted: true, Free: extend.AllUnits}",
+				"|| count > 0 {\n\t\treturn extend.Answer{}, err\n\t}\n\treturn extend.Answer{Granted: true}"},
 		}, propertiesOf("Latch")},
+		{"sets a latch without its end", scripts + "latch_set.lua.go", edits{
+			{"redis.call('set', latch, count, 'px', life)", "redis.call('set', latch, count)"},
+		}, propertiesOf("Latch")},
+		{"sets a latch without a message", scripts + "latch_set.lua.go", edits{
+			{"redis.call(publish, counted, '1')", "local _ = publish"},
+		}, propertiesOf("Latch")},
+		{"is deaf to the setting of a latch", "countdownlatch.go", edits{
+			{"func(string) int { return extend.AllUnits }", "func(string) int { return 0 }"},
+		}, propertiesOf("Latch")},
+		{"wakes one who waits for a latch to be set", "countdownlatch.go", edits{
+			{"func(string) int { return extend.AllUnits }", "func(string) int { return 1 }"},
+			{"|| !set {\n\t\treturn extend.Answer{}, err\n\t}\n\treturn extend.Answer{Granted: true, Free: extend.AllUnits}",
+				"|| !set {\n\t\treturn extend.Answer{}, err\n\t}\n\treturn extend.Answer{Granted: true}"},
+		}, propertiesOf("Latch")},
+		{"takes a latch that is not set for one that is", scripts + "latch_is_set.lua.go", edits{
+			{"if not count then\n  return 0", "if not count then\n  return 1"},
+		}, historiesOf("Latch")},
+		{"queues who waits for permits with who makes them", "extend/wait.go", edits{
+			{"Condition: want.Condition, ", ""},
+		}, onEmbedded("SemaphorePollFindsItGone")},
+		{"polls for one condition alone", "internal/wait/wait.go", edits{
+			{"queueKey{want.Object, want.Condition,", "queueKey{want.Object, \"\","},
+		}, finder{dir: "primitives/internal/wait", test: "TestWaitConditionsPollEachByItself"}},
+		{"makes a semaphore without its end", scripts + "semaphore_set_and_acquire.lua.go", edits{
+			{"string.format('%.0f', left), 'px', life)", "string.format('%.0f', left))"},
+		}, onEmbedded("SemaphoreIsMadeByTheFirst")},
+		{"makes a semaphore without a message", scripts + "semaphore_set_and_acquire.lua.go", edits{
+			{"redis.call(publish, released, string.format('%.0f', left))", "local _ = publish"},
+		}, propertiesOf("Semaphore")},
+		{"makes a semaphore anew that is used up", scripts + "semaphore_set_and_acquire.lua.go", edits{
+			{"local text = redis.call('get', permits)", "local text = redis.call('get', permits)\nif text == '0' then text = false end"},
+		}, historiesOf("Semaphore")},
+		{"makes a semaphore by a release", "semaphore.go", edits{
+			{"n, s.permits == 0)", "n, true)"},
+		}, onEmbedded("SemaphoreIsMadeByTheFirst")},
 		{"compares whole numbers as doubles", scripts + "long_set_if_less.lua.go", edits{
 			{"if not less(value, than) then", "if not (tonumber(value) < tonumber(than)) then"},
 		}, propertiesOf("AtomicLong")},

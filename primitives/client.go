@@ -68,6 +68,7 @@ type Client struct {
 	core           *extend.Core
 	tokenTTL       time.Duration
 	pendingPermits pendingPermits
+	idBlocks       idBlocks
 }
 
 // New returns a client over b. It sends nothing. It returns a [*FieldError] for a nil backend or an

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
@@ -12,17 +13,27 @@ import (
 
 // CountDownLatch lets processes wait until something was done so many times: TrySetCount sets the
 // count, and CountDown decrements it. Each Wait returns when the count is 0, which it is as well when
-// the latch was deleted, has expired, or was never set.
+// the latch was deleted, has expired, or was never set: who may come before the latch is set calls
+// WaitUntilSet first.
 //
 // Like a [sync.WaitGroup], it may be reused once every Wait has returned. A Wait that is still under
 // way may wait for the new count as well; it never returns while it finds the count above 0.
+//
+// # Restarts
+//
+// A latch does not remember that it was counted down to 0: it is gone then, and TrySetCount sets it
+// again. Nor does it know who has counted down: a process that restarts, and counts down again, lets the
+// others go on too early. So give each run a latch of its own name, record what is done, and look at the
+// records before setting the latch, before counting down, and after Wait. TrySetCountWithTTL ends the
+// waiting for processes that do not come back.
 //
 // A CountDownLatch is a name, not a resource, and safe for concurrent use.
 //
 // Source: Redisson's RCountDownLatch, a decimal text at the name.
 type CountDownLatch struct {
 	number
-	want extend.Want
+	zero extend.Want // a count of 0
+	set  extend.Want
 }
 
 // NewCountDownLatch returns the latch called name. It sends nothing. The methods return a
@@ -30,7 +41,11 @@ type CountDownLatch struct {
 // Java processes cannot use such a latch there.
 func (c *Client) NewCountDownLatch(name string) *CountDownLatch {
 	l := &CountDownLatch{number: c.newNumber("latch", name)}
-	l.want = extend.Want{Channel: l.channel(), FreeUnits: latchFreeUnits}
+	l.zero = extend.Want{Channel: l.channel(), FreeUnits: latchFreeUnits}
+	l.set = extend.Want{
+		Channel: l.zero.Channel, Condition: "set",
+		FreeUnits: func(string) int { return extend.AllUnits }, // Whatever has happened, all look.
+	}
 	return l
 }
 
@@ -46,13 +61,32 @@ func (l *CountDownLatch) channel() string {
 
 // TrySetCount sets the latch to n, at least 1, and reports false if it is set.
 func (l *CountDownLatch) TrySetCount(ctx context.Context, n int64) (bool, error) {
-	invalid := l.invalid
-	if n < 1 && invalid == nil {
-		invalid = &FieldError{Field: "n", Problem: fmt.Sprintf("%d is not in 1..%d", n, int64(math.MaxInt64))}
+	return l.trySet(ctx, l.validateCount(n), n, nil)
+}
+
+// TrySetCountWithTTL is TrySetCount for a latch that expires after the TTL, in whole milliseconds and at
+// least one. Then Wait returns as at 0, at the latest at its next poll. A latch that is set keeps its count
+// and its expiry.
+func (l *CountDownLatch) TrySetCountWithTTL(ctx context.Context, n int64, ttl time.Duration) (bool, error) {
+	invalid := l.validateCount(n)
+	if invalid == nil {
+		invalid = extend.AtLeast("ttl", ttl, time.Millisecond)
 	}
+	return l.trySet(ctx, invalid, n, &ttl)
+}
+
+func (l *CountDownLatch) trySet(ctx context.Context, invalid error, n int64, ttl *time.Duration) (bool, error) {
 	return extend.Call(ctx, &l.base, invalid, "set", func() (bool, error) {
-		return script.LatchSet(ctx, l.base.Runner(), l.base.Key(), n, l.publish(), l.want.Channel)
+		return script.LatchSet(ctx, l.base.Runner(), l.base.Key(), n, ttl, l.publish(), l.zero.Channel)
 	})
+}
+
+// validateCount checks the latch's arguments and a count.
+func (l *CountDownLatch) validateCount(n int64) error {
+	if l.invalid == nil && n < 1 {
+		return &FieldError{Field: "n", Problem: fmt.Sprintf("%d is not in 1..%d", n, int64(math.MaxInt64))}
+	}
+	return l.invalid
 }
 
 // CountDown counts down by 1, and returns the count that is left. At 0 all waiters go on and the
@@ -61,7 +95,7 @@ func (l *CountDownLatch) TrySetCount(ctx context.Context, n int64) (bool, error)
 // [ErrIndeterminate] it may have counted; nothing is sent twice.
 func (l *CountDownLatch) CountDown(ctx context.Context) (left int64, err error) {
 	return extend.Call(ctx, &l.base, l.invalid, "count down", func() (int64, error) {
-		return script.LatchCountDown(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.want.Channel)
+		return script.LatchCountDown(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.zero.Channel)
 	})
 }
 
@@ -77,7 +111,18 @@ func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
 // [ErrUnavailable]; later it waits on through outages.
 func (l *CountDownLatch) Wait(ctx context.Context) error {
 	_, err := extend.Call(ctx, &l.base, l.invalid, "wait for", func() (struct{}, error) {
-		return struct{}{}, l.base.Wait(ctx, l.want, (*latchAttempt)(l))
+		return struct{}{}, l.base.Wait(ctx, l.zero, (*latchAttempt)(l))
+	})
+	return err
+}
+
+// WaitUntilSet returns nil when the latch is set, whatever its count. Until then it waits as Wait does. It
+// lets a process that is to count down, and that may start first, wait for the one that sets the latch: a
+// CountDown of a latch that is not set is lost. Who does not count down itself may come too late: a latch
+// that was set and counted down to 0 before is not set, and WaitUntilSet waits for the next one.
+func (l *CountDownLatch) WaitUntilSet(ctx context.Context) error {
+	_, err := extend.Call(ctx, &l.base, l.invalid, "wait for", func() (struct{}, error) {
+		return struct{}{}, l.base.Wait(ctx, l.set, (*latchSetAttempt)(l))
 	})
 	return err
 }
@@ -85,7 +130,7 @@ func (l *CountDownLatch) Wait(ctx context.Context) error {
 // Delete deletes the latch, and reports whether it was set. All waiters go on.
 func (l *CountDownLatch) Delete(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "delete", func() (bool, error) {
-		return script.LatchDelete(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.want.Channel)
+		return script.LatchDelete(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.zero.Channel)
 	})
 }
 
@@ -105,6 +150,18 @@ type latchAttempt CountDownLatch
 func (l *latchAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	count, err := read(script.LatchCount(ctx, l.base.Runner(), l.base.Key()))
 	if err != nil || count > 0 {
+		return extend.Answer{}, err
+	}
+	return extend.Answer{Granted: true, Free: extend.AllUnits}, nil
+}
+
+// latchSetAttempt asks whether the latch is set.
+type latchSetAttempt CountDownLatch
+
+// Try implements [extend.Attempt]. A latch that is set lets all waiters go on.
+func (l *latchSetAttempt) Try(ctx context.Context) (extend.Answer, error) {
+	set, err := script.LatchIsSet(ctx, l.base.Runner(), l.base.Key())
+	if err != nil || !set {
 		return extend.Answer{}, err
 	}
 	return extend.Answer{Granted: true, Free: extend.AllUnits}, nil

@@ -237,13 +237,11 @@ func ExampleReadWriteLock() {
 	}
 }
 
-// At most three processes at a time do something heavy.
+// At most three processes at a time do something heavy. The first to come makes the semaphore: also after
+// a restart, and after the server has lost its data.
 func ExampleSemaphore() {
 	ctx := context.Background()
-	heavy := client.NewSemaphore("heavy", nil)
-	if _, err := heavy.TrySetPermits(ctx, 3); err != nil { // the first process makes it
-		log.Fatal(err)
-	}
+	heavy := client.NewSemaphore("heavy", &primitives.SemaphoreOptions{Permits: 3})
 	if err := heavy.Acquire(ctx, 1); err != nil {
 		log.Fatal(err)
 	}
@@ -253,20 +251,47 @@ func ExampleSemaphore() {
 	}
 }
 
-// Workers start together, once five processes are ready.
+// Who waits until five parts of a run are done, and may restart at any time: records say what is done, the
+// latch only says when to look. Each run has a latch of its own name.
 func ExampleCountDownLatch() {
 	ctx := context.Background()
-	ready := client.NewCountDownLatch("ready")
-	if _, err := ready.TrySetCount(ctx, 5); err != nil { // the first process sets it
+	run := "import:2026-11-23"
+	if recorded(run) {
+		return // It was done before the restart.
+	}
+	parts := client.NewCountDownLatch(run)
+	// If the latch is set, from before the restart, this changes nothing. The latch expires, so that
+	// nobody waits for ever for a part whose process is gone.
+	if _, err := parts.TrySetCountWithTTL(ctx, 5, time.Hour); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := ready.CountDown(ctx); err != nil {
+	if err := parts.Wait(ctx); err != nil {
 		log.Fatal(err)
 	}
-	if err := ready.Wait(ctx); err != nil {
+	for part := range 5 {
+		if !recorded(fmt.Sprintf("%s/%d", run, part)) {
+			log.Fatal("the latch has expired")
+		}
+	}
+	record(run)
+}
+
+// Who does one of the parts: it may start before the latch is set.
+func ExampleCountDownLatch_WaitUntilSet() {
+	ctx := context.Background()
+	run, part := "import:2026-11-23", "import:2026-11-23/3"
+	if recorded(part) {
+		return // It is not counted twice.
+	}
+	parts := client.NewCountDownLatch(run)
+	if err := parts.WaitUntilSet(ctx); err != nil {
 		log.Fatal(err)
 	}
 	if err := work(ctx); err != nil {
+		log.Fatal(err)
+	}
+	record(part)
+	if _, err := parts.CountDown(ctx); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -279,6 +304,20 @@ func ExampleAtomicLong() {
 		log.Fatal(err)
 	}
 	fmt.Println("invoice", number)
+}
+
+// Ids that no other process gets. Most calls send nothing.
+func ExampleIDGenerator() {
+	ctx := context.Background()
+	ids := client.NewIDGenerator("order")
+	if _, err := ids.TryInit(ctx, 1, 1000); err != nil { // the first process sets it
+		log.Fatal(err)
+	}
+	id, err := ids.Next(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("order", id)
 }
 
 // A sum of fractions, such as a budget that processes spend from.
@@ -296,3 +335,7 @@ func ExampleAtomicDouble() {
 func work(context.Context) error { return nil }
 
 func write(string, int64) error { return nil }
+
+func recorded(string) bool { return false }
+
+func record(string) {}

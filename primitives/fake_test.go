@@ -25,6 +25,7 @@ type fakeServer struct {
 	tokens  map[string]int64
 	permits map[string]int
 	queues  map[string][]string // of fair locks
+	ids     map[string]int64    // how many were taken
 
 	readWriteLocks map[string]*fakeReadWriteLock
 
@@ -65,7 +66,7 @@ type fakeSubscription struct {
 func newFakeServer() *fakeServer {
 	return &fakeServer{
 		locks: make(map[string]fakeLock), tokens: make(map[string]int64),
-		permits: make(map[string]int), queues: make(map[string][]string),
+		permits: make(map[string]int), queues: make(map[string][]string), ids: make(map[string]int64),
 		readWriteLocks: make(map[string]*fakeReadWriteLock),
 		handlers:       make(map[*fakeSubscription]string), calls: make(map[string]int),
 		fault: func(string) fault { return fault{} }, acks: allAck,
@@ -200,6 +201,8 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 	case "semaphore_add":
 		s.permits[keys[0]] += number(args[0])
 		return truth(true)
+	case "id_block":
+		return s.takeIDs(keys[0])
 	case "object_kind":
 		return backend.StringReply("list")
 	}
@@ -277,6 +280,17 @@ func (s *fakeServer) takePermits(key string, n int) backend.Reply {
 	}
 	return backend.ArrayReply([]backend.Reply{
 		truth(enough), backend.IntegerReply(int64(s.permits[key])),
+	})
+}
+
+// idBlockSize is that of all generators.
+const idBlockSize = 50
+
+func (s *fakeServer) takeIDs(key string) backend.Reply {
+	first := s.ids[key] + 1
+	s.ids[key] += idBlockSize
+	return backend.ArrayReply([]backend.Reply{
+		backend.StringReply(strconv.FormatInt(first, 10)), backend.StringReply(strconv.Itoa(idBlockSize)),
 	})
 }
 

@@ -13,6 +13,8 @@ const (
 
 	semaphoreChannel = "redisson_sc"
 	latchChannel     = "redisson_countdownlatch__channel__"
+
+	idAllocationKey = ":allocation" // behind the name
 )
 
 // Redisson has no such keys, and does not see them.

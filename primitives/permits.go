@@ -21,7 +21,7 @@ const (
 	releaseTimeout = 5 * time.Second
 )
 
-// permitAttempt is one attempt to acquire n permits.
+// permitAttempt is one attempt to acquire n permits, which may make the semaphore.
 type permitAttempt struct {
 	*Semaphore
 	n       int
@@ -39,7 +39,12 @@ func (p *permitAttempt) Try(ctx context.Context) (extend.Answer, error) {
 func (p *permitAttempt) run(
 	ctx context.Context, r backend.ScriptRunner,
 ) (script.SemaphoreAcquireResult, error) {
-	return script.SemaphoreAcquire(ctx, r, p.base.Key(), int64(p.n))
+	if p.permits == 0 {
+		return script.SemaphoreAcquire(ctx, r, p.base.Key(), int64(p.n))
+	}
+	result, err := script.SemaphoreSetAndAcquire(ctx, r,
+		p.base.Key(), int64(p.n), int64(p.permits), p.life, p.publish(), p.want.Channel)
+	return script.SemaphoreAcquireResult(result), err
 }
 
 // HandleLate implements [extend.LateHandler].

@@ -12,13 +12,20 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// mostPermits is the most that Redisson can count.
+// maxPermits is the most that Redisson can count.
 const maxPermits = math.MaxInt32
 
 // SemaphoreOptions configure a [Semaphore]. The zero value of each field means its default.
 type SemaphoreOptions struct {
-	// Life is how long a semaphore that TrySetPermits makes exists, in whole milliseconds. Zero
-	// means for ever.
+	// Permits is how many permits a semaphore has that Acquire or TryAcquire makes, if there is none: in
+	// the same round trip. All processes that share a semaphore set the same number. Release then makes
+	// no semaphore, since it would have too few permits. Zero means that Acquire makes none, as in
+	// Redisson: it waits until somebody else does.
+	Permits int
+
+	// Life is how long a semaphore exists that TrySetPermits, Acquire or TryAcquire makes, in whole
+	// milliseconds. Permits that were acquired before its end, and are released to the next semaphore of
+	// that name, are too many there. Zero means for ever.
 	Life time.Duration
 
 	_ struct{}
@@ -29,7 +36,9 @@ type SemaphoreOptions struct {
 // permits, they are lost until an operator restores them (AddPermits). A release of what was not
 // acquired adds permits.
 //
-// A semaphore that does not exist has no permits: TrySetPermits, AddPermits or Release make it.
+// A semaphore that does not exist has no permits: TrySetPermits, AddPermits or Release make it. An Acquire
+// waits until one of them does, for ever if nobody calls them. With the option Permits the first Acquire
+// makes it, also after the server has lost its data.
 //
 // # Waiting
 //
@@ -53,9 +62,10 @@ type SemaphoreOptions struct {
 // Source: Redisson's RSemaphore, a decimal text at the name.
 type Semaphore struct {
 	number
-	client *Client
-	want   extend.Want // of one permit
-	life   time.Duration
+	client  *Client
+	want    extend.Want // of one permit
+	permits int         // of a semaphore that Acquire makes; 0: it makes none
+	life    *time.Duration
 }
 
 // NewSemaphore returns the semaphore called name. It sends nothing. The methods return a
@@ -63,29 +73,33 @@ type Semaphore struct {
 // hash tag in them.
 func (c *Client) NewSemaphore(name string, opts *SemaphoreOptions) *Semaphore {
 	s := &Semaphore{number: c.newNumber("semaphore", name), client: c}
-	if opts != nil {
-		s.life = opts.Life
-	}
 	s.want = extend.Want{
 		Channel: extend.SideName(semaphoreChannel, s.base.Key()), FreeUnits: semaphoreFreeUnits,
 		Refusal: ErrNotAcquired,
 	}
-	if s.life != 0 {
-		s.reject(extend.AtLeast("Life", s.life, time.Millisecond))
+	if opts != nil {
+		s.configure(*opts)
 	}
 	return s
+}
+
+func (s *Semaphore) configure(opts SemaphoreOptions) {
+	if opts.Life != 0 {
+		s.life = &opts.Life
+		s.reject(extend.AtLeast("Life", opts.Life, time.Millisecond))
+	}
+	if s.permits = opts.Permits; s.permits != 0 {
+		s.reject(countWithin("Permits", s.permits, 1))
+		s.want.Condition = "permits, or no semaphore" // Who would not make one waits for permits alone.
+	}
 }
 
 // TrySetPermits makes the semaphore with n free permits, and reports false if it exists, however
 // many are free.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
-	var life *time.Duration
-	if s.life > 0 {
-		life = &s.life
-	}
 	return extend.Call(ctx, &s.base, s.validateCount(n, 0), "set", func() (bool, error) {
 		return script.SemaphoreSet(ctx, s.base.Runner(),
-			s.base.Key(), int64(n), life, s.publish(), s.want.Channel)
+			s.base.Key(), int64(n), s.life, s.publish(), s.want.Channel)
 	})
 }
 
@@ -120,14 +134,15 @@ func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permitAttempt
 }
 
 // Release puts n permits back, at least 1, and wakes waiters. It makes a semaphore that does not
-// exist. More permits than a Java int holds are [ErrOverflow].
+// exist; with the option Permits it does nothing then. More permits than a Java int holds are
+// [ErrOverflow].
 //
 // ctx bounds only the waiting for the answer. If it ends before that, or had ended before, the permits
 // are put back all the same, in the background, until the request is executed or the client is closed:
 // the error wraps [ErrIndeterminate], and a second Release would add permits. After [ErrUnavailable]
 // nothing was put back, and nothing will be: Release may be called again.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
-	_, err := s.add(ctx, "release", s.validateCount(n, 1), n, true)
+	_, err := s.add(ctx, "release", s.validateCount(n, 1), n, s.permits == 0)
 	return err
 }
 
@@ -164,13 +179,19 @@ func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
 // waiting.
 func (s *Semaphore) Delete(ctx context.Context) (bool, error) { return s.remove(ctx) }
 
-// counts checks the semaphore's arguments and a number of permits.
+// validateCount checks the semaphore's arguments and a number of permits.
 func (s *Semaphore) validateCount(n, least int) error {
 	if s.invalid != nil {
 		return s.invalid
 	}
+	return countWithin("n", n, least)
+}
+
+// countWithin returns a [*FieldError] if n, the value of the given field or argument, is no number of
+// permits from the least on.
+func countWithin(field string, n, least int) error {
 	if n < least || n > maxPermits {
-		return &FieldError{Field: "n", Problem: fmt.Sprintf("%d is not in %d..%d", n, least, maxPermits)}
+		return &FieldError{Field: field, Problem: fmt.Sprintf("%d is not in %d..%d", n, least, maxPermits)}
 	}
 	return nil
 }

@@ -63,6 +63,20 @@ func (p *Primitive[S, I, O]) waitingOp() *Op[S, I, O] {
 	return &p.Ops[slices.IndexFunc(p.Ops, func(op Op[S, I, O]) bool { return op.Waits })]
 }
 
+// oneThatWaits returns one of the operations that wait; of what has leases the first.
+func (p *Primitive[S, I, O]) oneThatWaits(which int) *Op[S, I, O] {
+	if p.hasLeases() {
+		return p.waitingOp()
+	}
+	var all []*Op[S, I, O]
+	for i := range p.Ops {
+		if p.Ops[i].Waits {
+			all = append(all, &p.Ops[i])
+		}
+	}
+	return all[which%len(all)]
+}
+
 // prepare makes the object that everything begins with.
 func (p *Primitive[S, I, O]) prepare(ctx context.Context, e *harness.Env, object string) {
 	if p.Init.Kind != Absent {

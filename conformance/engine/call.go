@@ -149,7 +149,7 @@ func (m *machine[S, I, O]) make(ctx context.Context, c *call[S, I, O]) {
 
 // wait begins a call that waits in the background, mostly for as long as it takes.
 func (m *machine[S, I, O]) wait(ctx context.Context, a act) *call[S, I, O] {
-	c := m.call(a, m.of.waitingOp())
+	c := m.call(a, m.of.oneThatWaits(int(a.For/(10*time.Millisecond)))) // Mostly the same for a crowd.
 	if a.Hurry > 2 {
 		c.limit = time.Time{}
 	}

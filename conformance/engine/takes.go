@@ -170,6 +170,7 @@ func (m *machine[S, I, O]) takesRan(r *scriptRun, o *object[S], in I, out O, bef
 			m.reach("taken later")
 		}
 		m.takes = append(m.takes, t)
+		o.added += m.of.Takes.Count(o.now()) - m.of.Takes.Count(before) + n // It may have made the object.
 		return
 	}
 	grown := m.of.Takes.Count(o.now()) - m.of.Takes.Count(before)

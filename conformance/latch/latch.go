@@ -1,11 +1,12 @@
 // Package latch declares primitives.CountDownLatch for the suite: its promises, its model, its
-// operations. It is the smallest declaration of something that waits; all its cases are derived.
+// operations. It is the smallest declaration of something that waits.
 package latch
 
 import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -19,20 +20,23 @@ type Op string
 const (
 	Set       Op = "set"
 	CountDown Op = "count down"
-	Count     Op = "count" // a Wait that returned nil has seen 0
+	Count     Op = "count"  // a Wait that returned nil has seen 0
+	IsSet     Op = "is set" // a WaitUntilSet that returned nil has seen it set
 	Delete    Op = "delete"
 )
 
 // In is one thing that happens to a latch.
 type In struct {
-	Op Op
-	N  int64 // of Set
+	Op  Op
+	N   int64         // of Set
+	TTL time.Duration // of Set; 0: there is none
 }
 
 // Out is the answer.
 type Out struct {
-	Done bool  // of Set and Delete
-	Left int64 // of CountDown and Count
+	Done    bool  // of Set, IsSet and Delete
+	Left    int64 // of CountDown and Count
+	Refused bool  // of Count and IsSet: who waits for it does not go on; callers are not told
 }
 
 // state is that of one latch: the count.
@@ -48,33 +52,53 @@ var Primitive engine.Subject = &engine.Primitive[int64, In, Out]{
 	Verb:      func(in In) string { return string(in.Op) },
 	Asks:      asks,
 	Answers:   answers,
-	Granted:   func(out Out) bool { return out.Left <= 0 },
+	Told:      func(out Out) Out { out.Refused = false; return out },
+	Granted:   func(out Out) bool { return !out.Refused },
 	Stored:    stored,
 	Channel:   channel,
 	Published: published,
 	Ops: []engine.Op[int64, In, Out]{
 		{Name: "TrySetCount", Often: 3, Draw: drawSet, Call: set, Blind: true, Refuses: []In{{Op: Set}, {Op: Set, N: -1}}},
+		{Name: "TrySetCountWithTTL", Often: 1, Draw: drawSetWithTTL, Call: set, Blind: true, Refuses: []In{{Op: Set, TTL: ttl}, {Op: Set, N: 1, TTL: time.Microsecond}}},
 		{Name: "CountDown", Often: 3, Draw: draw(CountDown), Call: countDown},
 		{Name: "Count", Often: 1, Draw: draw(Count), Call: count},
 		{Name: "Wait", Often: 3, Draw: draw(Count), Call: wait, Waits: true, Quiet: true},
+		{Name: "WaitUntilSet", Often: 2, Draw: draw(IsSet), Call: waitUntilSet, Waits: true},
 		{Name: "Delete", Often: 1, Draw: draw(Delete), Call: remove, Blind: true},
 	},
 	Lived:  func(c *primitives.Client, name string) engine.Lived { return c.NewCountDownLatch(name) },
-	Ready:  func(s state, _ In) bool { return s.V <= 0 },
+	Ready:  ready,
 	Blocks: func(s state) (In, bool) { return In{Op: Set, N: 1}, s.Kind == engine.Absent },
 	Frees:  func(state) (In, bool) { return In{Op: CountDown}, true },
 	Peer:   peer,
 	Limit:  "Latch.Waiting",
+
+	Special: cases(),
+}
+
+// ttl is longer than any test.
+const ttl = 1000 * time.Hour
+
+// ready reports whether a latch lets go on who waits for its end, or for its begin.
+func ready(s state, in In) bool {
+	if in.Op == IsSet {
+		return s.Kind == engine.Present
+	}
+	return s.V <= 0
 }
 
 // step is the model. Another program may leave a count of 0, or less.
-func step(s state, _ engine.Moment, in In, out Out) (state, bool) {
+func step(s state, at engine.Moment, in In, out Out) (state, bool) {
 	there := s.Kind == engine.Present
 	switch {
 	case s.Kind == engine.Other:
 		return s, false
 	case in.Op == Count:
 		return s, out.Left == s.V
+	case in.Op == IsSet:
+		return s, out.Done == there
+	case in.Op == Set && !there && in.TTL > 0:
+		return s.Is(in.N).Until(at.Add(in.TTL)), out.Done
 	case in.Op == Set && !there:
 		return s.Is(in.N), out.Done
 	case in.Op == Set:
@@ -131,11 +155,14 @@ func asks(s *engine.Script) []In {
 	switch s.Name {
 	case "latch_set":
 		n, _ := strconv.ParseInt(s.Args[0], 10, 64)
-		return []In{{Op: Set, N: n}}
+		life, _ := strconv.ParseInt(s.Args[1], 10, 64)
+		return []In{{Op: Set, N: n, TTL: time.Duration(life) * time.Millisecond}}
 	case "latch_count_down":
 		return []In{{Op: CountDown}}
 	case "latch_count":
 		return []In{{Op: Count}}
+	case "latch_is_set":
+		return []In{{Op: IsSet}}
 	case "latch_delete":
 		return []In{{Op: Delete}}
 	}
@@ -145,10 +172,13 @@ func asks(s *engine.Script) []In {
 // answers returns what a script answers.
 func answers(s *engine.Script) ([]Out, error) {
 	n, err := engine.Number(s)
-	if s.Name == "latch_set" || s.Name == "latch_delete" {
+	switch s.Name {
+	case "latch_set", "latch_delete":
 		return []Out{{Done: n == 1}}, err
+	case "latch_is_set":
+		return []Out{{Done: n == 1, Refused: n != 1}}, err
 	}
-	return []Out{{Left: n}}, err
+	return []Out{{Left: n, Refused: n > 0}}, err
 }
 
 func draw(op Op) func(engine.Dice[int64]) In {
@@ -157,8 +187,17 @@ func draw(op Op) func(engine.Dice[int64]) In {
 
 func drawSet(d engine.Dice[int64]) In { return In{Op: Set, N: int64(1 + d.Which%3)} }
 
+func drawSetWithTTL(d engine.Dice[int64]) In {
+	return In{Op: Set, N: int64(1 + d.Which%3), TTL: ttl}
+}
+
 func set(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	out.Done, err = c.NewCountDownLatch(name).TrySetCount(ctx, in.N)
+	l := c.NewCountDownLatch(name)
+	if in.TTL > 0 {
+		out.Done, err = l.TrySetCountWithTTL(ctx, in.N, in.TTL)
+	} else {
+		out.Done, err = l.TrySetCount(ctx, in.N)
+	}
 	return out, err
 }
 
@@ -174,6 +213,10 @@ func count(ctx context.Context, c *primitives.Client, name string, _ In) (out Ou
 
 func wait(ctx context.Context, c *primitives.Client, name string, _ In) (Out, error) {
 	return Out{}, c.NewCountDownLatch(name).Wait(ctx)
+}
+
+func waitUntilSet(ctx context.Context, c *primitives.Client, name string, _ In) (Out, error) {
+	return Out{Done: true}, c.NewCountDownLatch(name).WaitUntilSet(ctx)
 }
 
 func remove(ctx context.Context, c *primitives.Client, name string, _ In) (out Out, err error) {

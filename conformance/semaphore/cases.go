@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -24,6 +25,9 @@ func cases() []harness.Case {
 		newCase("ReleaseUnderADoneContext", "GivingBack", nil, releaseDone),
 		newCase("CancelledAcquireComesBack", "GivingBack", faults, cancelledComesBack),
 		newCase("KeepsItsLife", "Counts", nil, keepsItsLife),
+		newCase("IsMadeByTheFirst", "Counts", pubsub, isMadeByTheFirst),
+		newCase("IsMadeOnce", "Limit", nil, isMadeOnce),
+		newCase("PollFindsItGone", "Waiting", nil, pollFindsItGone),
 	}
 }
 
@@ -168,8 +172,70 @@ func keepsItsLife(ctx context.Context, e *harness.Env) {
 	must.Do(s.Release(ctx, 1))
 	must.Do(s.AddPermits(ctx, -1))
 	must.Get(s.DrainPermits(ctx))
-	left := must.Get(s.RemainingLife(ctx))
-	must.If(left <= time.Hour-harness.Patience || left > time.Hour, "it lives for %v, want about an hour", left)
+	livesForAnHour(ctx, s)
 	short := c.NewSemaphore("x", &primitives.SemaphoreOptions{Life: time.Microsecond})
 	must.If(!errors.As(short.Acquire(ctx, 1), new(*primitives.FieldError)), "a life of a microsecond is taken")
+}
+
+// livesForAnHour fails if that is not what is left.
+func livesForAnHour(ctx context.Context, s *primitives.Semaphore) {
+	left := must.Get(s.RemainingLife(ctx))
+	must.If(left <= time.Hour-harness.Patience || left > time.Hour, "it lives for %v, want about an hour", left)
+}
+
+// isMadeByTheFirst: an Acquire with Permits makes the semaphore with its life, and wakes those who waited
+// for it without Permits. Release makes none.
+func isMadeByTheFirst(ctx context.Context, e *harness.Env) {
+	clients := engine.Clients(ctx, e, 2)
+	s := clients[1].NewSemaphore(e.Key("permits"), &primitives.SemaphoreOptions{Permits: 3, Life: time.Hour})
+	must.Do(s.Release(ctx, 1))
+	must.Return("Exists", false)(s.Exists(ctx))
+	waiting := waitFor(ctx, e, clients, s.Name(), 1)
+	must.Do(s.Acquire(ctx, 1))
+	harness.Finish("the waiter", waiting[0])
+	must.Return("AvailablePermits", 1)(s.AvailablePermits(ctx))
+	livesForAnHour(ctx, s)
+	must.Refuse[struct{}]("TryAcquire", primitives.ErrNotAcquired)(struct{}{}, s.TryAcquire(ctx, 2))
+	must.Do(s.Release(ctx, 1))
+	must.Return("AvailablePermits", 2)(s.AvailablePermits(ctx))
+	must.Get(s.Delete(ctx))
+	must.Do(s.TryAcquire(ctx, 3))
+	must.Return("AvailablePermits", 0)(s.AvailablePermits(ctx))
+	negative := clients[0].NewSemaphore(s.Name(), &primitives.SemaphoreOptions{Permits: -1})
+	engine.WantField(negative.Release(ctx, 1), "Permits")
+}
+
+// isMadeOnce has many try at once, on several clients, to be the first.
+func isMadeOnce(ctx context.Context, e *harness.Env) {
+	clients := engine.Clients(ctx, e, 3)
+	var taken atomic.Int64
+	must.Together(12, func(i int) {
+		s := clients[i%len(clients)].NewSemaphore(e.Key("permits"), &primitives.SemaphoreOptions{Permits: 4})
+		if err := s.TryAcquire(ctx, 1); err != nil {
+			must.Wrap(err, primitives.ErrNotAcquired)
+			return
+		}
+		taken.Add(1)
+	})
+	must.If(taken.Load() != 4, "%d of 4 permits were taken", taken.Load())
+	e.WantText(ctx, e.Key("permits"), "0")
+}
+
+// pollFindsItGone has one wait who makes no semaphore, and behind it one who does. Another program deletes
+// the semaphore without a message.
+func pollFindsItGone(ctx context.Context, e *harness.Env) {
+	c, counted, _ := engine.CountedClient(ctx, e, &primitives.Options{PollInterval: 500 * time.Millisecond})
+	name := e.Key("permits")
+	e.Command(ctx, "SET", name, "0")
+	var waiting []<-chan error
+	for _, o := range []*primitives.SemaphoreOptions{nil, {Permits: 1}} {
+		looks := counted.Ended.Load() + 3 // Of both: the first ones, and polls.
+		waiting = append(waiting, must.Beside(func() { must.Do(c.NewSemaphore(name, o).Acquire(ctx, 1)) }))
+		harness.Eventually(ctx, "it to have looked", func() bool { return counted.Ended.Load() >= looks })
+	}
+	e.Command(ctx, "DEL", name)
+	harness.Finish("the one who makes it", waiting[1])
+	harness.NotYet("the other", waiting[0])
+	must.Do(c.NewSemaphore(name, nil).Release(ctx, 1))
+	harness.Finish("the other", waiting[0])
 }

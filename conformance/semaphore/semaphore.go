@@ -31,6 +31,7 @@ type In struct {
 	Op   Op
 	N    int64 // how many permits
 	Make bool  // of Add: also where there is no semaphore
+	Of   int64 // of Acquire: the permits of a semaphore that it makes; 0: it makes none
 }
 
 // Out is the answer.
@@ -67,6 +68,8 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 	Ops: []engine.Op[Permits, In, Out]{
 		{Name: "TryAcquire", Often: 2, Draw: drawAcquire, Call: tryAcquire, Tries: true, Back: back},
 		{Name: "Acquire", Often: 2, Draw: drawAcquire, Call: acquire, Waits: true, Back: back, Refuses: []In{{Op: Acquire}, {Op: Acquire, N: -1}}},
+		{Name: "TryAcquire, or make", Often: 1, Draw: drawAcquireOrMake, Call: tryAcquire, Tries: true, Back: back},
+		{Name: "Acquire, or make", Often: 1, Draw: drawAcquireOrMake, Call: acquire, Waits: true, Back: back, Refuses: []In{{Op: Acquire, N: 1, Of: -1}}},
 		{Name: "Release", Apart: true, Draw: drawOne, Call: release, Sure: true, Refuses: []In{{Op: Add, Make: true}, {Op: Add, N: -1}}},
 		{Name: "AddPermits", Apart: true, Often: 2, Draw: drawAdd, Call: addPermits, Sure: true},
 		{Name: "DrainPermits", Often: 1, Draw: draw(Drain), Call: drain, Back: back},
@@ -75,7 +78,7 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		{Name: "Delete", Apart: true, Often: 1, Draw: draw(Delete), Call: remove, Blind: true},
 	},
 	Lived:  func(c *primitives.Client, name string) engine.Lived { return c.NewSemaphore(name, nil) },
-	Ready:  func(s state, in In) bool { return s.Kind == engine.Present && s.V.Free >= in.N },
+	Ready:  func(s state, in In) bool { s = made(s, in); return s.Kind == engine.Present && s.V.Free >= in.N },
 	Blocks: func(state) (In, bool) { return In{}, false },
 	Frees:  func(state) (In, bool) { return In{Op: Add, N: 2, Make: true}, true },
 	Peer:   peer,
@@ -88,6 +91,14 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		Puts:  func(in In) (int64, bool, bool) { return in.N, in.Make, in.Op == Add },
 		Back:  func(n int64, create bool) In { return In{Op: Add, N: n, Make: create} },
 	},
+}
+
+// made returns what an acquire finds: what it has made, if there was no semaphore.
+func made(s state, in In) state {
+	if s.Kind == engine.Absent && in.Of > 0 {
+		return is(s, in.Of)
+	}
+	return s
 }
 
 // is returns s with so many free permits.
@@ -104,7 +115,8 @@ func step(s state, _ engine.Moment, in In, out Out) (state, bool) {
 	}
 	switch in.Op {
 	case Acquire:
-		enough := there && s.V.Free >= in.N
+		s = made(s, in)
+		enough := s.Kind == engine.Present && s.V.Free >= in.N
 		if enough {
 			s = is(s, s.V.Free-in.N)
 		}
@@ -141,7 +153,7 @@ func add(s state, in In, out Out) (state, bool) {
 
 // published is the number of free permits, where there are more.
 func published(before, after state, in In) string {
-	more := in.Op == Add && in.N > 0 || in.Op == Set
+	more := in.Op == Add && in.N > 0 || in.Op == Set || before.Kind == engine.Absent
 	if before == after || !more || after.V.Free < 1 {
 		return ""
 	}
@@ -185,7 +197,7 @@ func back(in In, out Out) (In, bool) {
 // asks returns what a script asks.
 func asks(s *engine.Script) []In {
 	op, ok := map[string]Op{
-		"semaphore_acquire": Acquire, "semaphore_add": Add, "semaphore_drain": Drain,
+		"semaphore_acquire": Acquire, "semaphore_set_and_acquire": Acquire, "semaphore_add": Add, "semaphore_drain": Drain,
 		"semaphore_set": Set, "semaphore_available": Available, "object_delete": Delete,
 	}[s.Name]
 	if !ok {
@@ -196,6 +208,9 @@ func asks(s *engine.Script) []In {
 		in.N, _ = strconv.ParseInt(s.Args[0], 10, 64)
 	}
 	in.Make = op == Add && s.Args[1] == "1"
+	if s.Name == "semaphore_set_and_acquire" {
+		in.Of, _ = strconv.ParseInt(s.Args[1], 10, 64)
+	}
 	return []In{in}
 }
 
@@ -206,7 +221,7 @@ func answers(s *engine.Script) ([]Out, error) {
 		return []Out{{Overflow: true}}, nil
 	case s.Err != nil:
 		return nil, s.Err
-	case s.Name == "semaphore_acquire":
+	case s.Name == "semaphore_acquire", s.Name == "semaphore_set_and_acquire":
 		items, err := s.Reply.Tuple(2)
 		if err != nil {
 			return nil, err
@@ -231,6 +246,12 @@ func drawAcquire(d engine.Dice[Permits]) In {
 	return In{Op: Acquire, N: needs[(d.Which+int(d.For.Milliseconds()))%len(needs)]}
 }
 
+func drawAcquireOrMake(d engine.Dice[Permits]) In {
+	in := drawAcquire(d)
+	in.Of = int64(1 + d.Which/2) // Less than some need.
+	return in
+}
+
 func drawAdd(d engine.Dice[Permits]) In {
 	return In{Op: Add, N: []int64{1, 2, 5, -1, -2, math.MaxInt32}[d.Which], Make: true}
 }
@@ -240,13 +261,18 @@ func drawOne(engine.Dice[Permits]) In { return In{Op: Add, N: 1, Make: true} }
 func drawSet(d engine.Dice[Permits]) In { return In{Op: Set, N: int64(d.Which)} }
 
 func acquire(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	err := c.NewSemaphore(name, nil).Acquire(ctx, int(in.N))
+	err := c.NewSemaphore(name, options(in)).Acquire(ctx, int(in.N))
 	return Out{Done: err == nil}, err
 }
 
 func tryAcquire(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	err := c.NewSemaphore(name, nil).TryAcquire(ctx, int(in.N))
+	err := c.NewSemaphore(name, options(in)).TryAcquire(ctx, int(in.N))
 	return Out{Done: err == nil}, err
+}
+
+// options are those of one that makes a semaphore, or makes none.
+func options(in In) *primitives.SemaphoreOptions {
+	return &primitives.SemaphoreOptions{Permits: int(in.Of)}
 }
 
 func addPermits(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {

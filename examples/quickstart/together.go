@@ -62,15 +62,13 @@ func together(ctx context.Context, out io.Writer, open open, workers int) error 
 	return r.report(ctx, out, client, int64(workers*visits))
 }
 
-// prepare makes the three objects anew: a run before may have left some.
+// prepare makes the objects anew: a run before may have left some. The first worker makes the semaphore.
 func prepare(ctx context.Context, client *primitives.Client) error {
 	start, room := client.NewCountDownLatch(startName), client.NewSemaphore(roomName, nil)
 	_, deletedStart := start.Delete(ctx)
 	_, deletedRoom := room.Delete(ctx)
 	_, set := start.TrySetCount(ctx, 1)
-	_, made := room.TrySetPermits(ctx, seats)
-	return errors.Join(deletedStart, deletedRoom, set, made,
-		client.NewAtomicLong(visitsName).Store(ctx, 0))
+	return errors.Join(deletedStart, deletedRoom, set, client.NewAtomicLong(visitsName).Store(ctx, 0))
 }
 
 // visitRoom is one worker.
@@ -92,7 +90,7 @@ func visitRoom(ctx context.Context, open open, r *room) error {
 }
 
 func visitOnce(ctx context.Context, client *primitives.Client, r *room) error {
-	door := client.NewSemaphore(roomName, nil)
+	door := client.NewSemaphore(roomName, &primitives.SemaphoreOptions{Permits: seats})
 	if err := door.Acquire(ctx, 1); err != nil {
 		return err
 	}

@@ -47,8 +47,13 @@ type Want struct {
 	// that there are none: the waiters subscribe to nothing.
 	Channel string
 
+	// Condition names what this waiter waits for, if the waiters for one object wait for different things,
+	// of which one may be there without the others. The waiters for each have a queue of their own.
+	Condition string
+
 	// FreeUnits reads such a message. It returns how many units are free now, or [AllUnits] for as many
-	// as anybody needs. It must be the same for all who wait for the object, and must not block.
+	// as anybody needs. It must be the same for all who wait for the object under one condition,
+	// and must not block.
 	FreeUnits func(payload string) int
 
 	// Need is how many units this waiter needs. 0 means 1. A lock is one unit, and so is a permit of a
@@ -97,8 +102,8 @@ func (o *Object) wait(ctx context.Context, want Want, noted loopAttempt) error {
 	for errors.Is(err, wait.ErrMoved) {
 		channel, private := w.channel(want)
 		err = o.core.waiters.Wait(ctx, wait.Want{
-			Object: o.key, Channel: channel, FreeUnits: want.FreeUnits, Need: want.Need, Private: private,
-			Backoff: want.Backoff,
+			Object: o.key, Condition: want.Condition, Channel: channel, FreeUnits: want.FreeUnits, Need: want.Need,
+			Private: private, Backoff: want.Backoff,
 		}, w)
 	}
 	if err != nil {

@@ -25,6 +25,9 @@ var tests = []struct {
 	{"Semaphore", testSemaphore},
 	{"CountDownLatch", testCountDownLatch},
 	{"CountDownLatchDeletedByJava", testCountDownLatchDeletedByJava},
+	{"CountDownLatchSetLater", testCountDownLatchSetLater},
+	{"SemaphoreMadeByUs", testSemaphoreMadeByUs},
+	{"IDGenerator", testIDGenerator},
 	{"AtomicLong", testAtomicLong},
 	{"AtomicDouble", testAtomicDouble},
 	{"Locks", testLocks},
@@ -159,6 +162,74 @@ func testCountDownLatchDeletedByJava(t *testing.T, ours *primitives.Client, java
 	java.waits(mine)
 	java.does("true", "latch.delete", "deleted")
 	java.await(mine, done)
+}
+
+// testCountDownLatchSetLater has us wait until Java has set a latch. Then Java waits for one that we have
+// set with a TTL.
+func testCountDownLatchSetLater(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	latch := ours.NewCountDownLatch("later")
+	mine := begin(func() error { return latch.WaitUntilSet(ctx) })
+	java.waits(mine)
+	java.does("true", "latch.trySetCount", "later", 1)
+	java.await(mine, done)
+	cells.Want(t, int64(0))(latch.CountDown(ctx))
+	cells.Want(t, true)(latch.TrySetCountWithTTL(ctx, 2, time.Hour))
+	java.does("false", "latch.trySetCount", "later", 5)
+	theirs := java.begin("latch.await", "later")
+	java.does("counted", "latch.countDown", "later")
+	life, err := latch.RemainingLife(ctx)
+	require.NoError(t, err)
+	require.Greater(t, life, time.Minute)
+	java.waits(theirs)
+	cells.Want(t, int64(0))(latch.CountDown(ctx))
+	java.await(theirs, "open")
+}
+
+// testSemaphoreMadeByUs has Java wait for a semaphore that is not there until we acquire from it.
+func testSemaphoreMadeByUs(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	for _, name := range []string{"made", "a{made}b"} {
+		theirs := java.begin("semaphore.acquire", name, 2)
+		java.waits(theirs)
+		s := ours.NewSemaphore(name, &primitives.SemaphoreOptions{Permits: 3})
+		require.NoError(t, s.Acquire(ctx, 1))
+		java.await(theirs, "acquired")
+		java.does("0", "semaphore.availablePermits", name)
+		mine := begin(func() error { return s.Acquire(ctx, 1) })
+		java.waits(mine)
+		java.does("released", "semaphore.release", name, 2)
+		java.await(mine, done)
+		require.NoError(t, s.Release(ctx, 1))
+		java.does("2", "semaphore.drainPermits", name)
+	}
+}
+
+// testIDGenerator has both draw from one generator, which either has initialized.
+func testIDGenerator(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	theirs, mine, plain := ours.NewIDGenerator("theirs"), ours.NewIDGenerator("a{mine}b"), ours.NewIDGenerator("plain")
+	java.does("true", "ids.tryInit", "theirs", 100, 3)
+	cells.Want(t, false)(theirs.TryInit(ctx, 1, 1))
+	cells.Want(t, true)(mine.TryInit(ctx, 100, 3))
+	java.does("false", "ids.tryInit", "a{mine}b", 1, 1)
+	for name, g := range map[string]*primitives.IDGenerator{"theirs": theirs, "a{mine}b": mine} {
+		for _, id := range []int64{100, 101} {
+			cells.Want(t, id)(g.Next(ctx))
+		}
+		for _, id := range []string{"103", "104", "105", "106"} {
+			java.does(id, "ids.nextId", name)
+		}
+		for _, id := range []int64{102, 109} {
+			cells.Want(t, id)(g.Next(ctx))
+		}
+	}
+	java.does("1", "ids.nextId", "plain")
+	cells.Want(t, int64(5001))(plain.Next(ctx))
+	java.does("2", "ids.nextId", "plain")
 }
 
 func testAtomicLong(t *testing.T, ours *primitives.Client, java *peer) {

@@ -108,6 +108,7 @@ func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 			useSemaphore(t.Context(), client)
 			useLatch(t.Context(), client)
 			useNumbers(t.Context(), client)
+			useIDGenerator(t.Context(), client)
 		}))
 		require.NoError(t, client.Close(t.Context()))
 		require.Empty(t, r.faults)
@@ -220,6 +221,12 @@ func useSemaphore(ctx context.Context, client *primitives.Client) {
 	must.Get(s.DrainPermits(ctx))
 	must.Get(s.ExpireAt(ctx, time.Now().Add(time.Hour)))
 	must.Get(s.Delete(ctx))
+	for _, life := range []time.Duration{0, time.Hour} {
+		made := client.NewSemaphore(s.Name(), &primitives.SemaphoreOptions{Permits: 3, Life: life})
+		must.Do(made.Acquire(ctx, 1))
+		must.Do(made.Acquire(ctx, 2))
+		must.Get(made.Delete(ctx))
+	}
 }
 
 func useLatch(ctx context.Context, client *primitives.Client) {
@@ -229,9 +236,19 @@ func useLatch(ctx context.Context, client *primitives.Client) {
 		must.Get(l.Count(ctx))
 		must.Get(l.CountDown(ctx))
 	}
-	must.Get(l.TrySetCount(ctx, 2))
+	must.Get(l.TrySetCountWithTTL(ctx, 2, time.Hour))
+	must.Do(l.WaitUntilSet(ctx))
 	must.Get(l.CountDown(ctx))
 	must.Get(l.Delete(ctx))
+}
+
+func useIDGenerator(ctx context.Context, client *primitives.Client) {
+	must.Get(client.NewIDGenerator("declared:defaults").Next(ctx))
+	ids := client.NewIDGenerator("declared:ids")
+	for range 2 {
+		must.Get(ids.TryInit(ctx, 1, 1))
+		must.Get(ids.Next(ctx))
+	}
 }
 
 func useNumbers(ctx context.Context, client *primitives.Client) {

@@ -2,6 +2,7 @@
 ---
 ---@key latch string                        the count
 ---@arg count int(1..9223372036854775807)
+---@arg life milliseconds?                  nil: the key has no end
 ---@command publish publish|spublish
 ---@channel counted
 ---@return bool set
@@ -9,5 +10,9 @@ if redis.call('get', latch) then
   return 0
 end
 redis.call(publish, counted, '1')
-redis.call('set', latch, count)
+if life then
+  redis.call('set', latch, count, 'px', life)
+else
+  redis.call('set', latch, count)
+end
 return 1

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 )
@@ -16,18 +17,23 @@ const latchSetSource = `
 
 local latch = KEYS[1]
 local count = ARGV[1]
-local publish = ARGV[2]
-local counted = ARGV[3]
+local life = ARGV[2] if life == '' then life = nil end
+local publish = ARGV[3]
+local counted = ARGV[4]
 
 if redis.call('get', latch) then
   return 0
 end
 redis.call(publish, counted, '1')
-redis.call('set', latch, count)
+if life then
+  redis.call('set', latch, count, 'px', life)
+else
+  redis.call('set', latch, count)
+end
 return 1
 `
 
-const latchSetSHA1 = "d1f87470699559a63d12fee89052a0441d3660f9"
+const latchSetSHA1 = "16844ae46efdf54ecad17437aac645dbab859cea"
 
 var latchSetScript = backend.Script{
 	Name:   "latch_set",
@@ -44,6 +50,7 @@ var latchSetScript = backend.Script{
 //
 // Arguments:
 //   - count: from 1 to 9223372036854775807
+//   - life: in whole milliseconds, the rest is cut off; nil: absent; nil: the key has no end
 //   - publish: the command PUBLISH|SPUBLISH
 //   - counted: channel
 //
@@ -53,7 +60,7 @@ var latchSetScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func LatchSet(
 	ctx context.Context, r backend.ScriptRunner,
-	latch string, count int64, publish, counted string,
+	latch string, count int64, life *time.Duration, publish, counted string,
 ) (set bool, err error) {
 	if count < 1 {
 		return false, fmt.Errorf("script latch_set: count: %d is not in 1..9223372036854775807", count)
@@ -64,7 +71,16 @@ func LatchSet(
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(counted) != backend.Slot(latch) {
 		return false, fmt.Errorf("script latch_set: counted: %w", backend.ErrCrossSlot)
 	}
-	words := [...]string{latch, strconv.FormatInt(count, 10), publish, counted}
+	words := [...]string{
+		latch,
+		strconv.FormatInt(count, 10),
+		"",
+		publish,
+		counted,
+	}
+	if life != nil {
+		words[2] = strconv.FormatInt(life.Milliseconds(), 10)
+	}
 	reply, err := r.Run(ctx, &latchSetScript, words[:1:1], words[1:])
 	if err != nil {
 		return false, err

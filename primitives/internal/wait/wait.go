@@ -68,9 +68,11 @@ func (a Answer) pauses() bool { return a.Outage || a.Undone > 0 }
 
 // Want is what a waiter waits for.
 type Want struct {
-	Object  string // the key
-	Channel string // of the messages about the object; "": there are none
-	// FreeUnits reads these messages. It must be the same for all who wait for the object.
+	Object    string // the key
+	Condition string // what it waits for, if waiters for the object wait for different things
+	Channel   string // of the messages about the object; "": there are none
+	// FreeUnits reads these messages. It must be the same for all who wait for the object under one
+	// condition.
 	FreeUnits FreeUnits
 	// Need is how many units of the object the waiter needs. 0 means 1. A lock is one unit.
 	Need int
@@ -108,7 +110,7 @@ type FreeUnits func(payload string) int
 // AllUnits is more units than anybody needs.
 const AllUnits = int(^uint(0) >> 1)
 
-// Waiters are all waiters of one client, in one queue for each object and channel.
+// Waiters are all waiters of one client, in one queue for each object, condition and channel.
 type Waiters struct {
 	backend backend.Backend
 	pubsub  bool
@@ -124,13 +126,16 @@ type Waiters struct {
 }
 
 // queueKey identifies a queue. Objects that share a channel have queues of their own: a wake-up for
-// one object is of no use to a waiter for another.
+// one object is of no use to a waiter for another. So have the conditions of one object: a waiter for one
+// must not use up the wake-up, or the poll, that another could use.
 type queueKey struct {
-	object, channel string
-	backoff         Backoff
+	object, condition, channel string
+	backoff                    Backoff
 }
 
-func (want Want) key() queueKey { return queueKey{want.Object, want.Channel, want.Backoff} }
+func (want Want) key() queueKey {
+	return queueKey{want.Object, want.Condition, want.Channel, want.Backoff}
+}
 
 // NewWaiters returns the waiters of a client that polls at the given interval, give or take a
 // tenth.

@@ -254,6 +254,26 @@ func TestWaitPollsWhenMessagesAreLost(t *testing.T) {
 	})
 }
 
+// TestWaitConditionsPollEachByItself has two wait for one object: of what the first waits for nothing comes,
+// and nobody tells the second that what it waits for is there.
+func TestWaitConditionsPollEachByItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newServer(1).client(t, 5*time.Second)
+		never, then := &gate{}, &gate{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		first, second := wakeOne("o"), wakeOne("o")
+		second.Condition = "another"
+		go func() { _ = w.Wait(ctx, first, never) }()
+		time.Sleep(time.Minute) // Its tries have come first, and come again each time.
+		time.AfterFunc(time.Minute, func() { then.open.Store(true) })
+		start := time.Now()
+		require.NoError(t, w.Wait(ctx, second, then))
+		require.Less(t, time.Since(start), time.Minute+10*time.Second)
+	})
+}
+
 func TestWaitLongestPoll(t *testing.T) {
 	t.Parallel()
 	for range 20 {

@@ -3,12 +3,15 @@ import java.io.InputStreamReader;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
 import org.redisson.Redisson;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RAtomicLong;
+import org.redisson.api.RIdGenerator;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
@@ -100,6 +103,8 @@ public class Peer {
         redisson.getCountDownLatch(name).await();
         yield "open";
       }
+      case "ids.tryInit" -> generator(name).tryInit(integer(words, 3), integer(words, 4));
+      case "ids.nextId" -> generator(name).nextId();
       case "long.get" -> redisson.getAtomicLong(name).get();
       case "long.addAndGet" -> redisson.getAtomicLong(name).addAndGet(Long.parseLong(words[3]));
       case "long.getAndSet" -> redisson.getAtomicLong(name).getAndSet(Long.parseLong(words[3]));
@@ -119,6 +124,13 @@ public class Peer {
         yield call(lock(parts[0], name), parts[1], parts[0].equals("read") ? 1 : WRITER, words);
       }
     };
+  }
+
+  /** Generators keep what is left of their blocks. */
+  private final Map<String, RIdGenerator> generators = new ConcurrentHashMap<>();
+
+  private RIdGenerator generator(String name) {
+    return generators.computeIfAbsent(name, redisson::getIdGenerator);
   }
 
   private RLock lock(String kind, String name) {

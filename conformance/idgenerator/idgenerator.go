@@ -1,0 +1,163 @@
+// Package idgenerator declares primitives.IDGenerator for the suite: its promises, its model, its
+// operations, and the cases that are its alone. The model has blocks of one id: then each call asks the
+// server, and returns what the model says. Longer blocks are a matter of the cases.
+package idgenerator
+
+import (
+	"context"
+	"math"
+	"strconv"
+
+	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// Op is what happens to a generator.
+type Op string
+
+// What happens to a generator.
+const (
+	Init Op = "init"
+	Next Op = "next"
+)
+
+// In is one thing that happens to a generator.
+type In struct {
+	Op    Op
+	First int64 // of Init
+	Size  int64 // of Init
+}
+
+// Out is the answer.
+type Out struct {
+	Done     bool  // of Init
+	ID       int64 // of Next: the first of the block
+	Overflow bool  // of Next
+}
+
+// IDs are a generator at one time.
+type IDs struct {
+	Next int64
+	Size int64 // of blocks; 0: it is not set
+}
+
+// state is that of one generator.
+type state = engine.State[IDs]
+
+// defaultSize is that of blocks of which nobody has set the size.
+const defaultSize = 5000
+
+// Primitive declares the generator.
+var Primitive engine.Subject = &engine.Primitive[IDs, In, Out]{
+	Name:     "IDGenerator",
+	Promises: Promises,
+	Init:     engine.New(IDs{Next: 1, Size: 1}),
+	Edge:     &edge,
+	Some:     engine.New(IDs{Next: 8, Size: 1}),
+	NoTexts:  []string{"1.5", "abc", "9223372036854775808"},
+	Special:  cases(),
+	Limit:    "IDGenerator.Unique",
+	Step:     step,
+	Keep:     func(v IDs) IDs { return IDs{Size: v.Size} },
+	Verb:     func(in In) string { return string(in.Op) },
+	Asks:     asks,
+	Answers:  answers,
+	Stored:   stored,
+	Ops: []engine.Op[IDs, In, Out]{
+		{Name: "TryInit", Often: 1, Draw: drawInit, Call: tryInit, Blind: true, Refuses: []In{{Op: Init}, {Op: Init, Size: -1}}},
+		{Name: "Next", Often: 5, Draw: func(engine.Dice[IDs]) In { return In{Op: Next} }, Call: next},
+	},
+	Peer: peer,
+}
+
+// edge has three ids left.
+var edge = engine.New(IDs{Next: math.MaxInt64 - 3, Size: 1})
+
+// step is the model.
+func step(s state, _ engine.Moment, in In, out Out) (state, bool) {
+	v := s.V
+	switch {
+	case s.Kind == engine.Other:
+		return s, false
+	case in.Op == Init && s.Kind == engine.Absent && v.Size == 0:
+		return s.Is(IDs{in.First, in.Size}), out.Done
+	case in.Op == Init:
+		return s, out == Out{}
+	}
+	if v.Size == 0 {
+		v.Size = defaultSize
+	}
+	if s.Kind == engine.Absent {
+		v.Next = 1
+	}
+	if v.Next > math.MaxInt64-v.Size {
+		return s.Is(v), out == Out{Overflow: true}
+	}
+	return s.Is(IDs{v.Next + v.Size, v.Size}), out == Out{ID: v.Next}
+}
+
+// stored are a generator's keys. The size of blocks stays if the other key is deleted.
+func stored(key string, s state) []engine.Key {
+	own, size := engine.Key{Name: key}, engine.Key{Name: engine.SideName("", key) + ":allocation"}
+	if s.Kind == engine.Present {
+		own.Text = strconv.FormatInt(s.V.Next, 10)
+	}
+	if s.V.Size > 0 {
+		size.Text = strconv.FormatInt(s.V.Size, 10)
+	}
+	return []engine.Key{own, size}
+}
+
+// peer takes some ids, as another program does.
+func peer(d engine.Dice[IDs]) (c engine.Change[IDs], ok bool) {
+	v := d.Now.V
+	if v.Next > math.MaxInt64-6 {
+		return c, false
+	}
+	c.Next = engine.New(IDs{v.Next + int64(d.Which), v.Size})
+	return c, true
+}
+
+// asks returns what a script asks.
+func asks(s *engine.Script) []In {
+	switch s.Name {
+	case "id_init":
+		first, _ := strconv.ParseInt(s.Args[0], 10, 64)
+		size, _ := strconv.ParseInt(s.Args[1], 10, 64)
+		return []In{{Op: Init, First: first, Size: size}}
+	case "id_block":
+		return []In{{Op: Next}}
+	}
+	return nil
+}
+
+// answers returns what a script answers.
+func answers(s *engine.Script) ([]Out, error) {
+	switch {
+	case engine.IsOverflow(s.Err):
+		return []Out{{Overflow: true}}, nil
+	case s.Err != nil:
+		return nil, s.Err
+	case s.Name == "id_init":
+		n, err := engine.Number(s)
+		return []Out{{Done: n == 1}}, err
+	}
+	items, err := s.Reply.Tuple(2)
+	if err != nil {
+		return nil, err
+	}
+	first, err := items[0].Int()
+	return []Out{{ID: first}}, err
+}
+
+func drawInit(d engine.Dice[IDs]) In { return In{Op: Init, First: int64(d.Which) - 2, Size: 1} }
+
+func tryInit(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
+	out.Done, err = c.NewIDGenerator(name).TryInit(ctx, in.First, in.Size)
+	return out, err
+}
+
+func next(ctx context.Context, c *primitives.Client, name string, _ In) (out Out, err error) {
+	out.ID, err = c.NewIDGenerator(name).Next(ctx)
+	return out, err
+}

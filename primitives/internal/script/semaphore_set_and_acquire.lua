@@ -1,0 +1,35 @@
+--- Takes permits if there are enough, and returns how many are left. If there is no semaphore it first
+--- makes one, and publishes what is free then where that can help a waiter.
+---
+---@key permits string                             free permits
+---@arg wanted int(1..2147483647)
+---@arg total int(1..2147483647)                   of a semaphore that it makes
+---@arg life milliseconds?                         of such a semaphore; nil: the key has no end
+---@command publish publish|spublish
+---@channel released
+---@return bool taken
+---@return int(-2147483648..2147483647) left      free permits, after what was taken
+---@error NOTANUMBER the key holds no count of permits
+---@include permits.lua
+local text = redis.call('get', permits)
+local free = count(text or total)
+if not free then
+  return redis.error_reply('NOTANUMBER the key holds no count of permits')
+end
+local taken = free >= tonumber(wanted) and 1 or 0
+if text then
+  if taken == 1 then
+    free = redis.call('decrby', permits, wanted)
+  end
+  return {taken, free}
+end
+local left = free - taken * tonumber(wanted)
+if left > 0 then
+  redis.call(publish, released, string.format('%.0f', left))
+end
+if life then
+  redis.call('set', permits, string.format('%.0f', left), 'px', life)
+else
+  redis.call('set', permits, string.format('%.0f', left))
+end
+return {taken, left}
