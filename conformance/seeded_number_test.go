@@ -18,7 +18,7 @@ func numberSeeds() []seed {
 		}, freeUnits},
 		{"keeps what is left over to itself", queueFile, edits{
 			{"\t\t\tq.wakeForRest(answer.Free)\n", ""},
-		}, propertiesOf("Semaphore")},
+		}, freeUnits},
 		{"counts down below the last", scripts + "latch_count_down.lua.go", edits{
 			{"less('1', count)", "less('0', count)"},
 		}, historiesOf("Latch")},
