@@ -65,6 +65,7 @@ type checker struct {
 func newChecker(s *parse.Script, tables *Tables) *checker {
 	return &checker{
 		s: s, tables: tables, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{},
+		asked:    map[question]bool{},
 		included: includedFunctions(s, map[string]included{}),
 	}
 }

@@ -97,7 +97,11 @@ func (c *checker) nameIs(q quality, e *parse.NameExpr) bool {
 		return declaredAs(q, x.Decl)
 	}
 	if arg, ok := c.bound[x]; ok {
-		return arg.expr != nil && arg.from.is(q, arg.expr)
+		if arg.expr == nil {
+			return false
+		}
+		arg.from.asked = c.asked // It is one question.
+		return arg.from.is(q, arg.expr)
 	}
 	if c.asked[question{q, x}] {
 		return true

@@ -15,7 +15,7 @@ for i, owner in ipairs(owners) do
   if field == 1 then
     local hold = side .. ':' .. owner .. ':rwlock_timeout:1'
     status[i] = redis.call('exists', hold) ---@allow key a list has no prefixes
-    local mode, longest, gone = survey(lock, side, owner)
+    local mode, longest, gone = survey(lock, side, owner) ---@allow key a list has no prefixes
     if mode == 'read' and longest == 0 then
       local sent = redis.pcall(publish, channels[i], '0') ---@allow channel one for each lock
       if type(sent) == 'number' then

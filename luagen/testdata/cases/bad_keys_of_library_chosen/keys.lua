@@ -1,0 +1,2 @@
+---@library
+local function drop(key) return redis.call('del', key) end
