@@ -284,7 +284,21 @@ func (m *machine[S, I, O]) lookAtClaim(c *claim[S, I, O]) {
 
 // has reports whether a claim's owner surely holds the object.
 func (m *machine[S, I, O]) has(c *claim[S, I, O]) bool {
-	return c.call.object.every(func(s State[S]) bool { return slices.Contains(m.of.Hold.Holders(s), c.owner) })
+	return c.call.object.every(func(s State[S]) bool { return m.holdsIn(c, s) })
+}
+
+// lacks reports whether a claim's owner does not hold the object; in real time, in which the moments of its
+// server are wider than an allowance may be, whether it surely does not.
+func (m *machine[S, I, O]) lacks(c *claim[S, I, O]) bool {
+	if m.virtual {
+		return !m.has(c)
+	}
+	return c.call.object.every(func(s State[S]) bool { return !m.holdsIn(c, s) })
+}
+
+// holdsIn reports whether a claim's owner holds the object in a state.
+func (m *machine[S, I, O]) holdsIn(c *claim[S, I, O], s State[S]) bool {
+	return slices.Contains(m.of.Hold.Holders(s), c.owner)
 }
 
 // lookAtBelief checks that what is believed is held, and renewed in time.
@@ -292,7 +306,7 @@ func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
 	lease, allowance := m.leaseOf(c.call)
 	good := c.belief.Good(Moment{From: now.Add(-m.guard), To: now.Add(m.guard)})
-	must.If(good && !c.forgotten && !c.spent && c.gain <= allowance && !m.has(c), "it believes in what is %v", c.call.object)
+	must.If(good && !c.forgotten && !c.spent && c.gain <= allowance && m.lacks(c), "it believes in what is %v", c.call.object)
 	since, sound := m.soundSince(p)
 	trip := m.trip(p)
 	retry := lease/3 + lease/10 + trip
