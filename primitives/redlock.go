@@ -27,9 +27,9 @@ type RedLockOptions struct {
 	_ struct{}
 }
 
-// RedLock is a [Lock] on several servers, its nodes, that do not replicate each other. The holder is whoever
-// holds the lock on more than half of the nodes. So the lock stays available while a minority is down, and
-// no failover can grant it twice.
+// RedLock is a [Lock] on several servers, its nodes. No node may be a replica of another. The holder holds
+// the lock on more than half of the nodes. So the lock stays available while a minority is down, and no
+// failover can grant it twice.
 //
 // # The lease
 //

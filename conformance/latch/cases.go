@@ -74,7 +74,7 @@ func endsWithItsTTL(ctx context.Context, e *harness.Env) {
 	must.Return("Exists", false)(l.Exists(ctx))
 }
 
-// keepsItsTTL: the TTL that it was set with stays, whoever sets it again or counts down.
+// keepsItsTTL sets a latch that is set, and counts it down: its TTL stays as it was.
 func keepsItsTTL(ctx context.Context, e *harness.Env) {
 	c, _ := engine.NewClient(ctx, e, nil)
 	l := c.NewCountDownLatch(e.Key("latch"))

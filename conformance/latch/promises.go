@@ -9,8 +9,8 @@ has the count 0. A key that holds something else is ErrConflict and is not touch
 all clients go on at 0, when the latch is deleted, and when its life ends: by a message, by a gap of
 the messages, or by a bounded poll. It may be set again.`,
 
-	"Latch.Setting": `WaitUntilSet returns when the latch is set, whoever else waits for its end: by the same
-messages, gaps and polls. A TTL is set together with the count.`,
+	"Latch.Setting": `WaitUntilSet returns when the latch is set: by a message, by a gap of the messages, or by a
+bounded poll. Calls of Wait on the same latch do not hold it up. A TTL is set together with the count.`,
 
 	"Latch.Wire": `The key is Redisson's decimal count and its messages are 1 for a new count and 0
 for those that wait, on its channel, but for names with braces where channels are sharded.`,

@@ -175,7 +175,7 @@ func TestRefuseBreaksWhatIsBeingConnected(t *testing.T) {
 	p, _ := proxied(t)
 	for i := range 200 {
 		c := dial(t, p.Addr())
-		time.Sleep(time.Duration(i) * time.Microsecond)
+		time.Sleep(time.Duration(i) * time.Microsecond) // To meet each moment of it, in one round or another.
 		p.Refuse()
 		_, err := c.Do("PING")
 		require.Error(t, err)

@@ -17,10 +17,10 @@ import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
 /**
- * A Redisson client that does what it is told: of a cluster, of which it gets the nodes behind the word
- * cluster, or of one server. If it gets more servers, red locks are on all, and the rest is on the first.
- * Each line of its input is a call: a number, a method, the
- * name of an object, and arguments. Calls run side by side; each answers by a line with its number.
+ * A Redisson client whose calls come by lines. Its arguments are a server, or several, or the word cluster
+ * and the nodes of one. Of several servers red locks use all, and all else uses the first. Each line of its
+ * input is a call: a number, a method, the name of an object, and arguments. Calls run side by side; each
+ * answers by a line with its number.
  */
 public class Peer {
   private final List<RedissonClient> servers;
