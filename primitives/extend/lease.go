@@ -144,6 +144,9 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	return l.unlock(ctx, grace)
 }
 
+// Release is Unlock, by the name that the holder of a permit expects.
+func (l *Lease) Release(ctx context.Context) error { return l.Unlock(ctx) }
+
 // unlock is Unlock with another grace than usual.
 func (l *Lease) unlock(ctx context.Context, grace time.Duration) error {
 	held := l.state.holder.held
