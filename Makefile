@@ -34,7 +34,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
 .PHONY: help demo test prove verify lint generate race fuzz soak before conformance redisson bench
-.PHONY: release release-check servers formatted vetted portable generated tidy
+.PHONY: planted proofs release release-check servers formatted vetted portable generated tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,13 +50,18 @@ test: servers ## every module's tests on real servers, which are installed if mi
 	HASP_REQUIRE_SERVERS=1 go test -short -vet=off -race -count=1 -p 4 -timeout $(TIMEOUT) \
 		$(patsubst %,./%/...,$(LONGEST) $(filter-out luagen examples/fencing $(LONGEST),$(MODULES)))
 
-# Of these "make test" leaves out the most. In a package's folder go test prints as it goes.
-PROOFS := conformance examples/ownbackend examples/ownprimitive \
+# Of these "make test" leaves out the most. Planted bugs keep the processors busy, and the others mostly
+# wait, so that the two go side by side. In a package's folder go test prints as it goes.
+planted: FOLDERS := conformance examples/ownprimitive
+proofs: FOLDERS := examples/ownbackend \
 	$(addprefix conformance/matrix,/virtual /repro /processes /crowds /fair /readwrite /joint /replicas) \
 	conformance/matrix/mutants conformance/matrix
 
 prove: servers ## what judges the tests, and what takes long: mutants, seeded bugs, crowds, soak; half an hour
-	@for folder in $(PROOFS); do echo "== $$(date +%T) $$folder"; \
+	@$(MAKE) --no-print-directory --jobs=2 planted proofs
+
+planted proofs:
+	@for folder in $(FOLDERS); do echo "== $$(date +%T) $$folder"; \
 		(cd $$folder && HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m \
 			go test -race -count=1 -timeout 60m) || exit 1; done
 
