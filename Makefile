@@ -52,13 +52,13 @@ test: servers ## every module's tests on real servers, which are installed if mi
 
 # Of these "make test" leaves out the most. In a package's folder go test prints as it goes.
 PROOFS := conformance examples/ownbackend examples/ownprimitive \
-	$(addprefix conformance/matrix,/virtual /repro /processes /crowds /fair /readwrite /joint /replicas) \
+	$(addprefix conformance/matrix,/virtual /repro /processes /crowds /permits /fair /readwrite /joint /replicas) \
 	conformance/matrix/mutants conformance/matrix
 
 prove: servers ## what judges the tests, and what takes long: mutants, seeded bugs, crowds, soak; half an hour
 	@for folder in $(PROOFS); do echo "== $$(date +%T) $$folder"; \
 		(cd $$folder && HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m \
-			go test -race -count=1 -timeout 60m) || exit 1; done
+			HASP_PERMITS_KILLING=1m go test -race -count=1 -timeout 60m) || exit 1; done
 
 verify: formatted vetted portable lint generated tidy ## formatted, vetted, linted, generated, tidy
 
