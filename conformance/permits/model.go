@@ -272,7 +272,10 @@ func setOf(key string) string { return engine.SideName("", key) + ":timeout" }
 func stored(key string, s state) []engine.Key {
 	own, leases := engine.Key{Name: key}, engine.Key{Name: setOf(key), Set: map[string]engine.Span{}}
 	if s.Kind == engine.Present {
-		own.Text, leases.Ends = fmt.Sprint(s.V.Free), s.Ends
+		own.Text = fmt.Sprint(s.V.Free)
+		if leases.Ends = s.Ends; !s.Ends.IsZero() {
+			leases.Ends.From = s.Ends.From.Add(-time.Millisecond) // The server tells whole ones.
+		}
 	}
 	for _, h := range s.V.holds() {
 		for _, id := range ids(h.owner) {
