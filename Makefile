@@ -50,19 +50,20 @@ test: servers ## every module's tests on real servers, which are installed if mi
 	HASP_REQUIRE_SERVERS=1 go test -short -vet=off -race -count=1 -p 4 -timeout $(TIMEOUT) \
 		$(patsubst %,./%/...,$(LONGEST) $(filter-out luagen examples/fencing $(LONGEST),$(MODULES)))
 
+# The folders beside the cells that have long tests.
+BESIDE := virtual repro processes crowds permits counting limiter fair readwrite joint replicas
+
 # Of these "make test" leaves out the most. Planted bugs keep the processors busy, and the others mostly
 # wait, so that the two go side by side. In a package's folder go test prints as it goes.
 planted: FOLDERS := conformance examples/ownprimitive
-proofs: FOLDERS := examples/ownbackend \
-	$(addprefix conformance/matrix,/virtual /repro /processes /crowds /fair /readwrite /joint /replicas) \
-	conformance/matrix/mutants conformance/matrix
+proofs: FOLDERS := examples/ownbackend $(addprefix conformance/matrix/,$(BESIDE) mutants) conformance/matrix
 
 prove: servers ## what judges the tests, and what takes long: mutants, seeded bugs, crowds, soak; half an hour
 	@$(MAKE) --no-print-directory --jobs=2 planted proofs
 
 planted proofs:
 	@for folder in $(FOLDERS); do echo "== $$(date +%T) $$folder"; \
-		(cd $$folder && HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m \
+		(cd $$folder && HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_KILLING=1m \
 			go test -race -count=1 -timeout 60m) || exit 1; done
 
 verify: formatted vetted portable lint generated tidy ## formatted, vetted, linted, generated, tidy
@@ -101,7 +102,7 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 	@command -v redict-server >/dev/null || conformance/servers/install.sh -b redict-server || true
 	cd conformance/matrix && export HASP_MATRIX=all HASP_REQUIRE_SERVERS=1 && \
 		go test -race -count=1 -p 1 -timeout 1h \
-			./virtual ./mutants ./processes ./crowds ./fair ./readwrite ./joint ./replicas ./rights && \
+			$(addprefix ./,$(BESIDE) mutants rights) && \
 		go test -race -count=1 -timeout 3h -v .
 
 redisson: servers ## ours and a Redisson client on the same objects; takes Java 17 and Maven

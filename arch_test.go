@@ -70,6 +70,7 @@ var rules = []rule{
 	engine("conformance/fairlock", "conformance/engine", "conformance/lock"),
 	engine("conformance/readwrite", "conformance/engine", "conformance/lock"),
 	engine("conformance/semaphore", "conformance/engine"),
+	engine("conformance/permits", "conformance/engine", "conformance/lock"),
 	engine("conformance/latch", "conformance/engine"),
 	engine("conformance/number", "conformance/engine"),
 	engine("conformance/idgenerator", "conformance/engine"),

@@ -27,6 +27,7 @@
 //	|-- fairlock       and the few cases that are its alone
 //	|-- readwrite
 //	|-- semaphore
+//	|-- permits
 //	|-- latch
 //	|-- number
 //	|-- idgenerator
@@ -45,6 +46,7 @@
 //	    |-- mutants    broken backends, which the cases must find
 //	    |-- processes  processes that are killed or stopped
 //	    |-- crowds     many waiters and many locks; what they cost is counted
+//	    |-- permits    processes that are killed while they hold permits
 //	    |-- fair       the queue of a fair lock: its order, its dead, its costs
 //	    |-- readwrite  readers and writers that crash, and what was reported of Redisson's
 //	    |-- replicas   a replica that lags

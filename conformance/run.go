@@ -15,6 +15,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/latch"
 	"github.com/hasp-go/hasp/conformance/lock"
 	"github.com/hasp-go/hasp/conformance/number"
+	"github.com/hasp-go/hasp/conformance/permits"
 	"github.com/hasp-go/hasp/conformance/readwrite"
 	"github.com/hasp-go/hasp/conformance/semaphore"
 )
@@ -23,6 +24,7 @@ import (
 func Primitives() []engine.Subject {
 	return []engine.Subject{
 		lock.Primitive, lock.Fenced, lock.Spin, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
+		permits.Primitive,
 		latch.Primitive, number.Long, number.Double, idgenerator.Primitive,
 	}
 }

@@ -30,10 +30,10 @@ func vainSeeds() []seed {
 		{"subscribes to no latch", queueFile, unsubscribed, inReal("LatchHistories")},
 		{"releases without a message, in real time", releaseFile, unpublished, inReal("LockHistories")},
 		{"gives a thirtieth of a life", number, edits{
-			{"n.base.Key(), numberKind, d)", "n.base.Key(), numberKind, d/30)"},
+			{"n.beside, numberKind, d)", "n.beside, numberKind, d/30)"},
 		}, onEmbedded("SemaphoreLife")},
 		{"ends a life on the day", number, edits{
-			{"n.base.Key(), numberKind, t)", "n.base.Key(), numberKind, t.Truncate(24*time.Hour))"},
+			{"n.beside, numberKind, t)", "n.beside, numberKind, t.Truncate(24*time.Hour))"},
 		}, onEmbedded("SemaphoreLife")},
 		{"tells a thirtieth of what remains of a life", number, edits{
 			{"return remaining(script.ObjectRemaining(ctx, n.base.Runner(), n.base.Key()))",

@@ -57,6 +57,7 @@ var (
 // Problem. Nothing was sent.
 type FieldError = extend.FieldError
 
-// Lease is one acquisition of a lock. Its holder asks it whether it still holds the lock, and releases
-// the lock by it. Its methods are Context, Reenter, Done, Err, Remaining, Token, Owner and Unlock.
+// Lease is one acquisition of a lock, or of permits. Its holder asks it whether it still holds them, and
+// releases them by it. Its methods are Context, Reenter, Done, Err, Remaining, Token, Owner, and Unlock or
+// Release, which are the same.
 type Lease = extend.Lease

@@ -237,8 +237,9 @@ func ExampleReadWriteLock() {
 	}
 }
 
-// At most three processes at a time do something heavy. The first to come makes the semaphore: also after
-// a restart, and after the server has lost its data.
+// At most three processes at a time do something heavy. If they may crash, take a [PermitSemaphore], and
+// read no further: a permit of this one is lost with the process that has it. The first to come makes the
+// semaphore: also after a restart, and after the server has lost its data.
 func ExampleSemaphore() {
 	ctx := context.Background()
 	heavy := client.NewSemaphore("heavy", &primitives.SemaphoreOptions{Permits: 3})

@@ -29,6 +29,8 @@ type fakeServer struct {
 
 	readWriteLocks map[string]*fakeReadWriteLock
 
+	leased map[string]time.Time // the ends of leases, by id; of the one permit semaphore, which has 3 permits
+
 	handlers map[*fakeSubscription]string
 	calls    map[string]int // by script
 	freed    time.Time      // when a lock was last freed
@@ -69,7 +71,8 @@ func newFakeServer() *fakeServer {
 		permits: make(map[string]int), queues: make(map[string][]string), ids: make(map[string]int64),
 		readWriteLocks: make(map[string]*fakeReadWriteLock),
 		handlers:       make(map[*fakeSubscription]string), calls: make(map[string]int),
-		fault: func(string) fault { return fault{} }, acks: allAck,
+		leased: make(map[string]time.Time),
+		fault:  func(string) fault { return fault{} }, acks: allAck,
 	}
 }
 
@@ -201,6 +204,14 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 	case "semaphore_add":
 		s.permits[keys[0]] += number(args[0])
 		return truth(true)
+	case "permit_acquire":
+		return s.lendPermits(args[0], args[1])
+	case "permit_release":
+		return s.returnPermits(args[0], args[3])
+	case "permit_release_all":
+		return s.returnAll(args[1:])
+	case "permit_renew":
+		return s.renewPermits(args[0], args[1:])
 	case "id_block":
 		return s.takeIDs(keys[0])
 	case "object_kind":

@@ -17,5 +17,7 @@ const (
 	idAllocationKey = ":allocation" // behind the name
 )
 
+const permitLeasesKey = ":timeout" // behind the name
+
 // Redisson has no such keys, and does not see them.
 const fairDeadlinesKey = "hasp_lock_deadline"

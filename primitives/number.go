@@ -12,14 +12,17 @@ import (
 )
 
 // number is an object that is a text of digits at one key, and what all such objects can do.
-type number struct{ object }
+type number struct {
+	object
+	beside []string // further keys, which end with the first
+}
 
 // numberKind is what the server's TYPE says of numbers.
 const numberKind = "string"
 
 // newNumber returns the object called name of one of the kinds that are a number.
 func (c *Client) newNumber(kind, name string) number {
-	return number{c.newObject(kind, name, numberKind)}
+	return number{object: c.newObject(kind, name, numberKind)}
 }
 
 // Expire sets the object's expiry to d from now by the server's clock, in whole milliseconds and at
@@ -30,7 +33,7 @@ func (n *number) Expire(ctx context.Context, d time.Duration) (bool, error) {
 		invalid = extend.AtLeast("d", d, time.Millisecond)
 	}
 	return extend.Call(ctx, &n.base, invalid, "expire", func() (bool, error) {
-		return script.ObjectExpire(ctx, n.base.Runner(), n.base.Key(), numberKind, d)
+		return script.ObjectExpire(ctx, n.base.Runner(), n.base.Key(), n.beside, numberKind, d)
 	})
 }
 
@@ -38,14 +41,14 @@ func (n *number) Expire(ctx context.Context, d time.Duration) (bool, error) {
 // whether the object exists. A time in the past deletes the object.
 func (n *number) ExpireAt(ctx context.Context, t time.Time) (bool, error) {
 	return extend.Call(ctx, &n.base, n.invalid, "expire", func() (bool, error) {
-		return script.ObjectExpireAt(ctx, n.base.Runner(), n.base.Key(), numberKind, t)
+		return script.ObjectExpireAt(ctx, n.base.Runner(), n.base.Key(), n.beside, numberKind, t)
 	})
 }
 
 // Persist removes the object's expiry, and reports whether it had one.
 func (n *number) Persist(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &n.base, n.invalid, "persist", func() (bool, error) {
-		return script.ObjectPersist(ctx, n.base.Runner(), n.base.Key(), numberKind)
+		return script.ObjectPersist(ctx, n.base.Runner(), n.base.Key(), n.beside, numberKind)
 	})
 }
 
@@ -94,6 +97,6 @@ func (n *number) Exists(ctx context.Context) (bool, error) {
 // remove deletes the object's key.
 func (n *number) remove(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &n.base, n.invalid, "delete", func() (bool, error) {
-		return script.ObjectDelete(ctx, n.base.Runner(), n.base.Key(), numberKind)
+		return script.ObjectDelete(ctx, n.base.Runner(), n.base.Key(), n.beside, numberKind)
 	})
 }

@@ -234,7 +234,7 @@ func (l *WriteLock) Lock(ctx context.Context) (*Lease, error) {
 // leaves its mark anew when it tries again. If this fails, the mark expires.
 func (l *WriteLock) removeMark() {
 	l.base.Go(func(ctx context.Context, r backend.ScriptRunner) {
-		_, _ = script.ObjectDelete(ctx, r, l.writer, "string")
+		_, _ = script.ObjectDelete(ctx, r, l.writer, nil, "string")
 	})
 }
 

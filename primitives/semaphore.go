@@ -31,10 +31,13 @@ type SemaphoreOptions struct {
 	_ struct{}
 }
 
-// Semaphore is a number of permits that processes share: Acquire takes some, and waits while there
-// are too few; Release puts some back. Nobody owns a permit. If a process crashes while it holds
-// permits, they are lost until an operator restores them (AddPermits). A release of what was not
-// acquired adds permits.
+// Semaphore is a number of permits that nobody owns. Most programs want a [PermitSemaphore] instead: its
+// permits come back when their holder crashes. Of a Semaphore they are lost then, until an operator
+// restores them (AddPermits): five holders that are killed leave none of five permits, for good. It is for
+// permits that one process takes and another releases, and for what Redisson's RSemaphore shares.
+//
+// Acquire takes permits, and waits while there are too few; Release puts some back. A release of what was
+// not acquired adds permits.
 //
 // A semaphore that does not exist has no permits: TrySetPermits, AddPermits or Release make it. An Acquire
 // waits until one of them does, for ever if nobody calls them. With the option Permits the first Acquire
@@ -189,9 +192,12 @@ func (s *Semaphore) validateCount(n, least int) error {
 
 // countWithin returns a [*FieldError] if n, the value of the given field or argument, is no number of
 // permits from the least on.
-func countWithin(field string, n, least int) error {
-	if n < least || n > maxPermits {
-		return &FieldError{Field: field, Problem: fmt.Sprintf("%d is not in %d..%d", n, least, maxPermits)}
+func countWithin(field string, n, least int) error { return within(field, n, least, maxPermits) }
+
+// within returns a [*FieldError] if n, the value of the given field or argument, is out of bounds.
+func within(field string, n, least, most int) error {
+	if n < least || n > most {
+		return &FieldError{Field: field, Problem: fmt.Sprintf("%d is not in %d..%d", n, least, most)}
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (l *SpinLock) TryLock(ctx context.Context) (*Lease, error) {
 // token protects the resource until then. Errors are those of Lock.
 func (l *SpinLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
-		return script.ObjectDelete(ctx, l.base.Runner(), l.base.Key(), "hash")
+		return script.ObjectDelete(ctx, l.base.Runner(), l.base.Key(), nil, "hash")
 	})
 }
 

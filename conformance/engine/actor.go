@@ -109,8 +109,7 @@ func (p *Primitive[S, I, O]) doubtful(c backend.Call) (in, out any, ok bool) {
 // rest waits until nobody holds an object, and all is back that was taken of it.
 func (p *Primitive[S, I, O]) rest(ctx context.Context, e *harness.Env, object string) {
 	harness.Eventually(ctx, "the object of the beginning", func() bool {
-		reply, err := p.read(ctx, e, object)
-		return holds(p.Stored(object, p.Init)[0], reply, err) && len(p.queued(ctx, e, object)) == 0
+		return p.isFree(ctx, e, object) && len(p.queued(ctx, e, object)) == 0
 	})
 }
 

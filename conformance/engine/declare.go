@@ -188,6 +188,10 @@ type Hold[S, I, O comparable] struct {
 	// Holders are those that have an object.
 	Holders func(s State[S]) []string
 
+	// Ends is the name of a sorted set in which each hold has the end of its lease as its score, in
+	// milliseconds of the server's clock, if that is not the end of the object's own key. Nil: it is.
+	Ends func(key string) string
+
 	// Grant is the answer that a lease was made of; ok is false for another.
 	Grant func(out O) (owner string, token int64, ok bool)
 

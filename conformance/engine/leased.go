@@ -25,6 +25,10 @@ type leasable interface {
 	// object's own key. A lease of 0 has no end.
 	seize(ctx context.Context, e *harness.Env, name string, lease time.Duration) Key
 
+	// leaseLeft returns how long the server keeps the last hold of an object. It is negative if there is
+	// none.
+	leaseLeft(ctx context.Context, e *harness.Env, name string) time.Duration
+
 	// heldBy returns the own key of an object that nobody but a lease holds.
 	heldBy(name string, lease *primitives.Lease) Key
 
@@ -64,7 +68,10 @@ func (p *Primitive[S, I, O]) seize(
 	ctx context.Context, e *harness.Env, name string, lease time.Duration,
 ) Key {
 	p.set(ctx, e, name, p.Some)
-	if lease > 0 {
+	switch {
+	case lease > 0 && p.Hold.Ends != nil:
+		p.endAfter(ctx, e, name, lease)
+	case lease > 0:
 		e.Command(ctx, "PEXPIRE", name, fmt.Sprint(lease.Milliseconds()))
 	}
 	return p.Stored(name, p.Some)[0]
@@ -218,7 +225,7 @@ func (u user) free(ctx context.Context) {
 
 // left returns how long the server keeps the hold. It is negative if there is none.
 func (u user) left(ctx context.Context) time.Duration {
-	return must.Get(u.Command(ctx, "PTTL", u.Name).Duration(time.Millisecond))
+	return u.leaseLeft(ctx, u.Env, u.Name)
 }
 
 // wantHeld fails unless the lease alone holds it by the server, for at least and at most so much longer.

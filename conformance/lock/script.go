@@ -15,7 +15,7 @@ import (
 func Asks(s *engine.Script) (ins []In) {
 	switch s.Name {
 	case "lock_acquire":
-		return []In{{Op: Acquire, Owner: s.Args[0], Lease: millis(s.Args[1])}}
+		return []In{{Op: Acquire, Owner: s.Args[0], Lease: Millis(s.Args[1])}}
 	case "lock_release", "spin_release":
 		return []In{{Op: Release, Owner: s.Args[0]}}
 	case "lock_force_release", "object_delete":
@@ -32,7 +32,7 @@ func Asks(s *engine.Script) (ins []In) {
 		return []In{{Op: LastToken}}
 	case "lock_renew":
 		for _, owner := range s.Args[1:] {
-			ins = append(ins, In{Op: Renew, Owner: owner, Lease: millis(s.Args[0])})
+			ins = append(ins, In{Op: Renew, Owner: owner, Lease: Millis(s.Args[0])})
 		}
 	case "lock_release_all":
 		for _, owner := range s.Args[1 : 1+len(s.Keys)] {
@@ -46,8 +46,8 @@ func Asks(s *engine.Script) (ins []In) {
 	return ins
 }
 
-// millis returns a time of so many milliseconds; 0 if text is no number.
-func millis(text string) time.Duration {
+// Millis returns a time of so many milliseconds; 0 if text is no number.
+func Millis(text string) time.Duration {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return time.Duration(n) * time.Millisecond
 }

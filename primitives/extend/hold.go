@@ -24,6 +24,7 @@ type hold struct {
 	leasable Leasable
 	kind     LeasableKind
 	replicas replicas
+	units    int // that the owner asked for; 0: as configured
 	token    int64
 	queued   bool          // the owner waits in a queue on the server
 	mayLast  time.Duration // how long what may be left of the owner lasts on the server

@@ -111,6 +111,7 @@ func (s *leaseState) endCause(lost error) error {
 // the same name, as far as docs/guarantees.md says. A resource that refuses tokens lower than the
 // highest it has seen is safe from holders that do not know of their loss. Re-entry keeps the token.
 // A reader has the token of the writer before it: a resource that has seen a later writer refuses both.
+// A lease of permits has the token 0, since several hold at once.
 // A lease with parts has the token 0: servers that do not know of each other have no common order, so
 // that only each part's token says something, to the resource that compares it with others of that part.
 func (l *Lease) Token() int64 {
@@ -119,7 +120,8 @@ func (l *Lease) Token() int64 {
 }
 
 // Owner returns the holder's name on the server, for IsHeldBy and HoldCount of a lock. No other
-// acquisition has the same owner. It is "" for a lease with parts, each of which has its own.
+// acquisition has the same owner. It is "" for a lease with parts, each of which has its own. Of permits
+// it is their ids, as bytes.
 func (l *Lease) Owner() string {
 	owner, _ := l.state.holder.held.identity()
 	return owner

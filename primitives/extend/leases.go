@@ -66,6 +66,10 @@ type LeaseConfig struct {
 	// Want is what an owner waits for after a refusal.
 	Want Want
 
+	// Owner returns the name of a new owner that asks for so many units: see [Leases.AcquireUnits]. No
+	// other owner of any process may have it. Nil means a name of Redisson's form.
+	Owner func(units int) string
+
 	// OwnChannel returns the channel of one owner, of an object that wakes each waiter by a channel of
 	// its own. Its subscription ends with the waiting. Nil means Want.Channel.
 	OwnChannel func(owner string) string
@@ -97,6 +101,7 @@ type Leases struct {
 	tryLeasable Leasable
 	kind        LeasableKind
 	want        Want
+	newOwner    func(units int) string    // nil: the core's
 	ownChannel  func(owner string) string // nil: that of want
 	place       time.Duration
 	lease       time.Duration
@@ -109,7 +114,7 @@ type Leases struct {
 func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	s := Leases{
 		object: o, leasable: config.Leasable, tryLeasable: config.Try, kind: config.Kind,
-		want: config.Want, ownChannel: config.OwnChannel, place: config.Place,
+		want: config.Want, newOwner: config.Owner, ownChannel: config.OwnChannel, place: config.Place,
 		lease: config.Lease.Truncate(time.Millisecond), fixed: true,
 	}
 	if s.tryLeasable == nil {
@@ -136,26 +141,34 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 // after its lease may have expired, the error is [ErrLost]. If too few replicas acknowledged the last
 // grant, it wraps [backend.ErrReplicas]; such a grant is released before Acquire tries again, as another
 // owner, or returns. Use Acquire within [Call].
-func (s *Leases) Acquire(ctx context.Context) (*Lease, error) {
-	return s.take(ctx, s.leasable, func(a *attempt) error { return s.object.waitAs(ctx, a) })
+func (s *Leases) Acquire(ctx context.Context) (*Lease, error) { return s.AcquireUnits(ctx, 0) }
+
+// AcquireUnits is Acquire for an owner that needs so many units, as [Want.Need] says it: one lease has all
+// of them. 0 means the Need of the configuration. If ctx re-enters a lease of fewer units, it does not
+// re-enter that one, but acquires all that it needs.
+func (s *Leases) AcquireUnits(ctx context.Context, units int) (*Lease, error) {
+	return s.take(ctx, s.leasable, units, func(a *attempt) error { return s.object.waitAs(ctx, a) })
 }
 
 // TryAcquire is Acquire without waiting: if it is refused it returns [ErrNotAcquired], and
 // [backend.ErrReplicas] if too few replicas acknowledged the grant.
-func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) {
-	return s.take(ctx, s.tryLeasable, func(a *attempt) error { return TryOnce(ctx, a) })
+func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) { return s.TryAcquireUnits(ctx, 0) }
+
+// TryAcquireUnits is [Leases.AcquireUnits] without waiting, as TryAcquire.
+func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*Lease, error) {
+	return s.take(ctx, s.tryLeasable, units, func(a *attempt) error { return TryOnce(ctx, a) })
 }
 
 // take returns the lease that acquire gets, or another lease of the hold that ctx re-enters.
 func (s *Leases) take(
-	ctx context.Context, leasable Leasable, acquire func(*attempt) error,
+	ctx context.Context, leasable Leasable, units int, acquire func(*attempt) error,
 ) (*Lease, error) {
-	if outer := reentered(ctx, s.object); outer != nil {
+	if outer := reentered(ctx, s.object); outer != nil && units <= outer.units {
 		if lease, err := outer.reenter(s); lease != nil || err != nil {
 			return lease, err
 		}
 	}
-	a := s.newAttempt(leasable)
+	a := s.newAttempt(leasable, units)
 	if err := acquire(a); err != nil {
 		a.leave()
 		return nil, err
@@ -173,23 +186,26 @@ func (s *Leases) take(
 type attempt struct {
 	leases   *Leases
 	leasable Leasable
+	units    int
 	hold     *hold // nil: the next try has a new owner
 }
 
 // newAttempt returns an attempt with its first hold, in one allocation.
-func (s *Leases) newAttempt(leasable Leasable) *attempt {
+func (s *Leases) newAttempt(leasable Leasable, units int) *attempt {
 	var first struct {
 		attempt
 		hold
 	}
-	first.attempt = attempt{leases: s, leasable: leasable, hold: s.init(&first.hold, leasable)}
+	first.attempt = attempt{
+		leases: s, leasable: leasable, units: units, hold: s.init(&first.hold, leasable, units),
+	}
 	return &first.attempt
 }
 
 // current returns the hold of the owner that tries next.
 func (a *attempt) current() *hold {
 	if a.hold == nil {
-		a.hold = a.leases.init(&hold{}, a.leasable)
+		a.hold = a.leases.init(&hold{}, a.leasable, a.units)
 	}
 	return a.hold
 }
@@ -213,12 +229,22 @@ func (a *attempt) leave() {
 	}
 }
 
+// want returns what the attempt waits for.
+func (a *attempt) want() Want {
+	want := a.leases.want
+	if a.units > 0 {
+		want.Need = a.units
+	}
+	return want
+}
+
 // init makes h the hold of a new owner.
-func (s *Leases) init(h *hold, leasable Leasable) *hold {
+func (s *Leases) init(h *hold, leasable Leasable, units int) *hold {
 	h.object, h.leasable, h.kind, h.replicas = s.object, leasable, s.kind, s.replicas
+	h.units = units
 	h.mayLast = max(s.lease, s.place)
 	h.Entry = renew.Entry{
-		Key: s.object.key, Owner: s.object.core.newOwner(), Lease: s.lease,
+		Key: s.object.key, Owner: s.ownerOf(units), Lease: s.lease,
 		Allowance: s.object.core.opts.allowanceFor(s.lease),
 	}
 	if !s.fixed {
@@ -227,6 +253,14 @@ func (s *Leases) init(h *hold, leasable Leasable) *hold {
 	h.OnLost = h
 	h.holder.init(h)
 	return h
+}
+
+// ownerOf returns the name of a new owner.
+func (s *Leases) ownerOf(units int) string {
+	if s.newOwner != nil {
+		return s.newOwner(units)
+	}
+	return s.object.core.newOwner()
 }
 
 // Forget ends a lease and stops renewing it, but sends no release: the server has released it by

@@ -62,6 +62,11 @@ type Want struct {
 	// FreeUnits and Answer.Free say: of a read-write lock a reader needs one, a writer all.
 	Need int
 
+	// Returns says that units come back without a message, too, at times of which a refusal knows the first
+	// (Answer.RetryIn). Then a message of too few units for all who wait makes one of them try, who
+	// learns what the first of these times is now. It must be the same for all who wait for the object.
+	Returns bool
+
 	// Backoff says when to try again if there are no messages. Zero means the client's polls.
 	Backoff Backoff
 
@@ -91,7 +96,7 @@ func (o *Object) Wait(ctx context.Context, want Want, a Attempt) error {
 // waitAs is Wait for an attempt that has owners: it also goes on after an unknown outcome, with another
 // owner.
 func (o *Object) waitAs(ctx context.Context, a *attempt) error {
-	return o.wait(ctx, a.leases.want, loopAttempt{attempt: a, owned: a, owns: true})
+	return o.wait(ctx, a.want(), loopAttempt{attempt: a, owned: a, owns: true})
 }
 
 // wait is Wait, for an attempt whose tries it notes.
@@ -103,7 +108,7 @@ func (o *Object) wait(ctx context.Context, want Want, noted loopAttempt) error {
 		channel, private := w.channel(want)
 		err = o.core.waiters.Wait(ctx, wait.Want{
 			Object: o.key, Condition: want.Condition, Channel: channel, FreeUnits: want.FreeUnits, Need: want.Need,
-			Private: private, Backoff: want.Backoff,
+			Private: private, Backoff: want.Backoff, Returns: want.Returns,
 		}, w)
 	}
 	if err != nil {

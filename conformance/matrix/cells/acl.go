@@ -4,8 +4,8 @@ import "strings"
 
 // ScriptRules are the commands that scripts call, or that are sent in their place.
 const ScriptRules = "+decr +decrby +del +exists +get +hdel +hexists +hget +hgetall +hlen +hset +incr " +
-	"+incrby +incrbyfloat +lindex +llen +lpos +lrange +lrem +persist +pexpire +pexpireat +pttl +rpush " +
-	"+set +time +type +zadd +zcard +zrange +zrem +zscore"
+	"+incrby +incrbyfloat +lindex +llen +lpos +lrange +lrem +persist +pexpire +pexpireat +pexpiretime " +
+	"+pttl +rpush +set +time +type +zadd +zcard +zcount +zrange +zrem +zremrangebyscore +zscore"
 
 // ClusterCommands are what clients of a cluster need besides.
 const ClusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +

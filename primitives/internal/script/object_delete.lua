@@ -1,6 +1,7 @@
 --- Deletes an object, if its key is of the right kind.
 ---
 ---@key object any
+---@key beside any...       further keys of the object, whose kind nobody asks for
 ---@arg kind string         as TYPE says it
 ---@return bool deleted     false: there was none
 ---@error OTHERKIND the key is of another kind
@@ -8,5 +9,8 @@
 local wrong = other(object, kind)
 if wrong then
   return wrong
+end
+for _, key in ipairs(beside) do
+  redis.call('del', key)
 end
 return redis.call('del', object)

@@ -14,6 +14,7 @@ import (
 const objectDeleteSource = `
 
 local object = KEYS[1]
+local beside = {} for i = 1, #KEYS - 1 do beside[i] = KEYS[1 + i] end
 local kind = ARGV[1]
 
 
@@ -22,16 +23,19 @@ local wrong = other(object, kind)
 if wrong then
   return wrong
 end
+for _, key in ipairs(beside) do
+  redis.call('del', key)
+end
 return redis.call('del', object)
 `
 
-const objectDeleteSHA1 = "8c5fd2769f2b674634184c47967831f45140a481"
+const objectDeleteSHA1 = "1dbcd09083ef78c55411a478a8ce381ef291a872"
 
 var objectDeleteScript = backend.Script{
 	Name:   "object_delete",
 	Source: objectDeleteSource,
 	SHA1:   objectDeleteSHA1,
-	Keys:   1,
+	Keys:   -1,
 	Retry:  backend.Never,
 }
 
@@ -56,6 +60,7 @@ func objectDeleteError(err error) error {
 //
 // Keys:
 //   - object: any kind
+//   - beside: any kind each; further keys of the object, whose kind nobody asks for
 //
 // Arguments:
 //   - kind: as TYPE says it
@@ -69,10 +74,14 @@ func objectDeleteError(err error) error {
 // The script may write, and is not sent again once it may have run.
 func ObjectDelete(
 	ctx context.Context, r backend.ScriptRunner,
-	object, kind string,
+	object string, beside []string, kind string,
 ) (deleted bool, err error) {
-	words := [...]string{object, kind}
-	reply, err := r.Run(ctx, &objectDeleteScript, words[:1:1], words[1:])
+	words := make([]string, 0, 2+len(beside))
+	words = append(words, object)
+	words = append(words, beside...)
+	keys := len(words)
+	words = append(words, kind)
+	reply, err := r.Run(ctx, &objectDeleteScript, words[:keys:keys], words[keys:])
 	if err != nil {
 		return false, objectDeleteError(err)
 	}

@@ -16,6 +16,7 @@ import (
 const objectExpireSource = `
 
 local object = KEYS[1]
+local beside = {} for i = 1, #KEYS - 1 do beside[i] = KEYS[1 + i] end
 local kind = ARGV[1]
 local life = ARGV[2]
 
@@ -25,16 +26,19 @@ local wrong = other(object, kind)
 if wrong then
   return wrong
 end
+for _, key in ipairs(beside) do
+  redis.call('pexpire', key, life)
+end
 return redis.call('pexpire', object, life)
 `
 
-const objectExpireSHA1 = "1da376662685483278f2b13c2cfad1e695725b01"
+const objectExpireSHA1 = "c951fe391ffa54485ca5501a21de1472ada5148d"
 
 var objectExpireScript = backend.Script{
 	Name:   "object_expire",
 	Source: objectExpireSource,
 	SHA1:   objectExpireSHA1,
-	Keys:   1,
+	Keys:   -1,
 	Retry:  backend.Never,
 }
 
@@ -59,6 +63,7 @@ func objectExpireError(err error) error {
 //
 // Keys:
 //   - object: any kind
+//   - beside: any kind each; further keys of the object, whose kind nobody asks for
 //
 // Arguments:
 //   - kind: as TYPE says it
@@ -73,10 +78,15 @@ func objectExpireError(err error) error {
 // The script may write, and is not sent again once it may have run.
 func ObjectExpire(
 	ctx context.Context, r backend.ScriptRunner,
-	object, kind string, life time.Duration,
+	object string, beside []string, kind string, life time.Duration,
 ) (set bool, err error) {
-	words := [...]string{object, kind, strconv.FormatInt(life.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &objectExpireScript, words[:1:1], words[1:])
+	words := make([]string, 0, 3+len(beside))
+	words = append(words, object)
+	words = append(words, beside...)
+	keys := len(words)
+	words = append(words, kind)
+	words = append(words, strconv.FormatInt(life.Milliseconds(), 10))
+	reply, err := r.Run(ctx, &objectExpireScript, words[:keys:keys], words[keys:])
 	if err != nil {
 		return false, objectExpireError(err)
 	}

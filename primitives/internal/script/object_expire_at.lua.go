@@ -16,6 +16,7 @@ import (
 const objectExpireAtSource = `
 
 local object = KEYS[1]
+local beside = {} for i = 1, #KEYS - 1 do beside[i] = KEYS[1 + i] end
 local kind = ARGV[1]
 local at = ARGV[2]
 
@@ -25,16 +26,19 @@ local wrong = other(object, kind)
 if wrong then
   return wrong
 end
+for _, key in ipairs(beside) do
+  redis.call('pexpireat', key, at)
+end
 return redis.call('pexpireat', object, at)
 `
 
-const objectExpireAtSHA1 = "bfbd5182c10e8629a5d0fbda9533c434c2c550e4"
+const objectExpireAtSHA1 = "3e0fba3bd35186500b98ba4709500bcad2e3df20"
 
 var objectExpireAtScript = backend.Script{
 	Name:   "object_expire_at",
 	Source: objectExpireAtSource,
 	SHA1:   objectExpireAtSHA1,
-	Keys:   1,
+	Keys:   -1,
 	Retry:  backend.Never,
 }
 
@@ -59,6 +63,7 @@ func objectExpireAtError(err error) error {
 //
 // Keys:
 //   - object: any kind
+//   - beside: any kind each; further keys of the object, whose kind nobody asks for
 //
 // Arguments:
 //   - kind: as TYPE says it
@@ -73,10 +78,15 @@ func objectExpireAtError(err error) error {
 // The script may write, and is not sent again once it may have run.
 func ObjectExpireAt(
 	ctx context.Context, r backend.ScriptRunner,
-	object, kind string, at time.Time,
+	object string, beside []string, kind string, at time.Time,
 ) (set bool, err error) {
-	words := [...]string{object, kind, strconv.FormatInt(at.UnixMilli(), 10)}
-	reply, err := r.Run(ctx, &objectExpireAtScript, words[:1:1], words[1:])
+	words := make([]string, 0, 3+len(beside))
+	words = append(words, object)
+	words = append(words, beside...)
+	keys := len(words)
+	words = append(words, kind)
+	words = append(words, strconv.FormatInt(at.UnixMilli(), 10))
+	reply, err := r.Run(ctx, &objectExpireAtScript, words[:keys:keys], words[keys:])
 	if err != nil {
 		return false, objectExpireAtError(err)
 	}

@@ -1,6 +1,7 @@
 --- Takes the end from the life of an object's key, if it is of the right kind.
 ---
 ---@key object any
+---@key beside any...       further keys of the object, whose kind nobody asks for
 ---@arg kind string         as TYPE says it
 ---@return bool changed     false: it had no end, or there is no such object
 ---@error OTHERKIND the key is of another kind
@@ -8,5 +9,8 @@
 local wrong = other(object, kind)
 if wrong then
   return wrong
+end
+for _, key in ipairs(beside) do
+  redis.call('persist', key)
 end
 return redis.call('persist', object)

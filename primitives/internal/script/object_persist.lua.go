@@ -14,6 +14,7 @@ import (
 const objectPersistSource = `
 
 local object = KEYS[1]
+local beside = {} for i = 1, #KEYS - 1 do beside[i] = KEYS[1 + i] end
 local kind = ARGV[1]
 
 
@@ -22,16 +23,19 @@ local wrong = other(object, kind)
 if wrong then
   return wrong
 end
+for _, key in ipairs(beside) do
+  redis.call('persist', key)
+end
 return redis.call('persist', object)
 `
 
-const objectPersistSHA1 = "57f4ee12559e0697d97882135080b84ad0c14e0c"
+const objectPersistSHA1 = "686c5293b2c313a1f3f8431f4021892d2a67948b"
 
 var objectPersistScript = backend.Script{
 	Name:   "object_persist",
 	Source: objectPersistSource,
 	SHA1:   objectPersistSHA1,
-	Keys:   1,
+	Keys:   -1,
 	Retry:  backend.Never,
 }
 
@@ -56,6 +60,7 @@ func objectPersistError(err error) error {
 //
 // Keys:
 //   - object: any kind
+//   - beside: any kind each; further keys of the object, whose kind nobody asks for
 //
 // Arguments:
 //   - kind: as TYPE says it
@@ -69,10 +74,14 @@ func objectPersistError(err error) error {
 // The script may write, and is not sent again once it may have run.
 func ObjectPersist(
 	ctx context.Context, r backend.ScriptRunner,
-	object, kind string,
+	object string, beside []string, kind string,
 ) (changed bool, err error) {
-	words := [...]string{object, kind}
-	reply, err := r.Run(ctx, &objectPersistScript, words[:1:1], words[1:])
+	words := make([]string, 0, 2+len(beside))
+	words = append(words, object)
+	words = append(words, beside...)
+	keys := len(words)
+	words = append(words, kind)
+	reply, err := r.Run(ctx, &objectPersistScript, words[:keys:keys], words[keys:])
 	if err != nil {
 		return false, objectPersistError(err)
 	}

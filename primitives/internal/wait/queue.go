@@ -18,6 +18,7 @@ type queue struct {
 	key       queueKey
 	freeUnits FreeUnits
 	private   bool // it is dropped with its waiter, and does not linger
+	returns   bool // as [Want.Returns]
 
 	joined int       // waiters that have joined, parked or trying
 	parked list.List // of *waiter, the head is woken first
@@ -238,6 +239,16 @@ func (q *queue) wake(n int) {
 	q.addPendingWakeUps(n, most)
 }
 
+// announce is wake for the units of a message. If units return without one, a waiter tries in any case:
+// the time at which they do may be another one now. The caller holds the mutex.
+func (q *queue) announce(n int) {
+	parked := q.parked.Len()
+	q.wake(n)
+	if q.returns && q.parked.Len() == parked {
+		q.wakeOne()
+	}
+}
+
 // wakeOne makes one waiter try, no matter how many units it needs: only its answer says how many are
 // free. The caller holds the mutex.
 func (q *queue) wakeOne() {
@@ -400,6 +411,6 @@ func (q *queue) handle(event backend.Event) {
 	if event.Kind != backend.Message {
 		q.wakeOne()
 	} else if n := q.freeUnits(event.Payload); n > 0 {
-		q.wake(n)
+		q.announce(n)
 	}
 }

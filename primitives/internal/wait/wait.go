@@ -78,6 +78,9 @@ type Want struct {
 	Need int
 	// Private says that nobody else listens to the channel, so that it need not linger.
 	Private bool
+	// Returns says that units come back without a message, too, when RetryIn of a refusal says, and
+	// perhaps before, by what others did since. It must be the same for all who wait for the object.
+	Returns bool
 	// Backoff says when to try again without messages. Zero: by the client's polls.
 	Backoff Backoff
 }
@@ -254,7 +257,9 @@ func (w *Waiters) join(want Want, refused Answer) (*queue, *waiter, error) {
 	key := want.key()
 	q := w.queues[key]
 	if q == nil {
-		q = &queue{waiters: w, key: key, freeUnits: want.FreeUnits, private: want.Private}
+		q = &queue{
+			waiters: w, key: key, freeUnits: want.FreeUnits, private: want.Private, returns: want.Returns,
+		}
 		w.queues[key] = q
 	}
 	q.enter()

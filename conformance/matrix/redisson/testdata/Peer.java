@@ -8,11 +8,13 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RAtomicLong;
 import org.redisson.api.RIdGenerator;
 import org.redisson.api.RLock;
+import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
@@ -92,6 +94,24 @@ public class Peer {
         redisson.getSemaphore(name).addPermits(integer(words, 3));
         yield "added";
       }
+      case "permits.trySetPermits" -> permits(name).trySetPermits(integer(words, 3));
+      case "permits.setPermits" -> {
+        permits(name).setPermits(integer(words, 3));
+        yield "set";
+      }
+      case "permits.addPermits" -> {
+        permits(name).addPermits(integer(words, 3));
+        yield "added";
+      }
+      case "permits.availablePermits" -> permits(name).availablePermits();
+      case "permits.acquiredPermits" -> permits(name).acquiredPermits();
+      case "permits.getPermits" -> permits(name).getPermits();
+      case "permits.acquire" -> String.join(",", integer(words, 4) == 0
+          ? permits(name).acquire(integer(words, 3))
+          : permits(name).acquire(integer(words, 3), integer(words, 4), TimeUnit.MILLISECONDS));
+      case "permits.tryRelease" -> permits(name).tryRelease(List.of(words[3].split(",")));
+      case "permits.updateLeaseTime" ->
+          permits(name).updateLeaseTime(words[3], integer(words, 4), TimeUnit.MILLISECONDS);
       case "latch.trySetCount" -> redisson.getCountDownLatch(name).trySetCount(integer(words, 3));
       case "latch.getCount" -> redisson.getCountDownLatch(name).getCount();
       case "latch.delete" -> redisson.getCountDownLatch(name).delete();
@@ -124,6 +144,10 @@ public class Peer {
         yield call(lock(parts[0], name), parts[1], parts[0].equals("read") ? 1 : WRITER, words);
       }
     };
+  }
+
+  private RPermitExpirableSemaphore permits(String name) {
+    return redisson.getPermitExpirableSemaphore(name);
   }
 
   /** Generators keep what is left of their blocks. */

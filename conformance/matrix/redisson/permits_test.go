@@ -1,0 +1,133 @@
+package redisson
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// beginPermits begins an acquire of ours.
+func beginPermits(
+	t *testing.T, s *primitives.PermitSemaphore, n int,
+) (lease **primitives.Lease, answer chan string) {
+	t.Helper()
+	ctx, got := t.Context(), new(*primitives.Lease)
+	return got, begin(func() (err error) {
+		*got, err = s.Acquire(ctx, n)
+		return err
+	})
+}
+
+// ids returns those that Java's acquire answers.
+func (p *peer) ids(answer chan string) []string {
+	p.t.Helper()
+	return strings.Split(cells.Within(p.t, patience, "the ids", answer), ",")
+}
+
+// idOf returns the id of a lease of one permit, as Java has it.
+func idOf(lease *primitives.Lease) string { return primitives.PermitIDs(lease)[0].String() }
+
+func testPermits(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	for _, name := range []string{"lent", "a{lent}b"} {
+		s := ours.NewPermitSemaphore(name, nil)
+		java.does("true", "permits.trySetPermits", name, 3)
+		cells.Want(t, false)(s.TrySetPermits(ctx, 5))
+		mine, err := s.Acquire(ctx, 2)
+		require.NoError(t, err)
+		java.does("1", "permits.availablePermits", name)
+		java.does("2", "permits.acquiredPermits", name)
+
+		theirs := java.begin("permits.acquire", name, 2, 0)
+		java.waits(theirs)
+		require.NoError(t, mine.Release(ctx))
+		ids := java.ids(theirs)
+		require.Len(t, ids, 2)
+		cells.Want(t, 2)(s.AcquiredPermits(ctx))
+		cells.Want(t, 3)(s.TotalPermits(ctx))
+
+		got, answer := beginPermits(t, s, 2)
+		java.waits(answer)
+		java.does("1", "permits.tryRelease", name, ids[0])
+		java.await(answer, done)
+		id, err := primitives.ParsePermitID(ids[1])
+		require.NoError(t, err)
+		cells.Want(t, primitives.NoExpiry)(s.RemainingLease(ctx, id))
+		require.NoError(t, s.Release(ctx, id))
+		require.ErrorIs(t, s.Release(ctx, id), primitives.ErrNotHeld)
+		java.does("0", "permits.tryRelease", name, ids[1])
+		require.NoError(t, (*got).Release(ctx))
+
+		one, err := s.Acquire(ctx, 1)
+		require.NoError(t, err)
+		java.does("true", "permits.updateLeaseTime", name, idOf(one), 60_000)
+		java.does("1", "permits.tryRelease", name, idOf(one))
+		require.ErrorIs(t, one.Release(ctx), primitives.ErrLost)
+		java.does("set", "permits.setPermits", name, 1)
+		cells.Want(t, 1)(s.AvailablePermits(ctx))
+		require.NoError(t, s.SetPermits(ctx, 4))
+		java.does("4", "permits.getPermits", name)
+		java.does("added", "permits.addPermits", name, 1)
+		cells.Want(t, 5)(s.AvailablePermits(ctx))
+		cells.Want(t, true)(s.Delete(ctx))
+		java.does("0", "permits.getPermits", name)
+	}
+}
+
+// testPermitsMadeByUs has Java wait for a semaphore that is not there until we acquire from it, and for the
+// end of a lease of ours; and us for the end of one of Java's.
+func testPermitsMadeByUs(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	theirs := java.begin("permits.acquire", "lent-new", 1, 0)
+	java.waits(theirs)
+	s := ours.NewPermitSemaphore("lent-new", &primitives.PermitSemaphoreOptions{Permits: 2, Lease: time.Second})
+	_, err := s.Acquire(ctx, 1)
+	require.NoError(t, err)
+	first := java.ids(theirs)
+	second := java.ids(java.begin("permits.acquire", "lent-new", 1, 1000)) // when our lease has ended
+	require.NotEqual(t, first, second)
+	held, err := s.Acquire(ctx, 1) // when Java's has
+	require.NoError(t, err)
+	require.NoError(t, held.Release(ctx))
+	java.does("1", "permits.tryRelease", "lent-new", first[0])
+	java.does("2", "permits.availablePermits", "lent-new")
+}
+
+// testPermitsOfTheDead kills a process of each side, by kill -9, that holds all permits.
+func testPermitsOfTheDead(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	s := ours.NewPermitSemaphore("lent-dead", &primitives.PermitSemaphoreOptions{Permits: 2})
+	cells.Want(t, true)(s.TrySetPermits(ctx, 2))
+	victim := startPeer(t, java.at)
+	require.Len(t, victim.ids(victim.begin("permits.acquire", "lent-dead", 2, 5000)), 2)
+	got, answer := beginPermits(t, s, 2)
+	victim.kill()
+	java.await(answer, done)
+	require.NoError(t, (*got).Release(ctx))
+
+	ourVictim := cells.StartChild(t, "TestPermitVictim", java.at.Addrs...)
+	require.Equal(t, "holds", ourVictim.Next(t))
+	theirs := java.begin("permits.acquire", "lent-dead", 2, 0)
+	java.waits(theirs)
+	ourVictim.Kill(t)
+	require.Len(t, java.ids(theirs), 2)
+}
+
+// TestPermitVictim is our process that is killed: it holds permits.
+func TestPermitVictim(t *testing.T) {
+	addrs, _ := cells.AsChild(t)
+	c := cells.Named("Rueidis").Primitives(t, cells.Client{Addrs: addrs, Cluster: len(addrs) > 1},
+		&primitives.Options{WatchdogLease: time.Second})
+	_, err := c.NewPermitSemaphore("lent-dead", nil).Acquire(t.Context(), 2)
+	require.NoError(t, err)
+	cells.Say("holds")
+	select {}
+}

@@ -1,0 +1,314 @@
+package permits
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hasp-go/hasp/conformance/engine"
+)
+
+// Permits is a permit semaphore at one time.
+type Permits struct {
+	Free  int64  // as it is counted
+	Holds string // see holds
+}
+
+// hold is what one owner has: its ids, one after the other. Its lease ends by the server's clock from
+// least to most, in milliseconds.
+type hold struct {
+	owner       string
+	least, most int64
+	ended       bool // the lease; nobody has counted its permits yet
+}
+
+// idSize is the length of an id.
+const idSize = 16
+
+// ids are those of an owner.
+func ids(owner string) (all []string) {
+	for part := range slices.Chunk([]byte(owner), idSize) {
+		all = append(all, string(part))
+	}
+	return all
+}
+
+// size is how many permits h has.
+func (h hold) size() int64 { return int64(len(ids(h.owner))) }
+
+// holds are a text in the state, which must be comparable.
+func (p Permits) holds() (all []hold) {
+	for line := range strings.Lines(p.Holds) {
+		var h hold
+		if _, err := fmt.Sscanf(line, "%q %d %d %t", &h.owner, &h.least, &h.most, &h.ended); err != nil {
+			panic(err) // It was not made by with.
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// with returns p with other holds.
+func (p Permits) with(all []hold) Permits {
+	slices.SortFunc(all, func(a, b hold) int { return cmp.Compare(a.owner, b.owner) })
+	var text strings.Builder
+	for _, h := range all {
+		fmt.Fprintf(&text, "%q %d %d %t\n", h.owner, h.least, h.most, h.ended)
+	}
+	p.Holds = text.String()
+	return p
+}
+
+// and returns p with one more hold.
+func (p Permits) and(h hold) Permits { return p.with(append(p.holds(), h)) }
+
+// without returns p without the holds for which is is true.
+func (p Permits) without(is func(h hold) bool) Permits {
+	return p.with(slices.DeleteFunc(p.holds(), is))
+}
+
+// running returns the hold of an owner whose lease runs.
+func (p Permits) running(owner string) (h hold, ok bool) {
+	all := p.holds()
+	i := slices.IndexFunc(all, func(h hold) bool { return h.owner == owner && !h.ended })
+	if i < 0 {
+		return h, false
+	}
+	return all[i], true
+}
+
+// taken is how many permits have leases that run.
+func (p Permits) taken() (n int64) {
+	for _, h := range p.holds() {
+		if !h.ended {
+			n += h.size()
+		}
+	}
+	return n
+}
+
+// counted returns p when those permits are counted whose leases have ended.
+func (p Permits) counted() Permits {
+	for _, h := range p.holds() {
+		if h.ended {
+			p.Free += h.size()
+		}
+	}
+	return p.without(func(h hold) bool { return h.ended })
+}
+
+// until returns h with a lease of a length from a moment on. The time of histories is zero.
+func (h hold) until(at engine.Moment, lease time.Duration) hold {
+	if h.least, h.most = 0, 0; !at.IsZero() {
+		h.least = at.From.UnixMilli() + lease.Milliseconds()
+		h.most = at.To.UnixMilli() + lease.Milliseconds()
+	}
+	return h
+}
+
+// never is the end of a lease without an end, by Redisson.
+const never = 922337203685477
+
+// ages ends leases. One that ends at about that moment may have ended, or not.
+func ages(p Permits, at engine.Moment) []Permits {
+	all := []Permits{p.with(nil)}
+	for _, h := range p.holds() {
+		var next []Permits
+		for _, way := range all {
+			if !h.ended && at.From.UnixMilli() < h.most {
+				next = append(next, way.and(h))
+			}
+			if h.ended || at.To.UnixMilli() >= h.least {
+				ended := h
+				ended.ended = true
+				next = append(next, way.and(ended))
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+func holders(s state) (owners []string) {
+	for _, h := range s.V.holds() {
+		if !h.ended {
+			owners = append(owners, h.owner)
+		}
+	}
+	return owners
+}
+
+// made returns what an acquire finds: what it makes, if there is no semaphore.
+func made(s state, in In) state {
+	if s.Kind == engine.Absent && in.Of > 0 {
+		return s.Is(Permits{Free: in.Of})
+	}
+	return s
+}
+
+func ready(s state, in In) bool {
+	s = made(s, in)
+	return s.Kind == engine.Present && s.V.counted().Free >= in.N
+}
+
+// step is the model.
+func step(s state, at engine.Moment, in In, out Out) (state, bool) {
+	if out.Other || s.Kind == engine.Other {
+		return s, out.Other && s.Kind == engine.Other
+	}
+	there := s.Kind == engine.Present
+	h, held := s.V.running(in.Owner)
+	switch in.Op {
+	case Acquire:
+		return acquire(s, at, in, out)
+	case Renew, Update:
+		if held {
+			s.V = s.V.without(func(o hold) bool { return o == h }).and(h.until(at, in.Lease))
+		}
+		return s, out.Done == held
+	case Release, Return:
+		return release(s, in, held), out.Done == held
+	case Remaining:
+		return s, remains(h, held, at, out.Wait)
+	case Count:
+		v := s.V.counted()
+		return s, out.N == v.Free && out.Taken == v.taken()
+	case Make, Set:
+		return set(s, in), out.Done == (in.Op == Set || !there)
+	case Add:
+		return add(s, in, out)
+	}
+	return s.Gone(nil), out.Done == there
+}
+
+func acquire(s state, at engine.Moment, in In, out Out) (state, bool) {
+	if s = made(s, in); s.Kind == engine.Absent {
+		return s, !out.Done && (at.IsZero() || out.Wait == -time.Millisecond)
+	}
+	v := s.V.counted()
+	if v.Free < in.N {
+		return s.Is(v), !out.Done && (at.IsZero() || out.Left == v.Free && waits(v, at, out.Wait))
+	}
+	v.Free -= in.N
+	next := v.and(hold{owner: out.Owner}.until(at, in.Lease))
+	return s.Is(next), out.Done && (at.IsZero() || out.Left == v.Free)
+}
+
+// waits reports whether a wait can be that until the first lease ends.
+func waits(p Permits, at engine.Moment, wait time.Duration) bool {
+	least, most := int64(never), int64(never)
+	for _, h := range p.holds() {
+		least, most = min(least, h.least), min(most, h.most)
+	}
+	if least == never {
+		return wait == -time.Millisecond
+	}
+	ms := wait.Milliseconds()
+	return ms >= max(1, least-at.To.UnixMilli()) && ms <= max(1, most-at.From.UnixMilli())
+}
+
+// remains reports whether a wait can be what remains of a hold.
+func remains(h hold, held bool, at engine.Moment, left time.Duration) bool {
+	switch {
+	case at.IsZero():
+		return true
+	case !held:
+		return left == 0
+	case h.least == never:
+		return left == -time.Millisecond
+	}
+	ms := left.Milliseconds()
+	return ms >= h.least-at.To.UnixMilli() && ms <= h.most-at.From.UnixMilli()
+}
+
+// release takes out a hold, if it runs. Its owner puts back what has ended in any case, others do not.
+func release(s state, in In, held bool) state {
+	if s.Kind != engine.Present || in.Op == Return && !held {
+		return s
+	}
+	v := s.V.counted()
+	if held {
+		v.Free += hold{owner: in.Owner}.size()
+		v = v.without(func(h hold) bool { return h.owner == in.Owner })
+	}
+	return s.Is(v)
+}
+
+func set(s state, in In) state {
+	if s.Kind == engine.Absent {
+		return s.Is(Permits{Free: in.N})
+	}
+	if in.Op == Set {
+		v := s.V.counted()
+		v.Free = in.N - v.taken()
+		return s.Is(v)
+	}
+	return s
+}
+
+func add(s state, in In, out Out) (state, bool) {
+	v := s.V.counted()
+	v.Free += in.N
+	if v.Free+v.taken() > math.MaxInt32 || v.Free < math.MinInt32 {
+		return s, out.Overflow
+	}
+	return s.Is(v), out.Done
+}
+
+// published is how many are free, where more are counted than before.
+func published(before, after state, _ In) string {
+	if after.V.Free <= before.V.Free || after.V.Free < 1 {
+		return ""
+	}
+	return fmt.Sprint(after.V.Free)
+}
+
+// setOf is the name of the set of leases.
+func setOf(key string) string { return engine.SideName("", key) + ":timeout" }
+
+func stored(key string, s state) []engine.Key {
+	own, leases := engine.Key{Name: key}, engine.Key{Name: setOf(key), Set: map[string]engine.Span{}}
+	if s.Kind == engine.Present {
+		own.Text = fmt.Sprint(s.V.Free)
+		if leases.Ends = s.Ends; !s.Ends.IsZero() {
+			leases.Ends.From = s.Ends.From.Add(-time.Millisecond) // The server tells whole ones.
+		}
+	}
+	for _, h := range s.V.holds() {
+		for _, id := range ids(h.owner) {
+			leases.Set[id] = engine.Span{Least: h.least, Most: h.most}
+		}
+	}
+	return []engine.Key{own, leases}
+}
+
+// peer is the owner of another program's permits.
+const peer = "a peer's permit." + "and another one."
+
+// byPeer adds a permit or takes one away, or has another program take one, or release what it has.
+func byPeer(d engine.Dice[Permits]) (c engine.Change[Permits], ok bool) {
+	v := d.Now.V
+	owner := peer[:idSize]
+	_, has := v.running(owner)
+	switch {
+	case d.Now.Kind != engine.Present:
+		v.Free = int64(d.Which)
+	case d.Which < 3:
+		v.Free += []int64{1, 2, -1}[d.Which]
+	case has:
+		v = v.without(func(h hold) bool { return h.owner == owner })
+		v.Free++
+	default:
+		lease := d.For.Truncate(time.Millisecond) + time.Millisecond
+		v = v.and(hold{owner: owner}.until(engine.At(d.At.To), lease))
+		v.Free--
+	}
+	c.Next = engine.New(v)
+	if d.Flag && v.Free > d.Now.V.Free && v.Free > 0 {
+		c.Message = fmt.Sprint(v.Free)
+	}
+	return c, v.Free < math.MaxInt32
+}

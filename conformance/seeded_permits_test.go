@@ -1,0 +1,55 @@
+package conformance_test
+
+// permitSeeds are bugs in the permit semaphore: in what is free, whose permits are whose, when they end, who
+// is woken.
+func permitSeeds() []seed {
+	const (
+		ids     = "permitid.go"
+		acquire = "internal/script/permit_acquire.lua.go"
+		release = "internal/script/permit_release.lua.go"
+		renew   = "internal/script/permit_renew.lua.go"
+	)
+	histories, machines := historiesOf("PermitSemaphore"), propertiesOf("PermitSemaphore")
+	return []seed{
+		{"lends permits that are not there", acquire, edits{{"local taken = left >= #ids", "local taken = true"}}, histories},
+		{"keeps the permits of who crashed", acquire, edits{{"left = free + ended(leases, now)", "left = free"}}, machines},
+		{"takes back what has ended again and again", acquire, edits{
+			{"redis.call('zremrangebyscore', leases, '-inf', now)", ""},
+		}, machines},
+		{"does not say when a lease ends", acquire, edits{{"math.max(1, math.ceil(ends - now))", "-1"}}, machines},
+		{"makes a semaphore with the leases of an old one", acquire, edits{
+			{"redis.call('zremrangebyscore', leases, '-inf', '+inf')", ""},
+		}, onEmbedded("PermitSemaphoreForgottenLeasesAreVoid")},
+		{"lends beyond the end of the count", acquire, edits{
+			{"lend(leases, ids, now + lease)\nif life > 0 then", "lend(leases, ids, now + lease)\nif false then"},
+		}, onEmbedded("PermitSemaphoreLeasesEndWithTheCount")},
+		{"puts permits back without a message", release, edits{
+			{"redis.call(publish, released, n)", "local _ = publish"},
+		}, histories},
+		{"puts back some of the ids", release, edits{
+			{"if whole and held < #ids then", "if false then"},
+		}, onEmbedded("PermitSemaphoreIDsAreReleasedTogether")},
+		{"takes an expired id", release, edits{
+			{"tonumber(ends) > now", "true"},
+		}, onEmbedded("PermitSemaphoreExpiredIDIsRefused")},
+		{"renews what is left of a hold", renew, edits{
+			{"if running(leases, ids, now) < #ids then", "if false then"},
+		}, onEmbedded("PermitSemaphoreHoldIsWhole")},
+		{"sets what is free, not all", "internal/script/permit_set.lua.go", edits{
+			{"tonumber(total) - taken", "tonumber(total)"},
+		}, machines},
+		{"has one id for all permits", ids, edits{{"_, _ = rand.Read(ids)", "_ = rand.Read"}}, histories},
+		{"tells nobody of what many put back", ids, edits{
+			{"extend.SideName(semaphoreChannel, key)", "extend.SideName(semaphoreChannel, key+key)"},
+		}, machines},
+		{"shares a hold with who needs more", takeFile, edits{
+			{" && units <= outer.units", ""},
+		}, finder{dir: "primitives", test: "TestPermitsReenter"}},
+		{"waits for one permit in place of many", takeFile, edits{
+			{"want.Need = a.units", "want.Need = 1"},
+		}, onEmbedded("PermitSemaphoreWakesWhoFits")},
+		{"knows only the first end of a lease", queueFile, edits{
+			{"if q.returns && q.parked.Len() == parked {", "if false {"},
+		}, finder{dir: "primitives/internal/wait", test: "TestWaitLooksAtTooFew"}},
+	}
+}

@@ -1,0 +1,61 @@
+--- Grants permits to owner if there are enough, all of them or none, each with a lease; else returns when
+--- the next lease ends. It takes back the permits whose leases have ended. Every owner is used for one
+--- hold. If there is no semaphore it makes one, if it is told how many permits that has.
+---
+---@key permits string             free permits
+---@key leases zset                id -> when its lease ends
+---@arg owner string               the ids of its permits, 16 bytes each
+---@arg lease milliseconds
+---@arg total int(1..2147483647)?  of a semaphore that it makes; nil: it makes none
+---@command publish publish|spublish
+---@channel released
+---@return bool taken
+---@return int(-2147483648..4294967295) left   free permits, after what was taken
+---@return milliseconds wait       until the first lease ends; -1 ms: none does; 0: granted
+---@error NOTANUMBER the key holds no count of permits
+---@include permit_store.lua
+local text, now = redis.call('get', permits), clock()
+if not text and not total then
+  return {0, 0, -1}
+end
+local free = count(text or total)
+if not free then
+  return redis.error_reply('NOTANUMBER the key holds no count of permits')
+end
+local ids, left = ids_of(owner), free
+if text then
+  left = free + ended(leases, now)
+end
+local taken = left >= #ids
+if taken then
+  left = left - #ids
+end
+local function tell(n)
+  redis.call(publish, released, n)
+end
+if not text then
+  if left > 0 then
+    tell(string.format('%.0f', left))
+  end
+  redis.call('zremrangebyscore', leases, '-inf', '+inf')
+  redis.call('set', permits, string.format('%.0f', left))
+elseif left ~= free then
+  store(permits, leases, now, free, left, tell)
+end
+if not taken then
+  local first = redis.call('zrange', leases, 0, 0, 'withscores')
+  local ends = tonumber(first[2])
+  if not ends or ends >= 922337203685477 then -- Redisson's for a lease without an end.
+    return {0, left, -1}
+  end
+  return {0, left, math.max(1, math.ceil(ends - now))}
+end
+local life = redis.call('pexpiretime', permits)
+if life > 0 then
+  redis.call('pexpireat', leases, life) -- Whom the server forbids this is refused here.
+end
+lend(leases, ids, now + lease)
+if life > 0 then
+  redis.call('pexpireat', leases, life)
+end
+return {1, left, 0}

@@ -1,0 +1,32 @@
+--- Adds permits, or takes some away if delta is negative, whether they are free or not, and tells waiters
+--- how many are free if there are more. It makes a semaphore if there is none.
+---
+---@key permits string                  free permits
+---@key leases zset                     id -> when its lease ends
+---@arg delta int(-2147483647..2147483647)
+---@command publish publish|spublish
+---@channel released
+---@return bool added
+---@error OVERFLOW more permits than a Java int holds, or less
+---@error NOTANUMBER the key holds no count of permits
+---@include permit_store.lua
+local text, now = redis.call('get', permits), clock()
+local free, taken, after = count(text or '0'), 0, tonumber(delta)
+if not free then
+  return redis.error_reply('NOTANUMBER the key holds no count of permits')
+end
+if text then
+  local back = ended(leases, now)
+  taken = redis.call('zcard', leases) - back
+  after = free + back + tonumber(delta)
+end
+if after + taken > 2147483647 or after < -2147483648 then
+  return redis.error_reply('OVERFLOW more permits than a Java int holds, or less')
+end
+store(permits, leases, now, free, after, function(n)
+  redis.call(publish, released, n)
+end)
+if not text then
+  redis.call('zremrangebyscore', leases, '-inf', '+inf')
+end
+return 1

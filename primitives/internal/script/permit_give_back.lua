@@ -1,0 +1,20 @@
+--- Puts back the permits of a permit semaphore.
+---
+---@library
+---@include permit_store.lua
+
+-- give_back puts back an owner's permits, and those whose leases have ended. It returns 1 if the leases of
+-- all the owner's permits still ran, else 0. If whole it does nothing in that case.
+local function give_back(permits, leases, owner, whole, now, free, tell)
+  local ids = ids_of(owner)
+  local held = running(leases, ids, now)
+  if whole and held < #ids then
+    return 0
+  end
+  local after = free + held + ended(leases, now)
+  if after > free then
+    store(permits, leases, now, free, after, tell)
+    redis.call('zrem', leases, unpack(ids))
+  end
+  return held == #ids and 1 or 0
+end

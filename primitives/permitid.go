@@ -1,0 +1,156 @@
+package primitives
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+)
+
+// PermitID is the id of a permit of a [PermitSemaphore]. No other has the same. Values can be compared.
+type PermitID [idSize]byte
+
+const idSize = 16
+
+// String returns the id as 32 hexadecimal digits, the form that Redisson's API has.
+func (id PermitID) String() string { return hex.EncodeToString(id[:]) }
+
+// MarshalText implements [encoding.TextMarshaler]: it returns what String does.
+func (id PermitID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]: it reads what String returns.
+func (id *PermitID) UnmarshalText(text []byte) error {
+	parsed, err := ParsePermitID(string(text))
+	if err == nil {
+		*id = parsed
+	}
+	return err
+}
+
+// ParsePermitID reads what String returns. It returns a [*FieldError] for any other text.
+func ParsePermitID(text string) (id PermitID, err error) {
+	bytes, err := hex.DecodeString(text)
+	if err != nil || len(bytes) != idSize {
+		return id, &FieldError{Field: "id", Problem: fmt.Sprintf("%q is not 32 hexadecimal digits", text)}
+	}
+	return PermitID(bytes), nil
+}
+
+// PermitIDs returns the ids of the permits that a lease has which a [PermitSemaphore] returned. It has them
+// also when it has ended.
+func PermitIDs(l *Lease) []PermitID {
+	owner := l.Owner()
+	ids := make([]PermitID, len(owner)/idSize)
+	for i := range ids {
+		copy(ids[i][:], owner[i*idSize:])
+	}
+	return ids
+}
+
+// newPermits returns the owner of n new permits: their ids, one after the other.
+func newPermits(n int) string {
+	ids := make([]byte, n*idSize)
+	_, _ = rand.Read(ids) // It never fails.
+	return string(ids)
+}
+
+// ownerOf returns the owner of some permits.
+func ownerOf(ids []PermitID) (owner string, err error) {
+	if err := within("ids", len(ids), 1, maxIDs); err != nil {
+		return "", err
+	}
+	bytes, seen := make([]byte, 0, len(ids)*idSize), make(map[PermitID]bool, len(ids))
+	for _, id := range ids {
+		if seen[id] {
+			return "", &FieldError{Field: "ids", Problem: "has " + id.String() + " twice"}
+		}
+		seen[id] = true
+		bytes = append(bytes, id[:]...)
+	}
+	return string(bytes), nil
+}
+
+// held makes a call that returns [ErrNotHeld] if run reports false.
+func (s *PermitSemaphore) held(
+	ctx context.Context, operation string, invalid error, run func() (bool, error),
+) error {
+	if s.invalid != nil {
+		invalid = s.invalid
+	}
+	_, err := extend.Call(ctx, &s.base, invalid, operation, func() (bool, error) {
+		held, err := run()
+		if err == nil && !held {
+			err = ErrNotHeld
+		}
+		return held, err
+	})
+	return err
+}
+
+// leasablePermits is a permit semaphore as the owners of permits hold them.
+type leasablePermits PermitSemaphore
+
+// Acquire implements [extend.Leasable].
+func (s *leasablePermits) Acquire(
+	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+) (int64, extend.Answer, error) {
+	result, err := script.PermitAcquire(ctx, r, script.PermitAcquireParams{
+		Permits: s.base.Key(), Leases: s.beside[0], Owner: owner, Lease: lease, Total: s.total,
+		Publish: s.publish(), Released: s.channel,
+	})
+	return 0, extend.Answer{
+		Granted: result.Taken, Free: int(max(result.Left, 0)), RetryIn: result.Wait,
+	}, err
+}
+
+// Release implements [extend.Leasable].
+func (s *leasablePermits) Release(
+	ctx context.Context, r backend.ScriptRunner, owner string,
+) (bool, error) {
+	return script.PermitRelease(ctx, r,
+		s.base.Key(), s.beside[0], owner, false, s.publish(), s.channel)
+}
+
+// permitKind renews and releases permits of many semaphores of a client.
+type permitKind struct{ core *extend.Core }
+
+// Renew implements [extend.LeasableKind].
+func (permitKind) Renew(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
+) ([]extend.Status, error) {
+	statuses, err := script.PermitRenew(ctx, r, permitKeys(keys), lease, owners)
+	if err != nil {
+		return nil, fmt.Errorf("renew permits: %w", err)
+	}
+	return renewalStatuses(statuses), nil
+}
+
+// ReleaseAll implements [extend.LeasableKind].
+func (k permitKind) ReleaseAll(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
+) ([]extend.Status, error) {
+	channels := make([]string, len(keys))
+	for i, key := range keys {
+		channels[i] = extend.SideName(semaphoreChannel, key)
+	}
+	statuses, err := script.PermitReleaseAll(
+		ctx, r, permitKeys(keys), k.core.Capabilities().Publish(), owners, channels)
+	if err != nil {
+		return nil, fmt.Errorf("release permits: %w", err)
+	}
+	return releaseStatuses(statuses), nil
+}
+
+// permitKeys returns each semaphore's key, followed by that of its leases.
+func permitKeys(keys []string) []string {
+	pairs := make([]string, 0, 2*len(keys))
+	for _, key := range keys {
+		pairs = append(pairs, key, extend.Tagged(key)+permitLeasesKey)
+	}
+	return pairs
+}

@@ -1,0 +1,246 @@
+package primitives_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/extend"
+)
+
+// crash makes a client whose scripts are lost from now on, as those of a process that is gone.
+func crash(t *testing.T, s *fakeServer) (c *primitives.Client, gone func()) {
+	t.Helper()
+	link := &deadLink{fakeServer: s}
+	c, err := primitives.New(link, &primitives.Options{CloseTimeout: time.Millisecond})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c, func() { link.dead.Store(true) }
+}
+
+// deadLink is a link that breaks for good.
+type deadLink struct {
+	*fakeServer
+	dead atomic.Bool
+}
+
+// Run implements backend.ScriptRunner.
+func (d *deadLink) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	if d.dead.Load() {
+		return backend.Reply{}, backend.ErrUnavailable
+	}
+	return d.fakeServer.Run(ctx, script, keys, args)
+}
+
+// TestPermitsOfACrashedHolderComeBack: when their leases end, and one who waits is woken then, without
+// asking in between.
+func TestPermitsOfACrashedHolderComeBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		dying, die := crash(t, s)
+		_, err := dying.NewPermitSemaphore("x", nil).Acquire(t.Context(), 3)
+		require.NoError(t, err)
+		die()
+		before, begin := s.called("permit_acquire"), time.Now()
+		waiting := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewPermitSemaphore("x", nil)
+		lease, err := waiting.Acquire(t.Context(), 2)
+		require.NoError(t, err)
+		require.InDelta(t, 30*time.Second, time.Since(begin), float64(2*time.Millisecond))
+		require.LessOrEqual(t, s.called("permit_acquire")-before, 4)
+		require.NoError(t, lease.Release(t.Context()))
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitsAreRenewed: by the watchdog, for as long as they are held; not with a lease of their own.
+func TestPermitsAreRenewed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		c := s.client(t, nil)
+		renewed, err := c.NewPermitSemaphore("x", nil).Acquire(t.Context(), 2)
+		require.NoError(t, err)
+		fixed, err := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Lease: time.Minute}).
+			Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		work := fixed.Context(t.Context())
+		time.Sleep(time.Hour)
+		require.NoError(t, renewed.Err())
+		require.ErrorIs(t, fixed.Err(), primitives.ErrLost)
+		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
+		require.Equal(t, 2, s.takenPermits())
+		require.ErrorIs(t, fixed.Release(t.Context()), primitives.ErrNotHeld)
+		require.NoError(t, renewed.Release(t.Context()))
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitWaiterIsWokenByARelease, not by the end of a lease (Redisson's 4349); a waiter for two is woken
+// by two releases of one (6664, 6687).
+func TestPermitWaiterIsWokenByARelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		holders := s.client(t, nil).NewPermitSemaphore("x", nil)
+		var leases []*primitives.Lease
+		for range fakePermits {
+			lease, err := holders.Acquire(t.Context(), 1)
+			require.NoError(t, err)
+			leases = append(leases, lease)
+		}
+		got := make(chan error, 1)
+		waiter := s.client(t, nil).NewPermitSemaphore("x", nil)
+		go func() {
+			_, err := waiter.Acquire(t.Context(), 2)
+			got <- err
+		}()
+		time.Sleep(time.Second)
+		for _, lease := range leases[:2] {
+			require.Empty(t, got)
+			require.NoError(t, lease.Release(t.Context()))
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.NoError(t, <-got)
+	})
+}
+
+// TestPermitGrantRacesWithContext: a caller whose context ends in the instant of the grant holds nothing.
+func TestPermitGrantRacesWithContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		ctx := &endingContext{Context: t.Context()}
+		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
+		_, err := s.client(t, nil).NewPermitSemaphore("x", nil).Acquire(ctx, 2)
+		require.ErrorIs(t, err, context.Canceled)
+		time.Sleep(time.Second)
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitAnswerIsLost: what was taken for nobody comes back at once, and not with the lease.
+func TestPermitAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		s.fault = func(script string) fault { return fault{broken: script == "permit_acquire"} }
+		semaphore := s.client(t, nil).NewPermitSemaphore("x", nil)
+		for range 3 { // Many go together.
+			_, err := semaphore.TryAcquire(t.Context(), 1)
+			require.ErrorIs(t, err, primitives.ErrIndeterminate)
+		}
+		time.Sleep(time.Second)
+		require.Zero(t, s.takenPermits())
+		require.Positive(t, s.called("permit_release_all"))
+	})
+}
+
+// TestPermitsReenter: no more permits than a lease has share it; more are a hold of their own.
+func TestPermitsReenter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		semaphore := s.client(t, nil).NewPermitSemaphore("x", nil)
+		outer, err := semaphore.Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		inside := outer.Reenter(t.Context())
+		same, err := semaphore.TryAcquire(inside, 1)
+		require.NoError(t, err)
+		require.Equal(t, primitives.PermitIDs(outer), primitives.PermitIDs(same))
+		more, err := semaphore.TryAcquire(inside, 2)
+		require.NoError(t, err)
+		require.Equal(t, 3, s.takenPermits())
+		for _, lease := range []*primitives.Lease{outer, more, same} {
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitIsPassedOn: who forgets its lease leaves the permit to whom it gave the id, until its end.
+func TestPermitIsPassedOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		c, err := primitives.New(s, nil)
+		require.NoError(t, err)
+		lease, err := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Lease: time.Minute}).
+			Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		id := primitives.PermitIDs(lease)[0]
+		extend.Forget(lease)
+		require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
+		require.NoError(t, c.Close(t.Context()))
+		require.Equal(t, 1, s.takenPermits())
+		require.NoError(t, s.client(t, nil).NewPermitSemaphore("x", nil).Release(t.Context(), id))
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitsWaitForReplicas: a grant that no replica has is undone (Redisson's 4977, 4097).
+func TestPermitsWaitForReplicas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		s.acks = noneAcks
+		semaphore := s.client(t, nil).NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Replicas: 1})
+		_, err := semaphore.TryAcquire(t.Context(), 2)
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.Zero(t, s.takenPermits())
+		s.set(func() { s.acks = allAck })
+		lease, err := semaphore.TryAcquire(t.Context(), 2)
+		require.NoError(t, err)
+		require.Equal(t, 2, s.takenPermits())
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+func TestPermitIDsAreTexts(t *testing.T) {
+	t.Parallel()
+	id := primitives.PermitID{0: 0x86, 1: 0xb1, 15: 0x91}
+	require.Equal(t, "86b10000000000000000000000000091", id.String())
+	parsed, err := primitives.ParsePermitID(id.String())
+	require.NoError(t, err)
+	require.Equal(t, id, parsed)
+	text, err := json.Marshal(id)
+	require.NoError(t, err)
+	var read primitives.PermitID
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.Equal(t, id, read)
+	for _, bad := range []string{"", "86", "86b1000000000000000000000000009x", id.String() + "00"} {
+		_, err := primitives.ParsePermitID(bad)
+		require.ErrorAs(t, err, new(*primitives.FieldError), bad)
+	}
+}
+
+func TestPermitSemaphoreRefusesInput(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		c := s.client(t, nil)
+		semaphore := c.NewPermitSemaphore("x", nil)
+		id := primitives.PermitID{1}
+		for name, err := range map[string]error{
+			"None":      semaphore.Release(t.Context()),
+			"Twice":     semaphore.Release(t.Context(), id, id),
+			"TooMany":   semaphore.Release(t.Context(), make([]primitives.PermitID, 1001)...),
+			"NoLease":   semaphore.UpdateLease(t.Context(), id, time.Microsecond),
+			"Negative":  semaphore.SetPermits(t.Context(), -1),
+			"NoPermits": c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: -1}).Release(t.Context(), id),
+			"NoName":    c.NewPermitSemaphore("", nil).Release(t.Context(), id),
+		} {
+			require.ErrorAs(t, err, new(*primitives.FieldError), name)
+		}
+		require.Empty(t, s.calls)
+	})
+}
