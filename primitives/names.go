@@ -19,3 +19,10 @@ const (
 
 // Redisson has no such keys, and does not see them.
 const fairDeadlinesKey = "hasp_lock_deadline"
+
+// Redisson has no counting semaphore.
+const (
+	countingChannel    = "hasp_semaphore"
+	countingQueueKey   = ":owner"   // behind the name
+	countingCounterKey = ":counter" // behind the name
+)

@@ -63,11 +63,15 @@ func (p *Primitive[S, I, O]) askFor(op *Op[S, I, O], lease time.Duration) (in I)
 func (p *Primitive[S, I, O]) seize(
 	ctx context.Context, e *harness.Env, name string, lease time.Duration,
 ) Key {
-	p.set(ctx, e, name, p.Some)
+	held := p.Some
+	if lease > 0 && p.Hold.Until != nil {
+		held = p.Hold.Until(time.Now().Add(lease))
+	}
+	p.set(ctx, e, name, held)
 	if lease > 0 {
 		e.Command(ctx, "PEXPIRE", name, fmt.Sprint(lease.Milliseconds()))
 	}
-	return p.Stored(name, p.Some)[0]
+	return p.Stored(name, held)[0]
 }
 
 func (p *Primitive[S, I, O]) heldBy(name string, lease *primitives.Lease) Key {

@@ -3,17 +3,12 @@
 --- deadline has: it counts instead of the score. Both are milliseconds of the server's clock.
 ---
 ---@library
+---@include clock.lua
 
 -- share is what each waiter adds to the scores of those behind it: Redisson's default, so that its
 -- processes are as patient with ours as with their own.
 local function share()
   return 300000
-end
-
--- clock returns the server's time in milliseconds.
-local function clock()
-  local time = redis.call('time')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
 -- lower subtracts an amount from all scores but those of the owners in spared.

@@ -1,0 +1,9 @@
+--- Reads the server's clock.
+---
+---@library
+
+-- clock returns the server's time in milliseconds.
+local function clock()
+  local time = redis.call('time')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
