@@ -115,7 +115,10 @@ func (s server) wait(
 			c.granted <- grant{i, lease, err}
 		}()
 		if o.Order == primitives.ByArrival {
-			s.await(t, "it is in the queue", func() bool { return s.number(t, "ZCARD", queue) == i+1 })
+			s.await(t, "it is in the queue", func() bool {
+				require.Empty(t, c.granted)
+				return s.number(t, "ZCARD", queue) == i+1
+			})
 		}
 	}
 	return c

@@ -17,7 +17,8 @@
 ---@include counting.lua
 ---@include arrival.lua
 local now = clock()
-local room = limit - holders(semaphore, now)
+local held = holders(semaphore, now)
+local room = limit - held
 local first, dead = survey(semaphore, queue, now, owner)
 if room > 0 and (first == owner or not first) then
   local after = room > 1 and survey(semaphore, queue, now, false, owner)
@@ -67,4 +68,4 @@ enter(semaphore, now, owner, -kept, until_last)
 if first and first ~= owner then
   return {false, -1}
 end
-return {false, room_in(semaphore, now, -room)}
+return {false, room_in(semaphore, now, held - limit)}

@@ -33,7 +33,8 @@ local turn = ARGV[6]
 local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('pexpireat', semaphore, until_last) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
 local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local waiter = redis.call('zrange', queue, 0, 0)[1] while waiter do if waiter == caller then return waiter, dead elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead end dead[#dead + 1] = waiter end place = place + 1 waiter = redis.call('zrange', queue, place, place)[1] end return false, dead end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end
 local now = clock()
-local room = limit - holders(semaphore, now)
+local held = holders(semaphore, now)
+local room = limit - held
 local first, dead = survey(semaphore, queue, now, owner)
 if room > 0 and (first == owner or not first) then
   local after = room > 1 and survey(semaphore, queue, now, false, owner)
@@ -83,10 +84,10 @@ enter(semaphore, now, owner, -kept, until_last)
 if first and first ~= owner then
   return {false, -1}
 end
-return {false, room_in(semaphore, now, -room)}
+return {false, room_in(semaphore, now, held - limit)}
 `
 
-const arrivalAcquireSHA1 = "2a11830f49876550895340c20882707f571c7576"
+const arrivalAcquireSHA1 = "c40b32b441dbd7b32bb933002ed34959088c8027"
 
 var arrivalAcquireScript = backend.Script{
 	Name:   "arrival_acquire",

@@ -11,7 +11,7 @@ local function holders(semaphore, now)
 end
 
 -- room_in returns how many milliseconds the first of the holds still have, one more than over: then one who
--- is refused may come in, if nobody releases.
+-- is refused may come in, if nobody releases. over is no -0, which Lua makes of a negated 0: it is no offset.
 local function room_in(semaphore, now, over)
   return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now
 end

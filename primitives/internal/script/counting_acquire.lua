@@ -13,7 +13,7 @@ local now = clock()
 local held = holders(semaphore, now)
 local room = limit - held
 if room <= 0 then
-  return {false, room_in(semaphore, now, -room), 0}
+  return {false, room_in(semaphore, now, held - limit), 0}
 end
 enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
 return {micros(), 0, room - 1}

@@ -27,13 +27,13 @@ local now = clock()
 local held = holders(semaphore, now)
 local room = limit - held
 if room <= 0 then
-  return {false, room_in(semaphore, now, -room), 0}
+  return {false, room_in(semaphore, now, held - limit), 0}
 end
 enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
 return {micros(), 0, room - 1}
 `
 
-const countingAcquireSHA1 = "8baf9617891ab0b9c93b54a80493842f2c839b39"
+const countingAcquireSHA1 = "e0af3b55762b8bafb07234fe03ad759befac4e21"
 
 var countingAcquireScript = backend.Script{
 	Name:   "counting_acquire",
