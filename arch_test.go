@@ -74,6 +74,7 @@ var rules = []rule{
 	engine("conformance/latch", "conformance/engine"),
 	engine("conformance/number", "conformance/engine"),
 	engine("conformance/idgenerator", "conformance/engine"),
+	engine("conformance/counting", "conformance/engine", "conformance/lock"),
 	{dir: "conformance/history", imports: []string{porcupine}},
 	{
 		dir: "conformance/matrix/...",

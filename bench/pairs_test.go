@@ -47,6 +47,12 @@ func BenchmarkWriteLockPair(b *testing.B) { againstAll(b, writePair) }
 // BenchmarkSemaphorePair is Acquire and Release of one permit.
 func BenchmarkSemaphorePair(b *testing.B) { againstAll(b, semaphorePair) }
 
+// BenchmarkCountingSemaphorePair is Acquire and Release.
+func BenchmarkCountingSemaphorePair(b *testing.B) { againstAll(b, countingPair(primitives.ByTime)) }
+
+// BenchmarkCountingByArrivalPair is the same, with a queue in which nobody waits.
+func BenchmarkCountingByArrivalPair(b *testing.B) { againstAll(b, countingPair(primitives.ByArrival)) }
+
 // BenchmarkAtomicLongAdd is Add.
 func BenchmarkAtomicLongAdd(b *testing.B) { againstAll(b, atomicLongAdd) }
 
@@ -102,6 +108,19 @@ func semaphorePair(ctx context.Context, c *primitives.Client, name string) (use,
 		}
 		return s.Release(ctx, 1)
 	}, err
+}
+
+func countingPair(order primitives.CountingOrder) maker {
+	return func(_ context.Context, c *primitives.Client, name string) (use, error) {
+		s := c.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{Order: order})
+		return func(ctx context.Context) error {
+			lease, err := s.Acquire(ctx)
+			if err != nil {
+				return err
+			}
+			return lease.Release(ctx)
+		}, nil
+	}
 }
 
 func atomicLongAdd(_ context.Context, c *primitives.Client, name string) (use, error) {

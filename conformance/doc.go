@@ -31,6 +31,7 @@
 //	|-- latch
 //	|-- number
 //	|-- idgenerator
+//	|-- counting
 //	|-- engine         what follows from a declaration; these are declared in its terms
 //	|-- history        records what went on side by side, and asks whether a model explains it
 //	|
@@ -49,6 +50,7 @@
 //	    |-- permits    processes that are killed while they hold permits
 //	    |-- fair       the queue of a fair lock: its order, its dead, its costs
 //	    |-- readwrite  readers and writers that crash, and what was reported of Redisson's
+//	    |-- counting   counting semaphores: clocks that disagree, processes that are killed, crowds
 //	    |-- replicas   a replica that lags
 //	    |-- rights     the commands and keys that a server's user needs
 //	    |-- repro      programs that once showed a defect

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hasp-go/hasp/conformance/contract"
+	"github.com/hasp-go/hasp/conformance/counting"
 	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/conformance/fairlock"
 	"github.com/hasp-go/hasp/conformance/harness"
@@ -24,7 +25,7 @@ import (
 func Primitives() []engine.Subject {
 	return []engine.Subject{
 		lock.Primitive, lock.Fenced, lock.Spin, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
-		permits.Primitive,
+		permits.Primitive, counting.Primitive, counting.ByArrival,
 		latch.Primitive, number.Long, number.Double, idgenerator.Primitive,
 	}
 }

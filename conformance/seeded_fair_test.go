@@ -39,7 +39,7 @@ func fairSeeds() []seed {
 		{"wakes nobody by force", force, edits{{"if first then", "if false then"}}, machines},
 		{"queues who only tries", fair, edits{{"leasableFairLock{l, nil}", "leasableFairLock{l, &l.allowance}"}}, machines},
 		{"listens to the channel of another", fair, edits{{`l.turn + ":" + owner`, `l.turn + ":" + owner[1:]`}}, machines},
-		{"does not try within its allowance", fair, edits{{"return min(wait, l.allowance/3)", "return wait"}}, machines},
+		{"does not try within its allowance", fair, edits{{"return min(wait, allowance/3)", "return wait"}}, machines},
 		{"does not leave the queue", takeFile, edits{{"\t\ta.leave()\n", ""}}, machines},
 		{"keeps a place that it got when its caller had left", leaseFile, edits{
 			{"err == nil && (answer.Granted || answer.Queued)", "err == nil && answer.Granted"},

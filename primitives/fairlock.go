@@ -77,13 +77,11 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 	if opts != nil {
 		o = *opts
 	}
-	l := &FairLock{allowance: o.WaitAllowance.Truncate(time.Millisecond)}
-	if o.WaitAllowance == 0 {
-		l.allowance = c.core.WatchdogLease()
-	}
+	allowance, invalid := c.waitAllowance(o.WaitAllowance)
+	l := &FairLock{allowance: allowance}
 	l.init(c, "fair lock", name, &c.tokenTTL)
 	l.nameKeys()
-	l.reject(extend.AtLeast("WaitAllowance", l.allowance, leastAllowance))
+	l.reject(invalid)
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
 		Leasable: leasableFairLock{l, &l.allowance}, Try: leasableFairLock{l, nil},
 		Kind:       fairKind{lockKind{c.core}},
@@ -99,6 +97,16 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 
 // leastAllowance leaves time for three tries.
 const leastAllowance = 100 * time.Millisecond
+
+// waitAllowance returns after how long without a try one who waits in a queue is taken for dead, by the
+// option that says so.
+func (c *Client) waitAllowance(option time.Duration) (time.Duration, error) {
+	if option == 0 {
+		option = c.core.WatchdogLease()
+	}
+	option = option.Truncate(time.Millisecond)
+	return option, extend.AtLeast("WaitAllowance", option, leastAllowance)
+}
 
 // nameKeys names the keys beside the lock's own, and the channels.
 func (l *FairLock) nameKeys() {
@@ -168,7 +176,7 @@ func (l leasableFairLock) Acquire(
 	})
 	answer := extend.Answer{Granted: result.TokenOK}
 	if err == nil && !answer.Granted {
-		answer.RetryIn, answer.Queued = l.retryIn(result.Wait), l.wait != nil
+		answer.RetryIn, answer.Queued = retryWithin(l.allowance, result.Wait), l.wait != nil
 	}
 	return result.Token, answer, err
 }
@@ -183,16 +191,16 @@ func (l leasableFairLock) Release(
 	})
 }
 
-// retryIn returns when a waiter tries again that nobody wakes: soon enough to be taken for alive. The
-// lock may be free before, after the given wait.
-func (l *FairLock) retryIn(wait time.Duration) time.Duration {
+// retryWithin returns when a waiter tries again that nobody wakes: soon enough to be taken for alive by its
+// allowance. There may be something for it before, after the given wait.
+func retryWithin(allowance, wait time.Duration) time.Duration {
 	switch {
 	case wait < 0:
-		return l.allowance / 3
+		return allowance / 3
 	case wait == 0:
 		return time.Nanosecond // Less than a millisecond, which PTTL rounds to 0.
 	}
-	return min(wait, l.allowance/3)
+	return min(wait, allowance/3)
 }
 
 // fairKind renews and releases many fair locks of a client.

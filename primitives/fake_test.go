@@ -28,6 +28,7 @@ type fakeServer struct {
 	ids     map[string]int64    // how many were taken
 
 	readWriteLocks map[string]*fakeReadWriteLock
+	counting       map[string]*fakeCounting
 
 	leased map[string]time.Time // the ends of leases, by id; of the one permit semaphore, which has 3 permits
 
@@ -69,8 +70,8 @@ func newFakeServer() *fakeServer {
 	return &fakeServer{
 		locks: make(map[string]fakeLock), tokens: make(map[string]int64),
 		permits: make(map[string]int), queues: make(map[string][]string), ids: make(map[string]int64),
-		readWriteLocks: make(map[string]*fakeReadWriteLock),
-		handlers:       make(map[*fakeSubscription]string), calls: make(map[string]int),
+		readWriteLocks: make(map[string]*fakeReadWriteLock), counting: make(map[string]*fakeCounting),
+		handlers: make(map[*fakeSubscription]string), calls: make(map[string]int),
 		leased: make(map[string]time.Time),
 		fault:  func(string) fault { return fault{} }, acks: allAck,
 	}
@@ -174,6 +175,9 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if reply, known := s.readWrite(script, keys, args); known {
+		return reply
+	}
+	if reply, known := s.countingScript(script, keys, args); known {
 		return reply
 	}
 	switch script {

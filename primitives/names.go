@@ -21,3 +21,10 @@ const permitLeasesKey = ":timeout" // behind the name
 
 // Redisson has no such keys, and does not see them.
 const fairDeadlinesKey = "hasp_lock_deadline"
+
+// Redisson has no counting semaphore.
+const (
+	countingChannel    = "hasp_semaphore"
+	countingQueueKey   = ":owner"   // behind the name
+	countingCounterKey = ":counter" // behind the name
+)

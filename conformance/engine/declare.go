@@ -188,9 +188,8 @@ type Hold[S, I, O comparable] struct {
 	// Holders are those that have an object.
 	Holders func(s State[S]) []string
 
-	// Ends is the name of a sorted set in which each hold has the end of its lease as its score, in
-	// milliseconds of the server's clock, if that is not the end of the object's own key. Nil: it is.
-	Ends func(key string) string
+	// Until is Some whose holds end by themselves at a time. Nil: they end with the object's own key.
+	Until func(at time.Time) State[S]
 
 	// Grant is the answer that a lease was made of; ok is false for another.
 	Grant func(out O) (owner string, token int64, ok bool)
@@ -249,7 +248,7 @@ type Takes[S, I, O comparable] struct {
 // object's, with a colon and the owner behind it. What Published and Change.Message name is the owner that
 // is woken. Ready is asked for what the last script of a call asks, with its owner.
 type Queue[S, I comparable] struct {
-	// Key is that of the list of owners, the next one first.
+	// Key is that of the list of owners, the next one first, or of the sorted set of them.
 	Key func(key string) string
 
 	// Waiting are the owners that others wait behind.

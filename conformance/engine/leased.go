@@ -67,14 +67,15 @@ func (p *Primitive[S, I, O]) askFor(op *Op[S, I, O], lease time.Duration) (in I)
 func (p *Primitive[S, I, O]) seize(
 	ctx context.Context, e *harness.Env, name string, lease time.Duration,
 ) Key {
-	p.set(ctx, e, name, p.Some)
-	switch {
-	case lease > 0 && p.Hold.Ends != nil:
-		p.endAfter(ctx, e, name, lease)
-	case lease > 0:
+	held := p.Some
+	if lease > 0 && p.Hold.Until != nil {
+		held = p.Hold.Until(time.UnixMilli(serverMillis(ctx, e, name) + lease.Milliseconds()))
+	}
+	p.set(ctx, e, name, held)
+	if lease > 0 && p.endsKey(name) == "" {
 		e.Command(ctx, "PEXPIRE", name, fmt.Sprint(lease.Milliseconds()))
 	}
-	return p.Stored(name, p.Some)[0]
+	return p.Stored(name, held)[0]
 }
 
 func (p *Primitive[S, I, O]) heldBy(name string, lease *primitives.Lease) Key {

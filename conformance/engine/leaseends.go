@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/harness"
@@ -16,21 +17,27 @@ func serverMillis(ctx context.Context, e *harness.Env, key string) int64 {
 	return seconds*1000 + micros/1000
 }
 
-// endAfter makes the leases of all that is in the set [Hold.Ends] end after a time.
-func (p *Primitive[S, I, O]) endAfter(ctx context.Context, e *harness.Env, name string, lease time.Duration) {
-	set := p.Hold.Ends(name)
-	ends := fmt.Sprint(serverMillis(ctx, e, name) + lease.Milliseconds())
-	for _, member := range texts(must.Get(e.Command(ctx, "ZRANGE", set, "0", "-1").Items())) {
-		e.Command(ctx, "ZADD", set, ends, member)
+// endsKey returns the key of the sorted set whose scores are the ends of an object's holds, if that is
+// another key than the object's own, else "".
+func (p *Primitive[S, I, O]) endsKey(name string) string {
+	if p.Hold == nil || p.Hold.Until == nil {
+		return ""
 	}
+	keys := p.Stored(name, p.Hold.Until(time.Now()))
+	i := slices.IndexFunc(keys, func(k Key) bool { return k.Set != nil })
+	if i <= 0 {
+		return ""
+	}
+	return keys[i].Name
 }
 
 // leaseLeft implements leasable.
 func (p *Primitive[S, I, O]) leaseLeft(ctx context.Context, e *harness.Env, name string) time.Duration {
-	if p.Hold.Ends == nil {
+	set := p.endsKey(name)
+	if set == "" {
 		return must.Get(e.Command(ctx, "PTTL", name).Duration(time.Millisecond))
 	}
-	last := texts(must.Get(e.Command(ctx, "ZRANGE", p.Hold.Ends(name), "-1", "-1", "WITHSCORES").Items()))
+	last := texts(must.Get(e.Command(ctx, "ZRANGE", set, "-1", "-1", "WITHSCORES").Items()))
 	if len(last) == 0 || must.Get(e.Command(ctx, "EXISTS", name).Int()) == 0 {
 		return -time.Millisecond
 	}
@@ -42,8 +49,9 @@ func (p *Primitive[S, I, O]) leaseLeft(ctx context.Context, e *harness.Env, name
 // isFree reports whether nobody holds an object by the server.
 func (p *Primitive[S, I, O]) isFree(ctx context.Context, e *harness.Env, name string) bool {
 	reply, err := p.read(ctx, e, name)
-	if p.Hold == nil || p.Hold.Ends == nil || err != nil || reply.IsNil() {
+	set := p.endsKey(name)
+	if set == "" || err != nil || reply.IsNil() {
 		return holds(p.Stored(name, p.Init)[0], reply, err)
 	}
-	return must.Get(e.Command(ctx, "ZCARD", p.Hold.Ends(name)).Int()) == 0
+	return must.Get(e.Command(ctx, "ZCARD", set).Int()) == 0
 }

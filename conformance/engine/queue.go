@@ -75,7 +75,11 @@ func (p *Primitive[S, I, O]) queued(ctx context.Context, e *harness.Env, name st
 	if p.Queue == nil {
 		return nil
 	}
-	return texts(must.Get(e.Command(ctx, "LRANGE", p.Queue.Key(name), "0", "-1").Items()))
+	command := "LRANGE"
+	if key, _ := named(p.Stored(name, p.Some), p.Queue.Key(name)); key.Set != nil {
+		command = "ZRANGE"
+	}
+	return texts(must.Get(e.Command(ctx, command, p.Queue.Key(name), "0", "-1").Items()))
 }
 
 // awaitWaiters waits until n calls of a client wait for an object, and the client hears of it; for 0, until

@@ -42,7 +42,7 @@ func (p *Primitive[S, I, O]) validateObject() {
 	must.If(len(lasting(none)) != len(lasting(some)) || len(none) == 0 || none[0].Name != name || some[0].Name != name,
 		"Stored needs the object's own key first, and as many keys without Ends if there is no object")
 	must.If(some[0].empty() || !none[0].empty(), "Stored needs a value for Some, and none if there is no object")
-	must.If(some[0].List != nil || some[0].Set != nil, "Stored needs Text or Fields for the object's own key")
+	must.If(some[0].List != nil, "Stored needs Text, Fields or Set for the object's own key")
 	for _, key := range some {
 		must.If(key.kinds() > 1, "Stored needs Text, Fields, List or Set, not several")
 	}
@@ -85,8 +85,8 @@ func (p *Primitive[S, I, O]) validateHold() {
 		must.If(!p.hasLeases() || p.Channel == nil, "Queue needs Hold, without Awaits, and Channel")
 		needs(*p.Queue, "Queue.", "Key", "Waiting", "Place", "Message")
 		must.If(!slices.ContainsFunc(p.Stored("key", p.Some), func(k Key) bool {
-			return k.List != nil && k.Name == p.Queue.Key("key")
-		}), "Queue.Key is no List that is Stored")
+			return (k.List != nil || k.Set != nil) && k.Name == p.Queue.Key("key")
+		}), "Queue.Key is no List or Set that is Stored")
 	}
 }
 

@@ -70,7 +70,7 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 	Name:     "PermitSemaphore",
 	Promises: Promises,
 	Limit:    "PermitSemaphore.Limit",
-	Some:     engine.New(Permits{}.and(hold{owner: peer, least: never, most: never})),
+	Some:     heldUntil(time.UnixMilli(never)),
 	NoTexts:  []string{"1.5", "abc", "99999999999"},
 	Special:  cases(),
 	Step:     step,
@@ -117,7 +117,7 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		Of:      holdOf,
 		Fixed:   func(in In) time.Duration { return in.Fixed },
 		Holders: holders,
-		Ends:    setOf,
+		Until:   heldUntil,
 		Grant:   func(out Out) (string, int64, bool) { return out.Owner, 0, out.Owner != "" },
 		Granted: func(owner string, _ int64) Out { return Out{Owner: owner, Done: true} },
 		Release: func(owner string) In { return In{Op: Release, Owner: owner} },
@@ -168,6 +168,11 @@ func drawAcquire(d engine.Dice[Permits]) In {
 		in.Fixed = d.Fixed
 	}
 	return in
+}
+
+// heldUntil is a semaphore of one permit, which another program holds until then.
+func heldUntil(at time.Time) state {
+	return engine.New(Permits{}.and(hold{owner: peer, least: at.UnixMilli(), most: at.UnixMilli()}))
 }
 
 // unknown is the owner of a permit that there never is.

@@ -4,6 +4,7 @@ package rights
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -86,6 +87,13 @@ func TestACLInACluster(t *testing.T) {
 				name = "fair " + a.Name + name
 				handOver(t, one.NewFairLock(name, nil), other.NewFairLock(name, nil))
 			}
+			for _, name := range []string{"1", "2", "{3}"} {
+				for order := range 2 {
+					o := &primitives.CountingSemaphoreOptions{Order: primitives.CountingOrder(order)}
+					name := fmt.Sprint("counting ", a.Name, name, order)
+					handOver(t, slot{one.NewCountingSemaphore(name, 1, o)}, slot{other.NewCountingSemaphore(name, 1, o)})
+				}
+			}
 		})
 	}
 }
@@ -95,6 +103,15 @@ type locker interface {
 	Lock(ctx context.Context) (*primitives.Lease, error)
 	TryLock(ctx context.Context) (*primitives.Lease, error)
 }
+
+// slot is a counting semaphore of which one has the only slot, as a lock.
+type slot struct{ *primitives.CountingSemaphore }
+
+// Lock implements locker.
+func (s slot) Lock(ctx context.Context) (*primitives.Lease, error) { return s.Acquire(ctx) }
+
+// TryLock implements locker.
+func (s slot) TryLock(ctx context.Context) (*primitives.Lease, error) { return s.TryAcquire(ctx) }
 
 // handOver makes waiter wait for what holder has.
 func handOver(t *testing.T, holder, waiter locker) {

@@ -105,6 +105,7 @@ func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 			useReadWriteLock(t.Context(), client)
 			useSemaphore(t.Context(), client)
 			usePermits(t.Context(), client)
+			useCountingSemaphores(t.Context(), client)
 			useLatch(t.Context(), client)
 			useNumbers(t.Context(), client)
 			useIDGenerator(t.Context(), client)
@@ -229,6 +230,27 @@ func useSemaphore(ctx context.Context, client *primitives.Client) {
 		must.Do(made.Acquire(ctx, 1))
 		must.Do(made.Acquire(ctx, 2))
 		must.Get(made.Delete(ctx))
+	}
+}
+
+// useCountingSemaphores lets others wait for a slot, in both orders.
+func useCountingSemaphores(ctx context.Context, client *primitives.Client) {
+	for _, order := range []primitives.CountingOrder{primitives.ByTime, primitives.ByArrival} {
+		of := func(name string) *primitives.CountingSemaphore {
+			return client.NewCountingSemaphore(fmt.Sprint(name, order), 1, &primitives.CountingSemaphoreOptions{Order: order})
+		}
+		s := of("declared:counting")
+		lease := must.Get(s.TryAcquire(ctx))
+		must.Get(s.Holders(ctx))
+		must.Do(s.Refresh(ctx, lease))
+		waiting, cancel := context.WithTimeout(ctx, time.Second)
+		_, _ = s.Acquire(waiting)
+		cancel()
+		must.Do(lease.Release(ctx))
+		for i := range 2 {
+			go func() { _, _ = of(fmt.Sprint(lostReply, "counting", i)).TryAcquire(ctx) }()
+		}
+		time.Sleep(time.Second) // virtual: both are given back together
 	}
 }
 

@@ -1,0 +1,187 @@
+package counting
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/lock"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// cases are those of what no declaration says.
+func (o order) cases(name string) []harness.Case {
+	promises := o.promises(name)
+	of := func(what, part string, run func(ctx context.Context, e *harness.Env)) harness.Case {
+		return harness.NewCase(promises, name+what, name+"."+part, nil, run)
+	}
+	all := []harness.Case{
+		of("Refreshes", "Refresh", o.refreshes),
+		of("RefreshReportsTheDropped", "Refresh", o.refreshOfTheDropped),
+		of("LimitMayChange", "Exclusion", o.limitMayChange),
+		of("LeavesNoKey", "Lease", o.leavesNoKey),
+	}
+	if o.queues() {
+		all = append(all,
+			of("TryAcquirePassesNobody", "Waiting", o.passesNobody),
+			of("ConflictNamesTheKey", "Queries", o.conflictNamesTheKey),
+			of("GoesOnWithoutItsCounter", "Waiting", o.goesOnWithoutItsCounter),
+		)
+	}
+	return all
+}
+
+// lasting asks for leases that nobody renews, and that last longer than any case.
+func lasting(limit int64) In {
+	return In{In: lock.In{Op: lock.Acquire, Fixed: time.Hour}, Limit: limit}
+}
+
+// scoreOf returns when the hold of a lease ends on the server.
+func scoreOf(ctx context.Context, e *harness.Env, name string, lease *primitives.Lease) int64 {
+	return whole(must.Get(e.Command(ctx, "ZSCORE", name, lease.Owner()).Text()))
+}
+
+// refreshes extends a lease, on the server and for its holder.
+func (o order) refreshes(ctx context.Context, e *harness.Env) {
+	name := e.Key("object")
+	s := o.of(engine.Clients(ctx, e, 1)[0], name, lasting(2))
+	lease, other := must.Get(s.TryAcquire(ctx)), must.Get(s.TryAcquire(ctx))
+	for range 3 {
+		before, others, remain := scoreOf(ctx, e, name, lease), scoreOf(ctx, e, name, other), lease.Remaining()
+		time.Sleep(10 * time.Millisecond)
+		must.If(lease.Remaining() > remain-10*time.Millisecond, "it lasts longer by itself")
+		asked := time.Now()
+		must.Do(s.Refresh(ctx, lease))
+		took := time.Since(asked)
+		must.If(scoreOf(ctx, e, name, lease) < before+10, "the server has not extended it")
+		must.If(lease.Remaining() < time.Hour*9/10-took-time.Second, "the holder believes in %v", lease.Remaining())
+		must.If(scoreOf(ctx, e, name, other) != others, "another lease was extended")
+	}
+	must.Do(lease.Release(ctx))
+	must.Wrap(s.Refresh(ctx, lease), primitives.ErrNotHeld, primitives.ErrReleased)
+	must.If(!e.Command(ctx, "ZSCORE", name, lease.Owner()).IsNil(), "a released lease is back")
+	must.Do(other.Release(ctx))
+}
+
+// refreshOfTheDropped refreshes what the server has dropped, or given to others.
+func (o order) refreshOfTheDropped(ctx context.Context, e *harness.Env) {
+	name := e.Key("object")
+	s := o.of(engine.Clients(ctx, e, 1)[0], name, lasting(1))
+	lease := must.Get(s.TryAcquire(ctx))
+	e.Command(ctx, "ZADD", name, "1", lease.Owner()) // Its hold ended long ago, and nobody has looked.
+	must.Wrap(s.Refresh(ctx, lease), primitives.ErrNotHeld, primitives.ErrLost)
+	must.Wrap(lease.Err(), primitives.ErrLost)
+	next := must.Get(s.TryAcquire(ctx))
+	e.Command(ctx, "DEL", name)
+	e.Command(ctx, "RPUSH", name, "no semaphore")
+	must.Wrap(s.Refresh(ctx, next), primitives.ErrConflict)
+	must.Do(next.Err())
+	e.Command(ctx, "DEL", name)
+	must.Wrap(s.Refresh(ctx, next), primitives.ErrNotHeld, primitives.ErrLost)
+}
+
+// limitMayChange raises and lowers the limit of a semaphore that is in use.
+func (o order) limitMayChange(ctx context.Context, e *harness.Env) {
+	c, name := engine.Clients(ctx, e, 1)[0], e.Key("object")
+	low, high := o.of(c, name, lasting(2)), o.of(c, name, lasting(4))
+	refused := func(s *primitives.CountingSemaphore) {
+		must.Refuse[*primitives.Lease]("one more", primitives.ErrNotAcquired)(s.TryAcquire(ctx))
+	}
+	var held []*primitives.Lease
+	for _, s := range []*primitives.CountingSemaphore{low, low, high, high} {
+		held = append(held, must.Get(s.TryAcquire(ctx)))
+		must.If(must.Get(s.Holders(ctx)) != len(held), "want %d holders", len(held))
+	}
+	refused(high)
+	for range 2 {
+		must.Do(held[0].Release(ctx))
+		held = held[1:]
+		refused(low)
+	}
+	must.Do(held[0].Release(ctx))
+	must.Do(must.Get(low.TryAcquire(ctx)).Release(ctx))
+	must.Do(held[1].Release(ctx))
+}
+
+// leavesNoKey lets holders and waiters die: each key ends by itself.
+func (o order) leavesNoKey(ctx context.Context, e *harness.Env) {
+	name := e.Key("object")
+	in := In{In: lock.In{Op: lock.Acquire, Fixed: time.Hour}, Limit: 1, Allowance: 2 * time.Hour}
+	c := engine.Clients(ctx, e, 1)[0]
+	must.Get(o.of(c, name, in).TryAcquire(ctx))
+	bounded, cancel := context.WithCancel(ctx)
+	defer cancel()
+	waits := must.Beside(func() { must.Get(o.of(c, name, in).Acquire(bounded)) })
+	keys, longest := []string{name}, time.Hour
+	if o.queues() {
+		keys, longest = append(keys, queueKey(name), engine.SideName("", name)+":counter"), 2*time.Hour
+		harness.Eventually(ctx, "the waiter", func() bool {
+			return must.Get(e.Command(ctx, "EXISTS", queueKey(name)).Int()) == 1
+		})
+	}
+	for _, key := range keys {
+		left := must.Get(e.Command(ctx, "PTTL", key).Duration(time.Millisecond))
+		must.If(left <= longest-harness.Patience || left > longest, "key %s lives for %v", key, left)
+	}
+	cancel()
+	must.Wrap(<-waits, context.Canceled)
+}
+
+// passesNobody tries while there is room, and somebody waits for it.
+func (o order) passesNobody(ctx context.Context, e *harness.Env) {
+	name := e.Key("object")
+	s := o.of(engine.Clients(ctx, e, 1)[0], name, lasting(3))
+	e.Command(ctx, "ZADD", name, strconv.Itoa(-farOff), "waits")
+	e.Command(ctx, "ZADD", queueKey(name), "7", "waits")
+	must.Refuse[*primitives.Lease]("trying", primitives.ErrNotAcquired)(s.TryAcquire(ctx))
+	must.If(must.Get(e.Command(ctx, "ZCARD", queueKey(name)).Int()) != 1, "one that only tries is queued")
+	e.Command(ctx, "ZADD", name, "-1", "waits") // It is dead.
+	must.Do(must.Get(s.TryAcquire(ctx)).Release(ctx))
+	must.If(must.Get(e.Command(ctx, "EXISTS", name, queueKey(name)).Int()) != 0, "the dead are still there")
+}
+
+// conflictNamesTheKey has another kind of value at each key of the queue.
+func (o order) conflictNamesTheKey(ctx context.Context, e *harness.Env) {
+	name := e.Key("object")
+	s := o.of(engine.Clients(ctx, e, 1)[0], name, lasting(1))
+	held := must.Get(s.TryAcquire(ctx))
+	for key, says := range map[string]string{
+		queueKey(name): "queue", engine.SideName("", name) + ":counter": "counter",
+	} {
+		e.Command(ctx, "RPUSH", key, "no queue")
+		_, err := s.Acquire(ctx)
+		must.Wrap(err, primitives.ErrConflict)
+		must.If(!strings.Contains(err.Error(), says), "the error does not say which key: %w", err)
+		must.If(must.Get(e.Command(ctx, "ZCARD", name).Int()) != 1, "a refused call has left something")
+		e.Command(ctx, "DEL", key)
+	}
+	must.Do(held.Release(ctx))
+}
+
+// goesOnWithoutItsCounter loses the counter while somebody waits: those who come later stay behind.
+func (o order) goesOnWithoutItsCounter(ctx context.Context, e *harness.Env) {
+	clients, name := engine.Clients(ctx, e, 3), e.Key("object")
+	held := must.Get(o.of(clients[0], name, lasting(1)).TryAcquire(ctx))
+	var all []<-chan error
+	came := make(chan int, 2)
+	for i, c := range clients[1:] {
+		all = append(all, must.Beside(func() {
+			lease := must.Get(o.of(c, name, lasting(1)).Acquire(ctx))
+			came <- i
+			must.Do(lease.Release(ctx))
+		}))
+		harness.Eventually(ctx, "a waiter", func() bool {
+			return must.Get(e.Command(ctx, "ZCARD", queueKey(name)).Int()) == int64(i+1)
+		})
+		e.Command(ctx, "DEL", engine.SideName("", name)+":counter")
+	}
+	must.Do(held.Release(ctx))
+	for i, done := range all {
+		harness.Finish("a waiter", done)
+		must.If(<-came != i, "the second came first")
+	}
+}

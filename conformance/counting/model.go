@@ -1,0 +1,400 @@
+package counting
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/lock"
+)
+
+// Held is a counting semaphore at one time. What it has of its queue outlives its key.
+type Held struct {
+	Members string      // who is in the zset at its name: see members
+	Queue   string      // who waits, in turn: see waiters
+	Number  int64       // the last in the queue
+	Until   engine.Span // when the keys of the queue end; zero: there are none
+}
+
+// farOff is the end of a hold that nobody sees, in the year 2100. All times are milliseconds of the server's
+// clock.
+const farOff = 4_102_444_800_000
+
+// member is one that holds, or waits in the queue.
+type member struct {
+	owner string
+	ends  engine.Span // of the hold, or of the place
+	waits bool
+	over  bool // it has ended, and is still there
+}
+
+// members are texts in the state, which must be comparable.
+func (h Held) members() (all []member) {
+	for line := range strings.Lines(h.Members) {
+		words := strings.Fields(line)
+		all = append(all, member{
+			owner: words[0], ends: engine.Span{Least: whole(words[1]), Most: whole(words[2])},
+			waits: words[3] == "true", over: words[4] == "true",
+		})
+	}
+	return all
+}
+
+// and returns h with one more member, who comes after the others.
+func (h Held) and(m member) Held {
+	h.Members += fmt.Sprintln(m.owner, m.ends.Least, m.ends.Most, m.waits, m.over)
+	return h
+}
+
+// with returns h with other members.
+func (h Held) with(all []member) Held {
+	slices.SortFunc(all, func(a, b member) int { return cmp.Compare(a.owner, b.owner) })
+	h.Members = ""
+	for _, m := range all {
+		h = h.and(m)
+	}
+	return h
+}
+
+// without returns h without a member.
+func (h Held) without(owner string) Held {
+	return h.with(slices.DeleteFunc(h.members(), func(m member) bool { return m.owner == owner }))
+}
+
+// find returns the member of that name.
+func (h Held) find(owner string) (member, bool) {
+	all := h.members()
+	i := slices.IndexFunc(all, func(m member) bool { return m.owner == owner })
+	if i < 0 {
+		return member{}, false
+	}
+	return all[i], true
+}
+
+// written makes all times what is written of them.
+func (h Held) written() Held {
+	all := h.members()
+	for i := range all {
+		all[i].ends.Most, all[i].over = all[i].ends.Least, false
+	}
+	return h.with(all)
+}
+
+// holding are those who hold it.
+func (h Held) holding() []member {
+	return slices.DeleteFunc(h.members(), func(m member) bool { return m.waits || m.over })
+}
+
+func (h Held) holders() (owners []string) {
+	for _, m := range h.holding() {
+		owners = append(owners, m.owner)
+	}
+	return owners
+}
+
+func (h Held) holds(owner string) bool { return slices.Contains(h.holders(), owner) }
+
+// room is how many more may come in by a limit.
+func (h Held) room(limit int64) int64 { return limit - int64(len(h.holding())) }
+
+// waiter is one in the queue.
+type waiter struct {
+	owner  string
+	number int64
+}
+
+// waiters are those in the queue.
+func (h Held) waiters() (all []waiter) {
+	for line := range strings.Lines(h.Queue) {
+		words := strings.Fields(line)
+		all = append(all, waiter{words[0], whole(words[1])})
+	}
+	return all
+}
+
+// rid returns h without the dead.
+func (h Held) rid(dead []string) Held {
+	for _, owner := range dead {
+		h = h.without(owner)
+	}
+	return h.drop(dead...)
+}
+
+// drop returns h without some in the queue.
+func (h Held) drop(owners ...string) Held {
+	all := h.waiters()
+	h.Queue = ""
+	for _, w := range all {
+		if !slices.Contains(owners, w.owner) {
+			h.Queue += fmt.Sprintln(w.owner, w.number)
+		}
+	}
+	return h
+}
+
+// lives reports whether one who waits has a place that is kept, or of which nobody knows until when.
+func (h Held) lives(owner string) bool {
+	m, found := h.find(owner)
+	return !found || m.waits && !m.over
+}
+
+// living are those who wait, and are not dead.
+func (h Held) living() (owners []string) {
+	for _, w := range h.waiters() {
+		if h.lives(w.owner) {
+			owners = append(owners, w.owner)
+		}
+	}
+	return owners
+}
+
+// survey returns the first who waits and lives, "" if nobody does, and the dead before it, as a caller finds
+// them, and as if a leaver were gone.
+func (h Held) survey(caller, leaver string) (first string, dead []string) {
+	for _, w := range h.waiters() {
+		switch {
+		case w.owner != "" && w.owner == caller:
+			return w.owner, dead
+		case w.owner == leaver:
+		case h.lives(w.owner):
+			return w.owner, dead
+		default:
+			dead = append(dead, w.owner)
+		}
+	}
+	return "", dead
+}
+
+// ages ends holds and places, and the keys of the queue. What ends at about that moment may have ended, or
+// not.
+func ages(h Held, at engine.Moment) []Held {
+	all := []Held{h.with(nil)}
+	for _, m := range h.members() {
+		var next []Held
+		for _, way := range all {
+			if !m.over && at.From.UnixMilli() <= m.ends.Most {
+				next = append(next, way.and(m))
+			}
+			if over := m; m.over || at.To.UnixMilli() > m.ends.Least {
+				over.over = true
+				next = append(next, way.and(over))
+			}
+		}
+		all = next
+	}
+	if h.Until == (engine.Span{}) {
+		return all
+	}
+	var next []Held
+	for _, way := range all {
+		if at.From.UnixMilli() <= h.Until.Most {
+			next = append(next, way)
+		}
+		if at.To.UnixMilli() >= h.Until.Least {
+			next = append(next, Held{Members: way.Members})
+		}
+	}
+	return next
+}
+
+// keep is what outlives the key.
+func keep(h Held) Held {
+	h.Members = ""
+	return h
+}
+
+// later is so long after a moment; within all times where that is not known, as in a history.
+func later(at engine.Moment, by time.Duration) engine.Span {
+	if at.IsZero() {
+		return engine.Span{Least: 0, Most: 1 << 53}
+	}
+	at = at.Add(by)
+	return engine.Span{Least: at.From.UnixMilli(), Most: at.To.UnixMilli()}
+}
+
+// moment is when a key ends that has that time.
+func moment(ends engine.Span) engine.Moment {
+	return engine.Moment{From: time.UnixMilli(ends.Least), To: time.UnixMilli(ends.Most + 1)}
+}
+
+// last is when the last of the members ends, if there is one more.
+func (h Held) last(ends engine.Span) engine.Span {
+	for _, m := range h.members() {
+		ends.Least, ends.Most = max(ends.Least, m.ends.Least), max(ends.Most, m.ends.Most)
+	}
+	return ends
+}
+
+// enter lets one in, or gives it a place, and drops the holds that have ended.
+func enter(s state, m member) state {
+	last := s.V.last(m.ends)
+	others := slices.DeleteFunc(s.V.members(), func(o member) bool {
+		return o.over && !o.waits || o.owner == m.owner
+	})
+	return s.Is(s.V.with(append(others, m))).Until(moment(last))
+}
+
+// ready reports whether in may come in.
+func (o order) ready(s state, in In) bool {
+	first, _ := s.V.survey(in.Owner, "")
+	return s.V.room(in.Limit) > 0 && (first == "" || first == in.Owner)
+}
+
+// step is the model.
+func (o order) step(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
+	holds := s.V.holds(in.Owner)
+	switch {
+	case out.Other, s.Kind == engine.Other:
+		return s, out.Other && s.Kind == engine.Other
+	case in.Op == lock.Acquire && out.Token > 0:
+		return o.admit(s, at, in, out)
+	case in.Op == lock.Acquire:
+		return o.refuse(s, at, in, out)
+	case in.Op == lock.Renew && holds:
+		return enter(s, member{owner: in.Owner, ends: later(at, in.Lease)}), out.Done
+	case in.Op == lock.Renew:
+		return s, !out.Done
+	case in.Op == lock.Release:
+		return o.leave(s, in), out.Done == holds
+	}
+	return s, out.Count == int64(len(s.V.holding()))
+}
+
+// admit lets an owner in.
+func (o order) admit(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
+	ok := o.ready(s, in)
+	if !at.IsZero() {
+		ok = ok && at.From.UnixMicro() <= out.Token && out.Token <= at.To.UnixMicro()
+		ok = ok && (o.queues() || out.Count == s.V.room(in.Limit)-1)
+	}
+	_, dead := s.V.survey(in.Owner, "")
+	if s.V = s.V.rid(dead).drop(in.Owner); s.V.Queue == "" {
+		s.V = s.V.with(slices.DeleteFunc(s.V.members(), func(m member) bool { return m.waits && m.over }))
+	}
+	return enter(s, member{owner: out.Owner, ends: later(at, in.Lease)}), ok
+}
+
+// refuse is the model of an acquire that is refused. In a history, without times, those may be in who are
+// believed to be gone, and others may wait.
+func (o order) refuse(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
+	switch {
+	case at.IsZero():
+		return s, true
+	case !o.queues():
+		return s, !o.ready(s, in) && waits(s, at, in.Limit, out.Left)
+	}
+	ok := !o.ready(s, in)
+	first, dead := s.V.survey(in.Owner, "")
+	queued := s.V.queued(in.Owner)
+	s.V = s.V.rid(dead)
+	if _, known := s.V.find(first); !known && first != "" && first != in.Owner {
+		s = enter(s, member{owner: first, ends: later(at, 30*time.Second), waits: true})
+	}
+	if in.Allowance == 0 {
+		return s, ok && out.Left == -time.Millisecond
+	}
+	place := member{owner: in.Owner, ends: later(at, in.Allowance), waits: true}
+	s.V.Queue, s.V.Number = queued.drop(dead...).Queue, queued.Number
+	s.V.Until = s.V.last(place.ends)
+	s = enter(s, place)
+	if first != "" && first != in.Owner {
+		return s, ok && out.Left == -time.Millisecond
+	}
+	return s, ok && waits(s, at, in.Limit, out.Left)
+}
+
+// queued returns h with an owner in the queue, behind the others if it was not there.
+func (h Held) queued(owner string) Held {
+	all := h.waiters()
+	if slices.ContainsFunc(all, func(w waiter) bool { return w.owner == owner }) {
+		return h
+	}
+	for _, w := range all {
+		h.Number = max(h.Number, w.number)
+	}
+	h.Number++
+	h.Queue += fmt.Sprintln(owner, h.Number)
+	return h
+}
+
+// waits reports whether the answer to one who is refused is right: the time until enough holds have ended.
+func waits(s state, at engine.Moment, limit int64, told time.Duration) bool {
+	var least, most []int64
+	for _, m := range s.V.holding() {
+		least, most = append(least, m.ends.Least), append(most, m.ends.Most)
+	}
+	over := -s.V.room(limit)
+	if over < 0 || over >= int64(len(least)) {
+		return false
+	}
+	slices.Sort(least)
+	slices.Sort(most)
+	left := told.Milliseconds()
+	return left >= max(0, least[over]-at.To.UnixMilli()) && left <= max(0, most[over]-at.From.UnixMilli())
+}
+
+// leave takes out an owner, and the dead before the first who may come in then.
+func (o order) leave(s state, in In) state {
+	left := s.V.without(in.Owner)
+	if left.room(in.Limit) > 0 {
+		_, dead := s.V.survey("", in.Owner)
+		left = left.rid(dead)
+	}
+	left = left.drop(in.Owner)
+	if s.V = left; s.Kind == engine.Present && left.Members == "" {
+		return s.Gone(keep)
+	}
+	return s
+}
+
+// published is 1 if a holder leaves; of those who queue the first, if there is room for it since somebody
+// came in, left or died.
+func (o order) published(before, after state, in In) string {
+	releases := in.Op == lock.Release && before.Kind != engine.Other
+	if !o.queues() {
+		if releases && before.V.holds(in.Owner) {
+			return "1"
+		}
+		return ""
+	}
+	asks := in.Op == lock.Acquire && before.Kind != engine.Other
+	behind, _ := before.V.survey("", in.Owner)
+	first, dead := before.V.survey(in.Owner, "")
+	room := before.V.room(in.Limit)
+	switch granted := after.V.holds(in.Owner); {
+	case releases && before.V.without(in.Owner).room(in.Limit) > 0, asks && granted && room > 1:
+		return behind
+	case asks && !granted && room > 0 && len(dead) > 0:
+		return first
+	}
+	return ""
+}
+
+func queueKey(key string) string { return engine.SideName("", key) + ":owner" }
+
+// stored are the keys of a counting semaphore.
+func (o order) stored(key string, s state) []engine.Key {
+	own, queue := engine.Key{Name: key, Set: map[string]engine.Span{}}, map[string]engine.Span{}
+	for _, m := range s.V.members() {
+		if own.Set[m.owner] = m.ends; m.waits {
+			own.Set[m.owner] = engine.Span{Least: -m.ends.Most, Most: -m.ends.Least}
+		}
+	}
+	if !o.queues() {
+		return []engine.Key{own}
+	}
+	for _, w := range s.V.waiters() {
+		queue[w.owner] = engine.Span{Least: w.number, Most: w.number}
+	}
+	side := []engine.Key{{Name: queueKey(key), Set: queue}, {Name: engine.SideName("", key) + ":counter"}}
+	if s.V.Number > 0 {
+		side[1].Text = fmt.Sprint(s.V.Number)
+	}
+	if s.V.Until != (engine.Span{}) {
+		side[0].Ends, side[1].Ends = moment(s.V.Until), moment(s.V.Until)
+	}
+	return append([]engine.Key{own}, side...)
+}

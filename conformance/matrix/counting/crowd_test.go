@@ -1,0 +1,118 @@
+package counting
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// crowdClients are those of [TestCommandsPerGrantStayConstant].
+const crowdClients = 20
+
+// many is how many wait there: in a part of the matrix fewer.
+var many = map[bool]int{true: 1000, false: 300}[cells.Whole()]
+
+// patient are waiters that nobody takes for dead, and that are woken by messages alone.
+func patient(order primitives.CountingOrder) *primitives.CountingSemaphoreOptions {
+	return &primitives.CountingSemaphoreOptions{Order: order, Lease: time.Hour, WaitAllowance: 10 * time.Hour}
+}
+
+// noPoll is the configuration of their clients.
+var noPoll = &primitives.Options{PollInterval: time.Hour}
+
+// TestServedInOrderOfArrival lets 40 waiters of six clients come one after the other for three slots. Some give
+// up. No waiter is in before one that came earlier.
+func TestServedInOrderOfArrival(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const waiters = 40
+	clients := s.clients(t, 6, noPoll)
+	held := hold(t, clients[0], 3, patient(primitives.ByArrival))
+	c := s.wait(t, waiters, clients, 3, patient(primitives.ByArrival))
+	for i := 1; i < waiters; i += 4 {
+		c.cancel[i]()
+	}
+	s.await(t, "they have left", func() bool { return s.number(t, "ZCARD", queue) == waiters*3/4 })
+	var order []int
+	for range waiters * 3 / 4 {
+		require.NoError(t, held[0].Release(t.Context()))
+		g := c.next(t)
+		held, order = append(held[1:], g.lease), append(order, g.waiter)
+	}
+	require.True(t, slices.IsSorted(order), order)
+	for _, lease := range held {
+		require.NoError(t, lease.Release(t.Context()))
+	}
+	s.awaitNothingLeft(t)
+}
+
+// TestFreeSlotsAreAllUsed frees all slots at once: so many waiters are in, and no more.
+func TestFreeSlotsAreAllUsed(t *testing.T) {
+	t.Parallel()
+	for title, order := range orders {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			clients := s.clients(t, 3, noPoll)
+			held := hold(t, clients[0], slots, patient(order))
+			c := s.wait(t, 2*slots, clients, slots, patient(order))
+			s.settled(t)
+			for _, lease := range held {
+				require.NoError(t, lease.Release(t.Context()))
+			}
+			held = nil
+			for range slots {
+				held = append(held, c.next(t).lease)
+			}
+			s.settled(t)
+			require.Empty(t, c.granted)
+			for range slots {
+				require.NoError(t, held[0].Release(t.Context()))
+				held = append(held[1:], c.next(t).lease)
+			}
+			for _, lease := range held {
+				require.NoError(t, lease.Release(t.Context()))
+			}
+			s.awaitNothingLeft(t)
+		})
+	}
+}
+
+// TestCommandsPerGrantStayConstant counts what ten hand-overs take while about 20 of 20 clients wait, and
+// while very many do.
+func TestCommandsPerGrantStayConstant(t *testing.T) {
+	cells.Proof(t)
+	t.Parallel()
+	for title, order := range orders {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			few, crowded := handOvers(t, order, crowdClients+10), handOvers(t, order, many)
+			t.Logf("%d commands for ten hand-overs with %d waiters, %d with %d",
+				few, crowdClients+10, crowded, many)
+			require.InDelta(t, few, crowded, float64(few)/4+100) // Pings of subscriptions count, too.
+		})
+	}
+}
+
+func handOvers(t *testing.T, order primitives.CountingOrder, waiters int) int {
+	t.Helper()
+	s := start(t)
+	clients := s.clients(t, crowdClients, noPoll)
+	held := hold(t, clients[0], slots, patient(order))
+	c := s.wait(t, waiters, clients, slots, patient(order))
+	before := s.settled(t)
+	for range 10 {
+		require.NoError(t, held[0].Release(t.Context()))
+		held = append(held[1:], c.next(t).lease)
+	}
+	taken := s.settled(t) - before
+	for _, cancel := range c.cancel {
+		cancel()
+	}
+	return taken
+}

@@ -1,0 +1,61 @@
+package conformance_test
+
+// countingSeeds are bugs in counting semaphores: in who is let in and when, what ends, and who is woken.
+func countingSeeds() []seed {
+	const (
+		acquire = "internal/script/counting_acquire.lua.go"
+		release = "internal/script/counting_release.lua.go"
+		renew   = "internal/script/counting_renew.lua.go"
+		arrival = "internal/script/arrival_acquire.lua.go"
+		leave   = "internal/script/arrival_release.lua.go"
+		many    = "internal/script/arrival_release_all.lua.go"
+		leases  = "countingleases.go"
+	)
+	histories, properties := historiesOf("CountingSemaphore"), propertiesOf("CountingSemaphore")
+	queues := propertiesOf("FairCountingSemaphore")
+	refreshes := onEmbedded("CountingSemaphoreRefreshes")
+	return []seed{
+		{"lets one more in than the limit", acquire, edits{{"if room <= 0 then", "if room < 0 then"}}, histories},
+		{"counts those whose holds have ended", acquire, edits{
+			{"redis.call('zcount', semaphore, now, '+inf')", "redis.call('zcard', semaphore)"},
+		}, properties},
+		{"tells when the last hold ends", acquire, edits{
+			{"redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)", "redis.call('zrange', semaphore, -1, -1, 'withscores')"},
+		}, properties},
+		{"ends the key with the newest hold", acquire, edits{
+			{"math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0))", "ends"},
+		}, properties},
+		{"wakes nobody by a release", release, edits{{"if held then", "if false then"}}, histories},
+		{"says that a hold was released which had ended", release, edits{
+			{"tonumber(ends) >= clock()", "clock()"},
+		}, properties},
+		{"renews what has ended", renew, edits{{"tonumber(ends) >= now then", "now then"}}, properties},
+		{"lets in out of turn", arrival, edits{{"(first == owner or not first)", "true"}}, queues},
+		{"never passes the dead", arrival, edits{{"tonumber(score) <= -now", "score"}}, queues},
+		{"takes who lives for dead a second early", arrival, edits{
+			{"tonumber(score) <= -now", "tonumber(score) <= -now - 1000"},
+		}, queues},
+		{"gives a number at each try", arrival, edits{
+			{"allowance and not redis.call('zscore', queue, owner)", "allowance"},
+		}, queues},
+		{"numbers by the counter alone", arrival, edits{
+			{"math.max(previous, tonumber(behind[2] or 0))", "previous"},
+		}, onEmbedded("FairCountingSemaphoreGoesOnWithoutItsCounter")},
+		{"does not wake the next while there is room", arrival, edits{{"local after = room > 1 and", "local after = false and"}}, queues},
+		{"wakes nobody when a holder leaves", leave, edits{{"wake(first)", "first = first"}}, historiesOf("FairCountingSemaphore")},
+		{"keeps the place of one who leaves", leave, edits{
+			{"redis.call('zrem', queue, owner)", "redis.call('zcard', queue)"},
+		}, queues},
+		{"wakes nobody by a release of many", many, edits{{"wake(first)", "first = first"}}, queues},
+		{"queues who only tries", "countingsemaphore.go", edits{
+			{"leasableByArrival{s, nil}", "leasableByArrival{s, &s.allowance}"},
+		}, queues},
+		{"forgets how many more may come in", leases, edits{{", Free: int(result.Free),", ","}}, properties},
+		{"does not tell the holder of a refresh", "internal/renew/refresh.go", edits{
+			{"k.settleOne(e, status, sent, now)", "k.settleOne(e, Failed, sent, now)"},
+		}, refreshes},
+		{"does not tell that the holder was dropped", "extend/refresh.go", edits{
+			{"\tif _, ended := l.state.check(); ended != nil {\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ended)\n\t}\n\treturn nil", "\treturn nil"},
+		}, onEmbedded("CountingSemaphoreRefreshReportsTheDropped")},
+	}
+}

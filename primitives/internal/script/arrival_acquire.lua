@@ -1,0 +1,71 @@
+--- Lets owner in if fewer than limit hold the semaphore and nobody waits who came before; else puts it into
+--- the queue, where it keeps its place for the allowance. It wakes who is first then, if there is still room,
+--- and passes the dead.
+---
+---@key semaphore zset      holder -> when its hold ends; waiter -> until when it has its place, negative
+---@key queue zset          waiter -> its number
+---@key counter string      the last number
+---@arg owner string
+---@arg limit int(1..2147483647)
+---@arg lease milliseconds
+---@arg allowance milliseconds?  the place is lost if owner does not try again within it; nil: do not queue
+---@command publish publish|spublish
+---@channel turn prefix     with the woken owner behind it
+---@return int? grant       the server's time in microseconds; nil: refused
+---@return milliseconds wait  until there may be room for owner if nobody wakes it; -1 ms: unknown
+---@error NOTANUMBER the last number is none
+---@include counting.lua
+---@include arrival.lua
+local now = clock()
+local held = holders(semaphore, now)
+local room = limit - held
+local first, dead = survey(semaphore, queue, now, owner)
+if room > 0 and (first == owner or not first) then
+  local after = room > 1 and survey(semaphore, queue, now, false, owner)
+  if after then
+    redis.call(publish, turn .. ':' .. after, '0')
+  end
+  drop(semaphore, queue, dead)
+  redis.call('zrem', queue, owner)
+  if redis.call('zcard', queue) == 0 then
+    redis.call('zremrangebyscore', semaphore, 1 - now, -1) -- The queue may have ended with all who waited.
+  end
+  enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
+  return {micros(), 0}
+end
+local number
+if allowance and not redis.call('zscore', queue, owner) then
+  local previous = tonumber(redis.call('get', counter) or 0)
+  if not previous then
+    return redis.error_reply('NOTANUMBER the last number is none')
+  end
+  -- The counter may be lost while some wait.
+  local behind = redis.call('zrange', queue, -1, -1, 'withscores')
+  number = math.max(previous, tonumber(behind[2] or 0)) + 1
+end
+if room > 0 and #dead > 0 then
+  redis.call(publish, turn .. ':' .. first, '0')
+end
+drop(semaphore, queue, dead)
+if first and first ~= owner and not redis.call('zscore', semaphore, first) then
+  local by = now + 30000 -- Until then it has shown that it lives, or is dead.
+  enter(semaphore, now, first, -by, last(semaphore, by))
+end
+if not allowance then
+  return {false, -1}
+end
+local kept = now + allowance
+local until_last = last(semaphore, kept)
+redis.call('pexpireat', queue, until_last)
+if number then
+  redis.call('set', counter, number, 'pxat', until_last)
+  redis.call('zadd', queue, number, owner)
+  redis.call('pexpireat', queue, until_last)
+else
+  redis.call('pexpireat', counter, until_last)
+end
+enter(semaphore, now, owner, -kept, until_last)
+if first and first ~= owner then
+  return {false, -1}
+end
+return {false, room_in(semaphore, now, held - limit)}

@@ -1,0 +1,24 @@
+--- Does what arrival_release does, for each owner. Each has a status of its own: what is refused for one
+--- costs only itself.
+---
+---@key objects any...      the two keys of arrival_release for each owner
+---@arg limit int(1..2147483647)   of all of them
+---@command publish publish|spublish
+---@arg owners string...
+---@arg turns string... per owners   the channels of arrival_release
+---@return int[] status     per owner: 1 released, 0 not held by it, -1 not a semaphore, -2 refused
+---@include arrival_free.lua
+local status = {}
+for i, owner in ipairs(owners) do
+  local function wake(waiter)
+    redis.call(publish, turns[i] .. ':' .. waiter, '0') ---@allow channel one for each waiter
+  end
+  local place = 2 * i - 1
+  if type(redis.pcall('zcard', objects[place])) == 'number' then
+    local done, freed = pcall(free, objects[place], objects[place + 1], owner, tonumber(limit), wake)
+    status[i] = done and freed or -2
+  else
+    status[i] = -1
+  end
+end
+return status

@@ -1,0 +1,40 @@
+--- The holds of a counting semaphore, in a zset. The score of a holder is when its hold ends, unless it
+--- refreshes it. With the order of arrival those who wait are in it, too: their score is negative, and
+--- without the sign it is until when their place is kept. All are milliseconds of the server's clock.
+---
+---@library
+---@include clock.lua
+
+-- holders returns how many hold the semaphore.
+local function holders(semaphore, now)
+  return redis.call('zcount', semaphore, now, '+inf')
+end
+
+-- room_in returns how many milliseconds the first of the holds still have, one more than over: then one who
+-- is refused may come in, if nobody releases. over is no -0, which Lua makes of a negated 0: it is no offset.
+local function room_in(semaphore, now, over)
+  return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now
+end
+
+-- last returns when the last hold or place ends, if there is one more that ends then.
+local function last(semaphore, ends)
+  local place = redis.call('zrange', semaphore, 0, 0, 'withscores')
+  local hold = redis.call('zrange', semaphore, -1, -1, 'withscores')
+  return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0))
+end
+
+-- enter gives owner a score, and drops the holds that have ended. The key lasts until the time that last has
+-- returned.
+local function enter(semaphore, now, owner, score, until_last)
+  redis.call('zremrangebyscore', semaphore, 1, now - 1)
+  -- The first call only finds out whether the second may be refused, which would leave a key for ever.
+  redis.call('pexpireat', semaphore, until_last)
+  redis.call('zadd', semaphore, score, owner)
+  redis.call('pexpireat', semaphore, until_last)
+end
+
+-- micros returns the server's time in microseconds, by which grants are told apart.
+local function micros()
+  local time = redis.call('time')
+  return time[1] .. string.format('%06d', time[2])
+end

@@ -1,0 +1,19 @@
+--- Lets owner in if fewer than limit hold the semaphore; else returns how long it is until the first hold
+--- ends. Every owner is used for one hold.
+---
+---@key semaphore zset      holder -> when its hold ends, in milliseconds
+---@arg owner string
+---@arg limit int(1..2147483647)
+---@arg lease milliseconds
+---@return int? grant       the server's time in microseconds; nil: refused
+---@return milliseconds wait  until there may be room if nobody releases; 0: granted
+---@return int free         how many more may come in
+---@include counting.lua
+local now = clock()
+local held = holders(semaphore, now)
+local room = limit - held
+if room <= 0 then
+  return {false, room_in(semaphore, now, held - limit), 0}
+end
+enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
+return {micros(), 0, room - 1}

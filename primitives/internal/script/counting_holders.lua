@@ -1,0 +1,7 @@
+--- Returns how many hold a counting semaphore.
+---
+---@key semaphore zset      holder -> when its hold ends, in milliseconds
+---@return int holders
+---@retry safe
+---@include counting.lua
+return holders(semaphore, clock())

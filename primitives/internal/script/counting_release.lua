@@ -1,0 +1,16 @@
+--- Ends owner's hold, and wakes one waiter per client. It publishes first: that is what may be refused, and
+--- nothing has been written then.
+---
+---@key semaphore zset      holder -> when its hold ends, in milliseconds
+---@arg owner string
+---@command publish publish|spublish
+---@channel released
+---@return bool released    false: owner does not hold it, or not any more
+---@include clock.lua
+local ends = redis.call('zscore', semaphore, owner)
+local held = ends and tonumber(ends) >= clock()
+if held then
+  redis.call(publish, released, '1')
+end
+redis.call('zrem', semaphore, owner)
+return held and 1 or 0

@@ -1,0 +1,27 @@
+--- Does what counting_release does, for each owner. Each has a status of its own: what is refused for one
+--- costs only itself.
+---
+---@key semaphores zset...         holder -> when its hold ends, in milliseconds
+---@command publish publish|spublish
+---@arg owners string... per semaphores
+---@arg channels string... per semaphores   where the waiters of each listen
+---@return int[] status            per owner: 1 released, 0 not held, -1 not a semaphore, -2 refused
+---@include clock.lua
+local status, now = {}, clock()
+for i, semaphore in ipairs(semaphores) do
+  local ends = redis.pcall('zscore', semaphore, owners[i])
+  if type(ends) == 'table' then
+    status[i] = -1
+  elseif ends and tonumber(ends) >= now then
+    local sent = redis.pcall(publish, channels[i], '1') ---@allow channel one for each semaphore
+    if type(sent) == 'number' then
+      status[i] = redis.call('zrem', semaphore, owners[i])
+    else
+      status[i] = -2
+    end
+  else
+    redis.call('zrem', semaphore, owners[i])
+    status[i] = 0
+  end
+end
+return status

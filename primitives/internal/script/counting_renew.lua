@@ -1,0 +1,22 @@
+--- Gives each holder a whole lease again, if its hold has not ended. Each has a status of its own: a key of
+--- another kind costs only itself.
+---
+---@key semaphores zset...  holder -> when its hold ends, in milliseconds
+---@arg lease milliseconds
+---@arg owners string... per semaphores
+---@return int[] status     per owner: 1 renewed, 0 not held by it, -1 not a semaphore
+---@retry safe
+---@include counting.lua
+local status, now = {}, clock()
+for i, semaphore in ipairs(semaphores) do
+  local ends = redis.pcall('zscore', semaphore, owners[i])
+  if type(ends) == 'table' then
+    status[i] = -1
+  elseif ends and tonumber(ends) >= now then
+    enter(semaphore, now, owners[i], now + lease, last(semaphore, now + lease))
+    status[i] = 1
+  else
+    status[i] = 0
+  end
+end
+return status
