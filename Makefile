@@ -52,7 +52,7 @@ test: servers ## every module's tests on real servers, which are installed if mi
 
 # Of these "make test" leaves out the most. In a package's folder go test prints as it goes.
 PROOFS := conformance examples/ownbackend examples/ownprimitive \
-	$(addprefix conformance/matrix,/virtual /repro /processes /crowds /fair /readwrite /joint /replicas) \
+	$(addprefix conformance/matrix,/virtual /repro /processes /crowds /fair /readwrite /joint /limiter /replicas) \
 	conformance/matrix/mutants conformance/matrix
 
 prove: servers ## what judges the tests, and what takes long: mutants, seeded bugs, crowds, soak; half an hour
@@ -96,7 +96,7 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 	@command -v redict-server >/dev/null || conformance/servers/install.sh -b redict-server || true
 	cd conformance/matrix && export HASP_MATRIX=all HASP_REQUIRE_SERVERS=1 && \
 		go test -race -count=1 -p 1 -timeout 1h \
-			./virtual ./mutants ./processes ./crowds ./fair ./readwrite ./joint ./replicas ./rights && \
+			./virtual ./mutants ./processes ./crowds ./fair ./readwrite ./joint ./limiter ./replicas ./rights && \
 		go test -race -count=1 -timeout 3h -v .
 
 redisson: servers ## ours and a Redisson client on the same objects; takes Java 17 and Maven

@@ -30,6 +30,7 @@
 //	|-- latch
 //	|-- number
 //	|-- idgenerator
+//	|-- limiter
 //	|-- engine         what follows from a declaration; these are declared in its terms
 //	|-- history        records what went on side by side, and asks whether a model explains it
 //	|
@@ -46,6 +47,7 @@
 //	    |-- processes  processes that are killed or stopped
 //	    |-- crowds     many waiters and many locks; what they cost is counted
 //	    |-- fair       the queue of a fair lock: its order, its dead, its costs
+//	    |-- limiter    windows of a rate limiter, in an hour of virtual time and of many clients
 //	    |-- readwrite  readers and writers that crash, and what was reported of Redisson's
 //	    |-- replicas   a replica that lags
 //	    |-- rights     the commands and keys that a server's user needs

@@ -28,6 +28,7 @@ type fakeServer struct {
 	ids     map[string]int64    // how many were taken
 
 	readWriteLocks map[string]*fakeReadWriteLock
+	rates          map[string]*fakeRate
 
 	handlers map[*fakeSubscription]string
 	calls    map[string]int // by script
@@ -67,8 +68,8 @@ func newFakeServer() *fakeServer {
 	return &fakeServer{
 		locks: make(map[string]fakeLock), tokens: make(map[string]int64),
 		permits: make(map[string]int), queues: make(map[string][]string), ids: make(map[string]int64),
-		readWriteLocks: make(map[string]*fakeReadWriteLock),
-		handlers:       make(map[*fakeSubscription]string), calls: make(map[string]int),
+		readWriteLocks: make(map[string]*fakeReadWriteLock), rates: make(map[string]*fakeRate),
+		handlers: make(map[*fakeSubscription]string), calls: make(map[string]int),
 		fault: func(string) fault { return fault{} }, acks: allAck,
 	}
 }
@@ -203,6 +204,10 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return truth(true)
 	case "id_block":
 		return s.takeIDs(keys[0])
+	case "rate_acquire":
+		return s.rates[keys[0]].acquire(args)
+	case "rate_release":
+		return s.rateRelease(keys[0], args)
 	case "object_kind":
 		return backend.StringReply("list")
 	}

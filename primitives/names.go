@@ -19,3 +19,10 @@ const (
 
 // Redisson has no such keys, and does not see them.
 const fairDeadlinesKey = "hasp_lock_deadline"
+
+// Of rate limiters. Redisson has no channel: its processes wait by time alone.
+const (
+	rateValueKey   = ":value"   // behind the name
+	ratePermitsKey = ":permits" // behind the name
+	rateChannel    = "hasp_rate_limiter"
+)

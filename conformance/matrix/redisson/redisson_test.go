@@ -28,6 +28,8 @@ var tests = []struct {
 	{"CountDownLatchSetLater", testCountDownLatchSetLater},
 	{"SemaphoreMadeByUs", testSemaphoreMadeByUs},
 	{"IDGenerator", testIDGenerator},
+	{"RateLimiter", testRateLimiter},
+	{"RateLimiterWindows", testRateLimiterWindows},
 	{"AtomicLong", testAtomicLong},
 	{"AtomicDouble", testAtomicDouble},
 	{"Locks", testLocks},
