@@ -18,7 +18,7 @@ func limiterSeeds() []seed {
 		}, propertiesOf("RateLimiter")},
 		{"frees permits a millisecond early", acquire, edits{
 			{"- free, early - limit.interval, all())", "- free, late - limit.interval, all())"},
-		}, propertiesOf("RateLimiter")},
+		}, finder{dir: "conformance/matrix/limiter", test: "TestTimesAreRounded"}},
 		{"makes grants a millisecond early", acquire, edits{
 			{"redis.call('zadd', grants, late, grant)", "redis.call('zadd', grants, early, grant)"},
 		}, propertiesOf("RateLimiter")},
@@ -44,7 +44,7 @@ func limiterSeeds() []seed {
 			{"free + back + given - rest", "free + back + returned"},
 		}, propertiesOf("RateLimiter")},
 		{"forgets what was granted at another rate", set, edits{
-			{"local _, held = walk(grants, 0, all(), all(), all())", "redis.call('del', grants)\nlocal held = 0"},
+			{"alive)}\nlocal _, held = walk(grants, 0, all(), all(), all())", "alive)}\nredis.call('del', grants)\nlocal held = 0"},
 		}, onEmbedded("RateLimiterChangeKeepsGrants")},
 		{"wakes all who wait at each client", attempt, edits{
 			{"spare := 2 * min(most, maxPermits/2)", "spare := maxPermits * min(most, 1)"},

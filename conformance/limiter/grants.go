@@ -132,14 +132,14 @@ func (l Limit) expired(c clock, missing int64) (n int) {
 	return n
 }
 
-// until returns how many milliseconds it takes until the first grants that have so many permits are old.
-func (l Limit) until(c clock, all []grant, missing int64) int64 {
-	for _, one := range all {
-		if missing -= one.n; missing <= 0 {
-			return max(1, one.at+l.Interval-c.early)
-		}
+// until returns how many milliseconds it takes until the first grants that have so many permits are old; if
+// there are not so many, until all are.
+func (l Limit) until(c clock, all []grant, missing int64) (wait int64) {
+	for i := 0; i < len(all) && missing > 0; i++ {
+		missing -= all[i].n
+		wait = max(1, all[i].at+l.Interval-c.early)
 	}
-	return 0
+	return wait
 }
 
 // millis returns d in milliseconds.

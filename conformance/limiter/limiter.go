@@ -116,7 +116,7 @@ func stored(key string, s state) []engine.Key {
 		return []engine.Key{own, value, grants}
 	}
 	value.Text, grants.Set = fmt.Sprint(s.V.value()), map[string]engine.Span{}
-	value.Life, grants.Life = millis(s.V.Alive), millis(s.V.Alive)
+	value.Ends, grants.Ends = s.Ends, s.Ends
 	for _, one := range all {
 		grants.Set[one.id.member(one.n)] = engine.Span{Least: one.at, Most: one.at}
 		if one.id == noID { // Only how many is known.
@@ -260,6 +260,9 @@ func draw(op Op) func(dice) In { return func(dice) In { return In{Op: op} } }
 
 func drawAcquire(d dice) In {
 	needs := []int64{1, 1, 1, 2, 3, 5} // Mostly one.
+	if d.At.IsZero() {
+		needs[5] = 4 // In a history an error may be an answer that was lost.
+	}
 	return In{Op: Acquire, N: needs[(d.Which+int(d.For.Milliseconds()))%len(needs)]}
 }
 

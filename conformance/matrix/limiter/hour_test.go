@@ -138,6 +138,27 @@ func (m *model) tries(ctx context.Context, t *testing.T, l *primitives.RateLimit
 	}
 }
 
+// TestTimesAreRounded: a permit does not come back before one interval has passed, at whichever part of a
+// millisecond it was taken, and comes back when a refusal says.
+func TestTimesAreRounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const interval, early = 10 * time.Millisecond, 50 * time.Microsecond
+		b, err := embedded.New(embedded.NewServer(), nil)
+		require.NoError(t, err)
+		l := cells.Over(t, b, nil).NewRateLimiter("x", &primitives.RateLimiterOptions{
+			Rate: primitives.Rate{Permits: 1, Interval: interval},
+		})
+		for range 50 {
+			require.NoError(t, l.TryAcquire(t.Context(), 1))
+			time.Sleep(interval - early)
+			var limited *primitives.RateLimitError
+			require.ErrorAs(t, l.TryAcquire(t.Context(), 1), &limited)
+			time.Sleep(limited.RetryIn + 70*time.Microsecond)
+		}
+	})
+}
+
 // TestServerClockGoesForward: a server whose clock is set forward gives permits back early by so much, and
 // counts right from then on.
 func TestServerClockGoesForward(t *testing.T) {

@@ -18,5 +18,9 @@ local there = redis.call('exists', limiter)
 if there == 1 then
   redis.call(publish, changed, '2147483647')
 end
-redis.call('del', limiter, value, own_value, permits, own_permits)
+redis.call('del', limiter)
+redis.call('del', value)
+redis.call('del', own_value)
+redis.call('del', permits)
+redis.call('del', own_permits)
 return there

@@ -32,11 +32,15 @@ local there = redis.call('exists', limiter)
 if there == 1 then
   redis.call(publish, changed, '2147483647')
 end
-redis.call('del', limiter, value, own_value, permits, own_permits)
+redis.call('del', limiter)
+redis.call('del', value)
+redis.call('del', own_value)
+redis.call('del', permits)
+redis.call('del', own_permits)
 return there
 `
 
-const rateDeleteSHA1 = "11da461e90432f7bf5b6b6318f3f32c2109464e3"
+const rateDeleteSHA1 = "4fe9b837159d571e019f9e7c8d43a7da069a246f"
 
 var rateDeleteScript = backend.Script{
 	Name:   "rate_delete",
