@@ -75,6 +75,7 @@ var rules = []rule{
 	engine("conformance/number", "conformance/engine"),
 	engine("conformance/idgenerator", "conformance/engine"),
 	engine("conformance/counting", "conformance/engine", "conformance/lock"),
+	engine("conformance/limiter", "conformance/engine"),
 	{dir: "conformance/history", imports: []string{porcupine}},
 	{
 		dir: "conformance/matrix/...",

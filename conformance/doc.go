@@ -32,6 +32,7 @@
 //	|-- number
 //	|-- idgenerator
 //	|-- counting
+//	|-- limiter
 //	|-- engine         what follows from a declaration; these are declared in its terms
 //	|-- history        records what went on side by side, and asks whether a model explains it
 //	|
@@ -49,6 +50,7 @@
 //	    |-- crowds     many waiters and many locks; what they cost is counted
 //	    |-- permits    processes that are killed while they hold permits
 //	    |-- fair       the queue of a fair lock: its order, its dead, its costs
+//	    |-- limiter    windows of a rate limiter, in an hour of virtual time and of many clients
 //	    |-- readwrite  readers and writers that crash, and what was reported of Redisson's
 //	    |-- counting   counting semaphores: clocks that disagree, processes that are killed, crowds
 //	    |-- replicas   a replica that lags

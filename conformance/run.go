@@ -14,6 +14,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/idgenerator"
 	"github.com/hasp-go/hasp/conformance/latch"
+	"github.com/hasp-go/hasp/conformance/limiter"
 	"github.com/hasp-go/hasp/conformance/lock"
 	"github.com/hasp-go/hasp/conformance/number"
 	"github.com/hasp-go/hasp/conformance/permits"
@@ -26,7 +27,7 @@ func Primitives() []engine.Subject {
 	return []engine.Subject{
 		lock.Primitive, lock.Fenced, lock.Spin, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
 		permits.Primitive, counting.Primitive, counting.ByArrival,
-		latch.Primitive, number.Long, number.Double, idgenerator.Primitive,
+		latch.Primitive, number.Long, number.Double, idgenerator.Primitive, limiter.Primitive,
 	}
 }
 

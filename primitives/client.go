@@ -69,6 +69,7 @@ type Client struct {
 	tokenTTL       time.Duration
 	pendingPermits pendingPermits
 	idBlocks       idBlocks
+	rateNeeds      rateNeeds
 }
 
 // New returns a client over b. It sends nothing. It returns a [*FieldError] for a nil backend or an

@@ -49,6 +49,13 @@ var (
 	// the same lock: it would wait for itself. Nothing was sent, and the read lease is as it was.
 	ErrUpgrade = errors.New("a reader cannot become a writer")
 
+	// ErrNoRate means that nobody has set the rate of a rate limiter, or that it was deleted or has ended. Its
+	// option Rate makes it.
+	ErrNoRate = errors.New("no rate is set")
+
+	// ErrAboveRate means that a rate limiter never has so many permits free at once: an interval has fewer.
+	ErrAboveRate = errors.New("more permits than an interval has")
+
 	// ErrOverflow means that a number would leave the range of its type. It is as it was.
 	ErrOverflow = backend.ErrOverflow
 )

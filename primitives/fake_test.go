@@ -29,6 +29,7 @@ type fakeServer struct {
 
 	readWriteLocks map[string]*fakeReadWriteLock
 	counting       map[string]*fakeCounting
+	rates          map[string]*fakeRate
 
 	leased map[string]time.Time // the ends of leases, by id; of the one permit semaphore, which has 3 permits
 
@@ -71,9 +72,9 @@ func newFakeServer() *fakeServer {
 		locks: make(map[string]fakeLock), tokens: make(map[string]int64),
 		permits: make(map[string]int), queues: make(map[string][]string), ids: make(map[string]int64),
 		readWriteLocks: make(map[string]*fakeReadWriteLock), counting: make(map[string]*fakeCounting),
+		rates: make(map[string]*fakeRate), leased: make(map[string]time.Time),
 		handlers: make(map[*fakeSubscription]string), calls: make(map[string]int),
-		leased: make(map[string]time.Time),
-		fault:  func(string) fault { return fault{} }, acks: allAck,
+		fault: func(string) fault { return fault{} }, acks: allAck,
 	}
 }
 
@@ -218,6 +219,10 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return s.renewPermits(args[0], args[1:])
 	case "id_block":
 		return s.takeIDs(keys[0])
+	case "rate_acquire":
+		return s.rates[keys[0]].acquire(args)
+	case "rate_release":
+		return s.rateRelease(keys[0], args)
 	case "object_kind":
 		return backend.StringReply("list")
 	}

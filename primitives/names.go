@@ -28,3 +28,10 @@ const (
 	countingQueueKey   = ":owner"   // behind the name
 	countingCounterKey = ":counter" // behind the name
 )
+
+// Of rate limiters. Redisson has no channel: its processes wait by time alone.
+const (
+	rateValueKey   = ":value"   // behind the name
+	ratePermitsKey = ":permits" // behind the name
+	rateChannel    = "hasp_rate_limiter"
+)

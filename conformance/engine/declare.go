@@ -273,10 +273,11 @@ type Key struct {
 	List   []string
 	Set    map[string]Span
 
-	// Equal reports whether a text is as good as Text, and Alike whether fields are as good as Fields.
-	// Nil: if they are the same.
-	Equal func(text string) bool
-	Alike func(fields map[string]string) bool
+	// Equal reports whether a text is as good as Text, Alike whether fields are as good as Fields, and Ranked
+	// whether members, by their scores, are as good as Set. Nil: if they are the same.
+	Equal  func(text string) bool
+	Alike  func(fields map[string]string) bool
+	Ranked func(scores map[string]string) bool
 
 	// Life is how long another key than the first lives at most, after now and After; 0: it has no end.
 	Life  time.Duration

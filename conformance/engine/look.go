@@ -201,6 +201,9 @@ func (k Key) alike(got map[string]string) bool {
 
 // scored reports whether scores are those of a key.
 func (k Key) scored(got map[string]string) bool {
+	if k.Ranked != nil {
+		return k.Ranked(got)
+	}
 	for member, want := range k.Set {
 		score, err := strconv.ParseFloat(got[member], 64)
 		if err != nil || score < float64(want.Least) || score > float64(want.Most) {

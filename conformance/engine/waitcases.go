@@ -58,8 +58,8 @@ func (p *Primitive[S, I, O]) blocked(ctx context.Context, e *harness.Env, name s
 	p.set(ctx, e, name, s)
 	return func() {
 		in, _ := p.Frees(s)
-		s, _ = p.Step(s, Moment{}, in, *new(O))
-		p.set(ctx, e, name, s)
+		next, _ := p.Step(s, Moment{}, in, *new(O))
+		p.turn(ctx, e, name, s, next)
 	}
 }
 

@@ -67,6 +67,10 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 // Capabilities returns those of the backend. Scripts get [backend.Capabilities.Publish] as an argument.
 func (c *Core) Capabilities() backend.Capabilities { return c.can }
 
+// ID returns the identity of the core, a random UUID. It is the first half of each owner, and may be part
+// of the name of a key that belongs to one client.
+func (c *Core) ID() string { return c.id }
+
 // WatchdogLease returns that of the options, or its default.
 func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }
 

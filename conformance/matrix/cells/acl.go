@@ -3,9 +3,10 @@ package cells
 import "strings"
 
 // ScriptRules are the commands that scripts call, or that are sent in their place.
-const ScriptRules = "+decr +decrby +del +exists +get +hdel +hexists +hget +hgetall +hlen +hset +incr " +
+const ScriptRules = "+decr +decrby +del +exists +get +hdel +hexists +hget +hgetall +hlen +hmget +hset +incr " +
 	"+incrby +incrbyfloat +lindex +llen +lpos +lrange +lrem +persist +pexpire +pexpireat +pexpiretime " +
-	"+pttl +rpush +set +time +type +zadd +zcard +zcount +zrange +zrangebyscore +zrem +zremrangebyscore +zscore"
+	"+pttl +rpush +set +time +type +zadd +zcard +zcount +zrange +zrangebyscore +zrem +zremrangebyrank " +
+	"+zremrangebyscore +zscore"
 
 // ClusterCommands are what clients of a cluster need besides.
 const ClusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +
@@ -20,6 +21,7 @@ func ACLRules(prefix string) string {
 		sided("~hasp_lock_deadline:", prefix) + sided("~hasp_rwlock_writer:", prefix) +
 		sided("&redisson_lock__channel:", prefix) + sided("&redisson_rwlock:", prefix) +
 		sided("&redisson_sc:", prefix) + sided("&hasp_semaphore:", prefix) +
+		sided("&hasp_rate_limiter:", prefix) +
 		"&redisson_countdownlatch__channel__{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__{{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__" + prefix + "* " +

@@ -31,6 +31,8 @@ var tests = []struct {
 	{"PermitSemaphoreMadeByUs", testPermitsMadeByUs},
 	{"PermitSemaphoreOfTheDead", testPermitsOfTheDead},
 	{"IDGenerator", testIDGenerator},
+	{"RateLimiter", testRateLimiter},
+	{"RateLimiterWindows", testRateLimiterWindows},
 	{"AtomicLong", testAtomicLong},
 	{"AtomicDouble", testAtomicDouble},
 	{"Locks", testLocks},

@@ -109,6 +109,7 @@ func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 			useLatch(t.Context(), client)
 			useNumbers(t.Context(), client)
 			useIDGenerator(t.Context(), client)
+			useRateLimiter(t.Context(), client)
 		}))
 		require.NoError(t, client.Close(t.Context()))
 		require.Empty(t, r.faults)
@@ -294,4 +295,24 @@ func useNumbers(ctx context.Context, client *primitives.Client) {
 	must.Get(double.StoreIfGreater(ctx, 4, 6))
 	must.Get(double.Swap(ctx, 1))
 	must.Get(double.LoadAndDelete(ctx))
+}
+
+// useRateLimiter uses one whose permits all clients have, and one of which each has its own.
+func useRateLimiter(ctx context.Context, client *primitives.Client) {
+	for mode, name := range map[primitives.RateMode]string{
+		primitives.RateOverall: "declared:rate", primitives.RatePerClient: "declared:rates",
+	} {
+		l := client.NewRateLimiter(name, nil)
+		rate := primitives.Rate{Permits: 2, Interval: time.Second, Mode: mode, KeepAlive: time.Hour}
+		must.Get(l.TrySetRate(ctx, rate))
+		must.Do(l.Acquire(ctx, 2))
+		must.Do(l.SetRate(ctx, rate))
+		must.Refuse[struct{}]("TryAcquire", primitives.ErrNotAcquired)(struct{}{}, l.TryAcquire(ctx, 1))
+		must.Do(l.Release(ctx, 1))
+		must.Get(l.AvailablePermits(ctx))
+		must.Do(l.Release(ctx, 1))
+		must.Return("Delete", true)(l.Delete(ctx))
+		_, _, err := l.Config(ctx)
+		must.Do(err)
+	}
 }

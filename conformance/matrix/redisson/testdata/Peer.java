@@ -15,6 +15,8 @@ import org.redisson.api.RAtomicLong;
 import org.redisson.api.RIdGenerator;
 import org.redisson.api.RLock;
 import org.redisson.api.RPermitExpirableSemaphore;
+import org.redisson.api.RRateLimiter;
+import org.redisson.api.RateType;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
@@ -139,6 +141,15 @@ public class Peer {
         redisson.getAtomicDouble(name).set(Double.parseDouble(words[3]));
         yield "set";
       }
+      case "rate.trySetRate" -> redisson.getRateLimiter(name).trySetRate(
+          RateType.OVERALL, integer(words, 3), Duration.ofMillis(integer(words, 4)));
+      case "rate.availablePermits" -> redisson.getRateLimiter(name).availablePermits();
+      case "rate.tryAcquire" -> redisson.getRateLimiter(name).tryAcquire(integer(words, 3));
+      case "rate.release" -> {
+        redisson.getRateLimiter(name).release(integer(words, 3));
+        yield "released";
+      }
+      case "rate.acquire" -> acquire(redisson.getRateLimiter(name), integer(words, 3));
       default -> {
         String[] parts = method.split("\\.");
         yield call(lock(parts[0], name), parts[1], parts[0].equals("read") ? 1 : WRITER, words);
@@ -148,6 +159,17 @@ public class Peer {
 
   private RPermitExpirableSemaphore permits(String name) {
     return redisson.getPermitExpirableSemaphore(name);
+  }
+
+  /** Acquires one permit after the other for so many milliseconds. */
+  private static Object acquire(RRateLimiter limiter, int millis) throws Exception {
+    long end = System.nanoTime() + Duration.ofMillis(millis).toNanos();
+    int times = 0;
+    for (; System.nanoTime() < end; times++) {
+      limiter.acquire();
+      Thread.sleep(ThreadLocalRandom.current().nextInt(3));
+    }
+    return "acquired " + times;
   }
 
   /** Generators keep what is left of their blocks. */

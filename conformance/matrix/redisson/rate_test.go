@@ -1,0 +1,121 @@
+package redisson
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// testRateLimiter: each side counts what the other was granted, and sees the other's rate. What Go gives
+// back Java may take.
+func testRateLimiter(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	for _, name := range []string{"rate", "a{rate}b"} {
+		l := ours.NewRateLimiter(name, nil)
+		java.does("true", "rate.trySetRate", name, 5, time.Hour.Milliseconds())
+		cells.Want(t, false)(l.TrySetRate(ctx, primitives.Rate{Permits: 9, Interval: time.Hour}))
+		java.does("true", "rate.tryAcquire", name, 2)
+		cells.Want(t, 3)(l.AvailablePermits(ctx))
+		require.NoError(t, l.Acquire(ctx, 2))
+		java.does("1", "rate.availablePermits", name)
+		java.does("false", "rate.tryAcquire", name, 2)
+		require.ErrorIs(t, l.TryAcquire(ctx, 2), primitives.ErrNotAcquired)
+		java.does("released", "rate.release", name, 3)
+		cells.Want(t, 1)(l.AvailablePermits(ctx)) // It leaves the grants, and they count.
+		require.NoError(t, l.Release(ctx, 4))
+		java.does("5", "rate.availablePermits", name)
+		java.does("true", "rate.tryAcquire", name, 4)
+		require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: 7, Interval: time.Hour}))
+		java.does("3", "rate.availablePermits", name)
+		require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: 3, Interval: time.Hour}))
+		java.does("-1", "rate.availablePermits", name)
+		java.does("false", "rate.tryAcquire", name, 1)
+		java.does("false", "rate.trySetRate", name, 5, 1000)
+		cells.Want(t, true)(l.Delete(ctx))
+		java.does("true", "rate.trySetRate", name, 5, 1000)
+		cells.Want(t, true)(l.Delete(ctx))
+	}
+}
+
+// testRateLimiterWindows: callers of both sides acquire for a while, and all are served. No window has more
+// grants than the rate, by the times that both have stored. A Java process stores when it began to ask, which
+// may be a while before the server looks: windows are shorter by that.
+func testRateLimiterWindows(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	const name, permits, interval, aLook = "windows", 30, 500 * time.Millisecond, 100 * time.Millisecond
+	const long = 6 * time.Second
+	ctx := bounded(t)
+	l := ours.NewRateLimiter(name, nil)
+	require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: permits, Interval: interval}))
+	answers := map[string]chan string{}
+	for i := range 3 {
+		answers[fmt.Sprint("their ", i)] = java.begin("rate.acquire", name, long.Milliseconds())
+		mine := make(chan string, 1)
+		go func() { mine <- acquireFor(l, long) }()
+		answers[fmt.Sprint("our ", i)] = mine
+	}
+	grants, looks := map[string]int64{}, cells.Named("Rueidis").Backend(t, java.at)
+	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(interval / 10) {
+		look(t, looks, "{"+name+"}:permits", grants)
+	}
+	for who, answer := range answers {
+		var times int
+		got := cells.Within(t, patience, who, answer)
+		_, err := fmt.Sscanf(got, "acquired %d", &times)
+		require.NoError(t, err, "%s: %s", who, got)
+		require.Positive(t, times, who)
+		t.Logf("%s acquired %d permits", who, times)
+	}
+	most := int64(0)
+	for _, first := range grants {
+		within := int64(0)
+		for member, at := range grants {
+			if at >= first && at < first+(interval-aLook).Milliseconds() {
+				within += int64(binary.LittleEndian.Uint32([]byte(member[len(member)-4:])))
+			}
+		}
+		most = max(most, within)
+	}
+	t.Logf("%d grants, up to %d in %v; the rate is %d in %v", len(grants), most, interval-aLook, permits, interval)
+	require.LessOrEqual(t, most, int64(permits))
+}
+
+var readGrants = backend.NewScript("read_grants",
+	"return redis.call('zrange', KEYS[1], 0, -1, 'withscores')", 1, backend.ReadOnly)
+
+// look adds the grants that there are, with their times.
+func look(t *testing.T, b backend.Backend, key string, grants map[string]int64) {
+	t.Helper()
+	reply, err := b.Run(t.Context(), readGrants, []string{key}, nil)
+	require.NoError(t, err)
+	items, err := reply.Items()
+	require.NoError(t, err)
+	for i := 0; i < len(items); i += 2 {
+		member, err := items[i].Text()
+		require.NoError(t, err)
+		grants[member], err = items[i+1].Int()
+		require.NoError(t, err)
+	}
+}
+
+// acquireFor acquires one permit after the other for a while, and returns how many.
+func acquireFor(l *primitives.RateLimiter, long time.Duration) string {
+	times := 0
+	for end := time.Now().Add(long); time.Now().Before(end); times++ {
+		if err := l.Acquire(context.Background(), 1); err != nil {
+			return err.Error()
+		}
+		time.Sleep(rand.N(3 * time.Millisecond)) //nolint:gosec // A schedule.
+	}
+	return fmt.Sprint("acquired ", times)
+}

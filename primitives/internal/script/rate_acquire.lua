@@ -1,0 +1,81 @@
+--- Takes permits if there are enough; else says when there will be. If nobody has set a rate it first makes
+--- the limiter, where it is told a rate. A refusal leaves everything as it is.
+---
+---@key limiter hash          rate, interval, type, keepAliveTime
+---@key value string          permits that no grant of any client has
+---@key own_value string      the same for the grants of this client, if each has its own
+---@key permits zset          grant of any client -> its time
+---@key own_permits zset      grant of this client -> its time
+---@arg wanted int(1..2147483647)
+---@arg grant bytes           16 random bytes behind their number, and the permits, as Redisson packs them
+---@arg least int(0..2147483647)  the fewest permits that another of the client's callers waits for; 0: none waits
+---@arg spare int(0..2147483647)  so many free permits are told, for those who wait
+---@arg rate int(0..2147483647)   of a limiter that it makes; 0: it makes none
+---@arg interval milliseconds     of such a limiter
+---@arg own bool                  each client has its own permits
+---@arg alive milliseconds        how long such a limiter exists without being used; 0: for ever
+---@return bool taken
+---@return int left           free permits, after what was taken
+---@return milliseconds wait  until somebody who waits can go on, the caller included; 0: unknown, or at once
+---@error NORATE nobody has set a rate
+---@error TOOMANY an interval has fewer permits
+---@error NOTANUMBER the limiter's hash has another text in the place of a number
+---@include rate.lua
+local limit, bad = limit_of(limiter)
+if bad then
+  return redis.error_reply('NOTANUMBER the limiter has a text in the place of a number')
+end
+local make = not limit
+if make then
+  if rate == '0' then
+    return redis.error_reply('NORATE nobody has set a rate')
+  end
+  limit = {rate = tonumber(rate), interval = tonumber(interval), own = own, alive = tonumber(alive)}
+end
+local need = tonumber(wanted)
+if need > limit.rate then
+  return redis.error_reply('TOOMANY an interval has fewer permits')
+end
+local valued, grants = value, permits
+if limit.own then
+  valued, grants = own_value, own_permits
+end
+local early, late = clock()
+settle(grants, late)
+local free = free_of(valued, grants, limit.rate)
+local old, back = walk(grants, 0, need + tonumber(spare) - free, early - limit.interval, all())
+local left = free + back
+if left < need then
+  local target = need
+  if tonumber(least) > 0 and tonumber(least) < need then
+    target = math.max(left + 1, tonumber(least))
+  end
+  local steps, more, _, at = walk(grants, old, target - left, all(), 1000)
+  local wait = at and at + limit.interval - early or 1
+  if more < target - left and steps < 1000 then
+    -- Some grants are gone, and the value does not know it.
+    redis.call('set', valued, string.format('%.0f', limit.rate - back - more), 'keepttl')
+    wait = 1
+  end
+  if limit.alive > 0 then
+    live(limiter, valued, grants, limit)
+  end
+  return {0, math.max(0, left), math.max(1, wait)}
+end
+left = left - need
+live(limiter, valued, grants, limit)
+if make then
+  redis.call('hset', limiter, 'rate', rate, 'interval', interval, 'keepAliveTime', alive, 'type', own and '1' or '0')
+end
+redis.call('zadd', grants, late, grant)
+redis.call('set', valued, string.format('%.0f', left))
+if old > 0 then
+  redis.call('zremrangebyrank', grants, 0, old - 1)
+end
+live(limiter, valued, grants, limit)
+local wait = 0
+if left < tonumber(least) then
+  local _, _, _, at = walk(grants, 0, tonumber(least) - left, all(), 1000)
+  wait = at and math.max(1, at + limit.interval - early) or 0
+end
+return {1, left, wait}

@@ -1,0 +1,28 @@
+--- Returns how many permits are free.
+---
+---@key limiter hash          rate, interval, type, keepAliveTime
+---@key value string          permits that no grant of any client has
+---@key own_value string      the same for the grants of this client, if each has its own
+---@key permits zset          grant of any client -> its time
+---@key own_permits zset      grant of this client -> its time
+---@return int free
+---@error NORATE nobody has set a rate
+---@error NOTANUMBER the limiter's hash has another text in the place of a number
+---@retry safe
+---@include rate.lua
+local limit, bad = limit_of(limiter)
+if bad then
+  return redis.error_reply('NOTANUMBER the limiter has a text in the place of a number')
+end
+if not limit then
+  return redis.error_reply('NORATE nobody has set a rate')
+end
+local valued, grants = value, permits
+if limit.own then
+  valued, grants = own_value, own_permits
+end
+local early, late = clock()
+settle(grants, late)
+local free = free_of(valued, grants, limit.rate)
+local _, back = walk(grants, 0, all(), early - limit.interval, all())
+return math.max(0, free + back)

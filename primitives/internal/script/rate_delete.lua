@@ -1,0 +1,26 @@
+--- Deletes a limiter, and what it has granted to this client. It wakes all who wait.
+---
+---@key limiter hash          rate, interval, type, keepAliveTime
+---@key value string          permits that no grant of any client has
+---@key own_value string      the same for the grants of this client, if each has its own
+---@key permits zset          grant of any client -> its time
+---@key own_permits zset      grant of this client -> its time
+---@command publish publish|spublish
+---@channel changed
+---@return bool deleted       false: there was none
+---@error OTHERKIND the key is of another kind
+---@include kind.lua
+local wrong = other(limiter, 'hash')
+if wrong then
+  return wrong
+end
+local there = redis.call('exists', limiter)
+if there == 1 then
+  redis.call(publish, changed, '2147483647')
+end
+redis.call('del', limiter)
+redis.call('del', value)
+redis.call('del', own_value)
+redis.call('del', permits)
+redis.call('del', own_permits)
+return there

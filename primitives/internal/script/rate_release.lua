@@ -1,0 +1,56 @@
+--- Gives permits back that were not used: the oldest that are not old enough to be free. It wakes those
+--- who wait.
+---
+---@key limiter hash          rate, interval, type, keepAliveTime
+---@key value string          permits that no grant of any client has
+---@key own_value string      the same for the grants of this client, if each has its own
+---@key permits zset          grant of any client -> its time
+---@key own_permits zset      grant of this client -> its time
+---@arg returned int(1..2147483647)
+---@command publish publish|spublish
+---@channel changed
+---@return int released       there were no more
+---@error NORATE nobody has set a rate
+---@error NOTANUMBER the limiter's hash has another text in the place of a number
+---@include rate.lua
+local limit, bad = limit_of(limiter)
+if bad then
+  return redis.error_reply('NOTANUMBER the limiter has a text in the place of a number')
+end
+if not limit then
+  return redis.error_reply('NORATE nobody has set a rate')
+end
+local valued, grants = value, permits
+if limit.own then
+  valued, grants = own_value, own_permits
+end
+local early, late = clock()
+settle(grants, late)
+local free = free_of(valued, grants, limit.rate)
+local old, back = walk(grants, 0, all(), early - limit.interval, all())
+local gone, given, last, at = walk(grants, old, tonumber(returned), all(), all())
+if gone == 0 then
+  return 0
+end
+local rest = given - math.min(given, tonumber(returned))
+local after = free + back + given - rest
+if after > 0 then
+  redis.call(publish, changed, string.format('%.0f', after))
+end
+live(limiter, valued, grants, limit)
+local ends = old + gone
+if rest > 0 then
+  redis.call('zadd', grants, at, packed(last, rest))
+  redis.call('zrem', grants, last)
+  ends = ends - 1
+end
+if ends > 0 then
+  redis.call('zremrangebyrank', grants, 0, ends - 1)
+end
+if redis.call('zcard', grants) > 0 then
+  redis.call('set', valued, string.format('%.0f', after))
+  live(limiter, valued, grants, limit)
+else
+  redis.call('del', valued)
+end
+return given - rest

@@ -1,0 +1,50 @@
+--- Sets a rate. The permits that were granted before count on. It wakes all who wait: some may wait for more
+--- permits than an interval has now.
+---
+---@key limiter hash          rate, interval, type, keepAliveTime
+---@key value string          permits that no grant of any client has
+---@key own_value string      the same for the grants of this client, if each has its own
+---@key permits zset          grant of any client -> its time
+---@key own_permits zset      grant of this client -> its time
+---@arg rate int(1..2147483647)
+---@arg interval milliseconds
+---@arg own bool              each client has its own permits
+---@arg alive milliseconds    how long the limiter exists without being used; 0: for ever
+---@arg create bool           where there is no rate
+---@arg change bool           where there is one
+---@command publish publish|spublish
+---@channel changed
+---@return bool set
+---@include rate.lua
+local before = redis.call('hget', limiter, 'type')
+if before and not change or not before and not create then
+  return 0
+end
+local valued, grants = value, permits
+if own then
+  valued, grants = own_value, own_permits
+end
+local limit = {interval = tonumber(interval), own = own, alive = tonumber(alive)}
+local _, held = walk(grants, 0, all(), all(), all())
+if before then
+  redis.call(publish, changed, '2147483647')
+end
+if before and (before == '1') ~= own then
+  -- They counted otherwise.
+  redis.call('del', value, own_value, permits, own_permits)
+  held = 0
+end
+live(limiter, valued, grants, limit)
+redis.call('hset', limiter, 'rate', rate, 'interval', interval, 'keepAliveTime', alive, 'type', own and '1' or '0')
+if held > 0 then
+  redis.call('set', valued, string.format('%.0f', tonumber(rate) - held))
+else
+  redis.call('del', valued)
+end
+if limit.alive == 0 then
+  redis.call('persist', limiter)
+  redis.call('persist', valued)
+  redis.call('persist', grants)
+end
+live(limiter, valued, grants, limit)
+return 1
