@@ -73,6 +73,7 @@ var rules = []rule{
 	engine("conformance/latch", "conformance/engine"),
 	engine("conformance/number", "conformance/engine"),
 	engine("conformance/idgenerator", "conformance/engine"),
+	engine("conformance/adder", "conformance/engine"),
 	{dir: "conformance/history", imports: []string{porcupine}},
 	{
 		dir: "conformance/matrix/...",

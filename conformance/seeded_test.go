@@ -68,7 +68,7 @@ const foundWithin = 2 * time.Minute
 
 func seeds() []seed {
 	return slices.Concat(waitSeeds(), renewSeeds(), lockSeeds(), spinSeeds(), fairSeeds(), readWriteSeeds(),
-		jointSeeds(), numberSeeds(), idSeeds(), dispatchSeeds(), vainSeeds(), replicaSeeds())
+		jointSeeds(), numberSeeds(), idSeeds(), adderSeeds(), dispatchSeeds(), vainSeeds(), replicaSeeds())
 }
 
 // TestSeededBugs prints how many bugs were found. The code without a bug must pass the very same

@@ -28,6 +28,7 @@ type fakeServer struct {
 	ids     map[string]int64    // how many were taken
 
 	readWriteLocks map[string]*fakeReadWriteLock
+	adderRequests  map[string]*fakeAdderRequest // by the key of the semaphore
 
 	handlers map[*fakeSubscription]string
 	calls    map[string]int // by script
@@ -61,6 +62,7 @@ type fault struct {
 type fakeSubscription struct {
 	server  *fakeServer
 	handler backend.Handler
+	link    *fakeLink // nil: that of the server itself
 }
 
 func newFakeServer() *fakeServer {
@@ -68,6 +70,7 @@ func newFakeServer() *fakeServer {
 		locks: make(map[string]fakeLock), tokens: make(map[string]int64),
 		permits: make(map[string]int), queues: make(map[string][]string), ids: make(map[string]int64),
 		readWriteLocks: make(map[string]*fakeReadWriteLock),
+		adderRequests:  make(map[string]*fakeAdderRequest),
 		handlers:       make(map[*fakeSubscription]string), calls: make(map[string]int),
 		fault: func(string) fault { return fault{} }, acks: allAck,
 	}
@@ -83,7 +86,13 @@ func (s *fakeServer) client(t *testing.T, opts *primitives.Options) *primitives.
 	if o.CloseTimeout == 0 {
 		o.CloseTimeout = 100 * time.Hour // What a test has begun ends by itself.
 	}
-	c, err := primitives.New(s, &o)
+	return s.over(t, s, &o)
+}
+
+// over is client for a backend on the server.
+func (s *fakeServer) over(t *testing.T, b backend.Backend, o *primitives.Options) *primitives.Client {
+	t.Helper()
+	c, err := primitives.New(b, o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, c.Close(context.Background()))
@@ -171,6 +180,9 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if reply, known := s.readWrite(script, keys, args); known {
+		return reply
+	}
+	if reply, known := s.adder(script, keys, args); known {
 		return reply
 	}
 	switch script {
@@ -323,7 +335,7 @@ func (s *fakeServer) Subscribe(
 ) (backend.Subscription, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sub := &fakeSubscription{s, handler}
+	sub := &fakeSubscription{server: s, handler: handler}
 	s.handlers[sub] = channel
 	return sub, nil
 }

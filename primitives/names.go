@@ -19,3 +19,10 @@ const (
 
 // Redisson has no such keys, and does not see them.
 const fairDeadlinesKey = "hasp_lock_deadline"
+
+// What adders have behind the name, and behind the id of a request.
+const (
+	adderTopic        = ":adder-topic"
+	adderCounterKey   = ":counter"
+	adderSemaphoreKey = ":semaphore"
+)

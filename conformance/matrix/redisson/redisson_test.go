@@ -28,6 +28,8 @@ var tests = []struct {
 	{"CountDownLatchSetLater", testCountDownLatchSetLater},
 	{"SemaphoreMadeByUs", testSemaphoreMadeByUs},
 	{"IDGenerator", testIDGenerator},
+	{"LongAdder", testLongAdder},
+	{"DoubleAdder", testDoubleAdder},
 	{"AtomicLong", testAtomicLong},
 	{"AtomicDouble", testAtomicDouble},
 	{"Locks", testLocks},
