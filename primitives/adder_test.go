@@ -208,7 +208,9 @@ func TestAdderClosesDuringSum(t *testing.T) {
 				silent, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
 				require.NoError(t, err)
 				failed := make(chan error, 1)
-				go func() { _, err := a.Sum(t.Context()); failed <- err }()
+				bounded, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				go func() { _, err := a.Sum(bounded); failed <- err }()
 				time.Sleep(time.Second)
 				start := time.Now()
 				if client {
