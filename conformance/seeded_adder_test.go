@@ -43,8 +43,14 @@ func adderSeeds() []seed {
 		{"lets a sum outlive its adder", request, edits{
 			{"stop := context.AfterFunc(a.life, cancel)", "stop := func() {}"},
 		}, unit("ClosesDuringSum")},
+		{"asks once alone", request, edits{
+			{"if !q.unanswered {", "if err == nil || ctx.Err() == nil {"},
+		}, unit("AsksAgain")},
+		{"forgets how many have answered before", request, edits{
+			{"if n := int(q.answered.Load()); n >= best.Answered {", "if n := int(q.answered.Load()); n >= 0 {"},
+		}, unit("SaysHowManyHaveAnsweredBefore")},
 		{"does not say how many have answered", request, edits{
-			{"int(q.answered.Load())}", "0}"},
+			{"q.answered.Store(int64(n))", "q.answered.Store(0)"},
 		}, unit("SaysHowManyHaveAnswered")},
 		{"takes a sum before all have answered", take, edits{
 			{"answered < tonumber(asked)", "answered + 1 < tonumber(asked)"},

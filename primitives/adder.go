@@ -31,12 +31,18 @@ const (
 	// far longer than anybody waits: Redisson's sum gives up after a minute.
 	adderKeyLife = time.Hour
 
+	// firstPatience is how long answers are awaited before all are asked anew. Then it is twice as long each
+	// time, up to maxPatience.
+	firstPatience = time.Second
+	maxPatience   = 30 * time.Second
+
 	// answerWithin bounds the sending of one answer, while no server can be reached.
 	answerWithin = time.Minute
 )
 
 // UnansweredError means that the context of a Sum or a Reset ended before all who were asked had answered.
-// The error wraps it beside the context's error.
+// The error wraps it beside the context's error. Of several requests it is about the one that most have
+// answered.
 type UnansweredError struct {
 	Asked    int // how many were asked: each counts for all adders of the name over one backend
 	Answered int // how many of them have answered
@@ -123,8 +129,8 @@ func (a *adder) join(ctx context.Context) error {
 
 // Close ends the adder: what it has counted is no part of any sum from now on, as after Redisson's destroy.
 // A Sum or a Reset of it that is under way returns [ErrClosed], as later ones do; what is added later is
-// lost. A request that comes at this moment may not be answered. [Client.Close] closes all adders of the
-// client. Close sends nothing that it waits for, and may be called twice.
+// lost. Who asks at this moment may wait for a second longer. [Client.Close] closes all adders of the
+// client. Close waits for nothing, and may be called twice.
 func (a *adder) Close() {
 	a.end()
 	a.client.adders.remove(a)
@@ -180,9 +186,28 @@ func (a *adder) ask(ctx context.Context, operation, what string) (counted, error
 	return extend.Call(ctx, &a.base, a.orClosed(a.life.Err()), operation, func() (counted, error) {
 		ctx, leave := a.within(ctx)
 		defer leave()
-		sum, err := a.newRequest(what).run(ctx)
+		sum, err := a.askUntilAnswered(ctx, what)
 		return sum, a.orClosed(err)
 	})
+}
+
+// askUntilAnswered asks again and again: somebody who was asked may have left before he has answered, or his
+// answer may be lost. The error says how many have answered at best.
+func (a *adder) askUntilAnswered(ctx context.Context, what string) (counted, error) {
+	var best UnansweredError
+	for patience := firstPatience; ; patience = min(2*patience, maxPatience) {
+		q := a.newRequest(what)
+		sum, err := q.run(ctx, patience)
+		if !q.unanswered {
+			return sum, err
+		}
+		if n := int(q.answered.Load()); n >= best.Answered {
+			best = UnansweredError{Asked: int(q.asked), Answered: n}
+		}
+		if ctx.Err() != nil {
+			return counted{}, fmt.Errorf("%w: %w", &best, err)
+		}
+	}
 }
 
 // answer sends the answer of a's group to a request, at most once. It goes on in the background. A sum of
@@ -228,6 +253,7 @@ type adderRequest struct {
 	counter, semaphore string
 	asked              int64
 	answered           atomic.Int64
+	unanswered         bool // not all have answered in time
 	sum                string
 }
 
@@ -240,15 +266,15 @@ func (a *adder) newRequest(what string) *adderRequest {
 	return q
 }
 
-// run asks, waits until all have answered, and returns the sum. If the group itself was not asked, because
-// its link is being restored, its part is added here.
-func (q *adderRequest) run(ctx context.Context) (sum counted, err error) {
+// run asks, waits until all have answered, but no longer than patience, and returns the sum. If the group
+// itself was not asked, because its link is being restored, its part is added here.
+func (q *adderRequest) run(ctx context.Context, patience time.Duration) (sum counted, err error) {
 	q.group.expect(q.id)
 	defer q.group.forget(q.id)
 	q.asked, err = script.AdderAsk(ctx, q.base.Runner(),
 		q.counter, q.semaphore, q.what+":"+q.id, adderKeyLife, q.publish(), q.topic)
 	if err == nil {
-		err = q.await(ctx)
+		err = q.await(ctx, patience)
 	}
 	if err == nil {
 		sum, err = q.parse()
@@ -260,13 +286,13 @@ func (q *adderRequest) run(ctx context.Context) (sum counted, err error) {
 }
 
 // await returns nil when all have answered, and the sum is taken.
-func (q *adderRequest) await(ctx context.Context) error {
+func (q *adderRequest) await(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	err := q.base.Wait(ctx, extend.Want{
 		Channel: answersChannel(q.semaphore), Private: true, FreeUnits: q.note, Need: int(q.asked),
 	}, q)
-	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = fmt.Errorf("%w: %w", &UnansweredError{int(q.asked), int(q.answered.Load())}, err)
-	}
+	q.unanswered = err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
 	return err
 }
 

@@ -118,7 +118,51 @@ func TestAdderSaysHowManyHaveAnswered(t *testing.T) {
 			require.ErrorAs(t, err, &unanswered)
 			require.Equal(t, primitives.UnansweredError{Asked: 3, Answered: 2}, *unanswered)
 		}
-		require.Len(t, s.requests(), 2) // They end by themselves.
+		for _, r := range s.requests() { // They end by themselves.
+			require.Equal(t, int64(2), r.answered)
+		}
+		// After 1, 2, 4, 8, 16 and 30 seconds all are asked anew.
+		require.Len(t, s.requests(), 2*6)
+	})
+}
+
+// TestAdderAsksAgain: somebody has left before answering, or an answer is lost. Resets ask again as sums do.
+func TestAdderAsksAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		a := openAdder(t, s.client(t, nil))
+		mute := &fakeLink{fakeServer: s}
+		for _, ask := range []func(){
+			func() { requireSum(t, 5, a) }, func() { require.NoError(t, a.Reset(t.Context())) },
+		} {
+			a.Add(5)
+			left, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
+			require.NoError(t, err)
+			time.AfterFunc(2500*time.Millisecond, left.Cancel)
+			start := time.Now()
+			ask()
+			require.Less(t, time.Since(start), 3100*time.Millisecond)
+			require.Greater(t, time.Since(start), 3*time.Second)
+		}
+		requireSum(t, 0, a)
+	})
+}
+
+// TestAdderSaysHowManyHaveAnsweredBefore: the context ends just after all were asked anew.
+func TestAdderSaysHowManyHaveAnsweredBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		a := openAdder(t, s.client(t, nil))
+		mute := &fakeLink{fakeServer: s}
+		_, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second+time.Microsecond)
+		defer cancel()
+		_, err = a.Sum(ctx)
+		require.ErrorContains(t, err, "1 of 2 have answered")
+		require.Equal(t, 3, s.called("adder_ask"))
 	})
 }
 
@@ -168,6 +212,7 @@ func TestAdderGivesUpAnAnswer(t *testing.T) {
 		defer cancel()
 		_, err := a.Sum(ctx)
 		require.ErrorContains(t, err, "0 of 1 have answered")
+		time.Sleep(time.Hour)
 		tries := s.called("adder_answer")
 		time.Sleep(time.Hour)
 		require.Equal(t, tries, s.called("adder_answer"))

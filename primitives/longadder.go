@@ -13,15 +13,15 @@ import "context"
 // was added before Sum was called, and nothing that is added after it has returned. Numbers wrap around
 // within one process, as Go's int64 does; a sum beyond the range is [ErrOverflow].
 //
-// Sum publishes a message, and waits until as many have answered as the server says have got it. So it is
-// as fast as the slowest of them, and:
+// Sum publishes a request, and waits until as many have answered as the server says have got it. If not all
+// have within a second, it publishes another one, since some may have left, and so on, in growing pauses. So
+// it is as fast as the slowest of them, and:
 //
 //   - a process that is stopped, or a connection that has gone silent, is waited for until the server knows
 //     that it is gone. Give Sum a deadline: the error then wraps an [*UnansweredError], which says how many
-//     have answered. Call it again later; nothing has changed.
+//     have answered.
 //   - a process whose connection is just being restored is left out, without a word. Not so the one that
 //     asks: its own adders are always part of the sum.
-//   - an answer is sent at most once. If it is lost on its way, the request fails as if nobody had answered.
 //
 // # Adders of one name
 //
