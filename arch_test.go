@@ -76,6 +76,7 @@ var rules = []rule{
 	engine("conformance/idgenerator", "conformance/engine"),
 	engine("conformance/counting", "conformance/engine", "conformance/lock"),
 	engine("conformance/limiter", "conformance/engine"),
+	engine("conformance/adder", "conformance/engine"),
 	{dir: "conformance/history", imports: []string{porcupine}},
 	{
 		dir: "conformance/matrix/...",

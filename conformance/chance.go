@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"maps"
 	"testing"
 
+	"github.com/hasp-go/hasp/conformance/adder"
 	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/conformance/harness"
 )
@@ -16,7 +18,7 @@ import (
 // open.
 func RunProperties(t *testing.T, h *Harness) Report {
 	t.Helper()
-	return properties(t, h, Primitives())
+	return properties(t, h, Primitives()).and(runOne(t, h, "AdderProperties", adder.Properties))
 }
 
 // RunHistories draws schedules for each primitive, runs them on several clients at once, and checks
@@ -61,31 +63,38 @@ func runEach(
 	test func(engine.Subject, *testing.T, *Harness, *engine.Situations),
 ) Report {
 	t.Helper()
-	if err := h.Validate(); err != nil {
-		t.Fatal(err)
-	}
 	report := Report{Skipped: map[string]string{}}
-	short := h.Bubble == nil && testing.Short()
 	for _, p := range subjects {
 		name := p.String() + kind
 		var reached engine.Situations
-		ok := t.Run(name, func(t *testing.T) {
-			if short {
-				t.Skip(harness.SkipRandom)
-			}
-			test(p, t, h, &reached)
-		})
-		switch {
-		case short:
-			report.Skipped[name] = harness.SkipRandom
-		case ok:
-			report.Passed = append(report.Passed, name)
-		default:
-			report.Failed = append(report.Failed, name)
-		}
+		one := runOne(t, h, name, func(t *testing.T, h *Harness) { test(p, t, h, &reached) })
+		report = report.and(one)
+		maps.Copy(report.Skipped, one.Skipped)
 		if text := reached.String(); text != "" { // Else -run has left it out.
 			t.Logf("%s: %s", name, text)
 		}
 	}
 	return report
+}
+
+// runOne runs a test that draws what it does. In real time -short leaves it out.
+func runOne(t *testing.T, h *Harness, name string, test func(*testing.T, *Harness)) Report {
+	t.Helper()
+	if err := h.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	short := h.Bubble == nil && testing.Short()
+	ok := t.Run(name, func(t *testing.T) {
+		if short {
+			t.Skip(harness.SkipRandom)
+		}
+		test(t, h)
+	})
+	switch {
+	case short:
+		return Report{Skipped: map[string]string{name: harness.SkipRandom}}
+	case ok:
+		return Report{Passed: []string{name}}
+	}
+	return Report{Failed: []string{name}}
 }

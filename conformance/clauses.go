@@ -14,7 +14,7 @@ func Clause(number string) string {
 	if text := contract.Clause(number); text != "" {
 		return text
 	}
-	for _, c := range casesOf(Primitives()) {
+	for _, c := range primitiveCases() {
 		if c.Clause == number {
 			return c.Text
 		}

@@ -33,6 +33,7 @@
 //	|-- idgenerator
 //	|-- counting
 //	|-- limiter
+//	|-- adder          cases and properties of its own: it is not declared
 //	|-- engine         what follows from a declaration; these are declared in its terms
 //	|-- history        records what went on side by side, and asks whether a model explains it
 //	|

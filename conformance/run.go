@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hasp-go/hasp/conformance/adder"
 	"github.com/hasp-go/hasp/conformance/contract"
 	"github.com/hasp-go/hasp/conformance/counting"
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -22,7 +23,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/semaphore"
 )
 
-// Primitives returns the declarations of all primitives.
+// Primitives returns the declarations of all primitives but adders, which no declaration describes.
 func Primitives() []engine.Subject {
 	return []engine.Subject{
 		lock.Primitive, lock.Fenced, lock.Spin, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
@@ -78,7 +79,7 @@ func RunSubscriber(t *testing.T, h *Harness) Report {
 // RunPrimitives judges the primitives over the backends of h.
 func RunPrimitives(t *testing.T, h *Harness) Report {
 	t.Helper()
-	return run(t, h, casesOf(Primitives()))
+	return run(t, h, primitiveCases())
 }
 
 // RunFaults makes each fault that h can make while workers use each primitive with leases, and checks
@@ -103,8 +104,11 @@ func RunPrimitive(t *testing.T, h *Harness, p engine.Subject) Report {
 
 // Cases returns all cases of the suite but those of faults.
 func Cases() []Case {
-	return slices.Concat(contract.RunnerCases(), contract.SubscriberCases(), casesOf(Primitives()))
+	return slices.Concat(contract.RunnerCases(), contract.SubscriberCases(), primitiveCases())
 }
+
+// primitiveCases returns the cases of all primitives, those of faults excepted.
+func primitiveCases() []Case { return slices.Concat(casesOf(Primitives()), adder.Cases()) }
 
 func casesOf(subjects []engine.Subject) (cases []Case) {
 	for _, p := range subjects {

@@ -68,8 +68,8 @@ const foundWithin = 2 * time.Minute
 
 func seeds() []seed {
 	return slices.Concat(waitSeeds(), renewSeeds(), lockSeeds(), spinSeeds(), fairSeeds(), readWriteSeeds(),
-		jointSeeds(), numberSeeds(), permitSeeds(), countingSeeds(), idSeeds(), limiterSeeds(), dispatchSeeds(),
-		vainSeeds(), replicaSeeds())
+		jointSeeds(), numberSeeds(), permitSeeds(), countingSeeds(), idSeeds(), limiterSeeds(), adderSeeds(),
+		dispatchSeeds(), vainSeeds(), replicaSeeds())
 }
 
 // TestSeededBugs prints how many bugs were found. The code without a bug must pass the very same

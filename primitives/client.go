@@ -70,6 +70,7 @@ type Client struct {
 	pendingPermits pendingPermits
 	idBlocks       idBlocks
 	rateNeeds      rateNeeds
+	adders         openAdders
 }
 
 // New returns a client over b. It sends nothing. It returns a [*FieldError] for a nil backend or an
@@ -97,8 +98,11 @@ func New(b backend.Backend, opts *Options) (*Client, error) {
 // renewals included, when ctx ends, or after CloseTimeout. In the last two cases it gives up the
 // requests without an answer, and its error wraps ctx's or [ErrIndeterminate]: what is still held on
 // the server expires with its lease, and permits that were being released may be lost. A second Close
-// waits for the first, and returns the same. The backend stays open.
-func (c *Client) Close(ctx context.Context) error { return c.core.Close(ctx) }
+// waits for the first, and returns the same. Adders of the client are closed. The backend stays open.
+func (c *Client) Close(ctx context.Context) error {
+	c.adders.close()
+	return c.core.Close(ctx)
+}
 
 // Core returns the core from which packages outside of this one make primitives: see package extend.
 // They end with c, as its own do.

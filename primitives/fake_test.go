@@ -30,6 +30,7 @@ type fakeServer struct {
 	readWriteLocks map[string]*fakeReadWriteLock
 	counting       map[string]*fakeCounting
 	rates          map[string]*fakeRate
+	adderRequests  map[string]*fakeAdderRequest // by the key of the semaphore
 
 	leased map[string]time.Time // the ends of leases, by id; of the one permit semaphore, which has 3 permits
 
@@ -65,6 +66,7 @@ type fault struct {
 type fakeSubscription struct {
 	server  *fakeServer
 	handler backend.Handler
+	link    *fakeLink // nil: that of the server itself
 }
 
 func newFakeServer() *fakeServer {
@@ -73,7 +75,8 @@ func newFakeServer() *fakeServer {
 		permits: make(map[string]int), queues: make(map[string][]string), ids: make(map[string]int64),
 		readWriteLocks: make(map[string]*fakeReadWriteLock), counting: make(map[string]*fakeCounting),
 		rates: make(map[string]*fakeRate), leased: make(map[string]time.Time),
-		handlers: make(map[*fakeSubscription]string), calls: make(map[string]int),
+		adderRequests: make(map[string]*fakeAdderRequest),
+		handlers:      make(map[*fakeSubscription]string), calls: make(map[string]int),
 		fault: func(string) fault { return fault{} }, acks: allAck,
 	}
 }
@@ -88,7 +91,13 @@ func (s *fakeServer) client(t *testing.T, opts *primitives.Options) *primitives.
 	if o.CloseTimeout == 0 {
 		o.CloseTimeout = 100 * time.Hour // What a test has begun ends by itself.
 	}
-	c, err := primitives.New(s, &o)
+	return s.over(t, s, &o)
+}
+
+// over is client for a backend on the server.
+func (s *fakeServer) over(t *testing.T, b backend.Backend, o *primitives.Options) *primitives.Client {
+	t.Helper()
+	c, err := primitives.New(b, o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, c.Close(context.Background()))
@@ -179,6 +188,9 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return reply
 	}
 	if reply, known := s.countingScript(script, keys, args); known {
+		return reply
+	}
+	if reply, known := s.adder(script, keys, args); known {
 		return reply
 	}
 	switch script {
@@ -343,7 +355,7 @@ func (s *fakeServer) Subscribe(
 ) (backend.Subscription, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sub := &fakeSubscription{s, handler}
+	sub := &fakeSubscription{server: s, handler: handler}
 	s.handlers[sub] = channel
 	return sub, nil
 }

@@ -35,3 +35,10 @@ const (
 	ratePermitsKey = ":permits" // behind the name
 	rateChannel    = "hasp_rate_limiter"
 )
+
+// What adders have behind the name, and behind the id of a request.
+const (
+	adderTopic        = ":adder-topic"
+	adderCounterKey   = ":counter"
+	adderSemaphoreKey = ":semaphore"
+)

@@ -19,6 +19,7 @@ import (
 // way, the identity of their owners. A primitives.Client has one, and returns it by its method Core.
 // It is safe for concurrent use.
 type Core struct {
+	backend         backend.Backend
 	can             backend.Capabilities
 	opts            Options
 	id              string // a random UUID, the first half of every owner
@@ -55,7 +56,7 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	can, calls := b.Capabilities(), dispatch.New(b)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Core{
-		can: can, opts: o, id: newUUID(), calls: calls, backgroundCalls: dispatch.Background{Dispatcher: calls},
+		backend: b, can: can, opts: o, id: newUUID(), calls: calls, backgroundCalls: dispatch.Background{Dispatcher: calls},
 		waiters: wait.NewWaiters(b, o.PollInterval, o.Logger),
 		keeper:  renew.NewKeeper(dispatch.Background{Dispatcher: calls}, can.Cluster, o.Logger),
 		ctx:     ctx, cancel: cancel, idle: make(chan struct{}), ended: make(chan struct{}),
@@ -70,6 +71,11 @@ func (c *Core) Capabilities() backend.Capabilities { return c.can }
 // ID returns the identity of the core, a random UUID. It is the first half of each owner, and may be part
 // of the name of a key that belongs to one client.
 func (c *Core) ID() string { return c.id }
+
+// Backend returns the backend, for a primitive that hears messages as long as it is open, and not only while
+// it waits, as an adder does. All else goes by an [Object]: its scripts share round trips, and its waiters
+// subscriptions. Close does not end what the primitive has subscribed.
+func (c *Core) Backend() backend.Backend { return c.backend }
 
 // WatchdogLease returns that of the options, or its default.
 func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }

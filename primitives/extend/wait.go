@@ -47,6 +47,10 @@ type Want struct {
 	// that there are none: the waiters subscribe to nothing.
 	Channel string
 
+	// Private says that nobody else waits for messages on Channel, as if it is named after a request. It is
+	// unsubscribed at once when Wait returns, and not only if nobody waits again soon.
+	Private bool
+
 	// Condition names what this waiter waits for, if the waiters for one object wait for different things,
 	// of which one may be there without the others. The waiters for each have a queue of their own.
 	Condition string
@@ -157,7 +161,7 @@ func (w *loopAttempt) channel(want Want) (channel string, private bool) {
 	if w.owned != nil && w.owned.leases.ownChannel != nil {
 		return w.owned.leases.ownChannel(w.owned.current().Owner), true
 	}
-	return want.Channel, false
+	return want.Channel, want.Private
 }
 
 // Try implements [wait.Attempt]. Once a waiter was refused it goes on waiting through outages: while no

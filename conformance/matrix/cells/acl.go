@@ -25,6 +25,7 @@ func ACLRules(prefix string) string {
 		"&redisson_countdownlatch__channel__{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__{{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__" + prefix + "* " +
+		"&{" + prefix + "*:adder-topic &" + prefix + "*:adder-topic " +
 		"+evalsha +evalsha_ro +script|load +wait +ping +hello +client|tracking " +
 		"+subscribe +unsubscribe +publish " + ScriptRules
 }

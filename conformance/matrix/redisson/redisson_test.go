@@ -33,6 +33,8 @@ var tests = []struct {
 	{"IDGenerator", testIDGenerator},
 	{"RateLimiter", testRateLimiter},
 	{"RateLimiterWindows", testRateLimiterWindows},
+	{"LongAdder", testLongAdder},
+	{"DoubleAdder", testDoubleAdder},
 	{"AtomicLong", testAtomicLong},
 	{"AtomicDouble", testAtomicDouble},
 	{"Locks", testLocks},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -110,6 +111,7 @@ func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 			useNumbers(t.Context(), client)
 			useIDGenerator(t.Context(), client)
 			useRateLimiter(t.Context(), client)
+			useAdders(t.Context(), client)
 		}))
 		require.NoError(t, client.Close(t.Context()))
 		require.Empty(t, r.faults)
@@ -274,6 +276,18 @@ func useIDGenerator(ctx context.Context, client *primitives.Client) {
 	for range 2 {
 		must.Get(ids.TryInit(ctx, 1, 1))
 		must.Get(ids.Next(ctx))
+	}
+}
+
+func useAdders(ctx context.Context, client *primitives.Client) {
+	long := must.Get(client.OpenLongAdder(ctx, "declared:adder"))
+	long.Increment()
+	must.Return("Sum", int64(1))(long.Sum(ctx))
+	must.Do(long.Reset(ctx))
+	double := must.Get(client.OpenDoubleAdder(ctx, "declared:double adder"))
+	for _, x := range []float64{1, math.Inf(1)} {
+		double.Add(x)
+		_, _ = double.Sum(ctx)
 	}
 }
 

@@ -12,11 +12,13 @@ import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RAtomicLong;
+import org.redisson.api.RDoubleAdder;
 import org.redisson.api.RIdGenerator;
 import org.redisson.api.RLock;
 import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RRateLimiter;
 import org.redisson.api.RateType;
+import org.redisson.api.RLongAdder;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
@@ -127,6 +129,37 @@ public class Peer {
       }
       case "ids.tryInit" -> generator(name).tryInit(integer(words, 3), integer(words, 4));
       case "ids.nextId" -> generator(name).nextId();
+      case "longAdder.open" -> {
+        yield longAdders.putIfAbsent(name, redisson.getLongAdder(name)) == null ? "opened" : "opened another";
+      }
+      case "longAdder.add" -> {
+        longAdders.get(name).add(Long.parseLong(words[3]));
+        yield "added";
+      }
+      case "longAdder.addMany" -> addMany(longAdders.get(name), integer(words, 3));
+      case "longAdder.sum" -> longAdders.get(name).sum();
+      case "longAdder.reset" -> {
+        longAdders.get(name).reset();
+        yield "reset";
+      }
+      case "longAdder.destroy" -> {
+        longAdders.remove(name).destroy();
+        yield "destroyed";
+      }
+      case "doubleAdder.open" -> {
+        doubleAdders.put(name, redisson.getDoubleAdder(name));
+        yield "opened";
+      }
+      case "doubleAdder.add" -> {
+        doubleAdders.get(name).add(Double.parseDouble(words[3]));
+        yield "added";
+      }
+      case "doubleAdder.sum" -> doubleAdders.get(name).sum();
+      case "doubleAdder.reset" -> {
+        doubleAdders.get(name).reset();
+        yield "reset";
+      }
+      case "keys.count" -> redisson.getKeys().getKeysStreamByPattern(name).count();
       case "long.get" -> redisson.getAtomicLong(name).get();
       case "long.addAndGet" -> redisson.getAtomicLong(name).addAndGet(Long.parseLong(words[3]));
       case "long.getAndSet" -> redisson.getAtomicLong(name).getAndSet(Long.parseLong(words[3]));
@@ -170,6 +203,27 @@ public class Peer {
       Thread.sleep(ThreadLocalRandom.current().nextInt(3));
     }
     return "acquired " + times;
+  }
+
+  /** Adders keep what they have counted. */
+  private final Map<String, RLongAdder> longAdders = new ConcurrentHashMap<>();
+
+  private final Map<String, RDoubleAdder> doubleAdders = new ConcurrentHashMap<>();
+
+  /** Adds 1 so many times, and asks for the sum now and then: it must not fall. */
+  private static Object addMany(RLongAdder adder, int times) throws Exception {
+    long last = 0;
+    for (int i = 1; i <= times; i++) {
+      adder.increment();
+      if (i % (times / 20) == 0) {
+        long sum = adder.sum();
+        if (sum < last || sum < i) {
+          return "after " + i + " and a sum of " + last + " the sum is " + sum;
+        }
+        last = sum;
+      }
+    }
+    return "added";
   }
 
   /** Generators keep what is left of their blocks. */

@@ -1,0 +1,99 @@
+package redisson
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// testLongAdder has both count, ask each other, and forget.
+func testLongAdder(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	for _, name := range []string{"adder", "an{adder}"} {
+		one, err := ours.OpenLongAdder(ctx, name)
+		require.NoError(t, err)
+		other, err := ours.OpenLongAdder(ctx, name)
+		require.NoError(t, err)
+		java.does("opened", "longAdder.open", name)
+		one.Add(1)
+		other.Add(20)
+		java.does("added", "longAdder.add", name, 300)
+		java.does("321", "longAdder.sum", name)
+		cells.Want(t, int64(321))(one.Sum(ctx))
+		java.does("opened another", "longAdder.open", name) // It is in the same client, and has counted nothing.
+		cells.Want(t, int64(321))(other.Sum(ctx))
+		java.does("321", "longAdder.sum", name)
+
+		java.does("reset", "longAdder.reset", name)
+		cells.Want(t, int64(0))(one.Sum(ctx))
+		one.Add(-4)
+		java.does("added", "longAdder.add", name, 9)
+		java.does("5", "longAdder.sum", name)
+		require.NoError(t, other.Reset(ctx))
+		java.does("0", "longAdder.sum", name)
+
+		addBeside(t, java, name, one, other)
+		java.does("destroyed", "longAdder.destroy", name)
+		cells.Want(t, int64(2*many))(other.Sum(ctx))
+		one.Close()
+		other.Close()
+		java.does("0", "keys.count", "*adder*") // No key of a request is left.
+	}
+}
+
+// many is how often each of three adders adds.
+const many = 2000
+
+// addBeside has all add and ask side by side. No sum may fall, nor be less than what its asker has added.
+func addBeside(t *testing.T, java *peer, name string, adders ...*primitives.LongAdder) {
+	t.Helper()
+	ctx := bounded(t)
+	theirs := java.begin("longAdder.addMany", name, many)
+	for i, last := int64(1), int64(0); i <= many; i++ {
+		for _, a := range adders {
+			a.Increment()
+		}
+		if i%(many/20) == 0 {
+			sum, err := adders[0].Sum(ctx)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, sum, max(last, i*int64(len(adders))))
+			require.LessOrEqual(t, sum, many+i*int64(len(adders)))
+			last = sum
+		}
+	}
+	java.await(theirs, "added")
+	java.does("6000", "longAdder.sum", name)
+	for _, a := range adders {
+		cells.Want(t, int64(3*many))(a.Sum(ctx))
+	}
+}
+
+// testDoubleAdder does the same for fractions.
+func testDoubleAdder(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	mine, err := ours.OpenDoubleAdder(ctx, "fractions")
+	require.NoError(t, err)
+	java.does("opened", "doubleAdder.open", "fractions")
+	for _, c := range []struct {
+		mine   float64
+		theirs string
+		sum    float64
+		text   string
+	}{
+		{0.5, "0.25", 0.75, "0.75"}, {1e21, "0", 1e21, "1.0E21"}, {-1e-7, "0", -1e-7, "-1.0E-7"},
+		{0, "1.0E-5", 1e-5, "1.0E-5"}, {0, "3.0E15", 3e15, "3.0E15"},
+	} {
+		mine.Add(c.mine)
+		java.does("added", "doubleAdder.add", "fractions", c.theirs)
+		java.does(c.text, "doubleAdder.sum", "fractions")
+		cells.Want(t, c.sum)(mine.Sum(ctx))
+		java.does("reset", "doubleAdder.reset", "fractions")
+		cells.Want(t, 0.0)(mine.Sum(ctx))
+	}
+	mine.Close()
+}

@@ -1,0 +1,68 @@
+package conformance_test
+
+// adderSeeds are bugs in adders.
+func adderSeeds() []seed {
+	const (
+		request = "adder.go"
+		group   = "addergroup.go"
+		answer  = "internal/script/adder_answer.lua.go"
+		take    = "internal/script/adder_take.lua.go"
+	)
+	unit := func(test string) finder { return finder{dir: "primitives", test: "TestAdder" + test} }
+	return []seed{
+		{"answers for each adder of a backend", group, edits{
+			{"\t\t\ta.answer(id, &sum)\n\t\t}\n\t\treturn\n", "\t\t\ta.answer(id, &sum)\n\t\t}\n"},
+		}, onEmbedded("AdderAnswersOnceForABackend")},
+		{"answers for one adder of several", group, edits{
+			{"sum.long += c.long", "sum.long = c.long"},
+		}, propertiesOf("Adder")},
+		{"counts an adder that is closed", group, edits{
+			{"\tdelete(g.members, a)\n", ""},
+		}, propertiesOf("Adder")},
+		{"stays subscribed when all are closed", group, edits{
+			{"\t\tunused = g.subscription\n", ""},
+		}, unit("SubscribesWhileOpen")},
+		{"has adders of two kinds under one name", group, edits{
+			{"case g.double != a.double:", "case g.double && !a.double:"},
+		}, unit("Refusals")},
+		{"opens no adder after another has left", group, edits{
+			{"defer func() { <-g.turn }()", "defer func() {\n\t\t\tif g.subscribed() {\n\t\t\t\t<-g.turn\n\t\t\t}\n\t\t}()"},
+		}, unit("OpensTogether")},
+		{"leaves itself out while its link is being restored", request, edits{
+			{"return sum.plus(q.group.serve(q.what))", "return sum, nil"},
+		}, unit("CountsItselfWithoutALink")},
+		{"counts itself twice", request, edits{
+			{"if err != nil || q.group.heard(q.id) {", "if err != nil {"},
+		}, propertiesOf("Adder")},
+		{"answers again when the reply was lost", request, edits{
+			{"canResend(err) && sleep(ctx, pause)", "err != nil && sleep(ctx, pause)"},
+		}, unit("AnswersAtMostOnce")},
+		{"gives an answer up that was surely not executed", request, edits{
+			{"canResend(err) && sleep(ctx, pause)", "canResend(err) && ctx.Err() != nil"},
+		}, unit("AnswersAtMostOnce")},
+		{"lets a sum outlive its adder", request, edits{
+			{"stop := context.AfterFunc(a.life, cancel)", "stop := func() {}"},
+		}, unit("ClosesDuringSum")},
+		{"asks once alone", request, edits{
+			{"if !q.unanswered {", "if err == nil || ctx.Err() == nil {"},
+		}, unit("AsksAgain")},
+		{"forgets how many have answered before", request, edits{
+			{"if n := int(q.answered.Load()); n >= best.Answered {", "if n := int(q.answered.Load()); n >= 0 {"},
+		}, unit("SaysHowManyHaveAnsweredBefore")},
+		{"does not say how many have answered", request, edits{
+			{"q.answered.Store(int64(n))", "q.answered.Store(0)"},
+		}, unit("SaysHowManyHaveAnswered")},
+		{"takes a sum before all have answered", take, edits{
+			{"answered < tonumber(asked)", "answered + 1 < tonumber(asked)"},
+		}, propertiesOf("Adder")},
+		{"leaves the sum behind", take, edits{
+			{"redis.call('del', counter, semaphore)", "redis.call('del', semaphore)"},
+		}, onEmbedded("AdderAsksAPeer")},
+		{"leaves a count of answers that has no end", answer, edits{
+			{"redis.call('set', semaphore, answers, 'px', life)", "redis.call('set', semaphore, answers)"},
+		}, onEmbedded("AdderAnswersAPeer")},
+		{"takes a sum beyond the range for 0", answer, edits{
+			{"'overflow'", "'0'"},
+		}, onEmbedded("AdderSumOverflows")},
+	}
+}

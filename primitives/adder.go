@@ -1,0 +1,369 @@
+package primitives
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+)
+
+const (
+	longAdderKind   = "long adder"
+	doubleAdderKind = "double adder"
+
+	// adderSum and adderReset begin a request to adders.
+	adderSum   = "1"
+	adderReset = "0"
+
+	// adderKeyLife is how long the keys of a request stay on the server if nobody takes the answers. It is
+	// far longer than anybody waits: Redisson's sum gives up after a minute.
+	adderKeyLife = time.Hour
+
+	// firstPatience is how long answers are awaited before all are asked anew. Then it is twice as long each
+	// time, up to maxPatience.
+	firstPatience = time.Second
+	maxPatience   = 30 * time.Second
+
+	// answerWithin bounds the sending of one answer, while no server can be reached.
+	answerWithin = time.Minute
+)
+
+// UnansweredError means that the context of a Sum or a Reset ended before all who were asked had answered.
+// The error wraps it beside the context's error. Of several requests it is about the one that most have
+// answered.
+type UnansweredError struct {
+	Asked    int // how many were asked: each counts for all adders of the name over one backend
+	Answered int // how many of them have answered
+}
+
+// Error returns both numbers.
+func (e *UnansweredError) Error() string {
+	return fmt.Sprintf("%d of %d have answered", e.Answered, e.Asked)
+}
+
+// counted is what adders have counted: whole numbers, or others. The other one is 0.
+type counted struct {
+	long   int64
+	double float64
+}
+
+// plus returns the sum of c and other, or [ErrOverflow].
+func (c counted) plus(other counted) (counted, error) {
+	sum := counted{c.long + other.long, c.double + other.double}
+	if (sum.long > c.long) != (other.long > 0) || math.IsInf(sum.double, 0) {
+		return counted{}, ErrOverflow
+	}
+	return sum, nil
+}
+
+// adder is what a [LongAdder] and a [DoubleAdder] have in common.
+type adder struct {
+	object
+	client *Client
+	topic  string // the channel of requests
+	double bool
+	group  *adderGroup
+
+	long    atomic.Int64
+	doubles atomic.Uint64 // the bits of a float64
+
+	life context.Context //nolint:containedctx // It ends with the adder, and what waits with it.
+	end  context.CancelFunc
+}
+
+// open makes a an adder of the given kind and name, to which requests come from now on.
+func (a *adder) open(ctx context.Context, c *Client, kind, name string) error {
+	a.object = c.newObject(kind, name, numberKind)
+	a.client, a.double = c, kind == doubleAdderKind
+	a.topic = extend.Tagged(a.base.Key()) + adderTopic
+	a.life, a.end = context.WithCancel(context.Background())
+	a.reject(adderSupport(c.core.Capabilities()))
+	_, err := extend.Call(ctx, &a.base, a.invalid, "open", func() (struct{}, error) {
+		return struct{}{}, a.join(ctx)
+	})
+	return err
+}
+
+// adderSupport returns [backend.ErrNotSupported] if requests would not reach all adders, or the number of
+// those that they reach would not be known.
+func adderSupport(can backend.Capabilities) error {
+	switch {
+	case !can.PubSub:
+		return fmt.Errorf("%w: the backend does not subscribe", backend.ErrNotSupported)
+	case can.Cluster && !can.Sharded:
+		return fmt.Errorf("%w: in a cluster PUBLISH counts the receivers of one node, adders need sharded channels",
+			backend.ErrNotSupported)
+	}
+	return nil
+}
+
+// join makes a a member of the group of its name, and of its client's adders. It returns when the server
+// has acknowledged the group's subscription.
+func (a *adder) join(ctx context.Context) error {
+	if err := adderGroups.join(a); err != nil {
+		return err
+	}
+	if !a.client.adders.add(a) {
+		a.Close()
+	}
+	ctx, leave := a.within(ctx)
+	defer leave()
+	err := a.orClosed(a.group.subscribe(ctx, a.base.Core().Backend()))
+	if err != nil {
+		a.Close()
+	}
+	return err
+}
+
+// Close ends the adder: what it has counted is no part of any sum from now on, as after Redisson's destroy.
+// A Sum or a Reset of it that is under way returns [ErrClosed], as later ones do; what is added later is
+// lost. Who asks at this moment may wait for a second longer. [Client.Close] closes all adders of the
+// client. Close waits for nothing, and may be called twice.
+func (a *adder) Close() {
+	a.end()
+	a.client.adders.remove(a)
+	a.group.leave(a)
+}
+
+// within returns a context that ends with ctx, or with the adder.
+func (a *adder) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(a.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// orClosed returns err, but [ErrClosed] in place of an error after which the adder is closed.
+func (a *adder) orClosed(err error) error {
+	if err != nil && a.life.Err() != nil {
+		return ErrClosed
+	}
+	return err
+}
+
+// addDouble adds x to what a double adder has counted.
+func (a *adder) addDouble(x float64) {
+	for {
+		old := a.doubles.Load()
+		if a.doubles.CompareAndSwap(old, math.Float64bits(math.Float64frombits(old)+x)) {
+			return
+		}
+	}
+}
+
+// count returns what this adder has counted.
+func (a *adder) count() counted {
+	return counted{a.long.Load(), math.Float64frombits(a.doubles.Load())}
+}
+
+// forget makes the count 0.
+func (a *adder) forget() {
+	a.long.Store(0)
+	a.doubles.Store(0)
+}
+
+// Reset makes the count of each adder of this name 0, on all clients. When it returns nil, all have done
+// so: what was added before is in no later sum. After an error some may have done so, and others not.
+// It waits, and fails, as Sum does.
+func (a *adder) Reset(ctx context.Context) error {
+	_, err := a.ask(ctx, "reset", adderReset)
+	return err
+}
+
+// ask sends a request to all adders of the name, and returns the sum of their answers.
+func (a *adder) ask(ctx context.Context, operation, what string) (counted, error) {
+	return extend.Call(ctx, &a.base, a.orClosed(a.life.Err()), operation, func() (counted, error) {
+		ctx, leave := a.within(ctx)
+		defer leave()
+		sum, err := a.askUntilAnswered(ctx, what)
+		return sum, a.orClosed(err)
+	})
+}
+
+// askUntilAnswered asks again and again: somebody who was asked may have left before he has answered, or his
+// answer may be lost. The error says how many have answered at best.
+func (a *adder) askUntilAnswered(ctx context.Context, what string) (counted, error) {
+	var best UnansweredError
+	for patience := firstPatience; ; patience = min(2*patience, maxPatience) {
+		q := a.newRequest(what)
+		sum, err := q.run(ctx, patience)
+		if !q.unanswered {
+			return sum, err
+		}
+		if n := int(q.answered.Load()); n >= best.Answered {
+			best = UnansweredError{Asked: int(q.asked), Answered: n}
+		}
+		if ctx.Err() != nil {
+			return counted{}, fmt.Errorf("%w: %w", &best, err)
+		}
+	}
+}
+
+// answer sends the answer of a's group to a request, at most once. It goes on in the background. A sum of
+// nil is that of a request to reset.
+func (a *adder) answer(id string, sum *counted) {
+	counter, semaphore := a.keysOf(id)
+	params := script.AdderAnswerParams{
+		Counter: counter, Semaphore: semaphore, Life: adderKeyLife,
+		Publish: a.publish(), Answered: answersChannel(semaphore),
+	}
+	switch {
+	case sum != nil && a.double:
+		params.Double = &sum.double
+	case sum != nil:
+		params.Long = &sum.long
+	}
+	a.base.Go(func(ctx context.Context, r backend.ScriptRunner) {
+		ctx, cancel := context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+		_, err := script.AdderAnswer(ctx, r, params)
+		for pause := initialBackoff; canResend(err) && sleep(ctx, pause); pause = min(2*pause, maxBackoff) {
+			_, err = script.AdderAnswer(ctx, r, params)
+		}
+		if err != nil {
+			a.base.Logger().Warn("a request may have no answer", zap.Error(err))
+		}
+	})
+}
+
+// keysOf returns the keys of the answers to a request: the sum, and how many have answered.
+func (a *adder) keysOf(id string) (counter, semaphore string) {
+	begin := extend.Tagged(a.base.Key()) + ":" + id
+	return begin + adderCounterKey, begin + adderSemaphoreKey
+}
+
+// answersChannel returns the channel on which each answer is published.
+func answersChannel(semaphore string) string { return extend.SideName(semaphoreChannel, semaphore) }
+
+// adderRequest is one request to all adders of a name.
+type adderRequest struct {
+	*adder
+	what, id           string
+	counter, semaphore string
+	asked              int64
+	answered           atomic.Int64
+	unanswered         bool // not all have answered in time
+	sum                string
+}
+
+// newRequest returns a request, with an id that was never used before. The form is Redisson's.
+func (a *adder) newRequest(what string) *adderRequest {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // It never fails.
+	q := &adderRequest{adder: a, what: what, id: hex.EncodeToString(id[:])}
+	q.counter, q.semaphore = a.keysOf(q.id)
+	return q
+}
+
+// run asks, waits until all have answered, but no longer than patience, and returns the sum. If the group
+// itself was not asked, because its link is being restored, its part is added here.
+func (q *adderRequest) run(ctx context.Context, patience time.Duration) (sum counted, err error) {
+	q.group.expect(q.id)
+	defer q.group.forget(q.id)
+	q.asked, err = script.AdderAsk(ctx, q.base.Runner(),
+		q.counter, q.semaphore, q.what+":"+q.id, adderKeyLife, q.publish(), q.topic)
+	if err == nil {
+		err = q.await(ctx, patience)
+	}
+	if err == nil {
+		sum, err = q.parse()
+	}
+	if err != nil || q.group.heard(q.id) {
+		return sum, err
+	}
+	return sum.plus(q.group.serve(q.what))
+}
+
+// await returns nil when all have answered, and the sum is taken.
+func (q *adderRequest) await(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := q.base.Wait(ctx, extend.Want{
+		Channel: answersChannel(q.semaphore), Private: true, FreeUnits: q.note, Need: int(q.asked),
+	}, q)
+	q.unanswered = err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
+	return err
+}
+
+// note reads a message on the channel of the answers: how many there are.
+func (q *adderRequest) note(payload string) int {
+	n := semaphoreFreeUnits(payload)
+	q.answered.Store(int64(n))
+	return n
+}
+
+// Try implements [extend.Attempt]. It takes the sum once all have answered.
+func (q *adderRequest) Try(ctx context.Context) (extend.Answer, error) {
+	result, err := script.AdderTake(ctx, q.base.Runner(), q.counter, q.semaphore, q.asked)
+	if err == nil {
+		q.answered.Store(result.Answered)
+		q.sum = result.Sum
+	}
+	return extend.Answer{Granted: result.SumOK}, err
+}
+
+// parse reads the sum.
+func (q *adderRequest) parse() (sum counted, err error) {
+	switch {
+	case q.sum == "overflow":
+		return counted{}, ErrOverflow
+	case q.double:
+		sum.double, err = strconv.ParseFloat(q.sum, 64)
+	default:
+		sum.long, err = strconv.ParseInt(q.sum, 10, 64)
+	}
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return counted{}, ErrOverflow
+	case err != nil:
+		return counted{}, fmt.Errorf("%w: %w", backend.ErrNotANumber, err)
+	}
+	return sum, nil
+}
+
+// openAdders are the adders of a client, which end with it.
+type openAdders struct {
+	mu     sync.Mutex
+	closed bool
+	all    map[*adder]struct{}
+}
+
+// add reports false if the client is closed.
+func (o *openAdders) add(a *adder) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.all == nil {
+		o.all = make(map[*adder]struct{})
+	}
+	o.all[a] = struct{}{}
+	return !o.closed
+}
+
+func (o *openAdders) remove(a *adder) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.all, a)
+}
+
+// close closes all of them, and has add refuse others.
+func (o *openAdders) close() {
+	o.mu.Lock()
+	o.closed = true
+	all := o.all
+	o.all = nil
+	o.mu.Unlock()
+	for a := range all {
+		a.Close()
+	}
+}
