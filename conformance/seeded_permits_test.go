@@ -12,9 +12,12 @@ func permitSeeds() []seed {
 	histories, machines := historiesOf("PermitSemaphore"), propertiesOf("PermitSemaphore")
 	return []seed{
 		{"lends permits that are not there", acquire, edits{{"local taken = left >= #ids", "local taken = true"}}, histories},
-		{"keeps the permits of who crashed", acquire, edits{{"left = free + ended(leases, now)", "left = free"}}, machines},
+		{"keeps the permits of who crashed", acquire, edits{{"back = ended(leases, now)", "back = 0"}}, machines},
 		{"takes back what has ended again and again", acquire, edits{
 			{"redis.call('zremrangebyscore', leases, '-inf', now)", ""},
+		}, machines},
+		{"leaves what has ended where it is lent again", acquire, edits{
+			{"elseif back > 0 or taken then", "elseif left ~= free then"},
 		}, machines},
 		{"does not say when a lease ends", acquire, edits{{"math.max(1, math.ceil(ends - now))", "-1"}}, machines},
 		{"makes a semaphore with the leases of an old one", acquire, edits{

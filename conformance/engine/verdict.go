@@ -53,15 +53,15 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 		m.reach(either(c.waits() && !m.of.hasLeases() && m.of.Takes == nil, "grant", "answer"))
 		return c.sends > 0 && !last.at.IsZero() && last.err == nil && last.got &&
 			(c.out == last.out || c.op != nil && c.op.Quiet)
+	case errors.Is(c.err, primitives.ErrOverflow):
+		m.reach("overflow")
+		return last.err == nil && IsOverflow(c.err) && c.sends > 0 && last.run.err != nil
 	case m.of.hasLeases() && last.got: // The client releases it.
 		return over || errors.Is(c.err, primitives.ErrClosed) && m.parties[c.party].closed ||
 			errors.Is(c.err, primitives.ErrLost) && (last.late || m.mayHaveLapsed(m.claimOf(c), c.began))
 	case errors.Is(c.err, primitives.ErrClosed):
 		m.reach("closed")
 		return m.parties[c.party].closed && (m.of.hasLeases() || !unknown && !m.stray(c))
-	case errors.Is(c.err, primitives.ErrOverflow):
-		m.reach("overflow")
-		return last.err == nil && IsOverflow(c.err) && c.sends > 0 && last.run.err != nil
 	case errors.Is(c.err, primitives.ErrNotAcquired):
 		m.reach("refusal")
 		return m.refusedRightly(c, over, unknown)

@@ -290,7 +290,7 @@ const peer = "a peer's permit." + "and another one."
 
 // byPeer adds a permit or takes one away, or has another program take one, or release what it has.
 func byPeer(d engine.Dice[Permits]) (c engine.Change[Permits], ok bool) {
-	v := d.Now.V
+	v := d.Now.V.counted()
 	owner := peer[:idSize]
 	_, has := v.running(owner)
 	switch {

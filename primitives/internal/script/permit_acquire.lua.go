@@ -38,10 +38,11 @@ local free = count(text or total)
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
-local ids, left = ids_of(owner), free
+local ids, back = ids_of(owner), 0
 if text then
-  left = free + ended(leases, now)
+  back = ended(leases, now)
 end
+local left = free + back
 local taken = left >= #ids
 if taken then
   left = left - #ids
@@ -55,7 +56,7 @@ if not text then
   end
   redis.call('zremrangebyscore', leases, '-inf', '+inf')
   redis.call('set', permits, string.format('%.0f', left))
-elseif left ~= free then
+elseif back > 0 or taken then
   store(permits, leases, now, free, left, tell)
 end
 if not taken then
@@ -77,7 +78,7 @@ end
 return {1, left, 0}
 `
 
-const permitAcquireSHA1 = "da1731e0880607e681b17ae1469cc4990391bcfc"
+const permitAcquireSHA1 = "a0a5805afac37dcf25851902085bb38a2e00dd6d"
 
 var permitAcquireScript = backend.Script{
 	Name:   "permit_acquire",
