@@ -25,14 +25,14 @@ func countingSeeds() []seed {
 		{"ends the key with the newest hold", acquire, edits{
 			{"math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0))", "ends"},
 		}, properties},
-		{"wakes nobody by a release", release, edits{{"if held then", "if false then"}}, histories},
+		{"wakes nobody by the release of a slot", release, edits{{"if held then", "if false then"}}, histories},
 		{"says that a hold was released which had ended", release, edits{
 			{"tonumber(ends) >= clock()", "clock()"},
 		}, properties},
 		{"renews what has ended", renew, edits{{"tonumber(ends) >= now then", "now then"}}, properties},
-		{"lets in out of turn", arrival, edits{{"(first == owner or not first)", "true"}}, queues},
-		{"never passes the dead", arrival, edits{{"tonumber(score) <= -now", "score"}}, queues},
-		{"takes who lives for dead a second early", arrival, edits{
+		{"lets in by arrival out of turn", arrival, edits{{"(first == owner or not first)", "true"}}, queues},
+		{"never passes the dead of a semaphore", arrival, edits{{"tonumber(score) <= -now", "score"}}, queues},
+		{"takes who waits for a slot for dead a second early", arrival, edits{
 			{"tonumber(score) <= -now", "tonumber(score) <= -now - 1000"},
 		}, queues},
 		{"gives a number at each try", arrival, edits{
@@ -41,16 +41,17 @@ func countingSeeds() []seed {
 		{"numbers by the counter alone", arrival, edits{
 			{"math.max(previous, tonumber(behind[2] or 0))", "previous"},
 		}, onEmbedded("FairCountingSemaphoreGoesOnWithoutItsCounter")},
-		{"does not wake the next while there is room", arrival, edits{{"local after = room > 1 and", "local after = false and"}}, queues},
+		{"does not wake the next while there is room", arrival, edits{{"local after = room > 1 and", "local after = false and"}}, onEmbedded("FairCountingSemaphoreFillsUp")},
 		{"wakes nobody when a holder leaves", leave, edits{{"wake(first)", "first = first"}}, historiesOf("FairCountingSemaphore")},
-		{"keeps the place of one who leaves", leave, edits{
+		{"keeps the place of one who leaves a semaphore", leave, edits{
 			{"redis.call('zrem', queue, owner)", "redis.call('zcard', queue)"},
 		}, queues},
-		{"wakes nobody by a release of many", many, edits{{"wake(first)", "first = first"}}, queues},
-		{"queues who only tries", "countingsemaphore.go", edits{
+		{"wakes nobody by a release of many slots", many, edits{{"wake(first)", "first = first"}}, queues},
+		{"queues who only tries for a slot", "countingsemaphore.go", edits{
 			{"leasableByArrival{s, nil}", "leasableByArrival{s, &s.allowance}"},
 		}, queues},
-		{"forgets how many more may come in", leases, edits{{", Free: int(result.Free),", ","}}, properties},
+		{"forgets how many more may come in", leases, edits{{", Free: int(result.Free),", ","}},
+			finder{dir: "primitives", test: "TestCountingSemaphoreFollowsTheDead"}},
 		{"does not tell the holder of a refresh", "internal/renew/refresh.go", edits{
 			{"k.settleOne(e, status, sent, now)", "k.settleOne(e, Failed, sent, now)"},
 		}, refreshes},
