@@ -136,7 +136,7 @@ func lockSeeds() []seed {
 			{"|| !errors.Is(err, backend.ErrUnavailable)\n", "|| errors.Is(err, ctx.Err())\n"},
 		}, properties},
 		{"has one owner for all holds of a client", takeFile, edits{
-			{"Owner: s.object.core.newOwner()", "Owner: s.object.core.id + \":1\""},
+			{"return s.object.core.newOwner()", "return s.object.core.id + \":1\""},
 		}, histories},
 		{"keeps a grant that nobody wants any more", takeFile, edits{
 			{"\t\ta.hold.abandon()\n", ""},
@@ -224,7 +224,7 @@ func spinSeeds() []seed {
 			{"redis.call('del', lock)", "1"},
 		}, propertiesOf("SpinLock")},
 		{"looks for another kind when a spin lock is to be freed", spinFile, edits{
-			{`l.base.Key(), "hash")`, `l.base.Key(), "string")`},
+			{`l.base.Key(), nil, "hash")`, `l.base.Key(), nil, "string")`},
 		}, onEmbedded("SpinLockWalks")},
 		{"does not try again without messages", queueFile, edits{
 			{"trying == 0 ||", "trying < 0 ||"},
