@@ -50,9 +50,9 @@ func permitSeeds() []seed {
 		}, finder{dir: "primitives", test: "TestPermitsReenter"}},
 		{"waits for one permit in place of many", takeFile, edits{
 			{"want.Need = a.units", "want.Need = 1"},
-		}, onEmbedded("PermitSemaphoreWakesWhoFits")},
+		}, finder{dir: "primitives", test: "TestPermitWaiterForManyHoldsUpNoneForFew"}},
 		{"knows only the first end of a lease", queueFile, edits{
-			{"if q.returns && q.parked.Len() == parked {", "if false {"},
+			{"if q.returns && q.parked.Len() == parked {", "if q.returns && q.parked.Len() < parked {"},
 		}, finder{dir: "primitives/internal/wait", test: "TestWaitLooksAtTooFew"}},
 	}
 }

@@ -114,6 +114,38 @@ func TestPermitWaiterIsWokenByARelease(t *testing.T) {
 	})
 }
 
+// TestPermitWaiterForManyHoldsUpNoneForFew: of two who wait on one client the second gets what is too few for
+// the first.
+func TestPermitWaiterForManyHoldsUpNoneForFew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		holder := s.client(t, nil).NewPermitSemaphore("x", nil)
+		first, err := holder.Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		rest, err := holder.Acquire(t.Context(), 2)
+		require.NoError(t, err)
+		waiter := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewPermitSemaphore("x", nil)
+		many, few := make(chan *primitives.Lease, 1), make(chan *primitives.Lease, 1)
+		for n, got := range map[int]chan *primitives.Lease{3: many, 1: few} {
+			time.AfterFunc(time.Duration(4-n)*time.Second, func() {
+				lease, err := waiter.Acquire(t.Context(), n)
+				require.NoError(t, err)
+				got <- lease
+			})
+		}
+		time.Sleep(5 * time.Second)
+		require.NoError(t, first.Release(t.Context()))
+		time.Sleep(10 * time.Millisecond)
+		require.Len(t, few, 1)
+		require.Empty(t, many)
+		require.NoError(t, (<-few).Release(t.Context()))
+		require.NoError(t, rest.Release(t.Context()))
+		time.Sleep(10 * time.Millisecond)
+		require.NoError(t, (<-many).Release(t.Context()))
+	})
+}
+
 // TestPermitGrantRacesWithContext: a caller whose context ends in the instant of the grant holds nothing.
 func TestPermitGrantRacesWithContext(t *testing.T) {
 	t.Parallel()
