@@ -25,7 +25,7 @@ const (
 	skew          = 10 * time.Second
 	limit         = 4
 	timeout       = 10 * time.Second
-	playFor       = 30 * time.Second
+	playFor       = 10 * time.Second
 )
 
 // acquireFunc waits until one client holds the semaphore. release ends the hold.
@@ -53,7 +53,7 @@ func TestLimitHoldsOverSkewedClocks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				grants, most := play(t, c.make)
 				t.Logf("%d grants, up to %d holders at a time", grants, most)
-				require.Greater(t, grants, 2*skewedClients)
+				require.Greater(t, grants, skewedClients)
 				if c.ours {
 					require.Equal(t, limit, most)
 				} else {
