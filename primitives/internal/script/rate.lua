@@ -101,7 +101,7 @@ local function free_of(value, grants, rate)
 end
 
 -- live has a limiter end that nobody uses, and the keys of its grants with it. Those of one client end
--- when its last grant is old: else those of each client that ever was would stay.
+-- when its last grant is old: else those of each client that ever was would stay. It reports whether they end.
 local function live(limiter, value, grants, limit)
   if limit.alive > 0 then
     redis.call('pexpire', limiter, limit.alive)
@@ -116,4 +116,5 @@ local function live(limiter, value, grants, limit)
     redis.call('pexpire', value, ttl)
     redis.call('pexpire', grants, ttl)
   end
+  return ttl > 0
 end

@@ -63,7 +63,7 @@ if left < need then
   return {0, math.max(0, left), math.max(1, wait)}
 end
 left = left - need
-live(limiter, valued, grants, limit)
+local ends = live(limiter, valued, grants, limit)
 if make then
   redis.call('hset', limiter, 'rate', rate, 'interval', interval, 'keepAliveTime', alive, 'type', own and '1' or '0')
 end
@@ -72,7 +72,9 @@ redis.call('set', valued, string.format('%.0f', left))
 if old > 0 then
   redis.call('zremrangebyrank', grants, 0, old - 1)
 end
-live(limiter, valued, grants, limit)
+if ends then
+  live(limiter, valued, grants, limit)
+end
 local wait = 0
 if left < tonumber(least) then
   local _, _, _, at = walk(grants, 0, tonumber(least) - left, all(), 1000)
