@@ -49,9 +49,9 @@ func adderSeeds() []seed {
 		{"forgets how many have answered before", request, edits{
 			{"if n := int(q.answered.Load()); n >= best.Answered {", "if n := int(q.answered.Load()); n >= 0 {"},
 		}, unit("SaysHowManyHaveAnsweredBefore")},
-		{"does not say how many have answered", request, edits{
+		{"does not hear how many have answered", request, edits{
 			{"q.answered.Store(int64(n))", "q.answered.Store(0)"},
-		}, unit("SaysHowManyHaveAnswered")},
+		}, unit("SaysHowManyHaveAnsweredBefore")},
 		{"takes a sum before all have answered", take, edits{
 			{"answered < tonumber(asked)", "answered + 1 < tonumber(asked)"},
 		}, propertiesOf("Adder")},
