@@ -323,6 +323,37 @@ func (b *slowSubscriber) Subscribe(
 	}
 }
 
+// panicking is a backend with a hook that panics when it subscribes, once.
+type panicking struct {
+	*fakeServer
+	done bool
+}
+
+func (b *panicking) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	if !b.done {
+		b.done = true
+		panic("hook")
+	}
+	return b.fakeServer.Subscribe(ctx, channel, handler)
+}
+
+// TestAdderAfterAPanic: what could not be opened counts for nothing, and the next one can.
+func TestAdderAfterAPanic(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		c := s.over(t, &panicking{fakeServer: s}, nil)
+		require.PanicsWithValue(t, "hook", func() { _, _ = c.OpenLongAdder(t.Context(), "x") })
+		a := openAdder(t, c)
+		a.Increment()
+		requireSum(t, 1, a)
+		a.Close()
+		require.Zero(t, s.subscribed(), "nobody else is open")
+	})
+}
+
 // TestAdderOpensTogether: several wait for one subscription. The one who asks for it leaves, or its client is
 // closed; another goes on.
 func TestAdderOpensTogether(t *testing.T) {

@@ -24,7 +24,7 @@ func Properties(t *testing.T, h *harness.Harness) {
 	if reason := counts(h); reason != "" {
 		t.Skip(reason)
 	}
-	steps := rapid.SliceOfN(rapid.Custom(drawStep), 40, 60)
+	steps := rapid.SliceOfN(rapid.Custom(drawStep), 25, 40)
 	if h.Bubble == nil {
 		for range cmp.Or(h.Rounds, 5) {
 			seed := rand.IntN(1 << 30) //nolint:gosec // A test's schedule.
