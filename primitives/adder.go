@@ -115,15 +115,18 @@ func (a *adder) join(ctx context.Context) error {
 	if err := adderGroups.join(a); err != nil {
 		return err
 	}
+	err := ErrClosed // Until it is open, also after a panic of the driver.
+	defer func() {
+		if err != nil {
+			a.Close()
+		}
+	}()
 	if !a.client.adders.add(a) {
-		a.Close()
+		return err
 	}
 	ctx, leave := a.within(ctx)
 	defer leave()
-	err := a.orClosed(a.group.subscribe(ctx, a.base.Core().Backend()))
-	if err != nil {
-		a.Close()
-	}
+	err = a.orClosed(a.group.subscribe(ctx, a.base.Core().Backend()))
 	return err
 }
 

@@ -130,7 +130,7 @@ func add(a *primitives.LongAdder, begun, done *atomic.Int64, stop chan struct{})
 		select {
 		case <-stop:
 			return
-		case <-time.After(100 * time.Microsecond):
+		case <-time.After(time.Millisecond):
 		}
 		begun.Add(n)
 		a.Add(n)

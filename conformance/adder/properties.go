@@ -24,7 +24,7 @@ func Properties(t *testing.T, h *harness.Harness) {
 	if reason := counts(h); reason != "" {
 		t.Skip(reason)
 	}
-	steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 60)
+	steps := rapid.SliceOfN(rapid.Custom(drawStep), 25, 40)
 	if h.Bubble == nil {
 		for range cmp.Or(h.Rounds, 5) {
 			seed := rand.IntN(1 << 30) //nolint:gosec // A test's schedule.
@@ -38,13 +38,16 @@ func Properties(t *testing.T, h *harness.Harness) {
 	rapid.Check(t, func(r *rapid.T) {
 		latency := time.Duration(rapid.IntRange(0, 20).Draw(r, "latency")) * time.Millisecond
 		drawn := steps.Draw(r, "steps")
-		rapid.SyncTest(r, func(r *rapid.T) {
-			defer time.Sleep(time.Hour) // What is under way arrives.
-			if err := play(context.Background(), h.Bubble(), latency, drawn); err != nil {
-				r.Fatal(err)
-			}
-		})
+		rapid.SyncTest(r, func(r *rapid.T) { playVirtually(r, h, latency, drawn) })
 	})
+}
+
+// playVirtually is play in a bubble.
+func playVirtually(r *rapid.T, h *harness.Harness, latency time.Duration, steps []step) {
+	defer time.Sleep(time.Hour) // What is under way arrives.
+	if err := play(context.Background(), h.Bubble(), latency, steps); err != nil {
+		r.Fatal(err)
+	}
 }
 
 // step is one thing that a machine does, to the adder of that place among those that are open.

@@ -94,8 +94,28 @@ func TestACLInACluster(t *testing.T) {
 					handOver(t, slot{one.NewCountingSemaphore(name, 1, o)}, slot{other.NewCountingSemaphore(name, 1, o)})
 				}
 			}
+			for _, name := range []string{"adder", "{adder}"} {
+				sumUp(t, one, other, name)
+			}
 		})
 	}
+}
+
+// sumUp has two clients count, and ask each other.
+func sumUp(t *testing.T, one, other *primitives.Client, name string) {
+	t.Helper()
+	a, err := one.OpenLongAdder(t.Context(), name)
+	require.NoError(t, err)
+	b, err := other.OpenLongAdder(t.Context(), name)
+	require.NoError(t, err)
+	a.Add(1)
+	b.Add(2)
+	cells.Want(t, int64(3))(a.Sum(t.Context()))
+	cells.Want(t, int64(3))(b.Sum(t.Context()))
+	require.NoError(t, a.Reset(t.Context()))
+	cells.Want(t, int64(0))(b.Sum(t.Context()))
+	a.Close()
+	b.Close()
 }
 
 // locker is a kind of lock.
