@@ -20,7 +20,8 @@ func adderSeeds() []seed {
 			{"\t\tunused = g.subscription\n", ""},
 		}, unit("SubscribesWhileOpen")},
 		{"opens no adder after another has left", group, edits{
-			{"defer func() { <-g.turn }()", "defer func() {\n\t\t\tif g.subscribed() {\n\t\t\t\t<-g.turn\n\t\t\t}\n\t\t}()"},
+			{"defer func() { <-g.turn }()",
+				"defer func() {\n\t\t\tif g.subscribed() {\n\t\t\t\t<-g.turn\n\t\t\t}\n\t\t}()"},
 		}, unit("OpensTogether")},
 		{"leaves itself out while its link is being restored", request, edits{
 			{"return sum.plus(q.group.serve(q.what))", "return sum, nil"},
