@@ -41,6 +41,15 @@ func countingSeeds() []seed {
 		{"numbers by the counter alone", arrival, edits{
 			{"math.max(previous, tonumber(behind[2] or 0))", "previous"},
 		}, onEmbedded("FairCountingSemaphoreGoesOnWithoutItsCounter")},
+		{"takes who has lost its score for dead", arrival, edits{
+			{"if not score or tonumber(score)", "if score and tonumber(score)"},
+		}, queues},
+		{"keeps those for ever who have lost their score", arrival, edits{
+			{"first ~= owner and not redis.call('zscore', semaphore, first)", "false"},
+		}, queues},
+		{"keeps the dead whose queue has ended", arrival, edits{
+			{"redis.call('zcard', queue) == 0", "false"},
+		}, onEmbedded("FairCountingSemaphoreTryAcquirePassesNobody")},
 		{"does not wake the next while there is room", arrival, edits{{"local after = room > 1 and", "local after = false and"}}, onEmbedded("FairCountingSemaphoreFillsUp")},
 		{"wakes nobody when a holder leaves", leave, edits{{"wake(first)", "first = first"}}, historiesOf("FairCountingSemaphore")},
 		{"keeps the place of one who leaves a semaphore", leave, edits{

@@ -35,7 +35,7 @@ type CountingSemaphoreOptions struct {
 
 	// WaitAllowance is after how long without a try one who waits ByArrival loses its place: see
 	// [FairLockOptions]. It tries at each poll, and at least three times within it. In whole milliseconds, at
-	// least 100 ms. Zero means the client's WatchdogLease.
+	// least 100 ms. Zero means the client's WatchdogLease. ByTime it has no meaning.
 	WaitAllowance time.Duration
 
 	_ struct{}

@@ -58,7 +58,7 @@ func (o order) refreshes(ctx context.Context, e *harness.Env) {
 		must.Do(s.Refresh(ctx, lease))
 		again := lease.Remaining()
 		must.If(scoreOf(ctx, e, name, lease) < before+50, "the server has not extended it")
-		must.If(again <= rest-time.Since(asked)+40*time.Millisecond, "the holder believes in %v, as before in %v", again, rest)
+		must.If(again <= rest-time.Since(asked)+40*time.Millisecond, "its holder had %v, and has %v", rest, again)
 		must.If(scoreOf(ctx, e, name, other) != others, "another lease was extended")
 	}
 	must.Do(lease.Release(ctx))
@@ -140,6 +140,9 @@ func (o order) passesNobody(ctx context.Context, e *harness.Env) {
 	e.Command(ctx, "ZADD", name, "-1", "waits") // It is dead.
 	must.Do(must.Get(s.TryAcquire(ctx)).Release(ctx))
 	must.If(must.Get(e.Command(ctx, "EXISTS", name, queueKey(name)).Int()) != 0, "the dead are still there")
+	e.Command(ctx, "ZADD", name, "-1", "waited") // The queue has ended with all who waited.
+	must.Do(must.Get(s.TryAcquire(ctx)).Release(ctx))
+	must.If(must.Get(e.Command(ctx, "EXISTS", name).Int()) != 0, "those whose queue has ended are still there")
 }
 
 // fillsUp frees two slots while two wait, and wakes the first alone, which wakes the other.

@@ -10,7 +10,8 @@ import (
 //
 // If the server answers that the owner holds nothing, l is lost, and the error wraps [ErrNotHeld] and
 // [ErrLost]. If l had ended before, the error wraps ErrNotHeld and what had ended it, and nothing is sent.
-// After any other error, such as [ErrConflict] for a key of another kind, l is as it was. Use Refresh within [Call].
+// After any other error, such as [ErrConflict] for a key of another kind, l is as it was. Use Refresh
+// within [Call].
 func (s *Leases) Refresh(ctx context.Context, l *Lease) error {
 	h, ok := l.state.holder.held.(*hold)
 	if !ok || !h.object.same(s.object) {

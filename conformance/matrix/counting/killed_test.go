@@ -93,7 +93,9 @@ func isIn(h *holder) bool {
 
 // awaitHolders waits until as many are in as there are slots, which must be soon, and returns how long that
 // took. Meanwhile there are never more holders.
-func (s server) awaitHolders(t *testing.T, observer *primitives.CountingSemaphore, holders []*holder) time.Duration {
+func (s server) awaitHolders(
+	t *testing.T, observer *primitives.CountingSemaphore, holders []*holder,
+) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	for {
