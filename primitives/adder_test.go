@@ -193,6 +193,7 @@ func TestAdderAnswersAtMostOnce(t *testing.T) {
 				}
 				requireSum(t, 5, a)
 				time.Sleep(time.Hour)
+				require.Equal(t, 1, s.called("adder_ask"), "nobody had to ask anew")
 				require.Equal(t, c.calls, s.called("adder_answer"))
 			})
 		})
