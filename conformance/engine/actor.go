@@ -165,19 +165,27 @@ func (p *Primitive[S, I, O]) occupy(ctx context.Context, as Named) (free func())
 
 // waitAndLeave waits for an object, and gives back what it got.
 func (p *Primitive[S, I, O]) waitAndLeave(ctx context.Context, as Named) {
+	leave := p.await(ctx, as)
+	leave(context.WithoutCancel(ctx))
+}
+
+// await waits for an object, and returns what gives back what it got.
+func (p *Primitive[S, I, O]) await(ctx context.Context, as Named) (leave func(context.Context)) {
 	op := p.waitingOp()
 	in := op.Draw(Dice[S]{})
-	whole := context.WithoutCancel(ctx)
 	if op.Acquire != nil {
-		must.Do(must.Get(op.Acquire(ctx, as.Client, as.Name, in)).Unlock(whole))
-		return
+		lease := must.Get(op.Acquire(ctx, as.Client, as.Name, in))
+		return func(ctx context.Context) { must.Do(lease.Unlock(ctx)) }
 	}
 	out := must.Get(op.Call(ctx, as.Client, as.Name, in))
 	if op.Back == nil {
-		return
+		return func(context.Context) {}
 	}
-	if back, took := op.Back(in, out); took {
-		must.Get(p.opFor(back).Call(whole, as.Client, as.Name, back))
+	back, took := op.Back(in, out)
+	return func(ctx context.Context) {
+		if took {
+			must.Get(p.opFor(back).Call(ctx, as.Client, as.Name, back))
+		}
 	}
 }
 

@@ -138,7 +138,7 @@ func (p *Primitive[S, I, O]) breaks(ctx context.Context, e *harness.Env) {
 	name := e.Key("object")
 	free := p.blocked(ctx, e, name)
 	waits := must.Beside(func() {
-		for must.Catch(func() { p.waitAndLeave(ctx, Named{c, name}) }) != nil && ctx.Err() == nil {
+		for must.Catch(func() { p.await(ctx, Named{c, name}) }) != nil && ctx.Err() == nil {
 		}
 	})
 	p.awaitWaiters(ctx, e, name, 1)
