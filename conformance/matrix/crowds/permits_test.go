@@ -83,10 +83,14 @@ func takeTurns(
 	}
 }
 
-// awaitQuiet waits until all have been refused, and nobody looks any more.
+// awaitQuiet waits until all have been refused, and nobody looks any more: what is left are pings.
 func awaitQuiet(t *testing.T, s *servers.Server) {
 	t.Helper()
-	for last, now := 0, commandsRun(t, s); now > last+1; last, now = now, commandsRun(t, s) { // One is INFO.
-		time.Sleep(time.Second)
-	}
+	last := commandsRun(t, s)
+	require.Eventually(t, func() bool {
+		now := commandsRun(t, s)
+		quiet := now < last+5*crowdClients
+		last = now
+		return quiet
+	}, conformance.Patience, time.Second)
 }
