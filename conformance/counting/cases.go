@@ -133,7 +133,7 @@ func (o order) leavesNoKey(ctx context.Context, e *harness.Env) {
 func (o order) passesNobody(ctx context.Context, e *harness.Env) {
 	name := e.Key("object")
 	s := o.of(engine.Clients(ctx, e, 1)[0], name, lasting(3))
-	e.Command(ctx, "ZADD", name, strconv.Itoa(-farOff), "waits")
+	e.Command(ctx, "ZADD", name, strconv.FormatInt(-farOff, 10), "waits")
 	e.Command(ctx, "ZADD", queueKey(name), "7", "waits")
 	must.Refuse[*primitives.Lease]("trying", primitives.ErrNotAcquired)(s.TryAcquire(ctx))
 	must.If(must.Get(e.Command(ctx, "ZCARD", queueKey(name)).Int()) != 1, "one that only tries is queued")
@@ -148,7 +148,7 @@ func (o order) passesNobody(ctx context.Context, e *harness.Env) {
 // fillsUp frees two slots while two wait, and wakes the first alone, which wakes the other.
 func (o order) fillsUp(ctx context.Context, e *harness.Env) {
 	name := e.Key("object")
-	e.Command(ctx, "ZADD", name, strconv.Itoa(farOff), "one", strconv.Itoa(farOff), "other")
+	e.Command(ctx, "ZADD", name, strconv.FormatInt(farOff, 10), "one", strconv.FormatInt(farOff, 10), "other")
 	var all []<-chan error
 	for i, c := range engine.Clients(ctx, e, 2) {
 		all = append(all, must.Beside(func() { must.Get(o.of(c, name, lasting(2)).Acquire(ctx)) }))
