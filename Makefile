@@ -58,7 +58,7 @@ BESIDE := virtual repro processes crowds permits counting limiter fair readwrite
 planted: FOLDERS := conformance examples/ownprimitive
 proofs: FOLDERS := examples/ownbackend $(addprefix conformance/matrix/,$(BESIDE) mutants) conformance/matrix
 
-prove: servers ## what judges the tests, and what takes long: mutants, seeded bugs, crowds, soak; half an hour
+prove: servers ## what judges the tests, and what takes long: mutants, seeded bugs, crowds, soak; three quarters of an hour
 	@$(MAKE) --no-print-directory --jobs=2 planted proofs
 
 planted proofs:
