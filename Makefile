@@ -64,7 +64,7 @@ prove: servers ## what judges the tests, and what takes long: mutants, seeded bu
 planted proofs:
 	@for folder in $(FOLDERS); do echo "== $$(date +%T) $$folder"; \
 		(cd $$folder && HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_KILLING=1m \
-			go test -race -count=1 -timeout 60m) || exit 1; done
+			go test -race -count=1 -timeout 80m) || exit 1; done
 
 verify: formatted vetted portable lint generated tidy ## formatted, vetted, linted, generated, tidy
 
