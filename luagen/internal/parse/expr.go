@@ -97,7 +97,7 @@ func (p *parser) inRegister(e Expr) bool {
 	case *CallExpr, *IndexExpr, *TableExpr, *FuncExpr, *VarargExpr:
 		return true
 	case *UnaryExpr:
-		return p.inRegister(e.X)
+		return e.Op == "#" || p.inRegister(e.X)
 	case *BinaryExpr:
 		return p.registers[e]
 	}

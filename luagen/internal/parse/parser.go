@@ -28,6 +28,7 @@ const (
 	maxUpvalues = 60  // LUAI_MAXUPVALUES
 
 	maxRegisters = 250 // MAXSTACK
+	iterator     = 3   // what a generic for takes; Lua 5.1 keeps the registers of what comes after
 
 	maxChain = 1000 // our own
 )
@@ -285,9 +286,11 @@ func (p *parser) genericFor(pos Pos, first Token) Stmt {
 		stmt.Vars = append(stmt.Vars, p.declare(p.name(), LoopVar))
 	}
 	p.expect("in")
-	stmt.Values = p.exprList()
-	p.fits(len(stmt.Values) + 3) // three more call the iterator
-	stmt.Body = p.forBody(3, stmt.Vars...)
+	if stmt.Values = p.exprList(); len(stmt.Values) > iterator {
+		p.fail(stmt.Values[iterator].Pos(),
+			"more than %d values after in: the server gives the loop's local names wrong values", iterator)
+	}
+	stmt.Body = p.forBody(iterator, stmt.Vars...)
 	return stmt
 }
 
@@ -374,8 +377,7 @@ func (p *parser) exprStatement() Stmt {
 		}
 	}
 	p.expect("=")
-	stmt.Values = p.exprList()
-	if len(stmt.Values) != len(stmt.Targets) {
+	if stmt.Values = p.exprList(); len(stmt.Values) != len(stmt.Targets) {
 		p.fits(len(stmt.Values))
 	}
 	for _, target := range stmt.Targets {
