@@ -52,7 +52,7 @@ func readFile(t *testing.T, path string) string {
 
 var (
 	unknownCommand = regexp.MustCompile(
-		`(?i)unknown (redis command|subcommand)|' not supported$|interface conversion`)
+		`(?i)unknown (redis command|subcommand)|' not supported$|a status in an array`)
 	refusedInScripts = regexp.MustCompile(`not allowed from script`)
 )
 

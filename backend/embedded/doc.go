@@ -17,7 +17,7 @@
 //
 // [Server.Revoke] makes the holder of a lock lose it, without a second holder at any moment: see its
 // example. In a testing/synctest bubble a holder also loses its lock after [Backend.Close], at the end
-// of its lease: then every renewal fails, as if the network were down.
+// of its lease: then every renewal fails, as if the network were down. Package hasptest has more faults.
 //
 // # Guarantees
 //
@@ -26,4 +26,7 @@
 // the server knows of Redis is what miniredis knows; in scripts the libraries struct and bit are
 // missing, and error() with a table loses its text: return redis.error_reply(...) instead. Its
 // numbers are Go's int, so that it needs a platform of 64 bits.
+//
+// Scripts run one at a time, each from begin to end, as on any server. They share a Lua interpreter,
+// and nothing that one of them changes there is left for the next.
 package embedded

@@ -1,6 +1,14 @@
 package embedded
 
-import "github.com/hasp-go/hasp/backend/fanout"
+import (
+	"bufio"
+	"io"
+	"reflect"
+
+	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/hasp-go/hasp/backend/fanout"
+)
 
 // ReadReply decodes a whole reply.
 var ReadReply = readReply
@@ -11,4 +19,23 @@ func Receive(events fanout.Events, pieces ...[]byte) {
 	for _, piece := range pieces {
 		_, _ = c.Write(piece)
 	}
+}
+
+// NewPlainServer returns a server that leaves all scripts to miniredis.
+func NewPlainServer() *Server {
+	s := NewServer()
+	s.scripts.inside = nil
+	return s
+}
+
+// PassesForScript reports whether the state of a script's connection, or of another, is taken for a
+// script's.
+func PassesForScript(ofScript bool) bool {
+	srv, tried := newMini().Server(), *insideScripts()
+	if !ofScript {
+		peer := server.NewPeer(bufio.NewWriter(io.Discard))
+		srv.Dispatch(peer, []string{"PING"})
+		tried.template = reflect.ValueOf(peer.Ctx).Elem()
+	}
+	return tried.refuses(srv)
 }

@@ -6,10 +6,10 @@ require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/hasp-go/hasp v0.0.0
 	github.com/stretchr/testify v1.12.1
+	github.com/yuin/gopher-lua v1.1.1
 )
 
 require (
-	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
 	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect

@@ -20,25 +20,18 @@ import (
 // Server is an in-process server that any number of backends share. It starts no goroutine and
 // needs no closing. All methods are safe for concurrent use.
 type Server struct {
-	mini *miniredis.Miniredis
+	mini    *miniredis.Miniredis
+	scripts *scripts
 
-	mu    sync.Mutex
+	mu    sync.Mutex    // also held while a script runs
 	ahead time.Duration // of the process's clock
 }
 
 // NewServer returns an empty server.
 func NewServer() *Server {
-	mini := miniredis.NewMiniRedis()
-	// The only way to start a miniredis without a listener is to dial it. Closing the inner
-	// server ends what serves the connection, and leaves commands dispatchable.
-	conn, err := mini.Dial()
-	if err != nil {
-		panic("embedded: starting the server: " + err.Error())
-	}
-	_ = conn.Close()
-	mini.Server().Close()
+	mini := newMini()
 	mini.ClockTTL(true)
-	return &Server{mini: mini}
+	return &Server{mini: mini, scripts: newScripts(mini, insideScripts())}
 }
 
 // Do runs one command, such as Do("GET", "key"), as a client that is on no backend: for looking at
@@ -48,9 +41,13 @@ func (s *Server) Do(args ...string) (backend.Reply, error) {
 	if len(args) == 0 {
 		return backend.Reply{}, errors.New("embedded: no command")
 	}
+	if reply, done, err := s.script(args); done {
+		return reply, err
+	}
 	var out bytes.Buffer
 	peer := server.NewPeer(bufio.NewWriter(&out))
-	s.dispatch(peer, args)
+	s.mini.Server().Dispatch(peer, args)
+	peer.Flush()
 	return readReply(out.Bytes())
 }
 
@@ -67,8 +64,8 @@ func (s *Server) Advance(d time.Duration) {
 		panic("embedded: Advance by a negative duration")
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.ahead += d
-	s.mu.Unlock()
 	s.tick()
 }
 
@@ -92,18 +89,29 @@ func (s *Server) Revoke(key string) error {
 	return nil
 }
 
-// dispatch runs one command at the present time, and has the reply written.
-func (s *Server) dispatch(peer *server.Peer, args []string) {
+// script runs a command that is about scripts. For any other command it only sets the time, and
+// returns false.
+func (s *Server) script(args []string) (backend.Reply, bool, error) {
+	// Miniredis's lock alone would do. But setting the time takes it as well, and where many callers
+	// wait, each would wait twice.
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.tick()
+	return s.scripts.do(args)
+}
+
+// dispatch runs one command of a subscriber at the present time, and has the reply written.
+func (s *Server) dispatch(peer *server.Peer, args []string) {
+	s.mu.Lock()
+	s.tick()
+	s.mu.Unlock()
 	s.mini.Server().Dispatch(peer, args)
 	peer.Flush()
 }
 
-// tick sets miniredis's clock. With a clock that stands still while a script runs, miniredis looks
-// for expired keys once per script; left to itself it does so at each redis.call.
+// tick sets miniredis's clock, under s.mu. With a clock that stands still while a script runs,
+// miniredis looks for expired keys once per script; left to itself it does so at each redis.call.
 func (s *Server) tick() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	// Round drops the monotonic reading: a server's clock is the wall's.
 	s.mini.SetTime(time.Now().Add(s.ahead).Round(0))
 }

@@ -1,0 +1,112 @@
+package embedded
+
+import (
+	"bufio"
+	"bytes"
+
+	luajson "github.com/alicebob/miniredis/v2/gopher-json"
+	"github.com/alicebob/miniredis/v2/server"
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// interpreter runs one script after another. No script leaves anything to the next: see pristine.
+type interpreter struct {
+	server *server.Server
+	inside *inside
+	lua    *lua.LState
+	global *lua.LTable
+
+	// What it was before the first script.
+	tables     []tableState
+	metatables []typeMetatable
+
+	// Of the script that runs.
+	program  *program
+	readOnly bool
+	state    any // of the connections of its commands
+	failed   bool
+
+	// Of the command that runs: its reply.
+	out    bytes.Buffer
+	writer *bufio.Writer
+	reader *bufio.Reader
+}
+
+// newInterpreter returns an interpreter for scripts that run while srv's miniredis is locked.
+func newInterpreter(srv *server.Server, inside *inside) *interpreter {
+	in := &interpreter{server: srv, inside: inside, lua: lua.NewState(lua.Options{SkipOpenLibs: true})}
+	in.writer, in.reader = bufio.NewWriter(&in.out), bufio.NewReader(&in.out)
+	in.global = in.lua.G.Global
+	for _, open := range []lua.LGFunction{
+		lua.OpenBase, lua.OpenCoroutine, lua.OpenTable, lua.OpenString, lua.OpenMath,
+	} {
+		in.open(open)
+	}
+	in.global.RawSetString("cjson", in.open(luajson.Loader))
+	in.openRedis()
+	// They keep modules from one script to the next. No server gives them to scripts.
+	in.global.RawSetString("require", lua.LNil)
+	in.global.RawSetString("module", lua.LNil)
+	in.guard()
+	in.remember()
+	return in
+}
+
+// open runs the function that makes a library, and returns the library.
+func (in *interpreter) open(library lua.LGFunction) lua.LValue {
+	in.lua.Push(in.lua.NewFunction(library))
+	in.lua.Call(0, 1)
+	made := in.lua.Get(-1)
+	in.lua.Pop(1)
+	return made
+}
+
+// guards makes an error of globals that do not exist. It is in Lua, so that a traceback has the same
+// form as miniredis's: [backend.ParseServerError] finds the script's line there.
+const guards = `
+local error, tostring = error, tostring
+setmetatable(_G, {
+	__index = function(_, name)
+		error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
+	end,
+	__newindex = function(_, name)
+		error("Script attempted to create global variable '" .. tostring(name) .. "'", 2)
+	end,
+})`
+
+// guard runs guards.
+func (in *interpreter) guard() {
+	in.lua.Push(in.lua.NewFunctionFromProto(compile(guards).proto))
+	in.lua.Call(0, 0)
+}
+
+// run runs a program from begin to end. After it, pristine must be called.
+func (in *interpreter) run(
+	p *program, keys, args []string, readOnly bool,
+) (backend.Reply, error) {
+	in.program, in.readOnly, in.state = p, readOnly, in.inside.newState()
+	in.failed = true
+	in.global.RawSetString("KEYS", in.list(keys))
+	in.global.RawSetString("ARGV", in.list(args))
+	in.lua.Push(in.lua.NewFunctionFromProto(p.proto))
+	if err := in.lua.PCall(0, lua.MultRet, nil); err != nil {
+		// This is how miniredis words all that fails while a script runs.
+		return backend.Reply{}, backend.ParseServerError(
+			oneLine("ERR Error compiling script (new function): " + err.Error()))
+	}
+	in.failed = false
+	value := in.lua.Get(1)
+	in.lua.SetTop(0)
+	return replyOf(value)
+}
+
+// list returns the table that is KEYS or ARGV.
+func (in *interpreter) list(texts []string) *lua.LTable {
+	table := in.lua.CreateTable(len(texts), 0)
+	for _, text := range texts {
+		table.Append(lua.LString(text))
+	}
+	return table
+}

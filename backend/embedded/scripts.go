@@ -1,0 +1,191 @@
+package embedded
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/alicebob/miniredis/v2"
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// scripts runs the scripts of a server. Miniredis could, but it makes a new Lua interpreter for
+// each, which costs more than all else. What scripts does not know, such as a script with a syntax
+// error or a wrong number of words, it leaves to miniredis, which refuses it.
+type scripts struct {
+	mini   *miniredis.Miniredis
+	inside *inside // nil: everything is left to miniredis
+
+	// The lock of mini guards these. A script holds it from begin to end.
+	known map[string]*program // by SHA-1
+	spare *interpreter        // nil before the first script, and after one that it cannot survive
+}
+
+func newScripts(mini *miniredis.Miniredis, inside *inside) *scripts {
+	return &scripts{mini: mini, inside: inside, known: map[string]*program{}}
+}
+
+// program is a script that has been compiled.
+type program struct {
+	sha   string
+	proto *lua.FunctionProto // read-only
+}
+
+// programs has the programs of all servers, by their source. A process that runs tests makes many
+// servers, and they run the same few scripts.
+var programs sync.Map
+
+// compile returns the program with the given source, or nil if it does not compile.
+func compile(source string) *program {
+	if found, ok := programs.Load(source); ok {
+		return found.(*program)
+	}
+	chunk, err := parse.Parse(strings.NewReader(source), "<string>")
+	if err != nil {
+		return nil
+	}
+	proto, err := lua.Compile(chunk, "")
+	if err != nil {
+		return nil
+	}
+	found, _ := programs.LoadOrStore(source, &program{sha: sha1Hex(source), proto: proto})
+	return found.(*program)
+}
+
+// sha1Hex returns the name that Redis gives to a script.
+func sha1Hex(text string) string {
+	sum := sha1.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// do runs a command that is about scripts. It returns false if the command is left to miniredis.
+func (s *scripts) do(words []string) (backend.Reply, bool, error) {
+	if s.inside == nil || len(words) < 3 && !strings.EqualFold(words[0], "SCRIPT") {
+		return backend.Reply{}, false, nil
+	}
+	switch strings.ToUpper(words[0]) {
+	case "EVALSHA":
+		return s.evalSHA(words[1], words[2:], false)
+	case "EVALSHA_RO":
+		return s.evalSHA(words[1], words[2:], true)
+	case "EVAL":
+		return s.eval(words[1], words[2:], false)
+	case "EVAL_RO":
+		return s.eval(words[1], words[2:], true)
+	case "SCRIPT":
+		return s.manage(words[1:])
+	}
+	return backend.Reply{}, false, nil
+}
+
+// evalSHA runs a known program. The first of words is the number of keys.
+func (s *scripts) evalSHA(sha string, words []string, readOnly bool) (backend.Reply, bool, error) {
+	s.mini.Lock()
+	defer s.mini.Unlock()
+	p := s.known[sha]
+	if p == nil {
+		return backend.Reply{}, false, nil
+	}
+	reply, err := s.run(p, words, readOnly)
+	return reply, true, err
+}
+
+// eval compiles and runs a program, and keeps it if it did not fail.
+func (s *scripts) eval(source string, words []string, readOnly bool) (backend.Reply, bool, error) {
+	p := compile(source)
+	if p == nil {
+		return backend.Reply{}, false, nil
+	}
+	s.mini.Lock()
+	defer s.mini.Unlock()
+	reply, err := s.run(p, words, readOnly)
+	if err == nil {
+		s.known[p.sha] = p
+	}
+	return reply, true, err
+}
+
+// run runs a program on the spare interpreter, or on a new one.
+func (s *scripts) run(p *program, words []string, readOnly bool) (backend.Reply, error) {
+	count, err := strconv.Atoi(words[0])
+	switch rest := words[1:]; {
+	case err != nil:
+		return backend.Reply{}, backend.ParseServerError("ERR value is not an integer or out of range")
+	case count < 0:
+		return backend.Reply{}, backend.ParseServerError("ERR Number of keys can't be negative")
+	case count > len(rest):
+		return backend.Reply{}, backend.ParseServerError(
+			"ERR Number of keys can't be greater than number of args")
+	}
+	in := s.spare
+	if in == nil {
+		in = newInterpreter(s.mini.Server(), s.inside)
+	}
+	s.spare = nil // It stays so if this panics.
+	reply, err := in.run(p, words[1:1+count], words[1+count:], readOnly)
+	if in.pristine() {
+		s.spare = in
+	}
+	return reply, err
+}
+
+// manage runs SCRIPT with the given words.
+func (s *scripts) manage(words []string) (backend.Reply, bool, error) {
+	if len(words) == 0 {
+		return backend.Reply{}, false, nil
+	}
+	switch args := words[1:]; strings.ToUpper(words[0]) {
+	case "LOAD":
+		if len(args) == 1 {
+			return s.load(args[0])
+		}
+	case "EXISTS":
+		if len(args) > 0 {
+			return s.exist(args), true, nil
+		}
+	case "FLUSH":
+		if len(args) == 0 ||
+			len(args) == 1 && (strings.EqualFold(args[0], "SYNC") || strings.EqualFold(args[0], "ASYNC")) {
+			s.flush()
+		}
+	}
+	return backend.Reply{}, false, nil
+}
+
+// load keeps a program for evalSHA.
+func (s *scripts) load(source string) (backend.Reply, bool, error) {
+	p := compile(source)
+	if p == nil {
+		return backend.Reply{}, false, nil
+	}
+	s.mini.Lock()
+	defer s.mini.Unlock()
+	s.known[p.sha] = p
+	return backend.StringReply(p.sha), true, nil
+}
+
+// exist tells for each SHA-1 whether evalSHA knows a program.
+func (s *scripts) exist(shas []string) backend.Reply {
+	s.mini.Lock()
+	defer s.mini.Unlock()
+	found := make([]backend.Reply, len(shas))
+	for i, sha := range shas {
+		found[i] = backend.IntegerReply(0)
+		if s.known[sha] != nil {
+			found[i] = backend.IntegerReply(1)
+		}
+	}
+	return backend.ArrayReply(found)
+}
+
+// flush forgets all programs. Miniredis forgets its own, and answers.
+func (s *scripts) flush() {
+	s.mini.Lock()
+	defer s.mini.Unlock()
+	clear(s.known)
+}
