@@ -17,6 +17,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/latch"
 	"github.com/hasp-go/hasp/conformance/limiter"
 	"github.com/hasp-go/hasp/conformance/lock"
+	"github.com/hasp-go/hasp/conformance/mutex"
 	"github.com/hasp-go/hasp/conformance/number"
 	"github.com/hasp-go/hasp/conformance/permits"
 	"github.com/hasp-go/hasp/conformance/readwrite"
@@ -27,7 +28,7 @@ import (
 func Primitives() []engine.Subject {
 	return []engine.Subject{
 		lock.Primitive, lock.Fenced, lock.Spin, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
-		permits.Primitive, counting.Primitive, counting.ByArrival,
+		permits.Primitive, counting.Primitive, counting.ByArrival, mutex.Primitive,
 		latch.Primitive, number.Long, number.Double, idgenerator.Primitive, limiter.Primitive,
 	}
 }

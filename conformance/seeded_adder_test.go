@@ -51,7 +51,7 @@ func adderSeeds() []seed {
 			{"redis.call('del', counter, semaphore)", "redis.call('del', semaphore)"},
 		}, onEmbedded("AdderAsksAPeer")},
 		{"leaves a count of answers that has no end", answer, edits{
-			{"redis.call('set', semaphore, answers, 'px', life)", "redis.call('set', semaphore, answers)"},
+			{"redis.call('set', semaphore, answers, 'px', ttl)", "redis.call('set', semaphore, answers)"},
 		}, onEmbedded("AdderAnswersAPeer")},
 		{"takes a sum beyond the range for 0", answer, edits{
 			{"'overflow'", "'0'"},

@@ -3,8 +3,10 @@ package conformance_test
 // dispatchSeeds are bugs in the sending of calls, and in what follows when their callers leave.
 func dispatchSeeds() []seed {
 	const (
-		batch = "internal/dispatch/batch.go"
-		call  = "internal/dispatch/call.go"
+		batch       = "internal/dispatch/batch.go"
+		call        = "internal/dispatch/call.go"
+		dispatching = "internal/dispatch/dispatch.go"
+		queued      = "internal/dispatch/queue.go"
 	)
 	dispatcher := func(test string) finder {
 		return finder{dir: "primitives/internal/dispatch", test: test}
@@ -26,8 +28,23 @@ func dispatchSeeds() []seed {
 			{"if !r.AlwaysSend && r.claim.Withdraw() {", "if !r.AlwaysSend {"},
 		}, properties},
 		{"never gives up a batch that all have left", batch, edits{
-			{"time.AfterFunc(after, b.giveUp)", "time.AfterFunc(1000*after, b.giveUp)"},
+			{"time.AfterFunc(after, b.", "time.AfterFunc(1000*after, b."},
 		}, dispatcher("TestAbandonedBatchIsGivenUp")},
+		{"gives up a call in the instant in which it turns out to be unsent", batch, edits{
+			{"time.AfterFunc(after, b.giveUpUnclaimed)", "time.AfterFunc(after, b.giveUp)"},
+		}, dispatcher("TestAbandonedCallThatWasNotSent")},
+		{"sends what the server cannot answer", dispatching, edits{
+			{"d.batcher != nil && d.unanswered() >= maxUnanswered", "false"},
+		}, dispatcher("TestOverloadWaitsHere")},
+		{"sends nothing more over other links while one is silent", dispatching, edits{
+			{"b.replicas == 0 && time.Since(b.began) < lateAfter", "b.replicas == 0"},
+		}, dispatcher("TestMoreThanOneBatch")},
+		{"has releases wait for acquires", queued, edits{
+			{"if r.AlwaysSend || r.Contained {", "if false {"},
+		}, dispatcher("TestUrgentCallsGoFirst")},
+		{"sends calls for nobody before others", queued, edits{
+			{"return !r.leavesBefore(until)", "return true || r.leavesBefore(until)"},
+		}, dispatcher("TestCallsForNobodyGoLast")},
 		{"gives outcomes to the wrong callers", batch, edits{
 			{"d.batcher.RunBatch(b, b.toSend, b.report)",
 				"d.batcher.RunBatch(b, b.toSend, func(i int, o backend.Outcome) {\n" +

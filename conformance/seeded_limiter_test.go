@@ -31,7 +31,7 @@ func limiterSeeds() []seed {
 		{"believes in a value whose grants are lost", acquire, edits{
 			{"if more < target - left and steps < 1000 then", "if false then"},
 		}, onEmbedded("RateLimiterHealsWhatIsLost")},
-		{"forgets a limiter that is asked in vain", acquire, edits{
+		{"lets a limiter end that refuses", acquire, edits{
 			{"  if limit.alive > 0 then\n    live(limiter, valued, grants, limit)\n  end\n", ""},
 		}, onEmbedded("RateLimiterKeepsAliveWhatIsUsed")},
 		{"keeps what each client that ever was has taken", acquire, edits{

@@ -3,6 +3,8 @@ package conformance_test
 // The files that have bugs put into them.
 const (
 	queueFile   = "internal/wait/queue.go"
+	channelFile = "internal/wait/channel.go"
+	crowdFile   = "internal/wait/crowd.go"
 	waitFile    = "internal/wait/wait.go"
 	renewalFile = "internal/renew/renewal.go"
 	entryFile   = "internal/renew/entry.go"
@@ -14,6 +16,7 @@ const (
 	takeFile    = "extend/leases.go"
 	leaseFile   = "extend/hold.go"
 	orphanFile  = "extend/orphan.go"
+	doFile      = "extend/do.go"
 	acquireFile = "internal/script/lock_acquire.lua.go"
 	releaseFile = "internal/script/lock_release.lua.go"
 	renewFile   = "internal/script/lock_renew.lua.go"
@@ -24,16 +27,19 @@ const (
 // goes first at one time is left to chance, so that some bugs show in every few runs only.
 var (
 	freeLock  = finder{dir: "primitives/internal/wait", test: "TestWaitNeverLeavesAFreeLock", runs: 40}
+	ofMany    = finder{dir: "primitives", test: "TestLockIsTriedByAFewOfMany"}
+	inCrowd   = finder{dir: "primitives/internal/wait", test: "TestCrowd.*"}
 	freeUnits = finder{dir: "primitives/internal/wait", test: "TestWaitNeverLeavesFreeUnits", runs: 40}
 	watchdog  = finder{dir: "primitives/internal/renew", test: "TestKeeperRandomSchedules"}
+	doing     = finder{dir: "primitives", test: "TestDo.*", runs: 1}
 	closing   = finder{dir: "primitives", test: "TestClientCloseAmidAll", runs: 5}
 )
 
 // waitSeeds are bugs in the waiting loop, which all primitives share.
 func waitSeeds() []seed {
 	return []seed{
-		{"does not look again when subscribed", queueFile, edits{
-			{"subscribed = subscription, true\n\tq.wakeOne()", "subscribed = subscription, true"},
+		{"does not look again when subscribed", channelFile, edits{
+			{"subscribed = subscription, true\n\tc.listener.acknowledged()", "subscribed = subscription, true"},
 		}, freeUnits},
 		{"forgets the gap", queueFile, edits{
 			{"Message {\n\t\tq.wakeOne()\n", "Message {\n"},
@@ -55,15 +61,33 @@ func waitSeeds() []seed {
 				"\t\tanswer, err := a.Try(ctx)\n\t\tgeneration := q.readGeneration()\n"},
 		}, freeLock},
 		{"joins a channel after the message", waitFile, edits{
-			{"if q.subscribed {\n\t\tme.wake()\n\t} else {\n\t\tq.park(me, refused)\n\t}",
+			{"if q.channel.subscribed {\n\t\tme.wake()\n\t} else {\n\t\tq.park(me, refused)\n\t}",
 				"q.park(me, refused)"},
 		}, freeUnits},
 		{"has no bounded poll", queueFile, edits{
 			{"in := q.interval()", "in := maxPoll"},
 		}, freeLock},
 		{"polls for one waiter only", queueFile, edits{
-			{"\tif q.parked.Len() > 0 {\n\t\tq.arm(q.interval())\n\t}\n", ""},
+			{"\tif q.parked.Len() > 0 {\n\t\tq.alarm.within(q.interval())\n\t}\n", ""},
 		}, freeLock},
+		{"never tries for what it has put off", crowdFile, edits{
+			{"if !q.channel.dropped {", "if false {"},
+		}, freeLock},
+		{"has a whole crowd try at once", crowdFile, edits{
+			{"rand.Int64N(max(crowd, 1))", "rand.Int64N(1)"},
+		}, inCrowd},
+		{"has nobody try at once", crowdFile, edits{
+			{"rand.Int64N(max(crowd, 1)) < triers*(1+q.passed)", "crowd == 0"},
+		}, inCrowd},
+		{"tries late although another message has come", crowdFile, edits{
+			{"\tq.later.stop()\n", ""},
+		}, inCrowd},
+		{"leaves the timer of a closed client", queueFile, edits{
+			{"\tq.later.end()\n", ""},
+		}, inCrowd},
+		{"does not note how many hear of a release", lockFile, edits{
+			{"\tl.base.Core().NoteCrowd(l.channel, released-1)\n", ""},
+		}, ofMany},
 		{"does not wait for the end of the lease", queueFile, edits{
 			{"if refused.RetryIn >= 0 {", "if false {"},
 		}, freeLock},
@@ -83,7 +107,7 @@ func renewSeeds() []seed {
 			{"e.state, e.grantedAt = stateHeld, now.Time", "e.state, e.grantedAt, e.validFrom = stateHeld, now.Time, now"},
 		}, watchdog},
 		{"counts a renewal from its reply", renewalFile, edits{
-			{"e.validFrom = sent", "e.validFrom = now"},
+			{"e.validFrom, e.first = sent, span{}", "e.validFrom, e.first = now, span{}"},
 		}, watchdog},
 		// In virtual time timers are exact: this one's test stops it.
 		{"sees the end of a lease by its timer only", keeperFile, edits{
@@ -93,14 +117,20 @@ func renewSeeds() []seed {
 			{"status == NotHeld && sent.After(e.grantedAt)", "status == NotHeld"},
 		}, watchdog},
 		{"believes to the last moment", entryFile, edits{
-			{"return e.Lease - e.Allowance", "return e.Lease"},
+			{"lasts := e.present().length - e.present().allowance", "lasts := e.present().length"},
 		}, watchdog},
 		{"renews late", renewalFile, edits{
 			{"e.renewAt = sent.Add(e.Lease / 3)", "e.renewAt = sent.Add(e.Lease)"},
 		}, watchdog},
 		{"does not repeat a renewal that failed", renewalFile, edits{
-			{"e.renewAt = now.Add(e.Lease / 10)", "e.renewAt = now.Add(e.Lease)"},
+			{"e.renewAt = now.Add(e.present().length / 10)", "e.renewAt = now.Add(e.Lease)"},
 		}, watchdog},
+		{"has a goroutine for each script", "internal/renew/queue.go", edits{
+			{"min(len(q.scripts), scriptsAtOnce-q.senders)", "len(q.scripts)"},
+		}, finder{dir: "primitives/internal/renew", test: "TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines"}},
+		{"renews what was released while it queued", "internal/renew/queue.go", edits{
+			{"return !e.renewing || e.state", "return e.renewing && false && e.state"},
+		}, finder{dir: "primitives/internal/renew", test: "TestKeeperDoesNotRenewWhatEndedInTheQueue"}},
 		{"looks for a key in each refusal", renewalFile, edits{
 			{"!group.denied && errors.Is(err, backend.ErrKeyDenied)", "!group.denied && err != nil"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperKeepsABatchThatIsRefusedWhole"}},
@@ -151,6 +181,25 @@ func lockSeeds() []seed {
 		{"gives back once", orphanFile, edits{
 			{"status == NotHeld && o.acquireDone:", "status == NotHeld:"},
 		}, histories},
+		{"takes a late answer for a late search", orphanFile, edits{
+			{"sent.Sub(o.started) >= searchAfterClose", "age >= searchAfterClose"},
+		}, finder{dir: "primitives", test: "TestCloseLooksForALateGrant", runs: 1}},
+		{"renews a hold for ever", takeFile, edits{
+			{"h.Renewer, h.MaxHold = s.kind, s.object.core.opts.MaxHold", "h.Renewer = s.kind"},
+		}, finder{dir: "primitives", test: "TestMaxHold.*", runs: 1}},
+		{"bounds a hold from its last renewal on", entryFile, edits{
+			{"e.grantedAt.Add(e.MaxHold).Sub(e.validFrom.Time)", "e.MaxHold"},
+		}, finder{dir: "primitives", test: "TestMaxHold.*", runs: 1}},
+		{"keeps the lock after a panic of the work", doFile, edits{
+			{"defer func() { err = errors.Join(err, l.unlock(ctx, unlockGrace)) }()\n\treturn work(l.Context(ctx))",
+				"err = work(l.Context(ctx))\n\treturn errors.Join(err, l.unlock(ctx, unlockGrace))"},
+		}, doing},
+		{"does not tell of a loss during the work", doFile, edits{
+			{"err = errors.Join(err, l.unlock(ctx, unlockGrace))", "_, _ = errors.New, l.unlock(ctx, unlockGrace)"},
+		}, doing},
+		{"leaves a release without an answer when the work's context has ended", doFile, edits{
+			{"l.unlock(ctx, unlockGrace)", "l.Unlock(ctx)"},
+		}, doing},
 		{"does not repeat a release", leaseFile, edits{
 			{"\th.releaseInBackground(true)\n\tif !backend", "\tif !backend"},
 		}, histories},
@@ -187,7 +236,7 @@ func lockSeeds() []seed {
 			{"redis.call('hexists', lock, owner) == 0", "redis.call('exists', lock) == 0"},
 		}, histories},
 		{"forgets to publish", releaseFile, edits{
-			{"redis.call(publish, released, '0')", ""},
+			{"redis.call(publish, released, '0')", "0"},
 		}, properties},
 		{"renews what exists", renewFile, edits{
 			{"redis.pcall('hexists', lock, owners[i])", "redis.pcall('exists', lock)"},

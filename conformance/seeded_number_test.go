@@ -33,7 +33,7 @@ func numberSeeds() []seed {
 				"|| count > 0 {\n\t\treturn extend.Answer{}, err\n\t}\n\treturn extend.Answer{Granted: true}"},
 		}, propertiesOf("Latch")},
 		{"sets a latch without its end", scripts + "latch_set.lua.go", edits{
-			{"redis.call('set', latch, count, 'px', life)", "redis.call('set', latch, count)"},
+			{"redis.call('set', latch, count, 'px', ttl)", "redis.call('set', latch, count)"},
 		}, propertiesOf("Latch")},
 		{"sets a latch without a message", scripts + "latch_set.lua.go", edits{
 			{"redis.call(publish, counted, '1')", "local _ = publish"},
@@ -56,7 +56,7 @@ func numberSeeds() []seed {
 			{"queueKey{want.Object, want.Condition,", "queueKey{want.Object, \"\","},
 		}, finder{dir: "primitives/internal/wait", test: "TestWaitConditionsPollEachByItself"}},
 		{"makes a semaphore without its end", scripts + "semaphore_set_and_acquire.lua.go", edits{
-			{"string.format('%.0f', left), 'px', life)", "string.format('%.0f', left))"},
+			{"string.format('%.0f', left), 'px', ttl)", "string.format('%.0f', left))"},
 		}, onEmbedded("SemaphoreIsMadeByTheFirst")},
 		{"makes a semaphore without a message", scripts + "semaphore_set_and_acquire.lua.go", edits{
 			{"redis.call(publish, released, string.format('%.0f', left))", "local _ = publish"},

@@ -26,7 +26,7 @@ func readWriteSeeds() []seed {
 		}, stays},
 		{"ends the writer's read hold with the write hold", scripts + "write_release.lua.go", edits{
 			{"if longest == 0 then", "if true then"},
-		}, properties},
+		}, finder{dir: "conformance/matrix/readwrite", test: "Test4217DowngradedReaderIsRenewed"}},
 		{"ends the leases of the others with a shorter one", scripts + "read_acquire.lua.go", edits{
 			{"math.max(redis.call('pttl', lock), tonumber(lease))", "lease"},
 		}, properties},

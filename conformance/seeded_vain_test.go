@@ -14,7 +14,7 @@ func vainSeeds() []seed {
 	deafSemaphore := edits{{"\treturn n\n}", "\treturn n * 0\n}"}}
 	deafLatch := edits{{"\t\treturn extend.AllUnits\n\t}\n\treturn 1\n", "\t\treturn 0\n\t}\n\treturn 0\n"}}
 	kept := edits{{"\t\ttaken = p.n\n", ""}}
-	unsubscribed := edits{{"if !w.pubsub || q.subscribed ||", "if w.pubsub || q.subscribed ||"}}
+	unsubscribed := edits{{"if !w.pubsub || c.subscribed ||", "if w.pubsub || c.subscribed ||"}}
 	unpublished := edits{{"redis.call(publish, released, '0')", ""}}
 	return []seed{
 		{"has a syntax error in the script that acquires", acquireFile, refused, inReal("LockHistories")},
@@ -25,9 +25,9 @@ func vainSeeds() []seed {
 		{"is a deaf latch", latch, deafLatch, historiesOf("Latch")},
 		{"is a deaf latch, in real time", latch, deafLatch, inReal("LatchHistories")},
 		{"keeps what a cancelled acquire took", "permits.go", kept, historiesOf("Semaphore")},
-		{"subscribes to no lock", queueFile, unsubscribed, inReal("LockHistories")},
-		{"subscribes to no semaphore", queueFile, unsubscribed, inReal("SemaphoreHistories")},
-		{"subscribes to no latch", queueFile, unsubscribed, inReal("LatchHistories")},
+		{"subscribes to no lock", channelFile, unsubscribed, inReal("LockHistories")},
+		{"subscribes to no semaphore", channelFile, unsubscribed, inReal("SemaphoreHistories")},
+		{"subscribes to no latch", channelFile, unsubscribed, inReal("LatchHistories")},
 		{"releases without a message, in real time", releaseFile, unpublished, inReal("LockHistories")},
 		{"gives a thirtieth of a life", number, edits{
 			{"n.beside, numberKind, d)", "n.beside, numberKind, d/30)"},

@@ -27,9 +27,9 @@ const (
 	adderSum   = "1"
 	adderReset = "0"
 
-	// adderKeyLife is how long the keys of a request stay on the server if nobody takes the answers. It is
+	// adderKeyTTL is how long the keys of a request stay on the server if nobody takes the answers. It is
 	// far longer than anybody waits: Redisson's sum gives up after a minute.
-	adderKeyLife = time.Hour
+	adderKeyTTL = time.Hour
 
 	// firstPatience is how long answers are awaited before all are asked anew. Then it is twice as long each
 	// time, up to maxPatience.
@@ -218,7 +218,7 @@ func (a *adder) askUntilAnswered(ctx context.Context, what string) (counted, err
 func (a *adder) answer(id string, sum *counted) {
 	counter, semaphore := a.keysOf(id)
 	params := script.AdderAnswerParams{
-		Counter: counter, Semaphore: semaphore, Life: adderKeyLife,
+		Counter: counter, Semaphore: semaphore, TTL: adderKeyTTL,
 		Publish: a.publish(), Answered: answersChannel(semaphore),
 	}
 	switch {
@@ -275,7 +275,7 @@ func (q *adderRequest) run(ctx context.Context, patience time.Duration) (sum cou
 	q.group.expect(q.id)
 	defer q.group.forget(q.id)
 	q.asked, err = script.AdderAsk(ctx, q.base.Runner(),
-		q.counter, q.semaphore, q.what+":"+q.id, adderKeyLife, q.publish(), q.topic)
+		q.counter, q.semaphore, q.what+":"+q.id, adderKeyTTL, q.publish(), q.topic)
 	if err == nil {
 		err = q.await(ctx, patience)
 	}

@@ -22,6 +22,14 @@ type Options struct {
 	// time. At least 100 ms, in whole milliseconds. Zero means 30 s, as in Redisson.
 	WatchdogLease time.Duration
 
+	// MaxHold is for how long the watchdog renews one lease, against holders that hang. That long after the
+	// grant the lease is lost, as if it could not be renewed: its contexts end with [ErrLost], and it is
+	// released, so that another may have the lock. A holder that does not look at them goes on, beside
+	// that other one: only its fencing token protects the resource. Of a [RedLock] it bounds the part on each
+	// node, and a part that was regained begins anew. Not less than WatchdogLease. Zero means that a lease is
+	// renewed for as long as it is held.
+	MaxHold time.Duration
+
 	// Allowance is how much earlier than the server a holder gives its lease up, in case that the
 	// server's clock runs faster than its own. Less than half of any lease. Zero means a tenth of the
 	// lease, at least 2 ms.
@@ -52,7 +60,7 @@ type Options struct {
 // core returns those options that concern all primitives.
 func (o *Options) core() *extend.Options {
 	return &extend.Options{
-		KeyPrefix: o.KeyPrefix, WatchdogLease: o.WatchdogLease, Allowance: o.Allowance,
+		KeyPrefix: o.KeyPrefix, WatchdogLease: o.WatchdogLease, MaxHold: o.MaxHold, Allowance: o.Allowance,
 		PollInterval: o.PollInterval, CloseTimeout: o.CloseTimeout, Logger: o.Logger,
 	}
 }

@@ -15,7 +15,7 @@ type CountingOrder int
 
 // The orders of a [CountingSemaphore].
 const (
-	// ByTime lets in whoever asks while there is room: those who wait race for it.
+	// ByTime lets in the first who asks while there is room: waiters race for it.
 	ByTime CountingOrder = iota
 
 	// ByArrival lets in those who wait in the order in which they came to the server, and nobody before
@@ -165,6 +165,11 @@ func (s *CountingSemaphore) TryAcquire(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &s.base, s.invalid, "acquire", func() (*Lease, error) {
 		return s.leases.TryAcquire(ctx)
 	})
+}
+
+// Do is [Lock.Do] for a holder of the semaphore. The lease's token is no fence.
+func (s *CountingSemaphore) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
+	return extend.Do(ctx, s.Acquire, work)
 }
 
 // Refresh gives a lease its whole length again, from now on, and returns nil if the server has extended it.

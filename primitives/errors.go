@@ -49,7 +49,7 @@ var (
 	// the same lock: it would wait for itself. Nothing was sent, and the read lease is as it was.
 	ErrUpgrade = errors.New("a reader cannot become a writer")
 
-	// ErrNoRate means that nobody has set the rate of a rate limiter, or that it was deleted or has ended. Its
+	// ErrNoRate means that nobody has set the rate of a rate limiter, or that it was deleted or has expired. Its
 	// option Rate makes it.
 	ErrNoRate = errors.New("no rate is set")
 

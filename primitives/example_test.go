@@ -41,6 +41,21 @@ func Example() {
 	}
 }
 
+// Work on one order, by one process at a time. The resource refuses a token that is lower than one it has seen.
+func ExampleLock_Do() {
+	err := client.NewLock("orders:42", nil).Do(context.Background(),
+		func(ctx context.Context, lease *primitives.Lease) error {
+			fmt.Println("the fencing token is", lease.Token())
+			return work(ctx)
+		})
+	if errors.Is(err, primitives.ErrLost) {
+		fmt.Println("another process may have worked on the order, too")
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
 // A job that must not run twice at once, and need not run if another process does it.
 func ExampleLock_TryLock() {
 	ctx := context.Background()
@@ -51,8 +66,7 @@ func ExampleLock_TryLock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = work(lease.Context(ctx))
-	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+	if err := lease.Do(ctx, work); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -71,6 +85,19 @@ func ExampleFairLock() {
 	}
 	err = work(lease.Context(context.Background()))
 	if err := errors.Join(err, lease.Unlock(context.Background())); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Many workers of many processes append to one file, one at a time, in the order in which they asked.
+func ExampleMutex() {
+	ctx := context.Background()
+	lease, err := client.NewMutex("journal", nil).Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = work(lease.Context(ctx))
+	if err := errors.Join(err, lease.Unlock(ctx)); err != nil { // grants it to the next who waits
 		log.Fatal(err)
 	}
 }

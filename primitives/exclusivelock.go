@@ -65,6 +65,18 @@ func (l *exclusiveLock) TryLock(ctx context.Context) (*Lease, error) {
 	})
 }
 
+// Do waits as Lock does, has work done while it holds the lock, and releases it. Work gets a context that ends
+// with the lease, and the lease itself, for its fencing token; it must not release it. A panic of work goes on
+// when the lock is released.
+//
+// Do returns the error of Lock, without calling work; else the errors of work and of the release, joined. Nil
+// proves that the lock was held to the end, failover apart. If it was lost, the error wraps [ErrNotHeld] and
+// [ErrLost], beside that of work, whose context ended then. If ctx ends, Do waits for work to return, and for
+// the answer to the release for up to a second.
+func (l *exclusiveLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
+	return extend.Do(ctx, l.Lock, work)
+}
+
 // ForceUnlock frees the lock no matter who holds it, and reports whether it was held. The holder
 // learns of it by its next renewal or by Unlock, up to a third of its lease later: only its fencing
 // token protects the resource until then. Errors are those of Lock.
@@ -88,7 +100,12 @@ func (l *leasableLock) Acquire(
 func (l *leasableLock) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
-	return script.LockRelease(ctx, r, l.base.Key(), owner, l.publish(), l.channel)
+	released, err := script.LockRelease(ctx, r, l.base.Key(), owner, l.publish(), l.channel)
+	if err != nil || released == 0 {
+		return false, err
+	}
+	l.base.Core().NoteCrowd(l.channel, released-1)
+	return true, nil
 }
 
 // lockFreeUnits reads a message on a lock's channel. "0" means that one waiter may try. Redisson also

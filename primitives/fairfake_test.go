@@ -14,7 +14,8 @@ func (s *fakeServer) fairAcquire(keys, args []string) backend.Reply {
 	place := slices.Index(waiting, owner)
 	if s.live(keys[0]).owner == "" && (len(waiting) == 0 || place == 0) {
 		s.dequeue(keys[1], owner)
-		return s.acquire(keys[0], keys[4], owner, args[1])
+		token, _ := s.acquire(keys[0], keys[4], owner, args[1])
+		return backend.ArrayReply([]backend.Reply{backend.StringReply(token), backend.IntegerReply(0)})
 	}
 	if queues := args[3] != ""; queues && place < 0 {
 		s.queues[keys[1]] = append(waiting, owner)

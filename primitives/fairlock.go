@@ -149,6 +149,11 @@ func (l *FairLock) TryLock(ctx context.Context) (*Lease, error) {
 	})
 }
 
+// Do is [Lock.Do] for this kind of lock.
+func (l *FairLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
+	return extend.Do(ctx, l.Lock, work)
+}
+
 // ForceUnlock frees the lock no matter who holds it, wakes the first waiter, and reports whether the
 // lock was held. The holder learns of it by its next renewal or by Unlock, up to a third of its lease
 // later: only its fencing token protects the resource until then. Errors are those of Lock.

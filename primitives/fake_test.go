@@ -59,6 +59,7 @@ type fault struct {
 	before, after time.Duration // on the way to the server, and back
 	lost          bool          // the reply never comes
 	broken        bool          // the connection breaks instead of the reply
+	early         bool          // it breaks at once, and the call arrives all the same
 	panics        bool          // a hook of the driver does
 	err           error         // the server's reply
 }
@@ -160,6 +161,9 @@ func (s *fakeServer) Run(
 	if f.lost {
 		timer.Stop()
 	}
+	if f.early {
+		return backend.Reply{}, s.unknown(script, errors.New("connection reset"))
+	}
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
@@ -195,9 +199,18 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 	}
 	switch script {
 	case "lock_acquire":
-		return s.acquire(keys[0], keys[1], args[0], args[1])
+		token, left := s.acquire(keys[0], keys[1], args[0], args[1])
+		if token == "" {
+			return backend.IntegerReply(-2 - left)
+		}
+		return backend.StringReply(token)
 	case "lock_release":
-		return s.release(keys[0], args[2], func(l fakeLock) bool { return l.owner == args[0] })
+		heard := 1 + s.listeners(args[2])
+		released := s.release(keys[0], args[2], func(l fakeLock) bool { return l.owner == args[0] })
+		if yes, _ := released.Bool(); !yes {
+			heard = 0
+		}
+		return backend.IntegerReply(heard)
 	case "spin_release":
 		return s.release(keys[0], "", func(l fakeLock) bool { return l.owner == args[0] })
 	case "lock_release_all":
@@ -248,17 +261,15 @@ func (s *fakeServer) live(key string) fakeLock {
 	return fakeLock{}
 }
 
-func (s *fakeServer) acquire(key, token, owner, lease string) backend.Reply {
+// acquire returns the token of a grant, or "" and how many milliseconds the holder's lease still has.
+func (s *fakeServer) acquire(key, token, owner, lease string) (grant string, left int64) {
 	if l := s.live(key); l.owner != "" {
-		left := time.Until(l.expires).Milliseconds()
-		return backend.ArrayReply([]backend.Reply{{}, backend.IntegerReply(left)})
+		return "", time.Until(l.expires).Milliseconds()
 	}
 	s.idle = time.Since(s.freed)
 	s.tokens[token] = max(s.tokens[token]+1, time.Now().UnixMicro())
 	s.locks[key] = fakeLock{owner, time.Now().Add(milliseconds(lease))}
-	return backend.ArrayReply([]backend.Reply{
-		backend.StringReply(strconv.FormatInt(s.tokens[token], 10)), backend.IntegerReply(0),
-	})
+	return strconv.FormatInt(s.tokens[token], 10), 0
 }
 
 func (s *fakeServer) release(key, channel string, mine func(fakeLock) bool) backend.Reply {
@@ -282,6 +293,16 @@ func (s *fakeServer) publish(channel, payload string) {
 			}
 		}
 	}()
+}
+
+// listeners returns how many have subscribed to a channel.
+func (s *fakeServer) listeners(channel string) (n int64) {
+	for _, name := range s.handlers {
+		if name == channel {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *fakeServer) releaseAll(keys, args []string) backend.Reply {

@@ -450,3 +450,40 @@ func TestLeaseLength(t *testing.T) {
 		})
 	}
 }
+
+// TestMaxHoldEndsALease has a holder that hangs: another gets the lock when MaxHold has passed, and not before.
+func TestMaxHoldEndsALease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		opts := &primitives.Options{WatchdogLease: 3 * time.Second, MaxHold: 10 * time.Second}
+		start := time.Now()
+		lease, err := s.client(t, opts).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		next, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, time.Since(start), 10*time.Second)
+		require.Less(t, time.Since(start), 10*time.Second+10*time.Millisecond)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrLost)
+		require.NoError(t, next.Unlock(t.Context()))
+	})
+}
+
+// TestMaxHoldLeavesOthers has leases that it does not concern: one that is released before, and one that nobody
+// renews.
+func TestMaxHoldLeavesOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newFakeServer().client(t, &primitives.Options{WatchdogLease: 3 * time.Second, MaxHold: 10 * time.Second})
+		fixed, err := client.NewLock("fixed", &primitives.LockOptions{Lease: time.Minute}).Lock(t.Context())
+		require.NoError(t, err)
+		renewed, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		time.Sleep(9 * time.Second)
+		require.Equal(t, time.Second, renewed.Remaining())
+		require.NoError(t, renewed.Unlock(t.Context()))
+		time.Sleep(9 * time.Second)
+		require.NoError(t, fixed.Unlock(t.Context()))
+	})
+}

@@ -536,6 +536,8 @@ func TestBadInputSendsNothing(t *testing.T) {
 		require.Equal(t, "backend", field(err))
 		_, err = primitives.New(s, &primitives.Options{WatchdogLease: time.Millisecond})
 		require.Equal(t, "WatchdogLease", field(err))
+		_, err = primitives.New(s, &primitives.Options{WatchdogLease: time.Minute, MaxHold: time.Second})
+		require.Equal(t, "MaxHold", field(err))
 		_, err = primitives.New(s, &primitives.Options{PollInterval: time.Millisecond})
 		require.Equal(t, "PollInterval", field(err))
 		_, err = primitives.New(s, &primitives.Options{TokenTTL: time.Second - 1})

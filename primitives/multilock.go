@@ -115,10 +115,15 @@ func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 	})
 }
 
+// Do is [Lock.Do] for all of the locks. The tokens are those of the lease's Parts.
+func (m *MultiLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
+	return extend.Do(ctx, m.Lock, work)
+}
+
 // acquire returns the lease of an attempt that was granted.
 func (m *MultiLock) acquire(run func(a *multiAttempt) error) (*Lease, error) {
 	if m.invalid != nil {
-		return nil, m.invalid
+		return nil, fmt.Errorf("acquire multi lock: %w", m.invalid)
 	}
 	a := &multiAttempt{locks: m.locks, first: -1}
 	err := run(a)

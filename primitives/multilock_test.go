@@ -1,7 +1,3 @@
-//go:build !race
-
-// This is left out with -race, as the tests of fair locks are.
-
 package primitives_test
 
 import (
@@ -64,14 +60,14 @@ func TestMultiLockHasOneDeadline(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		meanwhile := ""
-		time.AfterFunc(2*time.Second, func() { meanwhile = s.holder("a") })
+		meanwhile := make(chan string, 1)
+		time.AfterFunc(2*time.Second, func() { meanwhile <- s.holder("a") })
 		start := time.Now()
 		_, err = multi.Lock(ctx)
 		require.Equal(t, 3*time.Second, time.Since(start))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
-		require.Empty(t, meanwhile)
+		require.Empty(t, <-meanwhile)
 		time.AfterFunc(time.Second, func() { require.NoError(t, others.Unlock(t.Context())) })
 		start = time.Now()
 		lease, err := multi.Lock(t.Context())

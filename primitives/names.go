@@ -42,3 +42,12 @@ const (
 	adderCounterKey   = ":counter"
 	adderSemaphoreKey = ":semaphore"
 )
+
+// Redisson has no mutex.
+const (
+	mutexKey      = "hasp_mutex"
+	mutexTokenKey = ":token" // these are behind that with the name
+	mutexQueueKey = ":queue"
+	mutexSignsKey = ":signs"
+	mutexChannel  = ":granted"
+)

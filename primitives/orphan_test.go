@@ -89,6 +89,32 @@ func TestCloseGivesBackAtOnce(t *testing.T) {
 	})
 }
 
+// TestCloseLooksForALateGrant closes a client whose last acquire arrives late: after a release that finds
+// nothing, but before the answer to that.
+func TestCloseLooksForALateGrant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		start := time.Now()
+		s.fault = func(script string) fault {
+			age := time.Since(start)
+			switch {
+			case script == "lock_acquire":
+				return fault{before: 900 * time.Millisecond, early: true}
+			case age > 400*time.Millisecond && age < 900*time.Millisecond:
+				return fault{after: 700 * time.Millisecond}
+			}
+			return fault{}
+		}
+		_, err := client.NewLock("x", nil).Lock(t.Context())
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.NoError(t, client.Close(t.Context()))
+		require.Len(t, s.tokens, 1, "granted")
+		require.Empty(t, s.holder("x"))
+	})
+}
+
 // TestUnlockFailed looks at what an Unlock without an answer leaves.
 func TestUnlockFailed(t *testing.T) {
 	t.Parallel()

@@ -29,9 +29,12 @@ func (l *ownedLock) init(c *Client, kind, name string, tokenTTL *time.Duration) 
 func (l *ownedLock) acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	result, err := script.LockAcquire(ctx, r, l.base.Key(), l.tokenKey, owner, lease, l.tokenTTL)
-	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
-	return result.Token, answer, err
+	answer, err := script.LockAcquire(ctx, r, l.base.Key(), l.tokenKey, owner, lease, l.tokenTTL)
+	if err != nil || answer > 0 {
+		return answer, extend.Answer{Granted: true}, err
+	}
+	left, err := backend.IntegerReply(-2 - answer).Duration(time.Millisecond)
+	return 0, extend.Answer{RetryIn: atLeastSome(left)}, err
 }
 
 // atLeastSome returns what remains of a lease, of which PTTL rounds less than a millisecond to 0.

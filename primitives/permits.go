@@ -43,7 +43,7 @@ func (p *permitAttempt) run(
 		return script.SemaphoreAcquire(ctx, r, p.base.Key(), int64(p.n))
 	}
 	result, err := script.SemaphoreSetAndAcquire(ctx, r,
-		p.base.Key(), int64(p.n), int64(p.permits), p.life, p.publish(), p.want.Channel)
+		p.base.Key(), int64(p.n), int64(p.permits), p.ttl, p.publish(), p.want.Channel)
 	return script.SemaphoreAcquireResult(result), err
 }
 

@@ -138,6 +138,12 @@ func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int) (*Lease, error)
 	return s.acquire(ctx, n, s.leases.TryAcquireUnits)
 }
 
+// Do is [Lock.Do] for n permits. There is no token.
+func (s *PermitSemaphore) Do(ctx context.Context, n int, work func(ctx context.Context, lease *Lease) error) error {
+	acquire := func(ctx context.Context) (*Lease, error) { return s.Acquire(ctx, n) }
+	return extend.Do(ctx, acquire, work)
+}
+
 func (s *PermitSemaphore) acquire(
 	ctx context.Context, n int, take func(context.Context, int) (*Lease, error),
 ) (*Lease, error) {

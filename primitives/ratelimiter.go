@@ -230,7 +230,8 @@ func (l *RateLimiter) TryAcquire(ctx context.Context, n int) error {
 
 // Release puts back n permits, at least 1, that were acquired and not used, and wakes waiters. It must come
 // within the interval: later they are free by themselves, and it puts back those of others. More than are
-// used up it does not put back. It returns [ErrNoRate] if nobody has set a rate.
+// used up it does not put back. After an error they may not have been put back: they are free one interval
+// after their grant. It returns [ErrNoRate] if nobody has set a rate.
 func (l *RateLimiter) Release(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "release", func() (int64, error) {
 		released, err := script.RateRelease(ctx, l.base.Runner(), script.RateReleaseParams{

@@ -41,7 +41,9 @@ type ReadWriteLockOptions struct {
 // ReadWriteLock lets many readers in at once, or one writer alone. Each call of Lock or TryLock is a
 // holder of its own with a lease of its own, which the server enforces: a reader that crashes keeps
 // writers out until its own lease ends, even while other readers come and go. Readers that keep joining
-// others can keep a writer out for ever, as with Redisson, unless all set PreferWriters.
+// others can keep a writer out for ever, as with Redisson, unless all set PreferWriters. Only the last
+// reader's release is published. If a reader with a long lease leaves others in, and these crash, a waiting
+// writer enters after [Options].PollInterval at the latest.
 //
 // # Both sides
 //
@@ -172,6 +174,11 @@ func (l *ReadLock) Lock(ctx context.Context) (*Lease, error) {
 	})
 }
 
+// Do is [Lock.Do] for a reader.
+func (l *ReadLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
+	return extend.Do(ctx, l.Lock, work)
+}
+
 // ForceUnlock ends the leases of all readers, and reports whether there was one. While a writer is in,
 // it does nothing. The readers learn of it by their next renewal or by Unlock, up to a third of their
 // lease later. Errors are those of Lock.
@@ -228,6 +235,11 @@ func (l *WriteLock) Lock(ctx context.Context) (*Lease, error) {
 		}
 		return lease, err
 	})
+}
+
+// Do is [Lock.Do] for a writer.
+func (l *WriteLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
+	return extend.Do(ctx, l.Lock, work)
 }
 
 // removeMark lets readers join again after a writer has given up, in the background. Another writer

@@ -1,8 +1,3 @@
-//go:build !race
-
-// These tests are left out with -race: with as many timers in virtual time the race runtime of Go 1.26.8
-// dies in one run of ten (tsan_rtl.cpp:346).
-
 package primitives_test
 
 import (

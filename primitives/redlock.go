@@ -149,9 +149,14 @@ func (l *RedLock) TryLock(ctx context.Context) (*Lease, error) {
 	return l.acquire(func(a *redAttempt) error { return extend.TryOnce(ctx, a) })
 }
 
+// Do is [Lock.Do] for a majority of the nodes.
+func (l *RedLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
+	return extend.Do(ctx, l.Lock, work)
+}
+
 func (l *RedLock) acquire(run func(a *redAttempt) error) (*Lease, error) {
 	if l.invalid != nil {
-		return nil, l.invalid
+		return nil, fmt.Errorf("acquire %s: %w", l.describe(), l.invalid)
 	}
 	a := &redAttempt{RedLock: l}
 	if err := run(a); err != nil {

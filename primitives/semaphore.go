@@ -23,10 +23,10 @@ type SemaphoreOptions struct {
 	// Redisson: it waits until somebody else does.
 	Permits int
 
-	// Life is how long a semaphore exists that TrySetPermits, Acquire or TryAcquire makes, in whole
-	// milliseconds. Permits that were acquired before its end, and are released to the next semaphore of
-	// that name, are too many there. Zero means for ever.
-	Life time.Duration
+	// TTL is how long a semaphore exists that TrySetPermits, Acquire or TryAcquire makes, in whole
+	// milliseconds. Permits that were acquired before it expires, and are released to the next semaphore of
+	// that name, are too many there. Zero means that it does not expire.
+	TTL time.Duration
 
 	_ struct{}
 }
@@ -68,7 +68,7 @@ type Semaphore struct {
 	client  *Client
 	want    extend.Want // of one permit
 	permits int         // of a semaphore that Acquire makes; 0: it makes none
-	life    *time.Duration
+	ttl     *time.Duration
 }
 
 // NewSemaphore returns the semaphore called name. It sends nothing. The methods return a
@@ -87,9 +87,9 @@ func (c *Client) NewSemaphore(name string, opts *SemaphoreOptions) *Semaphore {
 }
 
 func (s *Semaphore) configure(opts SemaphoreOptions) {
-	if opts.Life != 0 {
-		s.life = &opts.Life
-		s.reject(extend.AtLeast("Life", opts.Life, time.Millisecond))
+	if opts.TTL != 0 {
+		s.ttl = &opts.TTL
+		s.reject(extend.AtLeast("TTL", opts.TTL, time.Millisecond))
 	}
 	if s.permits = opts.Permits; s.permits != 0 {
 		s.reject(countWithin("Permits", s.permits, 1))
@@ -102,7 +102,7 @@ func (s *Semaphore) configure(opts SemaphoreOptions) {
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	return extend.Call(ctx, &s.base, s.validateCount(n, 0), "set", func() (bool, error) {
 		return script.SemaphoreSet(ctx, s.base.Runner(),
-			s.base.Key(), int64(n), s.life, s.publish(), s.want.Channel)
+			s.base.Key(), int64(n), s.ttl, s.publish(), s.want.Channel)
 	})
 }
 

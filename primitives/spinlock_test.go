@@ -1,7 +1,3 @@
-//go:build !race
-
-// This is left out with -race, as the tests of fair locks are.
-
 package primitives_test
 
 import (

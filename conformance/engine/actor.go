@@ -30,7 +30,8 @@ func (p *Primitive[S, I, O]) String() string { return p.Name }
 func (p *Primitive[S, I, O]) workload() *workload {
 	w := &workload{
 		name: p.Name, clause: p.Limit, text: p.Promises[p.Limit],
-		model: p.model, prepare: p.prepare, reaches: p.Reaches, waits: p.Ready != nil,
+		key: p.keyOf, model: p.model, prepare: p.prepare, reaches: p.Reaches, waits: p.Ready != nil,
+		retries:  p.Passes == nil,
 		doubtful: func(backend.Call) (any, any, bool) { return nil, nil, false },
 		actor: func(a *actor) func(context.Context, Step) {
 			return (&participant[S, I, O]{actor: a, of: p}).step
@@ -235,7 +236,11 @@ func (u *participant[S, I, O]) step(ctx context.Context, s Step) {
 
 // draw returns what a step asks for.
 func (u *participant[S, I, O]) draw(s Step, op *Op[S, I, O]) I {
-	return op.Draw(Dice[S]{Which: s.N, Flag: s.Flag, For: 14*s.Hold + s.Pause, Fixed: fixedLease})
+	fixed := fixedLease
+	if u.of.EndsUnheard && u.lease == endlessLease {
+		fixed = 0 // It is renewed.
+	}
+	return op.Draw(Dice[S]{Which: s.N, Flag: s.Flag, For: 14*s.Hold + s.Pause, Fixed: fixed})
 }
 
 // call makes a call, and puts back what it took.

@@ -12,7 +12,8 @@ import (
 // serves all primitives that have leases. It is not safe for concurrent use.
 type Belief struct {
 	lease, allowance time.Duration
-	since, granted   Moment // since is wide while the holder may not know of a renewal
+	whole, trusted   time.Duration // the lease and the allowance that a renewal gives
+	since, granted   Moment        // since is wide while the holder may not know of a renewal
 	lost             bool
 	// doubted says that a renewal was answered "not held", of which the holder may know, unless it had
 	// sent it before it knew of the grant.
@@ -21,7 +22,13 @@ type Belief struct {
 
 // NewBelief returns the belief in a lease that a request asks for which is sent at the given moment.
 func NewBelief(lease, allowance time.Duration, sent Moment) *Belief {
-	return &Belief{lease: lease, allowance: allowance, since: sent}
+	return &Belief{lease: lease, allowance: allowance, whole: lease, trusted: allowance, since: sent}
+}
+
+// Whole says that a renewal gives another lease than the grant did, and another allowance. It returns b.
+func (b *Belief) Whole(lease, allowance time.Duration) *Belief {
+	b.whole, b.trusted = lease, allowance
+	return b
 }
 
 // Granted takes the answer that grants the lease. It reports whether it surely comes too late.
@@ -43,10 +50,16 @@ func (b *Belief) Renewed(sent, answered Moment, held bool) {
 	exact := answered.From.Equal(answered.To)
 	switch {
 	case b.granted.IsZero() && !held, !b.granted.IsZero() && b.over(answered):
+	case held && sent.before(b.since): // A later one was answered before.
 	case held && exact:
-		b.since = sent
+		if b.since.To.After(sent.To) { // It may know of a later one.
+			sent.To = b.since.To
+		}
+		b.since, b.lease, b.allowance = sent, b.whole, b.trusted
 	case held && sent.To.After(b.since.To): // A later renewal may have been answered before.
-		b.since.To = sent.To
+		least := b.Ends().From
+		b.lease, b.allowance = b.whole, b.trusted
+		b.since = Moment{From: least.Add(b.allowance - b.lease), To: sent.To}
 	case held:
 	case exact:
 		b.lost = b.granted.before(sent)

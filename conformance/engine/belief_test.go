@@ -46,6 +46,8 @@ func TestBelief(t *testing.T) {
 		"UnheardTwice":            {[]step{perhaps(300), perhaps(600), rest(700, 200*time.Millisecond)}, true},
 		"HeardOfTheFirst":         {[]step{perhaps(300), perhaps(600), rest(700, 500*time.Millisecond)}, true},
 		"LateAnswerToTheFirst":    {[]step{perhaps(600), renewed(300, around(800, 5), true), rest(900, 600*time.Millisecond)}, true},
+		"OvertakenByALaterOne":    {[]step{renewed(500, after(600), true), renewed(300, after(700), true), rest(800, 600*time.Millisecond)}, true},
+		"PerhapsByALaterOne":      {[]step{perhaps(600), renewed(300, after(700), true), rest(800, 700*time.Millisecond)}, true},
 		"ForgotWhatItHeard":       {[]step{perhaps(300), rest(500, 700*time.Millisecond), rest(510, 390*time.Millisecond)}, false},
 		"NotHeld":                 {[]step{renewed(300, after(400), false), lost(after(401))}, true},
 		"NotHeldButBelieved":      {[]step{renewed(300, after(400), false), held(after(401))}, false},

@@ -201,7 +201,10 @@ func (m *machine[S, I, O]) collect() {
 		c.cancel()
 		m.mu.Lock()
 		m.calls = slices.DeleteFunc(m.calls, func(other *call[S, I, O]) bool { return other == c })
-		err := must.Catch(func() { m.judge(c) })
+		err := must.Catch(func() {
+			must.Do(m.fault) // It may be why the call cannot be judged.
+			m.judge(c)
+		})
 		m.mu.Unlock()
 		if err != nil {
 			must.Fail("%s: %w", c.describe(), err)

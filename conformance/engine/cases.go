@@ -63,7 +63,7 @@ func (p *Primitive[S, I, O]) newCase(
 func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 	const fewest, most = 20, 120
 	begin := time.Now()
-	s := setting{clients: 2, lease: endlessLease, fixed: endlessLease, poll: Never, batches: true}
+	s := p.suited(setting{clients: 2, lease: endlessLease, fixed: endlessLease, poll: Never, batches: true})
 	m := newMachine(ctx, p, e, s, false, func(string) {})
 	others := []string{"expire", "persist", "unlock", "reenter", "put back", "forget", "peer"}
 	ops := slices.DeleteFunc(p.acts(), func(name string) bool {
@@ -106,9 +106,10 @@ func (op *Op[S, I, O]) try(ctx context.Context, c *primitives.Client, name strin
 // conflicts has keys of another kind: an operation that reads its key fails, and changes nothing.
 func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 	c, _ := NewClient(ctx, e, nil)
-	list := e.Key("list")
+	name := e.Key("list")
+	list := p.keyOf(name)
 	e.Command(ctx, "RPUSH", list, "x")
-	p.each(ctx, c, list, func(op *Op[S, I, O], err error) {
+	p.each(ctx, c, name, func(op *Op[S, I, O], err error) {
 		if !op.Blind {
 			must.Wrap(err, primitives.ErrConflict)
 			must.If(!strings.Contains(err.Error(), "list"), "the error does not say what it is: %w", err)
@@ -167,22 +168,22 @@ func (p *Primitive[S, I, O]) lives(ctx context.Context, e *harness.Env) {
 	p.set(ctx, e, e.Key("object"), p.Some)
 	must.Return("Exists", true)(l.Exists(ctx))
 	must.Return("Persist of one without an end", false)(l.Persist(ctx))
-	must.Return("RemainingLife", primitives.NoExpiry)(l.RemainingLife(ctx))
+	must.Return("RemainingTTL", primitives.NoExpiry)(l.RemainingTTL(ctx))
 	must.Return("Expire", true)(l.Expire(ctx, 2*time.Hour))
-	livesFor(2 * time.Hour)(l.RemainingLife(ctx))
+	livesFor(2 * time.Hour)(l.RemainingTTL(ctx))
 	must.Return("ExpireAt", true)(l.ExpireAt(ctx, time.Now().Add(3*time.Hour)))
-	livesFor(3 * time.Hour)(l.RemainingLife(ctx))
+	livesFor(3 * time.Hour)(l.RemainingTTL(ctx))
 	must.Return("Persist", true)(l.Persist(ctx))
 	must.Return("ExpireAt in the past", true)(l.ExpireAt(ctx, time.Now().Add(-time.Hour)))
 	must.Return("Exists", false)(l.Exists(ctx))
-	must.Return("RemainingLife of none", time.Duration(0))(l.RemainingLife(ctx))
+	must.Return("RemainingTTL of none", time.Duration(0))(l.RemainingTTL(ctx))
 }
 
-// livesFor fails if what RemainingLife returned is not about d.
+// livesFor fails if what RemainingTTL returned is not about d.
 func livesFor(d time.Duration) func(time.Duration, error) {
 	return func(left time.Duration, err error) {
 		must.If(err != nil || left <= d-harness.Patience || left > d+harness.Patience,
-			"RemainingLife returned %v, %w, want about %v", left, err, d)
+			"RemainingTTL returned %v, %w, want about %v", left, err, d)
 	}
 }
 
@@ -211,7 +212,7 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 // that it may have been.
 func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 	c, in := NewClient(ctx, e, nil)
-	key := e.Key("object")
+	name := e.Key("object")
 	looked := 0
 	for i := range p.Ops {
 		op := &p.Ops[i]
@@ -222,16 +223,17 @@ func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 		}
 		looked++
 		must.In(op.Name, func() {
-			p.set(ctx, e, key, p.Some)
-			must.Do(op.try(ctx, c, key, ask)) // Connects, and loads the script.
-			p.set(ctx, e, key, p.Some)
+			p.set(ctx, e, name, p.Some)
+			must.Do(op.try(ctx, c, name, ask)) // Connects, and loads the script.
+			p.set(ctx, e, name, p.Some)
 			lost := in.Link.CutReply(func(words []string) bool {
-				return harness.RunsScript(words, key) || len(words) > 1 && words[1] == key && !harness.IsCommand(words, "SPUBLISH")
+				own := p.keyOf(name)
+				return harness.RunsScript(words, own) || len(words) > 1 && words[1] == own && !harness.IsCommand(words, "SPUBLISH")
 			})
-			must.Wrap(op.try(ctx, c, key, ask), backend.ErrIndeterminate)
+			must.Wrap(op.try(ctx, c, name, ask), backend.ErrIndeterminate)
 			harness.Await(ctx, "a reply to be lost", lost)
-			reply, err := p.read(ctx, e, key)
-			must.If(!holds(p.Stored(key, next)[0], reply, err), "it became %v, %w, want %v", reply, err, next)
+			reply, err := p.read(ctx, e, name)
+			must.If(!holds(p.Stored(name, next)[0], reply, err), "it became %v, %w, want %v", reply, err, next)
 		})
 	}
 	must.If(looked == 0 && p.Hold == nil, "no operation changes %v", p.Some)

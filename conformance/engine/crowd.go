@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,9 @@ type running struct {
 	links   []harness.Link // of the clients, if they have any
 	trials  []*trial       // one of each object
 	reached *Situations
+
+	// countUndecided is whether undecided histories are counted; else each is a failure.
+	countUndecided bool
 
 	mu     sync.Mutex
 	struck time.Time     // when a fault that lasts began; zero: none lasts
@@ -96,7 +100,24 @@ func (r *running) run(ctx context.Context) {
 			must.Fail("object %d: %w\n%s\nclause %s:\n%s", i, err, r.describe(i), w.clause, w.text)
 		}
 	})
-	r.reached.addN("checked histories", len(r.trials))
+}
+
+// The names of what becomes of histories.
+const (
+	checkedHistories   = "checked histories"
+	undecidedHistories = "undecided histories"
+)
+
+// judge counts a history. It returns what a check of it found, but for what is not a failure.
+func (r *running) judge(found error) error {
+	switch {
+	case found == nil:
+		r.reached.add(checkedHistories)
+	case r.countUndecided && errors.Is(found, history.ErrUndecided):
+		r.reached.add(undecidedHistories)
+		return nil
+	}
+	return found
 }
 
 // lapses reports whether a fault may take holds from the crowd that their holders believe in: a step

@@ -59,12 +59,14 @@ type Primitive[S, I, O comparable] struct {
 	// Granted reports whether an answer is no refusal of what waits or tries. Nil: nothing does.
 	Granted func(out O) bool
 
-	// Stored are the keys of an object. The first is the object's own: without it there is none. Those
+	// Stored are the keys of an object of a name. The first is the object's own: without it there is none. Those
 	// with an end of their own (Key.Ends) may be there in some states only, in any order.
-	Stored func(key string, s State[S]) []Key
+	Stored func(name string, s State[S]) []Key
 
-	// Queue is the queue of those who wait. Nil: there is none on the server.
-	Queue *Queue[S, I]
+	// Queue is the queue of those who wait. Nil: there is none on the server. Passes says that scripts grant the
+	// object to the first in it. Nil: those who wait try again.
+	Queue  *Queue[S, I]
+	Passes *Passes[S, I, O]
 
 	// Channel is where an object's messages go. Nil: it has none. Who waits then tries again by itself,
 	// after Retry at the latest.
@@ -84,6 +86,10 @@ type Primitive[S, I, O comparable] struct {
 	// Ready reports whether what waits for in can go on. Nil: nothing waits. Else there are an operation
 	// that waits, Blocks, Frees, Granted, Peer, and Channel or Retry.
 	Ready func(s State[S], in I) bool
+
+	// EndsUnheard says that what somebody waits for may end sooner than its refusal said, and without a
+	// message: only a poll shows that. Where nobody polls, no lease of it ends by itself.
+	EndsUnheard bool
 
 	// Blocks and Frees are what makes an object that it is not ready, and lets a waiter go on. Ok is
 	// false if nothing is needed for that.
@@ -117,7 +123,7 @@ type Lived interface {
 	Expire(ctx context.Context, life time.Duration) (bool, error)
 	ExpireAt(ctx context.Context, end time.Time) (bool, error)
 	Persist(ctx context.Context) (bool, error)
-	RemainingLife(ctx context.Context) (time.Duration, error)
+	RemainingTTL(ctx context.Context) (time.Duration, error)
 }
 
 // Change is what another program does to an object.
@@ -260,6 +266,36 @@ type Queue[S, I comparable] struct {
 
 	// Message is what wakes an owner.
 	Message string
+}
+
+// Passes is about a queue whose first owner is granted the object by the script that frees it, and alone
+// gets a message. Place and Message of the Queue are not used. Those who wait show again and again that they live, all of
+// one client by one script. What Published and Change.Message name is the whole message.
+type Passes[S, I, O comparable] struct {
+	// Worth is how long a sign of life is worth something; the lease, if that is less. A waiter shows four of
+	// them in that time. A grant by another's script lasts for as long, from the sending of the sign on.
+	Worth time.Duration
+
+	// Group is the part of an owner that its channel is named after, behind that of the object and a colon.
+	Group func(owner string) string
+
+	// Signs are the owners that something shows to live, and the number of that sending.
+	Signs func(in I) (owners []string, stamp int64)
+
+	// Found is the owner that holds the object by the answer to such a sign; "": none of them.
+	Found func(in I, out O) (owner string, token int64)
+
+	// Granted is the grant that a holder has by another's script; ok is false if it asked for it itself.
+	Granted func(s State[S]) (g Grant, ok bool)
+
+	// Read reads a message.
+	Read func(message string) (g Grant, ok bool)
+}
+
+// Grant is a grant by another's script, and by which sign of the owner's.
+type Grant struct {
+	Owner        string
+	Token, Stamp int64
 }
 
 // Key is one key of an object on the server.

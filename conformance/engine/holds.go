@@ -26,6 +26,7 @@ type claim[S, I, O comparable] struct {
 	spent     bool           // what its call waits for has ended the hold
 	queued    bool           // it was refused, and waits in a queue
 	stranded  bool           // its key has been of another kind, which nobody can leave
+	life      signs          // that it has shown, where others' scripts grant
 }
 
 // leaseOf is the length of a call's lease, and how much of it its holder does not trust.
@@ -62,7 +63,7 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, m.decided(r, c.refused)),
 	}
 	if m.of.Queue != nil && c.waits() {
-		m.comes(m.claims[owner], old, in)
+		m.comes(m.claims[owner], old, owner, in)
 	}
 }
 
@@ -71,13 +72,16 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 func (m *machine[S, I, O]) renews(r *scriptRun, owner string) {
 	exact := r.sent.From.Equal(r.sent.To) // It did not queue.
 	c := m.claims[owner]
+	if c != nil {
+		r.lasts = c.belief.lease
+	}
 	if !m.virtual || c == nil && !exact {
 		return
 	}
 	must.If(c == nil, "owner %s is renewed, who has nothing", owner)
 	ended := !c.over.IsZero() && (exact || c.over.Before(r.sent.From)) || c.granted && c.belief.Over(r.sent)
 	must.If(ended, "owner %s is renewed, whose lease has ended", owner)
-	must.If(m.of.Hold.Fixed(c.call.in) > 0, "owner %s is renewed, whose lease is fixed", owner)
+	must.If(m.of.Hold.Fixed(c.call.in) > 0 && !m.lengthens(c), "owner %s is renewed, whose lease is fixed", owner)
 }
 
 // releases checks that nobody believes in what is released, from before the release is sent.
@@ -181,6 +185,7 @@ func (m *machine[S, I, O]) answeredAsk(r *scriptRun, c *call[S, I, O], owner str
 	case !m.of.Granted(must.Get(m.of.Answers(r.script()))[0]):
 		claim.queued = m.of.Queue != nil && c.waits()
 		m.unasked(claim)
+		m.refusedInLine(claim)
 	default:
 		claim.granted = true
 		if claim.belief.Granted(r.answered) {
@@ -202,7 +207,10 @@ func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
 	}
 	outs := must.Get(m.of.Answers(r.script()))
 	_, _, lease := m.of.Hold.Of(ins[0])
-	answered, heard := m.renewalHeard(r, lease)
+	answered, heard := m.renewalHeard(r, cmp.Or(r.lasts, lease))
+	if _, owner, _ := m.of.Hold.Of(ins[0]); m.lengthens(m.claims[owner]) {
+		answered, heard = r.answered, true // Its call waits for as long as it takes.
+	}
 	if !heard {
 		m.reach("renewal answered too late")
 		return
@@ -214,13 +222,14 @@ func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
 			continue
 		}
 		held := m.of.Hold.Done(outs[i])
+		c.call.last.late = c.call.last.late || !held && m.lengthens(c)
 		c.belief.Renewed(r.sent, answered, held)
 		m.reach(either(held, "renewal", "renewal of what was lost"))
 	}
 }
 
 // renewalHeard returns when the watchdog gets the answer to a renewal; ok is false if it surely does
-// not wait for it any more, after a third of the lease. If that is open, as always in real time, the
+// not wait for it any more, after a third of the lease that the holder had. If that is open, as always in real time, the
 // moment is a wide one.
 func (m *machine[S, I, O]) renewalHeard(r *scriptRun, lease time.Duration) (answered Moment, ok bool) {
 	answered = r.answered
@@ -304,7 +313,7 @@ func (m *machine[S, I, O]) holdsIn(c *claim[S, I, O], s State[S]) bool {
 // lookAtBelief checks that what is believed is held, and renewed in time.
 func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
-	lease, allowance := m.leaseOf(c.call)
+	lease, allowance := c.belief.lease, c.belief.allowance
 	good := c.belief.Good(Moment{From: now.Add(-m.guard), To: now.Add(m.guard)})
 	must.If(good && !c.forgotten && !c.spent && c.gain <= allowance && m.lacks(c), "it believes in what is %v", c.call.object)
 	since, sound := m.soundSince(p)
@@ -313,8 +322,8 @@ func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	if m.of.Hold.Fixed(c.call.in) > 0 || !m.has(c) || !sound || trip > lease/4 || now.Sub(since) <= retry {
 		return
 	}
-	age := now.Sub(c.belief.Since().To)
-	must.If(age > lease/3+trip+time.Millisecond, "its lease was renewed %v ago", age)
+	due := latest(c.belief.Since().To.Add(lease/3), c.life.learned)
+	must.If(now.Sub(due) > trip+time.Millisecond, "its lease was to be renewed at %v", due)
 }
 
 // releasePatience is how long one try to give back may hang.
@@ -331,6 +340,9 @@ func (m *machine[S, I, O]) lookAtOrphan(c *claim[S, I, O], now time.Time) {
 	}
 	if !m.keeps(c) || !sound || c.ran.Sub(c.over) > lasts/2 {
 		return
+	}
+	if since.Sub(c.over) > lasts/2 && now.Sub(c.over) > lasts {
+		return // Its lease was made longer, by its id, and its client looks for it no more.
 	}
 	allowed, from := m.trip(p)+time.Millisecond, c.over
 	if since.After(c.over) || c.ran.After(c.over) {

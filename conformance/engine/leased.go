@@ -32,6 +32,9 @@ type leasable interface {
 	// heldBy returns the own key of an object that nobody but a lease holds.
 	heldBy(name string, lease *primitives.Lease) Key
 
+	// keyOf returns the own key of the object of a name.
+	keyOf(name string) string
+
 	// trace returns the key that a hold leaves behind, such as that of the last token; "": none.
 	trace(name string) string
 
@@ -73,7 +76,7 @@ func (p *Primitive[S, I, O]) seize(
 	}
 	p.set(ctx, e, name, held)
 	if lease > 0 && p.endsKey(name) == "" {
-		e.Command(ctx, "PEXPIRE", name, fmt.Sprint(lease.Milliseconds()))
+		e.Command(ctx, "PEXPIRE", p.keyOf(name), fmt.Sprint(lease.Milliseconds()))
 	}
 	return p.Stored(name, held)[0]
 }
@@ -274,7 +277,7 @@ func wraps(what string, err error, want ...error) {
 }
 
 // runs matches scripts on the name.
-func (u user) runs(words []string) bool { return harness.RunsScript(words, u.Name) }
+func (u user) runs(words []string) bool { return harness.RunsScript(words, u.keyOf(u.Name)) }
 
 // loseReply calls call while the reply to the next script on key is lost, and fails unless the error says
 // that the outcome is unknown.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/harness"
@@ -35,7 +36,7 @@ func (p *Primitive[S, I, O]) endsKey(name string) string {
 func (p *Primitive[S, I, O]) leaseLeft(ctx context.Context, e *harness.Env, name string) time.Duration {
 	set := p.endsKey(name)
 	if set == "" {
-		return must.Get(e.Command(ctx, "PTTL", name).Duration(time.Millisecond))
+		return must.Get(e.Command(ctx, "PTTL", p.keyOf(name)).Duration(time.Millisecond))
 	}
 	last := texts(must.Get(e.Command(ctx, "ZRANGE", set, "-1", "-1", "WITHSCORES").Items()))
 	if len(last) == 0 || must.Get(e.Command(ctx, "EXISTS", name).Int()) == 0 {
@@ -46,12 +47,14 @@ func (p *Primitive[S, I, O]) leaseLeft(ctx context.Context, e *harness.Env, name
 	return time.Duration(int64(score)-serverMillis(ctx, e, name)) * time.Millisecond
 }
 
-// isFree reports whether nobody holds an object by the server.
+// isFree reports whether nobody holds an object by the server. What has expired is nobody's, also if no call has
+// collected it yet.
 func (p *Primitive[S, I, O]) isFree(ctx context.Context, e *harness.Env, name string) bool {
 	reply, err := p.read(ctx, e, name)
 	set := p.endsKey(name)
 	if set == "" || err != nil || reply.IsNil() {
 		return holds(p.Stored(name, p.Init)[0], reply, err)
 	}
-	return must.Get(e.Command(ctx, "ZCARD", set).Int()) == 0
+	now := strconv.FormatInt(serverMillis(ctx, e, set), 10)
+	return must.Get(e.Command(ctx, "ZCOUNT", set, now, "+inf").Int()) == 0
 }

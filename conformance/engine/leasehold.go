@@ -189,7 +189,7 @@ var renewalCases = []leaseCase{
 		for i := range held {
 			held[i] = a.of(a.Key(fmt.Sprint(i))).acquire(ctx)
 		}
-		a.Command(ctx, "SET", a.Key("7"), "data")
+		a.Command(ctx, "SET", a.keyOf(a.Key("7")), "data")
 		harness.Await(ctx, "the holder of the bad key to learn of its loss", held[7].Done())
 		time.Sleep(steadyLease)
 		for i, lease := range held {
@@ -199,7 +199,7 @@ var renewalCases = []leaseCase{
 	}},
 	{"RelockAfterALossIsRenewed", "Renewal", nil, steady, func(ctx context.Context, a, _ user) {
 		lease := a.acquire(ctx)
-		a.Command(ctx, "DEL", a.Name)
+		a.Command(ctx, "DEL", a.keyOf(a.Name))
 		again := must.Get(a.later(ctx).soon())
 		stays(ctx, again)
 		a.wantHeld(ctx, again, 0, steadyLease)

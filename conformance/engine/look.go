@@ -15,7 +15,7 @@ import (
 
 // lookAt compares the keys of an object, how long they live, and what was published with the model.
 func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
-	left, asked := m.life(ctx, o.name)
+	left, asked := m.life(ctx, m.of.keyOf(o.name))
 	m.keepIf(o, asked, func(s State[S]) bool { return m.fitsLife(s, asked, left) }, "which lives for %v", left)
 	m.lookAtOwn(ctx, o)
 	for _, key := range m.others(o) {
@@ -64,6 +64,9 @@ func (m *machine[S, I, O]) lookAtOwn(ctx context.Context, o *object[S]) {
 		return holds(m.of.Stored(o.name, s)[0], reply, err)
 	}, "holds %v, %w", reply, err)
 }
+
+// keyOf returns the own key of the object of a name.
+func (p *Primitive[S, I, O]) keyOf(name string) string { return p.Stored(name, State[S]{})[0].Name }
 
 // others returns the keys beside its own that an object has in one of the states that it may have.
 func (m *machine[S, I, O]) others(o *object[S]) (all []Key) {

@@ -219,6 +219,7 @@ func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 		o.added += m.of.Takes.Count(c.Next) - m.of.Takes.Count(before)
 	}
 	m.forgotten(before, c.Next, "")
+	defer m.passedOn(o, before)
 	o.misled, o.meddled = c.Message == "", time.Now()
 	m.become(o, []State[S]{c.Next}, c.Message != "")
 }
@@ -381,13 +382,13 @@ func (m *machine[S, I, O]) step(d time.Duration) {
 }
 
 // objectAt returns the object at a key.
-func (m *machine[S, I, O]) objectAt(name string) *object[S] {
+func (m *machine[S, I, O]) objectAt(key string) *object[S] {
 	for _, o := range m.objects {
-		if o.name == name {
+		if m.of.keyOf(o.name) == key {
 			return o
 		}
 	}
-	must.Fail("a script has the key %s, which is no object's", name)
+	must.Fail("a script has the key %s, which is no object's", key)
 	return nil
 }
 

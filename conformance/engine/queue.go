@@ -64,11 +64,21 @@ func (p *Primitive[S, I, O]) addressed(channel, message string) (to, text string
 	if p.Queue == nil {
 		return channel, message
 	}
+	if p.Passes != nil {
+		g, ok := p.Passes.Read(message)
+		must.If(!ok, "%q is no message", message)
+		return p.channelOf(channel, g.Owner), message
+	}
 	return p.channelOf(channel, message), p.Queue.Message
 }
 
 // channelOf returns the channel of an owner that waits for the object of another channel.
-func (p *Primitive[S, I, O]) channelOf(channel, owner string) string { return channel + ":" + owner }
+func (p *Primitive[S, I, O]) channelOf(channel, owner string) string {
+	if p.Passes != nil {
+		owner = p.Passes.Group(owner)
+	}
+	return channel + ":" + owner
+}
 
 // queued returns the owners in the queue of an object on the server, if it has one.
 func (p *Primitive[S, I, O]) queued(ctx context.Context, e *harness.Env, name string) []string {
@@ -104,13 +114,20 @@ func (p *Primitive[S, I, O]) awaitWaiters(ctx context.Context, e *harness.Env, n
 
 // place is how long a call keeps its place without a try.
 func (m *machine[S, I, O]) place(c *call[S, I, O]) time.Duration {
+	if m.of.Passes != nil {
+		lease, _ := m.leaseOf(c)
+		return min(m.of.Passes.Worth, lease)
+	}
 	return cmp.Or(m.of.Queue.Place(c.in), m.lease)
 }
 
 // retry is after how long a call tries again that nobody wakes.
 func (m *machine[S, I, O]) retry(c *call[S, I, O]) time.Duration {
 	every := cmp.Or(m.of.Retry, m.poll+m.poll/10)
-	if m.of.Queue != nil {
+	switch {
+	case m.of.Passes != nil:
+		every = m.beats(c)
+	case m.of.Queue != nil:
 		every = min(every, m.place(c)/3+time.Millisecond)
 	}
 	return every
@@ -123,11 +140,11 @@ func (c *claim[S, I, O]) waits() bool {
 }
 
 // comes notes that an owner asks, which may get a place in the queue, or have it since old.
-func (m *machine[S, I, O]) comes(c, old *claim[S, I, O], in I) {
+func (m *machine[S, I, O]) comes(c, old *claim[S, I, O], owner string, in I) {
 	if old != nil {
-		c.queued, c.ran, c.stranded = old.queued, old.ran, old.stranded
+		c.queued, c.ran, c.stranded, c.life = old.queued, old.ran, old.stranded, old.life
 	}
-	if c.call.awaits == in {
+	if _, before, _ := m.of.Hold.Of(c.call.awaits); before == owner {
 		return
 	}
 	o := c.call.object
@@ -156,7 +173,8 @@ func (m *machine[S, I, O]) leaves(call *call[S, I, O]) {
 
 // stays reports whether the call of an owner in a queue goes on waiting.
 func (m *machine[S, I, O]) stays(c *claim[S, I, O]) bool {
-	return c.waits() && c.over.IsZero() && !c.granted && c.call.ctx.Err() == nil && m.parties[c.call.party].closing.IsZero()
+	return c.waits() && c.over.IsZero() && !c.granted && c.life.refused == nil && c.call.ctx.Err() == nil &&
+		m.parties[c.call.party].closing.IsZero()
 }
 
 // lookAtPlace checks that one who waits is not taken for dead.
@@ -167,8 +185,15 @@ func (m *machine[S, I, O]) lookAtPlace(c *claim[S, I, O], now time.Time) {
 		return
 	}
 	most := m.retry(c.call) + m.trip(p)
-	must.If(now.Sub(latest(since, c.run.answered.To)) > most, "it waits, and does not try")
-	must.If(now.Sub(since) > most && !m.waiting(c), "it waits, and has lost its place")
+	must.If(now.Sub(latest(since, c.run.answered.To, c.life.shown)) > most, "it waits, and does not try")
+	if m.of.Passes != nil { // A beat says that the place is lost, and an acquire gets it again.
+		if c.call.object.now().Kind == Other {
+			return
+		}
+		most += 3 * m.trip(p)
+		since = latest(since, c.call.object.meddled)
+	}
+	must.If(now.Sub(since) > most && !m.waiting(c) && !m.has(c), "it waits, and has lost its place")
 }
 
 // waiting reports whether others surely wait behind a claim's owner.

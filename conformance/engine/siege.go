@@ -101,7 +101,7 @@ func (s *siege) strike(ctx context.Context, grants int) {
 	harness.Eventually(ctx, "the grant before the fault", func() bool { return s.reached.copy()["grant"] > grants })
 	close(s.kept)
 	time.Sleep(settle)
-	at := &scene{Harness: s.Harness, key: s.object, reach: s.reached.add}
+	at := &scene{Harness: s.Harness, key: s.work.key(s.object), reach: s.reached.add}
 	if len(s.links) > 0 {
 		at.links = s.links[:1]
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/history"
 )
 
 // SoakCell is one thing that a soak runs on, such as an adapter on a server.
@@ -170,13 +171,31 @@ func (s *soak) report(t *testing.T) {
 	if missing := s.missing(); !t.Failed() && len(missing) > 0 {
 		t.Errorf("soak: SEED=%d: never reached: %s", s.Seed, strings.Join(missing, ", "))
 	}
+	if err := tooManyUndecided(counts); err != nil {
+		t.Errorf("soak: SEED=%d: %v", s.Seed, err)
+	}
+}
+
+// undecidedShare is for how many checked histories a soak may have one that is undecided. A crowd may
+// lose so many answers that no search ends: such a history is no violation, but proves nothing either.
+const undecidedShare = 50
+
+// tooManyUndecided returns an error if a soak with these counts has proven too little.
+func tooManyUndecided(counts map[string]int) error {
+	undecided, checked := counts[undecidedHistories], counts[checkedHistories]
+	if undecided*undecidedShare <= checked {
+		return nil
+	}
+	return fmt.Errorf("%w: %d, beside %d that were checked", history.ErrUndecided, undecided, checked)
 }
 
 // reachable returns the names of the situations that a soak of works can get into on h.
 func reachable(h *harness.Harness, works []*workload) (names []string) {
 	names = []string{
-		"broken connection", "call given up", "contention", "lost reply", "no connection",
-		"retry without a message",
+		"broken connection", "call given up", "lost reply", "no connection",
+	}
+	if slices.ContainsFunc(works, func(w *workload) bool { return w.retries }) {
+		names = append(names, "contention", "retry without a message")
 	}
 	if h.Capabilities.PubSub {
 		names = append(names, "gap", "message", "subscription")

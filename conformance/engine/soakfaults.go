@@ -104,6 +104,7 @@ func (g *ground) runCrowd(ctx context.Context, c crowd) {
 	defer e.Close()
 	r := g.enter(ctx, c, e)
 	defer g.leave(r)
+	r.countUndecided = true
 	r.run(ctx)
 }
 

@@ -57,7 +57,8 @@ func (t *trial) run(ctx context.Context) {
 	}
 	t.reached.addN("checked operations", t.log.Len())
 	picture := fmt.Sprintf("%s-%d.html", t.Picture, t.number)
-	must.Do(errors.Join(err, t.log.Check(t.work.model(), &history.CheckOptions{Picture: picture})))
+	found := t.log.Check(t.work.model(), &history.CheckOptions{Picture: picture})
+	must.Do(errors.Join(err, t.judge(found)))
 }
 
 // limit ends a trial that lasts for longer than its steps and the faults explain.
@@ -108,9 +109,9 @@ func (t *trial) reach(situation string) {
 	}
 }
 
-// remove removes the object's key.
+// remove removes the object's own key.
 func (t *trial) remove(ctx context.Context) error {
-	_, err := t.Do(ctx, t.object, "DEL", t.object)
+	_, err := t.Do(ctx, t.object, "DEL", t.work.key(t.object))
 	return err
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/conformance/must"
 )
@@ -39,7 +40,8 @@ func (p *Primitive[S, I, O]) validateObject() {
 	must.If(p.Reaches != nil && !p.hasLeases(), "Reaches is for what has leases")
 	const name = "key"
 	none, some := p.Stored(name, State[S]{}), p.Stored(name, p.Some)
-	must.If(len(lasting(none)) != len(lasting(some)) || len(none) == 0 || none[0].Name != name || some[0].Name != name,
+	must.If(len(lasting(none)) != len(lasting(some)) || len(none) == 0 || none[0].Name != some[0].Name ||
+		!strings.Contains(none[0].Name, name),
 		"Stored needs the object's own key first, and as many keys without Ends if there is no object")
 	must.If(some[0].empty() || !none[0].empty(), "Stored needs a value for Some, and none if there is no object")
 	must.If(some[0].List != nil, "Stored needs Text, Fields or Set for the object's own key")
@@ -81,9 +83,16 @@ func (p *Primitive[S, I, O]) validateHold() {
 	if p.Takes != nil {
 		needs(*p.Takes, "Takes.", "Count", "Took", "Puts", "Back")
 	}
+	if p.Passes != nil {
+		must.If(p.Queue == nil, "Passes needs Queue")
+		needs(*p.Passes, "Passes.", "Worth", "Group", "Signs", "Found", "Granted", "Read")
+	}
 	if p.Queue != nil {
 		must.If(!p.hasLeases() || p.Channel == nil, "Queue needs Hold, without Awaits, and Channel")
-		needs(*p.Queue, "Queue.", "Key", "Waiting", "Place", "Message")
+		needs(*p.Queue, "Queue.", "Key", "Waiting")
+		if p.Passes == nil {
+			needs(*p.Queue, "Queue.", "Place", "Message")
+		}
 		must.If(!slices.ContainsFunc(p.Stored("key", p.Some), func(k Key) bool {
 			return (k.List != nil || k.Set != nil) && k.Name == p.Queue.Key("key")
 		}), "Queue.Key is no List or Set that is Stored")

@@ -69,6 +69,9 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 	case last.err != nil && !errors.Is(last.err, context.Canceled) && errors.Is(c.err, last.err):
 		m.reach(either(isConflict(last.err), "conflict", "failure"))
 		return m.failedRightly(c, over)
+	case m.refusedBySign(c):
+		m.reach("sign of life refused")
+		return true
 	case c.sends > 0 && unknown == last.run.writes && last.run.ctx.Err() != nil && closing &&
 		(unknown || errors.Is(c.err, backend.ErrUnavailable)):
 		return true // Its client gave it up at the end of Close.
@@ -158,7 +161,7 @@ func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 	p := m.parties[c.party]
 	since, sound := m.soundSince(p)
 	m.pass(c.object, m.serverNow())
-	if !c.waits() || !sound || p.deaf > 0 || c.there.IsZero() || c.err == nil && !c.ended.IsZero() {
+	if !c.waits() || !sound || p.deaf > 0 || c.there.IsZero() || c.err == nil && !c.ended.IsZero() || m.tooSlow(c) {
 		return
 	}
 	looks := 4

@@ -86,7 +86,7 @@ func (p *Primitive[S, I, O]) wakes(ctx context.Context, e *harness.Env) {
 			harness.NotYet("the waiter", waits[0])
 			free()
 			harness.Finish("the waiter", waits[0])
-			e.Command(ctx, "DEL", name)
+			e.Command(ctx, "DEL", p.keyOf(name))
 		}
 	}
 }

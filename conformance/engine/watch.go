@@ -57,6 +57,7 @@ func (m *machine[S, I, O]) sent(r *scriptRun) {
 	}
 	if m.of.Hold != nil {
 		m.holdsSent(r, ins)
+		m.signsSent(r, ins)
 	}
 	if m.of.Takes != nil {
 		m.takesSent(r, ins)
@@ -101,6 +102,7 @@ func (m *machine[S, I, O]) compare(r *scriptRun, ins []I) {
 		before := m.happened(o, r.ran, in, outs[i])
 		if m.of.Hold != nil {
 			m.holdsRan(r, in, outs[i], before, o)
+			m.passedOn(o, before)
 		}
 		if m.of.Takes != nil {
 			m.takesRan(r, o, in, outs[i], before)
@@ -133,6 +135,7 @@ func (m *machine[S, I, O]) answered(r *scriptRun) {
 	}
 	if m.of.Hold != nil {
 		m.holdsAnswered(r, c)
+		m.signsAnswered(r)
 	}
 	if m.of.Takes != nil {
 		m.takesAnswered(r, c)

@@ -19,8 +19,9 @@ import (
 // and a model judges what they saw. A [Primitive] makes it.
 type workload struct {
 	name   string
-	clause string // the promise that a violation breaks
-	text   string // what that says
+	clause string                     // the promise that a violation breaks
+	text   string                     // what that says
+	key    func(object string) string // of the object's own key
 	model  func() porcupine.Model
 	ops    []string // the names of the steps; one that is listed twice is drawn twice as often
 
@@ -31,6 +32,7 @@ type workload struct {
 	reaches []string // situations that it gets into on every backend, if there is enough of it
 	always  []string // those that each run gets into, however short
 	waits   bool     // somebody waits
+	retries bool     // those who wait ask again for the same
 
 	lapse, recovery any // inputs of model: between the two the server may lose what it granted
 

@@ -60,6 +60,9 @@ type watcher interface {
 	ran(r *scriptRun)
 	answered(r *scriptRun)
 	closed(party int, began time.Time, sound bool)
+
+	// heard is called for each message before a client gets it.
+	heard(party int, message string)
 }
 
 // scriptRun is one script on its way.
@@ -72,6 +75,8 @@ type scriptRun struct {
 	keys, args []string
 
 	sent, ran, answered Moment // ran: by the server's clock
+
+	lasts time.Duration // of a renewal: the lease that its holders have when it is sent
 
 	withdrawn bool // its caller got an error that says that it does not run
 
@@ -250,7 +255,12 @@ func (n *nearClient) Subscribe(
 ) (backend.Subscription, error) {
 	p := n.world.parties[n.party]
 	n.world.deafened(p, 1)
-	s, err := n.troubled.Subscribe(ctx, channel, handler)
+	s, err := n.troubled.Subscribe(ctx, channel, func(e backend.Event) {
+		if e.Kind == backend.Message {
+			n.world.note(func() { n.world.watch.heard(n.party, e.Payload) })
+		}
+		handler(e)
+	})
 	n.world.deafened(p, -1)
 	return s, err
 }

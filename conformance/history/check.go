@@ -13,8 +13,8 @@ import (
 // ErrMalformed means that a history was recorded wrongly, so that it proves nothing.
 var ErrMalformed = errors.New("malformed history")
 
-// ErrUndecided means that the checker ran out of time. It counts as a failure: the history must be
-// shorter, or know more of its outcomes.
+// ErrUndecided means that the checker ran out of time. A test fails of it: the history must be shorter, or
+// know more of its outcomes. A soak, whose histories are drawn, fails of too many.
 var ErrUndecided = errors.New("undecided history")
 
 // Violation is the error of a history that no order of its operations explains.
@@ -40,7 +40,7 @@ func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n",
 
 // CheckOptions configure [Log.Check]. Nil means the defaults.
 type CheckOptions struct {
-	// Patience bounds the search. Zero means a minute.
+	// Patience bounds the search. Zero means three minutes, since machines are shared.
 	Patience time.Duration
 
 	// Picture is the path of the HTML page that shows a history that failed: who called what when,
@@ -53,7 +53,7 @@ type CheckOptions struct {
 // Check returns nil if model explains the history. Else the error is a [*Violation], or wraps
 // [ErrMalformed] or [ErrUndecided]. All processes must have ended.
 func (l *Log) Check(model porcupine.Model, opts *CheckOptions) error {
-	o := CheckOptions{Patience: time.Minute}
+	o := CheckOptions{Patience: 3 * time.Minute}
 	if opts != nil {
 		o.Picture = opts.Picture
 		if opts.Patience > 0 {

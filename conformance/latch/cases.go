@@ -82,6 +82,6 @@ func keepsItsTTL(ctx context.Context, e *harness.Env) {
 	must.Return("TrySetCountWithTTL", false)(l.TrySetCountWithTTL(ctx, 5, time.Minute))
 	must.Return("TrySetCount", false)(l.TrySetCount(ctx, 5))
 	must.Return("CountDown", int64(2))(l.CountDown(ctx))
-	left := must.Get(l.RemainingLife(ctx))
+	left := must.Get(l.RemainingTTL(ctx))
 	must.If(left <= ttl-harness.Patience || left > ttl, "it lives for %v, want about %v", left, ttl)
 }

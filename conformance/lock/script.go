@@ -75,7 +75,7 @@ func Answers(s *engine.Script) ([]Out, error) {
 	default:
 		var n int64
 		n, err = s.Reply.Int()
-		out.Done = n == 1
+		out.Done = n > 0
 	}
 	return []Out{out}, err
 }
@@ -84,25 +84,30 @@ func Answers(s *engine.Script) ([]Out, error) {
 var ownerForm = regexp.MustCompile(
 	`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:-?[0-9]+$`)
 
-// acquired reads the answer to an acquire: a token, or how long the holder's lease still runs.
+// acquired reads the answer to an acquire: a token, or how long the holder's lease still runs. Lock's script says
+// both by one number, others by a token or nil, and a time.
 func acquired(s *engine.Script) (out Out, err error) {
-	items, err := s.Reply.Tuple(2)
+	number, left := s.Reply, backend.Reply{}
+	if items, err := s.Reply.Tuple(2); err == nil {
+		number, left = items[0], items[1]
+	}
+	if number.IsNil() {
+		out.Left, err = left.Duration(time.Millisecond)
+		return out, err
+	}
+	n, err := number.Int()
 	if err != nil {
 		return out, err
 	}
-	if items[0].IsNil() {
-		out.Left, err = items[1].Duration(time.Millisecond)
-		return out, err
-	}
-	text, err := items[0].Text()
-	if err != nil {
+	if n <= 0 {
+		out.Left, err = backend.IntegerReply(-2 - n).Duration(time.Millisecond)
 		return out, err
 	}
 	if out.Owner = s.Args[0]; !ownerForm.MatchString(out.Owner) {
 		return out, fmt.Errorf("owner %q has not Redisson's form", out.Owner)
 	}
-	out.Token, err = strconv.ParseInt(text, 10, 64)
-	return out, err
+	out.Token = n
+	return out, nil
 }
 
 // statuses reads one status for each lock.

@@ -65,6 +65,8 @@ var Primitive engine.Subject = &engine.Primitive[Held, In, lock.Out]{
 		{Name: "Remaining", Often: 3, Draw: draw(lock.Remaining), Call: remaining},
 	},
 	Ready: ready,
+	// A reader that leaves others in says nothing, and the last of these may have a shorter lease, and crash.
+	EndsUnheard: true,
 	Blocks: func(s state) (In, bool) {
 		return In{In: lock.In{Op: lock.Acquire}, Side: Write}, s.Kind == engine.Absent
 	},

@@ -166,20 +166,20 @@ func leaveInFlight(ctx context.Context, take func(context.Context) error) {
 // keepsItsLife: the end that it was made with stays, whatever is taken and released.
 func keepsItsLife(ctx context.Context, e *harness.Env) {
 	c, _ := engine.NewClient(ctx, e, nil)
-	s := c.NewSemaphore(e.Key("permits"), &primitives.SemaphoreOptions{Life: time.Hour})
+	s := c.NewSemaphore(e.Key("permits"), &primitives.SemaphoreOptions{TTL: time.Hour})
 	must.Get(s.TrySetPermits(ctx, 5))
 	must.Do(s.Acquire(ctx, 1))
 	must.Do(s.Release(ctx, 1))
 	must.Do(s.AddPermits(ctx, -1))
 	must.Get(s.DrainPermits(ctx))
 	livesForAnHour(ctx, s)
-	short := c.NewSemaphore("x", &primitives.SemaphoreOptions{Life: time.Microsecond})
+	short := c.NewSemaphore("x", &primitives.SemaphoreOptions{TTL: time.Microsecond})
 	must.If(!errors.As(short.Acquire(ctx, 1), new(*primitives.FieldError)), "a life of a microsecond is taken")
 }
 
 // livesForAnHour fails if that is not what is left.
 func livesForAnHour(ctx context.Context, s *primitives.Semaphore) {
-	left := must.Get(s.RemainingLife(ctx))
+	left := must.Get(s.RemainingTTL(ctx))
 	must.If(left <= time.Hour-harness.Patience || left > time.Hour, "it lives for %v, want about an hour", left)
 }
 
@@ -187,7 +187,7 @@ func livesForAnHour(ctx context.Context, s *primitives.Semaphore) {
 // for it without Permits. Release makes none.
 func isMadeByTheFirst(ctx context.Context, e *harness.Env) {
 	clients := engine.Clients(ctx, e, 2)
-	s := clients[1].NewSemaphore(e.Key("permits"), &primitives.SemaphoreOptions{Permits: 3, Life: time.Hour})
+	s := clients[1].NewSemaphore(e.Key("permits"), &primitives.SemaphoreOptions{Permits: 3, TTL: time.Hour})
 	must.Do(s.Release(ctx, 1))
 	must.Return("Exists", false)(s.Exists(ctx))
 	waiting := waitFor(ctx, e, clients, s.Name(), 1)

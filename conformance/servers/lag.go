@@ -25,16 +25,24 @@ func letFollow(replicas ...*Server) error { return replicateAs("", replicas) }
 
 // replicateAs sets the user that replicas replicate as; "" is the default one.
 func replicateAs(user string, replicas []*Server) error {
-	if err := runAll(replicas, "CONFIG", "SET", "masteruser", user); err != nil {
+	if err := insist(replicas, "CONFIG", "SET", "masteruser", user); err != nil {
 		return err
 	}
-	return runAll(replicas, "CONFIG", "SET", "masterauth", user)
+	return insist(replicas, "CONFIG", "SET", "masterauth", user)
+}
+
+// insist runs a command that may be repeated on all servers. Sentinels that make a server a replica end the
+// connections of its clients.
+func insist(all []*Server, words ...string) error {
+	return each(len(all), func(i int) error {
+		return await(nil, func() error { return all[i].run(words...) })
+	})
 }
 
 // followAll makes replicas follow primary, and waits until they have what it has. What they had of
 // their own is lost. It changes nothing for those that follow it already.
 func followAll(primary *Server, replicas ...*Server) error {
-	err := runAll(replicas, "REPLICAOF", loopback.Host, strconv.Itoa(primary.port))
+	err := insist(replicas, "REPLICAOF", loopback.Host, strconv.Itoa(primary.port))
 	if err != nil {
 		return err
 	}

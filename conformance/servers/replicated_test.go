@@ -52,6 +52,32 @@ func TestReplicatedFailOver(t *testing.T) {
 	})
 }
 
+// Sentinels end the connections of a server that they make a replica, also those of a failover that goes on.
+func TestFailOverOutlivesKilledConnections(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		r := servers.StartReplicated(t, kind, 2, nil)
+		never := r.Nodes[2] // promoted, since it is the last
+		done, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					_, _ = never.Do("CLIENT", "KILL", "TYPE", "normal")
+				}
+			}
+		}()
+		for range 5 {
+			require.NoError(t, r.FailOver(nil))
+		}
+		close(done)
+		<-ended
+		require.NotSame(t, never, r.Primary())
+	})
+}
+
 func TestReplicatedRestart(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		r := servers.StartReplicated(t, kind, 1, nil)

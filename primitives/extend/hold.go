@@ -27,6 +27,7 @@ type hold struct {
 	units    int // that the owner asked for; 0: as configured
 	token    int64
 	queued   bool          // the owner waits in a queue on the server
+	inLine   bool          // it has waited in a line, where it is known until its hold ends
 	mayLast  time.Duration // how long what may be left of the owner lasts on the server
 	request  Request       // the acquire, and after that the release
 }
@@ -168,6 +169,7 @@ func (h *hold) unlock(ctx context.Context, l *leaseState, grace time.Duration) e
 // release releases the object on the server. It sends the request even if ctx has ended. If the
 // request may not have arrived, it is repeated in the background.
 func (h *hold) release(ctx context.Context, grace time.Duration) error {
+	defer h.leaveLine() // Not before: a second message of the grant would release it, too.
 	h.request = Request{Object: h.object, Late: (*lateRelease)(h), AlwaysSend: true, Grace: grace}
 	panicked := true
 	defer func() {
@@ -233,6 +235,7 @@ func (h *hold) abandon() {
 func (h *hold) forget() {
 	h.object.core.keeper.End(&h.Entry)
 	h.endAll(ErrReleased)
+	h.leaveLine()
 }
 
 // remaining implements [held].

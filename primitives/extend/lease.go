@@ -114,6 +114,8 @@ func (s *leaseState) endCause(lost error) error {
 // A lease of permits has the token 0, since several hold at once.
 // A lease with parts has the token 0: servers that do not know of each other have no common order, so
 // that only each part's token says something, to the resource that compares it with others of that part.
+// Where several hold at once no token is a fence: a counting semaphore's is the time of the grant, and a
+// permit semaphore's is 0.
 func (l *Lease) Token() int64 {
 	_, token := l.state.holder.held.identity()
 	return token

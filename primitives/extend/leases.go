@@ -74,6 +74,10 @@ type LeaseConfig struct {
 	// its own. Its subscription ends with the waiting. Nil means Want.Channel.
 	OwnChannel func(owner string) string
 
+	// Line says how owners wait for an object that a release grants to the next one. Nil means that they try
+	// again when they are woken.
+	Line *Line
+
 	// Place is how long the place of an owner lasts in a queue on the server. What may have left one
 	// there is released again and again for so long, if that is longer than Lease. Zero means that
 	// there is no queue.
@@ -103,6 +107,7 @@ type Leases struct {
 	want        Want
 	newOwner    func(units int) string    // nil: the core's
 	ownChannel  func(owner string) string // nil: that of want
+	line        *Line
 	place       time.Duration
 	lease       time.Duration
 	fixed       bool
@@ -114,7 +119,7 @@ type Leases struct {
 func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	s := Leases{
 		object: o, leasable: config.Leasable, tryLeasable: config.Try, kind: config.Kind,
-		want: config.Want, newOwner: config.Owner, ownChannel: config.OwnChannel, place: config.Place,
+		want: config.Want, newOwner: config.Owner, ownChannel: config.OwnChannel, line: config.Line, place: config.Place,
 		lease: config.Lease.Truncate(time.Millisecond), fixed: true,
 	}
 	if s.tryLeasable == nil {
@@ -124,6 +129,9 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 		s.lease, s.fixed = o.core.opts.WatchdogLease, false
 	}
 	err := o.core.opts.validateLease("Lease", s.lease)
+	if err == nil && s.line != nil {
+		err = o.core.opts.validateLease("Lease", s.line.Wait)
+	}
 	if err == nil {
 		s.replicas, err = o.core.newReplicas(config, s.lease)
 	}
@@ -147,7 +155,12 @@ func (s *Leases) Acquire(ctx context.Context) (*Lease, error) { return s.Acquire
 // of them. 0 means the Need of the configuration. If ctx re-enters a lease of fewer units, it does not
 // re-enter that one, but acquires all that it needs.
 func (s *Leases) AcquireUnits(ctx context.Context, units int) (*Lease, error) {
-	return s.take(ctx, s.leasable, units, func(a *attempt) error { return s.object.waitAs(ctx, a) })
+	return s.take(ctx, s.leasable, units, func(a *attempt) error {
+		if s.line != nil {
+			return s.waitInLine(ctx, a)
+		}
+		return s.object.waitAs(ctx, a)
+	})
 }
 
 // TryAcquire is Acquire without waiting: if it is refused it returns [ErrNotAcquired], and
@@ -187,6 +200,7 @@ type attempt struct {
 	leases   *Leases
 	leasable Leasable
 	units    int
+	place    int64 // in a line
 	hold     *hold // nil: the next try has a new owner
 }
 
@@ -215,6 +229,7 @@ func (a *attempt) Try(ctx context.Context) (Answer, error) {
 	h := a.current()
 	answer, err := h.try(ctx)
 	used := errors.Is(err, backend.ErrReplicas) || !errors.Is(err, backend.ErrUnavailable)
+	a.place = answer.Place
 	if err != nil && used {
 		a.hold = nil
 		h.leaveQueue()
@@ -248,7 +263,7 @@ func (s *Leases) init(h *hold, leasable Leasable, units int) *hold {
 		Allowance: s.object.core.opts.allowanceFor(s.lease),
 	}
 	if !s.fixed {
-		h.Renewer = s.kind
+		h.Renewer, h.MaxHold = s.kind, s.object.core.opts.MaxHold
 	}
 	h.OnLost = h
 	h.holder.init(h)

@@ -41,6 +41,12 @@ func (c *Core) NewObject(kind, name, valueType string) Object {
 	return Object{core: c, kind: kind, name: name, key: c.opts.KeyPrefix + name, valueType: valueType}
 }
 
+// WithKey returns o at another key than that of its name.
+func (o Object) WithKey(key string) Object {
+	o.key = key
+	return o
+}
+
 // WithSideKey returns o with a second key, called keyName in errors, such as "token key". [Call] then
 // finds out which of the two keys is in conflict. An error NOTANUMBER it reports for the second key.
 func (o Object) WithSideKey(keyName, key string) Object {

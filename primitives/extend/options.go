@@ -20,6 +20,10 @@ type Options struct {
 	// whole milliseconds. Zero means 30 s.
 	WatchdogLease time.Duration
 
+	// MaxHold is how long after its grant a lease is lost that the watchdog renews. Not less than
+	// WatchdogLease. Zero means that there is no such bound.
+	MaxHold time.Duration
+
 	// Allowance is how much earlier than the server a holder gives its lease up. Less than half of
 	// any lease. Zero means a tenth of the lease, at least 2 ms.
 	Allowance time.Duration
@@ -64,6 +68,9 @@ func (o *Options) validate() error {
 	}
 	if err := AtLeast("CloseTimeout", o.CloseTimeout, 0); err != nil {
 		return err
+	}
+	if o.MaxHold != 0 && o.MaxHold < o.WatchdogLease {
+		return &FieldError{"MaxHold", fmt.Sprintf("%s is less than WatchdogLease, %s", o.MaxHold, o.WatchdogLease)}
 	}
 	return o.validateLease("WatchdogLease", o.WatchdogLease)
 }

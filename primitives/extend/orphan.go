@@ -62,6 +62,7 @@ type orphans struct {
 
 // releaseInBackground releases what h's owner may hold on the server. acquireDone is as for orphan.
 func (h *hold) releaseInBackground(acquireDone bool) {
+	h.leaveLine()
 	if !h.object.core.enterUnlessIdle() {
 		return
 	}
@@ -193,6 +194,7 @@ func (o *orphan) groupKey() groupKey {
 func (all *orphans) release(group []*orphan) {
 	ctx, cancel := context.WithTimeout(all.core.ctx, releaseTimeout)
 	defer cancel()
+	sent := time.Now()
 	statuses, err := releaseGroup(ctx, group)
 	refused := backend.MayHaveRun(err) && !errors.Is(err, backend.ErrIndeterminate)
 	for i, o := range group {
@@ -201,7 +203,7 @@ func (all *orphans) release(group []*orphan) {
 		if err == nil && i < len(statuses) {
 			status = statuses[i]
 		}
-		all.settle(o, status, err)
+		all.settle(o, sent, status, err)
 	}
 }
 
@@ -227,14 +229,15 @@ func releaseGroup(ctx context.Context, group []*orphan) ([]Status, error) {
 }
 
 // settle takes the status of a release of o: it ends, gives up, or schedules the next release. It
-// gives up earlier if the client is closed, and at once if the backend is.
-func (all *orphans) settle(o *orphan, status Status, err error) {
+// gives up earlier if the client is closed, and at once if the backend is. A release whose answer is late
+// says nothing of what was granted since it was sent.
+func (all *orphans) settle(o *orphan, sent time.Time, status Status, err error) {
 	age := time.Since(o.started)
 	switch {
 	case status == Done, status == NotHeld && o.acquireDone:
 		all.core.leave()
 	case age >= o.hold.mayLast, errors.Is(err, backend.ErrClosed), all.core.ctx.Err() != nil,
-		status == NotHeld && age >= searchAfterClose && all.core.isClosed():
+		status == NotHeld && sent.Sub(o.started) >= searchAfterClose && all.core.isClosed():
 		o.giveUp(err)
 	default:
 		o.releaseAt = time.Now().Add(o.backoff)

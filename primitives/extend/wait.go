@@ -39,6 +39,9 @@ type Answer struct {
 	// Queued says that the refusal has put the owner into a queue on the server. If the waiting ends
 	// without a grant, the owner is released, as a holder is: see [Leasable]. It is for [Leases] only.
 	Queued bool
+
+	// Place is the owner's number in the queue of a [Line].
+	Place int64
 }
 
 // Want is what waiters of an object wait for.

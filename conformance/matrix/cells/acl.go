@@ -5,8 +5,8 @@ import "strings"
 // ScriptRules are the commands that scripts call, or that are sent in their place.
 const ScriptRules = "+decr +decrby +del +exists +get +hdel +hexists +hget +hgetall +hlen +hmget +hset +incr " +
 	"+incrby +incrbyfloat +lindex +llen +lpos +lrange +lrem +persist +pexpire +pexpireat +pexpiretime " +
-	"+pttl +rpush +set +time +type +zadd +zcard +zcount +zrange +zrangebyscore +zrem +zremrangebyrank " +
-	"+zremrangebyscore +zscore"
+	"+pttl +rpush +set +time +type +zadd +zcard +zcount +zmscore +zrange +zrangebyscore +zrank +zrem " +
+	"+zremrangebyrank +zremrangebyscore +zscore"
 
 // ClusterCommands are what clients of a cluster need besides.
 const ClusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +
@@ -19,6 +19,7 @@ func ACLRules(prefix string) string {
 		"~" + prefix + "* ~{" + prefix + "* " + sided("~redisson_lock_token:", prefix) +
 		sided("~redisson_lock_queue:", prefix) + sided("~redisson_lock_timeout:", prefix) +
 		sided("~hasp_lock_deadline:", prefix) + sided("~hasp_rwlock_writer:", prefix) +
+		sided("~hasp_mutex:", prefix) + sided("&hasp_mutex:", prefix) +
 		sided("&redisson_lock__channel:", prefix) + sided("&redisson_rwlock:", prefix) +
 		sided("&redisson_sc:", prefix) + sided("&hasp_semaphore:", prefix) +
 		sided("&hasp_rate_limiter:", prefix) +

@@ -8,13 +8,20 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance"
 )
 
+// Poll is how soon a waiter looks again whom nobody has told anything: the default of primitives.Options,
+// give or take a tenth.
+const Poll = 5500 * time.Millisecond
+
 const (
+	// killing is the variable that says for how long processes are killed. By default it is short.
+	killing = "HASP_KILLING"
 	// childArgs is the variable that has the arguments of a child.
 	childArgs = "HASP_CHILD_ARGS"
 	// childSays begins what a child says to its parent; the rest of its output is of package testing.
@@ -116,3 +123,19 @@ func AsChild(tb testing.TB) (args []string, orders <-chan string) {
 
 // Say says a line to the parent of this child.
 func Say(words ...any) { fmt.Print(childSays + fmt.Sprintln(words...)) }
+
+// Killing runs round, which kills processes, again and again for as long as the variable says, and returns
+// how often.
+func Killing(tb testing.TB, round func()) (rounds int) {
+	tb.Helper()
+	lasts := time.Second
+	if text := os.Getenv(killing); text != "" {
+		var err error
+		lasts, err = time.ParseDuration(text)
+		require.NoError(tb, err)
+	}
+	for end := time.Now().Add(lasts); rounds == 0 || time.Now().Before(end); rounds++ {
+		round()
+	}
+	return rounds
+}

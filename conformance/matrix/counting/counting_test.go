@@ -6,15 +6,12 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -31,56 +28,21 @@ const (
 var orders = map[string]primitives.CountingOrder{"ByTime": primitives.ByTime, "ByArrival": primitives.ByArrival}
 
 // server is a server of one test's own.
-type server struct{ *servers.Server }
+type server struct{ cells.Server }
 
 func start(t *testing.T) server {
 	t.Helper()
-	return server{servers.Start(t, servers.Redis, nil)}
-}
-
-// clients makes n clients, of all drivers.
-func (s server) clients(t *testing.T, n int, o *primitives.Options) []*primitives.Client {
-	t.Helper()
-	all := make([]*primitives.Client, n)
-	for i := range all {
-		all[i] = cells.Adapters()[i%len(cells.Adapters())].Primitives(t, cells.At(s.Addr()), o)
-	}
-	return all
-}
-
-// number sends a command, and returns the number that it replies.
-func (s server) number(t *testing.T, words ...string) int {
-	t.Helper()
-	reply, err := s.Do(words...)
-	require.NoError(t, err)
-	n, err := reply.Int()
-	require.NoError(t, err)
-	return int(n)
-}
-
-func (s server) await(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	require.Eventually(t, met, conformance.Patience, 5*time.Millisecond, what)
-}
-
-// commands returns how many commands the server has run, those of scripts included.
-func (s server) commands(t *testing.T) int {
-	t.Helper()
-	info, err := s.Info("stats")
-	require.NoError(t, err)
-	n, err := strconv.Atoi(info["total_commands_processed"])
-	require.NoError(t, err)
-	return n
+	return server{cells.StartServer(t)}
 }
 
 // settled waits until the server has run nothing but what asks for that, and returns how many commands it has
 // run.
 func (s server) settled(t *testing.T) int {
 	t.Helper()
-	last := s.commands(t)
-	s.await(t, "nobody tries", func() bool {
+	last := s.Commands(t)
+	s.Await(t, "nobody tries", func() bool {
 		before := last
-		last = s.commands(t)
+		last = s.Commands(t)
 		return last-before <= 2 // INFO itself, and a ping
 	})
 	return last
@@ -115,9 +77,9 @@ func (s server) wait(
 			c.granted <- grant{i, lease, err}
 		}()
 		if o.Order == primitives.ByArrival {
-			s.await(t, "it is in the queue", func() bool {
+			s.Await(t, "it is in the queue", func() bool {
 				require.Empty(t, c.granted)
-				return s.number(t, "ZCARD", queue) == i+1
+				return s.Number(t, "ZCARD", queue) == i+1
 			})
 		}
 	}
@@ -152,5 +114,5 @@ func hold(
 // awaitNothingLeft waits until nobody holds the semaphore or waits for it.
 func (s server) awaitNothingLeft(t *testing.T) {
 	t.Helper()
-	s.await(t, "nothing is left", func() bool { return s.number(t, "EXISTS", name, queue) == 0 })
+	s.Await(t, "nothing is left", func() bool { return s.Number(t, "EXISTS", name, queue) == 0 })
 }

@@ -31,13 +31,13 @@ func TestServedInOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	const waiters = 40
-	clients := s.clients(t, 6, noPoll)
+	clients := s.Clients(t, 6, noPoll)
 	held := hold(t, clients[0], 3, patient(primitives.ByArrival))
 	c := s.wait(t, waiters, clients, 3, patient(primitives.ByArrival))
 	for i := 1; i < waiters; i += 4 {
 		c.cancel[i]()
 	}
-	s.await(t, "they have left", func() bool { return s.number(t, "ZCARD", queue) == waiters*3/4 })
+	s.Await(t, "they have left", func() bool { return s.Number(t, "ZCARD", queue) == waiters*3/4 })
 	var order []int
 	for range waiters * 3 / 4 {
 		require.NoError(t, held[0].Release(t.Context()))
@@ -58,7 +58,7 @@ func TestFreeSlotsAreAllUsed(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			s := start(t)
-			clients := s.clients(t, 3, noPoll)
+			clients := s.Clients(t, 3, noPoll)
 			held := hold(t, clients[0], slots, patient(order))
 			c := s.wait(t, 2*slots, clients, slots, patient(order))
 			s.settled(t)
@@ -102,7 +102,7 @@ func TestCommandsPerGrantStayConstant(t *testing.T) {
 func handOvers(t *testing.T, order primitives.CountingOrder, waiters int) int {
 	t.Helper()
 	s := start(t)
-	clients := s.clients(t, crowdClients, noPoll)
+	clients := s.Clients(t, crowdClients, noPoll)
 	held := hold(t, clients[0], slots, patient(order))
 	c := s.wait(t, waiters, clients, slots, patient(order))
 	before := s.settled(t)

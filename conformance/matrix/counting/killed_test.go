@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -18,13 +19,9 @@ const (
 	processes = 8
 	deadLease = 2 * time.Second // of holders that are killed; so long waiters keep their places, too
 
-	// within is how soon all slots are in use again after holders were killed: a lease, a poll of those who
-	// wait, give or take a tenth, and what a busy machine needs.
-	within = deadLease + 5500*time.Millisecond + 5*time.Second
+	// within is how soon all slots are in use again after holders were killed.
+	within = deadLease + cells.Poll + conformance.Patience
 )
-
-// killRounds is how often holders are killed: for a minute in the whole matrix.
-var killRounds = map[bool]int{true: 12, false: 2}[cells.Whole()]
 
 // TestKilledHolders has eight processes for five slots, and kills all five that hold one by SIGKILL, again and
 // again. Each time those who wait are in within a lease and a poll, and new processes take the place of
@@ -60,13 +57,13 @@ func (s server) startHolder(t *testing.T, i int, order primitives.CountingOrder)
 
 func killHolders(t *testing.T, s server, order primitives.CountingOrder) {
 	t.Helper()
-	observer := s.clients(t, 1, nil)[0].NewCountingSemaphore(name, slots, nil)
+	observer := s.Clients(t, 1, nil)[0].NewCountingSemaphore(name, slots, nil)
 	holders := make([]*holder, processes)
 	for i := range holders {
 		holders[i] = s.startHolder(t, i, order)
 	}
 	longest := time.Duration(0)
-	for range killRounds {
+	rounds := cells.Killing(t, func() {
 		s.awaitHolders(t, observer, holders)
 		killed := 0
 		for i, h := range holders {
@@ -78,8 +75,8 @@ func killHolders(t *testing.T, s server, order primitives.CountingOrder) {
 		}
 		require.Equal(t, slots, killed)
 		longest = max(longest, s.awaitHolders(t, observer, holders))
-	}
-	t.Logf("%d rounds of five kills; all slots were in use again within %v", killRounds, longest)
+	})
+	t.Logf("%d rounds of five kills; all slots were in use again within %v", rounds, longest)
 }
 
 func isIn(h *holder) bool {
@@ -137,11 +134,11 @@ func TestKilledWaiterIsPassed(t *testing.T) {
 	cells.Proof(t)
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 2, nil)
+	clients := s.Clients(t, 2, nil)
 	o := &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}
 	held := hold(t, clients[0], slots, o)
 	victim := s.startHolder(t, 0, primitives.ByArrival)
-	s.await(t, "the victim waits", func() bool { return s.number(t, "ZCARD", queue) == 1 })
+	s.Await(t, "the victim waits", func() bool { return s.Number(t, "ZCARD", queue) == 1 })
 	got := make(chan error, 1)
 	go func() {
 		lease, err := clients[1].NewCountingSemaphore(name, slots, o).Acquire(t.Context())
@@ -150,7 +147,7 @@ func TestKilledWaiterIsPassed(t *testing.T) {
 		}
 		got <- err
 	}()
-	s.await(t, "the other waits behind it", func() bool { return s.number(t, "ZCARD", queue) == 2 })
+	s.Await(t, "the other waits behind it", func() bool { return s.Number(t, "ZCARD", queue) == 2 })
 	victim.Kill(t)
 	for _, lease := range held {
 		require.NoError(t, lease.Release(t.Context()))

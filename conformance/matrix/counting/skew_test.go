@@ -187,6 +187,25 @@ func TestEachHasItsOwnTimeout(t *testing.T) {
 	})
 }
 
+// TestEndedHoldIsNotRenewed has a holder ask for a whole lease again whose hold has ended by the server's clock,
+// though not by its own: it is refused, also if nobody has taken the slot since.
+func TestEndedHoldIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.NewServer()
+		c := linked(t, s, nil)
+		long := c.NewCountingSemaphore(name, 2, &primitives.CountingSemaphoreOptions{Lease: time.Hour})
+		short := c.NewCountingSemaphore(name, 2, &primitives.CountingSemaphoreOptions{Lease: 10 * time.Second})
+		kept, err := long.TryAcquire(t.Context())
+		require.NoError(t, err)
+		dropped, err := short.TryAcquire(t.Context())
+		require.NoError(t, err)
+		s.Advance(11 * time.Second)
+		require.ErrorIs(t, short.Refresh(t.Context(), dropped), primitives.ErrLost)
+		require.NoError(t, long.Refresh(t.Context(), kept))
+	})
+}
+
 // TestKeysEndByThemselves lets all holders and waiters crash: nothing of them stays.
 func TestKeysEndByThemselves(t *testing.T) {
 	t.Parallel()

@@ -29,11 +29,11 @@ const crowdClients = 20
 // crowd is how many waiters there are: in a part of the matrix fewer.
 var crowd = map[bool]int{true: 1000, false: 200}[cells.Whole()]
 
-// crowdOf makes clients on a server of the test's own. None polls.
-func crowdOf(t *testing.T) (*servers.Server, []*primitives.Client) {
+// crowdOf makes n clients on a server of the test's own. None polls.
+func crowdOf(t *testing.T, n int) (*servers.Server, []*primitives.Client) {
 	t.Helper()
 	s := servers.Start(t, servers.Redis, nil)
-	clients := make([]*primitives.Client, crowdClients)
+	clients := make([]*primitives.Client, n)
 	for i := range clients {
 		a := cells.Adapters()[i%len(cells.Adapters())]
 		clients[i] = a.Primitives(t, cells.At(s.Addr()), &primitives.Options{PollInterval: time.Hour})
@@ -75,8 +75,8 @@ func number(t *testing.T, s *servers.Server, section, field, after string) int {
 }
 
 // TestLatchReleasesACrowd lets waiters of 20 clients wait for one latch. The last count-down
-// releases them all; with the pub/sub connections killed at that moment, and the latch opened without
-// a message, all go on when these have subscribed again.
+// releases them all; if the latch is opened without a message, and the pub/sub connections are killed after
+// that, all go on when these have subscribed again.
 func TestLatchReleasesACrowd(t *testing.T) {
 	cells.Proof(t)
 	t.Parallel()
@@ -85,9 +85,9 @@ func TestLatchReleasesACrowd(t *testing.T) {
 			cells.Want(t, int64(0))(l.CountDown(t.Context()))
 		},
 		"KilledConnections": func(t *testing.T, s *servers.Server, l *primitives.CountDownLatch) {
-			_, err := s.Do("CLIENT", "KILL", "TYPE", "pubsub")
+			_, err := s.Do("DEL", l.Name())
 			require.NoError(t, err)
-			_, err = s.Do("DEL", l.Name())
+			_, err = s.Do("CLIENT", "KILL", "TYPE", "pubsub")
 			require.NoError(t, err)
 		},
 	} {
@@ -102,7 +102,7 @@ func releaseCrowd(
 	t *testing.T, open func(t *testing.T, s *servers.Server, l *primitives.CountDownLatch),
 ) {
 	t.Helper()
-	s, clients := crowdOf(t)
+	s, clients := crowdOf(t, crowdClients)
 	latch := clients[0].NewCountDownLatch("crowd")
 	cells.Want(t, true)(latch.TrySetCount(t.Context(), 1))
 	ctx, cancel := context.WithTimeout(t.Context(), conformance.Patience)
@@ -133,7 +133,7 @@ func releaseCrowd(
 func TestSemaphoreServesACrowd(t *testing.T) {
 	cells.Proof(t)
 	t.Parallel()
-	s, clients := crowdOf(t)
+	s, clients := crowdOf(t, crowdClients)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*conformance.Patience)
 	defer cancel()
 	granted := make(chan error, crowd)

@@ -36,7 +36,7 @@ func TestPermitCrowdCostsWhatAFewDo(t *testing.T) {
 func costOfAGrant(t *testing.T, waiters int) float64 {
 	t.Helper()
 	const grants = 400
-	s, clients := crowdOf(t)
+	s, clients := crowdOf(t, crowdClients)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*conformance.Patience)
 	defer cancel()
 	permit := clients[0].NewPermitSemaphore("crowd", nil)

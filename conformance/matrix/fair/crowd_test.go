@@ -37,7 +37,7 @@ func TestCrowdIsServedInOrder(t *testing.T) {
 	cells.Proof(t)
 	t.Parallel()
 	s, c := start(t), newCrowd(waiters)
-	holder := hold(t, s.clients(t, 1, nil)[0])
+	holder := hold(t, s.Clients(t, 1, nil)[0])
 	victims := s.gather(t, c)
 	first, rest, dead := expected()
 
@@ -61,7 +61,7 @@ func TestCrowdIsServedInOrder(t *testing.T) {
 	// That is twenty seconds; a busy machine has as long again for its hand-overs. If each of the dead
 	// cost an allowance, it would be 150 s, and by Redisson's scores 50 minutes.
 	require.Less(t, took, 3*crowded.WaitAllowance)
-	s.await(t, "nobody waits", func() bool { return s.number(t, "EXISTS", key, queue, timeouts, deadlines) == 0 })
+	s.Await(t, "nobody waits", func() bool { return s.number(t, "EXISTS", key, queue, timeouts, deadlines) == 0 })
 }
 
 // gather lets all waiters of the crowd come, and returns the victims among their clients.

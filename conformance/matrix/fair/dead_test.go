@@ -20,7 +20,7 @@ import (
 func TestWaitersOfADeadClientArePassedTogether(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 3, nil)
+	clients := s.Clients(t, 3, nil)
 	p := proxy.Start(t, s.Addr(), nil)
 	dead := cells.Named("GoRedis").Primitives(t, cells.At(p.Addr()), &primitives.Options{
 		CloseTimeout: time.Millisecond, // It cannot reach the server.
@@ -43,12 +43,12 @@ func TestWaitersOfADeadClientArePassedTogether(t *testing.T) {
 func TestDeadWaitersOfOthers(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 2, nil)
+	clients := s.Clients(t, 2, nil)
 	now := s.now(t)
 	s.enqueue(t, "ours", now+300000, now+1000)
 	s.enqueue(t, "theirs", now+302500, 0)
 	c := s.waitInTurn(t, 2, clients, nil)
-	s.await(t, "ours is dropped", func() bool { return s.number(t, "LLEN", queue) == 3 })
+	s.Await(t, "ours is dropped", func() bool { return s.number(t, "LLEN", queue) == 3 })
 	// It had 299 s left, which those behind it do not have to wait for any more.
 	require.Less(t, s.number(t, "ZSCORE", timeouts, "theirs"), float64(now+100000))
 	require.Equal(t, []int{0, 1}, c.serve(t, 2))
@@ -60,7 +60,7 @@ func TestDeadWaitersOfOthers(t *testing.T) {
 func TestNoBusyLoopBehindADeadHead(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 5, nil)
+	clients := s.Clients(t, 5, nil)
 	now := s.now(t)
 	s.enqueue(t, "dead", now+300000, now+8000)
 	c := s.waitInTurn(t, 10, clients, nil)
@@ -77,7 +77,7 @@ func TestNoBusyLoopBehindADeadHead(t *testing.T) {
 func TestReleaseOfWhatHasExpiredWakesTheFirst(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 2, noPoll)
+	clients := s.Clients(t, 2, noPoll)
 	p := proxy.Start(t, s.Addr(), nil)
 	flaky := cells.Named("GoRedis").Primitives(t, cells.At(p.Addr()), noPoll)
 	holder := hold(t, clients[0])
@@ -91,9 +91,30 @@ func TestReleaseOfWhatHasExpiredWakesTheFirst(t *testing.T) {
 	require.True(t, ok)
 	p.Refuse()
 	cells.Within(t, conformance.Patience, "the end of the lease", lease.Done())
-	s.await(t, "it expires on the server", func() bool { return s.number(t, "EXISTS", key) == 0 })
+	s.Await(t, "it expires on the server", func() bool { return s.number(t, "EXISTS", key) == 0 })
 	require.Empty(t, c.granted)
 	p.Restore()
+	require.Equal(t, []int{0}, c.serve(t, 1))
+	s.requireNothingLeft(t)
+}
+
+// TestTryThatPassesTheDeadWakesTheFirst lets one who only tries find that the first in the queue is dead: it does
+// not pass the waiter behind, which sleeps, and wakes it.
+func TestTryThatPassesTheDeadWakesTheFirst(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	clients := s.Clients(t, 2, noPoll)
+	_, err := clients[1].NewFairLock("warm", nil).TryLock(t.Context())
+	require.NoError(t, err)
+	now, scripts := s.now(t), s.scripts(t)
+	s.enqueue(t, "ours", now+300000, now+time.Hour.Milliseconds())
+	c := s.waitInTurn(t, 1, clients[1:], patient)
+	// A waiter that had still to try since it listens would itself find the dead.
+	s.Await(t, "it sleeps", func() bool { return s.scripts(t) == scripts+2 })
+	s.do(t, "ZADD", deadlines, strconv.FormatInt(now-1, 10), "ours")
+	require.Empty(t, c.granted)
+	_, err = clients[0].NewFairLock(key, nil).TryLock(t.Context())
+	require.ErrorIs(t, err, primitives.ErrNotAcquired)
 	require.Equal(t, []int{0}, c.serve(t, 1))
 	s.requireNothingLeft(t)
 }
@@ -103,7 +124,7 @@ func TestReleaseOfWhatHasExpiredWakesTheFirst(t *testing.T) {
 func TestCancelledWithoutAnAnswerLeaves(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 2, noPoll)
+	clients := s.Clients(t, 2, noPoll)
 	p := proxy.Start(t, s.Addr(), nil)
 	link := cells.Client{Addrs: []string{p.Addr()}, Multiplex: -1}
 	deaf := cells.Named("Rueidis").Primitives(t, link, nil)
@@ -149,13 +170,13 @@ func TestQueueHeals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t)
-			clients := s.clients(t, 3, &primitives.Options{PollInterval: 300 * time.Millisecond})
+			clients := s.Clients(t, 3, &primitives.Options{PollInterval: 300 * time.Millisecond})
 			holder := hold(t, clients[0])
 			c := s.waitInTurn(t, 2, clients[1:], nil)
-			waiting := s.list(t, "LRANGE", queue, "0", "-1")
+			waiting := s.Texts(t, "LRANGE", queue, "0", "-1")
 			harm(t, s, waiting[0], waiting[1])
-			s.await(t, "they agree", func() bool { return agree(t, s, 2) })
-			require.ElementsMatch(t, waiting, s.list(t, "LRANGE", queue, "0", "-1"))
+			s.Await(t, "they agree", func() bool { return agree(t, s, 2) })
+			require.ElementsMatch(t, waiting, s.Texts(t, "LRANGE", queue, "0", "-1"))
 			require.NoError(t, holder.Unlock(t.Context()))
 			require.ElementsMatch(t, []int{0, 1}, c.serve(t, 2))
 			s.requireNothingLeft(t)
@@ -166,7 +187,7 @@ func TestQueueHeals(t *testing.T) {
 // agree reports whether the list and the zsets have the same n waiters.
 func agree(t *testing.T, s server, n int) bool {
 	t.Helper()
-	listed := s.list(t, "LRANGE", queue, "0", "-1")
+	listed := s.Texts(t, "LRANGE", queue, "0", "-1")
 	for _, owner := range listed {
 		if s.do(t, "ZSCORE", timeouts, owner).IsNil() || s.do(t, "ZSCORE", deadlines, owner).IsNil() {
 			return false
@@ -190,7 +211,7 @@ func TestHandOverCommandsStayConstant(t *testing.T) {
 func handOverCommands(t *testing.T, waiters int) int {
 	t.Helper()
 	s := start(t)
-	clients := s.clients(t, 10, noPoll)
+	clients := s.Clients(t, 10, noPoll)
 	holder, err := clients[0].NewFairLock(key, &primitives.FairLockOptions{Lease: time.Hour}).Lock(t.Context())
 	require.NoError(t, err)
 	c := s.waitInTurn(t, waiters, clients, &primitives.FairLockOptions{
@@ -198,7 +219,7 @@ func handOverCommands(t *testing.T, waiters int) int {
 	})
 	s.awaitListening(t, waiters)
 	settled := s.commands(t)
-	s.await(t, "the tries at subscribing are over", func() bool {
+	s.Await(t, "the tries at subscribing are over", func() bool {
 		before := settled
 		settled = s.commands(t)
 		return settled-before <= 2 // INFO itself, and a ping
@@ -224,7 +245,7 @@ func handOverCommands(t *testing.T, waiters int) int {
 func TestScoresFallByOneCommandPerThousand(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	client := s.clients(t, 1, noPoll)[0]
+	client := s.Clients(t, 1, noPoll)[0]
 	holder := hold(t, client)
 	c := s.waitInTurn(t, 1, []*primitives.Client{client}, patient)
 	s.awaitListening(t, 1)

@@ -16,7 +16,6 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -39,22 +38,11 @@ var patient = &primitives.FairLockOptions{WaitAllowance: 10 * time.Hour}
 var noPoll = &primitives.Options{PollInterval: time.Hour}
 
 // server is a server of one test's own.
-type server struct{ *servers.Server }
+type server struct{ cells.Server }
 
 func start(t *testing.T) server {
 	t.Helper()
-	return server{servers.Start(t, servers.Redis, nil)}
-}
-
-// clients makes n clients, of all drivers.
-func (s server) clients(t *testing.T, n int, o *primitives.Options) []*primitives.Client {
-	t.Helper()
-	all := make([]*primitives.Client, n)
-	for i := range all {
-		a := cells.Adapters()[i%len(cells.Adapters())]
-		all[i] = a.Primitives(t, cells.At(s.Addr()), o)
-	}
-	return all
+	return server{cells.StartServer(t)}
 }
 
 // do sends a command, and returns its reply.
@@ -81,23 +69,10 @@ func (s server) number(t *testing.T, words ...string) float64 {
 	return n
 }
 
-// list sends a command whose reply is a list of texts.
-func (s server) list(t *testing.T, words ...string) (all []string) {
-	t.Helper()
-	items, err := s.do(t, words...).Items()
-	require.NoError(t, err)
-	for _, item := range items {
-		text, err := item.Text()
-		require.NoError(t, err)
-		all = append(all, text)
-	}
-	return all
-}
-
 // now returns the server's time in milliseconds.
 func (s server) now(t *testing.T) int64 {
 	t.Helper()
-	parts := s.list(t, "TIME")
+	parts := s.Texts(t, "TIME")
 	seconds, err := strconv.ParseInt(parts[0], 10, 64)
 	require.NoError(t, err)
 	micros, err := strconv.ParseInt(parts[1], 10, 64)
@@ -119,26 +94,21 @@ func (s server) enqueue(t *testing.T, owner string, score, deadline int64) {
 // awaitQueue waits until so many wait.
 func (s server) awaitQueue(t *testing.T, n int) {
 	t.Helper()
-	s.await(t, "so many wait: "+strconv.Itoa(n), func() bool { return int(s.number(t, "LLEN", queue)) == n })
-}
-
-func (s server) await(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	require.Eventually(t, met, conformance.Patience, 5*time.Millisecond, what)
+	s.Await(t, "so many wait: "+strconv.Itoa(n), func() bool { return int(s.number(t, "LLEN", queue)) == n })
 }
 
 // awaitListening waits until n waiters are subscribed.
 func (s server) awaitListening(t *testing.T, n int) {
 	t.Helper()
-	s.await(t, "waiters listen", func() bool {
-		return len(s.list(t, "PUBSUB", "CHANNELS", channel+":*")) == n
+	s.Await(t, "waiters listen", func() bool {
+		return len(s.Texts(t, "PUBSUB", "CHANNELS", channel+":*")) == n
 	})
 }
 
 // requireNothingLeft requires that nobody waits or listens, and that nothing is in their place.
 func (s server) requireNothingLeft(t *testing.T) {
 	t.Helper()
-	s.await(t, "nothing is left", func() bool {
+	s.Await(t, "nothing is left", func() bool {
 		return s.number(t, "EXISTS", key, queue, timeouts, deadlines) == 0
 	})
 	s.awaitListening(t, 0)

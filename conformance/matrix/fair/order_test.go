@@ -22,7 +22,7 @@ import (
 func TestServedInOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 6, noPoll)
+	clients := s.Clients(t, 6, noPoll)
 	holder := hold(t, clients[0])
 	const waiters = 60
 	c := s.waitInTurn(t, waiters, clients, patient)
@@ -47,7 +47,7 @@ func TestServedInOrderOfArrival(t *testing.T) {
 func TestWaiterThatLeavesWakesTheNext(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 3, noPoll)
+	clients := s.Clients(t, 3, noPoll)
 	for range 20 {
 		holder := hold(t, clients[0])
 		c := s.waitInTurn(t, 2, clients[1:], patient)
@@ -71,7 +71,7 @@ func TestWaiterThatLeavesWakesTheNext(t *testing.T) {
 func TestTryLockNeitherQueuesNorPasses(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 2, noPoll)
+	clients := s.Clients(t, 2, noPoll)
 	lock := clients[0].NewFairLock(key, nil)
 	holder := hold(t, clients[1])
 	_, err := lock.TryLock(t.Context())
@@ -82,7 +82,7 @@ func TestTryLockNeitherQueuesNorPasses(t *testing.T) {
 	s.enqueue(t, "waiting", s.now(t)+600000, 0)
 	_, err = lock.TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
-	require.Equal(t, []string{"waiting"}, s.list(t, "LRANGE", queue, "0", "-1"))
+	require.Equal(t, []string{"waiting"}, s.Texts(t, "LRANGE", queue, "0", "-1"))
 	s.do(t, "DEL", queue) // Its score goes with the next grant.
 
 	lease, err := lock.TryLock(t.Context())
@@ -95,7 +95,7 @@ func TestTryLockNeitherQueuesNorPasses(t *testing.T) {
 func TestForceUnlockWakesTheFirst(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 3, noPoll)
+	clients := s.Clients(t, 3, noPoll)
 	hold(t, clients[0])
 	c := s.waitInTurn(t, 2, clients[1:], patient)
 	s.awaitListening(t, 2)
@@ -109,7 +109,7 @@ func TestForceUnlockWakesTheFirst(t *testing.T) {
 func TestConflictNamesTheKey(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	lock := s.clients(t, 1, nil)[0].NewFairLock(key, nil)
+	lock := s.Clients(t, 1, nil)[0].NewFairLock(key, nil)
 	for name, says := range map[string]string{
 		key: "the key of this fair lock holds a stream", queue: "queue", timeouts: "scores",
 		deadlines: "deadlines", "redisson_lock_token:{fair}": "token key",
@@ -128,7 +128,7 @@ func TestConflictNamesTheKey(t *testing.T) {
 func TestExpiredHolderIsFollowed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 2, noPoll)
+	clients := s.Clients(t, 2, noPoll)
 	s.do(t, "HSET", key, "gone", "1")
 	s.do(t, "PEXPIRE", key, "1500")
 	c := s.waitInTurn(t, 2, clients, patient)
@@ -141,21 +141,21 @@ func TestExpiredHolderIsFollowed(t *testing.T) {
 func TestWaiterOutlivesItsAllowance(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 3, nil)
+	clients := s.Clients(t, 3, nil)
 	holder := hold(t, clients[0])
 	c := s.waitInTurn(t, 3, clients, &primitives.FairLockOptions{WaitAllowance: 4 * time.Second})
-	first := s.list(t, "LRANGE", queue, "0", "-1")
+	first := s.Texts(t, "LRANGE", queue, "0", "-1")
 	for _, owner := range first { // As if they had waited for so long.
 		s.do(t, "ZINCRBY", timeouts, "-330000", owner)
 	}
-	s.await(t, "the scores rise", func() bool {
+	s.Await(t, "the scores rise", func() bool {
 		return s.number(t, "ZSCORE", timeouts, first[0]) > float64(s.now(t)+250000)
 	})
 	gap := s.number(t, "ZSCORE", timeouts, first[1]) - s.number(t, "ZSCORE", timeouts, first[0])
 	require.InDelta(t, 300000, gap, 1, "all scores rise together")
 	scripts := s.scripts(t)
-	s.await(t, "they have tried many times", func() bool { return s.scripts(t) > scripts+30 })
-	require.Equal(t, first, s.list(t, "LRANGE", queue, "0", "-1"))
+	s.Await(t, "they have tried many times", func() bool { return s.scripts(t) > scripts+30 })
+	require.Equal(t, first, s.Texts(t, "LRANGE", queue, "0", "-1"))
 	require.NoError(t, holder.Unlock(t.Context()))
 	require.Equal(t, []int{0, 1, 2}, c.serve(t, 3))
 	s.requireNothingLeft(t)
@@ -187,7 +187,7 @@ func TestWaiterOutlivesTheHoldersLease(t *testing.T) {
 func TestLocksAtRandom(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 6, nil)
+	clients := s.Clients(t, 6, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), conformance.Patience)
 	defer cancel()
 	inside := make(chan struct{}, 1)

@@ -20,7 +20,7 @@ const peer = "0b6e5a4c-4cf2-4f3c-9e19-6c8a8b4c0001:28"
 func TestPeerIsServedInOrder(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 3, noPoll)
+	clients := s.Clients(t, 3, noPoll)
 	b := cells.Named("GoRedis").Backend(t, cells.At(s.Addr()))
 	woken := make(chan string, 10)
 	listening, err := b.Subscribe(t.Context(), channel+":"+peer, func(e backend.Event) {
@@ -32,12 +32,12 @@ func TestPeerIsServedInOrder(t *testing.T) {
 
 	holder := hold(t, clients[0])
 	ahead := s.waitInTurn(t, 1, clients[1:2], patient)
-	last := s.list(t, "LRANGE", queue, "-1", "-1")[0]
+	last := s.Texts(t, "LRANGE", queue, "-1", "-1")[0]
 	score := int64(s.number(t, "ZSCORE", timeouts, last))
 	require.InDelta(t, s.now(t)+30000+300000, score, 60000, "the holder's lease, and Redisson's default")
 	s.enqueue(t, peer, score+300000, 0)
 	behind := s.waitInTurn(t, 1, clients[2:], patient)
-	last = s.list(t, "LRANGE", queue, "-1", "-1")[0]
+	last = s.Texts(t, "LRANGE", queue, "-1", "-1")[0]
 	require.Equal(t, float64(score+600000), s.number(t, "ZSCORE", timeouts, last))
 	s.awaitListening(t, 3)
 
@@ -75,7 +75,7 @@ func (s server) acquireAsPeer(t *testing.T, next string) {
 func TestDeadPeerIsPassed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 1, noPoll)
+	clients := s.Clients(t, 1, noPoll)
 	now := s.now(t)
 	s.enqueue(t, peer, now+1500, 0)
 	s.enqueue(t, "stale", now-1, 0)
@@ -92,7 +92,7 @@ func TestDeadPeerIsPassed(t *testing.T) {
 func TestExpiredPeerIsFollowed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	clients := s.clients(t, 1, noPoll)
+	clients := s.Clients(t, 1, noPoll)
 	s.do(t, "HSET", key, "holder", "1")
 	s.do(t, "PEXPIRE", key, "500")
 	score := s.now(t) + 2500

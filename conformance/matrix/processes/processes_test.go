@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 const (
 	// deadHolder is what a holder costs the others that dies or stops: its lease, and a poll of
 	// theirs, give or take a tenth.
-	deadHolder = childLease + 5500*time.Millisecond
+	deadHolder = childLease + cells.Poll
 	// deadWaiter is what a waiter costs them: nothing, but for a machine that is busy.
 	deadWaiter = 10 * time.Second
 )

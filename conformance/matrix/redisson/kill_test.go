@@ -28,7 +28,7 @@ func testKilled(t *testing.T, ours *primitives.Client, java *peer) {
 	}
 	victim.enters(ctx, ours, "read", theirs("read"), readLock(ours, theirs("read")))
 	leases := map[string]*primitives.Lease{}
-	var parked []chan string
+	var parked []<-chan string
 	for kind, lockOf := range kinds {
 		var err error
 		leases[kind], err = lockOf(ours, waited(kind)).Lock(ctx)

@@ -30,17 +30,25 @@ var kinds = map[string]func(c *primitives.Client, name string) locker{
 	"write":  writeLock,
 }
 
-// joint is a lock of more than one, which does not tell whether it is locked: its first one does.
+// joint is a lock of several, which does not tell whether it is locked: its parts do.
 type joint struct {
 	primitives.Locker
-	first *primitives.Lock
+	parts []*primitives.Lock
 }
 
-func (j joint) IsLocked(ctx context.Context) (bool, error) { return j.first.IsLocked(ctx) }
+// IsLocked reports whether all parts are locked: of those that are not, another may take enough.
+func (j joint) IsLocked(ctx context.Context) (bool, error) {
+	for _, part := range j.parts {
+		if locked, err := part.IsLocked(ctx); err != nil || !locked {
+			return false, err
+		}
+	}
+	return true, nil
+}
 
 func multiLock(c *primitives.Client, name string) locker {
-	first := c.NewLock(name, nil)
-	return joint{primitives.NewMultiLock(first, c.NewLock(name+"-too", nil)), first}
+	first, second := c.NewLock(name, nil), c.NewLock(name+"-too", nil)
+	return joint{primitives.NewMultiLock(first, second), []*primitives.Lock{first, second}}
 }
 
 func writeLock(c *primitives.Client, name string) locker {
@@ -87,7 +95,7 @@ func (p *peer) takesTurns(
 // enters has Redisson lock until open is called, and returns when ours can see that it has.
 func (p *peer) enters(
 	ctx context.Context, ours *primitives.Client, kind, name string, lock locker,
-) (open func(), section chan string) {
+) (open func(), section <-chan string) {
 	p.t.Helper()
 	stayName := fmt.Sprintf("stay-%s-%x", kind, name) // In a cluster a latch has no braces.
 	stay := ours.NewCountDownLatch(stayName)
@@ -101,7 +109,7 @@ func (p *peer) enters(
 }
 
 // beginLock begins a Lock of ours. The lease is there when it has ended.
-func beginLock(ctx context.Context, lock locker) (lease **primitives.Lease, ended chan string) {
+func beginLock(ctx context.Context, lock locker) (lease **primitives.Lease, ended <-chan string) {
 	lease = new(*primitives.Lease)
 	return lease, begin(func() (err error) { *lease, err = lock.Lock(ctx); return err })
 }
@@ -147,7 +155,7 @@ const contention = 30 * time.Second
 // who is to be in alone.
 func testContention(t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	c := contest{java, ours, map[string][]chan string{}}
+	c := contest{java, ours, map[string][]<-chan string{}}
 	ctx, cancel := context.WithTimeout(t.Context(), contention+patience)
 	defer cancel()
 	for kind, lockOf := range kinds {
@@ -161,7 +169,7 @@ func testContention(t *testing.T, ours *primitives.Client, java *peer) {
 type contest struct {
 	java  *peer
 	ours  *primitives.Client
-	ended map[string][]chan string
+	ended map[string][]<-chan string
 }
 
 // enter begins three contenders of each side.

@@ -14,7 +14,7 @@ import (
 // beginPermits begins an acquire of ours.
 func beginPermits(
 	t *testing.T, s *primitives.PermitSemaphore, n int,
-) (lease **primitives.Lease, answer chan string) {
+) (lease **primitives.Lease, answer <-chan string) {
 	t.Helper()
 	ctx, got := t.Context(), new(*primitives.Lease)
 	return got, begin(func() (err error) {
@@ -24,7 +24,7 @@ func beginPermits(
 }
 
 // ids returns those that Java's acquire answers.
-func (p *peer) ids(answer chan string) []string {
+func (p *peer) ids(answer <-chan string) []string {
 	p.t.Helper()
 	return strings.Split(cells.Within(p.t, patience, "the ids", answer), ",")
 }

@@ -57,7 +57,7 @@ func testRateLimiterWindows(t *testing.T, ours *primitives.Client, java *peer) {
 	ctx := bounded(t)
 	l := ours.NewRateLimiter(name, nil)
 	require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: permits, Interval: interval}))
-	answers := map[string]chan string{}
+	answers := map[string]<-chan string{}
 	for i := range 3 {
 		answers[fmt.Sprint("their ", i)] = java.begin("rate.acquire", name, long.Milliseconds())
 		mine := make(chan string, 1)

@@ -71,15 +71,17 @@ func TestRedLock(t *testing.T) {
 	libraries(t) // It skips.
 	var all cells.Client
 	var clients []*primitives.Client
-	for range 3 {
+	var parts []*primitives.Lock
+	for i := range 3 {
 		at := cells.Standalone(t, servers.Redis).Client()
 		all.Addrs = append(all.Addrs, at.Addrs...)
 		clients = append(clients, cells.Named("Rueidis").Primitives(t, at, nil))
+		parts = append(parts, clients[i].NewLock("red", nil))
 	}
 	java, ours := startPeer(t, all), clients[0]
-	lock := joint{primitives.NewRedLock(clients, "red", nil), ours.NewLock("red", nil)}
+	lock := joint{primitives.NewRedLock(clients, "red", nil), parts}
 	java.takesTurns(bounded(t), ours, "red", "red", lock)
-	c := contest{java, ours, map[string][]chan string{}}
+	c := contest{java, ours, map[string][]<-chan string{}}
 	ctx, cancel := context.WithTimeout(t.Context(), contention+patience)
 	defer cancel()
 	c.enter(ctx, "red", "red", alone, lock)
@@ -99,7 +101,7 @@ func testSemaphore(t *testing.T, ours *primitives.Client, java *peer) {
 	ctx := bounded(t)
 	for _, name := range []string{"permits", "a{permits}b"} {
 		s := ours.NewSemaphore(name, nil)
-		acquire := func() chan string { return begin(func() error { return s.Acquire(ctx, 2) }) }
+		acquire := func() <-chan string { return begin(func() error { return s.Acquire(ctx, 2) }) }
 		java.does("true", "semaphore.trySetPermits", name, 5)
 		require.NoError(t, s.Acquire(ctx, 3))
 		java.does("2", "semaphore.availablePermits", name)
@@ -186,7 +188,7 @@ func testCountDownLatchSetLater(t *testing.T, ours *primitives.Client, java *pee
 	java.does("false", "latch.trySetCount", "later", 5)
 	theirs := java.begin("latch.await", "later")
 	java.does("counted", "latch.countDown", "later")
-	life, err := latch.RemainingLife(ctx)
+	life, err := latch.RemainingTTL(ctx)
 	require.NoError(t, err)
 	require.Greater(t, life, time.Minute)
 	java.waits(theirs)
@@ -250,7 +252,7 @@ func testAtomicLong(t *testing.T, ours *primitives.Client, java *peer) {
 	java.does("-9223372036854775808", "long.getAndSet", "long", 5)
 	java.does("true", "long.expire", "long", 3_600_000)
 	cells.Want(t, int64(7))(long.Add(ctx, 2))
-	life, err := long.RemainingLife(ctx)
+	life, err := long.RemainingTTL(ctx)
 	require.NoError(t, err)
 	require.Greater(t, life, time.Minute)
 	cells.Want(t, int64(7))(long.Swap(ctx, 8))

@@ -67,7 +67,7 @@ func TestLifeUntil9999(t *testing.T) {
 	require.NoError(t, n.Store(t.Context(), 1))
 	cells.Want(t, true)(n.ExpireAt(t.Context(), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)))
 	require.Greater(t, number(t, s, "PTTL", "n"), farMilliseconds)
-	cells.Want(t, primitives.NoExpiry-1)(n.RemainingLife(t.Context()))
+	cells.Want(t, primitives.NoExpiry-1)(n.RemainingTTL(t.Context()))
 }
 
 // TestManyNames uses many names once: each left a token key of about 150 bytes for 30 days.

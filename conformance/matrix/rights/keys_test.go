@@ -103,6 +103,7 @@ func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 			useLock(t.Context(), client)
 			useSpinLock(t.Context(), client)
 			useFairLock(t.Context(), client)
+			useMutex(t.Context(), client)
 			useReadWriteLock(t.Context(), client)
 			useSemaphore(t.Context(), client)
 			usePermits(t.Context(), client)
@@ -183,6 +184,42 @@ func useFairLock(ctx context.Context, client *primitives.Client) {
 	time.Sleep(time.Second) // virtual: both are given back together
 }
 
+// useMutex lets others wait while it frees the mutex in each way.
+func useMutex(ctx context.Context, client *primitives.Client) {
+	m := client.NewMutex("declared:mutex", nil)
+	for range 2 {
+		lease := must.Get(m.Lock(ctx))
+		must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(m.TryLock(ctx))
+		must.Get(m.IsHeldBy(ctx, lease.Owner()))
+		must.Get(m.Remaining(ctx))
+		waiting, cancel := context.WithCancel(ctx)
+		go func() { _, _ = m.Lock(waiting) }()
+		time.Sleep(15 * time.Second) // virtual: it waits, and shows that it lives; the watchdog renews
+		must.Do(lease.Unlock(ctx))
+		time.Sleep(time.Second) // virtual: it holds
+		go func() { _, _ = m.Lock(waiting) }()
+		time.Sleep(time.Second)
+		must.Return("ForceUnlock", true)(m.ForceUnlock(ctx))
+		time.Sleep(time.Second)
+		must.Return("ForceUnlock", true)(m.ForceUnlock(ctx))
+		cancel()
+	}
+	must.Get(m.Lock(ctx))
+	holder := client.NewAtomicLong("hasp_mutex:{declared:mutex}")
+	for range 2 {
+		go func() { _, _ = m.Lock(ctx) }()
+		time.Sleep(time.Second) // virtual: it waits
+	}
+	must.Get(holder.Delete(ctx))
+	must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(m.TryLock(ctx)) // The next one has it.
+	must.Get(holder.Delete(ctx))
+	time.Sleep(10 * time.Second) // virtual: a beat finds that nobody has it
+	for i := range 2 {
+		go func() { _, _ = client.NewMutex(fmt.Sprint(lostReply, "mutex ", i), nil).Lock(ctx) }()
+	}
+	time.Sleep(time.Second) // virtual: both are given back together
+}
+
 func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	lock := client.NewReadWriteLock("declared:rw", &primitives.ReadWriteLockOptions{PreferWriters: true})
 	read, write := lock.ReadLock(), lock.WriteLock()
@@ -220,7 +257,7 @@ func useSemaphore(ctx context.Context, client *primitives.Client) {
 	must.Get(s.TrySetPermits(ctx, 3))
 	must.Get(s.AvailablePermits(ctx))
 	must.Get(s.Expire(ctx, time.Hour))
-	must.Get(s.RemainingLife(ctx))
+	must.Get(s.RemainingTTL(ctx))
 	must.Get(s.Persist(ctx))
 	must.Get(s.Exists(ctx))
 	must.Do(s.Acquire(ctx, 1))
@@ -229,7 +266,7 @@ func useSemaphore(ctx context.Context, client *primitives.Client) {
 	must.Get(s.ExpireAt(ctx, time.Now().Add(time.Hour)))
 	must.Get(s.Delete(ctx))
 	for _, life := range []time.Duration{0, time.Hour} {
-		made := client.NewSemaphore(s.Name(), &primitives.SemaphoreOptions{Permits: 3, Life: life})
+		made := client.NewSemaphore(s.Name(), &primitives.SemaphoreOptions{Permits: 3, TTL: life})
 		must.Do(made.Acquire(ctx, 1))
 		must.Do(made.Acquire(ctx, 2))
 		must.Get(made.Delete(ctx))

@@ -144,11 +144,21 @@ func (b *batch) take(place int) *Request {
 	return c
 }
 
+// unanswered returns how many calls have no outcome.
+func (b *batch) unanswered() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open
+}
+
+// errNoOutcome is what a backend has done that has returned without a report.
+var errNoOutcome = errors.New("the backend reported no outcome")
+
 // finish ends the batch when the backend has returned. It raises a panic of the driver in the callers
 // that still wait.
 func (b *batch) finish(d *Dispatcher) {
 	value := recover()
-	cause := errors.New("the backend reported no outcome")
+	cause := errNoOutcome
 	if value != nil {
 		cause = fmt.Errorf("panic in the driver: %v", value)
 	}
@@ -233,7 +243,18 @@ func (b *batch) abandon() {
 	if b.clientClosing {
 		after = closingTimeout
 	}
-	b.timer = time.AfterFunc(after, b.giveUp)
+	b.timer = time.AfterFunc(after, b.giveUpUnclaimed)
+}
+
+// giveUpUnclaimed gives up those calls of a batch without callers that surely are not executed, and the others
+// claimTimeout later.
+func (b *batch) giveUpUnclaimed() {
+	b.failUnsent()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open > 0 && !b.ended.Load() {
+		b.timer = time.AfterFunc(claimTimeout, b.giveUp)
+	}
 }
 
 // clientCloses shortens the time after which a batch without callers is given up.

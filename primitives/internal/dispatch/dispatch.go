@@ -7,8 +7,14 @@
 //
 // A sender takes all that is queued, sends it, and goes on until nothing is queued. There are up to
 // [maxSenders] of them. If nothing is taken from the queue for [queueTimeout], one more starts, so that
-// no call waits for a slow batch, as on a silent link. A call that waits for replicas has a goroutine of
-// its own. There is no goroutine while no call is under way.
+// no call waits for a slow batch, as on a silent link; but not while the server has [maxUnanswered] calls
+// to answer. A call that waits for replicas has a goroutine of its own. There is no goroutine while no call is
+// under way.
+//
+// # Overload
+//
+// So what the server cannot do in time waits here, where its caller can withdraw it. Releases and renewals go
+// first, and calls whose callers are about to leave go last.
 package dispatch
 
 import (
@@ -32,10 +38,24 @@ const (
 	// batchSize bounds a batch, so that the server serves others in between.
 	batchSize = 256
 
+	// maxUnanswered is how many calls may wait for answers before no more senders start than maxSenders. More
+	// would wait at the server, where nobody can withdraw them. A batch that is under way for longer than
+	// lateAfter does not count: its link may be silent.
+	maxUnanswered = 2 * batchSize
+	lateAfter     = 100 * time.Millisecond
+
+	// leaving is for how many batches' time a caller must still wait to go before those who do not: one that
+	// is under way, that of its answer, and that of the release of what it gets then.
+	leaving = 3
+
 	// abandonedTimeout is how long a batch goes on after the last of its callers has left, and
 	// closingTimeout the same while the client closes.
 	abandonedTimeout = 5 * time.Second
 	closingTimeout   = time.Second
+
+	// claimTimeout is how much longer it goes on for calls that may have been sent. A driver takes the claim
+	// of a call also just before it finds that it has no connection, and returns it then.
+	claimTimeout = 100 * time.Millisecond
 
 	// unsentTimeout is how long a backend may look for a connection to send a call on.
 	unsentTimeout = 5 * time.Second
@@ -58,7 +78,8 @@ type Dispatcher struct {
 	waiting chan struct{} // has a value for each call that waits for replicas
 
 	mu              sync.Mutex
-	queue           []*Request
+	queue           queue
+	batchTime       time.Duration       // of the last batches, about: from being taken to being answered
 	senders         int                 // that run
 	readySenders    int                 // those that are about to take what is queued
 	takes           uint64              // batches taken from the queue so far
@@ -108,7 +129,7 @@ func (d *Dispatcher) Close() {
 func (d *Dispatcher) enqueue(c *Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue = append(d.queue, c)
+	d.queue.add(c)
 	d.ensureSender()
 }
 
@@ -158,7 +179,7 @@ func (d *Dispatcher) checkQueue(taken uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.queueTimerArmed = false
-	if len(d.queue) == 0 {
+	if d.queue.size() == 0 {
 		return
 	}
 	if d.takes == taken {
@@ -166,6 +187,16 @@ func (d *Dispatcher) checkQueue(taken uint64) {
 		return
 	}
 	d.armQueueTimer()
+}
+
+// unanswered returns how many calls wait for answers, but for those of late batches. The caller holds mu.
+func (d *Dispatcher) unanswered() (n int) {
+	for b := range d.batches {
+		if b.replicas == 0 && time.Since(b.began) < lateAfter {
+			n += b.unanswered()
+		}
+	}
+	return n
 }
 
 // send sends batches until nothing is queued. Before each it lets other goroutines run, such as callers
@@ -190,14 +221,18 @@ func (d *Dispatcher) send() {
 func (d *Dispatcher) take() (b *batch, closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.takes++
 	d.readySenders--
-	for len(d.queue) > 0 {
-		n := d.nextBatchSize()
-		b := d.begin(d.queue[:n])
-		d.queue = slices.Delete(d.queue, 0, n)
+	if d.senders > maxSenders && d.batcher != nil && d.unanswered() >= maxUnanswered {
+		d.senders--
+		d.armQueueTimer() // Another sender starts when the server has answered.
+		return nil, d.closed
+	}
+	d.takes++
+	for d.queue.size() > 0 {
+		b := d.begin(d.queue.take(d.mostInBatch(), leaving*d.batchTime))
+		d.queue.forget()
 		if b != nil {
-			if len(d.queue) > 0 && d.batcher != nil {
+			if d.queue.size() > 0 && d.batcher != nil {
 				d.ensureSender()
 			}
 			return b, d.closed
@@ -222,12 +257,12 @@ func (d *Dispatcher) begin(calls []*Request) *batch {
 	return b
 }
 
-// nextBatchSize returns how many calls go into the next batch. The caller holds mu.
-func (d *Dispatcher) nextBatchSize() int {
+// mostInBatch returns how many calls may go into a batch.
+func (d *Dispatcher) mostInBatch() int {
 	if d.batcher == nil {
 		return 1
 	}
-	return min(len(d.queue), batchSize)
+	return batchSize
 }
 
 // armSweep starts the timer that calls sweep. The caller holds mu.
@@ -262,6 +297,7 @@ func (d *Dispatcher) batchDone(b *batch) {
 	defer d.mu.Unlock()
 	delete(d.batches, b)
 	if b.replicas == 0 {
+		d.batchTime += (time.Since(b.began) - d.batchTime) / 4
 		d.readySenders++
 	}
 }

@@ -361,8 +361,8 @@ func TestAbandonedBatchIsGivenUp(t *testing.T) {
 		closing, stays bool
 		takes          time.Duration
 	}{
-		"Abandoned":        {takes: 5*time.Second + 100*time.Millisecond},
-		"Closing":          {takes: time.Second + 100*time.Millisecond, closing: true},
+		"Abandoned":        {takes: 5*time.Second + 200*time.Millisecond},
+		"Closing":          {takes: time.Second + 200*time.Millisecond, closing: true},
 		"NotWhileOneStays": {takes: time.Hour, stays: true},
 		"NorAtCloseThen":   {takes: time.Hour, stays: true, closing: true},
 	} {
@@ -393,6 +393,33 @@ func TestAbandonedBatchIsGivenUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAbandonedCallThatWasNotSent has a backend that claims a call just before it finds that it has no connection,
+// in the instant in which the batch is given up.
+func TestAbandonedCallThatWasNotSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, &link{do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+			c.Claim.Return(nil)
+			time.Sleep(5*time.Second - time.Millisecond)
+			require.True(t, c.Claim.Take())
+			time.Sleep(2 * time.Millisecond)
+			c.Claim.Return(nil)
+			wait(ctx, time.Hour)
+			return backend.Reply{}, ctx.Err()
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		h := newLateReceiver()
+		r := request(write, "k")
+		r.AlwaysSend, r.Late = true, h
+		_, err := d.Do(ctx, r)
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		outcome := <-h.late
+		require.ErrorIs(t, outcome.Err, backend.ErrUnavailable)
+		require.False(t, backend.MayHaveRun(outcome.Err))
+	})
 }
 
 // occupy has all senders busy for an hour, so that what comes next goes together.

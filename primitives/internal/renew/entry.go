@@ -15,10 +15,12 @@ type Entry struct {
 	Lease     time.Duration // in whole milliseconds
 	Allowance time.Duration // how much earlier than the server the holder gives it up
 	Renewer   Renewer       // nil: nobody renews the lease
+	MaxHold   time.Duration // after the grant it is lost, however it was renewed; 0: it is not
 	OnLost    LossHandler
 
 	// Guarded by the keeper's mutex.
 	state       entryState
+	first       span      // of a grant that lasts for another time than Lease; zero after a renewal
 	index       int       // in Keeper.entries
 	validFrom   instant   // when the request that granted or last renewed the lease was sent
 	grantedAt   time.Time // when the grant was confirmed
@@ -63,8 +65,25 @@ const (
 	stateLost
 )
 
+// span is how long a grant lasts, and how much earlier than the server the holder gives it up.
+type span struct{ length, allowance time.Duration }
+
+// present returns how long the present lease lasts.
+func (e *Entry) present() span {
+	if e.first != (span{}) {
+		return e.first
+	}
+	return span{e.Lease, e.Allowance}
+}
+
 // validFor is how long after validFrom the holder may trust its lease.
-func (e *Entry) validFor() time.Duration { return e.Lease - e.Allowance }
+func (e *Entry) validFor() time.Duration {
+	lasts := e.present().length - e.present().allowance
+	if e.MaxHold > 0 && !e.grantedAt.IsZero() {
+		lasts = min(lasts, e.grantedAt.Add(e.MaxHold).Sub(e.validFrom.Time))
+	}
+	return lasts
+}
 
 // expired reports whether a held lease may have expired by now.
 func (e *Entry) expired(now instant) bool { return now.since(e.validFrom) >= e.validFor() }
@@ -72,7 +91,7 @@ func (e *Entry) expired(now instant) bool { return now.since(e.validFrom) >= e.v
 // renewalDue reports whether to renew e now. Renewals that would be due soon go along with those that
 // are due, so that one script renews many leases.
 func (e *Entry) renewalDue(now time.Time) bool {
-	return e.Renewer != nil && !e.renewing && !now.Before(e.renewAt.Add(-e.Lease/30))
+	return e.Renewer != nil && !e.renewing && !now.Before(e.renewAt.Add(-e.present().length/30))
 }
 
 // nextCheck returns when the keeper must check e again, at the latest at the given time.

@@ -23,6 +23,10 @@ const (
 
 	// renewalsPerScript is how many leases one script renews: about 100 us of the server's time.
 	renewalsPerScript = 100
+
+	// scriptsAtOnce is how many scripts of one group are under way at a time, if very many leases are due at
+	// once. It is for each group, since one may be on a node that is silent.
+	scriptsAtOnce = 32
 )
 
 // Keeper watches the leases of one client.
@@ -38,6 +42,7 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	entries []*Entry
+	queues  map[groupKey]*renewals // of the groups that are being renewed
 	timer   *time.Timer
 	timerAt time.Time // when timer fires; zero: it is not armed
 	closed  bool
@@ -48,7 +53,7 @@ func NewKeeper(r backend.ScriptRunner, cluster bool, log *zap.Logger) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Keeper{
 		runner: r, cluster: cluster, log: log, now: systemClock,
-		ctx: ctx, cancel: cancel,
+		ctx: ctx, cancel: cancel, queues: make(map[groupKey]*renewals),
 	}
 }
 
@@ -60,11 +65,34 @@ func (k *Keeper) Begin(e *Entry) {
 	if k.closed {
 		return
 	}
-	e.state, e.validFrom, e.grantedAt, e.renewing = statePending, now, time.Time{}, false
-	e.renewAt = now.Add(e.Lease / 3)
+	e.first = span{}
+	k.watch(e, statePending, now)
+	k.arm(now.Time, e)
+}
+
+// watch begins to watch e, whose lease lasts from a time on. The caller holds k.mu.
+func (k *Keeper) watch(e *Entry, as entryState, from instant) {
+	e.state, e.validFrom, e.grantedAt, e.renewing = as, from, time.Time{}, false
+	e.renewAt = from.Add(e.present().length / 3)
 	e.index = len(k.entries)
 	k.entries = append(k.entries, e)
+}
+
+// Adopt begins to watch e, which was granted without an acquire of its own: by another's release, for the
+// given time from started on, which its holder gives up by the allowance earlier. A renewal gives it a whole
+// lease. If that time may have passed, or after Close, Adopt reports false: then the caller must release it.
+func (k *Keeper) Adopt(e *Entry, started time.Time, length, allowance time.Duration) bool {
+	now := k.now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e.first = span{length, allowance}
+	if e.validFrom = (instant{started, started.Round(0)}); k.closed || e.expired(now) {
+		return false
+	}
+	k.watch(e, stateHeld, e.validFrom)
+	e.grantedAt = now.Time
 	k.arm(now.Time, e)
+	return true
 }
 
 // Confirm notes that the acquire was granted. If the grant came after the lease may have expired, or
@@ -169,16 +197,12 @@ func (k *Keeper) tick() {
 		e.OnLost.HandleLoss()
 	}
 	for group, entries := range due {
-		for len(entries) > 0 {
-			n := min(len(entries), renewalsPerScript)
-			go k.renew(group, entries[:n:n])
-			entries = entries[n:]
-		}
+		k.enqueue(group, entries)
 	}
 }
 
 // check stops watching the lost entries, marks those that are due as being renewed, and arms the
-// timer. It adds the scripts by which they are renewed to running.
+// timer.
 func (k *Keeper) check(now instant) (lost []*Entry, due map[groupKey][]*Entry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -202,9 +226,6 @@ func (k *Keeper) check(now instant) (lost []*Entry, due map[groupKey][]*Entry) {
 			due[group] = append(due[group], e)
 		}
 		k.arm(now.Time, e)
-	}
-	for _, entries := range due {
-		k.running.Add((len(entries) + renewalsPerScript - 1) / renewalsPerScript)
 	}
 	return lost, due
 }

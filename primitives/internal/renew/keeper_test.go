@@ -42,7 +42,56 @@ func TestKeeperRenewsTenThousandInAHundredScripts(t *testing.T) {
 		for _, e := range entries {
 			require.Positive(t, k.Remaining(&e.Entry))
 		}
-		require.LessOrEqual(t, s.goroutines, 100)
+		require.LessOrEqual(t, s.goroutines, 32)
+	})
+}
+
+// TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines has 10 000 leases that are due in one instant, and more than that
+// on a node that is silent: they do not hold up the others.
+func TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, silent := &server{latency: 10 * time.Millisecond}, &server{silent: true}
+		k := s.keeper(t)
+		var entries []*testEntry
+		for i := range 10000 {
+			entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))
+			silent.acquire(t, k, fmt.Sprint("silent", i))
+		}
+		time.Sleep(10 * lease)
+		for _, e := range entries {
+			require.Positive(t, k.Remaining(&e.Entry))
+			require.Zero(t, e.losses())
+		}
+		s.set(func() { require.Equal(t, 32, s.goroutines) })
+		silent.set(func() { require.Equal(t, 32, silent.goroutines) })
+	})
+}
+
+// TestKeeperDoesNotRenewWhatEndedInTheQueue ends leases whose renewals are due, but wait for others.
+func TestKeeperDoesNotRenewWhatEndedInTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{latency: time.Second}
+		k := s.keeper(t)
+		var entries []*testEntry
+		for i := range 4000 {
+			entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))
+		}
+		for s.scripts() == 0 {
+			time.Sleep(100 * time.Millisecond)
+		}
+		var ended []string
+		for _, e := range entries[3900:] { // The youngest are renewed last.
+			require.True(t, k.End(&e.Entry))
+			ended = append(ended, e.Key)
+		}
+		time.Sleep(10 * lease)
+		require.Greater(t, s.renewed(), 3900)
+		for _, keys := range s.sent {
+			require.NotContains(t, keys, ended[0])
+			require.NotContains(t, keys, ended[99])
+		}
 	})
 }
 

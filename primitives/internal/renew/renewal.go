@@ -14,12 +14,15 @@ import (
 type groupKey struct {
 	renewer Renewer
 	lease   time.Duration
+	present time.Duration // how long their present leases last
 	slot    int
 	denied  bool // their keys count as denied
 }
 
 func (k *Keeper) groupKeyOf(e *Entry, now time.Time) groupKey {
-	group := groupKey{renewer: e.Renewer, lease: e.Lease, denied: now.Before(e.deniedUntil)}
+	group := groupKey{
+		renewer: e.Renewer, lease: e.Lease, present: e.present().length, denied: now.Before(e.deniedUntil),
+	}
 	if k.cluster {
 		group.slot = backend.Slot(e.Key)
 	}
@@ -28,8 +31,7 @@ func (k *Keeper) groupKeyOf(e *Entry, now time.Time) groupKey {
 
 // renew renews entries of one group, under a deadline that leaves time for other tries.
 func (k *Keeper) renew(group groupKey, entries []*Entry) {
-	defer k.running.Done()
-	ctx, cancel := context.WithTimeout(k.ctx, group.lease/3)
+	ctx, cancel := context.WithTimeout(k.ctx, group.present/3)
 	defer cancel()
 	var failed int
 	var failure error
@@ -73,7 +75,7 @@ func (k *Keeper) settle(entries []*Entry, sent instant, statuses []Status, err e
 	now := k.now()
 	if len(entries) == 1 && errors.Is(err, backend.ErrKeyDenied) {
 		// Meanwhile it is renewed apart from the others, so that they need not be halved again.
-		entries[0].deniedUntil = now.Add(entries[0].Lease / 3)
+		entries[0].deniedUntil = now.Add(entries[0].present().length / 3)
 	}
 	for i, e := range entries {
 		status := Failed
@@ -99,9 +101,9 @@ func (k *Keeper) settleOne(e *Entry, status Status, sent, now instant) bool {
 		k.remove(e, stateLost)
 		return true
 	}
-	e.renewAt = now.Add(e.Lease / 10)
+	e.renewAt = now.Add(e.present().length / 10)
 	if status == Renewed && !sent.Before(e.validFrom.Time) {
-		e.validFrom = sent
+		e.validFrom, e.first = sent, span{}
 		e.renewAt = sent.Add(e.Lease / 3)
 	}
 	k.arm(now.Time, e)

@@ -23,7 +23,7 @@ local counter = KEYS[1]
 local semaphore = KEYS[2]
 local long = ARGV[1] if long == '' then long = nil end
 local double = ARGV[2] if double == '' then double = nil end
-local life = ARGV[3]
+local ttl = ARGV[3]
 local publish = ARGV[4]
 local answered = ARGV[5]
 
@@ -38,10 +38,10 @@ local answers = string.format('%.0f', before + 1)
 redis.call(publish, answered, answers)
 local added = true
 if long then
-  redis.call('set', counter, '0', 'px', life, 'nx')
+  redis.call('set', counter, '0', 'px', ttl, 'nx')
   added = type(redis.pcall('incrby', counter, long)) == 'number'
 elseif double then
-  redis.call('set', counter, '0', 'px', life, 'nx')
+  redis.call('set', counter, '0', 'px', ttl, 'nx')
   local sum, more = number(redis.call('get', counter)), number(double)
   added = sum and more and sum + more - (sum + more) == 0
   if added then
@@ -49,13 +49,13 @@ elseif double then
   end
 end
 if not added then
-  redis.call('set', counter, 'overflow', 'px', life)
+  redis.call('set', counter, 'overflow', 'px', ttl)
 end
-redis.call('set', semaphore, answers, 'px', life)
+redis.call('set', semaphore, answers, 'px', ttl)
 return before + 1
 `
 
-const adderAnswerSHA1 = "a981a5ed4185427dc5ff032df03f2149a5e7c403"
+const adderAnswerSHA1 = "5dbe7f53fad67542d5cb14eea5fc074f7ededc77"
 
 var adderAnswerScript = backend.Script{
 	Name:   "adder_answer",
@@ -93,7 +93,7 @@ type AdderAnswerParams struct {
 	// not NaN; nil: absent; the same, by others; neither: it was forgotten
 	Double *float64
 	// in whole milliseconds, the rest is cut off; of the keys
-	Life time.Duration
+	TTL time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
 	// channel
@@ -102,7 +102,7 @@ type AdderAnswerParams struct {
 
 // AdderAnswer answers one who asks the adders of a name: adds what was counted to the sum, if
 // that was asked for, and counts the answer. A sum that cannot be added to, as one beyond the
-// range, becomes a text that is no number, so that whoever asks need not wait for it.
+// range, becomes the text "overflow": the asker gets it at once, as an error.
 //
 // Keys:
 //   - counter: string; the sum
@@ -111,7 +111,7 @@ type AdderAnswerParams struct {
 // Arguments:
 //   - long: nil: absent; what was counted, by adders of whole numbers
 //   - double: not NaN; nil: absent; the same, by others; neither: it was forgotten
-//   - life: in whole milliseconds, the rest is cut off; of the keys
+//   - ttl: in whole milliseconds, the rest is cut off; of the keys
 //   - publish: the command PUBLISH|SPUBLISH
 //   - answered: channel
 //
@@ -140,7 +140,7 @@ func AdderAnswer(
 		p.Semaphore,
 		"",
 		"",
-		strconv.FormatInt(p.Life.Milliseconds(), 10),
+		strconv.FormatInt(p.TTL.Milliseconds(), 10),
 		p.Publish,
 		p.Answered,
 	}

@@ -4,11 +4,11 @@
 ---@key counter string                      the sum
 ---@key semaphore string                    how many have answered
 ---@arg request string                      1 or 0, a colon, and the id in the names of the keys
----@arg life milliseconds                   of the keys
+---@arg ttl milliseconds                   of the keys
 ---@command publish publish|spublish
 ---@channel topic
 ---@return int(0..2147483647) asked
 local asked = redis.call(publish, topic, request)
-redis.call('set', counter, '0', 'px', life)
-redis.call('set', semaphore, '0', 'px', life)
+redis.call('set', counter, '0', 'px', ttl)
+redis.call('set', semaphore, '0', 'px', ttl)
 return asked

@@ -19,17 +19,17 @@ const adderAskSource = `
 local counter = KEYS[1]
 local semaphore = KEYS[2]
 local request = ARGV[1]
-local life = ARGV[2]
+local ttl = ARGV[2]
 local publish = ARGV[3]
 local topic = ARGV[4]
 
 local asked = redis.call(publish, topic, request)
-redis.call('set', counter, '0', 'px', life)
-redis.call('set', semaphore, '0', 'px', life)
+redis.call('set', counter, '0', 'px', ttl)
+redis.call('set', semaphore, '0', 'px', ttl)
 return asked
 `
 
-const adderAskSHA1 = "7f500aa0a92f521781d3f3d3fc873ea26489e37b"
+const adderAskSHA1 = "cea561ddf47582ccde58c7eeed784e776270f101"
 
 var adderAskScript = backend.Script{
 	Name:   "adder_ask",
@@ -49,7 +49,7 @@ var adderAskScript = backend.Script{
 //
 // Arguments:
 //   - request: 1 or 0, a colon, and the id in the names of the keys
-//   - life: in whole milliseconds, the rest is cut off; of the keys
+//   - ttl: in whole milliseconds, the rest is cut off; of the keys
 //   - publish: the command PUBLISH|SPUBLISH
 //   - topic: channel
 //
@@ -59,7 +59,7 @@ var adderAskScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func AdderAsk(
 	ctx context.Context, r backend.ScriptRunner,
-	counter, semaphore, request string, life time.Duration, publish, topic string,
+	counter, semaphore, request string, ttl time.Duration, publish, topic string,
 ) (asked int64, err error) {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
 		return 0, fmt.Errorf("script adder_ask: publish: %q is not PUBLISH|SPUBLISH", publish)
@@ -71,7 +71,7 @@ func AdderAsk(
 		counter,
 		semaphore,
 		request,
-		strconv.FormatInt(life.Milliseconds(), 10),
+		strconv.FormatInt(ttl.Milliseconds(), 10),
 		publish,
 		topic,
 	}

@@ -59,8 +59,7 @@ func doubleCompareAndSetError(err error) error {
 	return err
 }
 
-// DoubleCompareAndSet sets the number if it is the expected one. An end of the key's life
-// stays.
+// DoubleCompareAndSet sets the number if it is the expected one. The key keeps its expiry.
 //
 // Keys:
 //   - counter: string

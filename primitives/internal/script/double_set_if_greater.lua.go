@@ -59,8 +59,7 @@ func doubleSetIfGreaterError(err error) error {
 	return err
 }
 
-// DoubleSetIfGreater sets the number if it is greater than another. An end of the key's life
-// stays.
+// DoubleSetIfGreater sets the number if it is greater than another. The key keeps its expiry.
 //
 // Keys:
 //   - counter: string

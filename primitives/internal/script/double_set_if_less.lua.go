@@ -59,7 +59,7 @@ func doubleSetIfLessError(err error) error {
 	return err
 }
 
-// DoubleSetIfLess sets the number if it is less than another. An end of the key's life stays.
+// DoubleSetIfLess sets the number if it is less than another. The key keeps its expiry.
 //
 // Keys:
 //   - counter: string

@@ -55,6 +55,9 @@ func requireDecoded[T any](t *testing.T, ok bool, want, got T, err error) {
 	require.Equal(t, want, got)
 }
 
+// readAcquire are arguments of a script whose reply is an array.
+var readAcquire = script.ReadAcquireParams{Lock: "{k}", Side: "{k}:s", Token: "{k}:t", Waiting: "{k}:w", Owner: "o"}
+
 // FuzzNumbers gives the scripts replies with numbers in them, in both forms, and wants these
 // numbers back.
 func FuzzNumbers(f *testing.F) {
@@ -65,13 +68,15 @@ func FuzzNumbers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, n, ms int64, some, asText bool) {
 		ctx := t.Context()
 		wait := milliseconds(ms)
-		token, want := backend.Reply{}, script.LockAcquireResult{Wait: wait}
+		token, want := backend.Reply{}, script.ReadAcquireResult{Wait: wait}
 		if some {
 			token, want.Token, want.TokenOK = number(n, asText), n, true
 		}
 		pair := backend.ArrayReply([]backend.Reply{token, number(ms, !asText)})
-		got, err := script.LockAcquire(ctx, answers{pair}, "k", "t", "o", time.Second, nil)
+		got, err := script.ReadAcquire(ctx, answers{pair}, readAcquire)
 		requireDecoded(t, true, want, got, err)
+		released, err := script.LockRelease(ctx, answers{number(ms, asText)}, "k", "o", "PUBLISH", "c")
+		requireDecoded(t, true, ms, released, err)
 		left, err := script.LockRemaining(ctx, answers{number(ms, asText)}, "k")
 		requireDecoded(t, true, wait, left, err)
 		count, ok, err := script.LockHoldCount(ctx, answers{token}, "k", "o")
@@ -114,8 +119,10 @@ func FuzzShapes(f *testing.F) {
 		if err == nil {
 			require.Len(t, statuses, len(items))
 		}
-		_, err = script.LockAcquire(t.Context(), a, "k", "t", "o", time.Second, nil)
+		_, err = script.ReadAcquire(t.Context(), a, readAcquire)
 		require.Equal(t, shape == backend.Array && len(items) == 2 && isNumber, err == nil)
+		token, err := script.LockAcquire(t.Context(), a, "k", "t", "o", time.Second, nil)
+		requireDecoded(t, scalar, value, token, err)
 	})
 }
 
@@ -128,8 +135,6 @@ func requireBools(t *testing.T, reply backend.Reply, n int64) {
 	got, err := script.LockExists(ctx, a, "k")
 	requireDecoded(t, isBool, want, got, err)
 	got, err = script.LockHeldBy(ctx, a, "k", "o")
-	requireDecoded(t, isBool, want, got, err)
-	got, err = script.LockRelease(ctx, a, "k", "o", "PUBLISH", "c")
 	requireDecoded(t, isBool, want, got, err)
 	got, err = script.LockForceRelease(ctx, a, "k", "PUBLISH", "c")
 	requireDecoded(t, isBool, want, got, err)

@@ -2,7 +2,7 @@
 ---
 ---@key latch string                        the count
 ---@arg count int(1..9223372036854775807)
----@arg life milliseconds?                  nil: the key has no end
+---@arg ttl milliseconds?                  nil: the key has no expiry
 ---@command publish publish|spublish
 ---@channel counted
 ---@return bool set
@@ -10,8 +10,8 @@ if redis.call('get', latch) then
   return 0
 end
 redis.call(publish, counted, '1')
-if life then
-  redis.call('set', latch, count, 'px', life)
+if ttl then
+  redis.call('set', latch, count, 'px', ttl)
 else
   redis.call('set', latch, count)
 end

@@ -17,7 +17,7 @@ const latchSetSource = `
 
 local latch = KEYS[1]
 local count = ARGV[1]
-local life = ARGV[2] if life == '' then life = nil end
+local ttl = ARGV[2] if ttl == '' then ttl = nil end
 local publish = ARGV[3]
 local counted = ARGV[4]
 
@@ -25,15 +25,15 @@ if redis.call('get', latch) then
   return 0
 end
 redis.call(publish, counted, '1')
-if life then
-  redis.call('set', latch, count, 'px', life)
+if ttl then
+  redis.call('set', latch, count, 'px', ttl)
 else
   redis.call('set', latch, count)
 end
 return 1
 `
 
-const latchSetSHA1 = "16844ae46efdf54ecad17437aac645dbab859cea"
+const latchSetSHA1 = "a63204bd20f8cfe3e82cfa87a3e211689ff74251"
 
 var latchSetScript = backend.Script{
 	Name:   "latch_set",
@@ -50,7 +50,7 @@ var latchSetScript = backend.Script{
 //
 // Arguments:
 //   - count: from 1 to 9223372036854775807
-//   - life: in whole milliseconds, the rest is cut off; nil: absent; nil: the key has no end
+//   - ttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the key has no expiry
 //   - publish: the command PUBLISH|SPUBLISH
 //   - counted: channel
 //
@@ -60,7 +60,7 @@ var latchSetScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func LatchSet(
 	ctx context.Context, r backend.ScriptRunner,
-	latch string, count int64, life *time.Duration, publish, counted string,
+	latch string, count int64, ttl *time.Duration, publish, counted string,
 ) (set bool, err error) {
 	if count < 1 {
 		return false, fmt.Errorf("script latch_set: count: %d is not in 1..9223372036854775807", count)
@@ -78,8 +78,8 @@ func LatchSet(
 		publish,
 		counted,
 	}
-	if life != nil {
-		words[2] = strconv.FormatInt(life.Milliseconds(), 10)
+	if ttl != nil {
+		words[2] = strconv.FormatInt(ttl.Milliseconds(), 10)
 	}
 	reply, err := r.Run(ctx, &latchSetScript, words[:1:1], words[1:])
 	if err != nil {

@@ -10,11 +10,10 @@
 ---@arg owner string
 ---@arg lease milliseconds
 ---@arg tokenttl milliseconds?  nil: the token key has no end
----@return int? token         nil: the lock is held
----@return milliseconds wait  what the holder's lease still has; -1 ms: it has no end; 0: granted
+---@return int answer      the token; if the lock is held, -2 less the milliseconds that the holder's lease still has: -1 if it has no end
 ---@include token.lua
 if redis.call('hlen', lock) > 0 then
-  return {false, redis.call('pttl', lock)}
+  return -2 - redis.call('pttl', lock)
 end
 local grant = next_token(token, tokenttl)
 -- This does nothing, since there is no lock yet. A user whose ACL lacks PEXPIRE is refused here and
@@ -23,4 +22,4 @@ local grant = next_token(token, tokenttl)
 redis.call('pexpire', lock, lease)
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
-return {grant, 0}
+return grant

@@ -25,10 +25,9 @@ local owner = ARGV[1]
 local lease = ARGV[2]
 local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
 
-
-local function next_token(token, tokenttl) local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end
+local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
 if redis.call('hlen', lock) > 0 then
-  return {false, redis.call('pttl', lock)}
+  return -2 - redis.call('pttl', lock)
 end
 local grant = next_token(token, tokenttl)
 
@@ -37,10 +36,10 @@ local grant = next_token(token, tokenttl)
 redis.call('pexpire', lock, lease)
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
-return {grant, 0}
+return grant
 `
 
-const lockAcquireSHA1 = "14febce9f184fdec94d048d686873253c2f756ab"
+const lockAcquireSHA1 = "abe350144b4a208584b94d49c7adaa4fa7ecdd36"
 
 var lockAcquireScript = backend.Script{
 	Name:   "lock_acquire",
@@ -48,15 +47,6 @@ var lockAcquireScript = backend.Script{
 	SHA1:   lockAcquireSHA1,
 	Keys:   2,
 	Retry:  backend.Never,
-}
-
-// LockAcquireResult is what [LockAcquire] returns.
-type LockAcquireResult struct {
-	// nil: the lock is held; there may be none
-	Token   int64
-	TokenOK bool // whether there is one
-	// what the holder's lease still has; -1 ms: it has no end; 0: granted
-	Wait time.Duration
 }
 
 // LockAcquire grants the lock to owner if it is free, with the next fencing token; else returns
@@ -77,14 +67,14 @@ type LockAcquireResult struct {
 //     no end
 //
 // Results:
-//   - token: nil: the lock is held; there may be none
-//   - wait: what the holder's lease still has; -1 ms: it has no end; 0: granted
+//   - answer: the token; if the lock is held, -2 less the milliseconds that the holder's lease
+//     still has: -1 if it has no end
 //
 // The script may write, and is not sent again once it may have run.
 func LockAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, token, owner string, lease time.Duration, tokenttl *time.Duration,
-) (LockAcquireResult, error) {
+) (answer int64, err error) {
 	words := [...]string{
 		lock,
 		token,
@@ -97,24 +87,15 @@ func LockAcquire(
 	}
 	reply, err := r.Run(ctx, &lockAcquireScript, words[:2:2], words[2:])
 	if err != nil {
-		return LockAcquireResult{}, err
+		return 0, err
 	}
 	return decodeLockAcquire(reply)
 }
 
 // decodeLockAcquire reads the reply of the script.
-func decodeLockAcquire(reply backend.Reply) (result LockAcquireResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return LockAcquireResult{}, fmt.Errorf("script lock_acquire: %w", err)
+func decodeLockAcquire(reply backend.Reply) (value int64, err error) {
+	if value, err = reply.Int(); err != nil {
+		return 0, fmt.Errorf("script lock_acquire: answer: %w", err)
 	}
-	if result.TokenOK = !items[0].IsNil(); result.TokenOK {
-		if result.Token, err = items[0].Int(); err != nil {
-			return LockAcquireResult{}, fmt.Errorf("script lock_acquire: token: %w", err)
-		}
-	}
-	if result.Wait, err = items[1].Duration(time.Millisecond); err != nil {
-		return LockAcquireResult{}, fmt.Errorf("script lock_acquire: wait: %w", err)
-	}
-	return result, nil
+	return value, nil
 }

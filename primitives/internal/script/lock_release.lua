@@ -5,10 +5,10 @@
 ---@arg owner string
 ---@command publish publish|spublish
 ---@channel released
----@return bool released    false: owner does not hold the lock
+---@return int released     0: owner does not hold the lock; else 1, and 1 for each client that the message was sent to; in a cluster by PUBLISH for those of one node
 if redis.call('hexists', lock, owner) == 0 then
   return 0
 end
-redis.call(publish, released, '0')
+local listeners = redis.call(publish, released, '0')
 redis.call('del', lock)
-return 1
+return 1 + listeners

@@ -22,12 +22,12 @@ local released = ARGV[3]
 if redis.call('hexists', lock, owner) == 0 then
   return 0
 end
-redis.call(publish, released, '0')
+local listeners = redis.call(publish, released, '0')
 redis.call('del', lock)
-return 1
+return 1 + listeners
 `
 
-const lockReleaseSHA1 = "f957ae528df7e2a81cafcb5a8009451f07868539"
+const lockReleaseSHA1 = "ba622f5303aee8a4f18f58569df23cb0a68d818c"
 
 var lockReleaseScript = backend.Script{
 	Name:   "lock_release",
@@ -49,31 +49,32 @@ var lockReleaseScript = backend.Script{
 //   - released: channel
 //
 // Results:
-//   - released: false: owner does not hold the lock
+//   - released: 0: owner does not hold the lock; else 1, and 1 for each client that the message
+//     was sent to; in a cluster by PUBLISH for those of one node
 //
 // The script may write, and is not sent again once it may have run.
 func LockRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, owner, publish, released string,
-) (bool, error) {
+) (int64, error) {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script lock_release: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return 0, fmt.Errorf("script lock_release: publish: %q is not PUBLISH|SPUBLISH", publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
-		return false, fmt.Errorf("script lock_release: released: %w", backend.ErrCrossSlot)
+		return 0, fmt.Errorf("script lock_release: released: %w", backend.ErrCrossSlot)
 	}
 	words := [...]string{lock, owner, publish, released}
 	reply, err := r.Run(ctx, &lockReleaseScript, words[:1:1], words[1:])
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	return decodeLockRelease(reply)
 }
 
 // decodeLockRelease reads the reply of the script.
-func decodeLockRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script lock_release: released: %w", err)
+func decodeLockRelease(reply backend.Reply) (value int64, err error) {
+	if value, err = reply.Int(); err != nil {
+		return 0, fmt.Errorf("script lock_release: released: %w", err)
 	}
 	return value, nil
 }

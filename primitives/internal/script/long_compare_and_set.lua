@@ -1,4 +1,4 @@
---- Sets the number if it is the expected one. An end of the key's life stays.
+--- Sets the number if it is the expected one. The key keeps its expiry.
 ---
 ---@key number string
 ---@arg old int

@@ -58,8 +58,7 @@ func longSetIfGreaterError(err error) error {
 	return err
 }
 
-// LongSetIfGreater sets the number if it is greater than another. An end of the key's life
-// stays.
+// LongSetIfGreater sets the number if it is greater than another. The key keeps its expiry.
 //
 // Keys:
 //   - number: string

@@ -1,4 +1,4 @@
---- Sets the number if it is less than another. An end of the key's life stays.
+--- Sets the number if it is less than another. The key keeps its expiry.
 ---
 ---@key number string
 ---@arg than int

@@ -58,7 +58,7 @@ func longSetIfLessError(err error) error {
 	return err
 }
 
-// LongSetIfLess sets the number if it is less than another. An end of the key's life stays.
+// LongSetIfLess sets the number if it is less than another. The key keeps its expiry.
 //
 // Keys:
 //   - number: string

@@ -1,9 +1,9 @@
---- Gives an object's key a life of so long, if it is of the right kind.
+--- Sets the TTL of an object's key, if it is of the right kind.
 ---
 ---@key object any
 ---@key beside any...       further keys of the object, whose kind nobody asks for
 ---@arg kind string         as TYPE says it
----@arg life milliseconds
+---@arg ttl milliseconds
 ---@return bool set         false: there is no such object
 ---@error OTHERKIND the key is of another kind
 ---@include kind.lua
@@ -12,6 +12,6 @@ if wrong then
   return wrong
 end
 for _, key in ipairs(beside) do
-  redis.call('pexpire', key, life)
+  redis.call('pexpire', key, ttl)
 end
-return redis.call('pexpire', object, life)
+return redis.call('pexpire', object, ttl)

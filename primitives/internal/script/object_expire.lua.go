@@ -18,7 +18,7 @@ const objectExpireSource = `
 local object = KEYS[1]
 local beside = {} for i = 1, #KEYS - 1 do beside[i] = KEYS[1 + i] end
 local kind = ARGV[1]
-local life = ARGV[2]
+local ttl = ARGV[2]
 
 
 local function other(key, kind) local found = redis.call('type', key).ok if found ~= 'none' and found ~= kind then return redis.error_reply('OTHERKIND the key holds a ' .. found) end return nil end
@@ -27,12 +27,12 @@ if wrong then
   return wrong
 end
 for _, key in ipairs(beside) do
-  redis.call('pexpire', key, life)
+  redis.call('pexpire', key, ttl)
 end
-return redis.call('pexpire', object, life)
+return redis.call('pexpire', object, ttl)
 `
 
-const objectExpireSHA1 = "c951fe391ffa54485ca5501a21de1472ada5148d"
+const objectExpireSHA1 = "7a45ff99dded7639a97272641032c15c8a9be690"
 
 var objectExpireScript = backend.Script{
 	Name:   "object_expire",
@@ -59,7 +59,7 @@ func objectExpireError(err error) error {
 	return err
 }
 
-// ObjectExpire gives an object's key a life of so long, if it is of the right kind.
+// ObjectExpire sets the TTL of an object's key, if it is of the right kind.
 //
 // Keys:
 //   - object: any kind
@@ -67,7 +67,7 @@ func objectExpireError(err error) error {
 //
 // Arguments:
 //   - kind: as TYPE says it
-//   - life: in whole milliseconds, the rest is cut off
+//   - ttl: in whole milliseconds, the rest is cut off
 //
 // Results:
 //   - set: false: there is no such object
@@ -78,14 +78,14 @@ func objectExpireError(err error) error {
 // The script may write, and is not sent again once it may have run.
 func ObjectExpire(
 	ctx context.Context, r backend.ScriptRunner,
-	object string, beside []string, kind string, life time.Duration,
+	object string, beside []string, kind string, ttl time.Duration,
 ) (set bool, err error) {
 	words := make([]string, 0, 3+len(beside))
 	words = append(words, object)
 	words = append(words, beside...)
 	keys := len(words)
 	words = append(words, kind)
-	words = append(words, strconv.FormatInt(life.Milliseconds(), 10))
+	words = append(words, strconv.FormatInt(ttl.Milliseconds(), 10))
 	reply, err := r.Run(ctx, &objectExpireScript, words[:keys:keys], words[keys:])
 	if err != nil {
 		return false, objectExpireError(err)

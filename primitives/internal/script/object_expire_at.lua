@@ -1,4 +1,4 @@
---- Sets the end of the life of an object's key, if it is of the right kind.
+--- Sets the expiry of an object's key, if it is of the right kind.
 ---
 ---@key object any
 ---@key beside any...       further keys of the object, whose kind nobody asks for

@@ -59,7 +59,7 @@ func objectExpireAtError(err error) error {
 	return err
 }
 
-// ObjectExpireAt sets the end of the life of an object's key, if it is of the right kind.
+// ObjectExpireAt sets the expiry of an object's key, if it is of the right kind.
 //
 // Keys:
 //   - object: any kind

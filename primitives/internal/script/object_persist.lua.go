@@ -56,7 +56,7 @@ func objectPersistError(err error) error {
 	return err
 }
 
-// ObjectPersist takes the end from the life of an object's key, if it is of the right kind.
+// ObjectPersist removes the expiry of an object's key, if it is of the right kind.
 //
 // Keys:
 //   - object: any kind

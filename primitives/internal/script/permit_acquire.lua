@@ -1,6 +1,6 @@
 --- Grants permits to owner if there are enough, all of them or none, each with a lease; else returns when
---- the next lease ends. It takes back the permits whose leases have ended. Every owner is used for one
---- hold. If there is no semaphore it makes one, if it is told how many permits that has.
+--- the next lease ends. It takes back the permits whose leases have ended. Where there is no semaphore, it
+--- makes one with total permits, if total is given. An owner is never used again.
 ---
 ---@key permits string             free permits
 ---@key leases zset                id -> when its lease ends
@@ -34,6 +34,10 @@ end
 local function tell(n)
   redis.call(publish, released, n)
 end
+local life = taken and redis.call('pexpiretime', permits) or 0
+if life > 0 then
+  redis.call('pexpireat', leases, life) -- Whom the server forbids this is refused before anything is taken.
+end
 if not text then
   if left > 0 then
     tell(string.format('%.0f', left))
@@ -50,10 +54,6 @@ if not taken then
     return {0, left, -1}
   end
   return {0, left, math.max(1, math.ceil(ends - now))}
-end
-local life = redis.call('pexpiretime', permits)
-if life > 0 then
-  redis.call('pexpireat', leases, life) -- Whom the server forbids this is refused here.
 end
 lend(leases, ids, now + lease)
 if life > 0 then

@@ -50,6 +50,10 @@ end
 local function tell(n)
   redis.call(publish, released, n)
 end
+local life = taken and redis.call('pexpiretime', permits) or 0
+if life > 0 then
+  redis.call('pexpireat', leases, life)
+end
 if not text then
   if left > 0 then
     tell(string.format('%.0f', left))
@@ -67,10 +71,6 @@ if not taken then
   end
   return {0, left, math.max(1, math.ceil(ends - now))}
 end
-local life = redis.call('pexpiretime', permits)
-if life > 0 then
-  redis.call('pexpireat', leases, life)
-end
 lend(leases, ids, now + lease)
 if life > 0 then
   redis.call('pexpireat', leases, life)
@@ -78,7 +78,7 @@ end
 return {1, left, 0}
 `
 
-const permitAcquireSHA1 = "a0a5805afac37dcf25851902085bb38a2e00dd6d"
+const permitAcquireSHA1 = "0324f976d939d14d548c34469eea6deadc8f2e8f"
 
 var permitAcquireScript = backend.Script{
 	Name:   "permit_acquire",
@@ -134,8 +134,8 @@ type PermitAcquireResult struct {
 
 // PermitAcquire grants permits to owner if there are enough, all of them or none, each with a
 // lease; else returns when the next lease ends. It takes back the permits whose leases have
-// ended. Every owner is used for one hold. If there is no semaphore it makes one, if it is told
-// how many permits that has.
+// ended. Where there is no semaphore, it makes one with total permits, if total is given. An
+// owner is never used again.
 //
 // Keys:
 //   - permits: string; free permits

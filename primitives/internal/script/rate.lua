@@ -35,9 +35,9 @@ local function limit_of(limiter)
   return limit, false
 end
 
--- clock returns the server's time in milliseconds, rounded down and up. A grant is made at the later one, and
+-- clock_bounds returns the server's time in milliseconds, rounded down and up. A grant is made at the later one, and
 -- is old by the earlier one: so the grants within one interval never have more permits than it has.
-local function clock()
+local function clock_bounds()
   local time = redis.call('time')
   return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000 + math.ceil(time[2] / 1000)
 end

@@ -1,5 +1,6 @@
 --- Takes permits if there are enough; else says when there will be. If nobody has set a rate it first makes
---- the limiter, where it is told a rate. A refusal leaves everything as it is.
+--- the limiter, where it is told a rate. A refusal takes nothing, but it counts as use of the limiter, and
+--- corrects what is found to be wrong: grants of the future, and a value that does not fit the grants.
 ---
 ---@key limiter hash          rate, interval, type, keepAliveTime
 ---@key value string          permits that no grant of any client has
@@ -40,7 +41,7 @@ local valued, grants = value, permits
 if limit.own then
   valued, grants = own_value, own_permits
 end
-local early, late = clock()
+local early, late = clock_bounds()
 settle(grants, late)
 local free = free_of(valued, grants, limit.rate)
 local old, back = walk(grants, 0, need + tonumber(spare) - free, early - limit.interval, all())

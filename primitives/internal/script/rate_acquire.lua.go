@@ -16,6 +16,7 @@ import (
 const rateAcquireSource = `
 
 
+
 local limiter = KEYS[1]
 local value = KEYS[2]
 local own_value = KEYS[3]
@@ -35,7 +36,7 @@ local alive = ARGV[8]
 
 
 
-local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function all() return 9007199254740991 end local function span(text) local n = tonumber(text) if n and n >= 0 and n <= 9223372036854 and n == math.floor(n) then return n end return nil end local function limit_of(limiter) local fields = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if not (fields[1] and fields[2] and fields[3]) then return nil, false end local limit = { rate = count(fields[1]), interval = span(fields[2]), own = fields[3] == '1', alive = span(fields[4] or '0'), } if not (limit.rate and limit.interval and limit.alive) then return nil, true end return limit, false end local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000 + math.ceil(time[2] / 1000) end local function settle(grants, now) local last = redis.call('zrange', grants, -1, -1, 'withscores') if not last[2] or tonumber(last[2]) <= now then return end last = redis.call('zrange', grants, -1000, -1, 'withscores') for i = 1, #last, 2 do if tonumber(last[i + 1]) > now then redis.call('zadd', grants, now, last[i]) end end end local function permits_of(grant) local a, b, c, d = string.byte(grant, -4, -1) return d and a + b * 256 + c * 65536 + d * 16777216 or 0 end local function packed(grant, permits) return string.sub(grant, 1, -5) .. string.char( permits % 256, math.floor(permits / 256) % 256, math.floor(permits / 65536) % 256, math.floor(permits / 16777216)) end local function walk(grants, rank, missing, youngest, most) local walked, sum, last, at = 0, 0, nil, nil local more = true while more and sum < missing and walked < most do local size = math.min(missing - sum, most - walked, 1000) local found = redis.call('zrange', grants, rank + walked, rank + walked + size - 1, 'withscores') more = #found == 2 * size for i = 1, #found, 2 do if sum < missing and tonumber(found[i + 1]) <= youngest then walked, sum, last, at = walked + 1, sum + permits_of(found[i]), found[i], tonumber(found[i + 1]) else more = false end end end return walked, sum, last, at end local function free_of(value, grants, rate) local free = count(redis.call('get', value) or '') if free and free + redis.call('zcard', grants) <= rate then return free end local _, held = walk(grants, 0, all(), all(), all()) return rate - held end local function live(limiter, value, grants, limit) if limit.alive > 0 then redis.call('pexpire', limiter, limit.alive) end local ttl = limit.alive if limit.own then ttl = limit.interval + 2 elseif ttl == 0 then ttl = redis.call('pttl', limiter) end if ttl > 0 then redis.call('pexpire', value, ttl) redis.call('pexpire', grants, ttl) end return ttl > 0 end
+local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function all() return 9007199254740991 end local function span(text) local n = tonumber(text) if n and n >= 0 and n <= 9223372036854 and n == math.floor(n) then return n end return nil end local function limit_of(limiter) local fields = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if not (fields[1] and fields[2] and fields[3]) then return nil, false end local limit = { rate = count(fields[1]), interval = span(fields[2]), own = fields[3] == '1', alive = span(fields[4] or '0'), } if not (limit.rate and limit.interval and limit.alive) then return nil, true end return limit, false end local function clock_bounds() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000 + math.ceil(time[2] / 1000) end local function settle(grants, now) local last = redis.call('zrange', grants, -1, -1, 'withscores') if not last[2] or tonumber(last[2]) <= now then return end last = redis.call('zrange', grants, -1000, -1, 'withscores') for i = 1, #last, 2 do if tonumber(last[i + 1]) > now then redis.call('zadd', grants, now, last[i]) end end end local function permits_of(grant) local a, b, c, d = string.byte(grant, -4, -1) return d and a + b * 256 + c * 65536 + d * 16777216 or 0 end local function packed(grant, permits) return string.sub(grant, 1, -5) .. string.char( permits % 256, math.floor(permits / 256) % 256, math.floor(permits / 65536) % 256, math.floor(permits / 16777216)) end local function walk(grants, rank, missing, youngest, most) local walked, sum, last, at = 0, 0, nil, nil local more = true while more and sum < missing and walked < most do local size = math.min(missing - sum, most - walked, 1000) local found = redis.call('zrange', grants, rank + walked, rank + walked + size - 1, 'withscores') more = #found == 2 * size for i = 1, #found, 2 do if sum < missing and tonumber(found[i + 1]) <= youngest then walked, sum, last, at = walked + 1, sum + permits_of(found[i]), found[i], tonumber(found[i + 1]) else more = false end end end return walked, sum, last, at end local function free_of(value, grants, rate) local free = count(redis.call('get', value) or '') if free and free + redis.call('zcard', grants) <= rate then return free end local _, held = walk(grants, 0, all(), all(), all()) return rate - held end local function live(limiter, value, grants, limit) if limit.alive > 0 then redis.call('pexpire', limiter, limit.alive) end local ttl = limit.alive if limit.own then ttl = limit.interval + 2 elseif ttl == 0 then ttl = redis.call('pttl', limiter) end if ttl > 0 then redis.call('pexpire', value, ttl) redis.call('pexpire', grants, ttl) end return ttl > 0 end
 local limit, bad = limit_of(limiter)
 if bad then
   return redis.error_reply('NOTANUMBER the limiter has a text in the place of a number')
@@ -55,7 +56,7 @@ local valued, grants = value, permits
 if limit.own then
   valued, grants = own_value, own_permits
 end
-local early, late = clock()
+local early, late = clock_bounds()
 settle(grants, late)
 local free = free_of(valued, grants, limit.rate)
 local old, back = walk(grants, 0, need + tonumber(spare) - free, early - limit.interval, all())
@@ -98,7 +99,7 @@ end
 return {1, left, wait}
 `
 
-const rateAcquireSHA1 = "34fa09985ee3a0c839c7b429c9ace7b62988c9a7"
+const rateAcquireSHA1 = "e630f2709c102dafa9235ce15c55a010f0319b11"
 
 var rateAcquireScript = backend.Script{
 	Name:   "rate_acquire",
@@ -179,8 +180,9 @@ type RateAcquireResult struct {
 }
 
 // RateAcquire takes permits if there are enough; else says when there will be. If nobody has
-// set a rate it first makes the limiter, where it is told a rate. A refusal leaves everything
-// as it is.
+// set a rate it first makes the limiter, where it is told a rate. A refusal takes nothing, but
+// it counts as use of the limiter, and corrects what is found to be wrong: grants of the
+// future, and a value that does not fit the grants.
 //
 // Keys:
 //   - limiter: hash; rate, interval, type, keepAliveTime

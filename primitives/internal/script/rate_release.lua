@@ -24,7 +24,7 @@ local valued, grants = value, permits
 if limit.own then
   valued, grants = own_value, own_permits
 end
-local early, late = clock()
+local early, late = clock_bounds()
 settle(grants, late)
 local free = free_of(valued, grants, limit.rate)
 local old, back = walk(grants, 0, all(), early - limit.interval, all())

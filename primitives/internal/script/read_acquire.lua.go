@@ -27,7 +27,7 @@ local tokenttl = ARGV[4] if tokenttl == '' then tokenttl = nil end
 local standback = ARGV[5] == '1'
 
 
-local function next_token(token, tokenttl) local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end
+local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
 local mode = redis.call('hget', lock, 'mode')
 local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':write') == 1
 
@@ -46,7 +46,7 @@ redis.call('pexpire', lock, longest)
 return {last, 0}
 `
 
-const readAcquireSHA1 = "c8b11f02905545dddd94a4e9cdf15b505a5c1fc6"
+const readAcquireSHA1 = "d2ca901068285a720f30d965ff5bc0a1635cfac6"
 
 var readAcquireScript = backend.Script{
 	Name:   "read_acquire",

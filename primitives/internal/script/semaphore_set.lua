@@ -3,7 +3,7 @@
 ---
 ---@key permits string                                  free permits
 ---@arg count int(0..2147483647)
----@arg life milliseconds?                              nil: the key has no end
+---@arg ttl milliseconds?                              nil: the key has no expiry
 ---@command publish publish|spublish
 ---@channel free
 ---@return bool made
@@ -13,8 +13,8 @@ end
 if count ~= '0' then
   redis.call(publish, free, count)
 end
-if life then
-  redis.call('set', permits, count, 'px', life)
+if ttl then
+  redis.call('set', permits, count, 'px', ttl)
 else
   redis.call('set', permits, count)
 end

@@ -18,7 +18,7 @@ const semaphoreSetSource = `
 
 local permits = KEYS[1]
 local count = ARGV[1]
-local life = ARGV[2] if life == '' then life = nil end
+local ttl = ARGV[2] if ttl == '' then ttl = nil end
 local publish = ARGV[3]
 local free = ARGV[4]
 
@@ -28,15 +28,15 @@ end
 if count ~= '0' then
   redis.call(publish, free, count)
 end
-if life then
-  redis.call('set', permits, count, 'px', life)
+if ttl then
+  redis.call('set', permits, count, 'px', ttl)
 else
   redis.call('set', permits, count)
 end
 return 1
 `
 
-const semaphoreSetSHA1 = "ca06c16b6bc4a5cec34bfa62633501564c778402"
+const semaphoreSetSHA1 = "2f33d088f96ba9a446963d9987674d9e7dafccc7"
 
 var semaphoreSetScript = backend.Script{
 	Name:   "semaphore_set",
@@ -54,7 +54,7 @@ var semaphoreSetScript = backend.Script{
 //
 // Arguments:
 //   - count: from 0 to 2147483647
-//   - life: in whole milliseconds, the rest is cut off; nil: absent; nil: the key has no end
+//   - ttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the key has no expiry
 //   - publish: the command PUBLISH|SPUBLISH
 //   - free: channel
 //
@@ -64,7 +64,7 @@ var semaphoreSetScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func SemaphoreSet(
 	ctx context.Context, r backend.ScriptRunner,
-	permits string, count int64, life *time.Duration, publish, free string,
+	permits string, count int64, ttl *time.Duration, publish, free string,
 ) (made bool, err error) {
 	if count < 0 || count > 2147483647 {
 		return false, fmt.Errorf("script semaphore_set: count: %d is not in 0..2147483647", count)
@@ -82,8 +82,8 @@ func SemaphoreSet(
 		publish,
 		free,
 	}
-	if life != nil {
-		words[2] = strconv.FormatInt(life.Milliseconds(), 10)
+	if ttl != nil {
+		words[2] = strconv.FormatInt(ttl.Milliseconds(), 10)
 	}
 	reply, err := r.Run(ctx, &semaphoreSetScript, words[:1:1], words[1:])
 	if err != nil {

@@ -4,7 +4,7 @@
 ---@key permits string                             free permits
 ---@arg wanted int(1..2147483647)
 ---@arg total int(1..2147483647)                   of a semaphore that it makes
----@arg life milliseconds?                         of such a semaphore; nil: the key has no end
+---@arg ttl milliseconds?                         of such a semaphore; nil: the key has no end
 ---@command publish publish|spublish
 ---@channel released
 ---@return bool taken
@@ -27,8 +27,8 @@ local left = free - taken * tonumber(wanted)
 if left > 0 then
   redis.call(publish, released, string.format('%.0f', left))
 end
-if life then
-  redis.call('set', permits, string.format('%.0f', left), 'px', life)
+if ttl then
+  redis.call('set', permits, string.format('%.0f', left), 'px', ttl)
 else
   redis.call('set', permits, string.format('%.0f', left))
 end

@@ -20,7 +20,7 @@ const semaphoreSetAndAcquireSource = `
 local permits = KEYS[1]
 local wanted = ARGV[1]
 local total = ARGV[2]
-local life = ARGV[3] if life == '' then life = nil end
+local ttl = ARGV[3] if ttl == '' then ttl = nil end
 local publish = ARGV[4]
 local released = ARGV[5]
 
@@ -43,15 +43,15 @@ local left = free - taken * tonumber(wanted)
 if left > 0 then
   redis.call(publish, released, string.format('%.0f', left))
 end
-if life then
-  redis.call('set', permits, string.format('%.0f', left), 'px', life)
+if ttl then
+  redis.call('set', permits, string.format('%.0f', left), 'px', ttl)
 else
   redis.call('set', permits, string.format('%.0f', left))
 end
 return {taken, left}
 `
 
-const semaphoreSetAndAcquireSHA1 = "14e2939d0c3bf1aed6d8e6cc61fbb279fadedd1f"
+const semaphoreSetAndAcquireSHA1 = "7e92f9354cc634e2ea5a3d6dd2accbe3deb787d4"
 
 var semaphoreSetAndAcquireScript = backend.Script{
 	Name:   "semaphore_set_and_acquire",
@@ -95,7 +95,7 @@ type SemaphoreSetAndAcquireResult struct {
 // Arguments:
 //   - wanted: from 1 to 2147483647
 //   - total: from 1 to 2147483647; of a semaphore that it makes
-//   - life: in whole milliseconds, the rest is cut off; nil: absent; of such a semaphore; nil:
+//   - ttl: in whole milliseconds, the rest is cut off; nil: absent; of such a semaphore; nil:
 //     the key has no end
 //   - publish: the command PUBLISH|SPUBLISH
 //   - released: channel
@@ -110,7 +110,7 @@ type SemaphoreSetAndAcquireResult struct {
 // The script may write, and is not sent again once it may have run.
 func SemaphoreSetAndAcquire(
 	ctx context.Context, r backend.ScriptRunner,
-	permits string, wanted, total int64, life *time.Duration, publish, released string,
+	permits string, wanted, total int64, ttl *time.Duration, publish, released string,
 ) (SemaphoreSetAndAcquireResult, error) {
 	if wanted < 1 || wanted > 2147483647 {
 		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: wanted: %d is not in 1..2147483647", wanted)
@@ -132,8 +132,8 @@ func SemaphoreSetAndAcquire(
 		publish,
 		released,
 	}
-	if life != nil {
-		words[3] = strconv.FormatInt(life.Milliseconds(), 10)
+	if ttl != nil {
+		words[3] = strconv.FormatInt(ttl.Milliseconds(), 10)
 	}
 	reply, err := r.Run(ctx, &semaphoreSetAndAcquireScript, words[:1:1], words[1:])
 	if err != nil {

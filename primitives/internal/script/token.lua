@@ -2,12 +2,11 @@
 ---
 ---@library
 
--- next_token stores the token of a new grant, and returns it: the server's time in microseconds, or one
+-- token_at stores the token of a new grant, and returns it: the server's time in microseconds, or one
 -- more than the last token where the clock has not passed that. If there is a tokenttl, the key expires
 -- when the clock has passed the last token by that: a later token is higher, unless the clock was set
 -- back by more.
-local function next_token(token, tokenttl)
-  local time = redis.call('time')
+local function token_at(time, token, tokenttl)
   local now = time[1] .. string.format('%06d', time[2])
   local grant = now
   local last, ttl = redis.call('get', token), tokenttl
@@ -25,4 +24,9 @@ local function next_token(token, tokenttl)
     redis.call('set', token, grant)
   end
   return grant
+end
+
+-- next_token is token_at the server's present time.
+local function next_token(token, tokenttl)
+  return token_at(redis.call('time'), token, tokenttl)
 end

@@ -5,8 +5,6 @@ import (
 	"context"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/hasp-go/hasp/backend"
 )
 
@@ -34,15 +32,11 @@ type queue struct {
 
 	refusals int // in a row since the last grant, for the backoff
 
-	subscribed        bool // the subscription was acknowledged
-	subscribing       bool
-	failureLogged     bool               // a failed subscription was logged
-	cancelSubscribing context.CancelFunc // gives up a subscription that is not acknowledged yet
-	subscription      backend.Subscription
-	dropped           bool
+	channel channel
+	alarm   alarm
 
-	timer   *time.Timer
-	timerAt time.Time // when timer fires; zero: it is not armed
+	later  alarm // rings for a message that was put off
+	passed int64 // messages in a row that were put off, and overtaken by the next
 }
 
 // waiter is one caller of Wait.
@@ -120,7 +114,7 @@ func (q *queue) wakeAtEnd(lease time.Duration) {
 	defer q.waiters.mu.Unlock()
 	q.refusals = 0
 	if lease > 0 && q.parked.Len() > 0 {
-		q.arm(min(lease, q.interval()) + time.Millisecond)
+		q.alarm.within(min(lease, q.interval()) + time.Millisecond)
 	}
 }
 
@@ -158,7 +152,7 @@ func (q *queue) park(me *waiter, refused Answer) {
 		// One millisecond more: the server rounds down. The longest duration has no room for it.
 		in = min(in, min(refused.RetryIn, in)+time.Millisecond)
 	}
-	q.arm(in)
+	q.alarm.within(in)
 }
 
 // awaitWakeUp returns nil when me is woken, or an error that ends its waiting.
@@ -192,11 +186,8 @@ func (q *queue) passOn(me *waiter) {
 // the unused queue; when it parks it arms the timer for itself. The caller holds the mutex.
 func (q *queue) enter() {
 	if q.joined == 0 {
-		if q.timer != nil {
-			q.timer.Stop()
-			q.timerAt = time.Time{}
-		}
-		q.subscribe()
+		q.alarm.stop()
+		q.channel.subscribe()
 	}
 	q.joined++
 }
@@ -209,11 +200,11 @@ func (q *queue) leave() {
 	q.addPendingWakeUps(0, 0)
 	unused := func() {}
 	switch {
-	case q.joined > 0 || q.dropped:
+	case q.joined > 0 || q.channel.dropped:
 	case q.private:
 		unused = q.drop()
 	default:
-		q.arm(linger)
+		q.alarm.within(linger)
 	}
 	q.waiters.mu.Unlock()
 	unused()
@@ -271,27 +262,13 @@ func (q *queue) addPendingWakeUps(n, most int) {
 	q.pendingWakeUps = min(q.pendingWakeUps+min(n, trying), trying)
 }
 
-// arm makes the timer fire in d, unless it fires earlier anyway. The caller holds the mutex.
-func (q *queue) arm(d time.Duration) {
-	at := time.Now().Add(d)
-	if !q.timerAt.IsZero() && !at.Before(q.timerAt) {
-		return
-	}
-	q.timerAt = at
-	if q.timer == nil {
-		q.timer = time.AfterFunc(d, q.tick)
-		return
-	}
-	q.timer.Reset(d)
-}
-
 // tick polls: it wakes one waiter. A queue that nobody uses any more it drops.
 func (q *queue) tick() {
 	q.waiters.mu.Lock()
-	q.timerAt = time.Time{}
+	q.alarm.fired()
 	unused := func() {}
 	switch {
-	case q.dropped:
+	case q.channel.dropped:
 	case q.joined == 0:
 		unused = q.drop()
 	default:
@@ -308,9 +285,9 @@ func (q *queue) poll() {
 		q.wakeOne()
 	}
 	if q.parked.Len() > 0 {
-		q.arm(q.interval())
+		q.alarm.within(q.interval())
 	}
-	q.subscribe()
+	q.channel.subscribe()
 }
 
 // interval returns the time to the next try if no message comes. The caller holds the mutex.
@@ -318,92 +295,30 @@ func (q *queue) interval() time.Duration {
 	if q.key.backoff != (Backoff{}) {
 		return q.key.backoff.after(q.refusals)
 	}
-	return q.waiters.pollInterval(q.subscribed)
+	return q.waiters.pollInterval(q.channel.subscribed)
 }
 
 // drop ends the queue. The caller holds the mutex, releases it, and then calls the returned function,
 // which cancels the subscription.
 func (q *queue) drop() (cancel func()) {
-	q.dropped = true
 	delete(q.waiters.queues, q.key)
-	if q.timer != nil {
-		q.timer.Stop()
-	}
-	subscription, giveUp := q.subscription, q.cancelSubscribing
-	return func() {
-		if giveUp != nil {
-			giveUp()
-		}
-		if subscription != nil {
-			subscription.Cancel()
-		}
-	}
+	q.alarm.end()
+	q.later.end()
+	return q.channel.drop()
 }
 
-// subscribe begins to subscribe, unless that was done. The caller holds the mutex.
-func (q *queue) subscribe() {
-	w := q.waiters
-	if !w.pubsub || q.subscribed || q.subscribing || q.key.channel == "" {
-		return
+// acknowledged implements [listener].
+func (q *queue) acknowledged() { q.wakeOne() }
+
+// unsubscribed implements [listener].
+func (q *queue) unsubscribed() (used bool) {
+	if q.joined > 0 {
+		q.alarm.within(subscribeRetryDelay)
 	}
-	ctx, giveUp := context.WithCancel(w.ctx)
-	q.subscribing, q.cancelSubscribing = true, giveUp
-	w.running.Add(1)
-	go func() {
-		defer w.running.Done()
-		defer giveUp()
-		subscription, err := w.backend.Subscribe(ctx, q.key.channel, q.handle)
-		q.endSubscribing(subscription, err)
-	}()
+	return q.joined > 0
 }
 
-// endSubscribing takes the outcome of Subscribe.
-func (q *queue) endSubscribing(subscription backend.Subscription, err error) {
-	if err != nil {
-		q.subscribingFailed(err)
-	} else if !q.keepSubscription(subscription) {
-		subscription.Cancel()
-	}
-}
-
-// keepSubscription keeps an acknowledged subscription. A message from before it may have been missed,
-// so one waiter tries again. It reports false if the queue was dropped meanwhile.
-func (q *queue) keepSubscription(subscription backend.Subscription) bool {
-	q.waiters.mu.Lock()
-	defer q.waiters.mu.Unlock()
-	q.subscribing = false
-	if q.dropped {
-		return false
-	}
-	q.subscription, q.subscribed = subscription, true
-	q.wakeOne()
-	return true
-}
-
-// subscribingFailed takes a failure, and logs the first. The logger may block, and is called without
-// the mutex.
-func (q *queue) subscribingFailed(err error) {
-	if q.noteFailure() {
-		q.waiters.log.Warn("subscribing failed", zap.String("channel", q.key.channel), zap.Error(err))
-	}
-}
-
-// noteFailure notes that subscribing failed, and reports whether that is to be logged. Without
-// messages waiters depend on polls: it arms the timer for one that comes soon and subscribes again.
-func (q *queue) noteFailure() (first bool) {
-	q.waiters.mu.Lock()
-	defer q.waiters.mu.Unlock()
-	q.subscribing = false
-	if q.dropped || q.joined == 0 {
-		return false
-	}
-	q.arm(subscribeRetryDelay)
-	first = !q.failureLogged
-	q.failureLogged = true
-	return first
-}
-
-// handle takes an event of the subscription. A message wakes the waiters that can use the units which
+// handle implements [listener]. A message wakes the waiters that can use the units which
 // it says are free. A gap wakes one, since a message may have been missed.
 func (q *queue) handle(event backend.Event) {
 	q.waiters.mu.Lock()
@@ -411,6 +326,6 @@ func (q *queue) handle(event backend.Event) {
 	if event.Kind != backend.Message {
 		q.wakeOne()
 	} else if n := q.freeUnits(event.Payload); n > 0 {
-		q.announce(n)
+		q.hear(n)
 	}
 }

@@ -113,7 +113,7 @@ type FreeUnits func(payload string) int
 // AllUnits is more units than anybody needs.
 const AllUnits = int(^uint(0) >> 1)
 
-// Waiters are all waiters of one client, in one queue for each object, condition and channel.
+// Waiters are all waiters of one client: in one queue for each object, condition and channel, or in lines.
 type Waiters struct {
 	backend backend.Backend
 	pubsub  bool
@@ -124,8 +124,14 @@ type Waiters struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup // subscriptions being made
 
+	rejoining chan struct{} // has a value for each that asks for a place that it has lost
+
 	mu     sync.Mutex
 	queues map[queueKey]*queue
+	lines  map[lineKey]*line
+	owners map[string]*placeholder // who waits in a line, or has what it waited for
+	stamp  int64                   // of the last sign of life that was sent
+	crowds map[string]int64        // by channel, how many clients heard this one's last message, if they are many
 }
 
 // queueKey identifies a queue. Objects that share a channel have queues of their own: a wake-up for
@@ -146,7 +152,9 @@ func NewWaiters(b backend.Backend, poll time.Duration, log *zap.Logger) *Waiters
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Waiters{
 		backend: b, pubsub: b.Capabilities().PubSub, poll: poll, log: log,
-		ctx: ctx, cancel: cancel, queues: make(map[queueKey]*queue),
+		ctx: ctx, cancel: cancel, queues: make(map[queueKey]*queue), lines: make(map[lineKey]*line),
+		owners: make(map[string]*placeholder), rejoining: make(chan struct{}, rejoinsAtOnce),
+		crowds: make(map[string]int64),
 	}
 }
 
@@ -231,6 +239,9 @@ func (w *Waiters) dropAll() (cancels []func()) {
 	for _, q := range w.queues {
 		cancels = append(cancels, q.drop())
 	}
+	for _, l := range w.lines {
+		cancels = append(cancels, l.drop())
+	}
 	return cancels
 }
 
@@ -260,11 +271,13 @@ func (w *Waiters) join(want Want, refused Answer) (*queue, *waiter, error) {
 		q = &queue{
 			waiters: w, key: key, freeUnits: want.FreeUnits, private: want.Private, returns: want.Returns,
 		}
+		q.channel = channel{waiters: w, name: want.Channel, listener: q}
+		q.alarm.ring, q.later.ring = q.tick, q.announceLater
 		w.queues[key] = q
 	}
 	q.enter()
 	me := newWaiter(want.Need)
-	if q.subscribed {
+	if q.channel.subscribed {
 		me.wake()
 	} else {
 		q.park(me, refused)
@@ -278,5 +291,10 @@ func (w *Waiters) pollInterval(subscribed bool) time.Duration {
 	if !subscribed {
 		d /= unsubscribedPollFactor
 	}
+	return jittered(d)
+}
+
+// jittered returns d, give or take a tenth.
+func jittered(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1) //nolint:gosec // Jitter.
 }

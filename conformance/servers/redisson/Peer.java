@@ -1,14 +1,25 @@
+import com.sun.management.OperatingSystemMXBean;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.LongSummaryStatistics;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.function.IntFunction;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 import org.redisson.Redisson;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RAtomicLong;
@@ -21,6 +32,7 @@ import org.redisson.api.RateType;
 import org.redisson.api.RLongAdder;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
+import org.redisson.connection.ServiceManager;
 
 /**
  * A Redisson client whose calls come by lines. Its arguments are a server, or several, or the word cluster
@@ -28,6 +40,7 @@ import org.redisson.config.Config;
  * input is a call: a number, a method, the name of an object, and arguments. Calls run side by side; each
  * answers by a line with its number.
  */
+@SuppressWarnings("deprecation") // Users have red locks.
 public class Peer {
   private final List<RedissonClient> servers;
   private final RedissonClient redisson; // The first one.
@@ -183,6 +196,8 @@ public class Peer {
         yield "released";
       }
       case "rate.acquire" -> acquire(redisson.getRateLimiter(name), integer(words, 3));
+      case "measure.shared" -> measure(i -> client(i).getLock(name), words);
+      case "measure.own" -> measure(i -> redisson.getLock(name + i), words);
       default -> {
         String[] parts = method.split("\\.");
         yield call(lock(parts[0], name), parts[1], parts[0].equals("read") ? 1 : WRITER, words);
@@ -284,6 +299,86 @@ public class Peer {
       }
     }
     return "contended " + times;
+  }
+
+  /** Netty warns of many timers, and each client has one. */
+  private static final Logger TIMERS = Logger.getLogger("io.netty.util.HashedWheelTimer");
+
+  static {
+    TIMERS.setLevel(Level.OFF);
+  }
+
+  /** Clients of the first server, with connections of their own. They share the threads of the first client. */
+  private final List<RedissonClient> clients = new ArrayList<>();
+
+  private RedissonClient client(int i) {
+    while (clients.size() <= i) {
+      ServiceManager shared = ((Redisson) redisson).getServiceManager();
+      Config config = config().setEventLoopGroup(shared.getGroup()).setExecutor(shared.getExecutor());
+      config.useSingleServer().setAddress(redisson.getConfig().useSingleServer().getAddress())
+          .setConnectionMinimumIdleSize(1);
+      clients.add(Redisson.create(config));
+    }
+    return clients.get(i);
+  }
+
+  /** The threads that are measured. They stay for a while, so that the next turn need not start them. */
+  private final ExecutorService threads = Executors.newCachedThreadPool();
+
+  /**
+   * Locks and unlocks in so many threads for so many milliseconds, each thread the lock of its number. Who still
+   * waits so many milliseconds after that is stuck. All times of the answer are microseconds; of the waits it has
+   * the percentiles from 0 to 100.
+   */
+  private synchronized Object measure(IntFunction<RLock> locks, String[] words) throws Exception {
+    List<RLock> all = IntStream.range(0, integer(words, 3)).mapToObj(locks).toList();
+    long usedBefore = processorNanos();
+    long start = System.nanoTime();
+    long end = start + TimeUnit.MILLISECONDS.toNanos(integer(words, 4));
+    long last = end + TimeUnit.MILLISECONDS.toNanos(integer(words, 5));
+    List<Share> shares = new ArrayList<>();
+    for (Future<Share> share : threads.invokeAll(
+        all.stream().map(lock -> (Callable<Share>) () -> take(lock, end, last)).toList())) {
+      shares.add(share.get());
+    }
+    long took = System.nanoTime() - start;
+    long used = processorNanos() - usedBefore;
+    long[] waits = shares.stream().flatMapToLong(share -> Arrays.stream(share.waits)).sorted().toArray();
+    LongSummaryStatistics served = shares.stream().mapToLong(Share::served).summaryStatistics();
+    return String.format(
+        "{\"ops\":%d,\"took\":%d,\"processor\":%d,\"least\":%d,\"most\":%d,\"stuck\":%d,\"waits\":%s}",
+        waits.length, took / 1000, used / 1000, served.getMin(), served.getMax(),
+        shares.stream().filter(Share::stuck).count(), Arrays.toString(percentiles(waits)));
+  }
+
+  /** What one thread did: how often it had the lock in time, how long it waited each time, and if it still waits. */
+  private record Share(long served, long[] waits, boolean stuck) {}
+
+  private static Share take(RLock lock, long end, long last) throws Exception {
+    LongStream.Builder waits = LongStream.builder();
+    long served = 0;
+    for (long begin; (begin = System.nanoTime()) < end; ) {
+      if (!lock.tryLock(last - begin, TimeUnit.NANOSECONDS)) {
+        return new Share(served, waits.build().toArray(), true);
+      }
+      long now = System.nanoTime();
+      waits.add((now - begin) / 1000);
+      served += now < end ? 1 : 0;
+      lock.unlock();
+    }
+    return new Share(served, waits.build().toArray(), false);
+  }
+
+  /** The percentiles from 0 to 100 of what is sorted; none of nothing. */
+  private static long[] percentiles(long[] sorted) {
+    int n = sorted.length;
+    return n == 0 ? sorted : IntStream.rangeClosed(0, 100).mapToLong(p -> sorted[(int) Math.min(n - 1, (long) n * p / 100)])
+        .toArray();
+  }
+
+  /** How long this process has used processors. */
+  private static long processorNanos() {
+    return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
   }
 
   private static int integer(String[] words, int place) {

@@ -1,0 +1,73 @@
+package cells
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// Server is a server of one test's own, with what tests ask it.
+type Server struct{ *servers.Server }
+
+// StartServer starts a Redis server that ends with tb.
+func StartServer(tb testing.TB) Server {
+	tb.Helper()
+	return Server{servers.Start(tb, servers.Redis, nil)}
+}
+
+// Clients makes n clients, of all drivers.
+func (s Server) Clients(tb testing.TB, n int, o *primitives.Options) []*primitives.Client {
+	tb.Helper()
+	all := make([]*primitives.Client, n)
+	for i := range all {
+		all[i] = Adapters()[i%len(Adapters())].Primitives(tb, At(s.Addr()), o)
+	}
+	return all
+}
+
+// Number sends a command, and returns the number that it replies.
+func (s Server) Number(tb testing.TB, words ...string) int {
+	tb.Helper()
+	reply, err := s.Do(words...)
+	require.NoError(tb, err)
+	n, err := reply.Int()
+	require.NoError(tb, err)
+	return int(n)
+}
+
+// Texts sends a command, and returns the texts that it replies.
+func (s Server) Texts(tb testing.TB, words ...string) (all []string) {
+	tb.Helper()
+	reply, err := s.Do(words...)
+	require.NoError(tb, err)
+	items, err := reply.Items()
+	require.NoError(tb, err)
+	for _, item := range items {
+		text, err := item.Text()
+		require.NoError(tb, err)
+		all = append(all, text)
+	}
+	return all
+}
+
+// Commands returns how many commands the server has run, those of scripts included.
+func (s Server) Commands(tb testing.TB) int {
+	tb.Helper()
+	info, err := s.Info("stats")
+	require.NoError(tb, err)
+	n, err := strconv.Atoi(info["total_commands_processed"])
+	require.NoError(tb, err)
+	return n
+}
+
+// Await waits until something is so.
+func (s Server) Await(tb testing.TB, what string, met func() bool) {
+	tb.Helper()
+	require.Eventually(tb, met, conformance.Patience, 5*time.Millisecond, what)
+}

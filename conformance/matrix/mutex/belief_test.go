@@ -1,0 +1,168 @@
+package mutex
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// world is a server in virtual time, and what its clients' links lose.
+type world struct {
+	*embedded.Server
+	deaf, idle bool // messages, and renewals
+	halting    bool // every other beat
+	beats      atomic.Int64
+}
+
+// client returns a client of its own.
+func (w *world) client(t *testing.T) *primitives.Client {
+	t.Helper()
+	l := newLink(t, w.Server, 0, 0)
+	l.deaf = func() bool { return w.deaf }
+	l.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+		if w.idle && c.Script.Name == "mutex_renew" {
+			return backend.Reply{}, backend.ErrUnavailable
+		}
+		if c.Script.Name == "mutex_beat" {
+			if n := w.beats.Add(1); w.halting && n%2 == 0 {
+				<-ctx.Done()
+				return backend.Reply{}, backend.ErrUnavailable
+			}
+		}
+		return l.Good(ctx, c)
+	}
+	return cells.Over(t, l, nil)
+}
+
+// waits lets one wait who comes next, for an hour, and returns what waits for its lease, once it is in the queue.
+func (w *world) waits(t *testing.T, m *primitives.Mutex) (lease func() *primitives.Lease) {
+	t.Helper()
+	before, got := numberOf(t, w.Server, "ZCARD", queue), make(chan *primitives.Lease, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	go func() {
+		defer cancel()
+		lease, err := m.Lock(ctx)
+		noError(t, err)
+		got <- lease
+	}()
+	synctest.Wait()
+	require.Equal(t, before+1, numberOf(t, w.Server, "ZCARD", queue))
+	return func() *primitives.Lease {
+		lease := <-got
+		require.NotNil(t, lease)
+		return lease
+	}
+}
+
+// TestGrantLastsFromItsSign: a grant by a release lasts for 10 s from the waiter's last sign of life on, and not
+// from the message, nor for a whole lease. If a beat finds it, it lasts for 10 s from that beat on, on the server,
+// too. If it is not renewed the holder gives it up before the next one is in.
+func TestGrantLastsFromItsSign(t *testing.T) {
+	t.Parallel()
+	for title, deaf := range map[string]bool{"Message": false, "Beat": true} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{Server: embedded.NewServer(), idle: true}
+				held, err := w.client(t).NewMutex(name, nil).Lock(t.Context())
+				require.NoError(t, err)
+				second := w.waits(t, w.client(t).NewMutex(name, nil))
+				third := w.waits(t, w.client(t).NewMutex(name, nil))
+				time.Sleep(2200 * time.Millisecond) // Since then they have not beaten again.
+				w.deaf = deaf
+				require.NoError(t, held.Unlock(t.Context()))
+				lease := second()
+				require.NoError(t, lease.Err())
+				left := lease.Remaining()
+				require.LessOrEqual(t, left, 9*time.Second)
+				if !deaf {
+					require.Less(t, left, 7*time.Second)
+				}
+				next := third()
+				require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+				require.Greater(t, next.Token(), lease.Token())
+			})
+		})
+	}
+}
+
+// flushed is a key that says that the server has lost all others.
+const flushed = "flushed"
+
+// TestWaitersKeepTheirOrder: those who wait are served in the order of their arrival, also if no message
+// comes, or if the server loses the queue: then all but the first.
+func TestWaitersKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	for title, disturb := range map[string]func(w *world){
+		"Undisturbed": func(*world) {},
+		"Deaf":        func(w *world) { w.deaf = true },
+		"Flushed": func(w *world) {
+			_, _ = w.Do("FLUSHALL")
+			_, _ = w.Do("SET", flushed, "yes")
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { keepOrder(t, disturb) })
+		})
+	}
+}
+
+func keepOrder(t *testing.T, disturb func(w *world)) {
+	t.Helper()
+	w := &world{Server: embedded.NewServer()}
+	held, err := w.client(t).NewMutex(name, nil).Lock(t.Context())
+	require.NoError(t, err)
+	clients := []*primitives.Client{w.client(t), w.client(t), w.client(t)}
+	served, first := make(chan int, 30), sync.Once{}
+	for i := range cap(served) {
+		got := w.waits(t, clients[i%len(clients)].NewMutex(name, nil))
+		go func() {
+			lease := got()
+			first.Do(func() { time.Sleep(10 * time.Second) }) // Meanwhile all have their places again.
+			served <- i
+			require.NoError(t, lease.Unlock(t.Context()))
+		}()
+		time.Sleep(time.Millisecond)
+	}
+	disturb(w)
+	_ = held.Unlock(t.Context())
+	var order []int
+	for range cap(served) {
+		order = append(order, <-served)
+	}
+	require.True(t, slices.IsSorted(order[1:]), "%d", order)
+	if numberOf(t, w.Server, "EXISTS", flushed) == 0 { // Otherwise the first who asked anew was in at once.
+		require.Zero(t, order[0])
+	}
+}
+
+// TestLostBeatCostsNoPlace: the server never takes a waiter for dead although every second beat is lost.
+func TestLostBeatCostsNoPlace(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+		w.halting = true
+		got := w.waits(t, other)
+		sign := time.Now()
+		for shown := int64(0); shown < 20; {
+			time.Sleep(50 * time.Millisecond)
+			if w.beats.Load() > 2*shown {
+				shown, sign = shown+1, time.Now()
+			}
+			require.Less(t, time.Since(sign), 10*time.Second*2/3)
+		}
+		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, got().Unlock(t.Context()))
+	})
+}

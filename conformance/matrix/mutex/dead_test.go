@@ -1,0 +1,181 @@
+package mutex
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// inWorld runs a test in virtual time, with a mutex of one client that holds it, and one of another client.
+func inWorld(t *testing.T, run func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{Server: embedded.NewServer()}
+		held, err := w.client(t).NewMutex(name, nil).Lock(t.Context())
+		require.NoError(t, err)
+		run(t, w, held, w.client(t).NewMutex(name, nil))
+	})
+}
+
+// ghost puts one into the queue of whom nobody hears again, as of a process that was killed.
+func (w *world) ghost(t *testing.T, owner string) {
+	t.Helper()
+	now := time.Now().UnixMicro()
+	_, err := w.Do("ZADD", queue, numeral(now), owner)
+	require.NoError(t, err)
+}
+
+// TestNobodyPasses: TryLock does not take a mutex for which somebody waits, even if nobody holds it.
+func TestNobodyPasses(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+		w.deaf = true
+		got := w.waits(t, other)
+		_, err := w.Do("DEL", key)
+		require.NoError(t, err)
+		_, err = w.client(t).NewMutex(name, nil).TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		lease := got()
+		require.Greater(t, lease.Token(), held.Token())
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
+
+// TestDeadWaitersArePassed: who was silent for two thirds of ten seconds is not granted the mutex, nor are 1 500
+// others.
+func TestDeadWaitersArePassed(t *testing.T) {
+	t.Parallel()
+	for title, dead := range map[string]int{"One": 1, "Many": 1500} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+				for i := range dead {
+					w.ghost(t, "gone.10000:"+numeral(int64(i)))
+				}
+				got := w.waits(t, other)
+				time.Sleep(7 * time.Second)
+				require.NoError(t, held.Unlock(t.Context()))
+				start := time.Now()
+				lease := got()
+				require.Less(t, time.Since(start), 100*time.Millisecond)
+				require.NoError(t, lease.Unlock(t.Context()))
+				time.Sleep(time.Second)
+				require.Zero(t, numberOf(t, w.Server, "EXISTS", key, queue, signs))
+			})
+		})
+	}
+}
+
+// TestGrantOfALostCallerIsGivenBack: a grant for one of the client's owners that nobody waits with is released
+// as soon as its message comes.
+func TestGrantOfALostCallerIsGivenBack(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+		first := w.waits(t, other)
+		owners, err := w.Do("ZRANGE", queue, "0", "-1")
+		require.NoError(t, err)
+		items, err := owners.Items()
+		require.NoError(t, err)
+		owner, err := items[0].Text()
+		require.NoError(t, err)
+		group, _, _ := strings.Cut(owner, ":")
+		w.ghost(t, group+":1")
+		second := w.waits(t, w.client(t).NewMutex(name, nil))
+		start := time.Now()
+		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, first().Unlock(t.Context()))
+		lease := second()
+		require.Less(t, time.Since(start), 100*time.Millisecond)
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
+
+// TestSecondMessageIsIgnored: a message that comes twice releases nothing.
+func TestSecondMessageIsIgnored(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+		got := w.waits(t, other)
+		require.NoError(t, held.Unlock(t.Context()))
+		lease := got()
+		group, _, _ := strings.Cut(lease.Owner(), ":")
+		_, err := w.Do("PUBLISH", key+":granted:"+group, lease.Owner()+" "+numeral(lease.Token())+" 0")
+		require.NoError(t, err)
+		time.Sleep(100 * time.Millisecond)
+		isHeld, err := other.IsHeldBy(t.Context(), lease.Owner())
+		require.NoError(t, err)
+		require.True(t, isHeld)
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
+
+// TestLostMessageIsFound: a waiter whose message is lost has the mutex by its next beat. After two of these it
+// beats twenty times as often.
+func TestLostMessageIsFound(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+		w.deaf = true
+		var waiting []func() *primitives.Lease
+		for range 5 {
+			waiting = append(waiting, w.waits(t, other))
+		}
+		for i, next := range waiting {
+			bound := 3 * time.Second
+			if i >= 2 {
+				bound = 200 * time.Millisecond
+			}
+			start := time.Now()
+			require.NoError(t, held.Unlock(t.Context()))
+			held = next()
+			require.Less(t, time.Since(start), bound, i)
+		}
+		require.NoError(t, held.Unlock(t.Context()))
+	})
+}
+
+// TestDeadHolderIsFollowed: when the holder's lease ends on the server without a release, the next one is in
+// within 50 ms.
+func TestDeadHolderIsFollowed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, _ *primitives.Lease, other *primitives.Mutex) {
+		_, err := w.Do("SET", key, "gone.10000:1", "PX", "4321")
+		require.NoError(t, err)
+		start := time.Now()
+		lease := w.waits(t, other)()
+		took := time.Since(start)
+		require.Greater(t, took, 4320*time.Millisecond)
+		require.Less(t, took, 4321*time.Millisecond+55*time.Millisecond)
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
+
+// TestCloseLeavesTheQueue: the waiters of a client that is closed are out of the queue.
+func TestCloseLeavesTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{Server: embedded.NewServer()}
+		held, err := w.client(t).NewMutex(name, nil).Lock(t.Context())
+		require.NoError(t, err)
+		client, failed := w.client(t), make(chan error, 3)
+		for range cap(failed) {
+			go func() {
+				_, err := client.NewMutex(name, nil).Lock(context.Background())
+				failed <- err
+			}()
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, cap(failed), numberOf(t, w.Server, "ZCARD", queue))
+		require.NoError(t, client.Close(t.Context()))
+		for range cap(failed) {
+			require.ErrorIs(t, <-failed, primitives.ErrClosed)
+		}
+		require.Zero(t, numberOf(t, w.Server, "EXISTS", queue, signs))
+		require.NoError(t, held.Unlock(t.Context()))
+	})
+}

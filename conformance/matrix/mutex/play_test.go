@@ -1,0 +1,198 @@
+package mutex
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// link is a link that takes up to two milliseconds each way, and that loses messages, and replies.
+type link struct {
+	cells.Runner
+	messages, replies float64     // how many of them it loses
+	deaf              func() bool // it loses all messages
+}
+
+// newLink returns a link to a server.
+func newLink(t *testing.T, server *embedded.Server, messages, replies float64) *link {
+	t.Helper()
+	b, err := embedded.New(server, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	l := &link{messages: messages, replies: replies, deaf: func() bool { return false }}
+	l.Backend, l.Instead = b, l.run
+	return l
+}
+
+// run is [cells.Runner.Good] over the link. A reply that is lost is waited for 50 ms.
+func (l *link) run(ctx context.Context, c backend.Call) (backend.Reply, error) {
+	time.Sleep(rand.N(2 * time.Millisecond)) //nolint:gosec // A fault.
+	reply, err := l.Good(context.WithoutCancel(ctx), c)
+	time.Sleep(rand.N(2 * time.Millisecond)) //nolint:gosec // A fault.
+	if rand.Float64() >= l.replies {         //nolint:gosec // A fault.
+		return reply, err
+	}
+	select {
+	case <-time.After(50 * time.Millisecond):
+		return backend.Reply{}, backend.ErrIndeterminate
+	case <-ctx.Done():
+		return backend.Reply{}, fmt.Errorf("%w: %w", backend.ErrIndeterminate, ctx.Err())
+	}
+}
+
+// Subscribe implements [backend.Subscriber].
+func (l *link) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	return l.Runner.Subscribe(ctx, channel, func(e backend.Event) {
+		if !l.deaf() && rand.Float64() >= l.messages { //nolint:gosec // A fault.
+			handler(e)
+		}
+	})
+}
+
+// section is what a mutex protects: it notes who believes to be in.
+type section struct {
+	arrivals
+	turns  int // that each caller has
+	leases []time.Duration
+
+	mu     sync.Mutex
+	inside *primitives.Lease
+	last   int64
+	grants int
+}
+
+// stay is in for a while, and requires that nobody else is who believes in its lease.
+func (s *section) stay(t *testing.T, lease *primitives.Lease, d time.Duration) {
+	t.Helper()
+	s.mu.Lock()
+	if lease.Err() == nil {
+		require.True(t, s.inside == nil || s.inside.Err() != nil, "two hold it")
+		require.Greater(t, lease.Token(), s.last)
+		s.inside, s.last = lease, lease.Token()
+		s.grants++
+	}
+	s.mu.Unlock()
+	time.Sleep(d)
+}
+
+// leave is called before the release.
+func (s *section) leave(lease *primitives.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inside == lease {
+		s.inside = nil
+	}
+}
+
+// TestNeverTwo has 24 callers of 8 clients over links that lose messages and replies, of which some give up at
+// any instant, the one of their grant included. In virtual time never two believe that they hold the mutex,
+// tokens rise, nobody is served before one who waited already when it came, and in the end everybody was served,
+// and nothing is left.
+func TestNeverTwo(t *testing.T) {
+	t.Parallel()
+	for title, lost := range map[string]struct{ messages, replies float64 }{
+		"Nothing": {}, "Messages": {messages: 0.2}, "Replies": {replies: 0.05}, "Both": {0.2, 0.05},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			for range rounds() {
+				synctest.Test(t, func(t *testing.T) { playMutex(t, lost.messages, lost.replies) })
+			}
+		})
+	}
+}
+
+// rounds is how often something random is played.
+func rounds() int {
+	if testing.Short() {
+		return 1
+	}
+	return 8
+}
+
+func playMutex(t *testing.T, messages, replies float64) {
+	t.Helper()
+	server := embedded.NewServer()
+	in := &section{turns: 10, leases: []time.Duration{0, 3 * time.Second}}
+	in.waiting = func() []string { return textsOf(t, server, "ZRANGE", queue, "0", "-1") }
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range 8 {
+		client := cells.Over(t, newLink(t, server, messages, replies), &primitives.Options{
+			WatchdogLease: 2 * time.Second, PollInterval: 500 * time.Millisecond,
+		})
+		for range 3 {
+			all.Go(func() { useMutex(ctx, t, client, in, i%2 == 0) })
+		}
+	}
+	all.Wait()
+	require.GreaterOrEqual(t, in.grants, 24*9, "of ten each, of which some may come too late")
+	require.Greater(t, in.requireOrder(t), in.grants)
+	time.Sleep(30 * time.Second) // What was lost is looked for.
+	require.Zero(t, numberOf(t, server, "EXISTS", key, queue, signs))
+}
+
+// numberOf sends a command, and returns the number that it replies.
+func numberOf(t *testing.T, server *embedded.Server, words ...string) int {
+	t.Helper()
+	reply, err := server.Do(words...)
+	require.NoError(t, err)
+	n, err := reply.Int()
+	require.NoError(t, err)
+	return int(n)
+}
+
+// textsOf sends a command, and returns the texts that it replies.
+func textsOf(t *testing.T, server *embedded.Server, words ...string) (all []string) {
+	t.Helper()
+	reply, err := server.Do(words...)
+	require.NoError(t, err)
+	items, err := reply.Items()
+	require.NoError(t, err)
+	for _, item := range items {
+		text, err := item.Text()
+		require.NoError(t, err)
+		all = append(all, text)
+	}
+	return all
+}
+
+// useMutex takes the mutex until it has had all its turns, or ctx ends. Who is not patient gives up now and then,
+// and comes again.
+func useMutex(ctx context.Context, t *testing.T, client *primitives.Client, in *section, patient bool) {
+	t.Helper()
+	m := client.NewMutex(name, &primitives.LockOptions{
+		Lease: in.leases[rand.IntN(len(in.leases))], //nolint:gosec // A driver.
+	})
+	for had := 0; had < in.turns && ctx.Err() == nil; {
+		waiting, cancel := ctx, context.CancelFunc(func() {})
+		if !patient {
+			waiting, cancel = context.WithTimeout(ctx, rand.N(200*time.Millisecond)) //nolint:gosec // A driver.
+		}
+		before := in.waiting()
+		lease, err := m.Lock(waiting)
+		cancel()
+		if err != nil {
+			continue
+		}
+		in.note(lease, before)
+		in.stay(t, lease, rand.N(10*time.Millisecond)) //nolint:gosec // A driver.
+		in.leave(lease)
+		_ = lease.Unlock(t.Context())
+		had++
+	}
+}

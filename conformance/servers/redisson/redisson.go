@@ -1,0 +1,192 @@
+// Package redisson starts a Redisson client, in a JVM of its own, and calls its methods. It takes Java 17 and
+// Maven, which fetches Redisson. Peer.java is the program in the JVM, which says what methods there are.
+package redisson
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// startTimeout bounds how long a JVM takes to start, and to connect its client.
+const startTimeout = time.Minute
+
+// ErrEnded means that the JVM has ended, so that a call has no answer.
+var ErrEnded = errors.New("the JVM of the Redisson client has ended")
+
+// Client is a Redisson client in a process of its own. Its methods are safe for concurrent use.
+type Client struct {
+	process *os.Process
+	calls   io.Writer
+	ended   chan struct{} // closed when there are no more answers
+
+	mu      sync.Mutex
+	answers []chan string // by the call's number
+	killed  bool
+}
+
+// TB is the part of testing.TB that this package needs.
+type TB interface {
+	Helper()
+	Cleanup(f func())
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Start starts a client that ends with the test, and waits until it is connected: to the first address and, for
+// red locks alone, to the others; or to the cluster that has nodes at the addresses.
+func Start(tb TB, cluster bool, addrs ...string) *Client {
+	tb.Helper()
+	c := &Client{ended: make(chan struct{}), answers: []chan string{make(chan string, 1)}}
+	words := []string{"Peer.java"}
+	if cluster {
+		words = append(words, "cluster")
+	}
+	for _, addr := range addrs {
+		words = append(words, "redis://"+addr)
+	}
+	err := inFolder(func(dir string) error {
+		end, err := c.start(dir, words)
+		if err != nil {
+			return err
+		}
+		tb.Cleanup(func() {
+			if err := end(); err != nil {
+				tb.Errorf("the JVM of the Redisson client: %v", err)
+			}
+		})
+		return c.ready()
+	})
+	if err != nil {
+		tb.Fatalf("starting a Redisson client: %v", err)
+	}
+	return c
+}
+
+// start starts the program in folder dir, which has it. The caller must call end, which waits for the process.
+func (c *Client) start(dir string, words []string) (end func() error, err error) {
+	path, err := classPath()
+	if err != nil {
+		return nil, err
+	}
+	java := exec.Command("java", append([]string{"-cp", path}, words...)...)
+	java.Dir, java.Stderr = dir, os.Stderr
+	calls, err := java.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	answers, err := java.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := java.Start(); err != nil {
+		return nil, err
+	}
+	c.process, c.calls = java.Process, calls
+	go c.listen(answers)
+	return func() error {
+		_ = calls.Close() // It ends with its input.
+		<-c.ended
+		if err := java.Wait(); !c.wasKilled() {
+			return err
+		}
+		return nil
+	}, nil
+}
+
+// listen hands out the answers.
+func (c *Client) listen(answers io.Reader) {
+	defer close(c.ended)
+	for lines := bufio.NewScanner(answers); lines.Scan(); {
+		number, answer, _ := strings.Cut(lines.Text(), " ")
+		if i, err := strconv.Atoi(number); err == nil {
+			c.mu.Lock()
+			c.answers[i] <- answer
+			c.mu.Unlock()
+		}
+	}
+}
+
+// ready waits for the first line, which answers no call.
+func (c *Client) ready() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	_, err := c.await(ctx, c.answers[0])
+	return err
+}
+
+func (c *Client) await(ctx context.Context, answer <-chan string) (string, error) {
+	select {
+	case text := <-answer:
+		return text, nil
+	case <-c.ended:
+		select {
+		case text := <-answer: // The last one.
+			return text, nil
+		default:
+			return "", ErrEnded
+		}
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// Begin begins a call of a method on the object called name, and returns where its answer comes. There is none
+// if the JVM ends. The words must not have spaces.
+func (c *Client) Begin(method, name string, args ...any) (answer <-chan string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line := fmt.Sprintln(append([]any{len(c.answers), method, name}, args...)...)
+	coming := make(chan string, 1)
+	c.answers = append(c.answers, coming)
+	_, err = io.WriteString(c.calls, line)
+	return coming, err
+}
+
+// Do calls a method as Begin does, and waits for its answer. An exception is an answer. It returns [ErrEnded] if
+// the JVM ends, and ctx's error if ctx is done; the call then goes on.
+func (c *Client) Do(ctx context.Context, method, name string, args ...any) (string, error) {
+	answer, err := c.Begin(method, name, args...)
+	if err != nil {
+		return "", err
+	}
+	return c.await(ctx, answer)
+}
+
+// Kill ends the process as kill -9 does.
+func (c *Client) Kill() error {
+	c.mu.Lock()
+	c.killed = true
+	c.mu.Unlock()
+	return c.process.Kill()
+}
+
+func (c *Client) wasKilled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.killed
+}
+
+// inFolder calls f with a folder that has the program, and removes the folder.
+func inFolder(f func(dir string) error) error {
+	dir, err := os.MkdirTemp("", "redisson")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	for name, text := range map[string]string{"Peer.java": program, "pom.xml": project} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return f(dir)
+}

@@ -1,0 +1,112 @@
+package dispatch_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
+)
+
+// most is how many calls a batch has, at most.
+const most = 256
+
+// busy is a dispatcher with as many calls under way as it sends before others are answered. What comes next
+// queues. Each batch takes 50 ms.
+func busy(t *testing.T) (*dispatch.Dispatcher, *link) {
+	t.Helper()
+	l := &link{takes: 50 * time.Millisecond}
+	d := open(t, l)
+	begin(t.Context(), d, "before", 2*most, false)
+	time.Sleep(10 * time.Millisecond)
+	return d, l
+}
+
+// queued returns the keys of the calls that were sent, in their order, but for those of busy.
+func queued(l *link) (keys []string) {
+	for _, key := range slices.Concat(l.sent()...) {
+		if !strings.HasPrefix(key, "before") {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// begin makes so many calls named by a kind, all under ctx, one after the other.
+func begin(ctx context.Context, d *dispatch.Dispatcher, kind string, n int, urgent bool) {
+	for i := range n {
+		r := request(write, fmt.Sprint(kind, i))
+		r.AlwaysSend = urgent
+		go func() { _, _ = d.Do(ctx, r) }()
+		synctest.Wait()
+	}
+}
+
+// TestOverloadWaitsHere has a server that answers a thousand times fewer calls than come: what it cannot answer
+// in time is not sent to it.
+func TestOverloadWaitsHere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, l := busy(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		begin(ctx, d, "late", 10*most, false)
+		time.Sleep(time.Minute)
+		require.Empty(t, queued(l))
+	})
+}
+
+// TestUrgentCallsGoFirst queues releases, and a renewal, behind more acquires than a batch holds.
+func TestUrgentCallsGoFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, l := busy(t)
+		begin(t.Context(), d, "acquire", most, false)
+		begin(t.Context(), d, "release", 3, true)
+		go func() { _, _ = dispatch.Background{Dispatcher: d}.Run(t.Context(), write, []string{"renewal"}, nil) }()
+		time.Sleep(time.Minute)
+		require.Len(t, queued(l), most+4)
+		require.Equal(t, []string{"release0", "release1", "release2", "renewal", "acquire0", "acquire1"}, queued(l)[:6])
+	})
+}
+
+// TestCallsForNobodyGoLast queues calls whose callers leave before their answers can come in front of more others
+// than two batches hold. They are not sent at all: nobody waits any more when it is their turn.
+func TestCallsForNobodyGoLast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, l := busy(t)
+		time.Sleep(time.Minute) // How long batches take is known.
+		begin(t.Context(), d, "before", 2*most, false)
+		time.Sleep(10 * time.Millisecond)
+		soon, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
+		defer cancel()
+		later, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		begin(soon, d, "leaves", 10, false)
+		begin(later, d, "stays", 2*most, false)
+		time.Sleep(time.Minute)
+		require.Len(t, queued(l), 2*most)
+		require.Equal(t, []string{"stays0", "stays1", "stays2"}, queued(l)[:3])
+	})
+}
+
+// TestShortQueueKeepsItsOrder queues what one batch holds: a caller that leaves soon has its turn, too.
+func TestShortQueueKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, l := busy(t)
+		soon, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
+		defer cancel()
+		begin(soon, d, "leaves", 1, false)
+		begin(t.Context(), d, "stays", 2, false)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"leaves0", "stays0", "stays1"}, queued(l))
+	})
+}

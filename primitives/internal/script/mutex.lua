@@ -1,0 +1,112 @@
+--- The queue of a mutex: a zset of those who wait, by the number that each took when it came, which is the
+--- server's time in microseconds, or more. A hash has the later signs of life of each, "arrival stamp": when
+--- it came, in milliseconds, and by which sending of its client. One without came when its number says, by
+--- the sending 0. An owner is "group:number", and its group "client.wait": for so many milliseconds a sign is
+--- worth something.
+---
+---@library
+---@include token.lua
+
+-- millis returns a time of the server's in milliseconds.
+local function millis(time)
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- queue_life is how long a queue lasts after its last beat or newcomer.
+local function queue_life()
+  return 60000
+end
+
+-- worth returns how long the last sign of a waiter is still worth something, and its stamp; nothing if the
+-- waiter is taken for dead, which it is after two thirds. A clock that was set back makes no sign older.
+local function worth(waiter, number, sign, now)
+  local wait = tonumber(string.match(waiter, '%.(%d+):%d+$') or 0)
+  local arrival, stamp = string.match(sign or '', '^(%d+) (%d+)$')
+  local age = math.max(0, now - tonumber(arrival or math.floor(number / 1000)))
+  if 3 * age < 2 * wait then
+    return wait - age, stamp or '0'
+  end
+  return nil
+end
+
+-- survey returns the first waiter that lives, as a table, or nil; the dead before it; and whether there may
+-- be more behind these: it looks at a thousand at most.
+local function survey(queue, signs, now)
+  local dead, size = {}, 1
+  while #dead < 1000 do
+    local found = redis.call('zrange', queue, #dead, #dead + size - 1, 'withscores')
+    if #found == 0 then
+      return nil, dead, false
+    end
+    local waiters = {}
+    for i = 1, #found, 2 do
+      waiters[#waiters + 1] = found[i]
+    end
+    local last = redis.call('hmget', signs, unpack(waiters))
+    for i, waiter in ipairs(waiters) do
+      local number = tonumber(found[2 * i])
+      local lasts, stamp = worth(waiter, number, last[i], now)
+      if lasts then
+        return {owner = waiter, number = number, lasts = lasts, stamp = stamp}, dead, false
+      end
+      dead[#dead + 1] = waiter
+    end
+    size = 100
+  end
+  return nil, dead, true
+end
+
+-- drop takes the first waiters out of the queue, of whom it gets the names.
+local function drop(queue, signs, waiters)
+  if #waiters > 0 then
+    redis.call('zremrangebyrank', queue, 0, #waiters - 1)
+  end
+  for i = 1, #waiters, 100 do
+    redis.call('hdel', signs, unpack(waiters, i, math.min(i + 99, #waiters)))
+  end
+end
+
+-- show notes a sign of life of waiters, at most a hundred.
+local function show(signs, waiters, sign)
+  local fields = {}
+  for _, waiter in ipairs(waiters) do
+    fields[#fields + 1] = waiter
+    fields[#fields + 1] = sign
+  end
+  local made = redis.call('pexpire', signs, queue_life()) == 0
+  redis.call('hset', signs, unpack(fields))
+  if made then
+    redis.call('pexpire', signs, queue_life())
+  end
+end
+
+-- raise makes a hold last for so long, unless it lasts longer: a request that comes late must not shorten it.
+local function raise(holder, lease)
+  if redis.call('pttl', holder) < lease then
+    redis.call('pexpire', holder, lease)
+  end
+end
+
+-- pass_to gives the mutex to a waiter that survey has found, behind the dead, and tells it first: that is what
+-- may be refused. The hold ends when the waiter's sign does.
+local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell)
+  local grant = token_at(time, token, tokenttl)
+  tell(string.match(first.owner, '^(.*):'), first.owner .. ' ' .. grant .. ' ' .. first.stamp)
+  dead[#dead + 1] = first.owner
+  drop(queue, signs, dead)
+  redis.call('set', holder, first.owner, 'px', first.lasts)
+  return grant
+end
+
+-- pass gives the mutex to the first waiter that lives, and returns who that is, and its token. Without one it
+-- frees the mutex, and returns nothing, and whether there may be one behind those who were dropped.
+local function pass(holder, token, queue, signs, tokenttl, tell)
+  local time = redis.call('time')
+  local first, dead, more = survey(queue, signs, millis(time))
+  if first then
+    return first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false
+  end
+  drop(queue, signs, dead)
+  redis.call('del', holder)
+  return nil, nil, more
+end

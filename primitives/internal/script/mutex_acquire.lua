@@ -1,0 +1,63 @@
+--- Grants the mutex to owner if it is free and nobody waits who came before; else returns how long the holder
+--- has it yet, and puts owner into the queue, where it keeps its number. If the mutex is free, but for those
+--- who came before, the first of them gets it. An owner that has the mutex keeps it for a whole lease.
+---
+---@key holder string       owner
+---@key token string        the last token granted, decimal
+---@key queue zset          waiter -> its number
+---@key signs hash          waiter -> its last sign of life
+---@arg owner string
+---@arg lease milliseconds
+---@arg tokenttl milliseconds?
+---@arg number int(0..9007199254740991)?  the place in the queue; 0: at the end; nil: do not queue
+---@arg stamp int(0..9007199254740991)    the number of this sending, if owner has a place
+---@command publish publish|spublish
+---@channel granted prefix  with the group of the one who gets the mutex behind it
+---@return string answer    the token; if refused, how many milliseconds the holder still has, a space, and owner's number in the queue: -1 if the holder's key has no end, -2 if nobody holds it yet; 0 if owner has no number
+---@include mutex.lua
+local time = redis.call('time')
+local now = millis(time)
+local held = redis.call('get', holder)
+if held == owner then
+  raise(holder, tonumber(lease))
+  return redis.call('get', token) or '0 0' -- A lost token: a beat says what owner has.
+end
+if not held then
+  local first, dead, more = survey(queue, signs, now)
+  local before = first and first.owner ~= owner and not (number and number + 0 > 0 and number + 0 < first.number)
+  if before then
+    local function tell(group, message)
+      redis.call(publish, granted .. ':' .. group, message)
+    end
+    pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell)
+  else
+    drop(queue, signs, dead)
+    if not more then
+      if first and first.owner == owner then
+        drop(queue, signs, {owner})
+      end
+      local grant = token_at(time, token, tokenttl)
+      redis.call('set', holder, owner, 'px', lease)
+      return grant
+    end
+  end
+end
+local wait = string.format('%.0f ', redis.call('pttl', holder))
+if not number then
+  return wait .. '0'
+end
+local place = number + 0
+if place == 0 then
+  local last = redis.call('zrange', queue, -1, -1, 'withscores')
+  place = math.max(time[1] * 1000000 + time[2], tonumber(last[2] or 0) + 1)
+end
+local made = redis.call('pexpire', queue, queue_life()) == 0
+if stamp ~= '0' then
+  show(signs, {owner}, string.format('%.0f', now) .. ' ' .. stamp)
+end
+local text = string.format('%.0f', place)
+redis.call('zadd', queue, text, owner)
+if made then
+  redis.call('pexpire', queue, queue_life())
+end
+return wait .. text

@@ -1,0 +1,49 @@
+--- Shows that waiters live, and says of each what it has. If nobody holds the mutex, the first waiter that lives
+--- gets it, which may be one of them. One that holds it keeps it for so long, at least.
+---
+---@key holder string       owner
+---@key token string        the last token granted, decimal
+---@key queue zset          waiter -> its number
+---@key signs hash          waiter -> its last sign of life
+---@arg keep milliseconds
+---@arg tokenttl milliseconds?
+---@arg stamp int(1..9007199254740991)   the number of this sending
+---@command publish publish|spublish
+---@channel granted prefix  with the group of the one who gets the mutex behind it
+---@arg waiters string...   at most 100, the first by number first
+---@return milliseconds wait   what the holder still has; -1 ms: its key has no end; -2 ms: nobody holds it yet
+---@return int rank         how many are before the first of them that waits; -1: none of them waits
+---@return int? grant       the token of the one that holds it; nil: none of them does
+---@return int[] status     per waiter: 0 it has no place, 1 it waits, 2 it holds the mutex
+---@include mutex.lua
+local held, grant = redis.call('get', holder), nil
+local now = millis(redis.call('time'))
+local places = redis.call('zmscore', queue, unpack(waiters))
+local status, alive = {}, {}
+for i, waiter in ipairs(waiters) do
+  if places[i] then
+    status[i], alive[#alive + 1] = 1, waiter
+  else
+    status[i] = 0
+  end
+end
+if #alive > 0 then
+  show(signs, alive, string.format('%.0f', now) .. ' ' .. stamp)
+  redis.call('pexpire', queue, queue_life())
+end
+if not held then
+  local function tell(group, message)
+    redis.call(publish, granted .. ':' .. group, message)
+  end
+  held, grant = pass(holder, token, queue, signs, tokenttl, tell)
+end
+local rank, mine = -1, false
+for i, waiter in ipairs(waiters) do
+  if waiter == held then
+    status[i], mine = 2, grant or redis.call('get', token)
+    raise(holder, tonumber(keep))
+  elseif rank < 0 and status[i] == 1 then
+    rank = redis.call('zrank', queue, waiter)
+  end
+end
+return {redis.call('pttl', holder), rank, mine, status}

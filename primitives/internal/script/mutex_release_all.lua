@@ -1,0 +1,25 @@
+--- Does what mutex_release does, for each owner. Each has a status of its own: what is refused for one costs
+--- only itself.
+---
+---@key objects any...        the four keys of mutex_release for each owner
+---@arg tokenttl milliseconds?
+---@command publish publish|spublish
+---@arg owners string...
+---@arg channels string... per owners   the channels of mutex_release
+---@return int[] status       per owner: 1 released, 0 not held by it, -1 not a mutex, -2 refused
+---@include mutex_free.lua
+local status = {}
+for i, owner in ipairs(owners) do
+  local function tell(group, message)
+    redis.call(publish, channels[i] .. ':' .. group, message) ---@allow channel one for each group
+  end
+  local place = 4 * i - 3
+  if type(redis.pcall('get', objects[place])) ~= 'table' then
+    local done, released = pcall(free, objects[place], objects[place + 1], objects[place + 2],
+      objects[place + 3], owner, tokenttl, tell)
+    status[i] = done and released or -2
+  else
+    status[i] = -1
+  end
+end
+return status

@@ -1,0 +1,20 @@
+--- Gives each mutex that its owner holds a whole lease again. Each has a status of its own: a key of another
+--- kind costs only itself.
+---
+---@key holders string...   owner
+---@arg lease milliseconds
+---@arg owners string... per holders
+---@return int[] status     per mutex: 1 renewed, 0 not held by its owner, -1 not a mutex
+---@retry safe
+local status = {}
+for i, holder in ipairs(holders) do
+  local held = redis.pcall('get', holder)
+  if held == owners[i] then
+    status[i] = redis.call('pexpire', holder, lease)
+  elseif type(held) == 'table' then
+    status[i] = -1
+  else
+    status[i] = 0
+  end
+end
+return status

@@ -1,0 +1,216 @@
+package wait
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// acknowledged implements [listener]. A grant from before may have been missed.
+func (l *line) acknowledged() { l.beat(true) }
+
+// unsubscribed implements [listener]. The beats, which follow each other faster without a channel, try again.
+func (l *line) unsubscribed() (used bool) { return l.joined > 0 }
+
+// ring is the alarm's. A line that nobody uses any more it drops.
+func (l *line) ring() {
+	l.waiters.mu.Lock()
+	l.alarm.fired()
+	unused := func() {}
+	switch {
+	case l.channel.dropped:
+	case l.joined == 0:
+		unused = l.drop()
+	default:
+		l.channel.subscribe()
+		l.beat(false)
+	}
+	l.waiters.mu.Unlock()
+	unused()
+}
+
+// drop ends the line, as [queue.drop] does.
+func (l *line) drop() (cancel func()) {
+	delete(l.waiters.lines, l.key)
+	l.alarm.end()
+	return l.channel.drop()
+}
+
+// beat begins to show that those who wait live: all of them, or the first ones, if it is only to be known
+// what the server has. The caller holds the mutex.
+func (l *line) beat(all bool) {
+	if all {
+		l.fullAt = time.Time{}
+	}
+	switch {
+	case l.channel.dropped || l.joined == 0:
+	case l.beating:
+		l.again = true
+	default:
+		l.beating = true
+		l.waiters.running.Add(1)
+		go l.beatOn()
+	}
+}
+
+// beatOn beats until no beat must follow at once.
+func (l *line) beatOn() {
+	defer l.waiters.running.Done()
+	for more := true; more; {
+		var failed error
+		for _, batch := range l.batches() {
+			if failed = l.beatFor(batch); failed != nil {
+				break
+			}
+		}
+		more = l.endBeat(failed)
+	}
+}
+
+// batches returns those who have a place, in their order, in as many as one script takes: all, or the first
+// alone, if it is not yet time for all.
+func (l *line) batches() [][]*placeholder {
+	l.waiters.mu.Lock()
+	defer l.waiters.mu.Unlock()
+	l.again = false
+	now := time.Now()
+	l.forget(now)
+	all := slices.Clone(l.queued)
+	slices.SortFunc(all, func(a, b *placeholder) int { return cmp.Compare(a.place, b.place) })
+	if first := min(len(all), ownersPerBeat); first < len(all) && now.Before(l.fullAt) {
+		all = all[:first]
+	} else {
+		l.fullAt = now.Add(jittered(l.fullInterval()))
+	}
+	return slices.Collect(slices.Chunk(all, ownersPerBeat))
+}
+
+// forget forgets the sendings by which no grant can be any more.
+func (l *line) forget(now time.Time) {
+	l.sent = slices.DeleteFunc(l.sent, func(s sending) bool { return now.Sub(s.at) > l.Wait })
+}
+
+// beatFor shows that a batch lives, and tells each what it has.
+func (l *line) beatFor(batch []*placeholder) error {
+	w := l.waiters
+	owners, sent := l.send(batch)
+	ctx, cancel := context.WithTimeout(w.ctx, l.Wait/4)
+	defer cancel()
+	beats, err := l.Beater.Beat(ctx, sent.stamp, owners)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		if ctx.Err() == nil {
+			l.refuse(batch, owners, err)
+		}
+		return err
+	}
+	for i, me := range batch {
+		if i < len(beats.Status) {
+			l.take(me, owners[i], beats.Status[i], beats.Token, sent)
+		}
+	}
+	l.again = l.again || beats.Nobody && beats.Rank >= 0
+	l.lookAt(beats.HeldFor, beats.Rank)
+	return nil
+}
+
+// refuse ends the waiting of those whose beat a server has refused, and would again: it lacks a right, say. The
+// caller holds the mutex.
+func (l *line) refuse(batch []*placeholder, owners []string, err error) {
+	var server *backend.ServerError
+	if !errors.As(err, &server) || errors.Is(err, backend.ErrUnavailable) || errors.Is(err, backend.ErrIndeterminate) {
+		return
+	}
+	for i, me := range batch {
+		if me.index >= 0 && me.owner == owners[i] {
+			me.failed = err
+			l.settle(me, nil)
+		}
+	}
+}
+
+// send notes a beat that is about to be sent.
+func (l *line) send(batch []*placeholder) (owners []string, s sending) {
+	l.waiters.mu.Lock()
+	defer l.waiters.mu.Unlock()
+	for _, me := range batch {
+		owners = append(owners, me.owner)
+	}
+	l.waiters.stamp++
+	s = sending{l.waiters.stamp, time.Now()}
+	l.sent = append(l.sent, s)
+	return owners, s
+}
+
+// take tells me what the server has of it, if me waits yet as it did when the beat was sent. The caller holds
+// the mutex.
+func (l *line) take(me *placeholder, owner string, status BeatStatus, token int64, sent sending) {
+	if me.index < 0 || me.owner != owner || me.asked.stamp > sent.stamp {
+		return
+	}
+	switch status {
+	case Holds:
+		l.deaf++
+		l.settle(me, &grant{token, sent.at})
+	case NoPlace:
+		l.settle(me, nil)
+	case Waits:
+	}
+}
+
+// endBeat ends a beat, and arms the alarm for the next one. It reports whether one must follow at once.
+func (l *line) endBeat(failed error) (more bool) {
+	w := l.waiters
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if more = l.again && failed == nil && w.ctx.Err() == nil && !l.channel.dropped; more {
+		return true
+	}
+	l.beating, l.again = false, false
+	if failed != nil && l.joined > 0 { // A second one in time keeps the places.
+		l.fullAt = time.Time{}
+		l.alarm.within(jittered(l.beatInterval() / unsubscribedPollFactor))
+	} else if len(l.queued) > ownersPerBeat {
+		l.alarm.within(time.Until(l.fullAt))
+	}
+	l.lookAt(-1, -1)
+	return false
+}
+
+// lookAt arms the alarm for the time at which a hold ends that lasts for so long yet, and a little more, so
+// that not all clients look at once. The caller holds the mutex.
+func (l *line) lookAt(heldFor time.Duration, rank int64) {
+	if l.joined == 0 || l.channel.dropped {
+		return
+	}
+	next := jittered(l.lookInterval())
+	if heldFor >= 0 && heldFor < next {
+		later := 12*time.Millisecond + rand.N(36*time.Millisecond) //nolint:gosec // Jitter.
+		if rank >= 0 && rank < nearRank {
+			later = time.Duration(2+rank) * time.Millisecond
+		}
+		next = heldFor + later
+	}
+	l.alarm.within(next)
+}
+
+// fullInterval is the time between two beats of all who wait. A waiter is taken for dead after two of them, so
+// that one beat that is lost, and found to be so within a quarter of Wait, costs no place.
+func (l *line) fullInterval() time.Duration { return l.beatInterval() * 4 / 3 }
+
+// beatInterval is the time between two beats of the first ones, who are next.
+func (l *line) beatInterval() time.Duration { return min(l.Wait/4, l.waiters.poll) }
+
+// lookInterval is beatInterval, or less while no messages come.
+func (l *line) lookInterval() time.Duration {
+	if l.channel.subscribed && l.deaf < deafAfter {
+		return l.beatInterval()
+	}
+	return l.beatInterval() / unsubscribedPollFactor
+}

@@ -1,0 +1,148 @@
+package wait
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// channel is the subscription of those who wait for one object. The mutex of Waiters guards its fields.
+type channel struct {
+	waiters  *Waiters
+	name     string // "": there are no messages
+	listener listener
+
+	subscribed    bool // it was acknowledged
+	subscribing   bool
+	failureLogged bool
+	giveUp        context.CancelFunc // ends a subscription that is not acknowledged yet
+	subscription  backend.Subscription
+	dropped       bool
+}
+
+// listener is told what becomes of a channel.
+type listener interface {
+	// handle takes an event. Nobody holds the mutex.
+	handle(event backend.Event)
+
+	// acknowledged is told that messages come from now on. One from before may have been missed. The
+	// caller holds the mutex.
+	acknowledged()
+
+	// unsubscribed is told that subscribing has failed, and reports whether anybody still waits. The
+	// caller holds the mutex.
+	unsubscribed() (used bool)
+}
+
+// subscribe begins to subscribe, unless that was done. The caller holds the mutex.
+func (c *channel) subscribe() {
+	w := c.waiters
+	if !w.pubsub || c.subscribed || c.subscribing || c.name == "" {
+		return
+	}
+	ctx, giveUp := context.WithCancel(w.ctx)
+	c.subscribing, c.giveUp = true, giveUp
+	w.running.Add(1)
+	go func() {
+		defer w.running.Done()
+		defer giveUp()
+		subscription, err := w.backend.Subscribe(ctx, c.name, c.listener.handle)
+		switch {
+		case err != nil:
+			c.failed(err)
+		case !c.keep(subscription):
+			subscription.Cancel()
+		}
+	}()
+}
+
+// keep keeps an acknowledged subscription. It reports false if the channel was dropped meanwhile.
+func (c *channel) keep(subscription backend.Subscription) bool {
+	c.waiters.mu.Lock()
+	defer c.waiters.mu.Unlock()
+	c.subscribing = false
+	if c.dropped {
+		return false
+	}
+	c.subscription, c.subscribed = subscription, true
+	c.listener.acknowledged()
+	return true
+}
+
+// failed takes a failure to subscribe, and logs the first. The logger may block, and is called without
+// the mutex.
+func (c *channel) failed(err error) {
+	if c.noteFailure() {
+		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.name), zap.Error(err))
+	}
+}
+
+// noteFailure reports whether a failure is to be logged.
+func (c *channel) noteFailure() (first bool) {
+	c.waiters.mu.Lock()
+	defer c.waiters.mu.Unlock()
+	c.subscribing = false
+	if c.dropped || !c.listener.unsubscribed() {
+		return false
+	}
+	first = !c.failureLogged
+	c.failureLogged = true
+	return first
+}
+
+// drop ends the channel. The caller holds the mutex, releases it, and then calls the returned function,
+// which cancels the subscription.
+func (c *channel) drop() (cancel func()) {
+	c.dropped = true
+	subscription, giveUp := c.subscription, c.giveUp
+	return func() {
+		if giveUp != nil {
+			giveUp()
+		}
+		if subscription != nil {
+			subscription.Cancel()
+		}
+	}
+}
+
+// alarm is a timer that knows when it fires. The mutex of Waiters guards it.
+type alarm struct {
+	ring  func() // it calls fired first
+	timer *time.Timer
+	at    time.Time // zero: it is not armed
+	ended bool
+}
+
+// within makes the alarm ring in d, unless it rings earlier anyway.
+func (a *alarm) within(d time.Duration) {
+	at := time.Now().Add(d)
+	if a.ended || !a.at.IsZero() && !at.Before(a.at) {
+		return
+	}
+	a.at = at
+	if a.timer == nil {
+		a.timer = time.AfterFunc(d, a.ring)
+		return
+	}
+	a.timer.Reset(d)
+}
+
+// fired notes that the alarm is not armed any more.
+func (a *alarm) fired() { a.at = time.Time{} }
+
+// stop disarms the alarm.
+func (a *alarm) stop() {
+	if a.timer != nil {
+		a.timer.Stop()
+		a.at = time.Time{}
+	}
+}
+
+// end disarms the alarm for good: it would keep a closed client alive.
+func (a *alarm) end() {
+	a.stop()
+	a.ended = true
+}

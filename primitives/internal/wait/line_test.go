@@ -1,0 +1,247 @@
+package wait_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// worth is what a sign of life is worth.
+const worth = 10 * time.Second
+
+func TestLineGrantedAtOnceDoesNotSubscribe(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRow(1)
+		c := r.lineClient(t, "a")
+		require.NoError(t, c.wait(t.Context(), c.ticket()))
+		require.Zero(t, r.subscribes)
+		require.Empty(t, r.beats())
+	})
+}
+
+func TestLineServesInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRow(1)
+		clients := []*lineClient{r.lineClient(t, "a"), r.lineClient(t, "b"), r.lineClient(t, "c")}
+		first := clients[0].ticket()
+		require.NoError(t, clients[0].wait(t.Context(), first))
+		var served []int
+		var all sync.WaitGroup
+		for i := range 30 {
+			c := clients[i%3]
+			all.Go(func() {
+				me := c.ticket()
+				if err := c.wait(t.Context(), me); err != nil {
+					t.Error(err)
+				}
+				r.set(func() { served = append(served, i) })
+				r.release(me.owner)
+			})
+			synctest.Wait()
+		}
+		start := time.Now()
+		r.release(first.owner)
+		all.Wait()
+		require.Zero(t, time.Since(start), "messages alone")
+		require.True(t, slices.IsSorted(served), "%d", served)
+		require.Equal(t, 31, r.tried(), "each asks once")
+	})
+}
+
+// A grant lasts from the sending of the sign of life that the server has, which is the request's or a beat's.
+func TestLineGrantBeginsWithItsSign(t *testing.T) {
+	t.Parallel()
+	for held, signed := range map[time.Duration]time.Duration{
+		time.Second: 0, 7200 * time.Millisecond: 5 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRow(1)
+			c := r.lineClient(t, "a")
+			first, second := c.ticket(), c.ticket()
+			require.NoError(t, c.wait(t.Context(), first))
+			start := time.Now()
+			time.AfterFunc(held, func() { r.release(first.owner) })
+			require.NoError(t, c.wait(t.Context(), second))
+			require.Equal(t, held, time.Since(start))
+			require.GreaterOrEqual(t, second.started.Sub(start), signed*9/10) // Beats come a tenth earlier.
+			require.Less(t, second.started.Sub(start), held)
+		})
+	}
+}
+
+func TestLineFindsWhatNoMessageSaid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRow(1)
+		r.lossy = true
+		c := r.lineClient(t, "a")
+		held := c.ticket()
+		require.NoError(t, c.wait(t.Context(), held))
+		var waiting []chan *ticket
+		for range 4 {
+			waiting = append(waiting, c.later(t))
+		}
+		for i, next := range waiting {
+			start := time.Now()
+			r.release(held.owner)
+			held = <-next
+			if bound := []time.Duration{2750, 2750, 140, 140}[i] * time.Millisecond; time.Since(start) > bound {
+				t.Errorf("waiter %d got it after %v", i, time.Since(start))
+			}
+		}
+	})
+}
+
+// Who has lost its place asks for the same one.
+func TestLineComesBackToItsPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRow(1)
+		c := r.lineClient(t, "a")
+		held := c.ticket()
+		require.NoError(t, c.wait(t.Context(), held))
+		first, second := c.later(t), c.later(t)
+		before := r.places()
+		r.set(func() { r.queue = nil })
+		time.Sleep(worth / 3)
+		after := r.places()
+		require.Equal(t, owners(before), owners(after))
+		require.Equal(t, before[1].number, after[1].number)
+		r.release(held.owner)
+		r.release((<-first).owner)
+		<-second
+	})
+}
+
+// What comes for one that has given up is released, and nothing is left of it.
+func TestLineStray(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRow(1)
+		c := r.lineClient(t, "a")
+		held := c.ticket()
+		require.NoError(t, c.wait(t.Context(), held))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		gone := c.ticket()
+		require.ErrorIs(t, c.waiters.WaitInLine(ctx, c.line(), gone), context.DeadlineExceeded)
+		require.Equal(t, []string{gone.owner}, owners(r.places()), "nobody has taken it out")
+		r.release(held.owner)
+		synctest.Wait()
+		require.Empty(t, r.held(), "it was released as a stray")
+		time.Sleep(2 * linger)
+		require.Zero(t, r.subscribed())
+		beats := len(r.beats())
+		time.Sleep(time.Minute)
+		require.Len(t, r.beats(), beats)
+	})
+}
+
+// A beat has a hundred owners at most, those that came first before the others.
+func TestLineBeatsForAHundred(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRow(1)
+		c := r.lineClient(t, "a")
+		require.NoError(t, c.wait(t.Context(), c.ticket()))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var waiting sync.WaitGroup
+		for range 250 {
+			waiting.Go(func() { _ = c.wait(ctx, c.ticket()) })
+			synctest.Wait()
+		}
+		before, all := len(r.beats()), owners(r.places())
+		time.Sleep(worth / 2) // Nobody is silent for longer.
+		shown := map[string]bool{}
+		for _, batch := range r.beats()[before:] {
+			require.Contains(t, slices.Collect(slices.Chunk(all, 100)), batch)
+			for _, owner := range batch {
+				shown[owner] = true
+			}
+		}
+		require.Len(t, shown, len(all))
+		cancel()
+		waiting.Wait()
+	})
+}
+
+// A beat that the server refuses, which it would again, ends the waiting; one that gets no answer in time ends none.
+func TestLineRefusedBeatEndsWaiters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRow(1)
+		c := r.lineClient(t, "a")
+		require.NoError(t, c.wait(t.Context(), c.ticket()))
+		refused := make(chan error, 1)
+		go func() { refused <- c.wait(t.Context(), c.ticket()) }()
+		synctest.Wait()
+		r.set(func() {
+			r.refuses = fmt.Errorf("%w: %w", backend.ErrUnavailable, backend.ParseServerError("LOADING the data"))
+		})
+		time.Sleep(worth)
+		require.Empty(t, refused)
+		r.set(func() { r.late, r.refuses = true, backend.ParseServerError("NOSCRIPT No matching script") })
+		time.Sleep(worth)
+		require.Empty(t, refused, "the script was being loaded when the beat's time was over")
+		r.set(func() { r.late = false })
+		r.set(func() { r.refuses = backend.ParseServerError("NOPERM No permissions to run the 'zmscore' command") })
+		require.ErrorContains(t, <-refused, "NOPERM")
+	})
+}
+
+func TestLineClosedEndsWaiters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRow(1)
+		c := r.lineClient(t, "a")
+		require.NoError(t, c.wait(t.Context(), c.ticket()))
+		time.AfterFunc(time.Second, c.waiters.Close)
+		require.ErrorIs(t, c.wait(t.Context(), c.ticket()), backend.ErrClosed)
+		require.ErrorIs(t, c.wait(t.Context(), c.ticket()), backend.ErrClosed)
+		require.Zero(t, r.subscribed())
+	})
+}
+
+// Callers of three clients share a line over links that lose requests, replies and messages, and some give up at
+// any instant. Never two believe to hold, and in the end all were served and nobody holds.
+func TestLineNeverTwo(t *testing.T) {
+	t.Parallel()
+	schedules := uint64(150)
+	if testing.Short() {
+		schedules = 15
+	}
+	for seed := range schedules {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRow(seed)
+			r.random = true
+			var all sync.WaitGroup
+			var served atomic.Int64
+			clients := []*lineClient{r.lineClient(t, "a"), r.lineClient(t, "b"), r.lineClient(t, "c")}
+			for i := range 9 {
+				all.Go(func() {
+					for range 4 {
+						clients[i%3].useOnce(t, i%2 == 0)
+						served.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			require.EqualValues(t, 36, served.Load())
+			time.Sleep(2 * worth)
+			require.Empty(t, r.held())
+			require.False(t, t.Failed(), "seed %d", seed)
+		})
+	}
+}

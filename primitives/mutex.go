@@ -1,0 +1,280 @@
+package primitives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+)
+
+// signWorth is how long a waiter of a [Mutex] counts as alive after a sign of life, at most: it is passed after
+// two thirds of that, and a grant by a release lasts so long from the sign on.
+const signWorth = 10 * time.Second
+
+// Mutex is a [Lock] whose release grants it to the next waiter, and tells that one alone. Waiters, of all
+// clients, get it in the order in which they came to the server. A hand-over costs the same number of the
+// server's commands for two clients as for two hundred, while a release of a Lock makes several clients try.
+//
+// A waiter shows the server every 2.5 seconds, or four times in a shorter lease, that it lives, together with
+// all others of its client; those behind the first hundred a third less often. One that leaves is taken out of
+// the queue in the background; one whose process has died is passed two thirds of 10 seconds, or of a shorter
+// lease, after its last sign. If a live waiter was silent for so long, because no server could be reached, and was
+// passed, it comes back to its place. If a holder dies, the first waiter has the mutex within 50 ms of the end of
+// the holder's lease.
+//
+// Each call of Lock or TryLock is an owner of its own; only [Lease.Reenter] re-enters. TryLock does not pass
+// those who wait.
+//
+// A Mutex is a name, not a resource, and safe for concurrent use. Its keys are its own: a Lock and a Mutex of
+// one name do not know of each other.
+//
+// Source: docs/mutex.md. Redisson has none, and no Java process can use it: see [Lock] and [FairLock].
+type Mutex struct {
+	object
+	tokenTTL *time.Duration
+	group    string // of this client's owners; its channel is named after it
+	worth    time.Duration
+	leases   extend.Leases
+
+	token, queue, signs string // its keys beside that of the holder
+	granted             string // the prefix of the channels by which groups hear of grants
+}
+
+// NewMutex returns the mutex called name. It sends nothing. The methods return a [*FieldError] for an empty
+// name or an invalid option. Replicas is one: another's release grants the mutex, and nobody could take that
+// back. In a cluster a name with braces must have its hash tag in them.
+func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
+	var o LockOptions
+	if opts != nil {
+		o = *opts
+	}
+	m := &Mutex{object: c.newObject("mutex", name, "string"), tokenTTL: &c.tokenTTL}
+	key := extend.SideName(mutexKey, m.base.Key())
+	m.token, m.queue, m.signs, m.granted = key+mutexTokenKey, key+mutexQueueKey, key+mutexSignsKey, key+mutexChannel
+	m.base = m.base.WithKey(key).WithSideKey("token key", m.token).
+		WithTypedKey("queue", m.queue, "zset").WithTypedKey("signs of life", m.signs, "hash")
+	if o.Replicas != 0 {
+		m.reject(&FieldError{Field: "Replicas", Problem: "a mutex is granted by releases, which wait for none"})
+	}
+	m.leaseFor(c, o.Lease)
+	return m
+}
+
+// leaseFor makes the leases of m, of a length, or of the watchdog's.
+func (m *Mutex) leaseFor(c *Client, lease time.Duration) {
+	m.worth = min(signWorth, lease.Truncate(time.Millisecond))
+	if lease == 0 {
+		m.worth = min(signWorth, c.core.WatchdogLease())
+	}
+	m.group = c.core.ID() + "." + strconv.FormatInt(m.worth.Milliseconds(), 10)
+	end := int64(0)
+	leases, err := m.base.NewLeases(extend.LeaseConfig{
+		Leasable: leasableMutex{Mutex: m, place: &end}, Try: leasableMutex{Mutex: m},
+		Kind: mutexKind{c.core, &c.tokenTTL}, Lease: lease, Place: m.worth,
+		Want:  extend.Want{Refusal: ErrNotAcquired},
+		Owner: func(int) string { return m.newOwner() },
+		Line: &extend.Line{
+			Channel: m.granted + ":" + m.group, Wait: m.worth, Beat: m.beat,
+			At: func(place, stamp int64) extend.Leasable { return leasableMutex{m, &place, stamp} },
+		},
+	})
+	m.leases = leases
+	m.reject(err)
+}
+
+// newOwner returns the name of a new owner.
+func (m *Mutex) newOwner() string {
+	name := append(append(make([]byte, 0, 80), m.group...), ':')
+	return string(strconv.AppendInt(name, rand.Int64(), 10)) //nolint:gosec // A name.
+}
+
+// Lock waits until it holds the mutex, ctx ends, the client is closed or the backend fails. A free mutex for
+// which nobody waits takes one round trip. Otherwise Lock waits in the queue for its turn.
+//
+// If the first attempt meets no server, Lock returns [ErrUnavailable] within the bound of the backend. Once it
+// was refused it waits on through outages, for as long as ctx lasts, and keeps its place. If the server refuses
+// to be shown that Lock waits, for lack of a right or of memory, Lock returns that error.
+//
+// The lease of a mutex that a release granted begins with the waiter's last sign of life: it is renewed early,
+// and a Lease of a fixed length, of which less than nine tenths are left, once before Lock returns.
+//
+// On error nothing is held, and what may have been taken is released in the background, as is the place in the
+// queue. The errors are those of [Lock.Lock], without those of replicas.
+func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
+	return extend.Call(ctx, &m.base, m.invalid, "acquire", func() (*Lease, error) {
+		return m.leases.Acquire(ctx)
+	})
+}
+
+// TryLock acquires the mutex if it is free and nobody waits for it, and returns [ErrNotAcquired] otherwise. It
+// takes one round trip, and does not queue. Other errors are those of Lock's first attempt.
+func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
+	return extend.Call(ctx, &m.base, m.invalid, "acquire", func() (*Lease, error) {
+		return m.leases.TryAcquire(ctx)
+	})
+}
+
+// Do is [Lock.Do] for this kind of lock.
+func (m *Mutex) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
+	return extend.Do(ctx, m.Lock, work)
+}
+
+// ForceUnlock ends the hold no matter whose it is, grants the mutex to the first waiter, and reports whether it
+// was held. The holder learns of it by its next renewal or by Unlock, up to a third of its lease later: only
+// its fencing token protects the resource until then. Errors are those of Lock.
+func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
+	return extend.Call(ctx, &m.base, m.invalid, "force release of", func() (bool, error) {
+		return script.MutexForceRelease(ctx, m.base.Runner(), script.MutexForceReleaseParams{
+			Holder: m.base.Key(), Token: m.token, Queue: m.queue, Signs: m.signs,
+			Tokenttl: m.tokenTTL, Publish: m.publish(), Granted: m.granted,
+		})
+	})
+}
+
+// IsLocked reports whether anybody holds the mutex.
+func (m *Mutex) IsLocked(ctx context.Context) (bool, error) {
+	return m.isHeld(ctx, func(string) bool { return true })
+}
+
+// IsHeldBy reports whether owner holds the mutex: see [Lease.Owner].
+func (m *Mutex) IsHeldBy(ctx context.Context, owner string) (bool, error) {
+	return m.isHeld(ctx, func(holder string) bool { return holder == owner })
+}
+
+// isHeld reports whether there is a holder, and it is a certain one.
+func (m *Mutex) isHeld(ctx context.Context, by func(holder string) bool) (bool, error) {
+	return extend.Call(ctx, &m.base, m.invalid, "query", func() (bool, error) {
+		holder, held, err := script.MutexHolder(ctx, m.base.Runner(), m.base.Key())
+		return held && by(holder), err
+	})
+}
+
+// Remaining returns how long the present holder's lease lasts by the server's clock: 0 if the mutex is free,
+// [NoExpiry] if its key has no expiry. A holder asks [Lease.Remaining] of its own lease instead.
+func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
+	return extend.Call(ctx, &m.base, m.invalid, "query", func() (time.Duration, error) {
+		return remaining(script.ObjectRemaining(ctx, m.base.Runner(), m.base.Key()))
+	})
+}
+
+// beat shows that owners wait.
+func (m *Mutex) beat(
+	ctx context.Context, r backend.ScriptRunner, stamp int64, owners []string,
+) (extend.Beats, error) {
+	beat, err := script.MutexBeat(ctx, r, script.MutexBeatParams{
+		Holder: m.base.Key(), Token: m.token, Queue: m.queue, Signs: m.signs,
+		Keep: m.worth, Tokenttl: m.tokenTTL, Stamp: stamp, Publish: m.publish(), Granted: m.granted, Waiters: owners,
+	})
+	if err != nil {
+		return extend.Beats{}, fmt.Errorf("beat: %w", err)
+	}
+	beats := extend.Beats{HeldFor: beat.Wait, Nobody: beat.Wait == nobody, Rank: beat.Rank, Token: beat.Grant}
+	for _, status := range beat.Status {
+		beats.Status = append(beats.Status, extend.BeatStatus(status))
+	}
+	return beats, nil
+}
+
+// nobody is what PTTL returns where there is no key.
+const nobody = -2 * time.Millisecond
+
+// leasableMutex is a mutex as its owners hold it.
+type leasableMutex struct {
+	*Mutex
+	place *int64 // of an owner that queues if it is refused; 0: at the end; nil: it does not queue
+	stamp int64
+}
+
+// Acquire implements [extend.Leasable].
+func (l leasableMutex) Acquire(
+	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+) (int64, extend.Answer, error) {
+	answer, err := script.MutexAcquire(ctx, r, script.MutexAcquireParams{
+		Holder: l.base.Key(), Token: l.token, Queue: l.queue, Signs: l.signs,
+		Owner: owner, Lease: lease, Tokenttl: l.tokenTTL, Number: l.place, Stamp: l.stamp,
+		Publish: l.publish(), Granted: l.granted,
+	})
+	if err != nil {
+		return 0, extend.Answer{}, err
+	}
+	left, place, refused := strings.Cut(answer, " ")
+	if !refused {
+		token, err := backend.StringReply(answer).Int()
+		return token, extend.Answer{Granted: true}, err
+	}
+	wait, err := backend.StringReply(left).Duration(time.Millisecond)
+	if wait == nobody {
+		wait = 0
+	}
+	number, noNumber := backend.StringReply(place).Int()
+	queued := extend.Answer{RetryIn: atLeastSome(wait), Queued: l.place != nil, Place: number}
+	return 0, queued, errors.Join(err, noNumber)
+}
+
+// Release implements [extend.Leasable].
+func (l leasableMutex) Release(
+	ctx context.Context, r backend.ScriptRunner, owner string,
+) (bool, error) {
+	released, more, err := l.release(ctx, r, owner)
+	if more {
+		l.base.Go(func(ctx context.Context, r backend.ScriptRunner) {
+			for more, err := true, error(nil); more && err == nil; {
+				_, more, err = l.release(ctx, r, owner)
+			}
+		})
+	}
+	return released, err
+}
+
+// release runs the script once, which looks at a bounded number of dead waiters: more says that it is to be
+// repeated.
+func (l leasableMutex) release(
+	ctx context.Context, r backend.ScriptRunner, owner string,
+) (released, more bool, err error) {
+	outcome, err := script.MutexRelease(ctx, r, script.MutexReleaseParams{
+		Holder: l.base.Key(), Token: l.token, Queue: l.queue, Signs: l.signs,
+		Owner: owner, Tokenttl: l.tokenTTL, Publish: l.publish(), Granted: l.granted,
+	})
+	return outcome&1 != 0, outcome&2 != 0, err
+}
+
+// mutexKind renews and releases many mutexes of a client.
+type mutexKind struct {
+	core     *extend.Core
+	tokenTTL *time.Duration
+}
+
+// Renew implements [extend.LeasableKind].
+func (mutexKind) Renew(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
+) ([]extend.Status, error) {
+	statuses, err := script.MutexRenew(ctx, r, keys, lease, owners)
+	if err != nil {
+		return nil, fmt.Errorf("renew mutexes: %w", err)
+	}
+	return renewalStatuses(statuses), nil
+}
+
+// ReleaseAll implements [extend.LeasableKind].
+func (k mutexKind) ReleaseAll(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
+) ([]extend.Status, error) {
+	objects, channels := make([]string, 0, 4*len(keys)), make([]string, len(keys))
+	for i, key := range keys {
+		objects = append(objects, key, key+mutexTokenKey, key+mutexQueueKey, key+mutexSignsKey)
+		channels[i] = key + mutexChannel
+	}
+	statuses, err := script.MutexReleaseAll(
+		ctx, r, objects, k.tokenTTL, k.core.Capabilities().Publish(), owners, channels)
+	if err != nil {
+		return nil, fmt.Errorf("release mutexes: %w", err)
+	}
+	return releaseStatuses(statuses), nil
+}
