@@ -8,6 +8,7 @@ require (
 	github.com/hasp-go/hasp/backend/goredis v0.0.0
 	github.com/hasp-go/hasp/backend/rueidis v0.0.0
 	github.com/hasp-go/hasp/backend/valkey v0.0.0
+	github.com/hasp-go/hasp/conformance v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
 	github.com/stretchr/testify v1.12.1
@@ -32,6 +33,7 @@ replace (
 	github.com/hasp-go/hasp/backend/goredis => ../backend/goredis
 	github.com/hasp-go/hasp/backend/rueidis => ../backend/rueidis
 	github.com/hasp-go/hasp/backend/valkey => ../backend/valkey
+	github.com/hasp-go/hasp/conformance => ../conformance
 	github.com/hasp-go/hasp/luagen => ../luagen
 )
 
