@@ -1,4 +1,4 @@
-package bench_test
+package workload
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 // BenchmarkOverhead is what the primitives cost by themselves, on a backend that answers at once:
 // time and allocations, which vary less than a ratio does. On one processor:
 //
-//	go test -run '^$' -bench Overhead -cpu 1 ./bench
+//	go test -run '^$' -bench Overhead -cpu 1 ./bench/internal/workload
 func BenchmarkOverhead(b *testing.B) {
 	for _, of := range []struct {
 		name   string
 		object maker
 	}{
-		{"LockPair", lockPair}, {"SemaphorePair", semaphorePair}, {"AtomicLongAdd", atomicLongAdd},
+		{"LockPair", lockPair}, {"SemaphorePair", semaphorePair}, {"AtomicLongAdd", longAdd},
 	} {
 		b.Run(of.name, func(b *testing.B) {
 			client, err := primitives.New(instant{}, nil)
@@ -41,7 +41,6 @@ func BenchmarkOverhead(b *testing.B) {
 type instant struct{}
 
 var granted = map[string]backend.Reply{
-	"lock_acquire":      backend.ArrayReply([]backend.Reply{backend.IntegerReply(1), backend.IntegerReply(0)}),
 	"semaphore_acquire": backend.ArrayReply([]backend.Reply{backend.IntegerReply(1), backend.IntegerReply(0)}),
 }
 

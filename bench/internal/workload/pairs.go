@@ -1,0 +1,296 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/bench/internal/drivers"
+	"github.com/hasp-go/hasp/bench/internal/measure"
+	"github.com/hasp-go/hasp/bench/internal/peers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// maker makes an object called name, readies it, and returns the use that is measured.
+type maker func(ctx context.Context, c *primitives.Client, name string) (use, error)
+
+// partners are those that this library's primitive takes turns with.
+type partners int
+
+const (
+	nobody partners = iota
+	bareAlone
+	bareAndPeers
+	bareAndRedisson // and the peers
+)
+
+// pair is a use of which each goroutine has an object of its own: mostly an acquire and a release.
+type pair struct {
+	name string
+	make maker
+	with partners
+}
+
+func pairMakers() []pair {
+	return []pair{
+		{"lock_pair", lockPair, bareAndRedisson},
+		{"mutex_pair", pairOf(func(c *primitives.Client, name string) locker { return c.NewMutex(name, nil) }), bareAndPeers},
+		{"fenced_pair", pairOf(func(c *primitives.Client, name string) locker { return c.NewFencedLock(name, nil) }), bareAlone},
+		{"fair_pair", pairOf(func(c *primitives.Client, name string) locker { return c.NewFairLock(name, nil) }), bareAlone},
+		{"read_pair", pairOf(func(c *primitives.Client, name string) locker {
+			return c.NewReadWriteLock(name, nil).ReadLock()
+		}), bareAlone},
+		{"write_pair", pairOf(func(c *primitives.Client, name string) locker {
+			return c.NewReadWriteLock(name, nil).WriteLock()
+		}), bareAlone},
+		{"semaphore_pair", semaphorePair, bareAlone},
+		{"permit_pair", permitPair, bareAlone},
+		{"counting_pair", countingPair(primitives.ByTime), bareAlone},
+		{"arrival_pair", countingPair(primitives.ByArrival), bareAlone},
+		{"rate_pair", ratePair, bareAlone},
+		{"long_add", longAdd, bareAlone},
+		{"reentry", reentry, nobody},
+		{"try_held", tryHeld, bareAlone},
+	}
+}
+
+// pairs returns the workloads without contention. Bare is the driver, which sends the same commands one by one.
+func pairs() []Workload {
+	var all []Workload
+	for _, p := range pairMakers() {
+		all = append(all, Workload{
+			Name: p.name, Sizes: []int{64, 1, 8, 256}, Unit: "goroutines", Short: 2, Redisson: p.with == bareAndRedisson,
+			Subjects: func(s *Setup) []measure.Subject { return s.uncontended(p.make, p.with) },
+		})
+	}
+	return all
+}
+
+type locker = primitives.Locker
+
+var lockPair = pairOf(func(c *primitives.Client, name string) locker { return c.NewLock(name, nil) })
+
+// pairOf makes the pair of Lock and Unlock.
+func pairOf(lockOf func(c *primitives.Client, name string) locker) maker {
+	return func(_ context.Context, c *primitives.Client, name string) (use, error) {
+		return leased(lockOf(c, name).Lock), nil
+	}
+}
+
+func semaphorePair(ctx context.Context, c *primitives.Client, name string) (use, error) {
+	s := c.NewSemaphore(name, nil)
+	_, err := s.TrySetPermits(ctx, 1)
+	return func(ctx context.Context) error {
+		if err := s.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		return s.Release(ctx, 1)
+	}, err
+}
+
+// leased makes the pair of an acquire and the release of its lease.
+func leased(acquire func(ctx context.Context) (*primitives.Lease, error)) use {
+	return func(ctx context.Context) error {
+		lease, err := acquire(ctx)
+		if err != nil {
+			return err
+		}
+		return lease.Unlock(ctx)
+	}
+}
+
+func permitPair(ctx context.Context, c *primitives.Client, name string) (use, error) {
+	s := c.NewPermitSemaphore(name, nil)
+	_, err := s.TrySetPermits(ctx, 1)
+	return leased(func(ctx context.Context) (*primitives.Lease, error) { return s.Acquire(ctx, 1) }), err
+}
+
+func countingPair(order primitives.CountingOrder) maker {
+	return func(_ context.Context, c *primitives.Client, name string) (use, error) {
+		return leased(c.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{Order: order}).Acquire), nil
+	}
+}
+
+func ratePair(ctx context.Context, c *primitives.Client, name string) (use, error) {
+	l := c.NewRateLimiter(name, nil)
+	_, err := l.TrySetRate(ctx, primitives.Rate{Permits: 100, Interval: time.Hour})
+	return func(ctx context.Context) error {
+		if err := l.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		return l.Release(ctx, 1)
+	}, err
+}
+
+func longAdd(_ context.Context, c *primitives.Client, name string) (use, error) {
+	long := c.NewAtomicLong(name)
+	return func(ctx context.Context) error {
+		_, err := long.Add(ctx, 1)
+		return err
+	}, nil
+}
+
+// reentry enters a lock that is held once more, and leaves it: holds are counted here.
+func reentry(ctx context.Context, c *primitives.Client, name string) (use, error) {
+	lock := c.NewLock(name, nil)
+	lease, err := lock.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		inner, err := lock.Lock(lease.Reenter(ctx))
+		if err != nil {
+			return err
+		}
+		return inner.Unlock(ctx)
+	}, nil
+}
+
+// tryHeld is refused.
+func tryHeld(ctx context.Context, c *primitives.Client, name string) (use, error) {
+	lock := c.NewLock(name, nil)
+	lease, err := lock.Lock(ctx)
+	return func(ctx context.Context) error {
+		if _, err := lock.TryLock(ctx); !errors.Is(err, primitives.ErrNotAcquired) {
+			return errors.Join(errors.New("a lock that is held was not refused"), err, lease.Err())
+		}
+		return nil
+	}, err
+}
+
+// uncontended returns this library, the bare driver, and peers.
+func (s *Setup) uncontended(object maker, with partners) []measure.Subject {
+	driver := drivers.Open(s.Scope, s.Driver, s.Place, false)
+	client := s.clientOn(driver.Backend)
+	all := []measure.Subject{{Name: "hasp", Turn: forAWhile(s.Turn, s.make(client, object, "hasp"))}}
+	if with != nobody {
+		all = append(all, measure.Subject{Name: "bare", Turn: forAWhile(s.Turn, s.bare(driver, client, object))})
+	}
+	if with >= bareAndPeers {
+		for _, p := range s.peers(false) {
+			all = append(all, measure.Subject{Name: p.Name, Turn: forAWhile(s.Turn, s.peerPairs(p))})
+		}
+	}
+	if with == bareAndRedisson {
+		all = append(all, s.redisson(true, s.Turn)...)
+	}
+	return all
+}
+
+// make makes so many objects as the size says.
+func (s *Setup) make(client *primitives.Client, object maker, kind string) (uses []use) {
+	for i := range s.Size {
+		call, err := object(context.Background(), client, named(kind, i))
+		s.Must(err)
+		uses = append(uses, call)
+	}
+	return uses
+}
+
+// bare returns what replays the commands of an object's use on others like it.
+func (s *Setup) bare(driver *drivers.Client, client *primitives.Client, object maker) (uses []use) {
+	sends := s.record(driver, object, recorded)
+	for i := range s.make(client, object, "bare") {
+		uses = append(uses, replay(driver, sends, named("bare", i)))
+	}
+	return uses
+}
+
+// peerPairs returns the pairs of a peer.
+func (s *Setup) peerPairs(p peers.Peer) []use {
+	lockOf := p.Open(s.Scope, s.Place, false)
+	uses := make([]use, s.Size)
+	for i := range uses {
+		lock := lockOf(named(p.Name, i))
+		uses[i] = func(ctx context.Context) error {
+			unlock, err := lock(ctx)
+			if err != nil {
+				return err
+			}
+			return unlock(ctx)
+		}
+	}
+	return uses
+}
+
+// recorded is the object of which the bare commands are.
+const recorded = "recorded"
+
+// recorder notes the scripts that run.
+type recorder struct {
+	backend.Backend
+	mu    sync.Mutex
+	calls []backend.Call
+}
+
+// Run implements [backend.ScriptRunner].
+func (r *recorder) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
+	r.mu.Lock()
+	r.calls = append(r.calls, backend.Call{Script: script, Keys: slices.Clone(keys), Args: slices.Clone(args)})
+	r.mu.Unlock()
+	return r.Backend.Run(ctx, script, keys, args)
+}
+
+// record returns the scripts that a use of an object comes to, whose name has recorded in it.
+func (s *Setup) record(driver *drivers.Client, object maker, name string) []backend.Call {
+	r := &recorder{Backend: driver.Backend}
+	client, err := primitives.New(r, nil)
+	s.Must(err)
+	call, err := object(context.Background(), client, name)
+	s.Must(err)
+	r.mu.Lock()
+	r.calls = nil
+	r.mu.Unlock()
+	s.Must(call(context.Background()))
+	r.mu.Lock()
+	calls := r.calls
+	r.mu.Unlock()
+	s.Must(client.Close(context.Background()))
+	return calls
+}
+
+// replay sends what was recorded, for the object called name, by the driver alone.
+func replay(driver *drivers.Client, sends []backend.Call, name string) use {
+	calls := make([]use, len(sends))
+	for i, call := range sends {
+		calls[i] = bareCall(driver, call.Script, renamed(call.Keys, name), renamed(call.Args, name))
+	}
+	return func(ctx context.Context) error {
+		for _, call := range calls {
+			if err := call(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// bareCall sends a script, or the command that stands for it. Where no driver is, the backend runs it.
+func bareCall(driver *drivers.Client, script *backend.Script, keys, args []string) use {
+	if driver.Send == nil {
+		return func(ctx context.Context) error {
+			_, err := driver.Backend.Run(ctx, script, keys, args)
+			return err
+		}
+	}
+	words := []string{script.Command}
+	if script.Command == "" {
+		words = []string{"EVALSHA", script.SHA1, strconv.Itoa(len(keys))}
+	}
+	words = slices.Concat(words, keys, args)
+	return func(ctx context.Context) error { return driver.Send(ctx, words...) }
+}
+
+// renamed returns words that were recorded, for the object called name.
+func renamed(words []string, name string) []string {
+	words = slices.Clone(words)
+	for i := range words {
+		words[i] = strings.Replace(words[i], recorded, name, 1)
+	}
+	return words
+}

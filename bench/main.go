@@ -1,0 +1,136 @@
+// Command bench measures the primitives on each driver, beside the driver's own bare commands and other libraries.
+// It starts the servers itself:
+//
+//	go run ./bench -workloads lock_pair,hand_over -backends rueidis,goredis
+//
+// The subjects of a workload take turns, so that what disturbs one disturbs all. It prints medians of the turns;
+// "to bare" is the median of the ratios of each round, with its interval.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hasp-go/hasp/bench/internal/drivers"
+	"github.com/hasp-go/hasp/bench/internal/report"
+	"github.com/hasp-go/hasp/bench/internal/workload"
+)
+
+func main() { os.Exit(run(os.Stdout, os.Stderr, os.Args[1:])) }
+
+// options are what the flags say.
+type options struct {
+	backends, servers, workloads, peers, links string
+	sizes                                      string
+	rounds                                     int
+	turn                                       time.Duration
+	format, plots, file, compare               string
+}
+
+func run(stdout, stderr io.Writer, args []string) int {
+	o := options{}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.backends, "backends", "rueidis,goredis", "of "+strings.Join(drivers.Names, ", "))
+	flags.StringVar(&o.servers, "servers", "redis", "redis, valkey, or other `kinds` that are installed")
+	flags.StringVar(&o.workloads, "workloads", "all", "of "+strings.Join(names(), ", "))
+	flags.StringVar(&o.peers, "peers", strings.Join(peerNames, ","), "which libraries take part")
+	flags.StringVar(&o.links, "links", "0", "delays of the link in each direction, such as 0,1ms,10ms")
+	flags.StringVar(&o.sizes, "sizes", "short", "short or all of each workload, or some `numbers`")
+	flags.IntVar(&o.rounds, "rounds", 12, "turns of each subject")
+	flags.DurationVar(&o.turn, "turn", 100*time.Millisecond, "how long a turn lasts; some workloads take several")
+	flags.StringVar(&o.format, "format", report.Table, "of "+strings.Join(report.Formats, ", "))
+	flags.StringVar(&o.plots, "plots", "", "a `folder` for plots")
+	flags.StringVar(&o.file, "file", "", "a `file` to which the run is added")
+	flags.StringVar(&o.compare, "compare", "", "a `file` with an older run")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := o.bench(ctx, stdout, stderr, args); err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return 1
+	}
+	return 0
+}
+
+// bench measures, and tells of it.
+func (o *options) bench(ctx context.Context, stdout, stderr io.Writer, args []string) error {
+	plan, err := o.plan()
+	if err != nil {
+		return err
+	}
+	old, err := o.older() // Before the run, which may be added to the same file.
+	if err != nil {
+		return err
+	}
+	r := report.New(args)
+	withRedisson(plan, stderr, r.Versions)
+	begin := time.Now()
+	for i, g := range plan {
+		fmt.Fprintf(stderr, "%d of %d, about %v left: %s\n", i+1, len(plan), timeLeft(plan, i, time.Since(begin)), g)
+		rows, err := g.measure(ctx, r.Versions)
+		if err != nil {
+			return fmt.Errorf("%s: %w", g, err)
+		}
+		r.Rows = append(r.Rows, rows...)
+	}
+	return o.tell(stdout, stderr, r, old)
+}
+
+// older returns the run to compare with; nil if none is asked for.
+func (o *options) older() (*report.Run, error) {
+	if o.compare == "" {
+		return nil, nil //nolint:nilnil // There is none.
+	}
+	return report.Last(o.compare)
+}
+
+// tell prints, draws and keeps the run. What a program reads has nothing else on stdout.
+func (o *options) tell(stdout, stderr io.Writer, r, old *report.Run) error {
+	errs := []error{r.Write(stdout, o.format)}
+	if o.plots != "" {
+		errs = append(errs, r.Plot(o.plots))
+	}
+	if o.file != "" {
+		errs = append(errs, r.Append(o.file))
+	}
+	if o.format != report.Table {
+		stdout = stderr
+	}
+	if old != nil {
+		errs = append(errs, r.Compare(stdout, old))
+	}
+	if o.format == report.Table {
+		r.RatioLine(stdout)
+	}
+	return errors.Join(errs...)
+}
+
+// names returns the names of the workloads.
+func names() (all []string) {
+	for _, w := range workload.All() {
+		all = append(all, w.Name)
+	}
+	return all
+}
+
+// listed returns the words of a list, each of which must be one of those allowed.
+func listed(what, list string, allowed []string) ([]string, error) {
+	words := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	for _, word := range words {
+		if !slices.Contains(allowed, word) {
+			return nil, fmt.Errorf("no %s %q: there are %s", what, word, strings.Join(allowed, ", "))
+		}
+	}
+	return words, nil
+}

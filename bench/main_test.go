@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/bench/internal/report"
+	"github.com/hasp-go/hasp/bench/internal/workload"
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// TestRun measures a little of the most on each kind of driver, and looks at what is printed, drawn and kept.
+func TestRun(t *testing.T) {
+	servers.Need(t, servers.Redis)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "runs")
+	var table, errs bytes.Buffer
+	args := []string{
+		"-backends", "rueidis,embedded", "-workloads", "lock_pair,hand_over,wake_up,overload", "-rounds", "2", "-turn", "2ms", "-sizes", "64,8,1,50,120",
+		"-file", file, "-plots", dir, "-peers", "setnx,redsync,redislock,rueidislock,valkeylock",
+	}
+	require.Zero(t, run(&table, &errs, args), "%s", &errs)
+	for _, part := range []string{
+		"lock_pair/64 on rueidis, redis", "to bare", "redsync", "rueidislock", "hand_over/64 on embedded, none", "granted-share",
+	} {
+		require.Contains(t, table.String(), part)
+	}
+	require.Contains(t, errs.String(), "left: lock_pair of 64 goroutines on rueidis, Redis")
+	lines := strings.Split(strings.TrimSpace(table.String()), "\n")
+	require.Regexp(t, `^ratio lock_pair/64 rueidis/bare=\d+\.\d{3} `, lines[len(lines)-1])
+	for _, name := range []string{"hand_over.svg", "wake_up.svg", "pairs.svg", "overload.svg"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Contains(t, string(text), "</svg>", name)
+	}
+	checkKept(t, file)
+	var compared bytes.Buffer
+	args = []string{"-backends", "embedded", "-workloads", "lock_pair", "-rounds", "2", "-turn", "2ms", "-compare", file, "-format", "benchstat"}
+	require.Zero(t, run(&compared, &errs, args), "%s", &errs)
+	require.Regexp(t, `BenchmarkLockPair/hasp/embedded/none/64 1 \d+ ns/op`, compared.String())
+	require.Regexp(t, `LockPair/bare/embedded/none/64 +allocs/op`, errs.String())
+}
+
+// checkKept checks the run in a file.
+func checkKept(t *testing.T, file string) {
+	t.Helper()
+	kept, err := report.Last(file)
+	require.NoError(t, err)
+	require.NotEmpty(t, kept.Versions["redis"])
+	require.NotEmpty(t, kept.Versions["github.com/redis/rueidis"])
+	for _, row := range kept.Rows {
+		stuck := slices.Max(append(row.Values["stuck"], 0)) > 0
+		if stuck { // A peer may lose a wake-up, and has no speed then.
+			require.Contains(t, []string{"rueidislock", "valkeylock"}, row.Subject)
+			continue
+		}
+		require.Len(t, row.Values["ops/s"], 2, "%s of %s", row.Workload, row.Subject)
+		for _, speed := range row.Values["ops/s"] {
+			if row.Workload == "overload" { // Perhaps nothing is granted in time.
+				continue
+			}
+			require.Positive(t, speed, "%s of %s", row.Workload, row.Subject)
+		}
+		if row.Workload == "hand_over" && row.Server == "redis" {
+			require.Positive(t, row.Values["commands/op"][0])
+		}
+	}
+}
+
+// TestFlags: what there is not is said, with what there is.
+func TestFlags(t *testing.T) {
+	for flag, told := range map[string]string{
+		"-backends": "there are rueidis", "-servers": "there are redis", "-workloads": "there are lock_pair",
+		"-peers": "there are setnx", "-links": "invalid duration", "-format": "there are table",
+	} {
+		var errs bytes.Buffer
+		require.Equal(t, 1, run(&bytes.Buffer{}, &errs, []string{flag, "nothing"}))
+		require.Contains(t, errs.String(), told)
+	}
+}
+
+// TestWorkloads: each has what a plan needs.
+func TestWorkloads(t *testing.T) {
+	seen := map[string]bool{}
+	for _, w := range workload.All() {
+		require.False(t, seen[w.Name], w.Name)
+		seen[w.Name] = true
+		require.NotEmpty(t, w.Unit, w.Name)
+		require.Positive(t, w.Short, w.Name)
+		require.LessOrEqual(t, w.Short, len(w.Sizes), w.Name)
+	}
+}
