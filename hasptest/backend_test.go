@@ -1,0 +1,178 @@
+package hasptest_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/hasptest"
+)
+
+// Scripts of an own primitive. Each counts its runs.
+var (
+	ownAcquire = counting("own_acquire", backend.Never)
+	ownRelease = counting("own_release", backend.Never)
+	ownLook    = backend.NewScript("look_acquire", "return redis.call('GET', KEYS[1])", 1, backend.ReadOnly)
+)
+
+func counting(name string, retry backend.Retry) *backend.Script {
+	return backend.NewScript(name, "return redis.call('INCR', KEYS[1])", 1, retry)
+}
+
+// runs returns how often scripts ran on key.
+func runs(t *testing.T, s *hasptest.Server, key string) string {
+	t.Helper()
+	reply, err := s.Embedded().Do("GET", key)
+	require.NoError(t, err)
+	if reply.IsNil() {
+		return ""
+	}
+	text, err := reply.Text()
+	require.NoError(t, err)
+	return text
+}
+
+// TestBatch has calls of every fate in one batch. A call that was not sent can be withdrawn.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	s := hasptest.New(t)
+	s.FailAcquires(1)
+	s.LoseAnswers(1)
+	calls := []backend.Call{
+		{Script: ownLook, Keys: []string{"e"}},
+		{Script: ownRelease, Keys: []string{"a"}},
+		{Script: ownAcquire, Keys: []string{"b"}},
+		{Script: ownAcquire, Keys: []string{"c"}},
+		{Script: ownAcquire, Keys: []string{"d"}},
+	}
+	for i := range calls {
+		calls[i].Claim = &backend.Claim{}
+		require.True(t, calls[i].Claim.Take())
+	}
+	outcomes := backend.RunAll(t.Context(), s.Backend(), calls)
+	require.NoError(t, outcomes[0].Err, "it only reads")
+	require.NoError(t, outcomes[1].Err)
+	require.ErrorIs(t, outcomes[2].Err, backend.ErrUnavailable)
+	require.ErrorIs(t, outcomes[3].Err, backend.ErrIndeterminate)
+	require.NoError(t, outcomes[4].Err)
+	require.Equal(t, []string{"1", "", "1", "1"},
+		[]string{runs(t, s, "a"), runs(t, s, "b"), runs(t, s, "c"), runs(t, s, "d")})
+	require.True(t, calls[2].Claim.Withdraw())
+	require.ErrorIs(t, calls[2].Claim.Why(), backend.ErrUnavailable)
+	require.False(t, calls[3].Claim.Withdraw())
+}
+
+func TestRunThenWait(t *testing.T) {
+	t.Parallel()
+	s := hasptest.New(t)
+	b := s.Backend()
+	call := backend.Call{Script: ownAcquire, Keys: []string{"a"}}
+	s.FailAcquires(1)
+	_, _, err := b.RunThenWait(t.Context(), call, 1, time.Second)
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.Empty(t, runs(t, s, "a"))
+	s.LoseAnswers(1)
+	reply, _, err := b.RunThenWait(t.Context(), call, 1, time.Second)
+	require.ErrorIs(t, err, backend.ErrIndeterminate)
+	require.True(t, reply.IsNil())
+	require.Equal(t, "1", runs(t, s, "a"))
+	reply, acked, err := b.RunThenWait(t.Context(), call, 1, time.Second)
+	require.NoError(t, err)
+	require.Equal(t, backend.IntegerReply(2), reply)
+	require.Zero(t, acked)
+}
+
+// TestWhatIsNotSentUsesUpNothing asks a closed backend, under an ended context, and in an outage.
+func TestWhatIsNotSentUsesUpNothing(t *testing.T) {
+	t.Parallel()
+	s := hasptest.New(t)
+	b, closed := s.Backend(), s.Backend()
+	require.NoError(t, closed.Close())
+	s.LoseAnswers(1)
+	acquire := func(ctx context.Context, b *hasptest.Backend) error {
+		_, err := b.Run(ctx, ownAcquire, []string{"a"}, nil)
+		return err
+	}
+	require.ErrorIs(t, acquire(t.Context(), closed), backend.ErrClosed)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, acquire(ended, b), context.Canceled)
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		b := s.Backend()
+		s.FailAcquires(1)
+		s.Away(time.Second)
+		require.ErrorContains(t, acquire(t.Context(), b), "the server is away")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.ErrorContains(t, acquire(t.Context(), b), "the request was not sent")
+	})
+	require.ErrorIs(t, acquire(t.Context(), b), backend.ErrIndeterminate)
+	require.NoError(t, acquire(t.Context(), b))
+	require.Equal(t, "2", runs(t, s, "a"))
+}
+
+// TestGap publishes before, in and after an outage.
+func TestGap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		b := s.Backend()
+		events, cancelled := make(chan backend.Event, 8), make(chan backend.Event, 8)
+		_, err := b.Subscribe(t.Context(), "news", func(e backend.Event) { events <- e })
+		require.NoError(t, err)
+		other, err := b.Subscribe(t.Context(), "news", func(e backend.Event) { cancelled <- e })
+		require.NoError(t, err)
+		publish := func(text string) {
+			_, err := s.Embedded().Do("PUBLISH", "news", text)
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		publish("before")
+		other.Cancel()
+		s.Away(3 * time.Second)
+		publish("in between")
+		require.Equal(t, backend.Event{Payload: "before"}, <-events)
+		require.Empty(t, events)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		require.Len(t, events, 1)
+		require.Equal(t, backend.Event{Kind: backend.Resubscribed}, <-events)
+		publish("after")
+		require.Equal(t, backend.Event{Payload: "after"}, <-events)
+		require.Len(t, cancelled, 1, "what came before it was cancelled")
+
+		s.Away(time.Second)
+		require.NoError(t, b.Close())
+		time.Sleep(time.Minute)
+		require.Empty(t, events)
+	})
+}
+
+// TestSubscribeInAnOutage waits for its end, for that of the context, and for Close.
+func TestSubscribeInAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		b, closed := s.Backend(), s.Backend()
+		subscribe := func(ctx context.Context, b *hasptest.Backend) error {
+			_, err := b.Subscribe(ctx, "news", func(backend.Event) {})
+			return err
+		}
+		start := time.Now()
+		s.Away(3 * time.Second)
+		time.AfterFunc(2*time.Second, func() { require.NoError(t, closed.Close()) })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, subscribe(ctx, b), context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(start))
+		require.ErrorIs(t, subscribe(t.Context(), closed), backend.ErrClosed)
+		require.Equal(t, 2*time.Second, time.Since(start))
+		require.NoError(t, subscribe(t.Context(), b))
+		require.Equal(t, 3*time.Second, time.Since(start))
+	})
+}

@@ -1,0 +1,158 @@
+package hasptest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// The causes of errors.
+var (
+	errRefused    = errors.New("hasptest: the request was not sent")
+	errUnanswered = errors.New("hasptest: the answer was lost")
+	errAway       = errors.New("hasptest: the server is away")
+)
+
+// FailAcquires makes the next n requests to acquire fail: they are not sent, and the call that made them
+// gets an error that wraps primitives.ErrUnavailable. Nothing is held then.
+//
+// A Lock that was already refused because another holds the lock does not return that error: it waits,
+// and tries again. So do other methods that wait.
+//
+// Requests of FailAcquires and [Server.LoseAnswers] come in the order of the calls. While the server is
+// away none is used up. It panics if n is not positive.
+func (s *Server) FailAcquires(n int) { s.spoil(refused, n) }
+
+// LoseAnswers makes the next n requests to acquire lose their answers, as if the connection broke: they are
+// executed, and the call that made them gets an error that wraps primitives.ErrIndeterminate, at once.
+// What they took is released in the background: the lock is free soon after, without waiting for the
+// lease.
+//
+// As with [Server.FailAcquires], methods that already wait go on waiting. It panics if n is not positive.
+func (s *Server) LoseAnswers(n int) { s.spoil(unanswered, n) }
+
+// Away makes the server unreachable for d, from now on: it keeps its data, and its clock goes on, but
+// each request of a client fails at once with an error that wraps primitives.ErrUnavailable, and is not
+// executed. Subscriptions receive nothing, and new ones wait. Then all is as before: each subscription
+// gets a [backend.Resubscribed] event, so that waiters try again. A second call while the server is away
+// ends the outage at the later of the two times.
+//
+// A lease is not lost before it ends: a holder's renewals are tried again, and a lock with a
+// watchdog survives an outage of up to half its lease. In an outage as long as a lease it is lost: its
+// contexts end with the cause primitives.ErrLost before others can acquire it. A TryLock, or the first try of a
+// Lock, returns primitives.ErrUnavailable; a Lock that already waits goes on waiting. It panics if d is
+// not positive.
+func (s *Server) Away(d time.Duration) {
+	if d <= 0 {
+		panic("hasptest: Away for a duration that is not positive")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	backAt := time.Now().Add(d)
+	switch {
+	case s.outage == nil:
+		s.outage = make(chan struct{})
+	case backAt.Before(s.backAt):
+		return
+	default:
+		s.back.Stop()
+	}
+	s.backAt, s.back = backAt, time.AfterFunc(d, s.endOutageInTime)
+}
+
+// endOutageInTime is endOutage, unless the outage was prolonged while its timer fired.
+func (s *Server) endOutageInTime() {
+	s.mu.Lock()
+	early := time.Now().Before(s.backAt)
+	s.mu.Unlock()
+	if !early {
+		s.endOutage()
+	}
+}
+
+// endOutage ends an outage, if there is one, and tells all subscriptions that they may have missed
+// messages.
+func (s *Server) endOutage() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.outage == nil {
+		return
+	}
+	s.back.Stop()
+	close(s.outage)
+	s.outage = nil
+	for b := range s.backends {
+		b.resubscribed()
+	}
+}
+
+// currentOutage returns a channel that is closed when the outage ends; nil if there is none.
+func (s *Server) currentOutage() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.outage
+}
+
+// fate is what becomes of a script.
+type fate int
+
+const (
+	sent       fate = iota
+	refused         // it is not sent
+	unanswered      // it is executed, and its answer is lost
+	stranded        // it is not sent: no server can be reached
+)
+
+// spoil plans the fate of the next n requests to acquire.
+func (s *Server) spoil(f fate, n int) {
+	if n <= 0 {
+		panic("hasptest: the number of requests must be positive")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plan = append(s.plan, slices.Repeat([]fate{f}, n)...)
+}
+
+// next returns the fate of a script that is about to be sent.
+func (s *Server) next(script *backend.Script) fate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.outage != nil {
+		return stranded
+	}
+	if len(s.plan) == 0 || !acquires(script) {
+		return sent
+	}
+	f := s.plan[0]
+	s.plan = s.plan[1:]
+	return f
+}
+
+// acquires reports whether script is a request to acquire.
+func acquires(script *backend.Script) bool {
+	return script.Retry.Writes() && strings.HasSuffix(script.Name, "_acquire")
+}
+
+// refusal returns the error of a script that is not to be sent; nil if it is.
+func (f fate) refusal() error {
+	switch f {
+	case refused:
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, errRefused)
+	case stranded:
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, errAway)
+	}
+	return nil
+}
+
+// spoil returns what the caller gets of a script's outcome. It leaves an error alone that proves that the
+// script was not executed.
+func (f fate) spoil(o backend.Outcome) backend.Outcome {
+	if f == unanswered && (o.Err == nil || backend.MayHaveRun(o.Err)) {
+		return backend.Outcome{Err: backend.Indeterminate(errUnanswered)}
+	}
+	return o
+}

@@ -1,0 +1,238 @@
+package hasptest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/hasptest"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// acquire asks for one thing.
+type acquire func(ctx context.Context) (*primitives.Lease, error)
+
+// leased returns a way to acquire each kind of thing that has leases.
+func leased(c *primitives.Client) map[string]acquire {
+	readWrite := c.NewReadWriteLock("x", nil)
+	return map[string]acquire{
+		"Lock":       c.NewLock("x", nil).Lock,
+		"FencedLock": c.NewFencedLock("x", nil).Lock,
+		"FairLock":   c.NewFairLock("x", nil).Lock,
+		"SpinLock":   c.NewSpinLock("x", nil).Lock,
+		"Mutex":      c.NewMutex("x", nil).Lock,
+		"Reader":     readWrite.ReadLock().Lock,
+		"Writer":     readWrite.WriteLock().Lock,
+		"Counting":   c.NewCountingSemaphore("x", 2, nil).Acquire,
+		"ByArrival": c.NewCountingSemaphore("x", 2,
+			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}).Acquire,
+		"Permits": func(ctx context.Context) (*primitives.Lease, error) {
+			return c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 1}).Acquire(ctx, 1)
+		},
+	}
+}
+
+// forAllLeased has check judge each of them, on a server and a client of its own.
+func forAllLeased(t *testing.T, check func(t *testing.T, s *hasptest.Server, get acquire)) {
+	t.Helper()
+	names := leased(hasptest.New(t).Client(nil))
+	for name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := hasptest.New(t)
+				check(t, s, leased(s.Client(nil))[name])
+			})
+		})
+	}
+}
+
+// waitUntilDone fails if lease does not end within an hour of virtual time.
+func waitUntilDone(t *testing.T, lease *primitives.Lease) {
+	t.Helper()
+	select {
+	case <-lease.Done():
+	case <-time.After(time.Hour):
+		require.FailNow(t, "the lease has not ended")
+	}
+}
+
+func TestLose(t *testing.T) {
+	t.Parallel()
+	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
+		t.Helper()
+		lease, err := get(t.Context())
+		require.NoError(t, err)
+		start := time.Now()
+		s.Lose("x")
+		require.NoError(t, lease.Err(), "the holder does not know yet")
+		waitUntilDone(t, lease)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.LessOrEqual(t, time.Since(start), 10*time.Second, "a third of its lease")
+		err = lease.Unlock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+	})
+}
+
+func TestLoseThenUnlock(t *testing.T) {
+	t.Parallel()
+	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
+		t.Helper()
+		lease, err := get(t.Context())
+		require.NoError(t, err)
+		s.Lose("x")
+		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrNotHeld)
+	})
+}
+
+func TestFailAcquires(t *testing.T) {
+	t.Parallel()
+	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
+		t.Helper()
+		s.FailAcquires(2)
+		for range 2 {
+			_, err := get(t.Context())
+			require.ErrorIs(t, err, primitives.ErrUnavailable)
+			require.NotErrorIs(t, err, primitives.ErrIndeterminate)
+		}
+		keys, err := s.Embedded().Do("DBSIZE")
+		require.NoError(t, err)
+		require.Equal(t, backend.IntegerReply(0), keys, "nothing was executed")
+		lease, err := get(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
+
+// TestLoseAnswers has the lock, or all permits, free again long before a lease is over.
+func TestLoseAnswers(t *testing.T) {
+	t.Parallel()
+	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
+		t.Helper()
+		s.LoseAnswers(1)
+		_, err := get(t.Context())
+		require.ErrorIs(t, err, primitives.ErrIndeterminate)
+		require.NotErrorIs(t, err, primitives.ErrUnavailable)
+		start := time.Now()
+		lease, err := get(t.Context())
+		require.NoError(t, err)
+		require.Less(t, time.Since(start), 2*time.Second)
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
+
+// TestFaultsWithoutLeases are those of what has permits and no leases.
+func TestFaultsWithoutLeases(t *testing.T) {
+	t.Parallel()
+	s := hasptest.New(t)
+	client := s.Client(nil)
+	rate := primitives.Rate{Permits: 1, Interval: time.Hour}
+	for name, get := range map[string]func(ctx context.Context, n int) error{
+		"Semaphore":   client.NewSemaphore("made", &primitives.SemaphoreOptions{Permits: 1}).TryAcquire,
+		"RateLimiter": client.NewRateLimiter("rate", &primitives.RateLimiterOptions{Rate: rate}).TryAcquire,
+	} {
+		s.FailAcquires(1)
+		require.ErrorIs(t, get(t.Context(), 1), primitives.ErrUnavailable, name)
+		require.NoError(t, get(t.Context(), 1), name)
+		s.LoseAnswers(1)
+		require.ErrorIs(t, get(t.Context(), 1), primitives.ErrIndeterminate, name)
+	}
+	there := client.NewSemaphore("there", nil)
+	require.NoError(t, there.AddPermits(t.Context(), 1))
+	s.FailAcquires(1)
+	require.ErrorIs(t, there.TryAcquire(t.Context(), 1), primitives.ErrUnavailable)
+}
+
+// TestOutage keeps a lease over half its length without a server, and loses it over all of it.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
+		t.Helper()
+		lease, err := get(t.Context())
+		require.NoError(t, err)
+		for range 50 {
+			s.Away(15 * time.Second)
+			time.Sleep(31700 * time.Millisecond) // at all times of the renewals' round
+			require.NoError(t, lease.Err())
+		}
+		s.Away(30 * time.Second)
+		_, err = get(t.Context())
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		start := time.Now()
+		waitUntilDone(t, lease)
+		require.LessOrEqual(t, time.Since(start), 27*time.Second, "the lease, less its allowance")
+		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrLost)
+		time.Sleep(30 * time.Second)
+		lease, err = get(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
+
+// TestWaiterInAnOutage shows that a gap has waiters look: the release that it missed came without a
+// message, and its next poll is an hour away.
+func TestWaiterInAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		unaffected := newUnaffected(t, s)
+		held, err := unaffected.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		waited := make(chan time.Time)
+		lock := s.Client(&primitives.Options{PollInterval: time.Hour}).NewLock("x", nil)
+		go func() {
+			_, err := lock.Lock(t.Context())
+			require.NoError(t, err)
+			waited <- time.Now()
+		}()
+		time.Sleep(time.Second)
+		s.Away(3 * time.Second)
+		s.Away(time.Second) // It does not end the outage earlier.
+		back := time.Now().Add(3 * time.Second)
+		require.NoError(t, held.Unlock(t.Context()))
+		granted := <-waited
+		require.False(t, granted.Before(back))
+		require.Less(t, granted.Sub(back), time.Second)
+	})
+}
+
+// newUnaffected returns a client that faults do not concern.
+func newUnaffected(t *testing.T, s *hasptest.Server) *primitives.Client {
+	t.Helper()
+	b, err := embedded.New(s.Embedded(), nil)
+	require.NoError(t, err)
+	client, err := primitives.New(b, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, errors.Join(client.Close(context.Background()), b.Close())) })
+	return client
+}
+
+// TestOthersAreNotAcquires spoils acquires alone: a lease is renewed and released, and a number counts.
+func TestOthersAreNotAcquires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		client := s.Client(nil)
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.LoseAnswers(1)
+		s.FailAcquires(1)
+		time.Sleep(time.Minute)
+		_, err = client.NewAtomicLong("n").Increment(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Unlock(t.Context()))
+		_, err = client.NewLock("x", nil).TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrIndeterminate, "in the order of the calls")
+		_, err = client.NewLock("y", nil).TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		_, err = client.NewLock("y", nil).TryLock(t.Context())
+		require.NoError(t, err)
+	})
+}

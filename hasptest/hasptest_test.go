@@ -1,0 +1,106 @@
+package hasptest_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/hasptest"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// recorded is a test that keeps what fails it, and goes on.
+type recorded struct {
+	testing.TB
+	failures []string
+}
+
+func (r *recorded) Errorf(format string, args ...any) {
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+
+func TestLoseWhatNobodyHolds(t *testing.T) {
+	t.Parallel()
+	test := &recorded{TB: t}
+	s := hasptest.New(test)
+	s.Lose("orders:42")
+	require.Equal(t, []string{`hasptest: lose "orders:42": nobody holds it`}, test.failures)
+	client := s.Client(&primitives.Options{KeyPrefix: "app:"})
+	_, err := client.NewLock("orders:42", nil).Lock(t.Context())
+	require.NoError(t, err)
+	s.Lose("app:orders:42")
+	require.Len(t, test.failures, 1)
+}
+
+// TestLostLockIsFree shows what the doc of Lose says of others: one who asks gets the lock at once, one
+// who waits by its next poll.
+func TestLostLockIsFree(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		first, err := s.Client(nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.Lose("x")
+		second, err := s.Client(nil).NewLock("x", nil).TryLock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, first.Err(), "the holder does not know yet")
+		lock := s.Client(nil).NewLock("x", nil)
+		waited := make(chan time.Duration)
+		go func() {
+			start := time.Now()
+			_, err := lock.Lock(t.Context())
+			require.NoError(t, err)
+			waited <- time.Since(start)
+		}()
+		synctest.Wait()
+		s.Lose("x")
+		require.LessOrEqual(t, <-waited, 5500*time.Millisecond)
+		require.ErrorIs(t, second.Unlock(t.Context()), primitives.ErrNotHeld)
+	})
+}
+
+// TestCleanup ends a test in an outage, with a lock held: the lock is free after.
+func TestCleanup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		inner := &cleanups{TB: t}
+		s := hasptest.New(inner)
+		lease, err := s.Client(nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.Away(time.Hour)
+		inner.run()
+		require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
+		exists, err := s.Embedded().Do("EXISTS", "x")
+		require.NoError(t, err)
+		n, err := exists.Int()
+		require.NoError(t, err)
+		require.Zero(t, n, "the lock was released")
+		require.Zero(t, time.Since(start), "without waiting")
+	})
+}
+
+// cleanups is a test whose cleanup is run by hand.
+type cleanups struct {
+	testing.TB
+	list []func()
+}
+
+func (c *cleanups) Cleanup(f func()) { c.list = append(c.list, f) }
+
+func (c *cleanups) run() {
+	for i := range c.list {
+		c.list[len(c.list)-1-i]()
+	}
+}
+
+func TestMisuse(t *testing.T) {
+	t.Parallel()
+	s := hasptest.New(t)
+	require.Panics(t, func() { s.FailAcquires(0) })
+	require.Panics(t, func() { s.LoseAnswers(-1) })
+	require.Panics(t, func() { s.Away(0) })
+}
