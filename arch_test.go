@@ -21,6 +21,7 @@ const (
 	goredis   = "github.com/redis/go-redis/v9/..."
 	redigo    = "github.com/gomodule/redigo/..."
 	miniredis = "github.com/alicebob/miniredis/v2/..."
+	gopherlua = "github.com/yuin/gopher-lua/..."
 )
 
 // rule says what the packages of a folder may import beside the standard library: packages of ours
@@ -47,9 +48,16 @@ var rules = []rule{
 	{
 		dir: "backend/embedded",
 		imports: []string{
-			"backend", "backend/fanout", "backend/evalsha", "backend/embedded/internal/script", miniredis,
+			"backend", "backend/fanout", "backend/evalsha", "backend/embedded/internal/script",
+			miniredis, gopherlua,
 		},
 		tests: []string{"primitives"}, // how users lose a lock in their tests
+	},
+	{
+		// For users' tests, which get no other test library of ours by it.
+		dir:     "hasptest",
+		imports: []string{"backend", "backend/embedded", "primitives", "primitives/extend"},
+		testing: true,
 	},
 	{dir: "primitives/internal/script", imports: []string{"backend"}},
 	{dir: "primitives/internal/...", imports: []string{"backend", "primitives/internal/...", zap}},
@@ -75,13 +83,14 @@ var rules = []rule{
 	engine("conformance/number", "conformance/engine"),
 	engine("conformance/idgenerator", "conformance/engine"),
 	engine("conformance/counting", "conformance/engine", "conformance/lock"),
+	engine("conformance/mutex", "conformance/engine", "conformance/lock"),
 	engine("conformance/limiter", "conformance/engine"),
 	engine("conformance/adder", "conformance/engine"),
 	{dir: "conformance/history", imports: []string{porcupine}},
 	{
 		dir: "conformance/matrix/...",
 		imports: []string{
-			"backend/...", "primitives", "conformance/...",
+			"backend/...", "primitives", "conformance/...", "hasptest",
 			testify, rapid, porcupine, zap, goleak, rueidis, valkey, goredis, miniredis,
 		},
 		testing: true,
@@ -110,6 +119,12 @@ var rules = []rule{
 		dir:     "examples/fencing",
 		imports: []string{"backend"},
 		tests:   []string{"backend/embedded", "github.com/jackc/pgx/v5/stdlib", "modernc.org/sqlite"},
+	},
+	{
+		// To copy into programs of any driver.
+		dir:     "examples/recipes",
+		imports: []string{"primitives", "primitives/extend"},
+		tests:   []string{"backend", "backend/embedded", "backend/goredis", "conformance/servers", goredis},
 	},
 	{
 		dir:     "examples/...",
@@ -245,6 +260,11 @@ func TestImportRules(t *testing.T) {
 		{dir: "examples/ownprimitive", imported: module + "/conformance/lock", test: true},
 		{dir: "examples/ownprimitive", imported: module + "/backend/embedded"},
 		{dir: "examples/ownprimitive", imported: module + "/backend/embedded", test: true, allowed: true},
+		{dir: "examples/recipes", imported: module + "/backend/embedded"},
+		{dir: "examples/recipes", imported: module + "/conformance/servers", test: true, allowed: true},
+		{dir: "hasptest", imported: module + "/backend/embedded", allowed: true},
+		{dir: "hasptest", imported: module + "/conformance", test: true},
+		{dir: "hasptest", imported: testify},
 		{dir: "bench", imported: "github.com/go-redsync/redsync/v4", allowed: true},
 	} {
 		f := file{dir: c.dir, imports: []string{c.imported}, test: c.test, byLuagen: c.luagen}

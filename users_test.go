@@ -55,6 +55,9 @@ func TestUsersModulesRequire(t *testing.T) {
 	for adapter, driver := range drivers {
 		want[adapter] = []string{driver, "github.com/stretchr/testify", module}
 	}
+	// It comes with miniredis in any case.
+	want["backend/embedded"] = append(want["backend/embedded"], "github.com/yuin/gopher-lua")
+	want["hasptest"] = []string{"github.com/stretchr/testify", module, module + "/backend/embedded"}
 	for dir, allowed := range want {
 		for _, line := range strings.Split(read(t, filepath.Join(dir, "go.mod")), "\n") {
 			if name, found := required(line); found {
