@@ -1,6 +1,5 @@
 // Package repro keeps the programs by which others showed defects of hasp. Each asserts that the fault
-// that it makes did occur, and the bound that hasp now keeps. docs/testing.md lists them with the
-// commits that mended what they show.
+// that it makes did occur, and the bound that hasp now keeps.
 package repro
 
 import (
