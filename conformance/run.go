@@ -56,8 +56,8 @@ func (r Report) and(other Report) Report {
 }
 
 // Run judges the backends of h by everything in the suite: every case, and each primitive under
-// faults, by its properties and by its histories. It returns when all are done, and prints a summary.
-// With -short it leaves out properties and histories in real time, which the report does not name, and of
+// faults, by its histories, and with [Harness.Bubble] by its properties. It returns when all are done, and
+// prints a summary. With -short it leaves out histories in real time, which the report does not name, and of
 // the cases that judge what primitives share, such as the watchdog, all but one.
 func Run(t *testing.T, h *Harness) Report {
 	t.Helper()

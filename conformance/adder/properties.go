@@ -1,11 +1,9 @@
 package adder
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -18,23 +16,13 @@ import (
 
 // Properties opens, closes, adds, resets and asks at random, on three clients, of which two are over one
 // backend. Sums may be under way meanwhile: each must be between its exact bounds, and exact when all is
-// quiet. With [harness.Harness.Bubble] that is in virtual time, over links that are slow.
+// quiet. All that is in virtual time, over links that are slow.
 func Properties(t *testing.T, h *harness.Harness) {
 	t.Helper()
 	if reason := counts(h); reason != "" {
 		t.Skip(reason)
 	}
 	steps := rapid.SliceOfN(rapid.Custom(drawStep), 25, 40)
-	if h.Bubble == nil {
-		for range cmp.Or(h.Rounds, 5) {
-			seed := rand.IntN(1 << 30) //nolint:gosec // A test's schedule.
-			drawn := steps.Example(seed)
-			if err := play(t.Context(), h, 0, drawn); err != nil {
-				t.Fatalf("machine %d: %v\nafter %+v", seed, err, drawn)
-			}
-		}
-		return
-	}
 	rapid.Check(t, func(r *rapid.T) {
 		latency := time.Duration(rapid.IntRange(0, 20).Draw(r, "latency")) * time.Millisecond
 		drawn := steps.Draw(r, "steps")

@@ -230,9 +230,6 @@ func (m *machine[S, I, O]) handOver(ctx context.Context, a act) {
 	}
 	a.Hurry = 5
 	m.wait(ctx, a)
-	if !m.virtual && a.Flag {
-		time.Sleep(50 * time.Millisecond) // Mostly it is subscribed then.
-	}
 	a.Client = a.Which % len(m.parties)
 	if a.Which == 5 { // Nothing is published.
 		a.Op = "forget"
@@ -241,7 +238,7 @@ func (m *machine[S, I, O]) handOver(ctx context.Context, a act) {
 		m.free(ctx, a)
 	}
 	m.world.pass(a.For + 10*time.Millisecond)
-	if m.virtual && a.Which == 5 && m.poll < time.Minute { // Nothing but a poll finds it.
+	if a.Which == 5 && m.poll < time.Minute { // Nothing but a poll finds it.
 		m.world.pass(m.poll * 5 / 4)
 	}
 }

@@ -60,22 +60,21 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 	must.If(c == nil, "owner %s acquires, and nobody has called for that", owner)
 	lease, allowance := m.leaseOf(c)
 	m.claims[owner] = &claim[S, I, O]{
-		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, m.decided(r, c.refused)),
+		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, r.sent),
 	}
 	if m.of.Queue != nil && c.waits() {
 		m.comes(m.claims[owner], old, owner, in)
 	}
 }
 
-// renews checks that only what is held is renewed. What is sent on a real server may have been
-// decided a moment ago.
+// renews checks that only what is held is renewed.
 func (m *machine[S, I, O]) renews(r *scriptRun, owner string) {
 	exact := r.sent.From.Equal(r.sent.To) // It did not queue.
 	c := m.claims[owner]
 	if c != nil {
 		r.lasts = c.belief.lease
 	}
-	if !m.virtual || c == nil && !exact {
+	if c == nil && !exact {
 		return
 	}
 	must.If(c == nil, "owner %s is renewed, who has nothing", owner)
@@ -105,7 +104,7 @@ func (c *claim[S, I, O]) ends(at time.Time) {
 // unlockOf returns the Unlock that a release of an owner is part of; nil: it goes on in the background.
 func (m *machine[S, I, O]) unlockOf(r *scriptRun, owner string) any {
 	c := m.claims[owner]
-	if c == nil || c.unlock == nil || c.unlock.sends > 0 || c.belief.Over(m.decided(r, c.unlock.began)) {
+	if c == nil || c.unlock == nil || c.unlock.sends > 0 || c.belief.Over(r.sent) {
 		return nil
 	}
 	return c.unlock
@@ -229,15 +228,15 @@ func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
 }
 
 // renewalHeard returns when the watchdog gets the answer to a renewal; ok is false if it surely does
-// not wait for it any more, after a third of the lease that the holder had. If that is open, as always in real time, the
-// moment is a wide one.
+// not wait for it any more, after a third of the lease that the holder had. If that is open the moment is a wide
+// one.
 func (m *machine[S, I, O]) renewalHeard(r *scriptRun, lease time.Duration) (answered Moment, ok bool) {
 	answered = r.answered
 	took := answered.From.Sub(r.sent.To)
 	if took > lease/3-longestQueue {
 		answered.From = answered.From.Add(-time.Microsecond)
 	}
-	return answered, took <= lease/3 || !m.virtual
+	return answered, took <= lease/3
 }
 
 // claimOf returns the claim that the last answer to a call has granted; nil: it was no grant.
@@ -266,16 +265,16 @@ func (m *machine[S, I, O]) holdsJudged(c *call[S, I, O]) {
 // mayHaveLapsed reports whether a claim's lease may have come to its end since began.
 func (m *machine[S, I, O]) mayHaveLapsed(c *claim[S, I, O], began time.Time) bool {
 	now := time.Now()
-	if c == nil || now.Equal(began) && m.virtual {
+	if c == nil || now.Equal(began) {
 		return false
 	}
-	return c.belief.Look(Moment{From: began, To: now.Add(m.guard)}, false) == nil
+	return c.belief.Look(Moment{From: began, To: now}, false) == nil
 }
 
 // lookAtClaim compares what a client believes with what the server knows.
 func (m *machine[S, I, O]) lookAtClaim(c *claim[S, I, O]) {
 	now := time.Now()
-	if c.granted && c.over.IsZero() && c.belief.Over(At(now.Add(-m.guard))) {
+	if c.granted && c.over.IsZero() && c.belief.Over(At(now)) {
 		c.over = c.belief.Ends().To
 		if now.Before(c.over) {
 			c.over = now // The server said so.
@@ -293,29 +292,17 @@ func (m *machine[S, I, O]) lookAtClaim(c *claim[S, I, O]) {
 
 // has reports whether a claim's owner surely holds the object.
 func (m *machine[S, I, O]) has(c *claim[S, I, O]) bool {
-	return c.call.object.every(func(s State[S]) bool { return m.holdsIn(c, s) })
-}
-
-// lacks reports whether a claim's owner does not hold the object; in real time, in which the moments of its
-// server are wider than an allowance may be, whether it surely does not.
-func (m *machine[S, I, O]) lacks(c *claim[S, I, O]) bool {
-	if m.virtual {
-		return !m.has(c)
-	}
-	return c.call.object.every(func(s State[S]) bool { return !m.holdsIn(c, s) })
-}
-
-// holdsIn reports whether a claim's owner holds the object in a state.
-func (m *machine[S, I, O]) holdsIn(c *claim[S, I, O], s State[S]) bool {
-	return slices.Contains(m.of.Hold.Holders(s), c.owner)
+	return c.call.object.every(func(s State[S]) bool {
+		return slices.Contains(m.of.Hold.Holders(s), c.owner)
+	})
 }
 
 // lookAtBelief checks that what is believed is held, and renewed in time.
 func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
 	lease, allowance := c.belief.lease, c.belief.allowance
-	good := c.belief.Good(Moment{From: now.Add(-m.guard), To: now.Add(m.guard)})
-	must.If(good && !c.forgotten && !c.spent && c.gain <= allowance && m.lacks(c), "it believes in what is %v", c.call.object)
+	good := c.belief.Good(At(now))
+	must.If(good && !c.forgotten && !c.spent && c.gain <= allowance && !m.has(c), "it believes in what is %v", c.call.object)
 	since, sound := m.soundSince(p)
 	trip := m.trip(p)
 	retry := lease/3 + lease/10 + trip

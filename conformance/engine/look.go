@@ -15,8 +15,8 @@ import (
 
 // lookAt compares the keys of an object, how long they live, and what was published with the model.
 func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
-	left, asked := m.life(ctx, m.of.keyOf(o.name))
-	m.keepIf(o, asked, func(s State[S]) bool { return m.fitsLife(s, asked, left) }, "which lives for %v", left)
+	left, now := m.life(ctx, m.of.keyOf(o.name)), m.serverNow()
+	m.keepIf(o, func(s State[S]) bool { return m.fitsLife(s, now, left) }, "which lives for %v", left)
 	m.lookAtOwn(ctx, o)
 	for _, key := range m.others(o) {
 		m.lookAtOther(ctx, o, key)
@@ -26,26 +26,26 @@ func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 	}
 }
 
-// fitsLife reports whether PTTL can be left for an object that is s; -2 ms: there is no key.
+// fitsLife reports whether PTTL can be left for an object that is s; -2 ms: there is no key. A zero moment is not
+// known.
 func (m *machine[S, I, O]) fitsLife(s State[S], at Moment, left time.Duration) bool {
 	if none := left == -2*time.Millisecond; none || s.Kind == Absent {
 		return none == (s.Kind == Absent)
+	}
+	if at.IsZero() { // How long is not known.
+		return left < 0 == s.Ends.IsZero()
 	}
 	return s.Remains(at, left)
 }
 
 // life asks how long a key lives.
-func (m *machine[S, I, O]) life(ctx context.Context, key string) (time.Duration, Moment) {
-	reply, at, err := m.raw(ctx, "PTTL", key)
-	must.Do(err)
-	return must.Get(reply.Duration(time.Millisecond)), at
+func (m *machine[S, I, O]) life(ctx context.Context, key string) time.Duration {
+	return must.Get(must.Get(m.raw(ctx, "PTTL", key)).Duration(time.Millisecond))
 }
 
-// keepIf keeps, of all that an object may be at a moment, what is says. It fails if nothing is left.
-func (m *machine[S, I, O]) keepIf(
-	o *object[S], at Moment, is func(s State[S]) bool, seen string, args ...any,
-) {
-	may := m.may(o, at)
+// keepIf keeps, of all that an object may be now, what is says. It fails if nothing is left.
+func (m *machine[S, I, O]) keepIf(o *object[S], is func(s State[S]) bool, seen string, args ...any) {
+	may := m.may(o, m.serverNow())
 	next := slices.DeleteFunc(slices.Clone(may), func(s State[S]) bool { return !is(s) })
 	must.If(len(next) == 0, seen+", but it is %v", append(args, o)...)
 	if !slices.Equal(next, o.states) {
@@ -59,8 +59,8 @@ func (m *machine[S, I, O]) lookAtOwn(ctx context.Context, o *object[S]) {
 	if o.now().Kind == Other {
 		return
 	}
-	reply, at, err := m.raw(ctx, key.reader()...)
-	m.keepIf(o, at, func(s State[S]) bool {
+	reply, err := m.raw(ctx, key.reader()...)
+	m.keepIf(o, func(s State[S]) bool {
 		return holds(m.of.Stored(o.name, s)[0], reply, err)
 	}, "holds %v, %w", reply, err)
 }
@@ -91,16 +91,16 @@ func named(keys []Key, name string) (key Key, ok bool) {
 
 // lookAtOther compares another key than the first, and how long it lives, with the model.
 func (m *machine[S, I, O]) lookAtOther(ctx context.Context, o *object[S], other Key) {
-	keepIf := func(at Moment, is func(key Key) bool, seen string, args ...any) {
-		m.keepIf(o, at, func(s State[S]) bool {
+	keepIf := func(is func(key Key) bool, seen string, args ...any) {
+		m.keepIf(o, func(s State[S]) bool {
 			key, ok := named(m.of.Stored(o.name, s), other.Name)
 			return !ok && s.Kind != Present || is(key)
 		}, "key "+other.Name+seen, args...)
 	}
-	reply, at, err := m.raw(ctx, other.reader()...)
-	keepIf(at, func(key Key) bool { return holds(key, reply, err) }, " holds %v, %w", reply, err)
-	left, asked := m.life(ctx, other.Name)
-	keepIf(asked, func(key Key) bool { return key.lives(asked, left) }, " lives for %v", left)
+	reply, err := m.raw(ctx, other.reader()...)
+	keepIf(func(key Key) bool { return holds(key, reply, err) }, " holds %v, %w", reply, err)
+	left, now := m.life(ctx, other.Name), m.serverNow()
+	keepIf(func(key Key) bool { return key.lives(now, left) }, " lives for %v", left)
 }
 
 // lives reports whether PTTL can be left for another key than the first.
@@ -108,6 +108,8 @@ func (k Key) lives(at Moment, left time.Duration) bool {
 	switch {
 	case k.empty():
 		return left == -2*time.Millisecond
+	case at.IsZero():
+		return left < 0 == (k.Ends.IsZero() && k.Life == 0)
 	case !k.Ends.IsZero():
 		return k.Ends.in(at, left)
 	case k.Life == 0:

@@ -35,7 +35,7 @@ func (m *machine[S, I, O]) judgeMember(c *call[S, I, O]) {
 	spent, gone, lapsed := m.endHolds(c)
 	if c.err == nil {
 		must.If(!c.came, "what it waits for has not come")
-		must.If(m.virtual && !m.stepped && !spent && !gone, "what it waits for has come without it")
+		must.If(!m.stepped && !spent && !gone, "what it waits for has come without it")
 		m.reach("grant")
 		return
 	}
@@ -48,7 +48,7 @@ func (m *machine[S, I, O]) judgeMember(c *call[S, I, O]) {
 		}
 		// A client that is being closed does not ask whether others have passed by what it was granted.
 		closing := errors.Is(c.err, primitives.ErrClosed)
-		must.If(m.virtual && spent && !gone && !closing, "it has failed, but others have passed by it")
+		must.If(spent && !gone && !closing, "it has failed, but others have passed by it")
 	}
 	must.If(!m.failsAsMember(c, spent || gone || lapsed), "that is no reason to fail")
 }

@@ -121,7 +121,7 @@ func (m *machine[S, I, O]) signsAnswered(r *scriptRun) {
 // waits until the next one is due.
 func (m *machine[S, I, O]) hears(r *scriptRun, c *claim[S, I, O]) bool {
 	return m.learning(c) && c.queued && !c.run.answered.IsZero() &&
-		(!m.virtual || r.answered.From.Sub(r.sent.To) < m.place(c.call)/4)
+		r.answered.From.Sub(r.sent.To) < m.place(c.call)/4
 }
 
 // tooSlow reports whether the answers to a call's signs of life come when its client waits for them no longer.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -45,33 +44,18 @@ func (a act) String() string {
 		a.Op, a.Client, a.Object, a.Which, a.Flag, a.For, a.Hurry)
 }
 
-const (
-	// realGuard is how wide the moments of a real server are, beyond what was measured: how far its
-	// clock may go apart from ours while a machine runs.
-	realGuard = 100 * time.Millisecond
-	// realActs is how many actions a machine takes on a real server.
-	realActs = 15
-	// propertyObjects is how many objects a machine has.
-	propertyObjects = 2
-)
+// propertyObjects is how many objects a machine has.
+const propertyObjects = 2
 
-// drawSetting draws a machine's world. On a real server leases are short, but longer than what is
-// open, or those of the watchdog are endless, so that nothing but a message wakes a waiter.
-func drawSetting(t *rapid.T, virtual bool) setting {
-	s := setting{
+// drawSetting draws a machine's world.
+func drawSetting(t *rapid.T) setting {
+	return setting{
 		clients: rapid.IntRange(1, 3).Draw(t, "clients"),
-		lease:   1500 * time.Millisecond, fixed: time.Second, poll: time.Hour,
+		batches: rapid.Bool().Draw(t, "batches"),
+		lease:   oneOf(t, "lease", 30000, 1000, 300),
+		fixed:   oneOf(t, "fixed", 100, 2000, 60000),
+		poll:    rapid.SampledFrom([]time.Duration{time.Hour, 5 * time.Second}).Draw(t, "poll"),
 	}
-	if !virtual && rapid.Bool().Draw(t, "endless leases") {
-		s.lease = endlessLease
-	}
-	s.batches = rapid.Bool().Draw(t, "batches")
-	if virtual {
-		s.lease = oneOf(t, "lease", 30000, 1000, 300)
-		s.fixed = oneOf(t, "fixed", 100, 2000, 60000)
-		s.poll = rapid.SampledFrom([]time.Duration{time.Hour, 5 * time.Second}).Draw(t, "poll")
-	}
-	return s
 }
 
 // suited returns a setting that is as good for p. The scripts of a call are known by its context, or by the text
@@ -108,11 +92,7 @@ func drawAct(ops []string, s setting) *rapid.Generator[act] {
 // happens at the very same time as a timer.
 func drawSpan(t *rapid.T, s setting) time.Duration {
 	const odd = 137 * time.Microsecond
-	leases := []time.Duration{s.lease, s.fixed}
-	if s.lease == endlessLease {
-		leases = leases[1:] // A machine in real time does not wait for that.
-	}
-	lease := rapid.SampledFrom(leases).Draw(t, "lease")
+	lease := rapid.SampledFrom([]time.Duration{s.lease, s.fixed}).Draw(t, "lease")
 	near := rapid.SampledFrom([]time.Duration{-time.Millisecond, time.Millisecond}).Draw(t, "near")
 	switch rapid.IntRange(0, 7).Draw(t, "span") {
 	case 0:
@@ -130,19 +110,11 @@ func drawSpan(t *rapid.T, s setting) time.Duration {
 // Properties implements [Subject].
 func (p *Primitive[S, I, O]) Properties(t *testing.T, h *harness.Harness, reached *Situations) {
 	t.Helper()
-	if h.Bubble == nil && p.Passes != nil {
-		t.Skip(harness.SkipPasses)
-	}
 	h = p.over(h)
 	ops := p.acts()
 	defer func() { reached.require(t, p.mustReach(reached.copy()["actions"])) }()
-	if h.Bubble == nil {
-		p.realProperties(t, h, ops, reached)
-		return
-	}
 	rapid.Check(t, func(r *rapid.T) {
-		s := drawSetting(r, true)
-		s = p.suited(s)
+		s := p.suited(drawSetting(r))
 		rapid.SyncTest(r, func(r *rapid.T) { p.virtualProperty(r, h, ops, s, reached) })
 	})
 }
@@ -150,7 +122,7 @@ func (p *Primitive[S, I, O]) Properties(t *testing.T, h *harness.Harness, reache
 // mustReach are the situations that machines get into in so many actions.
 func (p *Primitive[S, I, O]) mustReach(actions int) []string {
 	const enough = 3000
-	if actions < enough { // As in real time.
+	if actions < enough {
 		return nil
 	}
 	all := p.workload().always
@@ -210,35 +182,6 @@ func stable(err error) string {
 // outlast lets what is still under way in a bubble come to its end: nothing goes on there when the
 // bubble's first goroutine has ended.
 func outlast() { time.Sleep(time.Hour) }
-
-// realProperties draws all actions before: what happens in real time does not happen again, so that
-// there is no use in making it smaller.
-func (p *Primitive[S, I, O]) realProperties(
-	t *testing.T, h *harness.Harness, ops []string, reached *Situations,
-) {
-	t.Helper()
-	eachRound(t, h, func(seed int) error {
-		s := rapid.Custom(func(r *rapid.T) setting { return drawSetting(r, false) }).Example(seed)
-		acts := rapid.SliceOfN(drawAct(ops, s), realActs, realActs).Example(seed)
-		var taken []string
-		err := must.Catch(func() {
-			e := harness.NewEnv(h)
-			defer e.Close()
-			m := newMachine(t.Context(), p, e, s, false, reached.add)
-			for _, a := range acts {
-				taken = append(taken, a.String())
-				m.act(t.Context(), a)
-				m.check(t.Context())
-				reached.add("actions")
-			}
-			m.end(t.Context())
-		})
-		if err != nil {
-			return fmt.Errorf("machine %d, %+v: %w\nafter\n    %v", seed, s, err, strings.Join(taken, "\n    "))
-		}
-		return nil
-	})
-}
 
 // endlessLease is one whose end comes too late for everybody: a waiter is woken by a message, or it
 // is stuck.

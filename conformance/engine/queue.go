@@ -181,7 +181,7 @@ func (m *machine[S, I, O]) stays(c *claim[S, I, O]) bool {
 func (m *machine[S, I, O]) lookAtPlace(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
 	since, sound := m.soundSince(p)
-	if m.of.Queue == nil || !m.virtual || m.stepped || !m.stays(c) || !sound || m.trip(p) > m.place(c.call)/4 {
+	if m.of.Queue == nil || m.stepped || !m.stays(c) || !sound || m.trip(p) > m.place(c.call)/4 {
 		return
 	}
 	most := m.retry(c.call) + m.trip(p)

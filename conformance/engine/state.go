@@ -75,7 +75,7 @@ func (s State[S]) String() string {
 // at returns what s may be at a moment: its life may have ended.
 func (s State[S]) at(m Moment, keep func(S) S) []State[S] {
 	switch {
-	case s.Kind == Absent, s.Ends.IsZero(), m.before(s.Ends):
+	case s.Kind == Absent, s.Ends.IsZero(), m.IsZero(), m.before(s.Ends):
 		return []State[S]{s}
 	case m.past(s.Ends):
 		return []State[S]{s.Gone(keep)}
@@ -86,7 +86,7 @@ func (s State[S]) at(m Moment, keep func(S) S) []State[S] {
 // at returns what s may be at a moment: its life may have ended, and something of it.
 func (p *Primitive[S, I, O]) at(s State[S], m Moment) (all []State[S]) {
 	for _, s := range s.at(m, p.Keep) {
-		if p.Ages == nil {
+		if p.Ages == nil || m.IsZero() {
 			all = append(all, s)
 			continue
 		}

@@ -231,9 +231,6 @@ func (m *machine[S, I, O]) gaveUpEarly(r *scriptRun, c *call[S, I, O]) {
 		return
 	}
 	now, closing, gone := time.Now(), m.parties[r.party].closing, c.ended
-	if !m.virtual {
-		gone = c.began // Its caller may have left long before it says so.
-	}
 	late := !closing.IsZero() && now.Sub(closing) >= closingFor || !gone.IsZero() && now.Sub(gone) >= detachedFor
 	must.If(!late, "%s of client %d was given up at %v, its caller's call at %v", r.name, r.party, now, c.ended)
 }

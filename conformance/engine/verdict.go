@@ -132,16 +132,15 @@ func (m *machine[S, I, O]) took(c *call[S, I, O]) int64 {
 }
 
 // leftRightly reports whether the error of a call whose context ended is right about two things: whether
-// a script of it may have run, and whether it was refused before. In real time a script may be sent
-// later, and an answer may have come to the link and not yet to the call.
+// a script of it may have run, and whether it was refused before.
 func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
 	last := c.last
 	if unknown {
 		atOnce := c.sends > 0 && last.run.writes && !last.at.Before(c.ended)
 		queued := c.sure() && c.sends == 0 // It is sent when the queue moves.
-		return m.stray(c) || atOnce || queued || !m.virtual
+		return m.stray(c) || atOnce || queued
 	}
-	if c.waits() && m.virtual && last.err == nil &&
+	if c.waits() && last.err == nil &&
 		c.barred != errors.Is(c.err, primitives.ErrNotAcquired) && (m.of.hasLeases() || m.of.Takes != nil) && !last.got {
 		return false
 	}
@@ -149,10 +148,10 @@ func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
 		last.run.withdrawn = true
 		return true
 	}
-	if last.got && last.at.Before(c.ended) && m.virtual && c.waits() && !last.run.writes {
+	if last.got && last.at.Before(c.ended) && c.waits() && !last.run.writes {
 		return false // It had seen what it waited for.
 	}
-	return !c.sure() && (!m.stray(c) || !m.virtual && last.err != nil && !backend.MayHaveRun(last.err))
+	return !c.sure() && !m.stray(c)
 }
 
 // waitedInVain fails if a call has waited for too long, until now, although it could go on and its client

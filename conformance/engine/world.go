@@ -18,8 +18,7 @@ import (
 type world struct {
 	*harness.Env
 	setting
-	virtual bool          // time is: all moments are exact
-	guard   time.Duration // how wide a moment is beyond what was measured
+	virtual bool // time is; else nothing waits, and no deadline comes
 	reach   func(situation string)
 	parties []*party
 	watch   watcher
@@ -84,15 +83,6 @@ type scriptRun struct {
 	err   error         // the server's; after answered: the caller's
 }
 
-// decided returns when a client decided to send r, which it did not do before earliest. In real time
-// it may have come to the link any time later.
-func (w *world) decided(r *scriptRun, earliest time.Time) Moment {
-	if w.virtual {
-		return r.sent
-	}
-	return Moment{From: earliest, To: r.sent.To}
-}
-
 // unsent reports whether the script was held for so long when next was sent that its client may have
 // withdrawn it by itself.
 func (r *scriptRun) unsent(next *scriptRun) bool {
@@ -103,10 +93,6 @@ func (r *scriptRun) unsent(next *scriptRun) bool {
 // newWorld makes clients that share one server.
 func newWorld(ctx context.Context, e *harness.Env, s setting, virtual bool, reach func(string)) *world {
 	w := &world{Env: e, setting: s, virtual: virtual, reach: reach, names: map[*byte]any{}}
-	if !virtual {
-		ahead, doubt := clockAhead(ctx, e)
-		w.ahead, w.guard = ahead, realGuard+doubt
-	}
 	for i := range s.clients {
 		w.parties = append(w.parties, w.newParty(ctx, i))
 	}
@@ -127,21 +113,6 @@ func (w *world) newParty(ctx context.Context, i int) *party {
 		return inBatches(&nearClient{troubled: p.link, world: w, party: i}, w.batches)
 	})
 	return p
-}
-
-// clockAhead asks how much the server's clock is ahead, by the quickest of some answers, and how
-// much less it may be, for the time that took.
-func clockAhead(ctx context.Context, e *harness.Env) (ahead, quickest time.Duration) {
-	quickest = time.Hour
-	for range 5 {
-		begin := time.Now()
-		items := must.Get(must.Get(e.Do(ctx, e.Key("clock"), "TIME")).Tuple(2))
-		if took := time.Since(begin); took < quickest {
-			sec, micro := must.Get(items[0].Int()), must.Get(items[1].Int())
-			quickest, ahead = took, time.Unix(sec, micro*int64(time.Microsecond)).Sub(begin.Round(0))
-		}
-	}
-	return ahead, quickest
 }
 
 // nearClient sees scripts before a client's link.
@@ -203,7 +174,7 @@ func (n *nearClient) run(
 	reply, err := n.troubled.run(context.WithValue(ctx, runKey{}, r), t, c)
 	now = time.Now()
 	w.note(func() {
-		r.answered = Moment{From: now, To: time.Now().Add(w.guard)}
+		r.answered = At(now)
 		r.reply, r.err = reply, err
 		w.watch.answered(r)
 	})
@@ -286,10 +257,9 @@ func (n *nearServer) Run(
 	w := n.world
 	r := ctx.Value(runKey{}).(*scriptRun) //nolint:forcetypeassert // nearClient's.
 	w.note(func() {
-		begin := w.serverNow()
 		// Whatever becomes of the caller: a link may lose the answer, but the machine needs it.
 		reply, err = n.Backend.Run(context.WithoutCancel(ctx), script, keys, args)
-		r.ran, r.reply, r.err = Moment{From: begin.From, To: w.serverNow().To}, reply, err
+		r.ran, r.reply, r.err = w.serverNow(), reply, err
 		if r.withdrawn {
 			must.Fail("%s%v was withdrawn, and has run", r.name, r.args)
 		}
@@ -307,24 +277,21 @@ func (w *world) note(do func()) {
 	}
 }
 
-// serverNow returns the server's time.
+// serverNow returns the server's time; zero if it is not virtual: then it is not known.
 func (w *world) serverNow() Moment {
-	now := time.Now().Add(w.ahead)
-	return Moment{From: now.Add(-w.guard), To: now.Add(w.guard)}
+	if !w.virtual {
+		return Moment{}
+	}
+	return At(time.Now().Add(w.ahead))
 }
 
-// raw runs a command that no client sends, and returns when. The caller holds mu.
-func (w *world) raw(ctx context.Context, args ...string) (backend.Reply, Moment, error) {
-	begin := w.serverNow()
-	reply, err := w.Do(ctx, args[1], args...)
-	return reply, Moment{From: begin.From, To: w.serverNow().To}, err
+// raw runs a command that no client sends. The caller holds mu.
+func (w *world) raw(ctx context.Context, args ...string) (backend.Reply, error) {
+	return w.Do(ctx, args[1], args...)
 }
 
 // pass lets time pass.
 func (w *world) pass(d time.Duration) {
-	if d > time.Minute && !w.virtual {
-		d = time.Minute
-	}
 	time.Sleep(d)
 	w.settle()
 }
@@ -386,11 +353,7 @@ func (w *world) soundSince(p *party) (since time.Time, ok bool) {
 
 // trip is how long a script takes at most on a sound link.
 func (w *world) trip(p *party) time.Duration {
-	d := p.usual.Held + p.usual.Before + p.usual.After
-	if !w.virtual {
-		d += harness.Patience / 4 // The machine may be busy, and a server with the script of another case.
-	}
-	return d
+	return p.usual.Held + p.usual.Before + p.usual.After
 }
 
 func latest(times ...time.Time) (last time.Time) {

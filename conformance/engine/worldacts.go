@@ -88,10 +88,8 @@ func (w *world) close(ctx context.Context, party int) {
 	w.reach("close")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// In real time an answer may have come to the link in time, and to the client when it had given up.
-	late := !w.virtual && time.Since(began) >= closingFor
-	p.closed, p.gaveUp = true, err != nil || late
-	w.watch.closed(party, began, sound && !late)
+	p.closed, p.gaveUp = true, err != nil
+	w.watch.closed(party, began, sound)
 	must.If(err != nil && sound, "Close over a sound link: %w", err)
 }
 

@@ -66,8 +66,7 @@ type Harness struct {
 	// where time is virtual. Nil: the backends do not run in a bubble.
 	Bubble func() *Harness
 
-	// Rounds is how many schedules each history test, and how many machines each property test, runs
-	// in real time, side by side. Zero means 5.
+	// Rounds is how many schedules each history test runs in real time, side by side. Zero means 5.
 	Rounds int
 
 	// Migrate begins to move the slot of key to another node, and stops on half the way: the slot

@@ -25,7 +25,6 @@ const (
 	SkipNoMigrate       = "the harness cannot migrate a slot"
 	SkipNoAdvance       = "the harness cannot move the server's clock"
 	SkipRandom          = "-short leaves out what runs at random in real time"
-	SkipPasses          = "only virtual time says which token and lease another's script has granted"
 	SkipShared          = "-short leaves it to the first primitive that shares what it judges"
 )
 

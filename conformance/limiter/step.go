@@ -29,7 +29,7 @@ func ages(l Limit, at engine.Moment) []Limit { return []Limit{l.at(clockAt(at))}
 // is returns s as a limiter that is l at a moment. With used its life begins anew, if it has one.
 func is(s state, l Limit, at engine.Moment, used bool) state {
 	s = s.Is(l.at(clockAt(at)))
-	if used && l.Alive > 0 && !at.IsZero() {
+	if used && l.Alive > 0 {
 		s = s.Until(at.Add(millis(l.Alive)))
 	}
 	return s

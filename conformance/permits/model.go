@@ -102,7 +102,7 @@ func (p Permits) counted() Permits {
 
 // until returns h with a lease of a length from a moment on. The time of histories is zero.
 func (h hold) until(at engine.Moment, lease time.Duration) hold {
-	if h.least, h.most = 0, 0; !at.IsZero() {
+	if h.least, h.most = 0, never; !at.IsZero() {
 		h.least = at.From.UnixMilli() + lease.Milliseconds()
 		h.most = at.To.UnixMilli() + lease.Milliseconds()
 	}
