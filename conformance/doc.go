@@ -68,7 +68,8 @@
 //   - Histories: schedules that clients run at once, explained by the model or not ([RunHistories]).
 //   - Cases: a walk beside the model, keys of another kind, bad input, waiting, answers that are lost
 //     ([RunPrimitives]), and what leases promise, if there are any.
-//   - Faults, of what has leases: work goes on after each ([RunFaults]).
+//   - Faults, of what has leases: work goes on after each. Of our primitives three have such cases
+//     ([RunFaults]).
 //   - Soaks: crowds at random, on many harnesses ([RunSoak]).
 //
 // # Reports

@@ -83,8 +83,8 @@ func RunPrimitives(t *testing.T, h *Harness) Report {
 	return run(t, h, primitiveCases())
 }
 
-// RunFaults makes each fault that h can make while workers use each primitive with leases, and checks
-// that the model explains what they saw, that work goes on within the bound of the fault, and that no
+// RunFaults makes each fault that h can make while workers use a lock, a fair lock and a read-write lock, and
+// checks that the model explains what they saw, that work goes on within the bound of the fault, and that no
 // lease is lost that need not be.
 func RunFaults(t *testing.T, h *Harness) Report {
 	t.Helper()
@@ -118,12 +118,10 @@ func casesOf(subjects []engine.Subject) (cases []Case) {
 	return cases
 }
 
-// FaultCases returns a case for each primitive with leases under each fault.
-func FaultCases() (cases []Case) {
-	for _, p := range Primitives() {
-		cases = append(cases, p.FaultCases()...)
-	}
-	return cases
+// FaultCases returns a case for each fault, for each of the three ways in which primitives wait: all waiters of
+// an object race, they queue up, or there are two kinds of them.
+func FaultCases() []Case {
+	return slices.Concat(lock.Primitive.FaultCases(), fairlock.Primitive.FaultCases(), readwrite.Primitive.FaultCases())
 }
 
 // run runs cases: first those that may share the server, side by side, then the others.
