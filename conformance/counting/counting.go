@@ -82,8 +82,7 @@ func (o order) declare(name string) *engine.Primitive[Held, In, lock.Out] {
 			all := append(s.V.holders(), "")
 			return release(all[0]), all[0] != ""
 		},
-		Peer:    o.byPeer,
-		Reaches: o.reaches(),
+		Peer: o.byPeer,
 		Hold: &engine.Hold[Held, In, lock.Out]{
 			Of:       func(in In) (engine.HoldAct, string, time.Duration) { return lock.HoldOf(in.In) },
 			Fixed:    func(in In) time.Duration { return in.Fixed },
@@ -96,19 +95,6 @@ func (o order) declare(name string) *engine.Primitive[Held, In, lock.Out] {
 			Conflict: func(out lock.Out) bool { return out.Other },
 		},
 		Special: o.cases(name),
-	}
-}
-
-// reaches are the situations that every soak gets into.
-func (o order) reaches() []string {
-	prefix := "counting"
-	if o.queues() {
-		prefix = "arrival"
-	}
-	return []string{
-		"grant", "refusal", "impatience", "acquire without an answer", "re-entry", "deletion", "loss",
-		"release without an answer", prefix + "_acquire without an answer",
-		prefix + "_release without an answer", "counting_renew without an answer",
 	}
 }
 

@@ -29,14 +29,7 @@ func (p *Primitive[S, I, O]) String() string { return p.Name }
 // workload returns how histories, faults and soaks use p.
 func (p *Primitive[S, I, O]) workload() *workload {
 	w := &workload{
-		name: p.Name, clause: p.Limit, text: p.Promises[p.Limit],
-		key: p.keyOf, model: p.model, prepare: p.prepare, reaches: p.Reaches, waits: p.Ready != nil,
-		retries:  p.Passes == nil,
-		doubtful: func(backend.Call) (any, any, bool) { return nil, nil, false },
-		actor: func(a *actor) func(context.Context, Step) {
-			return (&participant[S, I, O]{actor: a, of: p}).step
-		},
-		always: []string{"answer"},
+		usable: p, clause: p.Limit, text: p.Promises[p.Limit], waits: p.Ready != nil, always: []string{"answer"},
 	}
 	for _, op := range p.Ops {
 		if !p.hasLeases() && !op.Apart || op.Acquire != nil {
@@ -44,20 +37,17 @@ func (p *Primitive[S, I, O]) workload() *workload {
 		}
 	}
 	if w.waits {
-		w.always, w.wake = []string{"grant"}, p.wake
+		w.always = []string{"grant"}
 	}
-	switch {
-	case p.hasLeases():
-		w.waiting = p.waitingOp().Name
-		w.ops = append(w.ops, "reenter", "delete")
-		w.lapse, w.recovery = event[I]{what: lapses}, event[I]{what: recovered}
-		w.doubtful, w.rest = p.doubtful, p.rest
-	case p.Takes != nil:
-		w.rest, w.look = p.rest, p.look
-	default:
-		w.look = p.look
+	if p.hasLeases() {
+		w.waiting, w.ops = p.waitingOp().Name, append(w.ops, "reenter", "delete")
 	}
 	return w
+}
+
+// actor returns what takes the steps of an actor.
+func (p *Primitive[S, I, O]) actor(a *actor) func(context.Context, Step) {
+	return (&participant[S, I, O]{actor: a, of: p}).step
 }
 
 func (p *Primitive[S, I, O]) waitingOp() *Op[S, I, O] {
@@ -108,8 +98,11 @@ func (p *Primitive[S, I, O]) read(ctx context.Context, e *harness.Env, name stri
 	return e.Do(ctx, name, p.Stored(name, p.Some)[0].reader()...)
 }
 
-// doubtful reads an attempt to acquire.
+// doubtful reads an attempt to acquire a lease.
 func (p *Primitive[S, I, O]) doubtful(c backend.Call) (in, out any, ok bool) {
+	if !p.hasLeases() {
+		return nil, nil, false
+	}
 	ins := p.Asks(&Script{Name: c.Script.Name, Keys: c.Keys, Args: c.Args})
 	if len(ins) != 1 {
 		return nil, nil, false
@@ -120,13 +113,19 @@ func (p *Primitive[S, I, O]) doubtful(c backend.Call) (in, out any, ok bool) {
 
 // rest waits until nobody holds an object, and all is back that was taken of it.
 func (p *Primitive[S, I, O]) rest(ctx context.Context, e *harness.Env, object string) {
+	if !p.hasLeases() && p.Takes == nil {
+		return // Nothing comes back.
+	}
 	harness.Eventually(ctx, "the object of the beginning", func() bool {
 		return p.isFree(ctx, e, object) && len(p.queued(ctx, e, object)) == 0
 	})
 }
 
-// look records what the object's key holds in the end: the reply is the output.
+// look records what the object's key holds in the end, if there are no leases: the reply is the output.
 func (p *Primitive[S, I, O]) look(ctx context.Context, e *harness.Env, object string, log *history.Log) {
+	if p.hasLeases() {
+		return
+	}
 	call := log.Process().Call("a look")
 	reply, err := p.read(ctx, e, object)
 	if err != nil {
@@ -308,7 +307,7 @@ func (u *participant[S, I, O]) delete(ctx context.Context) {
 		return
 	}
 	call.Return(nil)
-	u.later(max(u.lease, fixedLease), event[I]{what: learns, number: number})
+	time.AfterFunc(max(u.lease, fixedLease), func() { u.log.Note(event[I]{what: learns, number: number}) })
 	u.reach("deletion")
 }
 

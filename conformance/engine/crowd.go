@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/harness"
-	"github.com/hasp-go/hasp/conformance/history"
 	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -19,43 +17,35 @@ import (
 // running is a crowd with its clients.
 type running struct {
 	*harness.Env
+	*runner
 	crowd
 	clients []*primitives.Client
 	links   []harness.Link // of the clients, if they have any
 	trials  []*trial       // one of each object
-	reached *Situations
 
-	// countUndecided is whether undecided histories are counted; else each is a failure.
-	countUndecided bool
-
-	mu     sync.Mutex
-	struck time.Time     // when a fault that lasts began; zero: none lasts
-	cost   time.Duration // how much longer everything may take for the faults that have ended
+	struck time.Time     // when a fault that lasts began; zero: none lasts. Guarded by the runner's mu
+	cost   time.Duration // how much longer everything may take for the faults that have ended; likewise
 }
 
-// start makes the crowd's clients and objects. No fault may strike meanwhile.
-func (c crowd) start(ctx context.Context, e *harness.Env, reached *Situations) *running {
-	r := &running{Env: e, crowd: c, reached: reached}
+// start makes a crowd's clients and objects. No fault may strike meanwhile.
+func (r *runner) start(ctx context.Context, c crowd, e *harness.Env) *running {
+	one := &running{Env: e, runner: r, crowd: c}
 	for i, s := range c.Objects {
-		log := history.New()
-		r.trials = append(r.trials, &trial{
-			running: r, schedule: s, number: i, bound: s.bound(c.Poll), log: log, watcher: log.Process(),
-			object: e.Apart(fmt.Sprintf("%s%d.", s.work.name, i)), // No name is part of another.
-			act:    s.act,
-		})
+		object := e.Apart(fmt.Sprintf("%s%d.", s.work, i)) // No name is part of another.
+		one.trials = append(one.trials, newTrial(one, s, i, object))
 	}
 	o := &primitives.Options{WatchdogLease: c.Lease, PollInterval: c.Poll, CloseTimeout: time.Hour}
 	for i := range c.Clients {
-		client, in := ClientOver(ctx, e, o, func(b backend.Backend) backend.Backend { return r.over(b, i) })
-		r.clients = append(r.clients, client)
+		client, in := ClientOver(ctx, e, o, func(b backend.Backend) backend.Backend { return one.over(b, i) })
+		one.clients = append(one.clients, client)
 		if in.Link != nil {
-			r.links = append(r.links, in.Link)
+			one.links = append(one.links, in.Link)
 		}
 	}
-	for _, t := range r.trials {
+	for _, t := range one.trials {
 		t.work.prepare(ctx, e, t.object)
 	}
-	return r
+	return one
 }
 
 // over returns the backend of a client: b behind the client's troubles, and watched.
@@ -68,8 +58,7 @@ func (r *running) over(b backend.Backend, client int) backend.Backend {
 			link.plans[t.object] = &plan
 		}
 	}
-	seen := inBatches(&seer{inBatches(link, r.Batches), r.sees}, r.Batches)
-	return inBatches(newWatched(seen, r.reached.add), r.Batches)
+	return inBatches(&seer{inBatches(link, r.Batches), r.sees}, r.Batches)
 }
 
 // sees records an attempt without an answer that a call may go on after, in its object's history.
@@ -82,9 +71,14 @@ func (r *running) sees(c backend.Call) (answered func(backend.Outcome)) {
 	in, out, ok := t.work.doubtful(c)
 	since := t.log.Now()
 	return func(o backend.Outcome) {
+		var server *backend.ServerError
+		if errors.As(o.Err, &server) {
+			r.reached.add("error " + server.Code)
+		}
 		if !backend.MayHaveRun(o.Err) {
 			return
 		}
+		r.reached.add(c.Script.Name + " without an answer")
 		t.unanswered.Store(true)
 		if ok {
 			t.log.Since(since, in, out)
@@ -94,41 +88,44 @@ func (r *running) sees(c backend.Call) (answered func(backend.Outcome)) {
 
 // run lets all actors act on all objects, and checks what happened to each.
 func (r *running) run(ctx context.Context) {
-	must.Together(len(r.trials), func(i int) {
-		w := r.Objects[i].work
-		if err := must.Catch(func() { r.trials[i].run(ctx) }); err != nil {
-			must.Fail("object %d: %w\n%s\nclause %s:\n%s", i, err, r.describe(i), w.clause, w.text)
-		}
-	})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	struck := must.Beside(func() { r.besiege(ctx) })
+	err := must.Catch(func() { must.Together(len(r.trials), func(i int) { r.try(ctx, i) }) })
+	cancel()
+	must.Do(errors.Join(err, <-struck))
 }
 
-// The names of what becomes of histories.
-const (
-	checkedHistories   = "checked histories"
-	undecidedHistories = "undecided histories"
-)
-
-// judge counts a history. It returns what a check of it found, but for what is not a failure.
-func (r *running) judge(found error) error {
-	switch {
-	case found == nil:
-		r.reached.add(checkedHistories)
-	case r.countUndecided && errors.Is(found, history.ErrUndecided):
-		r.reached.add(undecidedHistories)
-		return nil
+func (r *running) try(ctx context.Context, i int) {
+	w := r.Objects[i].work
+	if err := must.Catch(func() { r.trials[i].run(ctx) }); err != nil {
+		must.Fail("object %d: %w\n%s\nclause %s:\n%s", i, err, r.describe(i), w.clause, w.text)
 	}
-	return found
 }
 
-// lapses reports whether a fault may take holds from the crowd that their holders believe in: a step
-// of the clock ends leases that are shorter than the fault is for.
-func (r *running) lapses(f fault) bool { return f.forgets || f.steps && r.Lease < f.lease }
+// besiege makes the crowd's own fault, at the first client, when the first object is kept.
+func (r *running) besiege(ctx context.Context) {
+	if r.Fault == nil {
+		return
+	}
+	t := r.trials[0]
+	defer t.gates[ended].pass()
+	t.gates[kept].await(ctx)
+	time.Sleep(settle)
+	r.strike(ctx, *r.Fault, func([]*running) *scene { return r.scene(t, r.links[:min(1, len(r.links))]) })
+}
 
-// suffers takes into account that a fault begins.
+// scene is where a fault happens that an object and some links of the crowd are hit by.
+func (r *running) scene(t *trial, links []harness.Link) *scene {
+	return &scene{Harness: r.h, key: t.work.keyOf(t.object), links: links, reach: r.reached.add}
+}
+
+// suffers takes into account that a fault begins. It may take holds from the crowd that their holders believe in if
+// the server forgets, or if a step of its clock ends leases that are shorter than the fault is for.
 func (r *running) suffers(f fault) {
 	for _, t := range r.trials {
-		if r.lapses(f) {
-			t.note(t.work.lapse)
+		if f.forgets || f.steps && r.Lease < f.lease {
+			t.forgetful.Store(true)
 		}
 	}
 	r.mu.Lock()
@@ -144,17 +141,11 @@ const afterFaults = 15 * time.Second
 // recovers takes into account that a fault has ended.
 func (r *running) recovers(f fault) {
 	for _, t := range r.trials {
-		if r.lapses(f) {
-			t.note(t.work.recovery)
-		}
 		t.survived.Store(&f.name)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cost == 0 {
-		r.cost = afterFaults
-	}
-	r.cost += time.Since(r.struck)
+	r.cost = max(r.cost, afterFaults) + time.Since(r.struck)
 	r.struck = time.Time{}
 }
 

@@ -110,9 +110,6 @@ type Primitive[S, I, O comparable] struct {
 	Hold  *Hold[S, I, O]
 	Takes *Takes[S, I, O]
 
-	// Reaches are the situations that soaks of it get into on every backend, if it has leases.
-	Reaches []string
-
 	// Special are cases of its own.
 	Special []harness.Case
 }

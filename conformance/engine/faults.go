@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/harness"
-	"github.com/hasp-go/hasp/conformance/must"
 )
 
 // fault is something that goes wrong with the server, or on the way to it, and ends.
@@ -16,7 +15,7 @@ type fault struct {
 	needs []harness.Need
 
 	// lease is that of the actors, renewed: longer than their time, where the end of a lease must not
-	// be what lets them go on.
+	// be what lets them go on. Zero: longLease.
 	lease time.Duration
 	lasts time.Duration
 
@@ -38,7 +37,7 @@ type fault struct {
 	inject func(ctx context.Context, s *scene) (heal func(ctx context.Context))
 }
 
-// mild reports whether f is for those without leases, too.
+// mild reports whether f is for primitives without leases, too.
 func (f fault) mild() bool { return !f.forgets && !f.steps }
 
 // scene is where a fault happens: crowds that run.
@@ -49,51 +48,51 @@ type scene struct {
 	reach func(situation string)
 }
 
-// strike makes the fault among crowds, and returns when it has ended, also if ctx ends before.
-func (f fault) strike(ctx context.Context, s *scene, crowds ...*running) {
-	ctx = context.WithoutCancel(ctx)
-	for _, r := range crowds {
-		r.suffers(f)
-		defer r.recovers(f)
-	}
-	var heal func(ctx context.Context)
-	must.In("making the fault "+f.name, func() { heal = f.inject(ctx, s) })
-	time.Sleep(f.lasts)
-	if heal != nil {
-		must.In("ending the fault "+f.name, func() { heal(ctx) })
-	}
-}
-
 const (
 	// longLease is one that no actor gets the object by: it is longer than what faults may cost.
 	longLease = 30 * time.Second
 	// longPoll is a poll that comes too late, too. While there is no subscription it comes often
 	// enough.
 	longPoll = 40 * time.Second
+	// briefly is how long a fault lasts that is over before a lease ends.
+	briefly = 200 * time.Millisecond
+	// beyondLease is longer than workLease.
+	beyondLease = workLease + workLease/3
+	// renewedLease leaves a slow machine half of it for another try.
+	renewedLease = 9 * time.Second
 )
 
 // FaultCases implements [Subject]: a case for each fault, under which the model explains what actors
 // saw, work goes on after it, and no lease is lost that need not be.
 func (p *Primitive[S, I, O]) FaultCases() (cases []harness.Case) {
-	w := p.workload()
-	if w.waiting == "" {
+	if !p.hasLeases() {
 		return nil
 	}
 	for _, f := range faults() {
-		made := harness.Case{
-			Name: w.name + "Survives" + f.name, Clause: w.clause, Text: w.text, Alone: f.alone, Needs: p.needs(f.needs),
-			Run: func(ctx context.Context, e *harness.Env) {
-				e.Harness = p.over(e.Harness)
-				besiege(ctx, e, w, f)
-			},
-		}
-		if p.hasLeases() {
-			made.Shared = "Survives" + f.name
-		}
-		cases = append(cases, made)
+		name := "Survives" + f.name
+		cases = append(cases, harness.Case{
+			Name: p.Name + name, Shared: name, Clause: p.Limit, Text: p.Promises[p.Limit],
+			Alone: f.alone, Needs: p.needs(f.needs),
+			Run: func(ctx context.Context, e *harness.Env) { f.besiege(ctx, p.over(e.Harness), p.workload()) },
+		})
 	}
 	return cases
 }
 
 // faults returns all faults.
-func faults() []fault { return slices.Concat(linkFaults(), serverFaults()) }
+func faults() []fault {
+	links, servers := linkFaults(), serverFaults()
+	for i := range links {
+		links[i].needs = []harness.Need{harness.Faults}
+	}
+	for i := range servers {
+		servers[i].alone = true
+	}
+	all := slices.Concat(links, servers)
+	for i := range all {
+		if all[i].lease == 0 {
+			all[i].lease = longLease
+		}
+	}
+	return all
+}

@@ -11,55 +11,34 @@ import (
 
 // linkFaults are about the links of some clients, while others have none.
 func linkFaults() []fault {
-	link := []harness.Need{harness.Faults}
-	brief := 200 * time.Millisecond
 	return []fault{
 		{
-			name: "CutLinks", needs: link, lease: longLease, lasts: brief,
+			name: "CutLinks", lasts: briefly,
 			inject: repeatedly(func(_ context.Context, s *scene) { s.each(harness.Link.Cut) }),
 		},
+		{name: "RefusedLinks", lasts: briefly, inject: healing(harness.Link.Refuse)},
+		{name: "SilentLinks", lasts: briefly, inject: healing(harness.Link.Blackhole)},
 		{
-			name: "RefusedLinks", needs: link, lease: longLease, lasts: brief,
-			inject: healing(harness.Link.Refuse),
+			name: "LostRequests", lease: workLease, lasts: beyondLease, loses: true,
+			inject: healing(harness.Link.BlackholeRequests),
 		},
 		{
-			name: "SilentLinks", needs: link, lease: longLease, lasts: brief,
-			inject: healing(harness.Link.Blackhole),
+			name: "LostReplies", lease: workLease, lasts: beyondLease, loses: true,
+			inject: healing(harness.Link.BlackholeReplies),
 		},
 		{
-			name: "LostRequests", needs: link, lease: workLease, lasts: beyondLease,
-			loses: true, inject: healing(harness.Link.BlackholeRequests),
-		},
-		{
-			name: "LostReplies", needs: link, lease: workLease, lasts: beyondLease,
-			loses: true, inject: healing(harness.Link.BlackholeReplies),
-		},
-		{
-			name: "SlowLinks", needs: link, lease: longLease, lasts: brief,
+			name: "SlowLinks", lasts: briefly,
 			inject: healing(func(l harness.Link) { l.Delay(50 * time.Millisecond) }),
 		},
-		{
-			name: "CutReplies", needs: link, lease: longLease, lasts: 2 * brief,
-			inject: losing(harness.Link.CutReply, true),
-		},
-		{
-			name: "SwallowedReplies", needs: link, lease: longLease, lasts: 2 * brief,
-			inject: losing(harness.Link.LoseReply, true),
-		},
+		{name: "CutReplies", lasts: 2 * briefly, inject: losing(harness.Link.CutReply, true)},
+		{name: "SwallowedReplies", lasts: 2 * briefly, inject: losing(harness.Link.LoseReply, true)},
 		{
 			// A renewal is due after a third of the lease, and missed at its end.
-			name: "CutRenewals", needs: link, lease: renewedLease, lasts: renewedLease * 3 / 8,
-			keep: renewedLease + 2*settle, calm: true,
-			inject: losing(harness.Link.CutReply, false),
+			name: "CutRenewals", lease: renewedLease, lasts: renewedLease * 3 / 8,
+			keep: renewedLease + 2*settle, calm: true, inject: losing(harness.Link.CutReply, false),
 		},
 	}
 }
-
-// renewedLease leaves a slow machine half of it for another try.
-const renewedLease = 9 * time.Second
-
-// beyondLease is longer than workLease.
-const beyondLease = workLease + workLease/3
 
 // each does something to all links.
 func (s *scene) each(do func(harness.Link)) {
@@ -79,16 +58,11 @@ func healing(hit func(harness.Link)) func(context.Context, *scene) func(context.
 // repeatedly makes a fault that happens again and again.
 func repeatedly(once func(ctx context.Context, s *scene)) func(context.Context, *scene) func(context.Context) {
 	return func(ctx context.Context, s *scene) func(context.Context) {
-		once(ctx, s)
 		stop := make(chan struct{})
 		stopped := must.Beside(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				case <-time.After(2 * time.Millisecond):
-				}
+			for !isClosed(stop) {
 				once(ctx, s)
+				time.Sleep(2 * time.Millisecond)
 			}
 		})
 		return func(context.Context) { close(stop); must.Do(<-stopped) }
@@ -99,9 +73,7 @@ func repeatedly(once func(ctx context.Context, s *scene)) func(context.Context, 
 type loser func(l harness.Link, match func(words []string) bool) <-chan struct{}
 
 // losing makes a fault that loses the replies of scripts one by one: one of each script, or all.
-func losing(
-	lose loser, oneOfEach bool,
-) func(context.Context, *scene) func(context.Context) {
+func losing(lose loser, oneOfEach bool) func(context.Context, *scene) func(context.Context) {
 	return func(_ context.Context, s *scene) func(context.Context) {
 		stop := make(chan struct{})
 		var all sync.WaitGroup
@@ -119,21 +91,16 @@ func losing(
 // loseInTurn loses one reply after the other on a link.
 func (s *scene) loseInTurn(l harness.Link, lose loser, oneOfEach bool, stop <-chan struct{}) {
 	seen := map[string]bool{} // by one goroutine at a time
+	match := func(words []string) bool {
+		if isClosed(stop) || !harness.RunsScript(words, s.key) || oneOfEach && seen[words[1]] {
+			return false // After the end it is still armed.
+		}
+		seen[words[1]] = true
+		return true
+	}
 	for {
-		lost := lose(l, func(words []string) bool {
-			select {
-			case <-stop:
-				return false // It is still armed.
-			default:
-			}
-			if !harness.RunsScript(words, s.key) || oneOfEach && seen[words[1]] {
-				return false
-			}
-			seen[words[1]] = true
-			return true
-		})
 		select {
-		case <-lost:
+		case <-lose(l, match):
 			s.reach("reply lost on purpose")
 		case <-stop:
 			return

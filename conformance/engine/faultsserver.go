@@ -10,87 +10,60 @@ import (
 
 // serverFaults are about the server, which all clients notice.
 func serverFaults() []fault {
-	brief := 200 * time.Millisecond
-	admin := []harness.Need{harness.ClientList}
-	all := []fault{
+	admin, oneNode := harness.ClientList, harness.OneNode
+	needs := func(all ...harness.Need) []harness.Need { return all }
+	return []fault{
 		{
-			name: "KilledConnections", needs: admin, lease: longLease, lasts: brief,
+			name: "KilledConnections", needs: needs(admin), lasts: briefly,
 			inject: commands("CLIENT", "KILL", "TYPE", "normal"),
 		},
 		{
-			name: "KilledSubscriptions", needs: []harness.Need{harness.ClientList, harness.PubSub}, lease: longLease,
-			lasts: brief, inject: commands("CLIENT", "KILL", "TYPE", "pubsub"),
+			name: "KilledSubscriptions", needs: needs(admin, harness.PubSub), lasts: briefly,
+			inject: commands("CLIENT", "KILL", "TYPE", "pubsub"),
+		},
+		{name: "FlushedScripts", lasts: briefly, inject: commands("SCRIPT", "FLUSH")},
+		{name: "OutOfMemory", needs: needs(admin), lasts: briefly, inject: exhaust},
+		{name: "ReadOnlyServer", needs: needs(admin, oneNode, harness.FixedRoles), lasts: briefly, inject: demote},
+		{name: "LoadingServer", needs: needs(admin, oneNode, harness.Debug), inject: reload},
+		{
+			name: "StoppedServer", needs: needs(harness.Pause), lease: workLease, lasts: beyondLease, loses: true,
+			inject: stopServer,
 		},
 		{
-			name: "FlushedScripts", lease: longLease, lasts: brief, inject: commands("SCRIPT", "FLUSH"),
-		},
-		{name: "OutOfMemory", needs: admin, lease: longLease, lasts: brief, inject: exhaust},
-		{
-			name: "ReadOnlyServer", needs: []harness.Need{harness.ClientList, harness.OneNode, harness.FixedRoles},
-			lease: longLease, lasts: brief, inject: demote,
+			name: "Restart", needs: needs(harness.Restart),
+			inject: once(func(ctx context.Context, s *scene) { must.Do(s.Restart(ctx, true)) }),
 		},
 		{
-			name: "LoadingServer", needs: []harness.Need{harness.ClientList, harness.OneNode, harness.Debug},
-			lease: longLease, inject: reload,
+			name: "LostData", needs: needs(harness.Restart), forgets: true,
+			inject: once(func(ctx context.Context, s *scene) { must.Do(s.Restart(ctx, false)) }),
 		},
 		{
-			name: "StoppedServer", needs: []harness.Need{harness.Pause}, lease: workLease, lasts: beyondLease,
-			loses: true, inject: stopServer,
+			name: "Failover", needs: needs(harness.FailOver), lease: workLease, forgets: true,
+			inject: once(func(ctx context.Context, s *scene) { must.Do(s.FailOver(ctx, s.key, nil)) }),
 		},
 		{
-			name: "Restart", needs: []harness.Need{harness.Restart}, lease: longLease,
-			inject: func(ctx context.Context, s *scene) func(context.Context) {
-				must.Do(s.Restart(ctx, true))
-				return nil
-			},
+			name: "LaggingReplica", needs: needs(harness.FailOver), lease: workLease, forgets: true,
+			inject: once(failOverLate),
 		},
-		{
-			name: "LostData", needs: []harness.Need{harness.Restart}, lease: longLease, forgets: true,
-			inject: func(ctx context.Context, s *scene) func(context.Context) {
-				must.Do(s.Restart(ctx, false))
-				return nil
-			},
-		},
-		{
-			name: "Failover", needs: []harness.Need{harness.FailOver}, lease: workLease, forgets: true,
-			inject: func(ctx context.Context, s *scene) func(context.Context) {
-				must.Do(s.FailOver(ctx, s.key, nil))
-				return nil
-			},
-		},
-		{
-			name: "LaggingReplica", needs: []harness.Need{harness.FailOver}, lease: workLease, forgets: true,
-			inject: func(ctx context.Context, s *scene) func(context.Context) {
-				must.Do(s.FailOver(ctx, s.key, func(context.Context) error {
-					time.Sleep(brief) // The actors write what the replica does not see.
-					return nil
-				}))
-				return nil
-			},
-		},
-		{
-			name: "SlotMigration", needs: []harness.Need{harness.Migrate}, lease: longLease, lasts: brief,
-			inject: func(ctx context.Context, s *scene) func(context.Context) {
-				finish := must.Get(s.Migrate(ctx, s.key))
-				return func(ctx context.Context) { must.Do(finish(ctx)) }
-			},
-		},
+		{name: "SlotMigration", needs: needs(harness.Migrate), lasts: briefly, inject: migrate},
 		{
 			// As much as a lease's allowance.
-			name: "ClockStep", needs: []harness.Need{harness.Advance}, lease: longLease, calm: true,
-			steps: true, inject: advance(longLease / 10),
+			name: "ClockStep", needs: needs(harness.Advance), calm: true, steps: true, inject: advance(longLease / 10),
 		},
 		{
 			// No message is sent when a key expires: the waiters wait for what they believe remains.
-			name: "ClockLeap", needs: []harness.Need{harness.Advance}, lease: workLease, forgets: true,
-			steps:  true,
+			name: "ClockLeap", needs: needs(harness.Advance), lease: workLease, forgets: true, steps: true,
 			inject: advance(2 * workLease),
 		},
 	}
-	for i := range all {
-		all[i].alone = true
+}
+
+// once makes a fault that ends by itself.
+func once(happen func(ctx context.Context, s *scene)) func(context.Context, *scene) func(context.Context) {
+	return func(ctx context.Context, s *scene) func(context.Context) {
+		happen(ctx, s)
+		return nil
 	}
-	return all
 }
 
 // commands makes a fault by a command that all nodes get again and again.
@@ -139,10 +112,21 @@ func stopServer(ctx context.Context, s *scene) func(context.Context) {
 	return func(context.Context) { must.Do(resume()) }
 }
 
+// failOverLate promotes a replica that does not see what the actors write meanwhile.
+func failOverLate(ctx context.Context, s *scene) {
+	must.Do(s.FailOver(ctx, s.key, func(context.Context) error {
+		time.Sleep(briefly)
+		return nil
+	}))
+}
+
+// migrate moves the object's slot, with a stop on half the way.
+func migrate(ctx context.Context, s *scene) func(context.Context) {
+	finish := must.Get(s.Migrate(ctx, s.key))
+	return func(ctx context.Context) { must.Do(finish(ctx)) }
+}
+
 // advance steps the server's clock forward.
 func advance(d time.Duration) func(context.Context, *scene) func(context.Context) {
-	return func(_ context.Context, s *scene) func(context.Context) {
-		s.Advance(d)
-		return nil
-	}
+	return once(func(_ context.Context, s *scene) { s.Advance(d) })
 }

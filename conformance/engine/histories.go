@@ -1,14 +1,12 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/hasp-go/hasp/conformance/harness"
-	"github.com/hasp-go/hasp/conformance/must"
 )
 
 // Histories implements [Subject].
@@ -22,7 +20,7 @@ func (p *Primitive[S, I, O]) Histories(t *testing.T, h *harness.Harness, reached
 		return c
 	}
 	if h.Bubble == nil {
-		realHistories(t, h, draw, reached)
+		realHistories(t, &runner{h: h, reached: reached}, draw)
 	} else {
 		virtualHistories(t, h, draw, reached)
 	}
@@ -38,7 +36,8 @@ func virtualHistories(t *testing.T, h *harness.Harness, draw func(*rapid.T) crow
 		c := draw(r)
 		rapid.SyncTest(r, func(r *rapid.T) {
 			defer outlast()
-			if err := c.check(r.Context(), h.Bubble(), reached); err != nil {
+			one := &runner{h: h.Bubble(), reached: reached}
+			if err := one.run(r.Context(), c); err != nil {
 				r.Fatal(stable(err))
 			}
 		})
@@ -47,19 +46,12 @@ func virtualHistories(t *testing.T, h *harness.Harness, draw func(*rapid.T) crow
 
 // realHistories runs each crowd by itself: what happens in real time does not happen again, so that
 // there is no use in making it smaller.
-func realHistories(t *testing.T, h *harness.Harness, draw func(*rapid.T) crowd, reached *Situations) {
+func realHistories(t *testing.T, one *runner, draw func(*rapid.T) crowd) {
 	t.Helper()
-	eachRound(t, h, func(seed int) error {
-		if err := rapid.Custom(draw).Example(seed).check(t.Context(), h, reached); err != nil {
+	eachRound(t, one.h, func(seed int) error {
+		if err := one.run(t.Context(), rapid.Custom(draw).Example(seed)); err != nil {
 			return fmt.Errorf("crowd %d: %w", seed, err)
 		}
 		return nil
 	})
-}
-
-// check runs the crowd on h, and returns what is wrong.
-func (c crowd) check(ctx context.Context, h *harness.Harness, reached *Situations) error {
-	e := harness.NewEnv(h)
-	defer e.Close()
-	return must.Catch(func() { c.start(ctx, e, reached).run(ctx) })
 }

@@ -19,12 +19,10 @@ type event[I comparable] struct {
 
 // What happens to holds in a history, beside what calls ask for.
 const (
-	believed  = "believed in"           // a lease that says that it is held
-	unseen    = "end that nobody saw"   // of a hold: its lease ran out
-	forgets   = "the server forgets"    // a hold, which its holder may go on to believe in
-	learns    = "known to be lost"      // by now: one lease later
-	lapses    = "the server may forget" // any hold, or grant it twice; only tokens rise
-	recovered = "the server keeps what it grants"
+	believed = "believed in"         // a lease that says that it is held
+	unseen   = "end that nobody saw" // of a hold: its lease ran out
+	forgets  = "the server forgets"  // a hold, which its holder may go on to believe in
+	learns   = "known to be lost"    // by now: one lease later
 )
 
 // outcome is the output of an event.
@@ -51,8 +49,11 @@ func (o outcome[O]) String() string {
 }
 
 // model returns the model of histories of event[I] and outcome[O].
-func (p *Primitive[S, I, O]) model() porcupine.Model {
-	if p.hasLeases() {
+func (p *Primitive[S, I, O]) model(forgetful bool) porcupine.Model {
+	switch {
+	case forgetful:
+		return p.tokenModel()
+	case p.hasLeases():
 		return p.holdModel()
 	}
 	m := porcupine.NondeterministicModel{
@@ -65,7 +66,7 @@ func (p *Primitive[S, I, O]) model() porcupine.Model {
 			}
 			return next
 		},
-		DescribeOperation: func(input, output any) string { return fmt.Sprintf("%v: %v", input, output) },
+		DescribeOperation: describe,
 		DescribeState:     func(state any) string { return fmt.Sprint(state) },
 	}
 	return m.ToModel()
@@ -108,29 +109,41 @@ type heldState[S comparable] struct {
 	state State[S]
 	// unsure says that an acquire without an answer may have it.
 	unsure bool
-	// lost are the holds that the server has lost, or since a lapse may have lost, and whose holders
-	// may not know it.
+	// lost are the holds that a deletion has ended, and whose holders may not know it.
 	lost []lostHold
-	// lapse says that anything goes but the order of tokens; doubt that it did, so that a release of
-	// what seemed lost may succeed.
-	lapse, doubt bool
 }
 
-// lostHold is a hold that the server has lost, by the loss of that number; 0 if it has none, or if a
-// lapse may have brought the hold back.
+// lostHold is a hold that was lost by the deletion of that number.
 type lostHold struct {
 	owner string
 	by    int
 }
 
 func (s heldState[S]) equal(other heldState[S]) bool {
-	return s.state == other.state && s.unsure == other.unsure && s.lapse == other.lapse &&
-		s.doubt == other.doubt && slices.Equal(s.lost, other.lost)
+	return s.state == other.state && s.unsure == other.unsure && slices.Equal(s.lost, other.lost)
 }
 
-func (s heldState[S]) hasLost(owner string) bool {
-	return slices.ContainsFunc(s.lost, func(l lostHold) bool { return l.owner == owner })
+// tokenModel returns the model of a server that may forget any hold, and grant it twice: a grant need only fit
+// the last one's token.
+func (p *Primitive[S, I, O]) tokenModel() porcupine.Model {
+	return porcupine.Model{
+		Partition: func(all []porcupine.Operation) [][]porcupine.Operation {
+			return [][]porcupine.Operation{p.grants(all)}
+		},
+		Init: func() any { return p.Init },
+		Step: func(state, input, output any) (bool, any) {
+			s := state.(State[S])
+			if s.Kind == Present {
+				s = s.Gone(p.Keep)
+			}
+			next, ok := p.Step(s, Moment{}, input.(event[I]).in, output.(outcome[O]).out)
+			return ok, next
+		},
+		DescribeOperation: describe,
+	}
 }
+
+func describe(input, output any) string { return fmt.Sprintf("%v: %v", input, output) }
 
 // holdModel returns the model of a primitive with leases.
 func (p *Primitive[S, I, O]) holdModel() porcupine.Model {
@@ -145,7 +158,7 @@ func (p *Primitive[S, I, O]) holdModel() porcupine.Model {
 			return ok, next
 		},
 		Equal:             func(a, b any) bool { return a.(heldState[S]).equal(b.(heldState[S])) },
-		DescribeOperation: func(input, output any) string { return fmt.Sprintf("%v: %v", input, output) },
+		DescribeOperation: describe,
 		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },
 	}
 }
@@ -154,10 +167,10 @@ func (p *Primitive[S, I, O]) holdModel() porcupine.Model {
 func (p *Primitive[S, I, O]) holdStep(
 	s heldState[S], e event[I], out outcome[O],
 ) (heldState[S], bool) {
-	held := slices.Contains(p.Hold.Holders(s.state), e.owner)
 	switch act, owner, _ := p.Hold.Of(e.in); {
 	case e.what == believed:
-		return s, held || s.hasLost(e.owner)
+		isLost := slices.ContainsFunc(s.lost, func(l lostHold) bool { return l.owner == e.owner })
+		return s, isLost || slices.Contains(p.Hold.Holders(s.state), e.owner)
 	case e.what == unseen:
 		return p.released(s, e.owner), true
 	case e.what == forgets:
@@ -165,14 +178,8 @@ func (p *Primitive[S, I, O]) holdStep(
 	case e.what == learns:
 		s.lost = slices.DeleteFunc(slices.Clone(s.lost), func(l lostHold) bool { return l.by == e.number })
 		return s, true
-	case e.what == lapses:
-		return s.lapses(), true
-	case e.what == recovered:
-		s.lapse = false
-		return p.loses(s, 0), true
 	case act == Releases:
-		held = slices.Contains(p.Hold.Holders(s.state), owner)
-		return p.released(s, owner), held || out.unknown || s.doubt && s.hasLost(owner)
+		return p.released(s, owner), out.unknown || slices.Contains(p.Hold.Holders(s.state), owner)
 	}
 	return p.acquired(s, e.in, out)
 }
@@ -186,25 +193,14 @@ func (p *Primitive[S, I, O]) released(s heldState[S], owner string) heldState[S]
 	return s
 }
 
-// loses returns the state after the server has lost all holds.
+// loses returns the state after the deletion of that number.
 func (p *Primitive[S, I, O]) loses(s heldState[S], by int) heldState[S] {
-	if s.doubt {
-		by = 0
-	}
+	s.lost = slices.Clone(s.lost)
 	for _, owner := range p.Hold.Holders(s.state) {
-		s.lost = append(slices.Clone(s.lost), lostHold{owner, by})
+		s.lost = append(s.lost, lostHold{owner, by})
 	}
 	if s.state.Kind == Present {
 		s.state = s.state.Gone(p.Keep)
-	}
-	return s
-}
-
-func (s heldState[S]) lapses() heldState[S] {
-	s.lapse, s.doubt, s.unsure = true, true, true
-	s.lost = slices.Clone(s.lost)
-	for i := range s.lost {
-		s.lost[i].by = 0
 	}
 	return s
 }
@@ -213,9 +209,6 @@ func (p *Primitive[S, I, O]) acquired(s heldState[S], in I, out outcome[O]) (hel
 	if out.unknown {
 		s.unsure = true
 		return s, true
-	}
-	if s.lapse && p.Granted(out.out) {
-		s = p.loses(s, 0)
 	}
 	next, ok := p.Step(s.state, Moment{}, in, out.out)
 	if !p.Granted(out.out) {
@@ -232,47 +225,54 @@ func (p *Primitive[S, I, O]) acquired(s heldState[S], in I, out outcome[O]) (hel
 // release without an answer, and an end, matter only before the next grant: they are over when one
 // with a higher token has returned, which cannot come before the next.
 func (p *Primitive[S, I, O]) narrow(all []porcupine.Operation) []porcupine.Operation {
-	tokens := map[string]int64{}
-	var grants []porcupine.Operation // by their return
-	for _, op := range all {
-		if owner, token, ok := p.grant(op); ok {
-			tokens[owner] = token
-			grants = append(grants, op)
-		}
+	grants, tokens, narrowed := p.grants(all), map[string]int64{}, slices.Clone(all)
+	for _, g := range grants {
+		owner, token := p.grant(g)
+		tokens[owner] = token
 	}
-	slices.SortFunc(grants, func(a, b porcupine.Operation) int { return int(a.Return - b.Return) })
-	narrowed := slices.Clone(all)
 	for i := range narrowed {
 		op := &narrowed[i]
 		e, _ := op.Input.(event[I])
 		out, _ := op.Output.(outcome[O])
-		act, owner, _ := p.Hold.Of(e.in)
-		switch {
-		case e.what == "" && act == Asks && out.unknown:
-			op.Return = op.Call
+		switch act, owner, _ := p.Hold.Of(e.in); {
 		case e.what == unseen:
 			op.Return = p.nextGrant(grants, *op, tokens[e.owner])
-		case e.what == "" && act == Releases && out.unknown:
+		case e.what != "" || !out.unknown: // It is known when it was over.
+		case act == Asks:
+			op.Return = op.Call
+		case act == Releases:
 			op.Return = p.nextGrant(grants, *op, tokens[owner])
 		}
 	}
 	return narrowed
 }
 
-// grant returns what an operation has granted; ok is false if it was no grant.
-func (p *Primitive[S, I, O]) grant(op porcupine.Operation) (owner string, token int64, ok bool) {
-	e, _ := op.Input.(event[I])
-	out, isOut := op.Output.(outcome[O])
-	if act, _, _ := p.Hold.Of(e.in); e.what != "" || act != Asks || !isOut || out.unknown {
-		return "", 0, false
+// grants returns the operations that were granted something, by their return.
+func (p *Primitive[S, I, O]) grants(all []porcupine.Operation) (grants []porcupine.Operation) {
+	for _, op := range all {
+		e, _ := op.Input.(event[I])
+		out, answered := op.Output.(outcome[O])
+		if act, _, _ := p.Hold.Of(e.in); e.what != "" || act != Asks || !answered || out.unknown {
+			continue
+		}
+		if _, _, granted := p.Hold.Grant(out.out); granted {
+			grants = append(grants, op)
+		}
 	}
-	return p.Hold.Grant(out.out)
+	slices.SortFunc(grants, func(a, b porcupine.Operation) int { return int(a.Return - b.Return) })
+	return grants
+}
+
+// grant returns what an operation has granted.
+func (p *Primitive[S, I, O]) grant(op porcupine.Operation) (owner string, token int64) {
+	owner, token, _ = p.Hold.Grant(op.Output.(outcome[O]).out)
+	return owner, token
 }
 
 // nextGrant returns when the first grant with a higher token has returned, or else when op has.
 func (p *Primitive[S, I, O]) nextGrant(grants []porcupine.Operation, op porcupine.Operation, token int64) int64 {
 	for _, g := range grants {
-		if _, next, _ := p.grant(g); next > token {
+		if _, next := p.grant(g); next > token {
 			return min(op.Return, max(op.Call, g.Return))
 		}
 	}

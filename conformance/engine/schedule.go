@@ -19,6 +19,7 @@ type crowd struct {
 	Batches bool // the links take batches
 	Objects []schedule
 	Sound   bool   // nothing goes wrong but on the links
+	Fault   *fault // strikes when the first object is kept, at the link of the first client; nil: none
 	Picture string // where the pictures of histories that fail go, without their numbers
 }
 
@@ -27,6 +28,9 @@ type schedule struct {
 	work   *workload
 	Links  []troubles // of the first clients; those of the others are sound
 	Actors [][]Step   // actor i uses client i modulo their number
+
+	// Within is how long it may take, beside what faults cost. 0: what its steps and troubles may take.
+	Within time.Duration
 }
 
 // drawCrowd draws a crowd that does some of works, on so many objects.
@@ -127,6 +131,9 @@ func drawTroubles(t *rapid.T, lossy bool) troubles {
 // bound is how long the schedule may take, with actors after one another: longer, and a waiter
 // stood before a free object.
 func (s schedule) bound(poll time.Duration) time.Duration {
+	if s.Within > 0 {
+		return s.Within
+	}
 	sum := 20 * time.Second // Subscriptions, closing, a slow machine.
 	for _, step := range slices.Concat(s.Actors...) {
 		sum += step.Pause + step.Hold

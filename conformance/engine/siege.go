@@ -2,11 +2,9 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,155 +12,147 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// siege is a trial of two clients, with three actors each, in whose midst a fault strikes. The first
-// client's link is the one that faults of links hit. When the fault has ended, each actor must get
-// the object once more, before the trial's time is over.
-type siege struct {
-	*trial
-	fault fault
-	where string
+// gate is a point of a schedule at which actors wait for others. It opens when every step that opens it has been
+// granted the object.
+type gate string
 
-	// keeper is the actor that keeps the object while the fault strikes, for as long as hold. Those of
-	// its client rest meanwhile, and those of the other client wait. Nobody: all do everything that
-	// they can.
-	keeper int
-	hold   time.Duration
+// The gates of a siege.
+const (
+	warmed gate = "all have had it"                 // else a client that has not subscribed yet would poll early
+	kept   gate = "it is kept"                      // so that the fault may strike
+	ended  gate = "the fault has ended"             // opened by the fault
+	served gate = "the waiters have had it"         // after the fault
+	last   gate = "all have had it after the fault" // for which nobody waits
+)
 
-	kept, ended  chan struct{} // the object is, and the fault has
-	warm, served atomic.Int32  // how many actors have had the object once, and waiters after the fault
+// passage is a gate of a trial. Nil is open, and nobody opens it.
+type passage struct {
+	left atomic.Int32 // so many must still pass before it opens
+	open chan struct{}
 }
 
-// nobody keeps the object.
-const nobody = -1
-
-// settle is what the others get to come to waiting, once an actor has the object.
-const settle = 50 * time.Millisecond
-
-// sieges returns those of a case: with the fault at the holder's client and at the waiters', while the
-// object is kept for longer than the fault and while it is released in the midst of it, and among
-// mixed work.
-func (f fault) sieges() (all []*siege) {
-	within, beyond := f.lasts/2+settle, max(f.lasts+2*settle, f.keep)
-	all = []*siege{{where: "at the holder, who keeps the object", keeper: 0, hold: beyond}}
-	// A fault of the whole server is the same for both, and a long one is not repeated three times.
-	if f.lasts < time.Second && !f.alone {
-		all = append(all, &siege{where: "at the holder, who releases", keeper: 0, hold: within})
+func (p *passage) pass() {
+	if p != nil && p.left.Add(-1) == 0 {
+		close(p.open)
 	}
-	if f.keep == 0 {
-		all = append(all, &siege{where: "at the waiters", keeper: 1, hold: within})
+}
+
+func (p *passage) await(ctx context.Context) {
+	if p != nil {
+		harness.Await(ctx, "the other actors", p.open)
 	}
-	if !f.calm {
-		all = append(all, &siege{where: "at mixed work", keeper: nobody})
+}
+
+// passages makes the gates of a schedule.
+func (s schedule) passages() map[gate]*passage {
+	all := map[gate]*passage{}
+	count := func(g gate) {
+		if all[g] == nil {
+			all[g] = &passage{open: make(chan struct{})}
+		}
+		all[g].left.Add(1)
+	}
+	for _, steps := range s.Actors {
+		for _, step := range steps {
+			if step.Opens != "" {
+				count(step.Opens)
+			}
+		}
+	}
+	if len(all) > 0 {
+		count(ended)
 	}
 	return all
 }
 
-// besiege runs the sieges of a fault, one after the other, by the same clients.
-func besiege(ctx context.Context, e *harness.Env, w *workload, f fault) {
-	all := f.sieges()
-	c := crowd{
-		Clients: 2, Lease: f.lease, Poll: longPoll, Batches: true,
-		Objects: slices.Repeat([]schedule{{work: w, Actors: make([][]Step, 6)}}, len(all)),
-		Picture: filepath.Join(os.TempDir(), "hasp-"+w.name+f.name+"-"+e.Tag),
+// again reports whether a step that was granted the object, or not, is to be taken again.
+func (s Step) again(granted bool, until *passage) bool {
+	if until != nil {
+		return !isClosed(until.open)
 	}
-	if !e.Capabilities.PubSub {
-		c.Poll = time.Second
-	}
-	r := c.start(ctx, e, new(Situations))
-	for i, s := range all {
-		s.trial, s.fault = r.trials[i], f
-		must.In(s.where, func() { s.run(ctx) })
-	}
+	return s.Opens != "" && !granted
 }
 
-// besieged is what a siege may take beside the fault and its keeper. With what a fault costs it is
-// less than longLease.
-const besieged = 8 * time.Second
-
-// run fails also if a lease was lost that need not be.
-func (s *siege) run(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s.act, s.bound = s.acts, besieged+s.hold
-	s.kept, s.ended = make(chan struct{}), make(chan struct{})
-	grants := s.reached.copy()["grant"] + len(s.Actors)
-	struck := must.Beside(func() { s.strike(ctx, grants) })
-	err := must.Catch(func() { s.trial.run(ctx) })
-	cancel()
-	must.Do(errors.Join(err, <-struck))
-	lost := s.reached.copy()["loss"]
-	must.If(lost > 0 && s.keeper != nobody && !s.fault.loses && !s.fault.forgets,
-		"%d renewed leases of %v were lost", lost, s.Lease)
+// siege is a schedule of two clients, with three actors each, in whose midst a fault strikes. The first
+// client's link is the one that faults of links hit. When the fault has ended, each actor must get
+// the object once more.
+type siege struct {
+	schedule
+	where string
+	keeps bool // all leases are renewed while the fault lasts
 }
 
-// strike makes the fault, when there are more than so many grants.
-func (s *siege) strike(ctx context.Context, grants int) {
-	defer close(s.ended)
-	harness.Eventually(ctx, "the grant before the fault", func() bool { return s.reached.copy()["grant"] > grants })
-	close(s.kept)
-	time.Sleep(settle)
-	at := &scene{Harness: s.Harness, key: s.work.key(s.object), reach: s.reached.add}
-	if len(s.links) > 0 {
-		at.links = s.links[:1]
+const (
+	nobody = -1 // keeps the object
+	// settle is what the others get to come to waiting, once an actor has the object.
+	settle = 50 * time.Millisecond
+	// besieged is what a siege may take beside the fault and its keeper. With what a fault costs it is
+	// less than longLease.
+	besieged = 8 * time.Second
+)
+
+// sieges returns those of a case: with the fault at the holder's client and at the waiters', while the
+// object is kept for longer than the fault and while it is released in the midst of it, and among
+// mixed work.
+func (f fault) sieges(w *workload) []siege {
+	within, beyond := f.lasts/2+settle, max(f.lasts+2*settle, f.keep)
+	all := []siege{w.siege("at the holder, who keeps the object", 0, beyond)}
+	// A fault of the whole server is the same for both, and a long one is not repeated three times.
+	if f.lasts < time.Second && !f.alone {
+		all = append(all, w.siege("at the holder, who releases", 0, within))
 	}
-	s.fault.strike(ctx, at, s.running)
+	if f.keep == 0 {
+		all = append(all, w.siege("at the waiters", 1, within))
+	}
+	if !f.calm {
+		all = append(all, w.siege("at mixed work", nobody, 0))
+	}
+	return all
 }
 
-// acts lets an actor act until it has got the object after the fault. Before all else each gets it
-// once: a client that has not subscribed yet polls early, which would hide that it misses a message.
-func (s *siege) acts(ctx context.Context, actor int, take func(Step) bool) {
-	s.gets(take, shortTime())
-	s.warm.Add(1)
-	awaitAll(ctx, "the actors before the fault", &s.warm, len(s.Actors))
-	switch client, each := actor%s.Clients, len(s.Actors)/s.Clients; {
-	case s.keeper == nobody:
-		s.lasts(func() { take(s.anything()) })
-		s.gets(take, shortTime())
-	case client != s.keeper:
-		harness.Await(ctx, "the grant before the fault", s.kept)
-		s.lasts(func() { take(s.waits(shortTime())) })
-		s.gets(take, shortTime())
-		s.served.Add(1)
-	default:
-		if actor == s.keeper {
-			s.gets(take, s.hold)
+// siege returns the one in which an actor, the keeper, keeps the object for so long while the fault strikes. Those of
+// its client rest meanwhile, and those of the other client wait. Nobody: all do everything that they can.
+func (w *workload) siege(where string, keeper int, hold time.Duration) siege {
+	s := siege{schedule{work: w, Within: besieged + hold}, where, keeper != nobody}
+	for actor := range 6 {
+		brief := time.Duration(1+actor) * time.Millisecond
+		get := func(after, until, opens gate, hold time.Duration) Step {
+			return Step{Op: w.waiting, Pause: brief, Hold: hold, After: after, Until: until, Opens: opens}
 		}
-		awaitAll(ctx, "the waiters", &s.served, each)
-		s.gets(take, shortTime())
+		steps := []Step{get("", "", warmed, brief)}
+		switch {
+		case keeper == nobody:
+			mixed := Step{After: warmed, Until: ended}
+			if actor == 0 {
+				mixed.Opens = kept
+			}
+			steps = append(steps, mixed, get("", "", last, brief))
+		case actor%2 != keeper:
+			steps = append(steps, get(kept, ended, "", brief), get("", "", served, brief))
+		case actor == keeper:
+			steps = append(steps, get(warmed, "", kept, hold), get(served, "", last, brief))
+		default:
+			steps = append(steps, get(served, "", last, brief))
+		}
+		s.Actors = append(s.Actors, steps)
 	}
+	return s
 }
 
-// awaitAll waits until there are n of a kind of actors.
-func awaitAll(ctx context.Context, which string, are *atomic.Int32, n int) {
-	harness.Eventually(ctx, which, func() bool { return int(are.Load()) == n })
-}
-
-// lasts goes on with something until the fault has ended.
-func (s *siege) lasts(something func()) {
-	for !isClosed(s.ended) {
-		something()
+// besiege runs the sieges of a fault, one after the other. It fails also if a lease was lost that need not be.
+func (f fault) besiege(ctx context.Context, h *harness.Harness, w *workload) {
+	for i, s := range f.sieges(w) {
+		r := &runner{h: h, reached: new(Situations)}
+		c := crowd{
+			Clients: 2, Lease: f.lease, Poll: longPoll, Batches: true, Objects: []schedule{s.schedule}, Fault: &f,
+			Picture: filepath.Join(os.TempDir(), fmt.Sprintf("hasp-%v%s-%d-%d", w, f.name, os.Getpid(), i)),
+		}
+		if !h.Capabilities.PubSub {
+			c.Poll = time.Second
+		}
+		must.In(s.where, func() { must.Do(r.run(ctx, c)) })
+		lost := r.reached.copy()["loss"]
+		must.If(lost > 0 && s.keeps && !f.loses && !f.forgets,
+			"%s: %d renewed leases of %v were lost", s.where, lost, f.lease)
 	}
-}
-
-// gets lets an actor take a step until it is granted the object.
-func (s *siege) gets(take func(Step) bool, hold time.Duration) {
-	for !take(s.waits(hold)) {
-	}
-}
-
-// waits returns a step that waits for the object.
-func (s *siege) waits(hold time.Duration) Step {
-	return Step{Op: s.work.waiting, Pause: shortTime(), Hold: hold}
-}
-
-// anything draws a step of mixed work, which does not keep the object for long.
-func (s *siege) anything() Step {
-	step := drawStep(s.work.announced()).Example(rand.Int()) //nolint:gosec // A schedule.
-	step.Hold %= workLease
-	return step
-}
-
-// shortTime draws one.
-func shortTime() time.Duration {
-	return time.Millisecond + rand.N(5*time.Millisecond) //nolint:gosec // A schedule.
 }

@@ -15,8 +15,8 @@ func TestUndecidedHistories(t *testing.T) {
 	undecided := fmt.Errorf("%w: 9 operations", history.ErrUndecided)
 	violation := &history.Violation{}
 	var reached Situations
-	property := &running{reached: &reached}
-	soak := &running{reached: &reached, countUndecided: true}
+	property := &runner{reached: &reached}
+	soak := &runner{reached: &reached, soaks: true}
 	require.Equal(t, undecided, property.judge(undecided))
 	require.Empty(t, reached.copy())
 	require.NoError(t, soak.judge(undecided))
@@ -25,12 +25,14 @@ func TestUndecidedHistories(t *testing.T) {
 	require.Equal(t, map[string]int{undecidedHistories: 1, checkedHistories: 1}, reached.copy())
 }
 
-// TestTooManyUndecided: a soak fails of more than one undecided history for 50 that were checked.
-func TestTooManyUndecided(t *testing.T) {
+// TestSoakThatProvesTooLittle: a soak fails of more than one undecided history for 50 that were checked, and if none
+// was checked.
+func TestSoakThatProvesTooLittle(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, tooManyUndecided(map[string]int{checkedHistories: 49}))
-	require.NoError(t, tooManyUndecided(map[string]int{checkedHistories: 50, undecidedHistories: 1}))
-	err := tooManyUndecided(map[string]int{checkedHistories: 49, undecidedHistories: 1})
+	require.NoError(t, tooFewDecided(map[string]int{checkedHistories: 49}))
+	require.NoError(t, tooFewDecided(map[string]int{checkedHistories: 50, undecidedHistories: 1}))
+	require.ErrorIs(t, tooFewDecided(nil), errNothingChecked)
+	err := tooFewDecided(map[string]int{checkedHistories: 49, undecidedHistories: 1})
 	require.ErrorIs(t, err, history.ErrUndecided)
 	require.EqualError(t, err, "undecided history: 1, beside 49 that were checked")
 }

@@ -37,7 +37,6 @@ func (p *Primitive[S, I, O]) validateObject() {
 	must.If((p.Channel == nil) != (p.Published == nil), "Channel and Published need each other")
 	must.If(p.Unseen != nil && p.Doubt == nil, "Unseen needs Doubt")
 	must.If(p.Doubt != nil && p.hasLeases(), "Doubt is not for what has leases")
-	must.If(p.Reaches != nil && !p.hasLeases(), "Reaches is for what has leases")
 	const name = "key"
 	none, some := p.Stored(name, State[S]{}), p.Stored(name, p.Some)
 	must.If(len(lasting(none)) != len(lasting(some)) || len(none) == 0 || none[0].Name != some[0].Name ||

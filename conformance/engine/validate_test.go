@@ -169,7 +169,6 @@ func TestValidateRefuses(t *testing.T) {
 		{door, func(p *declaration) { p.Retry = time.Second }, "Ready needs Channel or Retry"},
 		{door, func(p *declaration) { p.Unseen = func(int) []int { return nil } }, "Unseen needs Doubt"},
 		{lease, func(p *declaration) { p.Doubt = func(int, string, bool) int { return 0 } }, "Doubt is not for"},
-		{door, func(p *declaration) { p.Reaches = []string{"grant"} }, "Reaches is for"},
 		{door, stores(nil, nil), "own key first"},
 		{door, stores(two, empty), "as many keys"},
 		{door, stores(two[1:], empty), "own key first"},

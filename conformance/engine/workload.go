@@ -16,35 +16,37 @@ import (
 )
 
 // workload is how a primitive is used by histories, faults and soaks: actors take steps on one object,
-// and a model judges what they saw. A [Primitive] makes it.
+// and a model judges what they saw.
 type workload struct {
-	name   string
-	clause string                     // the promise that a violation breaks
-	text   string                     // what that says
-	key    func(object string) string // of the object's own key
-	model  func() porcupine.Model
+	usable
+	clause string   // the promise that a violation breaks
+	text   string   // the text of the clause
 	ops    []string // the names of the steps; one that is listed twice is drawn twice as often
 
 	// waiting is the one of ops that waits for as long as it takes, with a lease that is renewed. ""
 	// for a primitive without leases, from which a fault may take something for ever: it has no cases of
 	// faults, and its soaks have no faults in which a server forgets.
 	waiting string
-	reaches []string // situations that it gets into on every backend, if there is enough of it
-	always  []string // those that each run gets into, however short
+	always  []string // the situations that each run gets into, however short
 	waits   bool     // somebody waits
-	retries bool     // those who wait ask again for the same
+}
 
-	lapse, recovery any // inputs of model: between the two the server may lose what it granted
+// usable is a [Primitive], whatever its types are.
+type usable interface {
+	String() string
+	keyOf(object string) string
+	prepare(ctx context.Context, e *harness.Env, object string)
+	actor(a *actor) func(ctx context.Context, s Step)
+	wake(ctx context.Context, waiter, waker Named) error
+	rest(ctx context.Context, e *harness.Env, object string)
+	look(ctx context.Context, e *harness.Env, object string, log *history.Log)
 
-	prepare func(ctx context.Context, e *harness.Env, object string)
-	actor   func(a *actor) func(ctx context.Context, s Step)
-	wake    func(ctx context.Context, waiter, waker Named) error
-	rest    func(ctx context.Context, e *harness.Env, object string)
-	look    func(ctx context.Context, e *harness.Env, object string, log *history.Log)
+	// model returns the model of histories; of a server that forgot what it had granted, if forgetful is true.
+	model(forgetful bool) porcupine.Model
 
 	// doubtful returns the input and output of an attempt without an answer that a call may go on
 	// after, by another one; ok is false for another script.
-	doubtful func(c backend.Call) (in, out any, ok bool)
+	doubtful(c backend.Call) (in, out any, ok bool)
 }
 
 // announced returns the steps of which waiters hear by messages, or by the ends of leases: all but
@@ -62,23 +64,29 @@ type actor struct {
 	process *history.Process
 
 	remove func(ctx context.Context) error // removes the object's key behind the back of everybody
-	later  func(after time.Duration, input any)
 	reach  func(situation string)
 }
 
 // Step is one step of an actor.
 type Step struct {
-	Op       string        // one of the workload's
+	Op       string        // one of the workload's; "": any, drawn each time that it is taken
 	Pause    time.Duration // before it
 	Patience time.Duration // how long it may wait; 0: for as long as it takes
 	Hold     time.Duration // how long it keeps what it got
 	N        int           // 0 to 5: of what it takes several of, or how deep it nests
 	Flag     bool
+
+	// After is the gate that the actor waits for before, and Until the gate until which it repeats the step.
+	// A step that opens a gate is repeated until it is granted the object.
+	After, Until, Opens gate
 }
 
 // String returns a step in a form that can be read in the report of a failure.
 func (s Step) String() string {
 	var text strings.Builder
+	if s.After+s.Until+s.Opens != "" {
+		fmt.Fprintf(&text, "(after %q, until %q, opens %q) ", s.After, s.Until, s.Opens)
+	}
 	fmt.Fprintf(&text, "after %v %s %d %v", s.Pause, s.Op, s.N, s.Flag)
 	if s.Hold > 0 {
 		fmt.Fprintf(&text, " for %v", s.Hold)

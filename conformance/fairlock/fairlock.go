@@ -71,11 +71,6 @@ var Primitive engine.Subject = &engine.Primitive[Fair, In, lock.Out]{
 		return In{In: lock.In{Op: lock.Release, Owner: s.V.Owner}}, s.Kind == engine.Present
 	},
 	Peer: byPeer,
-	Reaches: []string{
-		"grant", "refusal", "impatience", "acquire without an answer", "re-entry", "deletion", "loss",
-		"release without an answer", "fair_acquire without an answer",
-		"fair_release without an answer", "lock_renew without an answer",
-	},
 	Hold: &engine.Hold[Fair, In, lock.Out]{
 		Of:       func(in In) (engine.HoldAct, string, time.Duration) { return lock.HoldOf(in.In) },
 		Fixed:    func(in In) time.Duration { return in.Fixed },

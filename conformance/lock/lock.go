@@ -123,11 +123,6 @@ func declare(name string, tokenLife time.Duration, make maker) *engine.Primitive
 		Frees:  func(s state) (In, bool) { return In{Op: Release, Owner: s.V.Owner}, s.Kind == engine.Present },
 		Peer:   byPeer,
 		Some:   state{Kind: engine.Present, V: Held{Owner: PeerOwner, Count: 1}},
-		Reaches: []string{
-			"grant", "refusal", "impatience", "acquire without an answer", "re-entry", "deletion", "loss",
-			"release without an answer", "lock_acquire without an answer",
-			"lock_release without an answer", "lock_renew without an answer",
-		},
 		Hold: &engine.Hold[Held, In, Out]{
 			Of:       HoldOf,
 			Fixed:    func(in In) time.Duration { return in.Fixed },

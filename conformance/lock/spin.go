@@ -32,10 +32,5 @@ each refusal up to MaxDelay, or at the end of the holder's lease. A client's wai
 		c.Message = ""
 		return c, ok
 	}
-	for i, name := range p.Reaches {
-		if name == "lock_release without an answer" {
-			p.Reaches[i] = "spin_release without an answer"
-		}
-	}
 	return p
 }

@@ -84,11 +84,6 @@ var Primitive engine.Subject = &engine.Primitive[Held, In, Out]{
 	Blocks: func(s state) (In, bool) { return In{In: lock.In{Op: lock.Acquire}}, s.Kind == engine.Absent },
 	Frees:  func(s state) (In, bool) { return release(s.V.Owner), s.Kind == engine.Present },
 	Peer:   byPeer,
-	Reaches: []string{
-		"grant", "refusal", "impatience", "acquire without an answer", "re-entry", "deletion", "loss",
-		"release without an answer", "mutex_acquire without an answer", "mutex_beat without an answer",
-		"mutex_release without an answer", "mutex_renew without an answer",
-	},
 	Hold: &engine.Hold[Held, In, Out]{
 		Of:       func(in In) (engine.HoldAct, string, time.Duration) { return lock.HoldOf(in.In) },
 		Fixed:    func(in In) time.Duration { return in.Fixed },

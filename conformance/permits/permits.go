@@ -108,11 +108,6 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		return In{Op: Release, Owner: owners[0]}, true
 	},
 	Peer: byPeer,
-	Reaches: []string{
-		"grant", "refusal", "impatience", "acquire without an answer", "re-entry", "deletion", "loss",
-		"release without an answer", "permit_acquire without an answer",
-		"permit_release without an answer", "permit_renew without an answer",
-	},
 	Hold: &engine.Hold[Permits, In, Out]{
 		Of:      holdOf,
 		Fixed:   func(in In) time.Duration { return in.Fixed },

@@ -72,11 +72,6 @@ var Primitive engine.Subject = &engine.Primitive[Held, In, lock.Out]{
 	},
 	Frees: func(s state) (In, bool) { return release(s.V.Writer), s.V.Writer != "" },
 	Peer:  byPeer,
-	Reaches: []string{
-		"grant", "refusal", "impatience", "re-entry", "deletion", "loss",
-		"read_acquire without an answer", "read_release without an answer", "read_renew without an answer",
-		"write_acquire without an answer", "write_release without an answer", "write_renew without an answer",
-	},
 	Hold: &engine.Hold[Held, In, lock.Out]{
 		Of:       func(in In) (engine.HoldAct, string, time.Duration) { return lock.Exclusive.Hold.Of(in.In) },
 		Fixed:    func(in In) time.Duration { return in.Fixed },
