@@ -345,19 +345,25 @@ func TestUnlockLostReplyIsRepeatedInTheBackground(t *testing.T) {
 	})
 }
 
+// TestUnlockSendsUnderADoneContext does not wait for the answer, which takes 50 ms.
 func TestUnlockSendsUnderADoneContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
 		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
 		require.NoError(t, err)
+		s.set(func() { s.fault = func(string) fault { return fault{before: 50 * time.Millisecond} } })
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
+		start := time.Now()
 		err = lease.Unlock(ctx)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.Zero(t, time.Since(start))
+		time.Sleep(50 * time.Millisecond)
 		synctest.Wait()
 		require.Empty(t, s.holder("x"))
+		require.Equal(t, 1, s.called("lock_release"))
 	})
 }
 

@@ -134,8 +134,9 @@ func (l *Lease) Owner() string {
 //
 // ctx bounds only the waiting for the answer. It may be one of this lease's own contexts, or one made
 // from it, which Unlock ends: if ctx ends after Unlock was called, Unlock waits for up to a second
-// more. The release is sent also if ctx had ended before, and repeated in the background, for up to
-// one lease, if it may not have arrived. The error then wraps [backend.ErrIndeterminate] and ctx's. After
+// more. If ctx had ended before, Unlock sends the release all the same and does not wait. The release is
+// repeated in the background, for up to one lease, if it may not have arrived. Without an answer the error
+// wraps [backend.ErrIndeterminate] and ctx's. After
 // [backend.ErrClosed], or a server's refusal, the lock may stay until its lease ends.
 //
 // If the lease had ended before, Unlock frees nothing and returns an error that wraps [ErrNotHeld]
