@@ -19,7 +19,7 @@ func readWriteSeeds() []seed {
 			{"mode == 'read' and longest == 0", "mode == 'read'"},
 		}, histories},
 		{"wakes nobody after the last reader", scripts + "read_release.lua.go", edits{
-			{"redis.call(publish, released, '0')", ""},
+			{"redis.call(publish, released, '0')\n  redis.call('del'", "redis.call('del'"},
 		}, histories},
 		{"wakes nobody when a writer stays as a reader", scripts + "write_release.lua.go", edits{
 			{"redis.call(publish, released, '1')\nif longest == 0 then", "if longest == 0 then redis.call(publish, released, '1')"},

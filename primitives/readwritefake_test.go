@@ -1,6 +1,8 @@
 package primitives_test
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -59,7 +61,7 @@ func (s *fakeServer) readAcquire(l *fakeReadWriteLock, token string, args []stri
 func (s *fakeServer) readRelease(l *fakeReadWriteLock, owner, channel string) backend.Reply {
 	_, held := l.readers[owner]
 	delete(l.readers, owner)
-	if held && len(l.readers) == 0 && l.writer.owner == "" {
+	if len(l.readers) == 0 && l.writer.owner == "" {
 		s.publish(channel, "0")
 	}
 	return truth(held)
@@ -78,17 +80,12 @@ func (l *fakeReadWriteLock) readRenew(args []string) backend.Reply {
 }
 
 func (s *fakeServer) writeAcquire(l *fakeReadWriteLock, token string, args []string) backend.Reply {
-	var longest time.Time
-	for _, end := range l.readers {
-		if end.After(longest) {
-			longest = end
-		}
-	}
+	ends := slices.SortedFunc(maps.Values(l.readers), time.Time.Compare)
 	switch {
 	case l.writer.owner != "":
 		return fakeRefusal(time.Until(l.writer.expires), truth(false))
-	case !longest.IsZero():
-		return fakeRefusal(time.Until(longest), truth(true))
+	case len(ends) > 0:
+		return fakeRefusal(time.Until(ends[0]), truth(true))
 	}
 	l.writer = fakeLock{args[0], time.Now().Add(milliseconds(args[1]))}
 	s.tokens[token]++

@@ -26,7 +26,7 @@ type ReadWriteLockOptions struct {
 	// in, and when these have left, they give the writer 200 ms to enter. All who use the lock must set
 	// it: Java's readers and those without it join, and writers without it do not ask for it. A reader
 	// that asks again without [Lease.Reenter] may then wait for itself. After a waiting writer crashes,
-	// readers may go on waiting until those that are in have left.
+	// readers may go on waiting until those that are in have left, or the first of their leases has ended.
 	PreferWriters bool
 
 	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock of either side
@@ -42,8 +42,9 @@ type ReadWriteLockOptions struct {
 // holder of its own with a lease of its own, which the server enforces: a reader that crashes keeps
 // writers out until its own lease ends, even while other readers come and go. Readers that keep joining
 // others can keep a writer out for ever, as with Redisson, unless all set PreferWriters. Only the last
-// reader's release is published. If a reader with a long lease leaves others in, and these crash, a waiting
-// writer enters after [Options].PollInterval at the latest.
+// reader's release is published. A waiting writer also tries when the first of the readers' leases ends that it
+// was refused for. A poll alone helps if a reader joins later, for a shorter lease, and crashes when the others
+// have left: then the writer enters after [Options].PollInterval at the latest.
 //
 // # Both sides
 //

@@ -235,11 +235,7 @@ func (u *participant[S, I, O]) step(ctx context.Context, s Step) {
 
 // draw returns what a step asks for.
 func (u *participant[S, I, O]) draw(s Step, op *Op[S, I, O]) I {
-	fixed := fixedLease
-	if u.of.EndsUnheard && u.lease == endlessLease {
-		fixed = 0 // It is renewed.
-	}
-	return op.Draw(Dice[S]{Which: s.N, Flag: s.Flag, For: 14*s.Hold + s.Pause, Fixed: fixed})
+	return op.Draw(Dice[S]{Which: s.N, Flag: s.Flag, For: 14*s.Hold + s.Pause, Fixed: fixedLease})
 }
 
 // call makes a call, and puts back what it took.

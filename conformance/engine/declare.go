@@ -87,10 +87,6 @@ type Primitive[S, I, O comparable] struct {
 	// that waits, Blocks, Frees, Granted, Peer, and Channel or Retry.
 	Ready func(s State[S], in I) bool
 
-	// EndsUnheard says that what somebody waits for may end sooner than its refusal said, and without a
-	// message: only a poll shows that. Where nobody polls, no lease of it ends by itself.
-	EndsUnheard bool
-
 	// Blocks and Frees are what makes an object that it is not ready, and lets a waiter go on. Ok is
 	// false if nothing is needed for that.
 	Blocks, Frees func(s State[S]) (in I, ok bool)

@@ -3,6 +3,7 @@ package readwrite
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -79,6 +80,15 @@ func longest(all []reader) engine.Moment {
 	return last.ends()
 }
 
+// shortest is when the first of their leases ends, as scripts see it.
+func shortest(all []reader) engine.Moment {
+	first := reader{least: math.MaxInt64, most: math.MaxInt64}
+	for _, r := range all {
+		first.least, first.most = min(first.least, r.least-milli), min(first.most, r.most+milli)
+	}
+	return first.ends()
+}
+
 // ages ends leases. One that ends at about that moment may have ended, or not.
 func ages(h Held, at engine.Moment) []Held {
 	all := []Held{h.with(nil)}
@@ -138,7 +148,7 @@ func step(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
 	case in.Op == lock.Acquire && out.Token > 0:
 		return acquire(s, at, in, out)
 	case in.Op == lock.Acquire:
-		return s, !ready(s, in) && remains(s, at, mode(s), out.Left)
+		return s, !ready(s, in) && refused(s, at, out.Left)
 	case in.Op == lock.Renew:
 		return renew(s, at.Add(in.Lease), in.Owner, holds), out.Done == holds
 	case in.Op == lock.Release:
@@ -149,6 +159,15 @@ func step(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
 		return s, !out.Done
 	}
 	return s, remains(s, at, in.Side, out.Left)
+}
+
+// refused reports whether a refusal can say so: how long the writer's lease lasts, or the shortest of the
+// readers'.
+func refused(s state, at engine.Moment, left time.Duration) bool {
+	if readers := s.V.running(); mode(s) == Read && len(readers) > 0 {
+		s = s.Until(shortest(readers))
+	}
+	return s.Remains(at, left)
 }
 
 // remains reports whether a PTTL can be that of what a side holds: of the lock, for a writer.
@@ -223,12 +242,14 @@ func leave(s state, owner string) state {
 	return s.Is(next).Until(longest(stay))
 }
 
-// published is a message to all when a writer leaves, and to one when the last reader does.
-func published(before, after state, _ In) string {
+// published is a message to all when a writer leaves, and to one when the last reader does, or when a reader's
+// release finds the lock free.
+func published(before, after state, in In) string {
 	switch {
 	case before.V.Writer != "" && after.V.Writer == "":
 		return "1"
-	case before.Kind != engine.Absent && after.Kind == engine.Absent:
+	case before.Kind != engine.Absent && after.Kind == engine.Absent,
+		before.Kind == engine.Absent && in.Op == lock.Release && in.Side == Read:
 		return "0"
 	}
 	return ""

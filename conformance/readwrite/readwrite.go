@@ -25,7 +25,7 @@ const (
 	Write Side = "write"
 )
 
-// In is one thing that happens to one side, or, if that is clear by the owner, to the lock.
+// In is one thing that happens to one side. Step knows the side of a holder by its owner.
 type In struct {
 	lock.In
 	Side  Side
@@ -65,8 +65,6 @@ var Primitive engine.Subject = &engine.Primitive[Held, In, lock.Out]{
 		{Name: "Remaining", Often: 3, Draw: draw(lock.Remaining), Call: remaining},
 	},
 	Ready: ready,
-	// A reader that leaves others in says nothing, and the last of these may have a shorter lease, and crash.
-	EndsUnheard: true,
 	Blocks: func(s state) (In, bool) {
 		return In{In: lock.In{Op: lock.Acquire}, Side: Write}, s.Kind == engine.Absent
 	},
@@ -140,8 +138,6 @@ func asks(s *engine.Script) (ins []In) {
 	for _, in := range lock.Exclusive.Asks(asLock(s)) {
 		ask := In{In: in, Side: Side(by)}
 		switch {
-		case in.Op == lock.Release, in.Op == lock.Renew:
-			ask.Side = ""
 		case s.Name == "read_acquire":
 			ask.Under = s.Args[1]
 		case in.Op == lock.Force:

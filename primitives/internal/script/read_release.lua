@@ -1,5 +1,6 @@
---- Ends owner's read hold. After the last reader the lock is free, and one waiter per client is woken.
---- Readers whose leases have ended are removed. While a writer is in, its lease stays as it is.
+--- Ends owner's read hold. After the last reader the lock is free, and one waiter per client is woken. That
+--- is done also if the lock was free before, by the end of a lease, which no message reports. Readers whose
+--- leases have ended are removed. While a writer is in, its lease stays as it is.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
 ---@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
@@ -12,6 +13,9 @@
 ---@include readers.lua
 ---@include readers_keep.lua
 if redis.call('hexists', lock, owner) == 0 then
+  if redis.call('exists', lock) == 0 then
+    redis.call(publish, released, '0')
+  end
   return 0
 end
 local hold = side .. ':' .. owner .. ':rwlock_timeout:1'

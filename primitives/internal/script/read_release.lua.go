@@ -14,6 +14,7 @@ import (
 const readReleaseSource = `
 
 
+
 local lock = KEYS[1]
 local side = KEYS[2]
 local waiting = KEYS[3]
@@ -22,9 +23,12 @@ local publish = ARGV[2]
 local released = ARGV[3]
 local standback = ARGV[4] == '1'
 
-local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone = nil, 0, {} local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner end longest = math.max(longest, lease) end end return mode, longest, gone end
+local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
 local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
 if redis.call('hexists', lock, owner) == 0 then
+  if redis.call('exists', lock) == 0 then
+    redis.call(publish, released, '0')
+  end
   return 0
 end
 local hold = side .. ':' .. owner .. ':rwlock_timeout:1'
@@ -43,7 +47,7 @@ keep(lock, gone, mode == 'read' and longest or 0)
 return held
 `
 
-const readReleaseSHA1 = "2c046a6a67ed58bfbc7d6615c14cd58d6b540d28"
+const readReleaseSHA1 = "7f5ba6a317a91e3a976346a29b5eddda75d12d98"
 
 var readReleaseScript = backend.Script{
 	Name:   "read_release",
@@ -72,8 +76,9 @@ type ReadReleaseParams struct {
 }
 
 // ReadRelease ends owner's read hold. After the last reader the lock is free, and one waiter
-// per client is woken. Readers whose leases have ended are removed. While a writer is in, its
-// lease stays as it is.
+// per client is woken. That is done also if the lock was free before, by the end of a lease,
+// which no message reports. Readers whose leases have ended are removed. While a writer is in,
+// its lease stays as it is.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1

@@ -29,6 +29,9 @@ for i, owner in ipairs(owners) do
     end
   elseif field == 0 then
     status[i] = 0
+    if redis.call('exists', lock) == 0 and type(redis.pcall(publish, channels[i], '0')) ~= 'number' then ---@allow channel one for each lock
+      status[i] = -2
+    end
   else
     status[i] = -1
   end

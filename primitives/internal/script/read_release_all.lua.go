@@ -19,7 +19,7 @@ local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end
 
-local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone = nil, 0, {} local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner end longest = math.max(longest, lease) end end return mode, longest, gone end
+local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
 local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
 local status = {}
 for i, owner in ipairs(owners) do
@@ -42,6 +42,9 @@ for i, owner in ipairs(owners) do
     end
   elseif field == 0 then
     status[i] = 0
+    if redis.call('exists', lock) == 0 and type(redis.pcall(publish, channels[i], '0')) ~= 'number' then
+      status[i] = -2
+    end
   else
     status[i] = -1
   end
@@ -49,7 +52,7 @@ end
 return status
 `
 
-const readReleaseAllSHA1 = "9d1ff9485dffbc2ce985575223a278cb2afc3e56"
+const readReleaseAllSHA1 = "33888caa392dfa145de7c77af5d377cc7375720a"
 
 var readReleaseAllScript = backend.Script{
 	Name:   "read_release_all",

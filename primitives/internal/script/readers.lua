@@ -12,10 +12,11 @@ local function lease_of(side, owner, count)
   return longest
 end
 
--- survey returns the mode, how long the longest lease of the readers still runs, and the fields of those
--- who have none. The owner who leaves counts as one of these.
+-- survey returns the mode, how long the longest lease of the readers still runs, the fields of the readers
+-- whose leases have ended, and how long the shortest lease still runs. The owner who leaves counts as a reader
+-- whose lease has ended.
 local function survey(lock, side, leaving)
-  local mode, longest, gone = nil, 0, {}
+  local mode, longest, gone, shortest = nil, 0, {}, math.huge
   local fields = redis.call('hgetall', lock)
   for i = 1, #fields, 2 do
     local owner, lease = fields[i], 0
@@ -27,9 +28,11 @@ local function survey(lock, side, leaving)
       end
       if lease == 0 then
         gone[#gone + 1] = owner
+      else
+        shortest = math.min(shortest, lease)
       end
       longest = math.max(longest, lease)
     end
   end
-  return mode, longest, gone
+  return mode, longest, gone, shortest
 end

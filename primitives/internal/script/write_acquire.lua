@@ -1,6 +1,7 @@
 --- Grants the lock to owner alone, with the next fencing token, if nobody writes and no reader's lease
---- still runs; else returns how long what keeps owner out still lasts. Readers whose leases have ended
---- are removed. Every owner is used for one hold.
+--- still runs; else returns how long the writer's lease still runs, or the shortest of the readers' leases:
+--- after it, a reader that leaves without a message may have left the lock free. Readers whose leases have
+--- ended are removed. Every owner is used for one hold.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
 ---@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
@@ -10,23 +11,23 @@
 ---@arg lease milliseconds
 ---@arg tokenttl milliseconds?  nil: the token key has no end
 ---@arg prefer bool         readers stand back for owner: a grant removes the mark of one who waits
----@arg mark bool           owner waits: a refusal by readers leaves such a mark, until just after their leases
+---@arg mark bool           owner waits: a refusal by readers leaves such a mark, until just after its next try
 ---@return int? token         nil: the lock is held
----@return milliseconds wait  what the longest lease still has; -1 ms: it has no end; 0: granted
+---@return milliseconds wait  until it may be free if no message comes; -1 ms: the lease has no end; 0: granted
 ---@return bool reading       readers keep owner out, which others may join
 ---@include token.lua
 ---@include readers.lua
 local used = redis.call('hlen', lock) > 0
 if used then
-  local mode, longest = survey(lock, side)
+  local mode, longest, _, shortest = survey(lock, side)
   -- A hash without a mode is a lock of another kind: it keeps writers out, too.
   if mode ~= 'read' then
     return {false, redis.call('pttl', lock), 0}
   elseif longest > 0 then
     if mark then
-      redis.call('set', waiting, 1, 'px', longest + 200) -- By then owner has tried again.
+      redis.call('set', waiting, 1, 'px', shortest + 200) -- By then owner has tried again.
     end
-    return {false, longest, 1}
+    return {false, shortest, 1}
   end
 end
 local grant = next_token(token, tokenttl)

@@ -17,6 +17,7 @@ const writeAcquireSource = `
 
 
 
+
 local lock = KEYS[1]
 local side = KEYS[2]
 local token = KEYS[3]
@@ -30,18 +31,18 @@ local mark = ARGV[5] == '1'
 
 
 local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
-local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone = nil, 0, {} local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner end longest = math.max(longest, lease) end end return mode, longest, gone end
+local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
 local used = redis.call('hlen', lock) > 0
 if used then
-  local mode, longest = survey(lock, side)
+  local mode, longest, _, shortest = survey(lock, side)
 
   if mode ~= 'read' then
     return {false, redis.call('pttl', lock), 0}
   elseif longest > 0 then
     if mark then
-      redis.call('set', waiting, 1, 'px', longest + 200)
+      redis.call('set', waiting, 1, 'px', shortest + 200)
     end
-    return {false, longest, 1}
+    return {false, shortest, 1}
   end
 end
 local grant = next_token(token, tokenttl)
@@ -58,7 +59,7 @@ redis.call('pexpire', lock, lease)
 return {grant, 0, 0}
 `
 
-const writeAcquireSHA1 = "6ca6cf3ade3d8fd97a6265def780c0f651c6723d"
+const writeAcquireSHA1 = "655c6a53b36ddc059a66deac1691554f7025105c"
 
 var writeAcquireScript = backend.Script{
 	Name:   "write_acquire",
@@ -86,7 +87,7 @@ type WriteAcquireParams struct {
 	Tokenttl *time.Duration
 	// readers stand back for owner: a grant removes the mark of one who waits
 	Prefer bool
-	// owner waits: a refusal by readers leaves such a mark, until just after their leases
+	// owner waits: a refusal by readers leaves such a mark, until just after its next try
 	Mark bool
 }
 
@@ -95,15 +96,17 @@ type WriteAcquireResult struct {
 	// nil: the lock is held; there may be none
 	Token   int64
 	TokenOK bool // whether there is one
-	// what the longest lease still has; -1 ms: it has no end; 0: granted
+	// until it may be free if no message comes; -1 ms: the lease has no end; 0: granted
 	Wait time.Duration
 	// readers keep owner out, which others may join
 	Reading bool
 }
 
 // WriteAcquire grants the lock to owner alone, with the next fencing token, if nobody writes
-// and no reader's lease still runs; else returns how long what keeps owner out still lasts.
-// Readers whose leases have ended are removed. Every owner is used for one hold.
+// and no reader's lease still runs; else returns how long the writer's lease still runs, or the
+// shortest of the readers' leases: after it, a reader that leaves without a message may have
+// left the lock free. Readers whose leases have ended are removed. Every owner is used for one
+// hold.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
@@ -118,11 +121,11 @@ type WriteAcquireResult struct {
 //   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has
 //     no end
 //   - prefer: readers stand back for owner: a grant removes the mark of one who waits
-//   - mark: owner waits: a refusal by readers leaves such a mark, until just after their leases
+//   - mark: owner waits: a refusal by readers leaves such a mark, until just after its next try
 //
 // Results:
 //   - token: nil: the lock is held; there may be none
-//   - wait: what the longest lease still has; -1 ms: it has no end; 0: granted
+//   - wait: until it may be free if no message comes; -1 ms: the lease has no end; 0: granted
 //   - reading: readers keep owner out, which others may join
 //
 // The script may write, and is not sent again once it may have run.

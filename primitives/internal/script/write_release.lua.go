@@ -20,7 +20,7 @@ local owner = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
 
-local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone = nil, 0, {} local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner end longest = math.max(longest, lease) end end return mode, longest, gone end
+local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
 local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
 if redis.call('hexists', lock, owner .. ':write') == 0 then
   return 0
@@ -37,7 +37,7 @@ keep(lock, gone, longest)
 return 1
 `
 
-const writeReleaseSHA1 = "f680a0e9db1c9942656aa161c285ba54a41e7b62"
+const writeReleaseSHA1 = "2e898dcc24a66d2a5794d62a5b305f89bf6efa72"
 
 var writeReleaseScript = backend.Script{
 	Name:   "write_release",

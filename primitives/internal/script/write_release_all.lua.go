@@ -19,7 +19,7 @@ local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end
 
-local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone = nil, 0, {} local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner end longest = math.max(longest, lease) end end return mode, longest, gone end
+local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
 local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
 local status = {}
 for i, owner in ipairs(owners) do
@@ -47,7 +47,7 @@ end
 return status
 `
 
-const writeReleaseAllSHA1 = "d9aa0fe27dbbaeb5ddd794fa3d6724b64731f59c"
+const writeReleaseAllSHA1 = "106dc46c4f1afbc0ae8be1f8d115f66d4ea29f23"
 
 var writeReleaseAllScript = backend.Script{
 	Name:   "write_release_all",
