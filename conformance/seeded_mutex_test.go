@@ -52,7 +52,7 @@ func mutexSeeds() []seed {
 		{"tells the dead", release, edits{{"if 3 * age < 2 * wait then", "if wait then"}}, machines},
 		{"takes who lives for dead early", release, edits{{"if 3 * age < 2 * wait then", "if 6 * age < wait then"}}, machines},
 		{"forgets that a beat came", beat, edits{{"redis.call('hset', signs, unpack(fields))", ""}}, machines},
-		{"queues who only tries", mutex, edits{
+		{"queues a caller that only tries a mutex", mutex, edits{
 			{"Try: leasableMutex{Mutex: m},", "Try: leasableMutex{Mutex: m, place: &end},"},
 		}, machines},
 		{"keeps what nobody waits for any more", lineFile, edits{{"l.Beater.Stray(words[0])", "_ = words[0]"}},

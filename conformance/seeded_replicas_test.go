@@ -51,7 +51,7 @@ func replicaSeeds() []seed {
 			{"min(r.timeout, (left", "max(r.timeout, (left"},
 		}, inPrimitives("TestShortDeadlineLeavesTimeForReplicas")},
 		{"lets all calls wait for replicas at a time", "internal/dispatch/dispatch.go", edits{
-			{"maxWaiting = 8", "maxWaiting = 1000"},
+			{"make(chan struct{}, maxWaiting)", "make(chan struct{}, 1000)"},
 		}, inPrimitives("TestReplicasAreNotWaitedForByOthers")},
 		{"sends a call that was withdrawn before its turn", batch, edits{
 			{"if call.Claim.Take() {", "if call.Claim.Take(); true {"},

@@ -11,16 +11,7 @@ import (
 
 // Harness returns a harness on a server within the process.
 func Harness() *conformance.Harness {
-	return Wrapped(func(b *embedded.Backend) backend.Backend { return b })
-}
-
-// Wrapped is a Harness whose backends are what wrap makes of them.
-func Wrapped(wrap func(*embedded.Backend) backend.Backend) *conformance.Harness {
 	return servers.InProcess(embedded.NewServer, func(server *embedded.Server) (backend.Backend, error) {
-		b, err := embedded.New(server, nil)
-		if err != nil {
-			return nil, err
-		}
-		return wrap(b), nil
+		return embedded.New(server, nil)
 	})
 }

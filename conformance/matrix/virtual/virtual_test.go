@@ -9,6 +9,7 @@ import (
 
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 )
 
 // TestMain has everything drawn from the seed HASP_SEED, if there is one, in place of another one each time: what
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 // TestEmbedded runs the whole suite in real time. It comes before the others, which keep all processors busy: its
 // cases have a minute each.
 func TestEmbedded(t *testing.T) { //nolint:paralleltest // See above.
-	h := newHarness(t)
+	h := virtual.Harness()
 	h.Bubble = nil
 	report := conformance.Run(t, h)
 	if len(report.Passed)+len(report.Failed)+len(report.Skipped) < len(conformance.Cases())+len(conformance.FaultCases()) {
@@ -55,11 +56,11 @@ func TestEmbedded(t *testing.T) { //nolint:paralleltest // See above.
 // TestHistories checks recorded histories of every primitive, in virtual time.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	conformance.RunHistories(t, newHarness(t))
+	conformance.RunHistories(t, virtual.Harness())
 }
 
 // TestProperties drives every primitive beside its exact model, in virtual time.
 func TestProperties(t *testing.T) {
 	t.Parallel()
-	conformance.RunProperties(t, newHarness(t))
+	conformance.RunProperties(t, virtual.Harness())
 }

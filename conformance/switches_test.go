@@ -1,0 +1,209 @@
+package conformance_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// All bugs are in one program, each behind a switch: plantedVariable names the bug that the program has, and
+// without it the program has none. A function that a bug changes is there as it should be, and once more as the
+// bug's variant; the good one begins with a switch that calls the variant. A script that a bug changes is replaced
+// when its package is initialized.
+const (
+	plantedVariable = "HASP_PLANTED"
+	switchFile      = "plantedbug.go"
+	switchText      = "package %s\n\nimport \"os\"\n\nvar plantedBug = os.Getenv(%q)\n\nfunc init() {\n%s}\n"
+)
+
+// source is a file with the declarations in it.
+type source struct {
+	text string
+	tree *ast.File
+}
+
+func parse(text string) (*source, error) {
+	tree, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+	return &source{text, tree}, err
+}
+
+// between returns the text from one position to another.
+func (s *source) between(from, to token.Pos) string {
+	return s.text[from-s.tree.FileStart : to-s.tree.FileStart]
+}
+
+// switched is a good file, and what the bugs add to it.
+type switched struct {
+	*source
+	switches map[token.Pos]string // at the heads of functions, by the positions of their bodies
+	variants string               // of functions
+	scripts  string               // statements that replace scripts
+}
+
+func open(path string) (*switched, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // Ours.
+	if err != nil {
+		return nil, err
+	}
+	good, err := parse(string(text))
+	return &switched{source: good, switches: map[token.Pos]string{}}, err
+}
+
+// plant adds the bug of that name, with which the file has the text bad.
+func (s *switched) plant(bug, bad string) error {
+	changed, err := parse(bad)
+	if err != nil {
+		return err
+	}
+	if len(changed.tree.Decls) != len(s.tree.Decls) {
+		return fmt.Errorf("there are %d declarations, not %d", len(changed.tree.Decls), len(s.tree.Decls))
+	}
+	for i, was := range s.tree.Decls {
+		is := changed.tree.Decls[i]
+		if changed.between(is.Pos(), is.End()) == s.between(was.Pos(), was.End()) {
+			continue
+		}
+		if err = s.change(bug, was, is, changed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change puts a changed declaration behind a switch.
+func (s *switched) change(bug string, was, is ast.Decl, changed *source) error {
+	good, _ := was.(*ast.FuncDecl)
+	if bad, ok := is.(*ast.FuncDecl); ok && good != nil {
+		return s.vary(bug, good, bad, changed)
+	}
+	if script, text, ok := scriptOf(is); ok {
+		s.scripts += fmt.Sprintf("\tif plantedBug == %q {\n\t\t%s.Source, %[2]s.SHA1, %[2]s.Command = %[3]q, %q, \"\"\n\t}\n",
+			bug, script, text, backend.NewScript("", text, 0, backend.Never).SHA1)
+		return nil
+	}
+	return fmt.Errorf("no switch can change %.80q: only functions and scripts", s.between(was.Pos(), was.End()))
+}
+
+// vary adds a function's variant, and the switch that calls it.
+func (s *switched) vary(bug string, good, bad *ast.FuncDecl, changed *source) error {
+	if s.between(good.Pos(), good.Body.Lbrace) != changed.between(bad.Pos(), bad.Body.Lbrace) {
+		return fmt.Errorf("no switch can change what %s takes and returns", good.Name.Name)
+	}
+	call, err := callOf(good, "_"+bug)
+	if err != nil {
+		return err
+	}
+	s.switches[good.Body.Lbrace] += fmt.Sprintf(" if plantedBug == %q { %s };", bug, call)
+	s.variants += "\n" + changed.between(bad.Pos(), bad.Name.End()) + "_" + bug + changed.between(bad.Name.End(), bad.End()) + "\n"
+	return nil
+}
+
+// callOf returns statements that call f's variant with what f was called with, and return what that returns.
+func callOf(f *ast.FuncDecl, suffix string) (string, error) {
+	name := f.Name.Name + suffix
+	receiver, _, err := namesOf(f.Recv)
+	types, _, errTypes := namesOf(f.Type.TypeParams)
+	args, variadic, errArgs := namesOf(f.Type.Params)
+	if err != nil || errTypes != nil || errArgs != nil {
+		return "", fmt.Errorf("%s must name its receiver and its parameters to have a bug", f.Name.Name)
+	}
+	if receiver != "" {
+		name = receiver + "." + name
+	}
+	if types != "" {
+		name += "[" + types + "]"
+	}
+	call := name + "(" + args + variadic + ")"
+	if f.Type.Results == nil {
+		return call + "; return", nil
+	}
+	return "return " + call, nil
+}
+
+// namesOf returns the names of fields as a call lists them, and what follows them there.
+func namesOf(fields *ast.FieldList) (list, variadic string, err error) {
+	if fields == nil {
+		return "", "", nil
+	}
+	var names []string
+	for _, f := range fields.List {
+		for _, name := range f.Names {
+			names = append(names, name.Name)
+		}
+		if len(f.Names) == 0 || names[len(names)-1] == "_" {
+			return "", "", fmt.Errorf("a field has no name")
+		}
+		if _, ok := f.Type.(*ast.Ellipsis); ok {
+			variadic = "..."
+		}
+	}
+	return strings.Join(names, ", "), variadic, nil
+}
+
+// scriptOf returns the variable that holds the script whose source is declared by d, as luagen writes it.
+func scriptOf(d ast.Decl) (script, text string, ok bool) {
+	constant, _ := d.(*ast.GenDecl)
+	if constant == nil || constant.Tok != token.CONST || len(constant.Specs) != 1 {
+		return "", "", false
+	}
+	spec := constant.Specs[0].(*ast.ValueSpec) //nolint:forcetypeassert // Constants have no other.
+	name, named := strings.CutSuffix(spec.Names[0].Name, "Source")
+	if literal, _ := spec.Values[0].(*ast.BasicLit); named && literal != nil {
+		text, err := strconv.Unquote(literal.Value)
+		return name + "Script", text, err == nil
+	}
+	return "", "", false
+}
+
+// String returns the file with all its bugs.
+func (s *switched) String() string {
+	var b strings.Builder
+	from := s.tree.FileStart
+	for _, d := range s.tree.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && s.switches[f.Body.Lbrace] != "" {
+			b.WriteString(s.between(from, f.Body.Lbrace+1) + s.switches[f.Body.Lbrace])
+			from = f.Body.Lbrace + 1
+		}
+	}
+	return b.String() + s.between(from, s.tree.FileEnd) + s.variants
+}
+
+// plantAll returns all files with bugs, by their paths, and those with the switches themselves.
+func plantAll(all []seed) (texts map[string]string, err error) {
+	files := map[string]*switched{}
+	for _, s := range all {
+		path, bad, err := s.apply()
+		if err != nil {
+			return nil, err
+		}
+		if files[path] == nil {
+			if files[path], err = open(path); err != nil {
+				return nil, err
+			}
+		}
+		if err = files[path].plant(s.id(), bad); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return textsOf(files), nil
+}
+
+func textsOf(files map[string]*switched) map[string]string {
+	texts, packages, scripts := map[string]string{}, map[string]string{}, map[string]string{}
+	for path, f := range files {
+		texts[path] = f.String()
+		packages[filepath.Dir(path)] = f.tree.Name.Name
+		scripts[filepath.Dir(path)] += f.scripts
+	}
+	for dir, name := range packages {
+		texts[filepath.Join(dir, switchFile)] = fmt.Sprintf(switchText, name, plantedVariable, scripts[dir])
+	}
+	return texts
+}
