@@ -253,13 +253,13 @@ func (o order) holders(ctx context.Context, c *primitives.Client, name string, i
 // byPeerUntil is a semaphore that another program holds until then.
 func byPeerUntil(at time.Time) state {
 	return engine.New(Held{}.and(member{
-		owner: lock.PeerOwner, ends: engine.Span{Least: at.UnixMilli(), Most: at.UnixMilli()},
+		owner: lock.PeerOwner, ends: at.UnixMilli(),
 	}))
 }
 
 // byPeer lets another program come in, be there room or not, or leave it, with a message.
 func (o order) byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
-	v := d.Now.V.written()
+	v := d.Now.V
 	if d.Flag && v.holds(lock.PeerOwner) {
 		v = v.without(lock.PeerOwner)
 		if c.Message = "1"; o.queues() {
@@ -271,8 +271,8 @@ func (o order) byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
 		}
 		return c, true
 	}
-	ends := d.At.To.UnixMilli() + d.For.Milliseconds() + 1
-	v = v.without(lock.PeerOwner).and(member{owner: lock.PeerOwner, ends: engine.Span{Least: ends, Most: ends}})
+	ends := d.At.UnixMilli() + d.For.Milliseconds() + 1
+	v = v.without(lock.PeerOwner).and(member{owner: lock.PeerOwner, ends: ends})
 	c.Next = engine.New(v)
 	return c, true
 }

@@ -13,10 +13,10 @@ import (
 
 // Held is a counting semaphore at one time. What it has of its queue outlives its key.
 type Held struct {
-	Members string      // who is in the zset at its name: see members
-	Queue   string      // who waits, in turn: see waiters
-	Number  int64       // the last in the queue
-	Until   engine.Span // when the keys of the queue end; zero: there are none
+	Members string // who is in the zset at its name: see members
+	Queue   string // who waits, in turn: see waiters
+	Number  int64  // the last in the queue
+	Until   int64  // when the keys of the queue end; zero: there are none
 }
 
 // farOff is the end of a hold that nobody sees, in the year 2100. All times are milliseconds of the server's
@@ -26,7 +26,7 @@ const farOff = 4_102_444_800_000
 // member is one that holds, or waits in the queue.
 type member struct {
 	owner string
-	ends  engine.Span // of the hold, or of the place
+	ends  int64 // of the hold, or of the place
 	waits bool
 	over  bool // it has ended, and is still there
 }
@@ -35,17 +35,14 @@ type member struct {
 func (h Held) members() (all []member) {
 	for line := range strings.Lines(h.Members) {
 		words := strings.Fields(line)
-		all = append(all, member{
-			owner: words[0], ends: engine.Span{Least: whole(words[1]), Most: whole(words[2])},
-			waits: words[3] == "true", over: words[4] == "true",
-		})
+		all = append(all, member{words[0], whole(words[1]), words[2] == "true", words[3] == "true"})
 	}
 	return all
 }
 
 // and returns h with one more member, who comes after the others.
 func (h Held) and(m member) Held {
-	h.Members += fmt.Sprintln(m.owner, m.ends.Least, m.ends.Most, m.waits, m.over)
+	h.Members += fmt.Sprintln(m.owner, m.ends, m.waits, m.over)
 	return h
 }
 
@@ -72,15 +69,6 @@ func (h Held) find(owner string) (member, bool) {
 		return member{}, false
 	}
 	return all[i], true
-}
-
-// written makes all times what is written of them.
-func (h Held) written() Held {
-	all := h.members()
-	for i := range all {
-		all[i].ends.Most, all[i].over = all[i].ends.Least, false
-	}
-	return h.with(all)
 }
 
 // holding are those who hold it.
@@ -168,36 +156,17 @@ func (h Held) survey(caller, leaver string) (first string, dead []string) {
 	return "", dead
 }
 
-// ages ends holds and places, and the keys of the queue. What ends at about that moment may have ended, or
-// not.
-func ages(h Held, at engine.Moment) []Held {
-	all := []Held{h.with(nil)}
-	for _, m := range h.members() {
-		var next []Held
-		for _, way := range all {
-			if !m.over && at.From.UnixMilli() <= m.ends.Most {
-				next = append(next, way.and(m))
-			}
-			if over := m; m.over || at.To.UnixMilli() > m.ends.Least {
-				over.over = true
-				next = append(next, way.and(over))
-			}
-		}
-		all = next
+// ages ends holds and places, and the keys of the queue.
+func ages(h Held, at time.Time) Held {
+	all := h.members()
+	for i, m := range all {
+		all[i].over = at.UnixMilli() > m.ends
 	}
-	if h.Until == (engine.Span{}) {
-		return all
+	h = h.with(all)
+	if h.Until != 0 && at.UnixMilli() >= h.Until {
+		return Held{Members: h.Members}
 	}
-	var next []Held
-	for _, way := range all {
-		if at.From.UnixMilli() <= h.Until.Most {
-			next = append(next, way)
-		}
-		if at.To.UnixMilli() >= h.Until.Least {
-			next = append(next, Held{Members: way.Members})
-		}
-	}
-	return next
+	return h
 }
 
 // keep is what outlives the key.
@@ -206,24 +175,10 @@ func keep(h Held) Held {
 	return h
 }
 
-// later is so long after a moment; within all times where that is not known, as in a history.
-func later(at engine.Moment, by time.Duration) engine.Span {
-	if at.IsZero() {
-		return engine.Span{Least: 0, Most: 1 << 53}
-	}
-	at = at.Add(by)
-	return engine.Span{Least: at.From.UnixMilli(), Most: at.To.UnixMilli()}
-}
-
-// moment is when a key ends that has that time.
-func moment(ends engine.Span) engine.Moment {
-	return engine.Moment{From: time.UnixMilli(ends.Least), To: time.UnixMilli(ends.Most + 1)}
-}
-
 // last is when the last of the members ends, if there is one more.
-func (h Held) last(ends engine.Span) engine.Span {
+func (h Held) last(ends int64) int64 {
 	for _, m := range h.members() {
-		ends.Least, ends.Most = max(ends.Least, m.ends.Least), max(ends.Most, m.ends.Most)
+		ends = max(ends, m.ends)
 	}
 	return ends
 }
@@ -234,7 +189,7 @@ func enter(s state, m member) state {
 	others := slices.DeleteFunc(s.V.members(), func(o member) bool {
 		return o.over && !o.waits || o.owner == m.owner
 	})
-	return s.Is(s.V.with(append(others, m))).Until(moment(last))
+	return s.Is(s.V.with(append(others, m))).Until(time.UnixMilli(last))
 }
 
 // ready reports whether in may come in.
@@ -244,7 +199,7 @@ func (o order) ready(s state, in In) bool {
 }
 
 // step is the model.
-func (o order) step(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
+func (o order) step(s state, at time.Time, in In, out lock.Out) (state, bool) {
 	holds := s.V.holds(in.Owner)
 	switch {
 	case out.Other, s.Kind == engine.Other:
@@ -254,7 +209,7 @@ func (o order) step(s state, at engine.Moment, in In, out lock.Out) (state, bool
 	case in.Op == lock.Acquire:
 		return o.refuse(s, at, in, out)
 	case in.Op == lock.Renew && holds:
-		return enter(s, member{owner: in.Owner, ends: later(at, in.Lease)}), out.Done
+		return enter(s, member{owner: in.Owner, ends: at.Add(in.Lease).UnixMilli()}), out.Done
 	case in.Op == lock.Renew:
 		return s, !out.Done
 	case in.Op == lock.Release:
@@ -264,22 +219,22 @@ func (o order) step(s state, at engine.Moment, in In, out lock.Out) (state, bool
 }
 
 // admit lets an owner in.
-func (o order) admit(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
+func (o order) admit(s state, at time.Time, in In, out lock.Out) (state, bool) {
 	ok := o.ready(s, in)
 	if !at.IsZero() {
-		ok = ok && at.From.UnixMicro() <= out.Token && out.Token <= at.To.UnixMicro()
+		ok = ok && out.Token == at.UnixMicro()
 		ok = ok && (o.queues() || out.Count == s.V.room(in.Limit)-1)
 	}
 	_, dead := s.V.survey(in.Owner, "")
 	if s.V = s.V.rid(dead).drop(in.Owner); s.V.Queue == "" {
 		s.V = s.V.with(slices.DeleteFunc(s.V.members(), func(m member) bool { return m.waits && m.over }))
 	}
-	return enter(s, member{owner: out.Owner, ends: later(at, in.Lease)}), ok
+	return enter(s, member{owner: out.Owner, ends: at.Add(in.Lease).UnixMilli()}), ok
 }
 
 // refuse is the model of an acquire that is refused. In a history, without times, those may be in who are
 // believed to be gone, and others may wait.
-func (o order) refuse(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
+func (o order) refuse(s state, at time.Time, in In, out lock.Out) (state, bool) {
 	switch {
 	case at.IsZero():
 		return s, true
@@ -291,12 +246,12 @@ func (o order) refuse(s state, at engine.Moment, in In, out lock.Out) (state, bo
 	queued := s.V.queued(in.Owner)
 	s.V = s.V.rid(dead)
 	if _, known := s.V.find(first); !known && first != "" && first != in.Owner {
-		s = enter(s, member{owner: first, ends: later(at, 30*time.Second), waits: true})
+		s = enter(s, member{owner: first, ends: at.Add(30 * time.Second).UnixMilli(), waits: true})
 	}
 	if in.Allowance == 0 {
 		return s, ok && out.Left == -time.Millisecond
 	}
-	place := member{owner: in.Owner, ends: later(at, in.Allowance), waits: true}
+	place := member{owner: in.Owner, ends: at.Add(in.Allowance).UnixMilli(), waits: true}
 	s.V.Queue, s.V.Number = queued.drop(dead...).Queue, queued.Number
 	s.V.Until = s.V.last(place.ends)
 	s = enter(s, place)
@@ -321,19 +276,14 @@ func (h Held) queued(owner string) Held {
 }
 
 // waits reports whether the answer to one who is refused is right: the time until enough holds have ended.
-func waits(s state, at engine.Moment, limit int64, told time.Duration) bool {
-	var least, most []int64
+func waits(s state, at time.Time, limit int64, told time.Duration) bool {
+	var ends []int64
 	for _, m := range s.V.holding() {
-		least, most = append(least, m.ends.Least), append(most, m.ends.Most)
+		ends = append(ends, m.ends)
 	}
+	slices.Sort(ends)
 	over := -s.V.room(limit)
-	if over < 0 || over >= int64(len(least)) {
-		return false
-	}
-	slices.Sort(least)
-	slices.Sort(most)
-	left := told.Milliseconds()
-	return left >= max(0, least[over]-at.To.UnixMilli()) && left <= max(0, most[over]-at.From.UnixMilli())
+	return over >= 0 && over < int64(len(ends)) && told.Milliseconds() == max(0, ends[over]-at.UnixMilli())
 }
 
 // leave takes out an owner, and the dead before the first who may come in then.
@@ -377,24 +327,24 @@ func queueKey(key string) string { return engine.SideName("", key) + ":owner" }
 
 // stored are the keys of a counting semaphore.
 func (o order) stored(key string, s state) []engine.Key {
-	own, queue := engine.Key{Name: key, Set: map[string]engine.Span{}}, map[string]engine.Span{}
+	own, queue := engine.Key{Name: key, Set: map[string]int64{}}, map[string]int64{}
 	for _, m := range s.V.members() {
 		if own.Set[m.owner] = m.ends; m.waits {
-			own.Set[m.owner] = engine.Span{Least: -m.ends.Most, Most: -m.ends.Least}
+			own.Set[m.owner] = -m.ends
 		}
 	}
 	if !o.queues() {
 		return []engine.Key{own}
 	}
 	for _, w := range s.V.waiters() {
-		queue[w.owner] = engine.Span{Least: w.number, Most: w.number}
+		queue[w.owner] = w.number
 	}
 	side := []engine.Key{{Name: queueKey(key), Set: queue}, {Name: engine.SideName("", key) + ":counter"}}
 	if s.V.Number > 0 {
 		side[1].Text = fmt.Sprint(s.V.Number)
 	}
-	if s.V.Until != (engine.Span{}) {
-		side[0].Ends, side[1].Ends = moment(s.V.Until), moment(s.V.Until)
+	if s.V.Until != 0 {
+		side[0].Ends, side[1].Ends = time.UnixMilli(s.V.Until), time.UnixMilli(s.V.Until)
 	}
 	return append([]engine.Key{own}, side...)
 }

@@ -224,7 +224,7 @@ func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		ask := op.Draw(Dice[S]{Which: 1, For: 15 * time.Millisecond})
-		next, _ := p.Step(p.Some, Moment{}, ask, *new(O))
+		next, _ := p.Step(p.Some, time.Time{}, ask, *new(O))
 		if next == p.Some || op.Acquire != nil || op.Waits {
 			continue // Only what changes the object can be seen to happen once.
 		}

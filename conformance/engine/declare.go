@@ -34,16 +34,15 @@ type Primitive[S, I, O comparable] struct {
 	// Step returns the object after something happened to it, and whether out can be the answer. At
 	// is the time by the server's clock; it is zero where it is not known. An object of another kind is
 	// mostly a conflict, of which Step is not asked.
-	Step func(s State[S], at Moment, in I, out O) (State[S], bool)
+	Step func(s State[S], at time.Time, in I, out O) (State[S], bool)
 
 	// Keep is what of an object outlives its key, such as the last token. Nil: nothing.
 	Keep func(v S) S
 
-	// Ages returns all that an object may be at a moment, by the server's clock, if nothing happens to
-	// it but the passing of time, such as the end of the leases of some of its owners; also of one that
-	// is absent, if Keep keeps something. Nil: it stays as it is. The end of its life is not a matter of
-	// Ages.
-	Ages func(v S, at Moment) []S
+	// Ages returns what an object is at a time, by the server's clock, if nothing happens to it but the
+	// passing of time, such as the end of the leases of some of its owners; also of one that is absent, if
+	// Keep keeps something. Nil: it stays as it is. The end of its life is not a matter of Ages.
+	Ages func(v S, at time.Time) S
 
 	// Verb names what an input does: what one operation asks is all of one name.
 	Verb func(in I) string
@@ -171,7 +170,7 @@ type Dice[S comparable] struct {
 	Flag  bool          // one of two
 	For   time.Duration // of the length of a lease, or shorter
 	Now   State[S]      // what the object is; zero: it is not known
-	At    Moment        // by the server's clock; zero: it is not known
+	At    time.Time     // by the server's clock; zero: it is not known
 	Fixed time.Duration // the length of a fixed lease
 }
 
@@ -300,7 +299,7 @@ type Key struct {
 	Text   string
 	Fields map[string]string
 	List   []string
-	Set    map[string]Span
+	Set    map[string]int64
 
 	// Equal reports whether a text is as good as Text, Alike whether fields are as good as Fields, and Ranked
 	// whether members, by their scores, are as good as Set. Nil: if they are the same.
@@ -314,11 +313,8 @@ type Key struct {
 
 	// Ends is when another key than the first ends, by the server's clock. In a state without such a key
 	// it must be gone, unless there is no object. Zero: Life says it.
-	Ends Moment
+	Ends time.Time
 }
-
-// Span is a number that is known by its bounds.
-type Span struct{ Least, Most int64 }
 
 // Script is a script that a client sends, and its answer.
 type Script struct {

@@ -4,8 +4,7 @@
 // # What it derives
 //
 // Properties: a machine takes one action after the other, and compares all that can be seen with an
-// exact model. In virtual time every moment is exact. In real time a [Moment] is as wide as what was
-// measured, and what falls into that width is open.
+// exact model. It runs in virtual time, where every time is known.
 //
 // Histories: several clients run a drawn schedule at once. Package history records what they saw, and
 // porcupine looks for an order of it that the model explains.
@@ -23,8 +22,8 @@
 // # The parts of a machine
 //
 // The world is what all primitives share: clients, their links, the server's clock, and two spies on
-// each link. The machine adds the objects, each with all states that it may have, and four things that
-// it follows to their end:
+// each link. The machine adds the objects, each with its state, and four things that it follows to their
+// end:
 //
 //   - calls: what a caller asked, the scripts that were sent for it, and what it returned;
 //   - claims: what an owner has asked for, and until when its holder may believe in it;
@@ -46,7 +45,7 @@
 //	backend of the harness, server
 //
 // So the machine knows what the server has done even if the link loses the answer. After each action it
-// looks: at the keys and how long they live, at what was published (in real time in the end), at each
+// looks: at the keys and how long they live, at what was published (in a walk in the end), at each
 // lease, and for a caller who waits although there is what it waits for. In the end all clients close,
 // and no subscription may stay.
 //

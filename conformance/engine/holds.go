@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -60,7 +61,7 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 	must.If(c == nil, "owner %s acquires, and nobody has called for that", owner)
 	lease, allowance := m.leaseOf(c)
 	m.claims[owner] = &claim[S, I, O]{
-		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, r.sent),
+		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, r.sent, r.queued),
 	}
 	if m.of.Queue != nil && c.waits() {
 		m.comes(m.claims[owner], old, owner, in)
@@ -69,7 +70,7 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 
 // renews checks that only what is held is renewed.
 func (m *machine[S, I, O]) renews(r *scriptRun, owner string) {
-	exact := r.sent.From.Equal(r.sent.To) // It did not queue.
+	exact := r.queued == 0
 	c := m.claims[owner]
 	if c != nil {
 		r.lasts = c.belief.lease
@@ -78,7 +79,7 @@ func (m *machine[S, I, O]) renews(r *scriptRun, owner string) {
 		return
 	}
 	must.If(c == nil, "owner %s is renewed, who has nothing", owner)
-	ended := !c.over.IsZero() && (exact || c.over.Before(r.sent.From)) || c.granted && c.belief.Over(r.sent)
+	ended := !c.over.IsZero() && (exact || c.over.Before(r.decided())) || c.granted && c.belief.Over(r.decided())
 	must.If(ended, "owner %s is renewed, whose lease has ended", owner)
 	must.If(m.of.Hold.Fixed(c.call.in) > 0 && !m.lengthens(c), "owner %s is renewed, whose lease is fixed", owner)
 }
@@ -104,7 +105,7 @@ func (c *claim[S, I, O]) ends(at time.Time) {
 // unlockOf returns the Unlock that a release of an owner is part of; nil: it goes on in the background.
 func (m *machine[S, I, O]) unlockOf(r *scriptRun, owner string) any {
 	c := m.claims[owner]
-	if c == nil || c.unlock == nil || c.unlock.sends > 0 || c.belief.Over(r.sent) {
+	if c == nil || c.unlock == nil || c.unlock.sends > 0 || c.belief.Over(r.decided()) {
 		return nil
 	}
 	return c.unlock
@@ -132,7 +133,7 @@ func (m *machine[S, I, O]) holdsRan(r *scriptRun, in I, out O, before State[S], 
 	case act == Renews && m.of.Hold.Done(out) && c != nil:
 		c.gain = 0
 	case act == NoHold:
-		m.forgotten(before, o.now(), "")
+		m.forgotten(before, o.state, "")
 	}
 }
 
@@ -206,11 +207,12 @@ func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
 	}
 	outs := must.Get(m.of.Answers(r.script()))
 	_, _, lease := m.of.Hold.Of(ins[0])
-	answered, heard := m.renewalHeard(r, cmp.Or(r.lasts, lease))
+	// The watchdog waits for the answer for a third of the lease that the holder had.
+	took, most := r.answered.Sub(r.sent), cmp.Or(r.lasts, lease)/3
 	if _, owner, _ := m.of.Hold.Of(ins[0]); m.lengthens(m.claims[owner]) {
-		answered, heard = r.answered, true // Its call waits for as long as it takes.
+		most = math.MaxInt64 // Its call waits for as long as it takes.
 	}
-	if !heard {
+	if took > most {
 		m.reach("renewal answered too late")
 		return
 	}
@@ -222,21 +224,9 @@ func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
 		}
 		held := m.of.Hold.Done(outs[i])
 		c.call.last.late = c.call.last.late || !held && m.lengthens(c)
-		c.belief.Renewed(r.sent, answered, held)
+		c.belief.Renewed(Renewal{r.sent, r.answered, r.queued, held, took > most-r.queued})
 		m.reach(either(held, "renewal", "renewal of what was lost"))
 	}
-}
-
-// renewalHeard returns when the watchdog gets the answer to a renewal; ok is false if it surely does
-// not wait for it any more, after a third of the lease that the holder had. If that is open the moment is a wide
-// one.
-func (m *machine[S, I, O]) renewalHeard(r *scriptRun, lease time.Duration) (answered Moment, ok bool) {
-	answered = r.answered
-	took := answered.From.Sub(r.sent.To)
-	if took > lease/3-longestQueue {
-		answered.From = answered.From.Add(-time.Microsecond)
-	}
-	return answered, took <= lease/3
 }
 
 // claimOf returns the claim that the last answer to a call has granted; nil: it was no grant.
@@ -265,17 +255,14 @@ func (m *machine[S, I, O]) holdsJudged(c *call[S, I, O]) {
 // mayHaveLapsed reports whether a claim's lease may have come to its end since began.
 func (m *machine[S, I, O]) mayHaveLapsed(c *claim[S, I, O], began time.Time) bool {
 	now := time.Now()
-	if c == nil || now.Equal(began) {
-		return false
-	}
-	return c.belief.Look(Moment{From: began, To: now}, false) == nil
+	return c != nil && !now.Equal(began) && !c.belief.Good(now)
 }
 
 // lookAtClaim compares what a client believes with what the server knows.
 func (m *machine[S, I, O]) lookAtClaim(c *claim[S, I, O]) {
 	now := time.Now()
-	if c.granted && c.over.IsZero() && c.belief.Over(At(now)) {
-		c.over = c.belief.Ends().To
+	if c.granted && c.over.IsZero() && c.belief.Over(now) {
+		c.over = c.belief.Ends()
 		if now.Before(c.over) {
 			c.over = now // The server said so.
 		}
@@ -290,26 +277,24 @@ func (m *machine[S, I, O]) lookAtClaim(c *claim[S, I, O]) {
 	}
 }
 
-// has reports whether a claim's owner surely holds the object.
+// has reports whether a claim's owner holds the object.
 func (m *machine[S, I, O]) has(c *claim[S, I, O]) bool {
-	return c.call.object.every(func(s State[S]) bool {
-		return slices.Contains(m.of.Hold.Holders(s), c.owner)
-	})
+	return slices.Contains(m.of.Hold.Holders(c.call.object.state), c.owner)
 }
 
 // lookAtBelief checks that what is believed is held, and renewed in time.
 func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
 	lease, allowance := c.belief.lease, c.belief.allowance
-	good := c.belief.Good(At(now))
-	must.If(good && !c.forgotten && !c.spent && c.gain <= allowance && !m.has(c), "it believes in what is %v", c.call.object)
+	must.If(c.belief.Good(now) && !c.forgotten && !c.spent && c.gain <= allowance && !m.has(c),
+		"it believes in what is %v", c.call.object.state)
 	since, sound := m.soundSince(p)
 	trip := m.trip(p)
 	retry := lease/3 + lease/10 + trip
 	if m.of.Hold.Fixed(c.call.in) > 0 || !m.has(c) || !sound || trip > lease/4 || now.Sub(since) <= retry {
 		return
 	}
-	due := latest(c.belief.Since().To.Add(lease/3), c.life.learned)
+	due := latest(c.belief.Since().Add(lease/3), c.life.learned)
 	must.If(now.Sub(due) > trip+time.Millisecond, "its lease was to be renewed at %v", due)
 }
 
@@ -337,7 +322,7 @@ func (m *machine[S, I, O]) lookAtOrphan(c *claim[S, I, O], now time.Time) {
 		allowed += releasePatience + max(500*time.Millisecond, min(lasts, from.Sub(c.over)+lasts/8)/8)
 	}
 	age := now.Sub(from)
-	must.If(age > allowed, "nobody has believed in it for %v, and it is %v", age, c.call.object)
+	must.If(age > allowed, "nobody has believed in it for %v, and it is %v", age, c.call.object.state)
 }
 
 // heldUp is how late a request may be granted to nobody: a closed client looks for it for so long.
@@ -357,7 +342,7 @@ func (m *machine[S, I, O]) closed(party int, began time.Time, sound bool) {
 		o := c.call.object
 		m.pass(o, m.serverNow())
 		left := c.call.party == party && m.keeps(c) && (c.granted || c.ran.Sub(c.call.refused) < heldUp)
-		must.If(sound && left, "client %d was closed, and %s is %v", party, o.name, o)
+		must.If(sound && left, "client %d was closed, and %s is %v", party, o.name, o.state)
 	}
 }
 

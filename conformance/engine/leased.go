@@ -87,7 +87,7 @@ func (p *Primitive[S, I, O]) heldBy(name string, lease *primitives.Lease) Key {
 
 // held is an object after a grant of which that is known.
 func (p *Primitive[S, I, O]) held(owner string, token int64) State[S] {
-	s, ok := p.Step(p.Init, Moment{}, p.askFor(p.waitingOp(), 0), p.Hold.Granted(owner, token))
+	s, ok := p.Step(p.Init, time.Time{}, p.askFor(p.waitingOp(), 0), p.Hold.Granted(owner, token))
 	must.If(!ok, "%v cannot be acquired", p.Init)
 	return s
 }

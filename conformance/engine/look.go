@@ -15,24 +15,34 @@ import (
 
 // lookAt compares the keys of an object, how long they live, and what was published with the model.
 func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
-	left, now := m.life(ctx, m.of.keyOf(o.name)), m.serverNow()
-	m.keepIf(o, func(s State[S]) bool { return m.fitsLife(s, now, left) }, "which lives for %v", left)
-	m.lookAtOwn(ctx, o)
-	for _, key := range m.others(o) {
-		m.lookAtOther(ctx, o, key)
+	now := m.serverNow()
+	m.pass(o, now)
+	left := m.life(ctx, m.of.keyOf(o.name))
+	must.If(!fitsLife(o.state, now, left), "which lives for %v, but it is %v", left, o.state)
+	for i, key := range m.of.Stored(o.name, o.state) {
+		if i == 0 && o.state.Kind == Other {
+			continue
+		}
+		reply, err := m.raw(ctx, key.reader()...)
+		must.If(!m.holds(key, reply, err), "key %s holds %v, %w, but it is %v", key.Name, reply, err, o.state)
+		if i == 0 {
+			continue
+		}
+		left := m.life(ctx, key.Name)
+		must.If(!key.lives(now, left), "key %s lives for %v, but it is %v", key.Name, left, o.state)
 	}
 	for channel, l := range o.lines {
-		must.If(m.virtual && !l.heard(l.ear.Events()), "published to %s were %q, want %+v", channel, l.ear.Events(), l.posted)
+		must.If(m.virtual && !l.heard(l.ear.Events()), "published to %s were %q, want %q", channel, l.ear.Events(), l.posted)
 	}
 }
 
-// fitsLife reports whether PTTL can be left for an object that is s; -2 ms: there is no key. A zero moment is not
-// known.
-func (m *machine[S, I, O]) fitsLife(s State[S], at Moment, left time.Duration) bool {
+// fitsLife reports whether PTTL can be left for an object that is s; -2 ms: there is no key. Without a time it is
+// not known how long.
+func fitsLife[S comparable](s State[S], at time.Time, left time.Duration) bool {
 	if none := left == -2*time.Millisecond; none || s.Kind == Absent {
 		return none == (s.Kind == Absent)
 	}
-	if at.IsZero() { // How long is not known.
+	if at.IsZero() {
 		return left < 0 == s.Ends.IsZero()
 	}
 	return s.Remains(at, left)
@@ -43,42 +53,18 @@ func (m *machine[S, I, O]) life(ctx context.Context, key string) time.Duration {
 	return must.Get(must.Get(m.raw(ctx, "PTTL", key)).Duration(time.Millisecond))
 }
 
-// keepIf keeps, of all that an object may be now, what is says. It fails if nothing is left.
-func (m *machine[S, I, O]) keepIf(o *object[S], is func(s State[S]) bool, seen string, args ...any) {
-	may := m.may(o, m.serverNow())
-	next := slices.DeleteFunc(slices.Clone(may), func(s State[S]) bool { return !is(s) })
-	must.If(len(next) == 0, seen+", but it is %v", append(args, o)...)
-	if !slices.Equal(next, o.states) {
-		m.become(o, next, false)
+// holds reports whether what its reader got is what a key is to hold. Without times scores are not known.
+func (m *machine[S, I, O]) holds(key Key, reply backend.Reply, err error) bool {
+	if !m.virtual && key.Ranked == nil {
+		key.Ranked = func(got map[string]string) bool {
+			return slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(key.Set)))
+		}
 	}
-}
-
-// lookAtOwn compares an object's own key with the model.
-func (m *machine[S, I, O]) lookAtOwn(ctx context.Context, o *object[S]) {
-	key := m.of.Stored(o.name, o.now())[0]
-	if o.now().Kind == Other {
-		return
-	}
-	reply, err := m.raw(ctx, key.reader()...)
-	m.keepIf(o, func(s State[S]) bool {
-		return holds(m.of.Stored(o.name, s)[0], reply, err)
-	}, "holds %v, %w", reply, err)
+	return holds(key, reply, err)
 }
 
 // keyOf returns the own key of the object of a name.
 func (p *Primitive[S, I, O]) keyOf(name string) string { return p.Stored(name, State[S]{})[0].Name }
-
-// others returns the keys beside its own that an object has in one of the states that it may have.
-func (m *machine[S, I, O]) others(o *object[S]) (all []Key) {
-	for _, s := range o.states {
-		for _, key := range m.of.Stored(o.name, s)[1:] {
-			if _, ok := named(all, key.Name); !ok {
-				all = append(all, key)
-			}
-		}
-	}
-	return all
-}
 
 // named returns the key of that name.
 func named(keys []Key, name string) (key Key, ok bool) {
@@ -89,33 +75,19 @@ func named(keys []Key, name string) (key Key, ok bool) {
 	return keys[i], true
 }
 
-// lookAtOther compares another key than the first, and how long it lives, with the model.
-func (m *machine[S, I, O]) lookAtOther(ctx context.Context, o *object[S], other Key) {
-	keepIf := func(is func(key Key) bool, seen string, args ...any) {
-		m.keepIf(o, func(s State[S]) bool {
-			key, ok := named(m.of.Stored(o.name, s), other.Name)
-			return !ok && s.Kind != Present || is(key)
-		}, "key "+other.Name+seen, args...)
-	}
-	reply, err := m.raw(ctx, other.reader()...)
-	keepIf(func(key Key) bool { return holds(key, reply, err) }, " holds %v, %w", reply, err)
-	left, now := m.life(ctx, other.Name), m.serverNow()
-	keepIf(func(key Key) bool { return key.lives(now, left) }, " lives for %v", left)
-}
-
 // lives reports whether PTTL can be left for another key than the first.
-func (k Key) lives(at Moment, left time.Duration) bool {
+func (k Key) lives(at time.Time, left time.Duration) bool {
 	switch {
 	case k.empty():
 		return left == -2*time.Millisecond
 	case at.IsZero():
 		return left < 0 == (k.Ends.IsZero() && k.Life == 0)
 	case !k.Ends.IsZero():
-		return k.Ends.in(at, left)
+		return fits(k.Ends, at, left)
 	case k.Life == 0:
 		return left == -time.Millisecond
 	}
-	return left > 0 && left <= k.Life+max(0, k.After.Sub(at.From))+time.Second
+	return left > 0 && left <= k.Life+max(0, k.After.Sub(at))+time.Second
 }
 
 // write makes a key what it is to be. Do runs a command.
@@ -131,7 +103,7 @@ func (k Key) write(do func(args ...string)) {
 		do("RPUSH", k.Name, item)
 	}
 	for member, score := range k.Set {
-		do("ZADD", k.Name, fmt.Sprint(score.Least), member)
+		do("ZADD", k.Name, fmt.Sprint(score), member)
 	}
 }
 
@@ -210,8 +182,7 @@ func (k Key) scored(got map[string]string) bool {
 		return k.Ranked(got)
 	}
 	for member, want := range k.Set {
-		score, err := strconv.ParseFloat(got[member], 64)
-		if err != nil || score < float64(want.Least) || score > float64(want.Most) {
+		if score, err := strconv.ParseFloat(got[member], 64); err != nil || score != float64(want) {
 			return false
 		}
 	}
@@ -265,7 +236,7 @@ func (m *machine[S, I, O]) deserted(ctx context.Context, o *object[S]) {
 	limited, cancel := context.WithTimeout(ctx, harness.Patience/4)
 	defer cancel()
 	for channel, l := range o.lines {
-		l.ear.Await(limited, fmt.Sprintf("messages %+v to %s", l.posted, channel), l.heard)
+		l.ear.Await(limited, fmt.Sprintf("messages %q to %s", l.posted, channel), l.heard)
 		m.AwaitSubscribers(limited, channel, 1)
 	}
 }

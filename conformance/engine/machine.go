@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -28,30 +27,13 @@ type machine[S, I, O comparable] struct {
 // object is one object on the server. What is below its names is guarded by world.mu.
 type object[S comparable] struct {
 	name, channel string
-	states        []State[S] // what it may be
-	misled        bool       // its waiters may believe in another end of its life
-	meddled       time.Time  // when it was last changed behind the back of all clients
+	state         State[S]
+	misled        bool      // its waiters may believe in another end of its life
+	meddled       time.Time // when it was last changed behind the back of all clients
 	lines         map[string]*line
 	listen        func(channel string) *harness.Inbox // nil: there are no messages
 
 	added int64 // to what can be taken, less what was deleted
-}
-
-// String returns what the object may be.
-func (o *object[S]) String() string {
-	var all []string
-	for _, s := range o.states {
-		all = append(all, s.String())
-	}
-	return strings.Join(all, ", or ")
-}
-
-// now is what the object most likely is.
-func (o *object[S]) now() State[S] { return o.states[0] }
-
-// every reports whether all that the object may be is so.
-func (o *object[S]) every(is func(s State[S]) bool) bool {
-	return !slices.ContainsFunc(o.states, func(s State[S]) bool { return !is(s) })
 }
 
 func newMachine[S, I, O comparable](
@@ -60,7 +42,7 @@ func newMachine[S, I, O comparable](
 	m := &machine[S, I, O]{world: newWorld(ctx, e, s, virtual, reach), of: p, claims: map[string]*claim[S, I, O]{}}
 	m.watch = m
 	for _, name := range []string{e.Apart("a"), e.Tag + "-plain"}[:propertyObjects] {
-		o := &object[S]{name: objectPrefix + name, states: []State[S]{{}}}
+		o := &object[S]{name: objectPrefix + name}
 		m.objects = append(m.objects, o)
 		if p.Channel != nil && e.Capabilities.PubSub {
 			own := e.Backend(ctx)
@@ -157,12 +139,12 @@ func (p *Primitive[S, I, O]) acts() []string {
 	return all
 }
 
-// present returns what an object most likely is.
+// present returns what an object is.
 func (m *machine[S, I, O]) present(o *object[S]) State[S] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pass(o, m.serverNow())
-	return o.now()
+	return o.state
 }
 
 // dice are what an operation on an object is drawn by.
@@ -192,7 +174,7 @@ func (m *machine[S, I, O]) meddle(ctx context.Context, o *object[S], c Change[S]
 // the machine yet.
 func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 	m.pass(o, m.serverNow())
-	before := o.now()
+	before := o.state
 	had := m.of.Stored(o.name, before)
 	for i, key := range m.of.Stored(o.name, c.Next) {
 		old, there := named(had, key.Name)
@@ -213,7 +195,7 @@ func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 	if c.Message != "" {
 		channel, text := m.of.addressed(o.channel, c.Message)
 		must.Get(m.Do(ctx, channel, m.Capabilities.Publish(), channel, text))
-		m.posts(o, c.Message, false)
+		m.posts(o, c.Message)
 	}
 	if m.of.Takes != nil {
 		o.added += m.of.Takes.Count(c.Next) - m.of.Takes.Count(before)
@@ -221,7 +203,7 @@ func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 	m.forgotten(before, c.Next, "")
 	defer m.passedOn(o, before)
 	o.misled, o.meddled = c.Message == "", time.Now()
-	m.become(o, []State[S]{c.Next}, c.Message != "")
+	m.become(o, c.Next, c.Message != "")
 }
 
 // write writes a key.
@@ -241,75 +223,38 @@ func (m *machine[S, I, O]) write(ctx context.Context, key Key, c Change[S], own 
 		do("PEXPIRE", key.Name, fmt.Sprint(life.Milliseconds()))
 	}
 	if !key.Ends.IsZero() {
-		do("PEXPIREAT", key.Name, fmt.Sprint(key.Ends.From.UnixMilli()))
+		do("PEXPIREAT", key.Name, fmt.Sprint(key.Ends.UnixMilli()))
 	}
 }
 
-// pass lets the object's life end, if it does before a moment. The caller holds mu.
-func (m *machine[S, I, O]) pass(o *object[S], at Moment) {
-	if at.IsZero() {
+// pass lets the object's life end, if it does before that time. The caller holds mu.
+func (m *machine[S, I, O]) pass(o *object[S], at time.Time) {
+	before, next := o.state, m.of.at(o.state, at)
+	if next == before {
 		return
 	}
-	var next []State[S]
-	var ended time.Time
-	for _, s := range o.states {
-		may := m.of.at(s, at)
-		switch {
-		case len(may) != 1 || may[0] == s:
-		case may[0].Kind == s.Kind:
-			ended = time.Now() // Something of it did.
-		default:
-			ended = s.Ends.To.Add(-m.ahead)
-		}
-		next = append(next, may...)
+	ended := time.Now() // Something of it did.
+	if next.Kind != before.Kind {
+		ended = before.Ends.Add(-m.ahead)
 	}
-	if len(next) == len(o.states) && ended.IsZero() {
-		return
-	}
-	o.states = distinct(next)
-	if !ended.IsZero() {
-		m.changed(o, ended, !o.misled && !m.stepped && m.of.Queue == nil)
-	}
-}
-
-func distinct[T comparable](all []T) (some []T) {
-	for _, s := range all {
-		if !slices.Contains(some, s) {
-			some = append(some, s)
-		}
-	}
-	return some
+	o.state = next
+	m.changed(o, ended, !o.misled && !m.stepped && m.of.Queue == nil)
 }
 
 // happened takes what a script did to an object, which must be possible. The caller holds mu.
-func (m *machine[S, I, O]) happened(o *object[S], at Moment, in I, out O) (before State[S]) {
-	may := m.may(o, at)
-	var next []State[S]
-	var messages []string // "" is one that is not sent
-	shorter := false
-	for _, s := range may {
-		after, ok := m.of.Step(s, at, in, out)
-		if !ok {
-			continue
-		}
-		if next == nil {
-			before = s
-		}
-		next = append(next, after)
-		shorter = shorter || after.Ends.To.Before(s.Ends.To) && !after.Ends.IsZero()
-		if m.of.Published != nil {
-			messages = append(messages, m.of.Published(s, after, in))
-		}
+func (m *machine[S, I, O]) happened(o *object[S], at time.Time, in I, out O) (before State[S]) {
+	m.pass(o, at)
+	before = o.state
+	after, ok := m.of.Step(before, at, in, out)
+	must.If(!ok || !m.virtual && m.misjudged(before, in, out), "%+v: %+v, but it was %v", in, out, before)
+	message := ""
+	if m.of.Published != nil {
+		message = m.of.Published(before, after, in)
 	}
-	must.If(next == nil || !m.virtual && m.misjudged(before, in, out), "%+v: %+v, but it was %v", in, out, o)
-	messages = distinct(messages)
-	surely := len(messages) == 1 && messages[0] != ""
-	o.misled = (o.misled || shorter) && !surely
-	for _, message := range messages {
-		m.posts(o, message, len(messages) > 1)
-	}
-	if len(next) != len(o.states) || !slices.Equal(distinct(next), o.states) {
-		m.become(o, distinct(next), surely)
+	o.misled = o.misled || after.Ends.Before(before.Ends) && !after.Ends.IsZero()
+	m.posts(o, message)
+	if after != before {
+		m.become(o, after, message != "")
 	}
 	return before
 }
@@ -324,18 +269,9 @@ func (m *machine[S, I, O]) misjudged(before State[S], in I, out O) bool {
 	return act == Asks && m.of.Ready(before, in) != m.of.Granted(out)
 }
 
-// may returns what an object may be at a moment.
-func (m *machine[S, I, O]) may(o *object[S], at Moment) (all []State[S]) {
-	m.pass(o, Moment{From: at.From, To: at.From})
-	for _, s := range o.states {
-		all = append(all, m.of.at(s, at)...)
-	}
-	return distinct(all)
-}
-
 // become notes that an object has become another; known says that there was a message.
-func (m *machine[S, I, O]) become(o *object[S], next []State[S], known bool) {
-	o.states = next
+func (m *machine[S, I, O]) become(o *object[S], next State[S], known bool) {
+	o.state = next
 	m.changed(o, time.Now(), known)
 }
 
@@ -359,7 +295,7 @@ func (m *machine[S, I, O]) changed(o *object[S], when time.Time, known bool) {
 }
 
 func (m *machine[S, I, O]) ready(c *call[S, I, O]) bool {
-	return c.object.every(func(s State[S]) bool { return s.Kind != Other && m.of.Ready(s, c.awaits) })
+	return c.object.state.Kind != Other && m.of.Ready(c.object.state, c.awaits)
 }
 
 // step moves the server's clock forward: lives end earlier than clients know.
@@ -376,11 +312,8 @@ func (m *machine[S, I, O]) step(d time.Duration) {
 	m.ahead += d
 	m.stepped = true
 	for _, o := range m.objects {
-		for i := range o.states {
-			if next := m.of.at(o.states[i], m.serverNow()); len(next) == 1 && next[0] != o.states[i] {
-				o.states[i] = next[0]
-				m.changed(o, time.Now(), false) // Nobody can have known before.
-			}
+		if next := m.of.at(o.state, m.serverNow()); next != o.state {
+			m.become(o, next, false) // Nobody can have known before.
 		}
 	}
 	for _, c := range m.claims {

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -80,13 +81,13 @@ func (p *Primitive[S, I, O]) historyStep(s State[S], input, output any) (State[S
 	}
 	in, out := input.(event[I]).in, output.(outcome[O])
 	if !out.unknown {
-		return p.Step(s, Moment{}, in, out.out)
+		return p.Step(s, time.Time{}, in, out.out)
 	}
 	if p.Doubt != nil {
 		s.V = p.Doubt(s.V, in, out.left)
 		return s, true
 	}
-	next, _ := p.Step(s, Moment{}, in, out.out)
+	next, _ := p.Step(s, time.Time{}, in, out.out)
 	return next, true
 }
 
@@ -136,7 +137,7 @@ func (p *Primitive[S, I, O]) tokenModel() porcupine.Model {
 			if s.Kind == Present {
 				s = s.Gone(p.Keep)
 			}
-			next, ok := p.Step(s, Moment{}, input.(event[I]).in, output.(outcome[O]).out)
+			next, ok := p.Step(s, time.Time{}, input.(event[I]).in, output.(outcome[O]).out)
 			return ok, next
 		},
 		DescribeOperation: describe,
@@ -188,7 +189,7 @@ func (p *Primitive[S, I, O]) holdStep(
 func (p *Primitive[S, I, O]) released(s heldState[S], owner string) heldState[S] {
 	if slices.Contains(p.Hold.Holders(s.state), owner) {
 		var none O
-		s.state, _ = p.Step(s.state, Moment{}, p.Hold.Release(owner), none)
+		s.state, _ = p.Step(s.state, time.Time{}, p.Hold.Release(owner), none)
 	}
 	return s
 }
@@ -210,7 +211,7 @@ func (p *Primitive[S, I, O]) acquired(s heldState[S], in I, out outcome[O]) (hel
 		s.unsure = true
 		return s, true
 	}
-	next, ok := p.Step(s.state, Moment{}, in, out.out)
+	next, ok := p.Step(s.state, time.Time{}, in, out.out)
 	if !p.Granted(out.out) {
 		return s, ok || s.unsure
 	}

@@ -11,12 +11,12 @@ import (
 
 // signs are what one who waits has sent that shows that it lives, where others' scripts grant.
 type signs struct {
-	sent    map[int64]Moment // when, by the numbers of the sendings
-	asked   int64            // the number of the last acquire
-	shown   time.Time        // when the last was sent
-	early   *Grant           // a message that came before the answer to the acquire
-	learned time.Time        // when its client learned of a grant by another's script
-	refused error            // the server's answer to the last
+	sent    map[int64]*scriptRun // by their numbers
+	asked   int64                // the number of the last acquire
+	shown   time.Time            // when the last was sent
+	early   *Grant               // a message that came before the answer to the acquire
+	learned time.Time            // when its client learned of a grant by another's script
+	refused error                // the server's answer to the last
 }
 
 // signsSent notes the signs of life that a client sends.
@@ -29,19 +29,19 @@ func (m *machine[S, I, O]) signsSent(r *scriptRun, ins []I) {
 		act, _, _ := m.of.Hold.Of(in)
 		for _, owner := range owners {
 			if c := m.claims[owner]; c != nil {
-				c.shows(r.sent, stamp, act == Asks)
+				c.shows(r, stamp, act == Asks)
 			}
 		}
 	}
 }
 
 // shows notes a sign of life.
-func (c *claim[S, I, O]) shows(sent Moment, stamp int64, asks bool) {
+func (c *claim[S, I, O]) shows(r *scriptRun, stamp int64, asks bool) {
 	if c.life.sent == nil {
-		c.life.sent = map[int64]Moment{}
+		c.life.sent = map[int64]*scriptRun{}
 	}
-	c.life.sent[stamp] = sent
-	c.life.shown, c.life.refused = sent.To, nil
+	c.life.sent[stamp] = r
+	c.life.shown, c.life.refused = r.sent, nil
 	if asks {
 		c.life.asked, c.life.early, c.life.learned = stamp, nil, time.Time{}
 	}
@@ -52,7 +52,7 @@ func (m *machine[S, I, O]) passedOn(o *object[S], before State[S]) {
 	if m.of.Passes == nil {
 		return
 	}
-	g, ok := m.of.Passes.Granted(o.now())
+	g, ok := m.of.Passes.Granted(o.state)
 	if was, had := m.of.Passes.Granted(before); !ok || had && was == g {
 		return
 	}
@@ -74,15 +74,15 @@ func (m *machine[S, I, O]) heard(_ int, message string) {
 	if c == nil || !m.learning(c) || g.Stamp < c.life.asked {
 		return
 	}
-	sent, known := c.life.sent[g.Stamp]
-	if !known || time.Since(sent.To) > m.place(c.call)*4/5 {
+	sign := c.life.sent[g.Stamp]
+	if sign == nil || time.Since(sign.sent) > m.place(c.call)*4/5 {
 		return
 	}
 	if c.run.answered.IsZero() {
 		c.life.early = &g
 		return
 	}
-	m.learns(c, g.Token, sent)
+	m.learns(c, g.Token, sign)
 }
 
 // learning reports whether a claim's client has yet to learn of a grant.
@@ -112,7 +112,7 @@ func (m *machine[S, I, O]) signsAnswered(r *scriptRun) {
 		c := m.claims[owner]
 		if c != nil && m.hears(r, c) && c.life.asked <= stamp {
 			m.reach("grant found by a sign of life")
-			m.learns(c, token, r.sent)
+			m.learns(c, token, r)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (m *machine[S, I, O]) signsAnswered(r *scriptRun) {
 // waits until the next one is due.
 func (m *machine[S, I, O]) hears(r *scriptRun, c *claim[S, I, O]) bool {
 	return m.learning(c) && c.queued && !c.run.answered.IsZero() &&
-		r.answered.From.Sub(r.sent.To) < m.place(c.call)/4
+		r.answered.Sub(r.sent) < m.place(c.call)/4
 }
 
 // tooSlow reports whether the answers to a call's signs of life come when its client waits for them no longer.
@@ -158,11 +158,11 @@ func (m *machine[S, I, O]) refusedBySign(call *call[S, I, O]) bool {
 
 // learns notes that a client learns of a grant by another's script: it may believe in it since its sign of
 // life was sent, for as long as that is worth something, and until the end of its lease after a renewal.
-func (m *machine[S, I, O]) learns(c *claim[S, I, O], token int64, sent Moment) {
+func (m *machine[S, I, O]) learns(c *claim[S, I, O], token int64, sign *scriptRun) {
 	now := time.Now()
 	worth := m.place(c.call)
-	belief := NewBelief(worth, max(worth/10, 2*time.Millisecond), sent).Whole(m.leaseOf(c.call))
-	if belief.Granted(At(now)) {
+	belief := NewBelief(worth, max(worth/10, 2*time.Millisecond), sign.sent, sign.queued).Whole(m.leaseOf(c.call))
+	if belief.Granted(now) {
 		return // A beat asks what the server has.
 	}
 	c.belief, c.granted, c.life.learned = belief, true, now

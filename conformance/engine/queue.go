@@ -15,13 +15,7 @@ import (
 // line is a channel, as the machine hears it.
 type line struct {
 	ear    *harness.Inbox
-	posted []posted
-}
-
-// posted is a message that must have come, or if that is open may.
-type posted struct {
-	text string
-	open bool
+	posted []backend.Event
 }
 
 // line returns the channel of that name, to which the machine listens. It returns nil if there are no
@@ -34,28 +28,17 @@ func (o *object[S]) line(channel string) *line {
 }
 
 // heard reports whether events are what was posted.
-func (l *line) heard(events []backend.Event) bool { return agree(events, l.posted) }
-
-func agree(got []backend.Event, want []posted) bool {
-	if len(want) == 0 {
-		return len(got) == 0
-	}
-	first := want[0]
-	if len(got) > 0 && got[0] == (backend.Event{Payload: first.text}) && agree(got[1:], want[1:]) {
-		return true
-	}
-	return first.open && agree(got, want[1:])
-}
+func (l *line) heard(events []backend.Event) bool { return slices.Equal(events, l.posted) }
 
 // posts notes a message of an object, if it is one.
-func (m *machine[S, I, O]) posts(o *object[S], message string, open bool) {
+func (m *machine[S, I, O]) posts(o *object[S], message string) {
 	if message == "" {
 		return
 	}
-	o.misled = o.misled && open
+	o.misled = false
 	channel, text := m.of.addressed(o.channel, message)
 	if l := o.line(channel); l != nil {
-		l.posted = append(l.posted, posted{text, open})
+		l.posted = append(l.posted, backend.Event{Payload: text})
 	}
 }
 
@@ -185,9 +168,9 @@ func (m *machine[S, I, O]) lookAtPlace(c *claim[S, I, O], now time.Time) {
 		return
 	}
 	most := m.retry(c.call) + m.trip(p)
-	must.If(now.Sub(latest(since, c.run.answered.To, c.life.shown)) > most, "it waits, and does not try")
+	must.If(now.Sub(latest(since, c.run.answered, c.life.shown)) > most, "it waits, and does not try")
 	if m.of.Passes != nil { // A beat says that the place is lost, and an acquire gets it again.
-		if c.call.object.now().Kind == Other {
+		if c.call.object.state.Kind == Other {
 			return
 		}
 		most += 3 * m.trip(p)
@@ -196,16 +179,14 @@ func (m *machine[S, I, O]) lookAtPlace(c *claim[S, I, O], now time.Time) {
 	must.If(now.Sub(since) > most && !m.waiting(c) && !m.has(c), "it waits, and has lost its place")
 }
 
-// waiting reports whether others surely wait behind a claim's owner.
+// waiting reports whether others wait behind a claim's owner.
 func (m *machine[S, I, O]) waiting(c *claim[S, I, O]) bool {
-	return m.of.Queue != nil && c.call.object.every(func(s State[S]) bool {
-		return slices.Contains(m.of.Queue.Waiting(s), c.owner)
-	})
+	return m.of.Queue != nil && slices.Contains(m.of.Queue.Waiting(c.call.object.state), c.owner)
 }
 
 // keeps reports whether the server keeps something for a claim's owner, whom nobody needs any more: the
 // object, or a place.
 func (m *machine[S, I, O]) keeps(c *claim[S, I, O]) bool {
-	c.stranded = c.stranded || c.call.object.now().Kind == Other
+	c.stranded = c.stranded || c.call.object.state.Kind == Other
 	return m.has(c) || !c.stranded && m.waiting(c)
 }

@@ -18,8 +18,8 @@ const (
 // State is an object on a server at one time.
 type State[S comparable] struct {
 	Kind Kind
-	V    S      // what it is; of one that is absent what outlived it
-	Ends Moment // of its life, by the server's clock; zero: never
+	V    S         // what it is; of one that is absent what outlived it
+	Ends time.Time // of its life, by the server's clock; zero: never
 }
 
 // Is returns s as an object that is v, with the life that it has.
@@ -32,7 +32,7 @@ func (s State[S]) Is(v S) State[S] {
 func New[S comparable](v S) State[S] { return State[S]{Kind: Present, V: v} }
 
 // Until returns s with another end of its life.
-func (s State[S]) Until(ends Moment) State[S] {
+func (s State[S]) Until(ends time.Time) State[S] {
 	s.Ends = ends
 	return s
 }
@@ -47,7 +47,7 @@ func (s State[S]) Gone(keep func(S) S) State[S] {
 }
 
 // Remains reports whether a PTTL, or the caller's form of it, can be that of s.
-func (s State[S]) Remains(at Moment, left time.Duration) bool {
+func (s State[S]) Remains(at time.Time, left time.Duration) bool {
 	switch {
 	case at.IsZero():
 		return true
@@ -56,7 +56,7 @@ func (s State[S]) Remains(at Moment, left time.Duration) bool {
 	case s.Ends.IsZero():
 		return left < 0 && left != -2*time.Millisecond
 	}
-	return s.Ends.in(at, left)
+	return fits(s.Ends, at, left)
 }
 
 // String returns what is known of s.
@@ -69,30 +69,25 @@ func (s State[S]) String() string {
 	case s.Ends.IsZero():
 		return fmt.Sprintf("%+v", s.V)
 	}
-	return fmt.Sprintf("%+v until %s", s.V, s.Ends.From.UTC().Format("05.000000"))
+	return fmt.Sprintf("%+v until %s", s.V, s.Ends.UTC().Format("05.000000"))
 }
 
-// at returns what s may be at a moment: its life may have ended.
-func (s State[S]) at(m Moment, keep func(S) S) []State[S] {
-	switch {
-	case s.Kind == Absent, s.Ends.IsZero(), m.IsZero(), m.before(s.Ends):
-		return []State[S]{s}
-	case m.past(s.Ends):
-		return []State[S]{s.Gone(keep)}
-	}
-	return []State[S]{s, s.Gone(keep)}
+// fits reports whether a PTTL can be how long it is from a time until ends.
+func fits(ends, at time.Time, left time.Duration) bool {
+	exact := ends.Sub(at)
+	return left >= 0 && left > exact-time.Millisecond && left < exact+time.Millisecond
 }
 
-// at returns what s may be at a moment: its life may have ended, and something of it.
-func (p *Primitive[S, I, O]) at(s State[S], m Moment) (all []State[S]) {
-	for _, s := range s.at(m, p.Keep) {
-		if p.Ages == nil || m.IsZero() {
-			all = append(all, s)
-			continue
-		}
-		for _, s.V = range p.Ages(s.V, m) {
-			all = append(all, s)
-		}
+// at returns what s is at a time, which may not be known: its life may have ended, or something of it.
+func (p *Primitive[S, I, O]) at(s State[S], at time.Time) State[S] {
+	if at.IsZero() {
+		return s
 	}
-	return all
+	if s.Kind != Absent && !s.Ends.IsZero() && !at.Before(s.Ends) {
+		s = s.Gone(p.Keep)
+	}
+	if p.Ages != nil {
+		s.V = p.Ages(s.V, at)
+	}
+	return s
 }

@@ -170,10 +170,10 @@ func (m *machine[S, I, O]) takesRan(r *scriptRun, o *object[S], in I, out O, bef
 			m.reach("taken later")
 		}
 		m.takes = append(m.takes, t)
-		o.added += m.of.Takes.Count(o.now()) - m.of.Takes.Count(before) + n // It may have made the object.
+		o.added += m.of.Takes.Count(o.state) - m.of.Takes.Count(before) + n // It may have made the object.
 		return
 	}
-	grown := m.of.Takes.Count(o.now()) - m.of.Takes.Count(before)
+	grown := m.of.Takes.Count(o.state) - m.of.Takes.Count(before)
 	for _, t := range m.takes {
 		if t.back == r {
 			t.state = back
@@ -302,6 +302,6 @@ func (m *machine[S, I, O]) conserved(o *object[S]) {
 		out += t.n
 		text += fmt.Sprintf(", %d by client %d %s", t.n, t.run.party, t.state)
 	}
-	free := m.of.Takes.Count(o.now())
+	free := m.of.Takes.Count(o.state)
 	must.If(o.added-out != free, "%v free of %d added%s", free, o.added, text)
 }

@@ -33,7 +33,7 @@ func door() *declaration {
 	return &declaration{
 		Name: "Door", Limit: "Door.Open", Promises: map[string]string{"Door.Open": "It opens."},
 		Some:    engine.New(1),
-		Step:    func(s state, _ engine.Moment, _ string, _ bool) (state, bool) { return s, true },
+		Step:    func(s state, _ time.Time, _ string, _ bool) (state, bool) { return s, true },
 		Verb:    func(in string) string { return in },
 		Asks:    func(*engine.Script) []string { return nil },
 		Answers: func(*engine.Script) ([]bool, error) { return nil, nil },
@@ -122,7 +122,7 @@ func stores(some, none []engine.Key) func(p *declaration) {
 }
 
 // soon is when a key ends by itself.
-var soon = engine.At(time.Unix(1, 0))
+var soon = time.Unix(1, 0)
 
 func notApart(_, _, inner string) (awaits string, apart bool, refused error) {
 	return inner, false, nil

@@ -175,7 +175,7 @@ func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 	}
 	age := now.Sub(latest(from, c.began, since, p.heard))
 	must.If(age > allowed, "client %d waits for %+v of %s, which has been %v for %v",
-		c.party, c.in, c.object.name, c.object, age)
+		c.party, c.in, c.object.name, c.object.state, age)
 }
 
 // check lets all happen that is due, judges the calls that have returned, and compares all that can be

@@ -53,12 +53,12 @@ func (p *Primitive[S, I, O]) blocked(ctx context.Context, e *harness.Env, name s
 		return func() { p.set(ctx, e, name, s) }
 	}
 	if in, ok := p.Blocks(s); ok {
-		s, _ = p.Step(s, Moment{}, in, *new(O))
+		s, _ = p.Step(s, time.Time{}, in, *new(O))
 	}
 	p.set(ctx, e, name, s)
 	return func() {
 		in, _ := p.Frees(s)
-		next, _ := p.Step(s, Moment{}, in, *new(O))
+		next, _ := p.Step(s, time.Time{}, in, *new(O))
 		p.turn(ctx, e, name, s, next)
 	}
 }

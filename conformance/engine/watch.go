@@ -75,7 +75,7 @@ func (m *machine[S, I, O]) ran(r *scriptRun) {
 	err := must.Catch(func() {
 		switch {
 		case isConflict(r.err):
-			must.If(o.now().Kind != Other, "%w, but it is %v", r.err, o)
+			must.If(o.state.Kind != Other, "%w, but it is %v", r.err, o.state)
 			if c != nil {
 				c.other = true
 			}
@@ -114,17 +114,17 @@ func (m *machine[S, I, O]) compare(r *scriptRun, ins []I) {
 func (m *machine[S, I, O]) livesOn(o *object[S], r *scriptRun, life string) {
 	must.Do(r.err)
 	done := must.Get(r.reply.Int()) == 1
-	s := o.now()
+	s := o.state
 	want := s.Kind == Present
 	switch {
 	case life == "persist":
 		want = want && !s.Ends.IsZero()
-		s.Ends = Moment{}
+		s.Ends = time.Time{}
 	case want:
 		s.Ends = r.ran.Add(long)
 	}
-	must.If(done != want, "it answered %v, but it was %v", done, o)
-	o.states = []State[S]{s}
+	must.If(done != want, "it answered %v, but it was %v", done, o.state)
+	o.state = s
 }
 
 // answered implements watcher.
@@ -159,7 +159,7 @@ func (m *machine[S, I, O]) answeredCall(r *scriptRun, c *call[S, I, O]) {
 	out := must.Get(m.of.Answers(r.script()))[0]
 	c.last.got = m.granted(c, out)
 	if !c.last.got {
-		c.refused = r.answered.From
+		c.refused = r.answered
 		c.barred = c.waits()
 	}
 	if m.of.Told != nil {

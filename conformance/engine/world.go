@@ -73,7 +73,8 @@ type scriptRun struct {
 	writes     bool
 	keys, args []string
 
-	sent, ran, answered Moment // ran: by the server's clock
+	sent, ran, answered time.Time     // ran: by the server's clock
+	queued              time.Duration // how long it may have waited in a queue of calls before it was sent
 
 	lasts time.Duration // of a renewal: the lease that its holders have when it is sent
 
@@ -87,8 +88,11 @@ type scriptRun struct {
 // withdrawn it by itself.
 func (r *scriptRun) unsent(next *scriptRun) bool {
 	const unsentFor = 5 * time.Second
-	return r.ran.IsZero() && r.answered.IsZero() && next.sent.To.Sub(r.sent.From) >= unsentFor
+	return r.ran.IsZero() && r.answered.IsZero() && next.sent.Sub(r.decided()) >= unsentFor
 }
+
+// decided returns when its client decided to send r, at the earliest.
+func (r *scriptRun) decided() time.Time { return r.sent.Add(-r.queued) }
 
 // newWorld makes clients that share one server.
 func newWorld(ctx context.Context, e *harness.Env, s setting, virtual bool, reach func(string)) *world {
@@ -163,18 +167,17 @@ func (n *nearClient) run(
 	now := time.Now()
 	var t trouble
 	w.note(func() {
-		r.sent = At(now)
+		r.sent = now
 		if w.batches && now.Sub(w.parties[n.party].crowded) <= longestQueue {
-			r.sent.From = r.sent.From.Add(-longestQueue)
+			r.queued = longestQueue
 		}
 		t = w.disturbed(w.parties[n.party], now)
 		r.call = callOf(r)
 		w.watch.sent(r)
 	})
 	reply, err := n.troubled.run(context.WithValue(ctx, runKey{}, r), t, c)
-	now = time.Now()
 	w.note(func() {
-		r.answered = At(now)
+		r.answered = time.Now()
 		r.reply, r.err = reply, err
 		w.watch.answered(r)
 	})
@@ -278,11 +281,11 @@ func (w *world) note(do func()) {
 }
 
 // serverNow returns the server's time; zero if it is not virtual: then it is not known.
-func (w *world) serverNow() Moment {
+func (w *world) serverNow() time.Time {
 	if !w.virtual {
-		return Moment{}
+		return time.Time{}
 	}
-	return At(time.Now().Add(w.ahead))
+	return time.Now().Add(w.ahead).Round(0)
 }
 
 // raw runs a command that no client sends. The caller holds mu.

@@ -23,8 +23,8 @@ type In struct {
 // Fair is a fair lock at one time. What it has of its queue outlives its key.
 type Fair struct {
 	lock.Held
-	Base    engine.Span // all scores are above it, or below, by a number that is known
-	Waiters string      // see waiters
+	Base    int64  // scores are above it, or below
+	Waiters string // see waiters
 }
 
 // state is that of one fair lock.
@@ -63,7 +63,7 @@ var Primitive engine.Subject = &engine.Primitive[Fair, In, lock.Out]{
 		{Name: "Query", Often: 2, Draw: drawQuery, Call: query, Blind: true},
 	},
 	Ready: func(s state, in In) bool {
-		first := s.V.at(engine.Moment{}).survey(in.Owner, "").first
+		first := s.V.at(time.Time{}).survey(in.Owner, "").first
 		return s.Kind == engine.Absent && (first == "" || first == in.Owner)
 	},
 	Blocks: func(s state) (In, bool) { return In{In: lock.In{Op: lock.Acquire}}, s.Kind == engine.Absent },
@@ -106,10 +106,10 @@ func keep(f Fair) Fair {
 
 // stored are the keys of a fair lock.
 func stored(key string, s state) []engine.Key {
-	list, scores, deadlines := []string{}, map[string]engine.Span{}, map[string]engine.Span{}
+	list, scores, deadlines := []string{}, map[string]int64{}, map[string]int64{}
 	for _, w := range s.V.waiters() {
 		list = append(list, w.Owner)
-		scores[w.Owner] = plus(s.V.Base, w.Score)
+		scores[w.Owner] = s.V.Base + w.Score
 		if w.ours() {
 			deadlines[w.Owner] = w.Deadline
 		}
@@ -193,7 +193,6 @@ func query(ctx context.Context, c *primitives.Client, name string, in In) (lock.
 func byPeer(d engine.Dice[Fair]) (c engine.Change[Fair], ok bool) {
 	held, q := d.Now.Kind == engine.Present, d.Now.V.at(d.At)
 	first, waits := q.survey("", "").first, q.place(lock.PeerOwner) >= 0
-	q.written()
 	c.Next = d.Now
 	switch {
 	case held && d.Flag && d.Now.V.Owner != lock.PeerOwner:

@@ -7,6 +7,7 @@ import (
 	"context"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/primitives"
@@ -74,7 +75,7 @@ var Primitive engine.Subject = &engine.Primitive[IDs, In, Out]{
 var edge = engine.New(IDs{Next: math.MaxInt64 - 3, Size: 1})
 
 // step is the model.
-func step(s state, _ engine.Moment, in In, out Out) (state, bool) {
+func step(s state, _ time.Time, in In, out Out) (state, bool) {
 	v := s.V
 	switch {
 	case s.Kind == engine.Other:

@@ -88,7 +88,7 @@ func ready(s state, in In) bool {
 }
 
 // step is the model. Another program may leave a count of 0, or less.
-func step(s state, at engine.Moment, in In, out Out) (state, bool) {
+func step(s state, at time.Time, in In, out Out) (state, bool) {
 	there := s.Kind == engine.Present
 	switch {
 	case s.Kind == engine.Other:

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/hasp-go/hasp/conformance/engine"
 )
 
 // ID is what a grant has before its permits: other bytes each time.
@@ -91,18 +89,18 @@ func permits(all []grant) (sum int64) {
 	return sum
 }
 
-// clock is a server's time in milliseconds, rounded down and up. It is exact in virtual time; else grants
-// are all one, and never old.
+// clock is a server's time in milliseconds, rounded down and up. Where that is not known grants are all one, and
+// never old.
 type clock struct {
 	exact       bool
 	early, late int64
 }
 
-func clockAt(at engine.Moment) clock {
-	if at.IsZero() || !at.From.Equal(at.To) {
+func clockAt(at time.Time) clock {
+	if at.IsZero() {
 		return clock{early: farAway, late: farAway}
 	}
-	micro := at.From.UnixMicro()
+	micro := at.UnixMicro()
 	return clock{true, micro / 1000, (micro + 999) / 1000}
 }
 

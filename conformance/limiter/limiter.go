@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -115,10 +116,10 @@ func stored(key string, s state) []engine.Key {
 	if len(all) == 0 {
 		return []engine.Key{own, value, grants}
 	}
-	value.Text, grants.Set = fmt.Sprint(s.V.value()), map[string]engine.Span{}
+	value.Text, grants.Set = fmt.Sprint(s.V.value()), map[string]int64{}
 	value.Ends, grants.Ends = s.Ends, s.Ends
 	for _, one := range all {
-		grants.Set[one.id.member(one.n)] = engine.Span{Least: one.at, Most: one.at}
+		grants.Set[one.id.member(one.n)] = one.at
 		if one.id == noID { // Only how many is known.
 			grants.Ranked = func(scores map[string]string) bool {
 				var sum int64
@@ -160,7 +161,7 @@ func peer(d dice) (c engine.Change[Limit], ok bool) {
 	all := l.Grants.list()
 	switch d.Which {
 	case 0, 1: // It takes one.
-		all = at.with(all, 1, ID(fmt.Sprintf("\x10%014d%02d", d.At.From.UnixMicro()%1e14, len(all)%100)))
+		all = at.with(all, 1, ID(fmt.Sprintf("\x10%014d%02d", d.At.UnixMicro()%1e14, len(all)%100)))
 		ok = l.Free > 0
 	case 2, 3: // It puts all back.
 		all, ok = nil, len(all) > 0
@@ -173,7 +174,7 @@ func peer(d dice) (c engine.Change[Limit], ok bool) {
 	l.Grants = grantsOf(all)
 	c.Next = engine.New(l.at(at)).Until(d.Now.Ends)
 	if l.Alive == 0 {
-		c.Next.Ends = engine.Moment{}
+		c.Next.Ends = time.Time{}
 	}
 	if d.Flag && ok && c.Next.V.Free > 0 {
 		c.Message = fmt.Sprint(c.Next.V.Free)

@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"math"
+	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
 )
@@ -24,10 +25,10 @@ func (l Limit) at(c clock) Limit {
 }
 
 // ages is what the passing of time makes of it.
-func ages(l Limit, at engine.Moment) []Limit { return []Limit{l.at(clockAt(at))} }
+func ages(l Limit, at time.Time) Limit { return l.at(clockAt(at)) }
 
 // is returns s as a limiter that is l at a moment. With used its life begins anew, if it has one.
-func is(s state, l Limit, at engine.Moment, used bool) state {
+func is(s state, l Limit, at time.Time, used bool) state {
 	s = s.Is(l.at(clockAt(at)))
 	if used && l.Alive > 0 {
 		s = s.Until(at.Add(millis(l.Alive)))
@@ -36,7 +37,7 @@ func is(s state, l Limit, at engine.Moment, used bool) state {
 }
 
 // step is the model.
-func step(s state, at engine.Moment, in In, out Out) (state, bool) {
+func step(s state, at time.Time, in In, out Out) (state, bool) {
 	there := s.Kind == engine.Present
 	switch {
 	case s.Kind == engine.Other:
@@ -65,17 +66,17 @@ func configOf(s state) Out {
 }
 
 // set keeps what was granted.
-func set(s state, at engine.Moment, in In, out Out) (state, bool) {
+func set(s state, at time.Time, in In, out Out) (state, bool) {
 	there := s.Kind == engine.Present
 	if there && !in.Change || !there && !in.Create {
 		return s, !out.Done
 	}
 	l := Limit{Rate: in.Rate.Permits, Interval: in.Rate.Interval, Alive: in.Rate.Alive, Grants: s.V.Grants}
-	return is(s.Until(engine.Moment{}), l, at, true), out.Done
+	return is(s.Until(time.Time{}), l, at, true), out.Done
 }
 
 // acquire is the model of what takes permits. Without an exact time nobody knows what a refusal says.
-func acquire(s state, at engine.Moment, in In, out Out) (state, bool) {
+func acquire(s state, at time.Time, in In, out Out) (state, bool) {
 	l := s.V
 	if s.Kind == engine.Absent {
 		if in.Make == (Of{}) {
@@ -110,7 +111,7 @@ func acquire(s state, at engine.Moment, in In, out Out) (state, bool) {
 }
 
 // release gives the oldest permits back that are not old.
-func release(s state, at engine.Moment, in In, out Out) (state, bool) {
+func release(s state, at time.Time, in In, out Out) (state, bool) {
 	l, c := s.V, clockAt(at)
 	all := l.Grants.list()
 	all = all[l.expired(c, math.MaxInt64):]

@@ -140,7 +140,7 @@ func declare(name string, tokenLife time.Duration, make maker) *engine.Primitive
 func keep(h Held) Held { return Held{Token: h.Token} }
 
 // Step is the model.
-func Step(s state, at engine.Moment, in In, out Out) (state, bool) {
+func Step(s state, at time.Time, in In, out Out) (state, bool) {
 	if out.Other {
 		return s, s.Kind == engine.Other
 	}
@@ -178,13 +178,12 @@ func Step(s state, at engine.Moment, in In, out Out) (state, bool) {
 	return s, false
 }
 
-func acquire(s state, at engine.Moment, in In, out Out) (state, bool) {
+func acquire(s state, at time.Time, in In, out Out) (state, bool) {
 	if out.Token == 0 {
 		return s, s.Kind == engine.Present && s.Remains(at, out.Left)
 	}
 	last := s.V.Token
-	least, most := max(last+1, at.From.UnixMicro()), max(last+1, at.To.UnixMicro())
-	ok := s.Kind == engine.Absent && (at.IsZero() && out.Token > last || out.Token >= least && out.Token <= most)
+	ok := s.Kind == engine.Absent && (at.IsZero() && out.Token > last || out.Token == max(last+1, at.UnixMicro()))
 	next := s.Is(Held{Owner: out.Owner, Count: 1, Token: out.Token})
 	return next.Until(at.Add(in.Lease)), ok
 }

@@ -33,7 +33,7 @@ func passedOn(s state) (g grant, ok bool) {
 }
 
 // step is the model. In a history, without times, nobody is known to wait.
-func step(s state, at engine.Moment, in In, out Out) (state, bool) {
+func step(s state, at time.Time, in In, out Out) (state, bool) {
 	held := s.Kind == engine.Present
 	mine := held && s.V.Owner == in.Owner
 	switch {
@@ -62,14 +62,13 @@ func step(s state, at engine.Moment, in In, out Out) (state, bool) {
 }
 
 // tokenFits reports whether a token may be that of a grant at a moment.
-func tokenFits(last int64, at engine.Moment, token int64) bool {
-	least, most := max(last+1, at.From.UnixMicro()), max(last+1, at.To.UnixMicro())
-	return at.IsZero() && token > last || token >= least && token <= most
+func tokenFits(last int64, at time.Time, token int64) bool {
+	return at.IsZero() && token > last || token == max(last+1, at.UnixMicro())
 }
 
 // granted is the model of an acquire that is granted: nobody who lives waits before it, or its owner has been
 // granted the mutex by another.
-func granted(s state, at engine.Moment, in In, out Out) (state, bool) {
+func granted(s state, at time.Time, in In, out Out) (state, bool) {
 	if s.Kind == engine.Present {
 		return raised(s, at, in.Lease), s.V.Owner == in.Owner && out.Token == s.V.Token
 	}
@@ -91,7 +90,7 @@ func (in In) comesBackBefore(w waiter) bool {
 }
 
 // refused is the model of an acquire that is refused: somebody else has the mutex, or is granted it.
-func refused(s state, at engine.Moment, in In, out Out) (state, bool) {
+func refused(s state, at time.Time, in In, out Out) (state, bool) {
 	if s.Kind == engine.Absent {
 		first, ok, _ := s.V.survey()
 		if !ok || first.owner == in.Owner || in.comesBackBefore(first) {
@@ -109,17 +108,16 @@ func refused(s state, at engine.Moment, in In, out Out) (state, bool) {
 }
 
 // placeFits reports whether an owner may get a place: that which it had, or one behind all others.
-func (h Held) placeFits(at engine.Moment, in In, place int64) bool {
+func (h Held) placeFits(at time.Time, in In, place int64) bool {
 	if in.Number > 0 {
 		return place == in.Number
 	}
-	last := h.last()
-	return place >= max(last+1, at.From.UnixMicro()) && place <= max(last+1, at.To.UnixMicro())
+	return place == max(h.last()+1, at.UnixMicro())
 }
 
 // raised makes a hold last for so long, unless it lasts longer.
-func raised(s state, at engine.Moment, lease time.Duration) state {
-	if ends := at.Add(lease); s.Ends.To.Before(ends.To) {
+func raised(s state, at time.Time, lease time.Duration) state {
+	if ends := at.Add(lease); s.Ends.Before(ends) {
 		return s.Until(ends)
 	}
 	return s
@@ -127,25 +125,21 @@ func raised(s state, at engine.Moment, lease time.Duration) state {
 
 // pass grants a free mutex, or one that is being freed, to the first who lives, from the last sign of its life
 // on. If there is nobody it is free.
-func pass(s state, at engine.Moment) state {
+func pass(s state, at time.Time) state {
 	first, ok, dead := s.V.survey()
 	s.V = s.V.without(dead...)
 	if !ok {
 		return s.Gone(keep)
 	}
 	s.V = s.V.without(first.owner)
-	token := max(s.V.Token+1, at.From.UnixMicro())
+	token := max(s.V.Token+1, at.UnixMicro())
 	s = s.Is(s.V)
 	s.V.Owner, s.V.Token, s.V.Sign = first.owner, token, first.stamp
-	least, most := first.age(at)
-	return s.Until(engine.Moment{
-		From: at.From.Add(time.Duration(first.worth()-most) * time.Millisecond),
-		To:   at.To.Add(time.Duration(first.worth()-least) * time.Millisecond),
-	})
+	return s.Until(at.Add(time.Duration(first.worth()-first.age(at)) * time.Millisecond))
 }
 
 // freedBy is a mutex after a release by an owner: it leaves, and the mutex goes to the next if nobody else has it.
-func freedBy(s state, at engine.Moment, owner string) state {
+func freedBy(s state, at time.Time, owner string) state {
 	held := s.Kind == engine.Present
 	if !held || s.V.Owner != owner {
 		s.V = s.V.without(owner)
@@ -157,7 +151,7 @@ func freedBy(s state, at engine.Moment, owner string) state {
 }
 
 // shown is the model of a beat.
-func shown(s state, at engine.Moment, in In, out Out) (state, bool) {
+func shown(s state, at time.Time, in In, out Out) (state, bool) {
 	var alive []string
 	owners := strings.Fields(in.Owners)
 	for _, owner := range owners {
@@ -167,7 +161,7 @@ func shown(s state, at engine.Moment, in In, out Out) (state, bool) {
 	}
 	if len(alive) > 0 {
 		s.V = s.V.show(at, in.Stamp, alive...)
-		s.V.Ends = later(at, queueLife)
+		s.V.Ends = at.Add(queueLife).UnixMicro()
 	}
 	if s.Kind == engine.Absent {
 		s = pass(s, at)
@@ -198,12 +192,12 @@ func says(s state, owners, alive []string) (rank, token int64, status string) {
 	return rank, token, strings.Join(words, " ")
 }
 
-// moment is when a key ends that has that time; zero: it has none.
-func moment(ends engine.Span) (m engine.Moment) {
-	if ends == (engine.Span{}) {
-		return m
+// ends is when a key ends; zero: there is none.
+func ends(micros int64) (at time.Time) {
+	if micros == 0 {
+		return at
 	}
-	return engine.Moment{From: time.UnixMilli(ends.Least), To: time.UnixMilli(ends.Most + 1)}
+	return time.UnixMicro(micros)
 }
 
 // stored are the keys of a mutex.
@@ -218,12 +212,12 @@ func stored(name string, s state) []engine.Key {
 	if s.V.Token > 0 {
 		last.Text = strconv.FormatInt(s.V.Token, 10)
 	}
-	queue := engine.Key{Name: key + ":queue", Set: map[string]engine.Span{}, Ends: moment(s.V.Ends)}
-	signs := engine.Key{Name: key + ":signs", Fields: map[string]string{}, Ends: moment(s.V.Shown)}
+	queue := engine.Key{Name: key + ":queue", Set: map[string]int64{}, Ends: ends(s.V.Ends)}
+	signs := engine.Key{Name: key + ":signs", Fields: map[string]string{}, Ends: ends(s.V.Shown)}
 	for _, w := range s.V.waiters() {
-		queue.Set[w.owner] = engine.Span{Least: w.number, Most: w.number}
+		queue.Set[w.owner] = w.number
 		if w.signed() {
-			signs.Fields[w.owner] = fmt.Sprint(w.sign.Least, " ", w.stamp)
+			signs.Fields[w.owner] = fmt.Sprint(w.sign, " ", w.stamp)
 		}
 	}
 	return []engine.Key{own, last, queue, signs}
@@ -238,14 +232,15 @@ func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
 	case held && d.Flag && d.Which == 0:
 		c.Next = d.Now.Gone(keep)
 	case held && d.Flag:
-		d.Now.V = d.Now.V.written()
+		d.Now.V.Ends -= d.Now.V.Ends % 1000 // What is written again has whole milliseconds.
+		d.Now.V.Shown -= d.Now.V.Shown % 1000
 		c.Next = pass(d.Now, d.At)
 		if g, passed := passedOn(c.Next); passed {
-			c.Message, c.Life = g.message(), c.Next.Ends.From.Sub(d.At.From)
+			c.Message, c.Life = g.message(), c.Next.Ends.Sub(d.At)
 		}
 	default:
 		c.Next = d.Now
-		c.Next.V.Owner, c.Next.V.Sign, c.Next.Ends = lock.PeerOwner, own, engine.Moment{}
+		c.Next.V.Owner, c.Next.V.Sign, c.Next.Ends = lock.PeerOwner, own, time.Time{}
 		if c.Next.Kind = engine.Present; d.Which < 4 {
 			c.Life = d.For.Truncate(time.Millisecond) + time.Millisecond
 		}

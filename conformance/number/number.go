@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/conformance/harness"
@@ -212,7 +213,7 @@ func (k kind) draw(d engine.Dice[int64], op Op) In {
 }
 
 // step is the model.
-func step(s state, _ engine.Moment, in In, out Out) (state, bool) {
+func step(s state, _ time.Time, in In, out Out) (state, bool) {
 	was, done := s.V, false
 	switch in.Op {
 	case Load:

@@ -17,12 +17,12 @@ type Permits struct {
 	Holds string // see holds
 }
 
-// hold is what one owner has: its ids, one after the other. Its lease ends by the server's clock from
-// least to most, in milliseconds.
+// hold is what one owner has: its ids, one after the other. Its lease has an end by the server's clock, in
+// milliseconds.
 type hold struct {
-	owner       string
-	least, most int64
-	ended       bool // the lease; nobody has counted its permits yet
+	owner string
+	ends  int64
+	ended bool // the lease; nobody has counted its permits yet
 }
 
 // idSize is the length of an id.
@@ -43,7 +43,7 @@ func (h hold) size() int64 { return int64(len(ids(h.owner))) }
 func (p Permits) holds() (all []hold) {
 	for line := range strings.Lines(p.Holds) {
 		var h hold
-		if _, err := fmt.Sscanf(line, "%q %d %d %t", &h.owner, &h.least, &h.most, &h.ended); err != nil {
+		if _, err := fmt.Sscanf(line, "%q %d %t", &h.owner, &h.ends, &h.ended); err != nil {
 			panic(err) // It was not made by with.
 		}
 		all = append(all, h)
@@ -56,7 +56,7 @@ func (p Permits) with(all []hold) Permits {
 	slices.SortFunc(all, func(a, b hold) int { return cmp.Compare(a.owner, b.owner) })
 	var text strings.Builder
 	for _, h := range all {
-		fmt.Fprintf(&text, "%q %d %d %t\n", h.owner, h.least, h.most, h.ended)
+		fmt.Fprintf(&text, "%q %d %t\n", h.owner, h.ends, h.ended)
 	}
 	p.Holds = text.String()
 	return p
@@ -100,11 +100,10 @@ func (p Permits) counted() Permits {
 	return p.without(func(h hold) bool { return h.ended })
 }
 
-// until returns h with a lease of a length from a moment on. The time of histories is zero.
-func (h hold) until(at engine.Moment, lease time.Duration) hold {
-	if h.least, h.most = 0, never; !at.IsZero() {
-		h.least = at.From.UnixMilli() + lease.Milliseconds()
-		h.most = at.To.UnixMilli() + lease.Milliseconds()
+// until returns h with a lease of a length from a time on. Where that is not known the lease has no end.
+func (h hold) until(at time.Time, lease time.Duration) hold {
+	if h.ends = never; !at.IsZero() {
+		h.ends = at.UnixMilli() + lease.Milliseconds()
 	}
 	return h
 }
@@ -112,24 +111,13 @@ func (h hold) until(at engine.Moment, lease time.Duration) hold {
 // never is the end of a lease without an end, by Redisson.
 const never = 922337203685477
 
-// ages ends leases. One that ends at about that moment may have ended, or not.
-func ages(p Permits, at engine.Moment) []Permits {
-	all := []Permits{p.with(nil)}
-	for _, h := range p.holds() {
-		var next []Permits
-		for _, way := range all {
-			if !h.ended && at.From.UnixMilli() < h.most {
-				next = append(next, way.and(h))
-			}
-			if h.ended || at.To.UnixMilli() >= h.least {
-				ended := h
-				ended.ended = true
-				next = append(next, way.and(ended))
-			}
-		}
-		all = next
+// ages ends leases.
+func ages(p Permits, at time.Time) Permits {
+	all := p.holds()
+	for i, h := range all {
+		all[i].ended = at.UnixMilli() >= h.ends
 	}
-	return all
+	return p.with(all)
 }
 
 func holders(s state) (owners []string) {
@@ -155,7 +143,7 @@ func ready(s state, in In) bool {
 }
 
 // step is the model.
-func step(s state, at engine.Moment, in In, out Out) (state, bool) {
+func step(s state, at time.Time, in In, out Out) (state, bool) {
 	if out.Other || s.Kind == engine.Other {
 		return s, out.Other && s.Kind == engine.Other
 	}
@@ -172,7 +160,7 @@ func step(s state, at engine.Moment, in In, out Out) (state, bool) {
 	case Release, Return:
 		return release(s, in, held), out.Done == held
 	case Remaining:
-		return s, remains(h, held, at, out.Wait)
+		return s, at.IsZero() || !held && out.Wait == 0 || held && out.Wait == h.left(at)
 	case Count:
 		v := s.V.counted()
 		return s, out.N == v.Free && out.Taken == v.taken()
@@ -184,44 +172,34 @@ func step(s state, at engine.Moment, in In, out Out) (state, bool) {
 	return s.Gone(nil), out.Done == there
 }
 
-func acquire(s state, at engine.Moment, in In, out Out) (state, bool) {
+func acquire(s state, at time.Time, in In, out Out) (state, bool) {
 	if s = made(s, in); s.Kind == engine.Absent {
 		return s, !out.Done && (at.IsZero() || out.Wait == -time.Millisecond)
 	}
 	v := s.V.counted()
 	if v.Free < in.N {
-		return s.Is(v), !out.Done && (at.IsZero() || out.Left == v.Free && waits(v, at, out.Wait))
+		return s.Is(v), !out.Done && (at.IsZero() || out.Left == v.Free && out.Wait == wait(v, at))
 	}
 	v.Free -= in.N
 	next := v.and(hold{owner: out.Owner}.until(at, in.Lease))
 	return s.Is(next), out.Done && (at.IsZero() || out.Left == v.Free)
 }
 
-// waits reports whether a wait can be that until the first lease ends.
-func waits(p Permits, at engine.Moment, wait time.Duration) bool {
-	least, most := int64(never), int64(never)
+// wait is how long it takes until the first lease ends.
+func wait(p Permits, at time.Time) time.Duration {
+	first := int64(never)
 	for _, h := range p.holds() {
-		least, most = min(least, h.least), min(most, h.most)
+		first = min(first, h.ends)
 	}
-	if least == never {
-		return wait == -time.Millisecond
-	}
-	ms := wait.Milliseconds()
-	return ms >= max(1, least-at.To.UnixMilli()) && ms <= max(1, most-at.From.UnixMilli())
+	return hold{ends: first}.left(at)
 }
 
-// remains reports whether a wait can be what remains of a hold.
-func remains(h hold, held bool, at engine.Moment, left time.Duration) bool {
-	switch {
-	case at.IsZero():
-		return true
-	case !held:
-		return left == 0
-	case h.least == never:
-		return left == -time.Millisecond
+// left is what remains of a hold that has not ended.
+func (h hold) left(at time.Time) time.Duration {
+	if h.ends == never {
+		return -time.Millisecond
 	}
-	ms := left.Milliseconds()
-	return ms >= h.least-at.To.UnixMilli() && ms <= h.most-at.From.UnixMilli()
+	return time.Duration(h.ends-at.UnixMilli()) * time.Millisecond
 }
 
 // release takes out a hold, if it runs. Its owner puts back what has ended in any case, others do not.
@@ -270,16 +248,14 @@ func published(before, after state, _ In) string {
 func setOf(key string) string { return engine.SideName("", key) + ":timeout" }
 
 func stored(key string, s state) []engine.Key {
-	own, leases := engine.Key{Name: key}, engine.Key{Name: setOf(key), Set: map[string]engine.Span{}}
+	own, leases := engine.Key{Name: key}, engine.Key{Name: setOf(key), Set: map[string]int64{}}
 	if s.Kind == engine.Present {
 		own.Text = fmt.Sprint(s.V.Free)
-		if leases.Ends = s.Ends; !s.Ends.IsZero() {
-			leases.Ends.From = s.Ends.From.Add(-time.Millisecond) // The server tells whole ones.
-		}
+		leases.Ends = s.Ends.Truncate(time.Millisecond) // The server tells whole ones.
 	}
 	for _, h := range s.V.holds() {
 		for _, id := range ids(h.owner) {
-			leases.Set[id] = engine.Span{Least: h.least, Most: h.most}
+			leases.Set[id] = h.ends
 		}
 	}
 	return []engine.Key{own, leases}
@@ -303,7 +279,7 @@ func byPeer(d engine.Dice[Permits]) (c engine.Change[Permits], ok bool) {
 		v.Free++
 	default:
 		lease := d.For.Truncate(time.Millisecond) + time.Millisecond
-		v = v.and(hold{owner: owner}.until(engine.At(d.At.To), lease))
+		v = v.and(hold{owner: owner}.until(d.At, lease))
 		v.Free--
 	}
 	c.Next = engine.New(v)

@@ -167,7 +167,7 @@ func drawAcquire(d engine.Dice[Permits]) In {
 
 // heldUntil is a semaphore of one permit, which another program holds until then.
 func heldUntil(at time.Time) state {
-	return engine.New(Permits{}.and(hold{owner: peer, least: at.UnixMilli(), most: at.UnixMilli()}))
+	return engine.New(Permits{}.and(hold{owner: peer, ends: at.UnixMilli()}))
 }
 
 // unknown is the owner of a permit that there never is.

@@ -3,7 +3,6 @@ package readwrite
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -19,22 +18,18 @@ type Held struct {
 	Readers string // see readers
 }
 
-// reader has a lease of its own. It ends by the server's clock from least to most, in microseconds.
+// reader has a lease of its own, until a time of the server's clock in microseconds.
 type reader struct {
-	owner       string
-	least, most int64
-	ended       bool // the lease; its field is still there
-}
-
-func (r reader) ends() engine.Moment {
-	return engine.Moment{From: time.UnixMicro(r.least), To: time.UnixMicro(r.most)}
+	owner string
+	ends  int64
+	ended bool // the lease, but for less than a millisecond; its field is still there
 }
 
 // readers are those who have a field. They are a text in the state, which must be comparable.
 func (h Held) readers() (all []reader) {
 	for line := range strings.Lines(h.Readers) {
 		var r reader
-		if _, err := fmt.Sscan(line, &r.owner, &r.least, &r.most, &r.ended); err == nil {
+		if _, err := fmt.Sscan(line, &r.owner, &r.ends, &r.ended); err == nil {
 			all = append(all, r)
 		}
 	}
@@ -43,7 +38,7 @@ func (h Held) readers() (all []reader) {
 
 // and returns h with one more reader, who comes after the others.
 func (h Held) and(r reader) Held {
-	h.Readers += fmt.Sprintln(r.owner, r.least, r.most, r.ended)
+	h.Readers += fmt.Sprintln(r.owner, r.ends, r.ended)
 	return h
 }
 
@@ -58,9 +53,9 @@ func (h Held) with(all []reader) Held {
 }
 
 // until returns h with a reader whose lease ends then.
-func (h Held) until(owner string, ends engine.Moment) Held {
+func (h Held) until(owner string, ends time.Time) Held {
 	others := slices.DeleteFunc(h.readers(), func(r reader) bool { return r.owner == owner })
-	return h.with(append(others, reader{owner, ends.From.UnixMicro(), ends.To.UnixMicro(), false}))
+	return h.with(append(others, reader{owner, ends.UnixMicro(), false}))
 }
 
 // running are the readers whose leases have not ended.
@@ -68,43 +63,23 @@ func (h Held) running() []reader {
 	return slices.DeleteFunc(h.readers(), func(r reader) bool { return r.ended })
 }
 
-// milli is what a server that counts milliseconds may round a time by, in microseconds.
-const milli = 1000
-
-// longest is when the last of their leases ends, as scripts see it.
-func longest(all []reader) engine.Moment {
-	var last reader
-	for _, r := range all {
-		last.least, last.most = max(last.least, r.least-milli), max(last.most, r.most+milli)
-	}
-	return last.ends()
+// longest is when the last of their leases ends.
+func longest(all []reader) time.Time {
+	return time.UnixMicro(slices.MaxFunc(all, func(a, b reader) int { return cmp.Compare(a.ends, b.ends) }).ends)
 }
 
-// shortest is when the first of their leases ends, as scripts see it.
-func shortest(all []reader) engine.Moment {
-	first := reader{least: math.MaxInt64, most: math.MaxInt64}
-	for _, r := range all {
-		first.least, first.most = min(first.least, r.least-milli), min(first.most, r.most+milli)
-	}
-	return first.ends()
+// shortest is when the first of their leases ends.
+func shortest(all []reader) time.Time {
+	return time.UnixMicro(slices.MinFunc(all, func(a, b reader) int { return cmp.Compare(a.ends, b.ends) }).ends)
 }
 
-// ages ends leases. One that ends at about that moment may have ended, or not.
-func ages(h Held, at engine.Moment) []Held {
-	all := []Held{h.with(nil)}
-	for _, r := range h.readers() {
-		var next []Held
-		for _, way := range all {
-			if !r.ended && at.From.UnixMicro() < r.most+milli {
-				next = append(next, way.and(r))
-			}
-			if r.ended || at.To.UnixMicro() >= r.least-milli {
-				next = append(next, way.and(reader{r.owner, r.least, r.most, true}))
-			}
-		}
-		all = next
+// ages ends leases.
+func ages(h Held, at time.Time) Held {
+	all := h.readers()
+	for i, r := range all {
+		all[i].ended = at.Add(time.Millisecond).UnixMicro() > r.ends
 	}
-	return all
+	return h.with(all)
 }
 
 // keep is what outlives the key.
@@ -140,8 +115,10 @@ func ready(s state, in In) bool {
 }
 
 // step is the model.
-func step(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
-	holds := slices.Contains(holders(s), in.Owner)
+func step(s state, at time.Time, in In, out lock.Out) (state, bool) {
+	holds := s.V.Writer != "" && s.V.Writer == in.Owner || slices.ContainsFunc(s.V.readers(), func(r reader) bool {
+		return r.owner == in.Owner && at.UnixMicro() < r.ends
+	})
 	switch {
 	case out.Other, s.Kind == engine.Other:
 		return s, out.Other && s.Kind == engine.Other
@@ -152,7 +129,7 @@ func step(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
 	case in.Op == lock.Renew:
 		return renew(s, at.Add(in.Lease), in.Owner, holds), out.Done == holds
 	case in.Op == lock.Release:
-		return leave(s, in.Owner), out.Done == holds
+		return leave(s, at, in.Owner), out.Done == holds
 	case in.Op == lock.Force && mode(s) == in.Side:
 		return s.Gone(keep), out.Done
 	case in.Op == lock.Force:
@@ -163,7 +140,7 @@ func step(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
 
 // refused reports whether a refusal can say so: how long the writer's lease lasts, or the shortest of the
 // readers'.
-func refused(s state, at engine.Moment, left time.Duration) bool {
+func refused(s state, at time.Time, left time.Duration) bool {
 	if readers := s.V.running(); mode(s) == Read && len(readers) > 0 {
 		s = s.Until(shortest(readers))
 	}
@@ -171,7 +148,7 @@ func refused(s state, at engine.Moment, left time.Duration) bool {
 }
 
 // remains reports whether a PTTL can be that of what a side holds: of the lock, for a writer.
-func remains(s state, at engine.Moment, side Side, left time.Duration) bool {
+func remains(s state, at time.Time, side Side, left time.Duration) bool {
 	all := s.V.running()
 	switch {
 	case side == Read && len(all) > 0:
@@ -189,7 +166,7 @@ func free(s state) engine.State[lock.Held] {
 
 // acquire lets an owner in. A reader has the token of the last writer. In a history, without times, that
 // may be one that got no answer, or was forgotten.
-func acquire(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
+func acquire(s state, at time.Time, in In, out lock.Out) (state, bool) {
 	_, fresh := lock.Exclusive.Step(free(s), at, in.In, out)
 	ends := at.Add(in.Lease)
 	if in.Side == Write {
@@ -197,23 +174,28 @@ func acquire(s state, at engine.Moment, in In, out lock.Out) (state, bool) {
 	}
 	fits := out.Token == s.V.Token || s.V.Token == 0 && fresh || at.IsZero()
 	s.V.Token = max(s.V.Token, out.Token)
-	return lasting(s.Is(s.V.until(out.Owner, ends)), ends), fits && ready(s, in)
+	return lasting(whole(s, at).Is(s.V.until(out.Owner, ends)), ends), fits && ready(s, in)
 }
 
-// lasting returns s with a life until then at least. A server that rounds down may take a millisecond of
-// what s has.
-func lasting(s state, ends engine.Moment) state {
-	if least := s.Ends.From.Add(-time.Millisecond); least.After(ends.From) {
-		ends.From = least
+// whole returns s with a life of whole milliseconds from then on. Readers know microseconds.
+func whole(s state, at time.Time) state {
+	if s.Ends.IsZero() {
+		return s
 	}
-	if s.Ends.To.After(ends.To) {
-		ends.To = s.Ends.To
+	left := s.Ends.Truncate(time.Microsecond).Sub(at.Truncate(time.Microsecond))
+	return s.Until(at.Add(left.Truncate(time.Millisecond)))
+}
+
+// lasting returns s with a life that lasts until then at least.
+func lasting(s state, ends time.Time) state {
+	if s.Ends.Before(ends) {
+		return s.Until(ends)
 	}
-	return s.Until(ends)
+	return s
 }
 
 // renew gives what an owner holds another end.
-func renew(s state, ends engine.Moment, owner string, holds bool) state {
+func renew(s state, ends time.Time, owner string, holds bool) state {
 	if !holds {
 		return s
 	}
@@ -224,8 +206,8 @@ func renew(s state, ends engine.Moment, owner string, holds bool) state {
 }
 
 // leave takes out an owner, and readers whose leases have ended. What readers are left with lasts as
-// long as they do.
-func leave(s state, owner string) state {
+// long as they do, in whole milliseconds.
+func leave(s state, at time.Time, owner string) state {
 	all := s.V.readers()
 	is := func(r reader) bool { return r.owner == owner }
 	stay := slices.DeleteFunc(slices.Clone(all), func(r reader) bool { return r.ended || is(r) })
@@ -239,7 +221,7 @@ func leave(s state, owner string) state {
 		return s.Gone(keep)
 	}
 	next.Writer = ""
-	return s.Is(next).Until(longest(stay))
+	return whole(s.Is(next).Until(longest(stay)), at)
 }
 
 // published is a message to all when a writer leaves, and to one when the last reader does, or when a reader's
@@ -267,7 +249,7 @@ func stored(key string, s state) []engine.Key {
 	for _, r := range s.V.readers() {
 		if all[0].Fields[r.owner] = "1"; !r.ended {
 			hold := engine.SideName("", key) + ":" + r.owner + ":rwlock_timeout:1"
-			all = append(all, engine.Key{Name: hold, Text: "1", Ends: r.ends()})
+			all = append(all, engine.Key{Name: hold, Text: "1", Ends: time.UnixMicro(r.ends)})
 		}
 	}
 	return all
@@ -284,7 +266,7 @@ func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
 	}
 	next := keep(d.Now.V)
 	if d.Which < 2 {
-		next = next.until(peer, engine.At(d.At.To.Add(c.Life).Truncate(time.Millisecond)))
+		next = next.until(peer, d.At.Add(c.Life).Truncate(time.Millisecond))
 	} else {
 		next.Writer = peer
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -108,7 +109,7 @@ func is(s state, free int64) state {
 }
 
 // step is the model.
-func step(s state, _ engine.Moment, in In, out Out) (state, bool) {
+func step(s state, _ time.Time, in In, out Out) (state, bool) {
 	there := s.Kind == engine.Present
 	if s.Kind == engine.Other {
 		return s, false

@@ -24,12 +24,11 @@ type state struct {
 // object is a barrier, or what there is in its place.
 type object = engine.State[state]
 
-// member has arrived. Its lease ends at a millisecond of the server's clock from Least to Most, which
-// are one in virtual time.
+// member has arrived. Its lease ends at a millisecond of the server's clock.
 type member struct {
-	Name        string
-	Least, Most int64
-	Ended       bool
+	Name  string
+	Ends  int64
+	Ended bool
 }
 
 // generation is the number of the present one. A barrier that does not exist is in the first.
@@ -40,7 +39,7 @@ func (s state) generation() int64 { return max(1, s.Generation) }
 func (s state) members() (all []member) {
 	for line := range strings.Lines(s.Members) {
 		var m member
-		if _, err := fmt.Sscan(line, &m.Name, &m.Least, &m.Most, &m.Ended); err == nil {
+		if _, err := fmt.Sscan(line, &m.Name, &m.Ends, &m.Ended); err == nil {
 			all = append(all, m)
 		}
 	}
@@ -52,7 +51,7 @@ func (s state) with(all []member) state {
 	slices.SortFunc(all, func(a, b member) int { return cmp.Compare(a.Name, b.Name) })
 	s.Members = ""
 	for _, m := range all {
-		s.Members += fmt.Sprintln(m.Name, m.Least, m.Most, m.Ended)
+		s.Members += fmt.Sprintln(m.Name, m.Ends, m.Ended)
 	}
 	return s
 }
@@ -67,35 +66,20 @@ func running(s object) (names []string) {
 	return names
 }
 
-// ages ends leases. One that ends at about that moment may have ended, or not.
-func ages(s state, at engine.Moment) []state {
-	ways := [][]member{nil}
-	for _, m := range s.members() {
-		was := len(ways)
-		ended := m.Ended || at.To.UnixMilli() >= m.Least
-		open := ended && !m.Ended && at.From.UnixMilli() < m.Most
-		for i := range was {
-			before := slices.Clip(ways[i])
-			if open {
-				ways = append(ways, append(before, m))
-			}
-			m := m
-			m.Ended = ended
-			ways[i] = append(before, m)
-		}
+// ages ends leases.
+func ages(s state, at time.Time) state {
+	all := s.members()
+	for i, m := range all {
+		all[i].Ended = at.UnixMilli() >= m.Ends
 	}
-	all := make([]state, len(ways))
-	for i, way := range ways {
-		all[i] = s.with(way)
-	}
-	return all
+	return s.with(all)
 }
 
 // keptFor is how long the number of a generation is kept after the last lease.
 const keptFor = time.Hour
 
 // step is the model: what becomes of a barrier, and whether out is the answer.
-func step(s object, at engine.Moment, in input, out output) (object, bool) {
+func step(s object, at time.Time, in input, out output) (object, bool) {
 	all := s.V.members()
 	i := slices.IndexFunc(all, func(m member) bool { return m.Name == in.Member })
 	switch {
@@ -125,7 +109,7 @@ func step(s object, at engine.Moment, in input, out output) (object, bool) {
 }
 
 // arrive adds a member, or ends the generation. Either way those leave whose leases have ended.
-func arrive(s object, at engine.Moment, in input, out output) (object, bool) {
+func arrive(s object, at time.Time, in input, out output) (object, bool) {
 	now, live := s.V.generation(), slices.DeleteFunc(s.V.members(), func(m member) bool { return m.Ended })
 	next := state{Generation: now}
 	if last := len(live)+1 >= in.Parties; last {
@@ -146,9 +130,8 @@ func arriveUnnamed(s object, in input) (object, bool) {
 }
 
 // until returns the member of an arrival or a renewal.
-func until(in input, at engine.Moment) member {
-	end := at.Add(in.Lease)
-	return member{Name: in.Member, Least: end.From.UnixMilli(), Most: end.To.UnixMilli()}
+func until(in input, at time.Time) member {
+	return member{Name: in.Member, Ends: at.Add(in.Lease).UnixMilli()}
 }
 
 // generationField is where a barrier has its number. All other fields are members.
@@ -162,7 +145,7 @@ func stored(key string, s object) []engine.Key {
 	if s.Kind == engine.Present {
 		k.Fields[generationField] = fmt.Sprint(s.V.generation())
 		for _, m := range s.V.members() {
-			k.Fields[m.Name] = fmt.Sprint(m.Most)
+			k.Fields[m.Name] = fmt.Sprint(m.Ends)
 		}
 	}
 	return []engine.Key{k}
@@ -177,8 +160,7 @@ func alike(s object, fields map[string]string) bool {
 	all := s.V.members()
 	return number == fmt.Sprint(s.V.generation()) && len(fields) == 1+len(all) &&
 		!slices.ContainsFunc(all, func(m member) bool {
-			ends, err := strconv.ParseInt(fields[m.Name], 10, 64)
-			return err != nil || ends < m.Least || ends > m.Most
+			return fields[m.Name] != strconv.FormatInt(m.Ends, 10)
 		})
 }
 
@@ -192,7 +174,7 @@ func peer(d engine.Dice[state]) (c engine.Change[state], ok bool) {
 		if d.Which > 2 {
 			ends = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 		}
-		c.Next = engine.New(state{Generation: now}.with([]member{{Name: "peer", Least: ends, Most: ends}}))
+		c.Next = engine.New(state{Generation: now}.with([]member{{Name: "peer", Ends: ends}}))
 	case d.Flag:
 		c.Next, c.Message = engine.New(state{Generation: now + 1}), fmt.Sprint(now)
 	default:

@@ -24,7 +24,7 @@ func TestDeclared(t *testing.T) {
 func TestDeclaredInRealTime(t *testing.T) {
 	t.Parallel()
 	h := onEmbedded()
-	h.Bubble, h.Rounds = nil, machines
+	h.Bubble, h.Rounds = nil, histories
 	conformance.RunPrimitive(t, h, declared)
 }
 
@@ -42,13 +42,13 @@ func TestDeclaredOnServer(t *testing.T) {
 			Ping:    func(ctx context.Context) error { return client.Ping(ctx).Err() },
 		}, err
 	})
-	h.Batches, h.WaitsForReplicas, h.Rounds = true, true, machines
+	h.Batches, h.WaitsForReplicas, h.Rounds = true, true, histories
 	report := conformance.RunPrimitive(t, h, declared)
 	require.Subset(t, servers.Skips(h), report.Reasons())
 }
 
-// machines is how many run in real time, and how many histories: enough for some to pass.
-const machines = 15
+// histories is how many run in real time: enough for some calls to pass.
+const histories = 15
 
 // onEmbedded returns a harness on a server within the process.
 func onEmbedded() *conformance.Harness {
