@@ -223,7 +223,7 @@ func (u *participant[S, I, O]) step(ctx context.Context, s Step) {
 		u.acquire(ctx, s, u.of.waitingOp(), 1+s.N%2)
 		return
 	case "delete":
-		u.delete(ctx)
+		u.remove(ctx)
 		return
 	}
 	if op := u.of.opNamed(s.Op); op.Acquire != nil {
@@ -292,19 +292,6 @@ func (u *participant[S, I, O]) record(
 		call.Unknown(outcome[O]{unknown: true})
 	}
 	return out, false
-}
-
-// delete removes the object as an operator does, without a message.
-func (u *participant[S, I, O]) delete(ctx context.Context) {
-	number := int(u.log.Now())
-	call := u.process.Call(event[I]{what: forgets, number: number})
-	if err := u.remove(ctx); err != nil {
-		call.Unknown(nil) // A server that is down may have run it.
-		return
-	}
-	call.Return(nil)
-	time.AfterFunc(max(u.lease, fixedLease), func() { u.log.Note(event[I]{what: learns, number: number}) })
-	u.reach("deletion")
 }
 
 // acquire takes a lease, keeps it, and releases it, with so many re-entered leases in it.

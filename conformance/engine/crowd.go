@@ -139,10 +139,7 @@ func (r *running) suffers(f fault) {
 const afterFaults = 15 * time.Second
 
 // recovers takes into account that a fault has ended.
-func (r *running) recovers(f fault) {
-	for _, t := range r.trials {
-		t.survived.Store(&f.name)
-	}
+func (r *running) recovers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cost = max(r.cost, afterFaults) + time.Since(r.struck)

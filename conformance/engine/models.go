@@ -12,18 +12,15 @@ import (
 
 // event is one thing that happens in a history: In, or something about a hold.
 type event[I comparable] struct {
-	what   string // "": In
-	in     I
-	owner  string // of a hold
-	number int    // of a loss
+	what  string // "": In
+	in    I
+	owner string // of a hold
 }
 
 // What happens to holds in a history, beside what calls ask for.
 const (
 	believed = "believed in"         // a lease that says that it is held
 	unseen   = "end that nobody saw" // of a hold: its lease ran out
-	forgets  = "the server forgets"  // a hold, which its holder may go on to believe in
-	learns   = "known to be lost"    // by now: one lease later
 )
 
 // outcome is the output of an event.
@@ -36,7 +33,7 @@ type outcome[O comparable] struct {
 // String describes an event in a picture.
 func (e event[I]) String() string {
 	if e.what != "" {
-		return fmt.Sprintf("%s: %s %d", e.what, e.owner, e.number)
+		return fmt.Sprintf("%s: %s", e.what, e.owner)
 	}
 	return fmt.Sprintf("%+v", e.in)
 }
@@ -110,18 +107,6 @@ type heldState[S comparable] struct {
 	state State[S]
 	// unsure says that an acquire without an answer may have it.
 	unsure bool
-	// lost are the holds that a deletion has ended, and whose holders may not know it.
-	lost []lostHold
-}
-
-// lostHold is a hold that was lost by the deletion of that number.
-type lostHold struct {
-	owner string
-	by    int
-}
-
-func (s heldState[S]) equal(other heldState[S]) bool {
-	return s.state == other.state && s.unsure == other.unsure && slices.Equal(s.lost, other.lost)
 }
 
 // tokenModel returns the model of a server that may forget any hold, and grant it twice: a grant need only fit
@@ -158,7 +143,6 @@ func (p *Primitive[S, I, O]) holdModel() porcupine.Model {
 			next, ok := p.holdStep(state.(heldState[S]), input.(event[I]), out)
 			return ok, next
 		},
-		Equal:             func(a, b any) bool { return a.(heldState[S]).equal(b.(heldState[S])) },
 		DescribeOperation: describe,
 		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },
 	}
@@ -170,15 +154,9 @@ func (p *Primitive[S, I, O]) holdStep(
 ) (heldState[S], bool) {
 	switch act, owner, _ := p.Hold.Of(e.in); {
 	case e.what == believed:
-		isLost := slices.ContainsFunc(s.lost, func(l lostHold) bool { return l.owner == e.owner })
-		return s, isLost || slices.Contains(p.Hold.Holders(s.state), e.owner)
+		return s, slices.Contains(p.Hold.Holders(s.state), e.owner)
 	case e.what == unseen:
 		return p.released(s, e.owner), true
-	case e.what == forgets:
-		return p.loses(s, e.number), true
-	case e.what == learns:
-		s.lost = slices.DeleteFunc(slices.Clone(s.lost), func(l lostHold) bool { return l.by == e.number })
-		return s, true
 	case act == Releases:
 		return p.released(s, owner), out.unknown || slices.Contains(p.Hold.Holders(s.state), owner)
 	}
@@ -190,18 +168,6 @@ func (p *Primitive[S, I, O]) released(s heldState[S], owner string) heldState[S]
 	if slices.Contains(p.Hold.Holders(s.state), owner) {
 		var none O
 		s.state, _ = p.Step(s.state, time.Time{}, p.Hold.Release(owner), none)
-	}
-	return s
-}
-
-// loses returns the state after the deletion of that number.
-func (p *Primitive[S, I, O]) loses(s heldState[S], by int) heldState[S] {
-	s.lost = slices.Clone(s.lost)
-	for _, owner := range p.Hold.Holders(s.state) {
-		s.lost = append(s.lost, lostHold{owner, by})
-	}
-	if s.state.Kind == Present {
-		s.state = s.state.Gone(p.Keep)
 	}
 	return s
 }

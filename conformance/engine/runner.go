@@ -73,7 +73,7 @@ func (r *runner) strike(ctx context.Context, f fault, choose func(crowds []*runn
 	ctx = context.WithoutCancel(ctx)
 	for _, c := range crowds {
 		c.suffers(f)
-		defer c.recovers(f)
+		defer c.recovers()
 	}
 	var heal func(ctx context.Context)
 	must.In("making the fault "+f.name, func() { heal = f.inject(ctx, choose(crowds)) })

@@ -60,7 +60,8 @@ const troubledLinks = 3
 func (c crowd) drawSchedule(t *rapid.T, w *workload) schedule {
 	s := schedule{work: w}
 	ops := w.ops
-	if c.Lease == endlessLease { // Nor does the end of a lease wake a waiter.
+	deletes := rapid.IntRange(0, 3).Draw(t, "deletes") == 3
+	if !deletes || c.Lease == endlessLease { // Nor does the end of a lease wake a waiter.
 		ops = w.announced()
 	}
 	lossy := rapid.IntRange(0, 3).Draw(t, "lossy links") > 0

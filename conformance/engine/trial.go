@@ -21,9 +21,8 @@ type trial struct {
 	log    *history.Log
 	gates  map[gate]*passage
 
-	forgetful  atomic.Bool            // the server may have forgotten what it granted
-	survived   atomic.Pointer[string] // the last fault that it went through, until the next grant
-	unanswered atomic.Bool            // a script that may have run got no answer
+	forgetful  atomic.Bool // the server may have forgotten what it granted
+	unanswered atomic.Bool // a script that may have run got no answer
 }
 
 func newTrial(r *running, s schedule, number int, object string) *trial {
@@ -75,7 +74,7 @@ func (t *trial) actor(ctx context.Context, i int) {
 			t.reached.add(situation)
 			if situation == "grant" && !granted {
 				granted = true
-				t.grants(now)
+				t.gates[now.Opens].pass()
 			}
 		},
 	})
@@ -90,14 +89,6 @@ func (t *trial) actor(ctx context.Context, i int) {
 	}
 }
 
-// grants takes into account that a step was granted what it asked for.
-func (t *trial) grants(s Step) {
-	t.gates[s.Opens].pass()
-	if fault := t.survived.Swap(nil); fault != nil {
-		t.reached.add("grant after " + *fault)
-	}
-}
-
 // drawn returns a step, or draws it, if it may be any. That does not keep the object for long.
 func (t *trial) drawn(s Step) Step {
 	if s.Op != "" {
@@ -109,10 +100,12 @@ func (t *trial) drawn(s Step) Step {
 	return drawn
 }
 
-// remove removes the object's own key.
-func (t *trial) remove(ctx context.Context) error {
-	_, err := t.Do(ctx, t.object, "DEL", t.work.keyOf(t.object))
-	return err
+// remove removes the object's own key: all that was granted is forgotten.
+func (t *trial) remove(ctx context.Context) {
+	t.forgetful.Store(true)
+	if _, err := t.Do(ctx, t.object, "DEL", t.work.keyOf(t.object)); err == nil { // Else the server is down.
+		t.reached.add("deletion")
+	}
 }
 
 // wake has one client wait for what another one makes ready, over sound links.

@@ -63,7 +63,7 @@ type actor struct {
 	log     *history.Log
 	process *history.Process
 
-	remove func(ctx context.Context) error // removes the object's key behind the back of everybody
+	remove func(ctx context.Context) // removes the object's key as an operator does, without a message
 	reach  func(situation string)
 }
 

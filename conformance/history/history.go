@@ -74,13 +74,6 @@ func (l *Log) Since(call int64, input, output any) {
 	})
 }
 
-// Note records what happened by itself, at this time.
-func (l *Log) Note(input any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.done = append(l.done, porcupine.Operation{ClientId: l.newID(), Input: input, Call: l.tick(), Return: l.tick()})
-}
-
 // Len returns how many operations have an outcome, known or not.
 func (l *Log) Len() int {
 	l.mu.Lock()
