@@ -40,18 +40,15 @@ type run struct {
 	walks  int
 }
 
-// search runs the finder until it fails, and returns what it prints.
-func (f finder) search(ctx context.Context, binary, bug string, seed uint64) (out string, err error) {
+// search runs the finder until it fails, and returns the output of the last run, and the number of runs.
+func (f finder) search(ctx context.Context, binary, bug string, seed uint64) (out string, runs int, err error) {
 	start := time.Now()
 	r := run{binary: binary, bug: bug, seed: seed, walks: firstWalks}
-	for range max(1, f.runs) {
+	for runs < max(1, f.runs) && err == nil && time.Since(start) < foundWithin {
 		out, err = f.run(ctx, r)
-		if err != nil || time.Since(start) > foundWithin {
-			break
-		}
-		r.seed, r.walks = r.seed+1, furtherWalks
+		runs, r.seed, r.walks = runs+1, r.seed+1, furtherWalks
 	}
-	return out, err
+	return out, runs, err
 }
 
 // run runs the finder once, and returns what it prints.

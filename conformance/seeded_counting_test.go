@@ -51,7 +51,7 @@ func countingSeeds() []seed {
 		{"keeps the dead whose queue has ended", arrival, edits{
 			{"redis.call('zcard', queue) == 0", "false"},
 		}, onEmbedded("FairCountingSemaphoreTryAcquirePassesNobody")},
-		{"does not wake the next while there is room", arrival, edits{{"local after = room > 1 and", "local after = false and"}}, onEmbedded("FairCountingSemaphoreFillsUp")},
+		{"does not wake the next while there is room", arrival, edits{{"local after = room > 1 and", "local after = false and"}}, queues},
 		{"wakes nobody when a holder leaves", leave, edits{{"wake(first)", "first = first"}}, historiesOf("FairCountingSemaphore")},
 		{"keeps the place of one who leaves a semaphore", leave, edits{
 			{"redis.call('zrem', queue, owner)", "redis.call('zcard', queue)"},

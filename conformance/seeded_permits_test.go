@@ -37,7 +37,7 @@ func permitSeeds() []seed {
 		}, onEmbedded("PermitSemaphoreExpiredIDIsRefused")},
 		{"renews what is left of a hold", renew, edits{
 			{"if running(leases, ids, now) < #ids then", "if false then"},
-		}, onEmbedded("PermitSemaphoreHoldIsWhole")},
+		}, machines},
 		{"sets what is free, not all", "internal/script/permit_set.lua.go", edits{
 			{"tonumber(total) - taken", "tonumber(total)"},
 		}, machines},

@@ -23,10 +23,10 @@ func readWriteSeeds() []seed {
 		}, histories},
 		{"wakes nobody when a writer stays as a reader", scripts + "write_release.lua.go", edits{
 			{"redis.call(publish, released, '1')\nif longest == 0 then", "if longest == 0 then redis.call(publish, released, '1')"},
-		}, stays},
+		}, properties},
 		{"ends the writer's read hold with the write hold", scripts + "write_release.lua.go", edits{
 			{"if longest == 0 then", "if true then"},
-		}, finder{dir: "conformance/matrix/readwrite", test: "Test4217DowngradedReaderIsRenewed"}},
+		}, properties},
 		{"ends the leases of the others with a shorter one", scripts + "read_acquire.lua.go", edits{
 			{"math.max(redis.call('pttl', lock), tonumber(lease))", "lease"},
 		}, properties},

@@ -45,16 +45,16 @@ func vainSeeds() []seed {
 		}, onEmbedded("LockWalks")},
 		{"has a lock's channel without the prefix", lockFile, edits{
 			{"extend.SideName(lockChannel, l.base.Key())", "extend.SideName(lockChannel, l.Name())"},
-		}, onEmbedded("LockUnderAPrefix")},
+		}, properties},
 		{"has a lock's token without the prefix", ownedFile, edits{
 			{"extend.SideName(lockTokenKey, l.base.Key())", "extend.SideName(lockTokenKey, l.Name())"},
 		}, properties},
 		{"has a semaphore's channel without the prefix", semaphore, edits{
 			{"extend.SideName(semaphoreChannel, s.base.Key())", "extend.SideName(semaphoreChannel, s.Name())"},
-		}, onEmbedded("SemaphoreUnderAPrefix")},
+		}, propertiesOf("Semaphore")},
 		{"has a latch's channel without the prefix", latch, edits{
 			{"key := l.base.Key()\n\tif strings", "key := l.Name()\n\tif strings"},
-		}, onEmbedded("LatchUnderAPrefix")},
+		}, propertiesOf("Latch")},
 		{"minds the monotonic clock alone", "internal/renew/clock.go", edits{
 			{"max(now.Sub(start.Time), now.wall.Sub(start.wall))", "now.Sub(start.Time)"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperMindsBothClocks"}},
@@ -66,10 +66,7 @@ func vainSeeds() []seed {
 		}, finder{dir: "primitives/internal/wait", test: "TestWaitServesInTurn"}},
 		{"renews what is in several slots by one script", renewalFile, edits{
 			{"group.slot = backend.Slot(e.Key)", "group.slot = 0"},
-		}, finder{
-			dir:  "conformance/matrix",
-			test: "TestMatrix/Lane./RueidisOnRedisCluster/Together/LockLeasesOfSeveralSlotsAreRenewed",
-		}},
+		}, finder{dir: "primitives/internal/renew", test: "TestKeeperBatchesBySlotAndLease"}},
 	}
 }
 
