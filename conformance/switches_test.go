@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -65,6 +66,7 @@ func (s *switched) plant(bug, bad string) error {
 	if len(changed.tree.Decls) != len(s.tree.Decls) {
 		return fmt.Errorf("there are %d declarations, not %d", len(changed.tree.Decls), len(s.tree.Decls))
 	}
+	err = errors.New("the bug changes no declaration")
 	for i, was := range s.tree.Decls {
 		is := changed.tree.Decls[i]
 		if changed.between(is.Pos(), is.End()) == s.between(was.Pos(), was.End()) {
@@ -74,7 +76,7 @@ func (s *switched) plant(bug, bad string) error {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
 // change puts a changed declaration behind a switch.
@@ -138,7 +140,7 @@ func namesOf(fields *ast.FieldList) (list, variadic string, err error) {
 			names = append(names, name.Name)
 		}
 		if len(f.Names) == 0 || names[len(names)-1] == "_" {
-			return "", "", fmt.Errorf("a field has no name")
+			return "", "", errors.New("a field has no name")
 		}
 		if _, ok := f.Type.(*ast.Ellipsis); ok {
 			variadic = "..."

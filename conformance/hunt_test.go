@@ -1,0 +1,156 @@
+package conformance_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// seedVariable is the number from which the finders draw what they do; without it another one each time.
+const seedVariable = "HASP_SEED"
+
+// drawn returns the number of seedVariable, or a new one.
+func drawn() (uint64, error) {
+	if given := os.Getenv(seedVariable); given != "" {
+		return strconv.ParseUint(given, 10, 64)
+	}
+	return 1 + rand.Uint64N(1e9), nil //nolint:gosec // It is no secret.
+}
+
+// TestSeededBugs prints how many bugs were found, and which were not. The code without a bug must pass the very
+// same tests, which shows that the switches change nothing.
+func TestSeededBugs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make prove runs it: -short leaves it out")
+	}
+	t.Parallel()
+	seed, err := drawn()
+	require.NoError(t, err)
+	all, err := newBuilds(t.TempDir())
+	require.NoError(t, err)
+	hunt := &hunt{builds: all, seed: seed}
+	together(t, "None", finders(), hunt.passes)
+	together(t, "Bug", seeds(), hunt.judge)
+	fmt.Println(hunt)
+}
+
+// sideBySide is how many finders run at once: most of them wait.
+const sideBySide = 4
+
+// together calls each for every one of all, so many at once, by a test of that name.
+func together[T any](t *testing.T, name string, all []T, each func(t *testing.T, one T)) {
+	t.Helper()
+	left := make(chan T, len(all))
+	for _, one := range all {
+		left <- one
+	}
+	close(left)
+	t.Run(name, func(t *testing.T) {
+		var workers sync.WaitGroup
+		for range sideBySide {
+			workers.Go(func() {
+				for one := range left {
+					each(t, one)
+				}
+			})
+		}
+		workers.Wait()
+	})
+}
+
+// finders returns the tests that find bugs, each once.
+func finders() (all []finder) {
+	for _, s := range seeds() {
+		if !slices.Contains(all, s.found) {
+			all = append(all, s.found)
+		}
+	}
+	return all
+}
+
+// hunt is a search for all bugs.
+type hunt struct {
+	builds *builds
+	seed   uint64
+	mutex  sync.Mutex
+	tried  int
+	missed []string
+}
+
+// passes fails unless the finder passes when there is no bug.
+func (h *hunt) passes(t *testing.T, f finder) {
+	t.Helper()
+	t.Run(subtest(f.dir+"/"+f.test), func(t *testing.T) {
+		binary, err := h.builds.of(f.dir)
+		require.NoError(t, err)
+		out, err := f.run(t.Context(), run{binary: binary, seed: h.seed, walks: inertWalks})
+		require.NoError(t, err, "there is no bug, but by %s\n%s", h.again(t), out)
+	})
+}
+
+// judge fails unless the test that must find s finds it.
+func (h *hunt) judge(t *testing.T, s seed) {
+	t.Helper()
+	t.Run(s.id(), func(t *testing.T) {
+		defer h.note(t, s)
+		binary, err := h.builds.of(s.found.dir)
+		require.NoError(t, err)
+		start := time.Now()
+		out, runs, err := s.found.search(t.Context(), binary, s.id(), h.seed)
+		if err == nil && strings.Contains(out, "--- SKIP: ") {
+			t.Skip(out)
+		}
+		require.Error(t, err, "%s did not find that it %s: %s\n%s", s.found.test, s.name, h.again(t), out)
+		require.Contains(t, out, "--- FAIL: ", "not a test's failure: %s", h.again(t))
+		require.NotContains(t, out, "panic: runtime error", "not a test's failure: %s", h.again(t))
+		t.Logf("found by run %d in %s: %s", runs, time.Since(start).Round(time.Millisecond), verdict(out))
+	})
+}
+
+// again returns the command that repeats a test of ours.
+func (h *hunt) again(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("cd conformance && %s=%d go test -run '^%s$' .", seedVariable, h.seed,
+		strings.ReplaceAll(t.Name(), "/", "$/^"))
+}
+
+// note counts s, and whether it was found.
+func (h *hunt) note(t *testing.T, s seed) {
+	t.Helper()
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.tried++
+	if t.Failed() || t.Skipped() {
+		h.missed = append(h.missed, s.id())
+	}
+}
+
+// String is the report.
+func (h *hunt) String() string {
+	report := fmt.Sprintf("planted bugs: %d of %d found, by %s=%d", h.tried-len(h.missed), h.tried, seedVariable, h.seed)
+	if len(h.missed) > 0 {
+		report += "; not found: " + strings.Join(h.missed, ", ")
+	}
+	return report
+}
+
+// verdict returns the line that reports the failure: the first one of the test's that is not
+// about a test that was skipped.
+func verdict(out string) string {
+	told := regexp.MustCompile(`(?m)^\s*(?:Error:|\w+\.go:\d+:)[ \t]+(\S.*)$`)
+	for _, line := range told.FindAllStringSubmatch(out, -1) {
+		if !strings.HasPrefix(line[1], "the harness cannot") {
+			return line[1]
+		}
+	}
+	return ""
+}
