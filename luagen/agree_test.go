@@ -20,14 +20,12 @@ import (
 var mutationCount = flag.Int("mutations", 4000, "how many mutated texts to ask the servers about")
 
 // TestAgreesWithServers: the parser accepts and refuses what SCRIPT LOAD accepts and refuses, on a
-// corpus and on its mutations, which differ from run to run.
+// corpus and on its mutations: see seeded.
 func TestAgreesWithServers(t *testing.T) {
 	t.Parallel()
 	texts := corpus(t)
 	written := len(texts)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	texts = append(texts, mutations(texts, rand.New(rand.NewPCG(seed, 1)), *mutationCount)...)
+	texts = append(texts, mutations(texts, seeded(t), *mutationCount)...)
 	onServers(t, func(t *testing.T, c *client) {
 		const batch = 200
 		accepted := agree(t, c, texts[:written], stricter)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -213,7 +214,7 @@ func TestLibraries(t *testing.T) {
 // TestDifferencesAreComplete: the edits hold both texts, and hunks leave out only equal lines.
 func TestDifferencesAreComplete(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(rand.Uint64(), 2))
+	r := seeded(t)
 	for range 500 {
 		a, b := randomLines(r), randomLines(r)
 		if r.IntN(2) == 0 {
@@ -231,6 +232,19 @@ func TestDifferencesAreComplete(t *testing.T) {
 		require.Equal(t, a, gotA)
 		require.Equal(t, b, gotB)
 	}
+}
+
+// seeded draws from the seed HASP_SEED, if there is one, else from another seed each time, and logs the seed.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("HASP_SEED"); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, "HASP_SEED")
+	}
+	t.Logf("HASP_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
 }
 
 func randomLines(r *rand.Rand) []string {

@@ -48,21 +48,23 @@ func TestSendingShowsANearDeadlineWhileConnecting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
-			defer cancel()
-			s := &sending{Context: ctx}
-			for asked, want := range test.shown {
-				if asked > 0 || test.dials {
-					_, shown := s.Deadline()
-					require.Equal(t, want, shown, "asked %d times", asked)
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
+				defer cancel()
+				s := &sending{Context: ctx}
+				for asked, want := range test.shown {
+					if asked > 0 || test.dials {
+						_, shown := s.Deadline()
+						require.Equal(t, want, shown, "asked %d times", asked)
+					}
+					require.NoError(t, s.Err())
 				}
-				require.NoError(t, s.Err())
-			}
+			})
 		})
 	}
 }
 
-// classify returns what a runner makes of err on a script that may write.
+// classify returns what a runner makes of err on a script that may write. The test is in virtual time.
 func classify(ctx context.Context, refused bool, err error) error {
 	s := &sending{Context: ctx}
 	s.refused.Store(refused)
@@ -111,16 +113,18 @@ func TestClosedClientIsNotTheSameAsAClosedConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sent := 0
-			_, err := unlessClosed(t.Context(), nil, func(s *sending) (backend.Reply, error) {
-				sent++
-				return send(s, test.asks[sent-1], valkey.ErrClosing)
+			synctest.Test(t, func(t *testing.T) {
+				sent := 0
+				_, err := unlessClosed(t.Context(), nil, func(s *sending) (backend.Reply, error) {
+					sent++
+					return send(s, test.asks[sent-1], valkey.ErrClosing)
+				})
+				require.Len(t, test.asks, sent)
+				require.ErrorIs(t, err, valkey.ErrClosing)
+				require.Equal(t, test.closed, errors.Is(err, backend.ErrClosed))
+				require.Equal(t, test.unknown, errors.Is(
+					evalshaClass(t.Context(), err), backend.ErrIndeterminate))
 			})
-			require.Len(t, test.asks, sent)
-			require.ErrorIs(t, err, valkey.ErrClosing)
-			require.Equal(t, test.closed, errors.Is(err, backend.ErrClosed))
-			require.Equal(t, test.unknown, errors.Is(
-				evalshaClass(t.Context(), err), backend.ErrIndeterminate))
 		})
 	}
 }
@@ -150,9 +154,11 @@ func TestWhatProvesThatNothingWasSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := classify(test.ctx, test.refused, test.err)
-			require.ErrorIs(t, err, test.err)
-			require.Equal(t, !test.unsent, errors.Is(err, backend.ErrIndeterminate))
+			synctest.Test(t, func(t *testing.T) {
+				err := classify(test.ctx, test.refused, test.err)
+				require.ErrorIs(t, err, test.err)
+				require.Equal(t, !test.unsent, errors.Is(err, backend.ErrIndeterminate))
+			})
 		})
 	}
 }
