@@ -252,9 +252,7 @@ func (o order) holders(ctx context.Context, c *primitives.Client, name string, i
 
 // byPeerUntil is a semaphore that another program holds until then.
 func byPeerUntil(at time.Time) state {
-	return engine.New(Held{}.and(member{
-		owner: lock.PeerOwner, ends: at.UnixMilli(),
-	}))
+	return engine.New(Held{}.with(member{owner: lock.PeerOwner, ends: at.UnixMilli()}))
 }
 
 // byPeer lets another program come in, be there room or not, or leave it, with a message.
@@ -266,13 +264,13 @@ func (o order) byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
 			c.Message, _ = v.survey("", "")
 		}
 		d.Now.V = v
-		if c.Next = engine.New(v); v.Members == "" {
+		if c.Next = engine.New(v); v.Members == (engine.List[member]{}) {
 			c.Next = d.Now.Gone(keep)
 		}
 		return c, true
 	}
 	ends := d.At.UnixMilli() + d.For.Milliseconds() + 1
-	v = v.without(lock.PeerOwner).and(member{owner: lock.PeerOwner, ends: ends})
+	v = v.with(append(v.without(lock.PeerOwner).Members.All(), member{owner: lock.PeerOwner, ends: ends})...)
 	c.Next = engine.New(v)
 	return c, true
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -13,10 +12,10 @@ import (
 
 // Held is a counting semaphore at one time. What it has of its queue outlives its key.
 type Held struct {
-	Members string // who is in the zset at its name: see members
-	Queue   string // who waits, in turn: see waiters
-	Number  int64  // the last in the queue
-	Until   int64  // when the keys of the queue end; zero: there are none
+	Members engine.List[member] // who is in the zset at its name, by their names
+	Queue   engine.List[waiter] // who waits, in turn
+	Number  int64               // the last in the queue
+	Until   int64               // when the keys of the queue end; zero: there are none
 }
 
 // farOff is the end of a hold that nobody sees, in the year 2100. All times are milliseconds of the server's
@@ -31,49 +30,27 @@ type member struct {
 	over  bool // it has ended, and is still there
 }
 
-// members are texts in the state, which must be comparable.
-func (h Held) members() (all []member) {
-	for line := range strings.Lines(h.Members) {
-		words := strings.Fields(line)
-		all = append(all, member{words[0], whole(words[1]), words[2] == "true", words[3] == "true"})
-	}
-	return all
-}
-
-// and returns h with one more member, who comes after the others.
-func (h Held) and(m member) Held {
-	h.Members += fmt.Sprintln(m.owner, m.ends, m.waits, m.over)
-	return h
-}
-
 // with returns h with other members.
-func (h Held) with(all []member) Held {
+func (h Held) with(all ...member) Held {
 	slices.SortFunc(all, func(a, b member) int { return cmp.Compare(a.owner, b.owner) })
-	h.Members = ""
-	for _, m := range all {
-		h = h.and(m)
-	}
+	h.Members = engine.ListOf(all...)
 	return h
 }
 
 // without returns h without a member.
 func (h Held) without(owner string) Held {
-	return h.with(slices.DeleteFunc(h.members(), func(m member) bool { return m.owner == owner }))
+	h.Members = h.Members.Without(func(m member) bool { return m.owner == owner })
+	return h
 }
 
 // find returns the member of that name.
 func (h Held) find(owner string) (member, bool) {
-	all := h.members()
-	i := slices.IndexFunc(all, func(m member) bool { return m.owner == owner })
-	if i < 0 {
-		return member{}, false
-	}
-	return all[i], true
+	return h.Members.Find(func(m member) bool { return m.owner == owner })
 }
 
 // holding are those who hold it.
 func (h Held) holding() []member {
-	return slices.DeleteFunc(h.members(), func(m member) bool { return m.waits || m.over })
+	return h.Members.Without(func(m member) bool { return m.waits || m.over }).All()
 }
 
 func (h Held) holders() (owners []string) {
@@ -94,15 +71,6 @@ type waiter struct {
 	number int64
 }
 
-// waiters are those in the queue.
-func (h Held) waiters() (all []waiter) {
-	for line := range strings.Lines(h.Queue) {
-		words := strings.Fields(line)
-		all = append(all, waiter{words[0], whole(words[1])})
-	}
-	return all
-}
-
 // rid returns h without the dead.
 func (h Held) rid(dead []string) Held {
 	for _, owner := range dead {
@@ -113,13 +81,7 @@ func (h Held) rid(dead []string) Held {
 
 // drop returns h without some in the queue.
 func (h Held) drop(owners ...string) Held {
-	all := h.waiters()
-	h.Queue = ""
-	for _, w := range all {
-		if !slices.Contains(owners, w.owner) {
-			h.Queue += fmt.Sprintln(w.owner, w.number)
-		}
-	}
+	h.Queue = h.Queue.Without(func(w waiter) bool { return slices.Contains(owners, w.owner) })
 	return h
 }
 
@@ -131,7 +93,7 @@ func (h Held) lives(owner string) bool {
 
 // living are those who wait, and are not dead.
 func (h Held) living() (owners []string) {
-	for _, w := range h.waiters() {
+	for _, w := range h.Queue.All() {
 		if h.lives(w.owner) {
 			owners = append(owners, w.owner)
 		}
@@ -142,7 +104,7 @@ func (h Held) living() (owners []string) {
 // survey returns the first who waits and lives, "" if nobody does, and the dead before it, as a caller finds
 // them, and as if a leaver were gone.
 func (h Held) survey(caller, leaver string) (first string, dead []string) {
-	for _, w := range h.waiters() {
+	for _, w := range h.Queue.All() {
 		switch {
 		case w.owner != "" && w.owner == caller:
 			return w.owner, dead
@@ -158,11 +120,10 @@ func (h Held) survey(caller, leaver string) (first string, dead []string) {
 
 // ages ends holds and places, and the keys of the queue.
 func ages(h Held, at time.Time) Held {
-	all := h.members()
-	for i, m := range all {
-		all[i].over = at.UnixMilli() > m.ends
-	}
-	h = h.with(all)
+	h.Members = h.Members.Each(func(m member) member {
+		m.over = at.UnixMilli() > m.ends
+		return m
+	})
 	if h.Until != 0 && at.UnixMilli() >= h.Until {
 		return Held{Members: h.Members}
 	}
@@ -171,13 +132,13 @@ func ages(h Held, at time.Time) Held {
 
 // keep is what outlives the key.
 func keep(h Held) Held {
-	h.Members = ""
+	h.Members = engine.List[member]{}
 	return h
 }
 
 // last is when the last of the members ends, if there is one more.
 func (h Held) last(ends int64) int64 {
-	for _, m := range h.members() {
+	for _, m := range h.Members.All() {
 		ends = max(ends, m.ends)
 	}
 	return ends
@@ -186,10 +147,8 @@ func (h Held) last(ends int64) int64 {
 // enter lets one in, or gives it a place, and drops the holds that have ended.
 func enter(s state, m member) state {
 	last := s.V.last(m.ends)
-	others := slices.DeleteFunc(s.V.members(), func(o member) bool {
-		return o.over && !o.waits || o.owner == m.owner
-	})
-	return s.Is(s.V.with(append(others, m))).Until(time.UnixMilli(last))
+	others := s.V.Members.Without(func(o member) bool { return o.over && !o.waits || o.owner == m.owner })
+	return s.Is(s.V.with(append(others.All(), m)...)).Until(time.UnixMilli(last))
 }
 
 // ready reports whether in may come in.
@@ -226,8 +185,8 @@ func (o order) admit(s state, at time.Time, in In, out lock.Out) (state, bool) {
 		ok = ok && (o.queues() || out.Count == s.V.room(in.Limit)-1)
 	}
 	_, dead := s.V.survey(in.Owner, "")
-	if s.V = s.V.rid(dead).drop(in.Owner); s.V.Queue == "" {
-		s.V = s.V.with(slices.DeleteFunc(s.V.members(), func(m member) bool { return m.waits && m.over }))
+	if s.V = s.V.rid(dead).drop(in.Owner); s.V.Queue == (engine.List[waiter]{}) {
+		s.V.Members = s.V.Members.Without(func(m member) bool { return m.waits && m.over })
 	}
 	return enter(s, member{owner: out.Owner, ends: at.Add(in.Lease).UnixMilli()}), ok
 }
@@ -263,15 +222,14 @@ func (o order) refuse(s state, at time.Time, in In, out lock.Out) (state, bool) 
 
 // queued returns h with an owner in the queue, behind the others if it was not there.
 func (h Held) queued(owner string) Held {
-	all := h.waiters()
-	if slices.ContainsFunc(all, func(w waiter) bool { return w.owner == owner }) {
+	if _, found := h.Queue.Find(func(w waiter) bool { return w.owner == owner }); found {
 		return h
 	}
-	for _, w := range all {
+	for _, w := range h.Queue.All() {
 		h.Number = max(h.Number, w.number)
 	}
 	h.Number++
-	h.Queue += fmt.Sprintln(owner, h.Number)
+	h.Queue = h.Queue.And(waiter{owner, h.Number})
 	return h
 }
 
@@ -294,7 +252,7 @@ func (o order) leave(s state, in In) state {
 		left = left.rid(dead)
 	}
 	left = left.drop(in.Owner)
-	if s.V = left; s.Kind == engine.Present && left.Members == "" {
+	if s.V = left; s.Kind == engine.Present && left.Members == (engine.List[member]{}) {
 		return s.Gone(keep)
 	}
 	return s
@@ -328,7 +286,7 @@ func queueKey(key string) string { return engine.SideName("", key) + ":owner" }
 // stored are the keys of a counting semaphore.
 func (o order) stored(key string, s state) []engine.Key {
 	own, queue := engine.Key{Name: key, Set: map[string]int64{}}, map[string]int64{}
-	for _, m := range s.V.members() {
+	for _, m := range s.V.Members.All() {
 		if own.Set[m.owner] = m.ends; m.waits {
 			own.Set[m.owner] = -m.ends
 		}
@@ -336,7 +294,7 @@ func (o order) stored(key string, s state) []engine.Key {
 	if !o.queues() {
 		return []engine.Key{own}
 	}
-	for _, w := range s.V.waiters() {
+	for _, w := range s.V.Queue.All() {
 		queue[w.owner] = w.number
 	}
 	side := []engine.Key{{Name: queueKey(key), Set: queue}, {Name: engine.SideName("", key) + ":counter"}}

@@ -23,8 +23,8 @@ type In struct {
 // Fair is a fair lock at one time. What it has of its queue outlives its key.
 type Fair struct {
 	lock.Held
-	Base    int64  // scores are above it, or below
-	Waiters string // see waiters
+	Base    int64 // scores are above it, or below
+	Waiters engine.List[waiter]
 }
 
 // state is that of one fair lock.
@@ -107,7 +107,7 @@ func keep(f Fair) Fair {
 // stored are the keys of a fair lock.
 func stored(key string, s state) []engine.Key {
 	list, scores, deadlines := []string{}, map[string]int64{}, map[string]int64{}
-	for _, w := range s.V.waiters() {
+	for _, w := range s.V.Waiters.All() {
 		list = append(list, w.Owner)
 		scores[w.Owner] = s.V.Base + w.Score
 		if w.ours() {

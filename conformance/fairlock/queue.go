@@ -2,10 +2,7 @@ package fairlock
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -26,35 +23,10 @@ type waiter struct {
 
 func (w waiter) ours() bool { return w.Deadline != 0 }
 
-// waiters are those in the queue. They are a text in the state, which must be comparable.
-func (f Fair) waiters() (all []waiter) {
-	for line := range strings.Lines(f.Waiters) {
-		words := strings.Fields(line)
-		n := make([]int64, len(words))
-		for i, word := range words {
-			n[i], _ = strconv.ParseInt(word, 10, 64)
-		}
-		all = append(all, waiter{words[0], n[1], n[2], words[3] == "true"})
-	}
-	return all
-}
-
-// with returns f with other waiters.
-func (f Fair) with(all []waiter) Fair {
-	var text strings.Builder
-	for _, w := range all {
-		fmt.Fprintln(&text, w.Owner, w.Score, w.Deadline, w.Dead)
-	}
-	f.Waiters = text.String()
-	return f
-}
-
 // living are the owners of those who are not dead.
 func (f Fair) living() (owners []string) {
-	for _, w := range f.waiters() {
-		if !w.Dead {
-			owners = append(owners, w.Owner)
-		}
+	for _, w := range f.Waiters.Without(func(w waiter) bool { return w.Dead }).All() {
+		owners = append(owners, w.Owner)
 	}
 	return owners
 }
@@ -69,7 +41,7 @@ func ages(f Fair, at time.Time) Fair {
 			amount += max(0, min(share, left))
 		}
 	}
-	return f.with(q.all)
+	return q.of(f)
 }
 
 // queue is the queue of a lock at a time.
@@ -78,14 +50,15 @@ type queue struct {
 	base, now int64
 }
 
-func (f Fair) at(at time.Time) *queue { return &queue{f.waiters(), f.Base, at.UnixMilli()} }
+func (f Fair) at(at time.Time) *queue { return &queue{f.Waiters.All(), f.Base, at.UnixMilli()} }
 
 // of returns f with the queue.
 func (q *queue) of(f Fair) Fair {
 	if f.Base = q.base; len(q.all) == 0 {
 		f.Base = 0
 	}
-	return f.with(q.all)
+	f.Waiters = engine.ListOf(q.all...)
+	return f
 }
 
 // found is what a script finds at the begin of the queue.

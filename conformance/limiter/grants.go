@@ -3,11 +3,11 @@ package limiter
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hasp-go/hasp/conformance/engine"
 )
 
 // ID is what a grant has before its permits: other bytes each time.
@@ -36,55 +36,21 @@ const farAway = 7258118400000
 
 // grant is one of some permits, at a millisecond.
 type grant struct {
-	at, n int64
-	id    ID
+	At, N int64
+	ID    ID
 }
 
-// Grants are some grants, the oldest first, in a form that can be compared.
-type Grants string
-
-// String returns the times and the permits.
-func (g Grants) String() string {
-	var text []string
-	for _, one := range g.list() {
-		text = append(text, fmt.Sprint(one.at, ":", one.n))
-	}
-	return fmt.Sprint(text)
-}
-
-func (g Grants) list() (all []grant) {
-	for _, text := range strings.Fields(string(g)) {
-		var one grant
-		var id string
-		if _, err := fmt.Sscanf(text, "%d:%d:%s", &one.at, &one.n, &id); err != nil {
-			panic(err) // It was not made by grantsOf.
-		}
-		bytes, err := hex.DecodeString(id)
-		if err != nil {
-			panic(err)
-		}
-		one.id = ID(bytes)
-		all = append(all, one)
-	}
-	return all
-}
-
-// grantsOf returns the same, as a server sorts them.
-func grantsOf(all []grant) Grants {
-	all = slices.SortedFunc(slices.Values(all), func(a, b grant) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id.member(a.n), b.id.member(b.n)))
-	})
-	var text strings.Builder
-	for _, one := range all {
-		fmt.Fprintf(&text, "%d:%d:%x ", one.at, one.n, string(one.id))
-	}
-	return Grants(text.String())
+// grantsOf returns grants as a server sorts them.
+func grantsOf(all []grant) engine.List[grant] {
+	return engine.ListOf(slices.SortedFunc(slices.Values(all), func(a, b grant) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID.member(a.N), b.ID.member(b.N)))
+	})...)
 }
 
 // permits returns how many they have.
 func permits(all []grant) (sum int64) {
 	for _, one := range all {
-		sum += one.n
+		sum += one.N
 	}
 	return sum
 }
@@ -122,9 +88,9 @@ func (c clock) one(n int64) []grant {
 
 // expired returns how many of the first grants are old: until they have as many permits as are missing.
 func (l Limit) expired(c clock, missing int64) (n int) {
-	all := l.Grants.list()
-	for n < len(all) && missing > 0 && c.exact && all[n].at <= c.early-l.Interval {
-		missing -= all[n].n
+	all := l.Grants.All()
+	for n < len(all) && missing > 0 && c.exact && all[n].At <= c.early-l.Interval {
+		missing -= all[n].N
 		n++
 	}
 	return n
@@ -134,8 +100,8 @@ func (l Limit) expired(c clock, missing int64) (n int) {
 // there are not so many, until all are.
 func (l Limit) until(c clock, all []grant, missing int64) (wait int64) {
 	for i := 0; i < len(all) && missing > 0; i++ {
-		missing -= all[i].n
-		wait = max(1, all[i].at+l.Interval-c.early)
+		missing -= all[i].N
+		wait = max(1, all[i].At+l.Interval-c.early)
 	}
 	return wait
 }

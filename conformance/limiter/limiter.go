@@ -112,15 +112,15 @@ func stored(key string, s state) []engine.Key {
 		"rate": fmt.Sprint(s.V.Rate), "interval": fmt.Sprint(s.V.Interval), "type": "0",
 		"keepAliveTime": fmt.Sprint(s.V.Alive),
 	}
-	all := s.V.Grants.list()
+	all := s.V.Grants.All()
 	if len(all) == 0 {
 		return []engine.Key{own, value, grants}
 	}
 	value.Text, grants.Set = fmt.Sprint(s.V.value()), map[string]int64{}
 	value.Ends, grants.Ends = s.Ends, s.Ends
 	for _, one := range all {
-		grants.Set[one.id.member(one.n)] = one.at
-		if one.id == noID { // Only how many is known.
+		grants.Set[one.ID.member(one.N)] = one.At
+		if one.ID == noID { // Only how many is known.
 			grants.Ranked = func(scores map[string]string) bool {
 				var sum int64
 				for member := range scores {
@@ -158,7 +158,7 @@ func blocks(s state) (In, bool) {
 // peer changes a limiter as another program does, with a message or without.
 func peer(d dice) (c engine.Change[Limit], ok bool) {
 	l, at := d.Now.V, clockAt(d.At)
-	all := l.Grants.list()
+	all := l.Grants.All()
 	switch d.Which {
 	case 0, 1: // It takes one.
 		all = at.with(all, 1, ID(fmt.Sprintf("\x10%014d%02d", d.At.UnixMicro()%1e14, len(all)%100)))

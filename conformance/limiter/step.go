@@ -11,16 +11,16 @@ import (
 type Limit struct {
 	Rate            int64
 	Interval, Alive int64 // milliseconds
-	Grants          Grants
+	Grants          engine.List[grant]
 	Free            int64 // at the time for which it was asked last
 }
 
 // value returns how many permits no grant has, old ones included: what the server keeps.
-func (l Limit) value() int64 { return l.Rate - permits(l.Grants.list()) }
+func (l Limit) value() int64 { return l.Rate - permits(l.Grants.All()) }
 
 // at returns l at a moment.
 func (l Limit) at(c clock) Limit {
-	l.Free = l.value() + permits(l.Grants.list()[:l.expired(c, math.MaxInt64)])
+	l.Free = l.value() + permits(l.Grants.All()[:l.expired(c, math.MaxInt64)])
 	return l
 }
 
@@ -88,7 +88,7 @@ func acquire(s state, at time.Time, in In, out Out) (state, bool) {
 		return s, out == Out{TooMany: true}
 	}
 	c := clockAt(at)
-	old, all := l.expired(c, in.N+in.Spare-l.value()), l.Grants.list()
+	old, all := l.expired(c, in.N+in.Spare-l.value()), l.Grants.All()
 	left := l.value() + permits(all[:old])
 	if left < in.N {
 		if s.Kind == engine.Present {
@@ -105,7 +105,7 @@ func acquire(s state, at time.Time, in In, out Out) (state, bool) {
 	l.Grants = grantsOf(c.with(all[old:], in.N, in.Grant))
 	told := Out{Done: true, Left: left}
 	if left < in.Least {
-		told.Wait = l.until(c, l.Grants.list(), in.Least-left)
+		told.Wait = l.until(c, l.Grants.All(), in.Least-left)
 	}
 	return is(s, l, at, true), out == told || !c.exact && out.Done
 }
@@ -113,16 +113,16 @@ func acquire(s state, at time.Time, in In, out Out) (state, bool) {
 // release gives the oldest permits back that are not old.
 func release(s state, at time.Time, in In, out Out) (state, bool) {
 	l, c := s.V, clockAt(at)
-	all := l.Grants.list()
+	all := l.Grants.All()
 	all = all[l.expired(c, math.MaxInt64):]
 	released := min(in.N, permits(all))
 	if released == 0 {
 		return s, out == Out{}
 	}
 	for n := released; n > 0; {
-		taken := min(n, all[0].n)
+		taken := min(n, all[0].N)
 		n -= taken
-		if all[0].n -= taken; all[0].n == 0 {
+		if all[0].N -= taken; all[0].N == 0 {
 			all = all[1:]
 		}
 	}

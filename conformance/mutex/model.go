@@ -214,7 +214,7 @@ func stored(name string, s state) []engine.Key {
 	}
 	queue := engine.Key{Name: key + ":queue", Set: map[string]int64{}, Ends: ends(s.V.Ends)}
 	signs := engine.Key{Name: key + ":signs", Fields: map[string]string{}, Ends: ends(s.V.Shown)}
-	for _, w := range s.V.waiters() {
+	for _, w := range s.V.Queue.All() {
 		queue.Set[w.owner] = w.number
 		if w.signed() {
 			signs.Fields[w.owner] = fmt.Sprint(w.sign, " ", w.stamp)

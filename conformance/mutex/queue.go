@@ -2,11 +2,12 @@ package mutex
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hasp-go/hasp/conformance/engine"
 )
 
 // Held is a mutex at one time. What it has of its queue outlives its key.
@@ -15,9 +16,9 @@ type Held struct {
 	Token int64
 	Sign  int64 // by which sign of its owner's it was granted by another; own: it asked for it itself
 
-	Queue string // those who wait, in turn: see waiters
-	Ends  int64  // of the key of the queue, in microseconds; zero: there is none
-	Shown int64  // of that of the signs
+	Queue engine.List[waiter] // those who wait, in turn
+	Ends  int64               // of the key of the queue, in microseconds; zero: there is none
+	Shown int64               // of that of the signs
 }
 
 // own says that an owner was granted what it asked for.
@@ -35,25 +36,12 @@ type waiter struct {
 	dead   bool  // whether it counts as dead, at the time that is looked at
 }
 
-// waiters are texts in the state, which must be comparable.
-func (h Held) waiters() (all []waiter) {
-	for line := range strings.Lines(h.Queue) {
-		words := strings.Fields(line)
-		all = append(all, waiter{words[0], whole(words[1]), whole(words[2]), whole(words[3]), words[4] == "true"})
-	}
-	return all
-}
-
 // with returns h with other waiters, in their order.
 func (h Held) with(all []waiter) Held {
 	slices.SortFunc(all, func(a, b waiter) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), strings.Compare(a.owner, b.owner))
 	})
-	var text strings.Builder
-	for _, w := range all {
-		fmt.Fprintln(&text, w.owner, w.number, w.sign, w.stamp, w.dead)
-	}
-	if h.Queue = text.String(); h.Queue == "" {
+	if h.Queue = engine.ListOf(all...); len(all) == 0 {
 		h.Ends = 0
 	}
 	if !slices.ContainsFunc(all, waiter.signed) {
@@ -64,7 +52,7 @@ func (h Held) with(all []waiter) Held {
 
 // without returns h without some of those who wait.
 func (h Held) without(owners ...string) Held {
-	return h.with(slices.DeleteFunc(h.waiters(), func(w waiter) bool { return slices.Contains(owners, w.owner) }))
+	return h.with(h.Queue.Without(func(w waiter) bool { return slices.Contains(owners, w.owner) }).All())
 }
 
 // signed reports whether a waiter has shown that it lives since it came.
@@ -85,7 +73,7 @@ func (w waiter) worth() int64 {
 
 // ages says who is dead, and lets the keys of the queue end. Signs end no later than the queue.
 func ages(h Held, at time.Time) Held {
-	all := h.waiters()
+	all := h.Queue.All()
 	for i, w := range all {
 		if at.UnixMicro() >= h.Shown {
 			w.sign, w.stamp = 0, 0
@@ -104,7 +92,7 @@ func (w waiter) age(at time.Time) int64 { return max(0, at.UnixMilli()-w.arrival
 
 // living are the owners of those who are not dead.
 func (h Held) living() (owners []string) {
-	for _, w := range h.waiters() {
+	for _, w := range h.Queue.All() {
 		if !w.dead {
 			owners = append(owners, w.owner)
 		}
@@ -120,7 +108,7 @@ func (h Held) first() string {
 
 // survey returns the first who lives, whether there is one, and the dead before it.
 func (h Held) survey() (first waiter, ok bool, dead []string) {
-	for _, w := range h.waiters() {
+	for _, w := range h.Queue.All() {
 		if !w.dead {
 			return w, true, dead
 		}
@@ -131,17 +119,12 @@ func (h Held) survey() (first waiter, ok bool, dead []string) {
 
 // find returns the waiter of that name.
 func (h Held) find(owner string) (waiter, bool) {
-	all := h.waiters()
-	i := slices.IndexFunc(all, func(w waiter) bool { return w.owner == owner })
-	if i < 0 {
-		return waiter{}, false
-	}
-	return all[i], true
+	return h.Queue.Find(func(w waiter) bool { return w.owner == owner })
 }
 
 // show notes a sign of life of some who wait.
 func (h Held) show(at time.Time, stamp int64, owners ...string) Held {
-	all := h.waiters()
+	all := h.Queue.All()
 	for i := range all {
 		if slices.Contains(owners, all[i].owner) {
 			all[i].sign, all[i].stamp, all[i].dead = at.UnixMilli(), stamp, false
@@ -155,7 +138,7 @@ func (h Held) show(at time.Time, stamp int64, owners ...string) Held {
 func (h Held) enqueue(at time.Time, in In, place int64) Held {
 	w, _ := h.find(in.Owner)
 	w.owner, w.number = in.Owner, place
-	others := slices.DeleteFunc(h.waiters(), func(w waiter) bool { return w.owner == in.Owner })
+	others := h.without(in.Owner).Queue.All()
 	h.Ends = at.Add(queueLife).UnixMicro()
 	h = h.with(append(others, w))
 	if in.Stamp != 0 {
@@ -166,7 +149,7 @@ func (h Held) enqueue(at time.Time, in In, place int64) Held {
 
 // last is the highest number in the queue.
 func (h Held) last() int64 {
-	all := h.waiters()
+	all := h.Queue.All()
 	if len(all) == 0 {
 		return 0
 	}
@@ -175,5 +158,5 @@ func (h Held) last() int64 {
 
 // rank is how many are before an owner.
 func (h Held) rank(owner string) int64 {
-	return int64(slices.IndexFunc(h.waiters(), func(w waiter) bool { return w.owner == owner }))
+	return int64(slices.IndexFunc(h.Queue.All(), func(w waiter) bool { return w.owner == owner }))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -13,8 +12,8 @@ import (
 
 // Permits is a permit semaphore at one time.
 type Permits struct {
-	Free  int64  // as it is counted
-	Holds string // see holds
+	Free  int64             // as it is counted
+	Holds engine.List[hold] // by their owners
 }
 
 // hold is what one owner has: its ids, one after the other. Its lease has an end by the server's clock, in
@@ -39,50 +38,24 @@ func ids(owner string) (all []string) {
 // size is how many permits h has.
 func (h hold) size() int64 { return int64(len(ids(h.owner))) }
 
-// holds are a text in the state, which must be comparable.
-func (p Permits) holds() (all []hold) {
-	for line := range strings.Lines(p.Holds) {
-		var h hold
-		if _, err := fmt.Sscanf(line, "%q %d %t", &h.owner, &h.ends, &h.ended); err != nil {
-			panic(err) // It was not made by with.
-		}
-		all = append(all, h)
-	}
-	return all
-}
-
 // with returns p with other holds.
-func (p Permits) with(all []hold) Permits {
+func (p Permits) with(all ...hold) Permits {
 	slices.SortFunc(all, func(a, b hold) int { return cmp.Compare(a.owner, b.owner) })
-	var text strings.Builder
-	for _, h := range all {
-		fmt.Fprintf(&text, "%q %d %t\n", h.owner, h.ends, h.ended)
-	}
-	p.Holds = text.String()
+	p.Holds = engine.ListOf(all...)
 	return p
 }
 
 // and returns p with one more hold.
-func (p Permits) and(h hold) Permits { return p.with(append(p.holds(), h)) }
-
-// without returns p without the holds for which is is true.
-func (p Permits) without(is func(h hold) bool) Permits {
-	return p.with(slices.DeleteFunc(p.holds(), is))
-}
+func (p Permits) and(h hold) Permits { return p.with(append(p.Holds.All(), h)...) }
 
 // running returns the hold of an owner whose lease runs.
 func (p Permits) running(owner string) (h hold, ok bool) {
-	all := p.holds()
-	i := slices.IndexFunc(all, func(h hold) bool { return h.owner == owner && !h.ended })
-	if i < 0 {
-		return h, false
-	}
-	return all[i], true
+	return p.Holds.Find(func(h hold) bool { return h.owner == owner && !h.ended })
 }
 
 // taken is how many permits have leases that run.
 func (p Permits) taken() (n int64) {
-	for _, h := range p.holds() {
+	for _, h := range p.Holds.All() {
 		if !h.ended {
 			n += h.size()
 		}
@@ -92,12 +65,13 @@ func (p Permits) taken() (n int64) {
 
 // counted returns p when those permits are counted whose leases have ended.
 func (p Permits) counted() Permits {
-	for _, h := range p.holds() {
+	for _, h := range p.Holds.All() {
 		if h.ended {
 			p.Free += h.size()
 		}
 	}
-	return p.without(func(h hold) bool { return h.ended })
+	p.Holds = p.Holds.Without(func(h hold) bool { return h.ended })
+	return p
 }
 
 // until returns h with a lease of a length from a time on. Where that is not known the lease has no end.
@@ -113,15 +87,15 @@ const never = 922337203685477
 
 // ages ends leases.
 func ages(p Permits, at time.Time) Permits {
-	all := p.holds()
-	for i, h := range all {
-		all[i].ended = at.UnixMilli() >= h.ends
-	}
-	return p.with(all)
+	p.Holds = p.Holds.Each(func(h hold) hold {
+		h.ended = at.UnixMilli() >= h.ends
+		return h
+	})
+	return p
 }
 
 func holders(s state) (owners []string) {
-	for _, h := range s.V.holds() {
+	for _, h := range s.V.Holds.All() {
 		if !h.ended {
 			owners = append(owners, h.owner)
 		}
@@ -154,7 +128,8 @@ func step(s state, at time.Time, in In, out Out) (state, bool) {
 		return acquire(s, at, in, out)
 	case Renew, Update:
 		if held {
-			s.V = s.V.without(func(o hold) bool { return o == h }).and(h.until(at, in.Lease))
+			s.V.Holds = s.V.Holds.Without(func(o hold) bool { return o == h })
+			s.V = s.V.and(h.until(at, in.Lease))
 		}
 		return s, out.Done == held
 	case Release, Return:
@@ -188,7 +163,7 @@ func acquire(s state, at time.Time, in In, out Out) (state, bool) {
 // wait is how long it takes until the first lease ends.
 func wait(p Permits, at time.Time) time.Duration {
 	first := int64(never)
-	for _, h := range p.holds() {
+	for _, h := range p.Holds.All() {
 		first = min(first, h.ends)
 	}
 	return hold{ends: first}.left(at)
@@ -210,7 +185,7 @@ func release(s state, in In, held bool) state {
 	v := s.V.counted()
 	if held {
 		v.Free += hold{owner: in.Owner}.size()
-		v = v.without(func(h hold) bool { return h.owner == in.Owner })
+		v.Holds = v.Holds.Without(func(h hold) bool { return h.owner == in.Owner })
 	}
 	return s.Is(v)
 }
@@ -253,7 +228,7 @@ func stored(key string, s state) []engine.Key {
 		own.Text = fmt.Sprint(s.V.Free)
 		leases.Ends = s.Ends.Truncate(time.Millisecond) // The server tells whole ones.
 	}
-	for _, h := range s.V.holds() {
+	for _, h := range s.V.Holds.All() {
 		for _, id := range ids(h.owner) {
 			leases.Set[id] = h.ends
 		}
@@ -275,7 +250,7 @@ func byPeer(d engine.Dice[Permits]) (c engine.Change[Permits], ok bool) {
 	case d.Which < 3:
 		v.Free += []int64{1, 2, -1}[d.Which]
 	case has:
-		v = v.without(func(h hold) bool { return h.owner == owner })
+		v.Holds = v.Holds.Without(func(h hold) bool { return h.owner == owner })
 		v.Free++
 	default:
 		lease := d.For.Truncate(time.Millisecond) + time.Millisecond

@@ -2,9 +2,7 @@ package readwrite
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -13,9 +11,9 @@ import (
 
 // Held is a read-write lock at one time.
 type Held struct {
-	Writer  string // the owner; "": none
-	Token   int64  // of the last writer
-	Readers string // see readers
+	Writer  string              // the owner; "": none
+	Token   int64               // of the last writer
+	Readers engine.List[reader] // those who have a field, by their names
 }
 
 // reader has a lease of its own, until a time of the server's clock in microseconds.
@@ -25,42 +23,22 @@ type reader struct {
 	ended bool // the lease, but for less than a millisecond; its field is still there
 }
 
-// readers are those who have a field. They are a text in the state, which must be comparable.
-func (h Held) readers() (all []reader) {
-	for line := range strings.Lines(h.Readers) {
-		var r reader
-		if _, err := fmt.Sscan(line, &r.owner, &r.ends, &r.ended); err == nil {
-			all = append(all, r)
-		}
-	}
-	return all
-}
-
-// and returns h with one more reader, who comes after the others.
-func (h Held) and(r reader) Held {
-	h.Readers += fmt.Sprintln(r.owner, r.ends, r.ended)
-	return h
-}
-
 // with returns h with other readers.
 func (h Held) with(all []reader) Held {
 	slices.SortFunc(all, func(a, b reader) int { return cmp.Compare(a.owner, b.owner) })
-	h.Readers = ""
-	for _, r := range all {
-		h = h.and(r)
-	}
+	h.Readers = engine.ListOf(all...)
 	return h
 }
 
 // until returns h with a reader whose lease ends then.
 func (h Held) until(owner string, ends time.Time) Held {
-	others := slices.DeleteFunc(h.readers(), func(r reader) bool { return r.owner == owner })
-	return h.with(append(others, reader{owner, ends.UnixMicro(), false}))
+	others := h.Readers.Without(func(r reader) bool { return r.owner == owner })
+	return h.with(append(others.All(), reader{owner, ends.UnixMicro(), false}))
 }
 
 // running are the readers whose leases have not ended.
 func (h Held) running() []reader {
-	return slices.DeleteFunc(h.readers(), func(r reader) bool { return r.ended })
+	return h.Readers.Without(func(r reader) bool { return r.ended }).All()
 }
 
 // longest is when the last of their leases ends.
@@ -75,11 +53,11 @@ func shortest(all []reader) time.Time {
 
 // ages ends leases.
 func ages(h Held, at time.Time) Held {
-	all := h.readers()
-	for i, r := range all {
-		all[i].ended = at.Add(time.Millisecond).UnixMicro() > r.ends
-	}
-	return h.with(all)
+	h.Readers = h.Readers.Each(func(r reader) reader {
+		r.ended = at.Add(time.Millisecond).UnixMicro() > r.ends
+		return r
+	})
+	return h
 }
 
 // keep is what outlives the key.
@@ -116,9 +94,8 @@ func ready(s state, in In) bool {
 
 // step is the model.
 func step(s state, at time.Time, in In, out lock.Out) (state, bool) {
-	holds := s.V.Writer != "" && s.V.Writer == in.Owner || slices.ContainsFunc(s.V.readers(), func(r reader) bool {
-		return r.owner == in.Owner && at.UnixMicro() < r.ends
-	})
+	_, holds := s.V.Readers.Find(func(r reader) bool { return r.owner == in.Owner && at.UnixMicro() < r.ends })
+	holds = holds || s.V.Writer != "" && s.V.Writer == in.Owner
 	switch {
 	case out.Other, s.Kind == engine.Other:
 		return s, out.Other && s.Kind == engine.Other
@@ -208,7 +185,7 @@ func renew(s state, ends time.Time, owner string, holds bool) state {
 // leave takes out an owner, and readers whose leases have ended. What readers are left with lasts as
 // long as they do, in whole milliseconds.
 func leave(s state, at time.Time, owner string) state {
-	all := s.V.readers()
+	all := s.V.Readers.All()
 	is := func(r reader) bool { return r.owner == owner }
 	stay := slices.DeleteFunc(slices.Clone(all), func(r reader) bool { return r.ended || is(r) })
 	next := s.V.with(stay)
@@ -246,7 +223,7 @@ func stored(key string, s state) []engine.Key {
 	case Write:
 		all[0].Fields = map[string]string{"mode": "write", s.V.Writer + ":write": "1"}
 	}
-	for _, r := range s.V.readers() {
+	for _, r := range s.V.Readers.All() {
 		if all[0].Fields[r.owner] = "1"; !r.ended {
 			hold := engine.SideName("", key) + ":" + r.owner + ":rwlock_timeout:1"
 			all = append(all, engine.Key{Name: hold, Text: "1", Ends: time.UnixMicro(r.ends)})
