@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -23,8 +24,7 @@ type running struct {
 	links   []harness.Link // of the clients, if they have any
 	trials  []*trial       // one of each object
 
-	struck time.Time     // when a fault that lasts began; zero: none lasts. Guarded by the runner's mu
-	cost   time.Duration // how much longer everything may take for the faults that have ended; likewise
+	struck atomic.Bool // there was a fault
 }
 
 // start makes a crowd's clients and objects. No fault may strike meanwhile.
@@ -123,35 +123,10 @@ func (r *running) scene(t *trial, links []harness.Link) *scene {
 // suffers takes into account that a fault begins. It may take holds from the crowd that their holders believe in if
 // the server forgets, or if a step of its clock ends leases that are shorter than the fault is for.
 func (r *running) suffers(f fault) {
+	r.struck.Store(true)
 	for _, t := range r.trials {
 		if f.forgets || f.steps && r.Lease < f.lease {
 			t.forgetful.Store(true)
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.struck = time.Now()
-}
-
-// afterFaults is what all faults together cost after their ends, beyond what a schedule is allowed
-// in any case: pauses before clients connect again. It is no more for more of them, or a waiter
-// that is stuck would be given time for ever.
-const afterFaults = 15 * time.Second
-
-// recovers takes into account that a fault has ended.
-func (r *running) recovers() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cost = max(r.cost, afterFaults) + time.Since(r.struck)
-	r.struck = time.Time{}
-}
-
-// delay returns how much longer everything may take for the faults so far.
-func (r *running) delay() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.struck.IsZero() {
-		return r.cost
-	}
-	return r.cost + time.Since(r.struck)
 }

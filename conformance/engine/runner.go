@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/harness"
@@ -21,7 +22,8 @@ type runner struct {
 
 	// gate is held by a crowd while it starts, and by a fault while it lasts: a driver's
 	// constructor may well fail under a fault.
-	gate sync.RWMutex
+	gate    sync.RWMutex
+	lasting atomic.Bool // a fault lasts
 
 	mu     sync.Mutex
 	crowds []*running
@@ -54,26 +56,22 @@ func (r *runner) leave(one *running) {
 	r.crowds = slices.DeleteFunc(r.crowds, func(other *running) bool { return other == one })
 }
 
-// present returns the crowds that are at work.
-func (r *runner) present() []*running {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.crowds)
-}
-
 // strike makes a fault among all crowds, at links of one of them, which choose chooses. It returns when the fault has
 // ended, also if ctx ends before. Without a crowd it does nothing.
 func (r *runner) strike(ctx context.Context, f fault, choose func(crowds []*running) *scene) {
 	r.gate.Lock()
 	defer r.gate.Unlock()
-	crowds := r.present()
+	r.mu.Lock()
+	crowds := slices.Clone(r.crowds)
+	r.mu.Unlock()
 	if len(crowds) == 0 {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
+	r.lasting.Store(true)
+	defer r.lasting.Store(false)
 	for _, c := range crowds {
 		c.suffers(f)
-		defer c.recovers()
 	}
 	var heal func(ctx context.Context)
 	must.In("making the fault "+f.name, func() { heal = f.inject(ctx, choose(crowds)) })

@@ -100,26 +100,20 @@ func (g *ground) disturbed(t *testing.T, work func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var disturbing sync.WaitGroup
 	disturbing.Go(func() {
-		for len(g.faults) > 0 && g.rest(ctx) {
+		for len(g.faults) > 0 && !t.Failed() {
+			select {
+			case <-time.After(time.Duration(g.random.IntN(1000)) * time.Millisecond):
+			case <-ctx.Done():
+				return
+			}
 			if err := must.Catch(func() { g.strike(ctx, g.next(), g.choose) }); err != nil {
 				t.Errorf("SEED=%d, on %s: %v", g.Seed, t.Name(), err)
-				return
 			}
 		}
 	})
 	work()
 	cancel()
 	disturbing.Wait()
-}
-
-// rest waits until the next fault, and reports whether there is one.
-func (g *ground) rest(ctx context.Context) bool {
-	select {
-	case <-time.After(time.Duration(g.random.IntN(1000)) * time.Millisecond):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // next returns a fault of those that were made least.

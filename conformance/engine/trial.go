@@ -46,21 +46,26 @@ func (t *trial) run(ctx context.Context) {
 	must.Do(errors.Join(err, t.judge(found)))
 }
 
-// limit ends a trial that lasts for longer than its steps and the faults explain.
+// afterFaults is what all faults together may cost after their ends, beyond what a schedule is allowed
+// in any case: pauses before clients connect again. It is no more for more of them, or a waiter
+// that is stuck would be given time for ever.
+const afterFaults = 15 * time.Second
+
+// limit ends a trial that lasts for longer than its steps explain. The time of faults does not count.
 func (t *trial) limit(ctx context.Context, cancel context.CancelCauseFunc) {
-	begin, bound := time.Now(), t.bound(t.Poll)
-	for {
-		left := bound + t.delay() - time.Since(begin)
-		if left <= 0 {
-			cancel(fmt.Errorf("after %v somebody still waits", time.Since(begin).Round(time.Second)))
-			return
-		}
+	const tick = 100 * time.Millisecond
+	begin := time.Now()
+	for left := t.bound(t.Poll); left > 0 || t.struck.Load() && left > -afterFaults; {
 		select {
-		case <-time.After(left):
+		case <-time.After(tick):
 		case <-ctx.Done():
 			return
 		}
+		if !t.lasting.Load() {
+			left -= tick
+		}
 	}
+	cancel(fmt.Errorf("after %v somebody still waits", time.Since(begin).Round(time.Second)))
 }
 
 // actor lets an actor take its steps, and fails with what it found wrong.
