@@ -85,12 +85,12 @@ func TestMultiLockInAnyOrder(t *testing.T) {
 		s.fault = func(string) fault { return fault{before: time.Millisecond, after: time.Millisecond} }
 		names, inside, most, grants := []string{"a", "b", "c"}, map[string]int{}, 0, 0
 		var all sync.WaitGroup
-		for range 6 {
-			c := s.client(t, nil)
+		for i := range uint64(6) {
+			c, rng := s.client(t, nil), rand.New(rand.NewPCG(1, i)) //nolint:gosec // A test's schedule.
 			all.Go(func() {
 				for range 10 {
 					var locks []primitives.Locker
-					mine := rand.Perm(3)[:1+rand.IntN(3)]
+					mine := rng.Perm(3)[:1+rng.IntN(3)]
 					for _, i := range mine {
 						locks = append(locks, c.NewLock(names[i], nil))
 					}

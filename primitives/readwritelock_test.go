@@ -150,11 +150,9 @@ func TestReadWriteLockManyWritersComeAtOnce(t *testing.T) {
 		lock := s.client(t, nil).NewReadWriteLock("x", nil)
 		reader, err := lock.ReadLock().Lock(t.Context())
 		require.NoError(t, err)
-		s.set(func() {
-			s.fault = func(string) fault {
-				return fault{before: rand.N(time.Millisecond), after: rand.N(time.Millisecond)}
-			}
-		})
+		rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // A test's schedule.
+		some := func() time.Duration { return time.Duration(rng.Int64N(int64(time.Millisecond))) }
+		s.set(func() { s.fault = func(string) fault { return fault{before: some(), after: some()} } })
 		entered := make(chan error, writers)
 		for range writers {
 			go func() {

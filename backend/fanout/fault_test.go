@@ -39,8 +39,9 @@ func TestSilentLinkIsAGap(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
 		var got log
 		subscribe(t, hub, "x", got.handle)
+		rng := rand.New(rand.NewPCG(1, 1))
 		for range 20 {
-			settle(time.Duration(rand.N(10_000)) * time.Millisecond)
+			settle(time.Duration(rng.IntN(10_000)) * time.Millisecond)
 			n.set(func() { // a new link is fine
 				for l := range n.links {
 					l.mute = true
