@@ -43,7 +43,7 @@ func lasting(limit int64) In {
 
 // scoreOf returns when the hold of a lease ends on the server.
 func scoreOf(ctx context.Context, e *harness.Env, name string, lease *primitives.Lease) int64 {
-	return whole(must.Get(e.Command(ctx, "ZSCORE", name, lease.Owner()).Text()))
+	return lock.Whole(must.Get(e.Command(ctx, "ZSCORE", name, lease.Owner()).Text()))
 }
 
 // refreshes extends a lease, on the server and for its holder.

@@ -4,7 +4,6 @@ package counting
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -155,7 +154,7 @@ func asks(s *engine.Script) (ins []In) {
 		ins = append(ins, In{In: in, Limit: limitOf(s)})
 	}
 	if s.Name == "arrival_acquire" {
-		ins[0].Allowance = time.Duration(whole(s.Args[3])) * time.Millisecond
+		ins[0].Allowance = lock.Millis(s.Args[3])
 	}
 	return ins
 }
@@ -164,17 +163,11 @@ func asks(s *engine.Script) (ins []In) {
 func limitOf(s *engine.Script) int64 {
 	switch s.Name {
 	case "counting_acquire", "arrival_acquire", "arrival_release":
-		return whole(s.Args[1])
+		return lock.Whole(s.Args[1])
 	case "arrival_release_all":
-		return whole(s.Args[0])
+		return lock.Whole(s.Args[0])
 	}
 	return 0
-}
-
-// whole returns the number in a text; 0 if there is none.
-func whole(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
 }
 
 // answers returns what a script answers for each of its semaphores. The count of a grant is how many more may

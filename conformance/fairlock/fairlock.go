@@ -4,7 +4,6 @@ package fairlock
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -136,8 +135,7 @@ func asks(s *engine.Script) (ins []In) {
 		ins = append(ins, In{In: in})
 	}
 	if s.Name == "fair_acquire" {
-		n, _ := strconv.ParseInt(s.Args[3], 10, 64)
-		ins[0].Allowance = time.Duration(n) * time.Millisecond
+		ins[0].Allowance = lock.Millis(s.Args[3])
 	}
 	return ins
 }

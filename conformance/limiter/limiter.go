@@ -12,6 +12,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -222,16 +223,10 @@ func answers(s *engine.Script) ([]Out, error) {
 	case s.Err != nil:
 		return nil, s.Err
 	case s.Name == "rate_acquire":
-		all, err := numbers(s.Reply, 3)
-		if err != nil {
-			return nil, err
-		}
+		all := numbers(s.Reply, 3)
 		return []Out{{Done: all[0] == 1, Left: all[1], Wait: all[2]}}, nil
 	case s.Name == "rate_config":
-		all, err := numbers(s.Reply, 4)
-		if err != nil {
-			return nil, err
-		}
+		all := numbers(s.Reply, 4)
 		return []Out{{Done: all[0] > 0, Rate: Of{all[0], all[1], all[3]}}}, nil
 	}
 	n, err := engine.Number(s)
@@ -245,16 +240,14 @@ func answers(s *engine.Script) ([]Out, error) {
 }
 
 // numbers returns those of a reply of n. What is not there is 0.
-func numbers(reply backend.Reply, n int) (all []int64, err error) {
-	items, err := reply.Tuple(n)
-	for _, item := range items {
-		var number int64
-		if !item.IsNil() && err == nil {
-			number, err = item.Int()
+func numbers(reply backend.Reply, n int) []int64 {
+	all := make([]int64, n)
+	for i, item := range must.Get(reply.Tuple(n)) {
+		if !item.IsNil() {
+			all[i] = must.Get(item.Int())
 		}
-		all = append(all, number)
 	}
-	return all, err
+	return all
 }
 
 func draw(op Op) func(dice) In { return func(dice) In { return In{Op: op} } }

@@ -1,14 +1,13 @@
 package lock
 
 import (
-	"errors"
-	"fmt"
 	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/must"
 )
 
 // Asks returns what a script asks of each of its locks.
@@ -46,11 +45,14 @@ func Asks(s *engine.Script) (ins []In) {
 	return ins
 }
 
-// Millis returns a time of so many milliseconds; 0 if text is no number.
-func Millis(text string) time.Duration {
+// Whole returns the number that a text is; 0 if it is none.
+func Whole(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
-	return time.Duration(n) * time.Millisecond
+	return n
 }
+
+// Millis returns a time of so many milliseconds; 0 if text is no number.
+func Millis(text string) time.Duration { return time.Duration(Whole(text)) * time.Millisecond }
 
 // Answers returns what a script answers for each of its locks.
 func Answers(s *engine.Script) ([]Out, error) {
@@ -58,26 +60,21 @@ func Answers(s *engine.Script) ([]Out, error) {
 		return nil, s.Err
 	}
 	var out Out
-	var err error
 	switch s.Name {
 	case "lock_acquire":
-		out, err = acquired(s)
+		out = acquired(s)
 	case "lock_renew", "lock_release_all", "spin_release_all":
-		return statuses(s.Reply)
+		return Statuses(s.Reply), nil
 	case "lock_hold_count", "lock_last_token":
 		if !s.Reply.IsNil() {
-			var text string
-			text, err = s.Reply.Text()
-			out.Count, _ = strconv.ParseInt(text, 10, 64)
+			out.Count = Whole(must.Get(s.Reply.Text()))
 		}
 	case "lock_remaining":
-		out.Left, err = s.Reply.Duration(time.Millisecond)
+		out.Left = must.Get(s.Reply.Duration(time.Millisecond))
 	default:
-		var n int64
-		n, err = s.Reply.Int()
-		out.Done = n > 0
+		out.Done = must.Get(s.Reply.Int()) > 0
 	}
-	return []Out{out}, err
+	return []Out{out}, nil
 }
 
 // ownerForm is that of Redisson's owners: a UUID and a number.
@@ -86,39 +83,30 @@ var ownerForm = regexp.MustCompile(
 
 // acquired reads the answer to an acquire: a token, or how long the holder's lease still runs. Lock's script says
 // both by one number, others by a token or nil, and a time.
-func acquired(s *engine.Script) (out Out, err error) {
+func acquired(s *engine.Script) (out Out) {
 	number, left := s.Reply, backend.Reply{}
 	if items, err := s.Reply.Tuple(2); err == nil {
 		number, left = items[0], items[1]
 	}
 	if number.IsNil() {
-		out.Left, err = left.Duration(time.Millisecond)
-		return out, err
+		out.Left = must.Get(left.Duration(time.Millisecond))
+		return out
 	}
-	n, err := number.Int()
-	if err != nil {
-		return out, err
-	}
+	n := must.Get(number.Int())
 	if n <= 0 {
-		out.Left, err = backend.IntegerReply(-2 - n).Duration(time.Millisecond)
-		return out, err
+		out.Left = must.Get(backend.IntegerReply(-2 - n).Duration(time.Millisecond))
+		return out
 	}
-	if out.Owner = s.Args[0]; !ownerForm.MatchString(out.Owner) {
-		return out, fmt.Errorf("owner %q has not Redisson's form", out.Owner)
-	}
-	out.Token = n
-	return out, nil
+	must.If(!ownerForm.MatchString(s.Args[0]), "owner %q has not Redisson's form", s.Args[0])
+	return Out{Owner: s.Args[0], Token: n}
 }
 
-// statuses reads one status for each lock.
-func statuses(reply backend.Reply) (outs []Out, err error) {
-	items, err := reply.Items()
-	for _, item := range items {
-		n, intErr := item.Int()
-		if n < -1 || n > 1 {
-			intErr = fmt.Errorf("status %d", n)
-		}
-		outs, err = append(outs, Out{Done: n == 1, Other: n == -1}), errors.Join(err, intErr)
+// Statuses reads one status for each lock.
+func Statuses(reply backend.Reply) (outs []Out) {
+	for _, item := range must.Get(reply.Items()) {
+		n := must.Get(item.Int())
+		must.If(n < -1 || n > 1, "status %d", n)
+		outs = append(outs, Out{Done: n == 1, Other: n == -1})
 	}
-	return outs, err
+	return outs
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/lock"
 )
 
 // Held is a mutex at one time. What it has of its queue outlives its key.
@@ -66,7 +67,7 @@ var worthForm = regexp.MustCompile(`\.([0-9]+):[0-9]+$`)
 // worth is what a sign of a waiter's is worth.
 func (w waiter) worth() int64 {
 	if found := worthForm.FindStringSubmatch(w.owner); found != nil {
-		return whole(found[1])
+		return lock.Whole(found[1])
 	}
 	return 0
 }

@@ -1,7 +1,6 @@
 package mutex
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/conformance/lock"
+	"github.com/hasp-go/hasp/conformance/must"
 )
 
 // asks returns what a script asks of each of its mutexes.
@@ -17,11 +17,11 @@ func asks(s *engine.Script) (ins []In) {
 	case "mutex_acquire":
 		in := In{In: lock.In{Op: lock.Acquire, Owner: s.Args[0], Lease: lock.Millis(s.Args[1])}}
 		in.Queues = s.Args[3] != ""
-		in.Number, in.Stamp = whole(s.Args[3]), whole(s.Args[4])
+		in.Number, in.Stamp = lock.Whole(s.Args[3]), lock.Whole(s.Args[4])
 		return []In{in}
 	case "mutex_beat":
 		return []In{{
-			In: lock.In{Op: beat, Lease: lock.Millis(s.Args[0])}, Stamp: whole(s.Args[2]),
+			In: lock.In{Op: beat, Lease: lock.Millis(s.Args[0])}, Stamp: lock.Whole(s.Args[2]),
 			Owners: strings.Join(s.Args[5:], " "),
 		}}
 	case "mutex_release":
@@ -44,113 +44,65 @@ func asks(s *engine.Script) (ins []In) {
 	return ins
 }
 
-// whole returns the number that a text is; 0 if it is none.
-func whole(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
-}
-
 // answers returns what a script answers for each of its mutexes.
-func answers(s *engine.Script) ([]Out, error) {
+func answers(s *engine.Script) (outs []Out, err error) {
 	if s.Err != nil {
 		return nil, s.Err
 	}
 	var out Out
-	var err error
 	switch s.Name {
 	case "mutex_acquire":
-		out, err = acquired(s)
+		out = acquired(s)
 	case "mutex_beat":
-		out, err = beaten(s)
+		out = beaten(s)
 	case "mutex_renew", "mutex_release_all":
-		return statuses(s)
+		for _, status := range lock.Statuses(s.Reply) {
+			outs = append(outs, Out{Out: status})
+		}
+		return outs, nil
 	case "mutex_holder":
 		if !s.Reply.IsNil() {
-			out.Owner, err = s.Reply.Text()
+			out.Owner = must.Get(s.Reply.Text())
 		}
 	case "object_remaining":
-		out.Left, err = s.Reply.Duration(time.Millisecond)
-	case "mutex_release":
-		out.Done, err = freed(s)
+		out.Left = must.Get(s.Reply.Duration(time.Millisecond))
 	default:
-		var n int64
-		n, err = s.Reply.Int()
+		n := must.Get(s.Reply.Int())
+		must.If(s.Name == "mutex_release" && (n < 0 || n > 1), "so many dead waiters there are not")
 		out.Done = n == 1
 	}
-	return []Out{out}, err
+	return []Out{out}, nil
 }
 
 // acquired reads the answer to an acquire: a token, or how long the holder's lease still runs, and the place.
-func acquired(s *engine.Script) (out Out, err error) {
-	text, err := s.Reply.Text()
-	if err != nil {
-		return out, err
-	}
+func acquired(s *engine.Script) (out Out) {
+	text := must.Get(s.Reply.Text())
 	left, place, refused := strings.Cut(text, " ")
 	if !refused {
-		out.Owner = s.Args[0]
-		out.Token, err = number(text, nil)
-		return out, err
+		out.Owner, out.Token = s.Args[0], number(text)
+		return out
 	}
-	millis, leftErr := number(left, nil)
-	out.Left = time.Duration(millis) * time.Millisecond
-	out.Place, err = number(place, nil)
-	return out, errors.Join(leftErr, err)
+	out.Left, out.Place = time.Duration(number(left))*time.Millisecond, number(place)
+	return out
 }
 
 // beaten reads the answer to a beat.
-func beaten(s *engine.Script) (out Out, err error) {
-	items, err := s.Reply.Tuple(4)
-	if err != nil {
-		return out, err
-	}
-	left, leftErr := items[0].Duration(time.Millisecond)
-	rank, rankErr := items[1].Int()
-	out.Left, out.Rank = left, rank
-	var tokenErr error
+func beaten(s *engine.Script) (out Out) {
+	items := must.Get(s.Reply.Tuple(4))
+	out.Left, out.Rank = must.Get(items[0].Duration(time.Millisecond)), must.Get(items[1].Int())
 	if !items[2].IsNil() {
-		out.Token, tokenErr = number(items[2].Text())
+		out.Token = number(must.Get(items[2].Text()))
 	}
-	each, eachErr := items[3].Items()
 	var words []string
-	for _, item := range each {
-		n, intErr := item.Int()
-		words, eachErr = append(words, fmt.Sprint(n)), errors.Join(eachErr, intErr)
+	for _, item := range must.Get(items[3].Items()) {
+		words = append(words, fmt.Sprint(must.Get(item.Int())))
 	}
 	out.Status = strings.Join(words, " ")
-	return out, errors.Join(leftErr, rankErr, tokenErr, eachErr)
-}
-
-// freed reads the answer to a release.
-func freed(s *engine.Script) (done bool, err error) {
-	n, err := s.Reply.Int()
-	if n < 0 || n > 1 {
-		err = errors.Join(err, errors.New("so many dead waiters there are not"))
-	}
-	return n == 1, err
-}
-
-// statuses reads one status for each mutex.
-func statuses(s *engine.Script) (outs []Out, err error) {
-	items, err := s.Reply.Items()
-	for _, item := range items {
-		n, intErr := item.Int()
-		if n < -1 || n > 1 {
-			intErr = fmt.Errorf("status %d", n)
-		}
-		outs = append(outs, Out{Out: lock.Out{Done: n == 1, Other: n == -1}})
-		err = errors.Join(err, intErr)
-	}
-	return outs, err
+	return out
 }
 
 // number reads a number that is a text.
-func number(text string, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(text, 10, 64)
-}
+func number(text string) int64 { return must.Get(strconv.ParseInt(text, 10, 64)) }
 
 // told is what of an answer a caller gets: nothing remains of a free mutex, and who holds it is not told.
 func told(out Out) Out {
@@ -200,6 +152,6 @@ func read(text string) (g grant, ok bool) {
 	if len(words) != 3 {
 		return g, false
 	}
-	g = grant{Owner: words[0], Token: whole(words[1]), Stamp: whole(words[2])}
+	g = grant{Owner: words[0], Token: lock.Whole(words[1]), Stamp: lock.Whole(words[2])}
 	return g, g.message() == text
 }
