@@ -161,7 +161,7 @@ func lockSeeds() []seed {
 		{"believes that an Unlock which found nothing has freed the lock", leaseFile, edits{
 			{"err == nil:\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ErrLost)",
 				"err == nil:\n\t\treturn nil"},
-		}, histories},
+		}, properties},
 		{"uses an owner again after an attempt without an answer", takeFile, edits{
 			{"|| !errors.Is(err, backend.ErrUnavailable)\n", "|| errors.Is(err, ctx.Err())\n"},
 		}, properties},
