@@ -2,7 +2,10 @@ package conformance
 
 import (
 	"flag"
+	"os"
 	"testing"
+
+	_ "pgregory.net/rapid" // It has the flag that Main sets.
 )
 
 // Parallel is how many tests [Main] lets run side by side.
@@ -13,12 +16,20 @@ const Parallel = "16"
 // has processors:
 //
 //	func TestMain(m *testing.M) { os.Exit(conformance.Main(m)) }
+//
+// If the variable HASP_SEED is set, what runs in virtual time is drawn from that number, and not from another one
+// each time.
 func Main(m *testing.M) int {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
 		_ = flag.Set("test.parallel", Parallel)
+	}
+	if seed := os.Getenv("HASP_SEED"); seed != "" {
+		if err := flag.Set("rapid.seed", seed); err != nil {
+			panic(err)
+		}
 	}
 	return m.Run()
 }

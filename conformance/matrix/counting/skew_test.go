@@ -38,6 +38,7 @@ type makeFunc func(t *testing.T, s *embedded.Server, clock func() time.Time) acq
 // contend for four slots. Ours never have more than four holders. The same play finds that the textbook's do,
 // in both orders. It is in virtual time, in which links take up to a millisecond.
 func TestLimitHoldsOverSkewedClocks(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	for title, c := range map[string]struct {
 		make makeFunc

@@ -18,6 +18,7 @@ import (
 // TestWaitersOfADeadClientArePassedTogether cuts off a client with eight waiters: those behind it pass
 // them all together, long before their scores say so.
 func TestWaitersOfADeadClientArePassedTogether(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	s := start(t)
 	clients := s.Clients(t, 3, nil)
@@ -58,6 +59,7 @@ func TestDeadWaitersOfOthers(t *testing.T) {
 // TestNoBusyLoopBehindADeadHead counts the scripts of ten waiters while the lock is free, and the first
 // in the queue is dead.
 func TestNoBusyLoopBehindADeadHead(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	s := start(t)
 	clients := s.Clients(t, 5, nil)
@@ -200,6 +202,7 @@ func agree(t *testing.T, s server, n int) bool {
 // TestHandOverCommandsStayConstant counts the commands of ten hand-overs while ten wait, and while 300
 // do.
 func TestHandOverCommandsStayConstant(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	few, many := handOverCommands(t, 20), handOverCommands(t, 310)
 	t.Logf("%d commands for ten hand-overs with 10 to 20 waiters, %d with 300 to 310", few, many)

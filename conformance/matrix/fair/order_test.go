@@ -185,6 +185,7 @@ func TestWaiterOutlivesTheHoldersLease(t *testing.T) {
 
 // TestLocksAtRandom lets 24 goroutines of six clients contend, some of which give up.
 func TestLocksAtRandom(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	s := start(t)
 	clients := s.Clients(t, 6, nil)

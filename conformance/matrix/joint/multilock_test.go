@@ -26,7 +26,7 @@ func TestMultiLockOfSeveralServers(t *testing.T) {
 	var inside [names]atomic.Int32
 	var grants, twice atomic.Int32
 	var callers sync.WaitGroup
-	for _, a := range cells.Adapters() {
+	for i, a := range cells.Adapters() {
 		first := a.Primitives(t, cells.At(redis.Addr()), nil)
 		second := a.Primitives(t, cells.At(valkey.Addr()), nil)
 		third := a.Primitives(t, cluster.Client(), nil)
@@ -34,10 +34,11 @@ func TestMultiLockOfSeveralServers(t *testing.T) {
 			first.NewLock("a", nil), second.NewFairLock("b", nil),
 			third.NewReadWriteLock("c", nil).WriteLock(), third.NewFencedLock("d", nil),
 		}
+		draw := rand.New(rand.NewPCG(1, uint64(i))) //nolint:gosec // A schedule.
 		callers.Go(func() {
 			for range 20 {
 				var some []primitives.Locker
-				mine := rand.Perm(names)[:1+rand.IntN(names)] //nolint:gosec // A schedule.
+				mine := draw.Perm(names)[:1+draw.IntN(names)]
 				for _, i := range mine {
 					some = append(some, locks[i])
 				}
@@ -68,6 +69,7 @@ func TestMultiLockOfSeveralServers(t *testing.T) {
 
 // TestMultiLockGoesInBatches counts the round trips of five locks in one slot.
 func TestMultiLockGoesInBatches(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	server := servers.Start(t, servers.Redis, nil)
 	for _, a := range cells.Adapters() {

@@ -91,14 +91,15 @@ func TestAnHourBesideTheModel(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), hour())
 		defer cancel()
 		var all sync.WaitGroup
-		for range 4 {
+		for i := range 4 {
 			b, err := embedded.New(server, nil)
 			require.NoError(t, err)
 			l := cells.Over(t, b, nil).NewRateLimiter("hour", &primitives.RateLimiterOptions{Rate: rate})
 			for _, n := range []int{1, 1, 2} {
 				all.Go(func() { m.waits(ctx, t, l, n) })
 			}
-			all.Go(func() { m.tries(ctx, t, l) })
+			draw := rand.New(rand.NewPCG(1, uint64(i))) //nolint:gosec // A schedule.
+			all.Go(func() { m.tries(ctx, t, l, draw) })
 		}
 		all.Wait()
 		ideal := int(hour()/m.interval) * m.permits
@@ -123,11 +124,11 @@ func (m *model) waits(ctx context.Context, t *testing.T, l *primitives.RateLimit
 }
 
 // tries takes up to four permits after pauses of some odd times.
-func (m *model) tries(ctx context.Context, t *testing.T, l *primitives.RateLimiter) {
+func (m *model) tries(ctx context.Context, t *testing.T, l *primitives.RateLimiter, draw *rand.Rand) {
 	t.Helper()
 	for ctx.Err() == nil {
-		time.Sleep(rand.N(5 * time.Second)) //nolint:gosec // A schedule.
-		n := 1 + rand.N(4)                  //nolint:gosec // A schedule.
+		time.Sleep(time.Duration(draw.Int64N(int64(5 * time.Second))))
+		n := 1 + draw.IntN(4)
 		var limited *primitives.RateLimitError
 		switch err := l.TryAcquire(ctx, n); {
 		case err == nil:

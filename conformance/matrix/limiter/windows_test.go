@@ -65,6 +65,7 @@ func (s *spans) most(length time.Duration) (most int) {
 // interval there are no more grants than the rate. It prints how long they waited beside the ideal, in which
 // the rate is granted at once at the begin of each interval.
 func TestWindowsOfManyClients(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	const clients, callers, permits, interval = 16, 20, 40, 300 * time.Millisecond
 	s := servers.Start(t, servers.Redis, nil)
@@ -112,6 +113,7 @@ var crowds = map[bool][]int{true: {10, 100, 1000}, false: {10, 200}}[cells.Whole
 // TestWaitersCostTheSame counts the scripts for each grant, of few waiters and of many: each client asks
 // for all of its own, so that it is no matter how many these are.
 func TestWaitersCostTheSame(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	for _, waiters := range crowds {
 		t.Run(fmt.Sprint(waiters), func(t *testing.T) {

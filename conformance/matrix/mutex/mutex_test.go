@@ -38,6 +38,7 @@ func start(t *testing.T) server {
 // the number of clients as that of a Lock does, which is ten times as much with 64 clients as with 2. The
 // commands of beats count, too: a slow machine has more of them in the time of a hand-over.
 func TestHandOverCostsTheSame(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	s := start(t)
 	ofTwo := 0.0

@@ -53,9 +53,10 @@ func (a *arrivals) requireOrder(t *testing.T) (pairs int) {
 // 300 ms, are slow, or lose a reply, one after the other. A sign of life is worth ten seconds, so that nobody loses
 // its place. Nobody is served before one who waited already when it came, and never are two in.
 func TestServedInOrderOverBadLinks(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	s := start(t)
-	in := &section{turns: 20 * rounds(), leases: []time.Duration{0}}
+	in := &section{turns: 160, leases: []time.Duration{0}}
 	in.waiting = func() []string { return s.Texts(t, "ZRANGE", queue, "0", "-1") }
 	var links []*proxy.Proxy
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -102,25 +102,18 @@ func (s *section) leave(lease *primitives.Lease) {
 // tokens rise, nobody is served before one who waited already when it came, and in the end everybody was served,
 // and nothing is left.
 func TestNeverTwo(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	for title, lost := range map[string]struct{ messages, replies float64 }{
 		"Nothing": {}, "Messages": {messages: 0.2}, "Replies": {replies: 0.05}, "Both": {0.2, 0.05},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			for range rounds() {
+			for range 8 {
 				synctest.Test(t, func(t *testing.T) { playMutex(t, lost.messages, lost.replies) })
 			}
 		})
 	}
-}
-
-// rounds is how often something random is played.
-func rounds() int {
-	if testing.Short() {
-		return 1
-	}
-	return 8
 }
 
 func playMutex(t *testing.T, messages, replies float64) {

@@ -79,6 +79,7 @@ func permitsOf(t *testing.T, a cells.Adapter, addr string) *primitives.PermitSem
 // TestPermitsOfKilledProcessesComeBack kills five of eight processes again and again by SIGKILL. One lease
 // later nobody has what they had, and those who live go on within a poll. In the end no permit is missing.
 func TestPermitsOfKilledProcessesComeBack(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	server, adapters := servers.Start(t, servers.Redis, nil), cells.Adapters()
 	s := permitsOf(t, adapters[0], server.Addr())

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -25,6 +26,7 @@ const (
 // lease, or until its release, and for as long as the reader believes in it. It is in virtual time, where
 // these bounds are exact on any machine.
 func TestWritersAmongCrashingReaders(t *testing.T) {
+	cells.Proof(t)
 	for name, s := range map[string]*scene{
 		"Joining":       {pause: 20 * time.Second}, // Readers who overlap more often would starve writers.
 		"PreferWriters": {pause: 4 * time.Second, prefer: true},

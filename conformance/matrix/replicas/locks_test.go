@@ -100,6 +100,7 @@ func eventually(t *testing.T, check func() bool) {
 
 // TestTooFewReplicas stops one of two replicas, for a while.
 func TestTooFewReplicas(t *testing.T) {
+	cells.Proof(t)
 	onEach(t, 2, nil, func(t *testing.T, d deployment) {
 		c := d.client(t, d.Primary())
 		requireAll(t, lockers(c, 2, patience/4))

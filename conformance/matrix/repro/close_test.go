@@ -25,6 +25,7 @@ var incr = backend.NewScript("incr", "return redis.call('incr', KEYS[1])", 1, ba
 // The driver's client is closed before the backend, as a wrong order of defers does. A call that
 // begins then is surely not sent: it fails at once, with an error that is the same for all drivers.
 func TestCloseAfterTheDriver(t *testing.T) {
+	cells.Proof(t)
 	side(t, func(t *testing.T, a cells.Adapter) {
 		closeAfterTheDriver(t, servers.Start(t, servers.Redis, nil), a)
 		// Given the address of a cluster's node, rueidis and valkey-go make another kind of client.
@@ -88,6 +89,7 @@ func requireClosed(t *testing.T, err error) {
 // The client is closed while calls are in flight on a server that stands still. Those that it has
 // got run later: none of them may be reported as one that was not sent.
 func TestCloseOfTheDriverInFlight(t *testing.T) {
+	cells.Proof(t)
 	side(t, func(t *testing.T, a cells.Adapter) {
 		const calls = 20
 		s := servers.Start(t, servers.Redis, nil)

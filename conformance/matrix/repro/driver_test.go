@@ -23,6 +23,7 @@ import (
 // TestCallersTellBusyFromDown ends the contexts of callers while another holds the lock, and while no
 // server accepts connections. The patience of a caller may be shorter or longer than the adapter's.
 func TestCallersTellBusyFromDown(t *testing.T) {
+	cells.Proof(t)
 	side(t, func(t *testing.T, a cells.Adapter) {
 		s := servers.Start(t, servers.Redis, nil)
 		p := proxy.Start(t, s.Addr(), nil)
@@ -61,6 +62,7 @@ func lockFor(t *testing.T, c *primitives.Client, name string, patience time.Dura
 // R9: while the application has all connections of the pool for blocking commands, attempts to
 // subscribe leave one goroutine in all that waits for the pool, and none once the pool yields.
 func TestDialsOfAUsedUpPoolPileUp(t *testing.T) { //nolint:paralleltest // It counts goroutines.
+	cells.Proof(t)
 	s := servers.Start(t, servers.Redis, nil)
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{s.Addr()}, BlockingPoolSize: 1,
@@ -146,6 +148,7 @@ func pool(t *testing.T, s *servers.Server, size int) *redis.Client {
 // The application's blocking commands have all connections of go-redis's pool: renewals wait for
 // one, and the lease is lost, on a healthy server. The holder learns of it.
 func TestBlockingCommandsCostTheLease(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	s := servers.Start(t, servers.Redis, nil)
 	r := pool(t, s, consumers)
@@ -158,6 +161,7 @@ func TestBlockingCommandsCostTheLease(t *testing.T) {
 
 // What package goredisbackend says to set keeps the lease.
 func TestBlockingCommandsBesideALease(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	type holding = func(t *testing.T, s *servers.Server) (*primitives.Lease, context.Context)
 	for name, hold := range map[string]holding{

@@ -191,6 +191,7 @@ func TestReleasesPerCancelledAcquire(t *testing.T) {
 // refusal, comes 15 ms after its caller has left. No other test runs beside it: it counts hasp's
 // goroutines, and not those of drivers, who may make connections at any time.
 func TestReleasesPerCancelledAcquireOnAServer(t *testing.T) {
+	cells.Proof(t)
 	for _, a := range cells.Adapters() {
 		t.Run(a.Name, func(t *testing.T) {
 			s := servers.Start(t, servers.Redis, nil)
@@ -244,6 +245,7 @@ func cancelled(t *testing.T, c *primitives.Client, callers, calls int) int64 {
 // that has ended, as "defer sem.Release(ctx, 1)" may: the permit once was gone after 3 s. The host
 // refuses connections, or answers nothing at all.
 func TestReleaseThatWasNeverSentIsGivenUp(t *testing.T) {
+	cells.Proof(t)
 	for outage, silent := range map[string]bool{"Refused": false, "Silent": true} {
 		t.Run(outage, func(t *testing.T) {
 			side(t, func(t *testing.T, a cells.Adapter) { releaseWithoutAServer(t, a, silent) })

@@ -95,6 +95,7 @@ func useOnce(t *testing.T, c *primitives.Client, name string) int64 {
 
 // TestManyNamesOnAServer uses many names on a server, with an expiry that a test can wait for.
 func TestManyNamesOnAServer(t *testing.T) {
+	cells.Proof(t)
 	t.Parallel()
 	const names = 500
 	s := servers.Start(t, servers.Redis, nil)

@@ -1,7 +1,6 @@
 package virtual_test
 
 import (
-	"flag"
 	"os"
 	"testing"
 
@@ -12,16 +11,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 )
 
-// TestMain has everything drawn from the seed HASP_SEED, if there is one, in place of another one each time: what
-// lets a change land must depend on the change alone.
-func TestMain(m *testing.M) {
-	if seed := os.Getenv("HASP_SEED"); seed != "" {
-		if err := flag.Set("rapid.seed", seed); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(conformance.Main(m))
-}
+func TestMain(m *testing.M) { os.Exit(conformance.Main(m)) }
 
 // TestEmbedded runs the whole suite in real time. It comes before the others, which keep all processors busy: its
 // cases have a minute each.
