@@ -93,24 +93,6 @@ func useOnce(t *testing.T, c *primitives.Client, name string) int64 {
 	return lease.Token()
 }
 
-// TestManyNamesOnAServer uses many names on a server, with an expiry that a test can wait for.
-func TestManyNamesOnAServer(t *testing.T) {
-	cells.Proof(t)
-	t.Parallel()
-	const names = 500
-	s := servers.Start(t, servers.Redis, nil)
-	c := cells.Named("GoRedis").Primitives(t, cells.At(s.Addr()),
-		&primitives.Options{TokenTTL: time.Second})
-	for i := range names {
-		useOnce(t, c, fmt.Sprint("order:", i))
-	}
-	last := number(t, s, "PTTL", fmt.Sprintf("redisson_lock_token:{order:%d}", names-1))
-	require.Positive(t, last, "no token key was made")
-	require.LessOrEqual(t, last, int64(1000))
-	require.Eventually(t, func() bool { return do(t, s, "DBSIZE") == "0" },
-		20*time.Second, 50*time.Millisecond)
-}
-
 // TestTokenOutlivesAClockSetBack has a token that is ahead of the server's clock, as after a step
 // back: it is kept until the clock has passed it by TokenTTL. Else tokens would fall.
 func TestTokenOutlivesAClockSetBack(t *testing.T) {
