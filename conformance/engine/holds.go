@@ -306,15 +306,9 @@ const releasePatience = time.Second
 func (m *machine[S, I, O]) lookAtOrphan(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
 	since, sound := m.soundSince(p)
-	lasts, _ := m.leaseOf(c.call)
-	if m.of.Queue != nil {
-		lasts = max(lasts, m.place(c.call))
-	}
-	if !m.keeps(c) || !sound || c.ran.Sub(c.over) > lasts/2 {
+	lasts := m.lasts(c)
+	if !m.keeps(c) || !sound || c.ran.Sub(c.over) > lasts/2 || m.forsaken(c, now) {
 		return
-	}
-	if since.Sub(c.over) > lasts/2 && now.Sub(c.over) > lasts {
-		return // Its lease was made longer, by its id, and its client looks for it no more.
 	}
 	allowed, from := m.trip(p)+time.Millisecond, c.over
 	if since.After(c.over) || c.ran.After(c.over) {
@@ -323,6 +317,22 @@ func (m *machine[S, I, O]) lookAtOrphan(c *claim[S, I, O], now time.Time) {
 	}
 	age := now.Sub(from)
 	must.If(age > allowed, "nobody has believed in it for %v, and it is %v", age, c.call.object.state)
+}
+
+// lasts is how long the server keeps what a claim's owner has, or its place.
+func (m *machine[S, I, O]) lasts(c *claim[S, I, O]) time.Duration {
+	lasts, _ := m.leaseOf(c.call)
+	if m.of.Queue != nil {
+		lasts = max(lasts, m.place(c.call))
+	}
+	return lasts
+}
+
+// forsaken reports whether a client looks no more for what it could not give back, since its lease must have ended:
+// that was made longer, by its id.
+func (m *machine[S, I, O]) forsaken(c *claim[S, I, O], now time.Time) bool {
+	lasts := m.lasts(c)
+	return m.parties[c.call.party].good.Sub(c.over) > lasts/2 && now.Sub(c.over) > lasts
 }
 
 // heldUp is how late a request may be granted to nobody: a closed client looks for it for so long.
@@ -342,7 +352,7 @@ func (m *machine[S, I, O]) closed(party int, began time.Time, sound bool) {
 		o := c.call.object
 		m.pass(o, m.serverNow())
 		left := c.call.party == party && m.keeps(c) && (c.granted || c.ran.Sub(c.call.refused) < heldUp)
-		must.If(sound && left, "client %d was closed, and %s is %v", party, o.name, o.state)
+		must.If(sound && left && !m.forsaken(c, began), "client %d was closed, and %s is %v", party, o.name, o.state)
 	}
 }
 

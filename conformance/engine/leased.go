@@ -57,7 +57,7 @@ func (p *Primitive[S, I, O]) ask(op *Op[S, I, O]) (in I) {
 }
 
 func (p *Primitive[S, I, O]) heldBy(name string, lease *primitives.Lease) Key {
-	return p.Stored(name, p.held(lease.Owner(), lease.Token()))[0]
+	return untimed(p.Stored(name, p.held(lease.Owner(), lease.Token()))[0])
 }
 
 // held is an object after a grant of which that is known.

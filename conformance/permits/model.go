@@ -261,5 +261,5 @@ func byPeer(d engine.Dice[Permits]) (c engine.Change[Permits], ok bool) {
 	if d.Flag && v.Free > d.Now.V.Free && v.Free > 0 {
 		c.Message = fmt.Sprint(v.Free)
 	}
-	return c, v.Free < math.MaxInt32
+	return c, v.Free+v.taken() < math.MaxInt32 // Else what is put back is too much.
 }
