@@ -75,15 +75,14 @@ func (m *machine[S, I, O]) reenter(ctx context.Context, a act) {
 func (m *machine[S, I, O]) judgeInner(c *call[S, I, O]) bool {
 	outer, of := c.outer, c.outer.claim.call
 	lost := c.sends == 0 && errors.Is(c.err, primitives.ErrLost) && m.mayHaveLapsed(outer.claim, c.began)
-	slow := c.sends == 0 && c.ended.After(c.limit) && errors.Is(c.err, context.DeadlineExceeded)
 	_, apart, refused := m.apart(c)
 	switch {
 	case apart && (refused == nil || outer.ended != nil):
 		return false // It is a hold of its own.
-	case apart && !slow && !errors.Is(c.err, refused):
+	case apart && !errors.Is(c.err, refused):
 		must.If(!m.mayHaveLapsed(outer.claim, c.began), "want %q", refused)
 		return false
-	case apart && !slow:
+	case apart:
 		m.reach("refused side")
 	case outer.ended != nil:
 		must.If(!errors.Is(c.err, outer.ended), "want %q", outer.ended)
@@ -91,8 +90,6 @@ func (m *machine[S, I, O]) judgeInner(c *call[S, I, O]) bool {
 		return true
 	case c.party != of.party || c.object != of.object:
 		return false
-	case slow: // A slow machine.
-		return true
 	case m.of.Hold.Fixed(c.in) != m.of.Hold.Fixed(of.in):
 		must.If(!errors.As(c.err, new(*primitives.FieldError)), "it re-entered with another lease")
 	default:
