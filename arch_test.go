@@ -82,7 +82,7 @@ var rules = []rule{
 	engine("conformance/latch", "conformance/engine"),
 	engine("conformance/number", "conformance/engine"),
 	engine("conformance/idgenerator", "conformance/engine"),
-	engine("conformance/counting", "conformance/engine", "conformance/lock"),
+	engine("conformance/counting", "conformance/engine", "conformance/fairlock", "conformance/lock"),
 	engine("conformance/mutex", "conformance/engine", "conformance/lock"),
 	engine("conformance/limiter", "conformance/engine"),
 	engine("conformance/adder", "conformance/engine"),

@@ -14,22 +14,18 @@ import (
 )
 
 // cases are those of what no declaration says.
-func (o order) cases(name string) []harness.Case {
-	promises := o.promises(name)
+func (o order) cases(promises map[string]string, name string) []harness.Case {
 	of := func(what, part string, run func(ctx context.Context, e *harness.Env)) harness.Case {
 		return harness.NewCase(promises, name+what, name+"."+part, nil, run)
 	}
 	all := []harness.Case{
 		of("Refreshes", "Refresh", o.refreshes),
 		of("RefreshReportsTheDropped", "Refresh", o.refreshOfTheDropped),
-		of("LimitMayChange", "Exclusion", o.limitMayChange),
-		of("LeavesNoKey", "Lease", o.leavesNoKey),
 	}
 	if o.queues() {
 		all = append(all,
 			of("TryAcquirePassesNobody", "Waiting", o.passesNobody),
 			of("ConflictNamesTheKey", "Queries", o.conflictNamesTheKey),
-			harness.NewCase(promises, name+"FillsUp", name+".Waiting", []harness.Need{harness.PubSub}, o.fillsUp),
 			of("GoesOnWithoutItsCounter", "Waiting", o.goesOnWithoutItsCounter),
 		)
 	}
@@ -37,8 +33,8 @@ func (o order) cases(name string) []harness.Case {
 }
 
 // lasting asks for leases that nobody renews, and that last longer than any case.
-func lasting(limit int64) In {
-	return In{In: lock.In{Op: lock.Acquire, Fixed: time.Hour}, Limit: limit}
+func lasting(limit int64) lock.In {
+	return lock.In{Op: lock.Acquire, Fixed: time.Hour, Limit: limit}
 }
 
 // scoreOf returns when the hold of a lease ends on the server.
@@ -84,51 +80,6 @@ func (o order) refreshOfTheDropped(ctx context.Context, e *harness.Env) {
 	must.Wrap(s.Refresh(ctx, next), primitives.ErrNotHeld, primitives.ErrLost)
 }
 
-// limitMayChange raises and lowers the limit of a semaphore that is in use.
-func (o order) limitMayChange(ctx context.Context, e *harness.Env) {
-	c, name := engine.Clients(ctx, e, 1)[0], e.Key("object")
-	low, high := o.of(c, name, lasting(2)), o.of(c, name, lasting(4))
-	refused := func(s *primitives.CountingSemaphore) {
-		must.Refuse[*primitives.Lease]("one more", primitives.ErrNotAcquired)(s.TryAcquire(ctx))
-	}
-	var held []*primitives.Lease
-	for _, s := range []*primitives.CountingSemaphore{low, low, high, high} {
-		held = append(held, must.Get(s.TryAcquire(ctx)))
-		must.If(must.Get(s.Holders(ctx)) != len(held), "want %d holders", len(held))
-	}
-	refused(high)
-	for range 2 {
-		must.Do(held[0].Release(ctx))
-		held = held[1:]
-		refused(low)
-	}
-	must.Do(held[0].Release(ctx))
-	must.Do(must.Get(low.TryAcquire(ctx)).Release(ctx))
-	must.Do(held[1].Release(ctx))
-}
-
-// leavesNoKey lets holders and waiters die: each key ends by itself.
-func (o order) leavesNoKey(ctx context.Context, e *harness.Env) {
-	name := e.Key("object")
-	in := In{In: lock.In{Op: lock.Acquire, Fixed: time.Hour}, Limit: 1, Allowance: 2 * time.Hour}
-	c := engine.Clients(ctx, e, 1)[0]
-	must.Get(o.of(c, name, in).TryAcquire(ctx))
-	bounded, cancel := context.WithCancel(ctx)
-	defer cancel()
-	waits := must.Beside(func() { must.Get(o.of(c, name, in).Acquire(bounded)) })
-	keys, longest := []string{name}, time.Hour
-	if o.queues() {
-		keys, longest = append(keys, queueKey(name), engine.SideName("", name)+":counter"), 2*time.Hour
-		o.awaitQueue(ctx, e, name, 1)
-	}
-	for _, key := range keys {
-		left := must.Get(e.Command(ctx, "PTTL", key).Duration(time.Millisecond))
-		must.If(left <= longest-harness.Patience || left > longest, "key %s lives for %v", key, left)
-	}
-	cancel()
-	must.Wrap(<-waits, context.Canceled)
-}
-
 // passesNobody tries while there is room, and somebody waits for it.
 func (o order) passesNobody(ctx context.Context, e *harness.Env) {
 	name := e.Key("object")
@@ -143,28 +94,6 @@ func (o order) passesNobody(ctx context.Context, e *harness.Env) {
 	e.Command(ctx, "ZADD", name, "-1", "waited") // The queue has ended with all who waited.
 	must.Do(must.Get(s.TryAcquire(ctx)).Release(ctx))
 	must.If(must.Get(e.Command(ctx, "EXISTS", name).Int()) != 0, "those whose queue has ended are still there")
-}
-
-// fillsUp frees two slots while two wait, and wakes the first alone, which wakes the other.
-func (o order) fillsUp(ctx context.Context, e *harness.Env) {
-	name := e.Key("object")
-	e.Command(ctx, "ZADD", name, strconv.FormatInt(farOff, 10), "one", strconv.FormatInt(farOff, 10), "other")
-	var all []<-chan error
-	for i, c := range engine.Clients(ctx, e, 2) {
-		all = append(all, must.Beside(func() { must.Get(o.of(c, name, lasting(2)).Acquire(ctx)) }))
-		o.awaitQueue(ctx, e, name, i+1)
-	}
-	channel := engine.SideName("hasp_semaphore:", name) + ":"
-	waiting := must.Get(e.Command(ctx, "ZRANGE", queueKey(name), "0", "-1").Items())
-	for _, owner := range waiting {
-		e.AwaitSubscribers(ctx, channel+must.Get(owner.Text()), 1)
-	}
-	e.Command(ctx, "ZREM", name, "one", "other")
-	first := channel + must.Get(waiting[0].Text())
-	e.Publish(ctx, first, "0")
-	for _, done := range all {
-		harness.Finish("a waiter", done)
-	}
 }
 
 // awaitQueue waits until so many are in the queue.

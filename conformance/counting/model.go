@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/fairlock"
 	"github.com/hasp-go/hasp/conformance/lock"
 )
 
@@ -53,14 +54,16 @@ func (h Held) holding() []member {
 	return h.Members.Without(func(m member) bool { return m.waits || m.over }).All()
 }
 
-func (h Held) holders() (owners []string) {
-	for _, m := range h.holding() {
+func holders(s state) (owners []string) {
+	for _, m := range s.V.holding() {
 		owners = append(owners, m.owner)
 	}
 	return owners
 }
 
-func (h Held) holds(owner string) bool { return slices.Contains(h.holders(), owner) }
+func (h Held) holds(owner string) bool {
+	return slices.ContainsFunc(h.holding(), func(m member) bool { return m.owner == owner })
+}
 
 // room is how many more may come in by a limit.
 func (h Held) room(limit int64) int64 { return limit - int64(len(h.holding())) }
@@ -85,37 +88,13 @@ func (h Held) drop(owners ...string) Held {
 	return h
 }
 
-// lives reports whether one who waits has a place that is kept, or of which nobody knows until when.
-func (h Held) lives(owner string) bool {
-	m, found := h.find(owner)
-	return !found || m.waits && !m.over
-}
-
-// living are those who wait, and are not dead.
-func (h Held) living() (owners []string) {
+// queue are the waiters, by the ends of their places. A waiter without a known end has its place.
+func (h Held) queue() (all fairlock.Queue) {
 	for _, w := range h.Queue.All() {
-		if h.lives(w.owner) {
-			owners = append(owners, w.owner)
-		}
+		m, found := h.find(w.owner)
+		all = append(all, fairlock.Waiter{Owner: w.owner, Dead: found && (!m.waits || m.over)})
 	}
-	return owners
-}
-
-// survey returns the first who waits and lives, "" if nobody does, and the dead before it, as a caller finds
-// them, and as if a leaver were gone.
-func (h Held) survey(caller, leaver string) (first string, dead []string) {
-	for _, w := range h.Queue.All() {
-		switch {
-		case w.owner != "" && w.owner == caller:
-			return w.owner, dead
-		case w.owner == leaver:
-		case h.lives(w.owner):
-			return w.owner, dead
-		default:
-			dead = append(dead, w.owner)
-		}
-	}
-	return "", dead
+	return all
 }
 
 // ages ends holds and places, and the keys of the queue.
@@ -152,13 +131,13 @@ func enter(s state, m member) state {
 }
 
 // ready reports whether in may come in.
-func (o order) ready(s state, in In) bool {
-	first, _ := s.V.survey(in.Owner, "")
+func (o order) ready(s state, in lock.In) bool {
+	first, _ := s.V.queue().First(in.Owner, "")
 	return s.V.room(in.Limit) > 0 && (first == "" || first == in.Owner)
 }
 
 // step is the model.
-func (o order) step(s state, at time.Time, in In, out lock.Out) (state, bool) {
+func (o order) step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	holds := s.V.holds(in.Owner)
 	switch {
 	case out.Other, s.Kind == engine.Other:
@@ -178,13 +157,13 @@ func (o order) step(s state, at time.Time, in In, out lock.Out) (state, bool) {
 }
 
 // admit lets an owner in.
-func (o order) admit(s state, at time.Time, in In, out lock.Out) (state, bool) {
+func (o order) admit(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	ok := o.ready(s, in)
 	if !at.IsZero() {
 		ok = ok && out.Token == at.UnixMicro()
 		ok = ok && (o.queues() || out.Count == s.V.room(in.Limit)-1)
 	}
-	_, dead := s.V.survey(in.Owner, "")
+	_, dead := s.V.queue().First(in.Owner, "")
 	if s.V = s.V.rid(dead).drop(in.Owner); s.V.Queue == (engine.List[waiter]{}) {
 		s.V.Members = s.V.Members.Without(func(m member) bool { return m.waits && m.over })
 	}
@@ -193,7 +172,7 @@ func (o order) admit(s state, at time.Time, in In, out lock.Out) (state, bool) {
 
 // refuse is the model of an acquire that is refused. In a history, without times, those may be in who are
 // believed to be gone, and others may wait.
-func (o order) refuse(s state, at time.Time, in In, out lock.Out) (state, bool) {
+func (o order) refuse(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	switch {
 	case at.IsZero():
 		return s, true
@@ -201,7 +180,7 @@ func (o order) refuse(s state, at time.Time, in In, out lock.Out) (state, bool) 
 		return s, !o.ready(s, in) && waits(s, at, in.Limit, out.Left)
 	}
 	ok := !o.ready(s, in)
-	first, dead := s.V.survey(in.Owner, "")
+	first, dead := s.V.queue().First(in.Owner, "")
 	queued := s.V.queued(in.Owner)
 	s.V = s.V.rid(dead)
 	if _, known := s.V.find(first); !known && first != "" && first != in.Owner {
@@ -245,10 +224,10 @@ func waits(s state, at time.Time, limit int64, told time.Duration) bool {
 }
 
 // leave takes out an owner, and the dead before the first who may come in then.
-func (o order) leave(s state, in In) state {
+func (o order) leave(s state, in lock.In) state {
 	left := s.V.without(in.Owner)
 	if left.room(in.Limit) > 0 {
-		_, dead := s.V.survey("", in.Owner)
+		_, dead := s.V.queue().First("", in.Owner)
 		left = left.rid(dead)
 	}
 	left = left.drop(in.Owner)
@@ -260,7 +239,7 @@ func (o order) leave(s state, in In) state {
 
 // published is 1 if a holder leaves; of those who queue the first, if there is room for it since somebody
 // came in, left or died.
-func (o order) published(before, after state, in In) string {
+func (o order) published(before, after state, in lock.In) string {
 	releases := in.Op == lock.Release && before.Kind != engine.Other
 	if !o.queues() {
 		if releases && before.V.holds(in.Owner) {
@@ -269,8 +248,8 @@ func (o order) published(before, after state, in In) string {
 		return ""
 	}
 	asks := in.Op == lock.Acquire && before.Kind != engine.Other
-	behind, _ := before.V.survey("", in.Owner)
-	first, dead := before.V.survey(in.Owner, "")
+	behind, _ := before.V.queue().First("", in.Owner)
+	first, dead := before.V.queue().First(in.Owner, "")
 	room := before.V.room(in.Limit)
 	switch granted := after.V.holds(in.Owner); {
 	case releases && before.V.without(in.Owner).room(in.Limit) > 0, asks && granted && room > 1:

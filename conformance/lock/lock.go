@@ -1,8 +1,10 @@
+// Package lock declares primitives.Lock, FencedLock and SpinLock for the suite, and what the declarations of
+// other locks have in common with them.
 package lock
 
 import (
 	"context"
-	"strconv"
+	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -24,6 +26,7 @@ const (
 	HoldCount Op = "hold count"
 	Remaining Op = "remaining"
 	LastToken Op = "last token"
+	Holds     Op = "holders" // of a counting semaphore: how many there are
 )
 
 // In is one thing that happens to a lock.
@@ -32,7 +35,21 @@ type In struct {
 	Owner string
 	Lease time.Duration // of an acquire or a renewal, as it is sent
 	Fixed time.Duration // the lease that a call asks for; 0: the watchdog's
+
+	Allowance time.Duration // of a queue: of an acquire as it is sent, 0: it does not queue; of a call, 0: the default
+	Limit     int64         // of a counting semaphore
+	Side      Side          // of a read-write lock
+	Under     string        // the writer under whose hold a reader asks
 }
+
+// Side is one side of a read-write lock.
+type Side string
+
+// The sides, by the mode of a lock that somebody holds.
+const (
+	Read  Side = "read"
+	Write Side = "write"
+)
 
 // Out is the answer.
 type Out struct {
@@ -61,9 +78,6 @@ const (
 	OddToken = 1<<53 + 1
 )
 
-// short is too short a lease.
-var short = []In{{Op: Acquire, Fixed: 50 * time.Millisecond}}
-
 // Locker is what locks that exclude have in common.
 type Locker interface {
 	Lock(ctx context.Context) (*primitives.Lease, error)
@@ -75,117 +89,119 @@ type Locker interface {
 	Remaining(ctx context.Context) (time.Duration, error)
 }
 
-// maker makes a lock of a kind.
-type maker func(c *primitives.Client, name string, o *primitives.LockOptions) Locker
+// Maker makes a lock.
+type Maker func(c *primitives.Client, name string, in In) Locker
 
-// Primitive declares the lock.
-var Primitive engine.Subject = Exclusive
-
-// Exclusive is the same declaration with its types, of which those of other locks are made.
-var Exclusive = declare("Lock", TokenLife, func(
-	c *primitives.Client, name string, o *primitives.LockOptions,
-) Locker {
-	return c.NewLock(name, o)
-})
-
-// declare declares a kind of locks, whose last tokens are kept for a time; 0: for ever.
-func declare(name string, tokenLife time.Duration, make maker) *engine.Primitive[Held, In, Out] {
-	return &engine.Primitive[Held, In, Out]{
+// Declare declares what all locks have in common.
+func Declare[S comparable](
+	name, channel string, holders func(s engine.State[S]) []string,
+) *engine.Primitive[S, In, Out] {
+	return &engine.Primitive[S, In, Out]{
 		Name:     name,
 		Promises: PromisesOf(name),
 		Limit:    name + ".Exclusion",
-		Edge:     &state{V: Held{Token: OddToken}},
-		Step:     Step,
-		Keep:     keep,
 		Verb:     func(in In) string { return string(in.Op) },
 		Asks:     Asks,
 		Answers:  Answers,
-		Told:     Told,
 		Granted:  func(out Out) bool { return out.Token > 0 },
-		Stored:   func(key string, s state) []engine.Key { return Stored(key, s, tokenLife) },
-		Channel: func(_ backend.Capabilities, key string) string {
-			return engine.SideName("redisson_lock__channel:", key)
+		Channel:  func(_ backend.Capabilities, key string) string { return engine.SideName(channel, key) },
+		Blocks: func(s engine.State[S]) (In, bool) {
+			return In{Op: Acquire, Limit: 1, Side: Write}, s.Kind != engine.Other && len(holders(s)) == 0
 		},
-		Published: func(before, after state, in In) string {
-			if (in.Op == Release || in.Op == Force) && before.Kind != after.Kind {
-				return "0"
-			}
-			return ""
+		Frees: func(s engine.State[S]) (In, bool) {
+			all := append(holders(s), "")
+			return release(all[0]), all[0] != ""
 		},
-		Ops: []engine.Op[Held, In, Out]{
-			{Name: "TryLock", Often: 3, Draw: drawAcquire, Acquire: make.tryLock, Tries: true, Refuses: short},
-			{Name: "Lock", Often: 2, Draw: drawAcquire, Acquire: make.lock, Waits: true, Refuses: short},
-			{Name: "ForceUnlock", Often: 1, Draw: drawForce, Call: make.forceUnlock},
-			{Name: "Query", Often: 2, Draw: DrawQuery, Call: make.query, Blind: true},
-		},
-		Ready:  func(s state, _ In) bool { return s.Kind == engine.Absent },
-		Blocks: func(s state) (In, bool) { return In{Op: Acquire}, s.Kind == engine.Absent },
-		Frees:  func(s state) (In, bool) { return In{Op: Release, Owner: s.V.Owner}, s.Kind == engine.Present },
-		Peer:   byPeer,
-		Some:   state{Kind: engine.Present, V: Held{Owner: PeerOwner, Count: 1}},
-		Hold: &engine.Hold[Held, In, Out]{
+		Hold: &engine.Hold[S, In, Out]{
 			Of:       HoldOf,
 			Fixed:    func(in In) time.Duration { return in.Fixed },
-			Holders:  Holders,
+			Holders:  holders,
 			Grant:    func(out Out) (string, int64, bool) { return out.Owner, out.Token, out.Token > 0 },
 			Granted:  func(owner string, token int64) Out { return Out{Owner: owner, Token: token} },
-			Release:  func(owner string) In { return In{Op: Release, Owner: owner} },
+			Release:  release,
 			Done:     func(out Out) bool { return out.Done },
 			Conflict: func(out Out) bool { return out.Other },
 		},
 	}
 }
 
+// Ops are the operations of a lock that one owner holds at a time.
+func Ops[S comparable](
+	of Maker, draw func(d engine.Dice[S]) In, holders func(s engine.State[S]) []string, refuses ...In,
+) []engine.Op[S, In, Out] {
+	query := func(d engine.Dice[S]) In {
+		in := In{Op: []Op{IsLocked, IsHeldBy, Remaining, Remaining, HoldCount, HoldCount}[d.Which], Owner: "nobody"}
+		if all := holders(d.Now); len(all) > 0 && d.Flag {
+			in.Owner = all[0]
+		}
+		return in
+	}
+	force := func(engine.Dice[S]) In { return In{Op: Force} }
+	return []engine.Op[S, In, Out]{
+		{Name: "TryLock", Often: 3, Draw: draw, Acquire: Call(of, Locker.TryLock), Tries: true, Refuses: refuses},
+		{Name: "Lock", Often: 2, Draw: draw, Acquire: Call(of, Locker.Lock), Waits: true, Refuses: refuses},
+		{Name: "ForceUnlock", Often: 1, Draw: force, Call: of.query},
+		{Name: "Query", Often: 2, Draw: query, Call: of.query, Blind: true},
+	}
+}
+
+// Short is an acquire with too short a lease.
+var Short = In{Op: Acquire, Limit: 1, Fixed: 50 * time.Millisecond}
+
+// Draw draws an acquire.
+func Draw[S comparable](d engine.Dice[S]) In {
+	if d.Flag {
+		return In{Op: Acquire, Fixed: d.Fixed}
+	}
+	return In{Op: Acquire}
+}
+
+// Call calls a method of the object that make makes.
+func Call[M ~func(*primitives.Client, string, In) L, L, A any](
+	make M, method func(l L, ctx context.Context) (A, error),
+) func(ctx context.Context, c *primitives.Client, name string, in In) (A, error) {
+	return func(ctx context.Context, c *primitives.Client, name string, in In) (A, error) {
+		return method(make(c, name, in), ctx)
+	}
+}
+
+func release(owner string) In { return In{Op: Release, Owner: owner} }
+
 // keep is what of a lock outlives its key.
 func keep(h Held) Held { return Held{Token: h.Token} }
 
 // Step is the model.
 func Step(s state, at time.Time, in In, out Out) (state, bool) {
-	if out.Other {
-		return s, s.Kind == engine.Other
-	}
-	locked := s.Kind == engine.Present
-	mine := locked && s.V.Owner == in.Owner
-	if s.Kind == engine.Other && in.Op != IsLocked && in.Op != Remaining {
-		return s, false
-	}
-	switch in.Op {
-	case Acquire:
-		return acquire(s, at, in, out)
-	case Renew:
-		if mine {
-			s = s.Until(at.Add(in.Lease))
-		}
-		return s, out.Done == mine
-	case Release:
-		if mine {
-			s = s.Gone(keep)
-		}
-		return s, out.Done == mine
-	case Force:
-		return s.Gone(keep), out.Done == locked
-	case IsLocked:
+	mine := s.Kind == engine.Present && s.V.Owner == in.Owner
+	switch other := s.Kind == engine.Other; {
+	case out.Other, other && in.Op != IsLocked && in.Op != Remaining:
+		return s, out.Other && other
+	case in.Op == Acquire && out.Token == 0:
+		return s, s.Kind == engine.Present && s.Remains(at, out.Left)
+	case in.Op == Acquire:
+		next := s.Is(Held{Owner: out.Owner, Count: 1, Token: out.Token}).Until(at.Add(in.Lease))
+		return next, s.Kind == engine.Absent && Follows(s.V.Token, at, out.Token)
+	case in.Op == Renew && mine:
+		return s.Until(at.Add(in.Lease)), out.Done
+	case in.Op == Release && mine:
+		return s.Gone(keep), out.Done
+	case in.Op == Force:
+		return s.Gone(keep), out.Done == (s.Kind == engine.Present)
+	case in.Op == IsLocked:
 		return s, out.Done == (s.Kind != engine.Absent)
-	case IsHeldBy:
-		return s, out.Done == mine
-	case HoldCount:
+	case in.Op == HoldCount:
 		return s, mine && out.Count == s.V.Count || !mine && out.Count == 0
-	case Remaining:
+	case in.Op == Remaining:
 		return s, s.Remains(at, out.Left)
-	case LastToken:
+	case in.Op == LastToken:
 		return s, out.Count == s.V.Token
 	}
-	return s, false
+	return s, out.Done == mine
 }
 
-func acquire(s state, at time.Time, in In, out Out) (state, bool) {
-	if out.Token == 0 {
-		return s, s.Kind == engine.Present && s.Remains(at, out.Left)
-	}
-	last := s.V.Token
-	ok := s.Kind == engine.Absent && (at.IsZero() && out.Token > last || out.Token == max(last+1, at.UnixMicro()))
-	next := s.Is(Held{Owner: out.Owner, Count: 1, Token: out.Token})
-	return next.Until(at.Add(in.Lease)), ok
+// Follows reports whether a grant can have the token behind the last one.
+func Follows(last int64, at time.Time, token int64) bool {
+	return at.IsZero() && token > last || token == max(last+1, at.UnixMicro())
 }
 
 // Stored are a lock's keys. The last token is kept for tokenLife; 0: for ever.
@@ -194,20 +210,12 @@ func Stored(key string, s state, tokenLife time.Duration) []engine.Key {
 		Name: engine.SideName("redisson_lock_token:", key), Life: tokenLife, After: time.UnixMicro(s.V.Token),
 	}
 	if s.Kind == engine.Present {
-		own.Fields = map[string]string{s.V.Owner: strconv.FormatInt(s.V.Count, 10)}
+		own.Fields = map[string]string{s.V.Owner: fmt.Sprint(s.V.Count)}
 	}
 	if s.V.Token > 0 {
-		last.Text = strconv.FormatInt(s.V.Token, 10)
+		last.Text = fmt.Sprint(s.V.Token)
 	}
 	return []engine.Key{own, last}
-}
-
-// Told is what a caller gets: nothing remains of a free lock.
-func Told(out Out) Out {
-	if out.Left == -2*time.Millisecond {
-		out.Left = 0
-	}
-	return out
 }
 
 // PeerOwner is one who knows nothing of this package.
@@ -245,46 +253,12 @@ func HoldOf(in In) (engine.HoldAct, string, time.Duration) {
 	return act, in.Owner, in.Lease
 }
 
-func drawAcquire(d engine.Dice[Held]) In {
-	if d.Flag {
-		return In{Op: Acquire, Fixed: d.Fixed}
-	}
-	return In{Op: Acquire}
-}
-
-func drawForce(engine.Dice[Held]) In { return In{Op: Force} }
-
-// DrawQuery draws one of the queries.
-func DrawQuery(d engine.Dice[Held]) In {
-	in := In{Op: []Op{IsLocked, IsHeldBy, Remaining, Remaining, HoldCount, HoldCount}[d.Which], Owner: "nobody"}
-	if d.Now.V.Owner != "" && d.Flag {
-		in.Owner = d.Now.V.Owner
-	}
-	return in
-}
-
-func options(in In) *primitives.LockOptions { return &primitives.LockOptions{Lease: in.Fixed} }
-
-func (make maker) lock(ctx context.Context, c *primitives.Client, name string, in In) (*primitives.Lease, error) {
-	return make(c, name, options(in)).Lock(ctx)
-}
-
-func (make maker) tryLock(ctx context.Context, c *primitives.Client, name string, in In) (*primitives.Lease, error) {
-	return make(c, name, options(in)).TryLock(ctx)
-}
-
-func (make maker) forceUnlock(ctx context.Context, c *primitives.Client, name string, _ In) (out Out, err error) {
-	out.Done, err = make(c, name, nil).ForceUnlock(ctx)
-	return out, err
-}
-
-func (make maker) query(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	return Query(ctx, make(c, name, nil), in)
-}
-
-// Query calls the method that in asks for.
-func Query(ctx context.Context, l Locker, in In) (out Out, err error) {
+// query calls the method that in asks for.
+func (make Maker) query(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
+	l := make(c, name, in)
 	switch in.Op {
+	case Force:
+		out.Done, err = l.ForceUnlock(ctx)
 	case IsLocked:
 		out.Done, err = l.IsLocked(ctx)
 	case IsHeldBy:
@@ -292,10 +266,15 @@ func Query(ctx context.Context, l Locker, in In) (out Out, err error) {
 	case HoldCount:
 		out.Count, err = l.HoldCount(ctx, in.Owner)
 	default:
-		out.Left, err = l.Remaining(ctx)
-		if out.Left == primitives.NoExpiry {
-			out.Left = -time.Millisecond
-		}
+		out.Left, err = Left(l.Remaining(ctx))
 	}
 	return out, err
+}
+
+// Left is what Remaining returned, in the form of a PTTL.
+func Left(left time.Duration, err error) (time.Duration, error) {
+	if left == primitives.NoExpiry {
+		left = -time.Millisecond
+	}
+	return left, err
 }

@@ -3,6 +3,7 @@ package lock
 import (
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -10,37 +11,42 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// Asks returns what a script asks of each of its locks.
-func Asks(s *engine.Script) (ins []In) {
-	switch s.Name {
-	case "lock_acquire":
+// Asks returns what a script asks of each of its locks. The scripts of all kinds of locks have the same names,
+// behind that of the kind, and mostly the same arguments.
+func Asks(s *engine.Script) []In {
+	_, name, _ := strings.Cut(s.Name, "_")
+	switch name {
+	case "acquire":
 		return []In{{Op: Acquire, Owner: s.Args[0], Lease: Millis(s.Args[1])}}
-	case "lock_release", "spin_release":
-		return []In{{Op: Release, Owner: s.Args[0]}}
-	case "lock_force_release", "object_delete":
-		return []In{{Op: Force}}
-	case "lock_exists":
-		return []In{{Op: IsLocked}}
-	case "lock_held_by":
-		return []In{{Op: IsHeldBy, Owner: s.Args[0]}}
-	case "lock_hold_count":
-		return []In{{Op: HoldCount, Owner: s.Args[0]}}
-	case "lock_remaining":
-		return []In{{Op: Remaining}}
-	case "lock_last_token":
-		return []In{{Op: LastToken}}
-	case "lock_renew":
-		for _, owner := range s.Args[1:] {
-			ins = append(ins, In{Op: Renew, Owner: owner, Lease: Millis(s.Args[0])})
+	case "renew":
+		return forEach(s.Args[1:], In{Op: Renew, Lease: Millis(s.Args[0])})
+	case "release_all":
+		owners := s.Args
+		if s.Name != "spin_release_all" { // It does not publish: it has no command for that, and no channels.
+			owners = s.Args[1 : 1+len(s.Args)/2]
 		}
-	case "lock_release_all":
-		for _, owner := range s.Args[1 : 1+len(s.Keys)] {
-			ins = append(ins, In{Op: Release, Owner: owner})
-		}
-	case "spin_release_all":
-		for _, owner := range s.Args {
-			ins = append(ins, In{Op: Release, Owner: owner})
-		}
+		return forEach(owners, In{Op: Release})
+	}
+	op, one := single[name]
+	switch {
+	case !one:
+		return nil
+	case op == Release, op == IsHeldBy, op == HoldCount:
+		return []In{{Op: op, Owner: s.Args[0]}}
+	}
+	return []In{{Op: op}}
+}
+
+// single are the scripts of one lock.
+var single = map[string]Op{
+	"release": Release, "force_release": Force, "delete": Force, "exists": IsLocked, "held_by": IsHeldBy,
+	"hold_count": HoldCount, "remaining": Remaining, "last_token": LastToken, "holders": Holds,
+}
+
+// forEach returns in for each owner.
+func forEach(owners []string, in In) (ins []In) {
+	for _, in.Owner = range owners {
+		ins = append(ins, in)
 	}
 	return ins
 }
@@ -60,17 +66,22 @@ func Answers(s *engine.Script) ([]Out, error) {
 		return nil, s.Err
 	}
 	var out Out
-	switch s.Name {
-	case "lock_acquire":
+	switch _, name, _ := strings.Cut(s.Name, "_"); name {
+	case "acquire":
 		out = acquired(s)
-	case "lock_renew", "lock_release_all", "spin_release_all":
+	case "renew", "release_all":
 		return Statuses(s.Reply), nil
-	case "lock_hold_count", "lock_last_token":
+	case "hold_count", "last_token":
 		if !s.Reply.IsNil() {
 			out.Count = Whole(must.Get(s.Reply.Text()))
 		}
-	case "lock_remaining":
+	case "holders":
+		out.Count = must.Get(s.Reply.Int())
+	case "remaining":
 		out.Left = must.Get(s.Reply.Duration(time.Millisecond))
+		if out.Left == -2*time.Millisecond { // There is no key.
+			out.Left = 0
+		}
 	default:
 		out.Done = must.Get(s.Reply.Int()) > 0
 	}
@@ -85,7 +96,7 @@ var ownerForm = regexp.MustCompile(
 // both by one number, others by a token or nil, and a time.
 func acquired(s *engine.Script) (out Out) {
 	number, left := s.Reply, backend.Reply{}
-	if items, err := s.Reply.Tuple(2); err == nil {
+	if items, err := s.Reply.Items(); err == nil {
 		number, left = items[0], items[1]
 	}
 	if number.IsNil() {

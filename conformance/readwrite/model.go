@@ -74,26 +74,26 @@ func holders(s state) (owners []string) {
 }
 
 // mode is the side that holds the lock; "": neither does.
-func mode(s state) Side {
+func mode(s state) lock.Side {
 	switch {
 	case s.Kind != engine.Present:
 		return ""
 	case s.V.Writer != "":
-		return Write
+		return lock.Write
 	}
-	return Read
+	return lock.Read
 }
 
 // ready reports whether in may come in: a reader unless somebody else writes, a writer if nobody is in.
-func ready(s state, in In) bool {
-	if in.Side == Read {
+func ready(s state, in lock.In) bool {
+	if in.Side == lock.Read {
 		return s.V.Writer == "" || s.V.Writer == in.Under
 	}
 	return len(holders(s)) == 0
 }
 
 // step is the model.
-func step(s state, at time.Time, in In, out lock.Out) (state, bool) {
+func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	_, holds := s.V.Readers.Find(func(r reader) bool { return r.owner == in.Owner && at.UnixMicro() < r.ends })
 	holds = holds || s.V.Writer != "" && s.V.Writer == in.Owner
 	switch {
@@ -118,35 +118,30 @@ func step(s state, at time.Time, in In, out lock.Out) (state, bool) {
 // refused reports whether a refusal can say so: how long the writer's lease lasts, or the shortest of the
 // readers'.
 func refused(s state, at time.Time, left time.Duration) bool {
-	if readers := s.V.running(); mode(s) == Read && len(readers) > 0 {
+	if readers := s.V.running(); mode(s) == lock.Read && len(readers) > 0 {
 		s = s.Until(shortest(readers))
 	}
 	return s.Remains(at, left)
 }
 
 // remains reports whether a PTTL can be that of what a side holds: of the lock, for a writer.
-func remains(s state, at time.Time, side Side, left time.Duration) bool {
+func remains(s state, at time.Time, side lock.Side, left time.Duration) bool {
 	all := s.V.running()
 	switch {
-	case side == Read && len(all) > 0:
+	case side == lock.Read && len(all) > 0:
 		s = s.Until(longest(all))
-	case side == Read, s.V.Writer == "":
+	case side == lock.Read, s.V.Writer == "":
 		s = s.Gone(keep)
 	}
 	return s.Remains(at, left)
 }
 
-// free is a lock that nobody holds, and that has had the same tokens.
-func free(s state) engine.State[lock.Held] {
-	return engine.State[lock.Held]{V: lock.Held{Token: s.V.Token}}
-}
-
 // acquire lets an owner in. A reader has the token of the last writer. In a history, without times, that
 // may be one that got no answer, or was forgotten.
-func acquire(s state, at time.Time, in In, out lock.Out) (state, bool) {
-	_, fresh := lock.Exclusive.Step(free(s), at, in.In, out)
+func acquire(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
+	fresh := lock.Follows(s.V.Token, at, out.Token)
 	ends := at.Add(in.Lease)
-	if in.Side == Write {
+	if in.Side == lock.Write {
 		return engine.New(Held{Writer: out.Owner, Token: out.Token}).Until(ends), fresh && ready(s, in)
 	}
 	fits := out.Token == s.V.Token || s.V.Token == 0 && fresh || at.IsZero()
@@ -203,12 +198,12 @@ func leave(s state, at time.Time, owner string) state {
 
 // published is a message to all when a writer leaves, and to one when the last reader does, or when a reader's
 // release finds the lock free.
-func published(before, after state, in In) string {
+func published(before, after state, in lock.In) string {
 	switch {
 	case before.V.Writer != "" && after.V.Writer == "":
 		return "1"
 	case before.Kind != engine.Absent && after.Kind == engine.Absent,
-		before.Kind == engine.Absent && in.Op == lock.Release && in.Side == Read:
+		before.Kind == engine.Absent && in.Op == lock.Release && in.Side == lock.Read:
 		return "0"
 	}
 	return ""
@@ -216,11 +211,11 @@ func published(before, after state, in In) string {
 
 // stored are a lock's keys: its own, that of the last token, and one for each reader's lease.
 func stored(key string, s state) []engine.Key {
-	all := lock.Exclusive.Stored(key, free(s))
+	all := lock.Stored(key, engine.State[lock.Held]{V: lock.Held{Token: s.V.Token}}, lock.TokenLife)
 	switch mode(s) {
-	case Read:
+	case lock.Read:
 		all[0].Fields = map[string]string{"mode": "read"}
-	case Write:
+	case lock.Write:
 		all[0].Fields = map[string]string{"mode": "write", s.V.Writer + ":write": "1"}
 	}
 	for _, r := range s.V.Readers.All() {
@@ -236,16 +231,16 @@ func stored(key string, s state) []engine.Key {
 func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
 	if d.Now.Kind == engine.Present && d.Flag {
 		c.Next, c.Message = d.Now.Gone(keep), "0"
-		return c, slices.Contains(holders(d.Now), peer)
+		return c, slices.Contains(holders(d.Now), lock.PeerOwner)
 	}
 	if d.Which < 4 {
 		c.Life = d.For.Truncate(time.Millisecond) + time.Millisecond
 	}
 	next := keep(d.Now.V)
 	if d.Which < 2 {
-		next = next.until(peer, d.At.Add(c.Life).Truncate(time.Millisecond))
+		next = next.until(lock.PeerOwner, d.At.Add(c.Life).Truncate(time.Millisecond))
 	} else {
-		next.Writer = peer
+		next.Writer = lock.PeerOwner
 	}
 	c.Next = engine.New(next)
 	return c, true

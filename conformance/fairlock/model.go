@@ -1,0 +1,207 @@
+package fairlock
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/lock"
+)
+
+// Fair is a fair lock at one time. What it has of its queue outlives its key.
+type Fair struct {
+	lock.Held
+	Base    int64 // scores are above it, or below
+	Waiters engine.List[waiter]
+}
+
+// state is that of one fair lock.
+type state = engine.State[Fair]
+
+// share is what each waiter adds to the scores of those behind it. All numbers of a queue are milliseconds
+// of the server's clock.
+const share = 300_000
+
+// waiter is one in the queue.
+type waiter struct {
+	Waiter
+	Score    int64 // above the base
+	Deadline int64 // zero: it is a peer's
+}
+
+func (w waiter) ours() bool { return w.Deadline != 0 }
+
+// queue is the queue of a lock at a time.
+type queue struct {
+	all       []waiter
+	base, now int64
+}
+
+func (f Fair) at(at time.Time) *queue { return &queue{f.Waiters.All(), f.Base, at.UnixMilli()} }
+
+// of returns f with the queue.
+func (q *queue) of(f Fair) Fair {
+	if f.Base = q.base; len(q.all) == 0 {
+		f.Base = 0
+	}
+	f.Waiters = engine.ListOf(q.all...)
+	return f
+}
+
+// owners returns the owners in the queue.
+func (q *queue) owners() (all Queue) {
+	for _, w := range q.all {
+		all = append(all, w.Waiter)
+	}
+	return all
+}
+
+// left is how long a waiter has by its score, if the scores were lower by an amount; a peer's place ends then.
+func (q *queue) left(w waiter, amount int64) int64 { return q.base + w.Score - amount - q.now }
+
+// ages ends places: of our waiters by their deadlines, of peers by their scores, less what the waiters before
+// them have added to it whose places have ended.
+func ages(f Fair, at time.Time) Fair {
+	q, amount := f.at(at), int64(0)
+	for i, w := range q.all {
+		left := q.left(w, amount)
+		if q.all[i].Dead = w.ours() && w.Deadline <= q.now || !w.ours() && left <= 0; q.all[i].Dead {
+			amount += max(0, min(share, left))
+		}
+	}
+	return q.of(f)
+}
+
+// drop takes out the waiters whose places have ended and that are before the first, which it returns, and lowers
+// the scores of the others.
+func (q *queue) drop(caller, leaver string) string {
+	first, dead := q.owners().First(caller, leaver)
+	lower := int64(0)
+	q.all = slices.DeleteFunc(q.all, func(w waiter) bool {
+		drops := slices.Contains(dead, w.Owner)
+		if drops {
+			lower += max(0, min(share, q.left(w, lower)))
+		}
+		return drops
+	})
+	q.base -= lower
+	return first
+}
+
+// place returns the place of an owner; negative: it has none.
+func (q *queue) place(owner string) int {
+	return slices.IndexFunc(q.all, func(w waiter) bool { return w.Owner == owner })
+}
+
+// leave takes out an owner, if it is there.
+func (q *queue) leave(owner string) {
+	i := q.place(owner)
+	if i < 0 {
+		return
+	}
+	q.all = slices.Delete(q.all, i, i+1)
+	for ; i < len(q.all); i++ {
+		q.all[i].Score -= share
+	}
+}
+
+// push puts a peer at the end. The first has its share beyond some time.
+func (q *queue) push(owner string, beyond int64) {
+	score := int64(0)
+	if n := len(q.all); n > 0 {
+		score = q.all[n-1].Score
+	} else {
+		q.base = beyond
+	}
+	q.all = append(q.all, waiter{Waiter: Waiter{Owner: owner}, Score: score + share})
+}
+
+// step is the model.
+func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
+	refusal := in.Op == lock.Acquire && out.Token == 0 && s.Kind != engine.Other
+	switch {
+	case refusal && at.IsZero(): // Others may wait.
+		return s, true
+	case refusal:
+		return refuse(s, at, in, out)
+	}
+	next, ok := lock.Step(locked(s), at, in, out)
+	after := state{Kind: next.Kind, V: s.V, Ends: next.Ends}
+	after.V.Held = next.V
+	if s.Kind == engine.Other || at.IsZero() {
+		return after, ok
+	}
+	q := s.V.at(at)
+	switch {
+	case in.Op == lock.Acquire:
+		first := q.drop(in.Owner, "")
+		ok = ok && (first == "" || first == in.Owner)
+		q.leave(in.Owner)
+	case in.Op == lock.Release:
+		if s.Kind != after.Kind || s.Kind == engine.Absent {
+			q.drop("", in.Owner)
+		}
+		q.leave(in.Owner)
+	case in.Op == lock.Force && s.Kind == engine.Present:
+		q.drop("", "")
+	}
+	after.V = q.of(after.V)
+	return after, ok
+}
+
+// refuse is the model of an acquire that is refused.
+func refuse(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
+	held, q := s.Kind == engine.Present, s.V.at(at)
+	next := q.drop(in.Owner, "")
+	ok := held || next != "" && next != in.Owner
+	if in.Allowance == 0 {
+		s.V = q.of(s.V)
+		return s, ok && out.Left == -time.Millisecond
+	}
+	left := int64(0) // of the holder's lease
+	if held && !s.Ends.IsZero() {
+		left = max(0, s.Ends.Sub(at).Milliseconds())
+	}
+	if q.place(in.Owner) < 0 {
+		q.push(in.Owner, q.now+left)
+	}
+	mine := &q.all[q.place(in.Owner)]
+	mine.Deadline, mine.Dead = q.now+in.Allowance.Milliseconds(), false
+	first := q.all[q.place(cmp.Or(next, in.Owner))]
+	if first.Owner == in.Owner {
+		ok = ok && s.Remains(at, out.Left)
+	} else {
+		ok = ok && out.Left.Milliseconds() == left+max(1, q.ends(first)-q.now)
+	}
+	if held && first.ours() && q.left(first, 0) < share*9/10 { // All scores rise, so that the first has its share.
+		q.base = q.now + share - first.Score
+	}
+	s.V = q.of(s.V)
+	return s, ok
+}
+
+// ends is when the place of a waiter ends.
+func (q *queue) ends(w waiter) int64 {
+	if w.ours() {
+		return w.Deadline
+	}
+	return q.base + w.Score
+}
+
+// published is the first waiter, if a release or the end of a place may have made the lock free for it.
+func published(before, after state, in lock.In) (first string) {
+	held, q := before.Kind == engine.Present, before.V.at(time.Time{}).owners()
+	switch {
+	case before.Kind == engine.Other:
+	case in.Op == lock.Acquire && !held && after.Kind == engine.Absent:
+		if next, dead := q.First(in.Owner, ""); len(dead) > 0 {
+			return next
+		}
+	case in.Op == lock.Release && after.Kind == engine.Absent:
+		first, _ = q.First("", in.Owner)
+	case in.Op == lock.Force && held:
+		first, _ = q.First("", "")
+	}
+	return first
+}
