@@ -75,6 +75,7 @@ var rules = []rule{
 	{dir: "conformance/servers/...", imports: []string{"backend", "conformance/servers/...", "conformance/harness"}},
 	engine("conformance/engine"),
 	engine("conformance/lock", "conformance/engine"),
+	engine("conformance/exclusive", "conformance/engine", "conformance/lock"),
 	engine("conformance/fairlock", "conformance/engine", "conformance/lock"),
 	engine("conformance/readwrite", "conformance/engine", "conformance/lock"),
 	engine("conformance/semaphore", "conformance/engine"),

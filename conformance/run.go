@@ -11,12 +11,12 @@ import (
 	"github.com/hasp-go/hasp/conformance/contract"
 	"github.com/hasp-go/hasp/conformance/counting"
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/exclusive"
 	"github.com/hasp-go/hasp/conformance/fairlock"
 	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/idgenerator"
 	"github.com/hasp-go/hasp/conformance/latch"
 	"github.com/hasp-go/hasp/conformance/limiter"
-	"github.com/hasp-go/hasp/conformance/lock"
 	"github.com/hasp-go/hasp/conformance/mutex"
 	"github.com/hasp-go/hasp/conformance/number"
 	"github.com/hasp-go/hasp/conformance/permits"
@@ -27,7 +27,7 @@ import (
 // Primitives returns the declarations of all primitives but adders, which no declaration describes.
 func Primitives() []engine.Subject {
 	return []engine.Subject{
-		lock.Primitive, lock.Fenced, lock.Spin, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
+		exclusive.Lock, exclusive.Fenced, exclusive.Spin, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
 		permits.Primitive, counting.Primitive, counting.ByArrival, mutex.Primitive,
 		latch.Primitive, number.Long, number.Double, idgenerator.Primitive, limiter.Primitive,
 	}
@@ -121,7 +121,7 @@ func casesOf(subjects []engine.Subject) (cases []Case) {
 // FaultCases returns a case for each fault, for each of the three ways in which primitives wait: all waiters of
 // an object race, they queue up, or there are two kinds of them.
 func FaultCases() []Case {
-	return slices.Concat(lock.Primitive.FaultCases(), fairlock.Primitive.FaultCases(), readwrite.Primitive.FaultCases())
+	return slices.Concat(exclusive.Lock.FaultCases(), fairlock.Primitive.FaultCases(), readwrite.Primitive.FaultCases())
 }
 
 // run runs cases: first those that may share the server, side by side, then the others.

@@ -38,12 +38,6 @@ func (h Held) with(all ...member) Held {
 	return h
 }
 
-// without returns h without a member.
-func (h Held) without(owner string) Held {
-	h.Members = h.Members.Without(func(m member) bool { return m.owner == owner })
-	return h
-}
-
 // find returns the member of that name.
 func (h Held) find(owner string) (member, bool) {
 	return h.Members.Find(func(m member) bool { return m.owner == owner })
@@ -74,16 +68,9 @@ type waiter struct {
 	number int64
 }
 
-// rid returns h without the dead.
-func (h Held) rid(dead []string) Held {
-	for _, owner := range dead {
-		h = h.without(owner)
-	}
-	return h.drop(dead...)
-}
-
-// drop returns h without some in the queue.
-func (h Held) drop(owners ...string) Held {
+// without returns h without some members, who are not in the queue any more.
+func (h Held) without(owners ...string) Held {
+	h.Members = h.Members.Without(func(m member) bool { return slices.Contains(owners, m.owner) })
 	h.Queue = h.Queue.Without(func(w waiter) bool { return slices.Contains(owners, w.owner) })
 	return h
 }
@@ -151,7 +138,7 @@ func (o order) step(s state, at time.Time, in lock.In, out lock.Out) (state, boo
 	case in.Op == lock.Renew:
 		return s, !out.Done
 	case in.Op == lock.Release:
-		return o.leave(s, in), out.Done == holds
+		return leave(s, in), out.Done == holds
 	}
 	return s, out.Count == int64(len(s.V.holding()))
 }
@@ -160,40 +147,42 @@ func (o order) step(s state, at time.Time, in lock.In, out lock.Out) (state, boo
 func (o order) admit(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	ok := o.ready(s, in)
 	if !at.IsZero() {
-		ok = ok && out.Token == at.UnixMicro()
-		ok = ok && (o.queues() || out.Count == s.V.room(in.Limit)-1)
+		ok = ok && out.Token == at.UnixMicro() && (o.queues() || out.Count == s.V.room(in.Limit)-1)
 	}
-	_, dead := s.V.queue().First(in.Owner, "")
-	if s.V = s.V.rid(dead).drop(in.Owner); s.V.Queue == (engine.List[waiter]{}) {
+	_, ended := s.V.queue().First(in.Owner, "")
+	s.V = s.V.without(ended...)
+	s = enter(s, member{owner: out.Owner, ends: at.Add(in.Lease).UnixMilli()})
+	s.V.Queue = s.V.Queue.Without(func(w waiter) bool { return w.owner == out.Owner })
+	if s.V.Queue == (engine.List[waiter]{}) {
 		s.V.Members = s.V.Members.Without(func(m member) bool { return m.waits && m.over })
 	}
-	return enter(s, member{owner: out.Owner, ends: at.Add(in.Lease).UnixMilli()}), ok
+	return s, ok
 }
 
-// refuse is the model of an acquire that is refused. In a history, without times, those may be in who are
-// believed to be gone, and others may wait.
+// refuse is the model of an acquire that is refused. In a history, without times, every refusal may be right:
+// the model does not know which holds have ended, and which callers wait.
 func (o order) refuse(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
+	ok := at.IsZero() || !o.ready(s, in)
 	switch {
 	case at.IsZero():
-		return s, true
+		return s, ok
 	case !o.queues():
-		return s, !o.ready(s, in) && waits(s, at, in.Limit, out.Left)
+		return s, ok && waits(s, at, in.Limit, out.Left)
+	case in.Allowance > 0:
+		s.V = s.V.queued(in.Owner)
 	}
-	ok := !o.ready(s, in)
-	first, dead := s.V.queue().First(in.Owner, "")
-	queued := s.V.queued(in.Owner)
-	s.V = s.V.rid(dead)
-	if _, known := s.V.find(first); !known && first != "" && first != in.Owner {
+	first, ended := s.V.queue().First(in.Owner, "")
+	behind := first != "" && first != in.Owner
+	s.V = s.V.without(ended...)
+	if _, known := s.V.find(first); behind && !known {
 		s = enter(s, member{owner: first, ends: at.Add(30 * time.Second).UnixMilli(), waits: true})
 	}
-	if in.Allowance == 0 {
-		return s, ok && out.Left == -time.Millisecond
+	if in.Allowance > 0 {
+		place := member{owner: in.Owner, ends: at.Add(in.Allowance).UnixMilli(), waits: true}
+		s.V.Until = s.V.last(place.ends)
+		s = enter(s, place)
 	}
-	place := member{owner: in.Owner, ends: at.Add(in.Allowance).UnixMilli(), waits: true}
-	s.V.Queue, s.V.Number = queued.drop(dead...).Queue, queued.Number
-	s.V.Until = s.V.last(place.ends)
-	s = enter(s, place)
-	if first != "" && first != in.Owner {
+	if behind || in.Allowance == 0 {
 		return s, ok && out.Left == -time.Millisecond
 	}
 	return s, ok && waits(s, at, in.Limit, out.Left)
@@ -223,38 +212,33 @@ func waits(s state, at time.Time, limit int64, told time.Duration) bool {
 	return over >= 0 && over < int64(len(ends)) && told.Milliseconds() == max(0, ends[over]-at.UnixMilli())
 }
 
-// leave takes out an owner, and the dead before the first who may come in then.
-func (o order) leave(s state, in lock.In) state {
-	left := s.V.without(in.Owner)
-	if left.room(in.Limit) > 0 {
-		_, dead := s.V.queue().First("", in.Owner)
-		left = left.rid(dead)
+// leave takes out an owner and, if there is room then, the waiters before the first whose places have ended.
+func leave(s state, in lock.In) state {
+	s.V = s.V.without(in.Owner)
+	if s.V.room(in.Limit) > 0 {
+		_, ended := s.V.queue().First("", "")
+		s.V = s.V.without(ended...)
 	}
-	left = left.drop(in.Owner)
-	if s.V = left; s.Kind == engine.Present && left.Members == (engine.List[member]{}) {
+	if s.Kind == engine.Present && s.V.Members == (engine.List[member]{}) {
 		return s.Gone(keep)
 	}
 	return s
 }
 
-// published is 1 if a holder leaves; of those who queue the first, if there is room for it since somebody
-// came in, left or died.
+// published is 1 if a holder leaves; with a queue it is the first waiter, if there is room for it since an owner
+// acquired, left, or lost its place.
 func (o order) published(before, after state, in lock.In) string {
-	releases := in.Op == lock.Release && before.Kind != engine.Other
-	if !o.queues() {
-		if releases && before.V.holds(in.Owner) {
-			return "1"
-		}
-		return ""
-	}
-	asks := in.Op == lock.Acquire && before.Kind != engine.Other
+	first, ended := before.V.queue().First(in.Owner, "")
 	behind, _ := before.V.queue().First("", in.Owner)
-	first, dead := before.V.queue().First(in.Owner, "")
-	room := before.V.room(in.Limit)
-	switch granted := after.V.holds(in.Owner); {
-	case releases && before.V.without(in.Owner).room(in.Limit) > 0, asks && granted && room > 1:
+	room, granted := before.V.room(in.Limit), after.V.holds(in.Owner)
+	switch releases := in.Op == lock.Release; {
+	case before.Kind == engine.Other, !releases && in.Op != lock.Acquire:
+	case !o.queues() && releases && before.V.holds(in.Owner):
+		return "1"
+	case !o.queues():
+	case releases && before.V.without(in.Owner).room(in.Limit) > 0, !releases && granted && room > 1:
 		return behind
-	case asks && !granted && room > 0 && len(dead) > 0:
+	case !releases && !granted && room > 0 && len(ended) > 0:
 		return first
 	}
 	return ""

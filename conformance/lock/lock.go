@@ -1,5 +1,5 @@
-// Package lock declares primitives.Lock, FencedLock and SpinLock for the suite, and what the declarations of
-// other locks have in common with them.
+// Package lock is what the declarations of locks have in common: what happens to them, their operations, what
+// their leases hold, what their scripts say, and the model of a lock that one owner holds.
 package lock
 
 import (
@@ -26,7 +26,7 @@ const (
 	HoldCount Op = "hold count"
 	Remaining Op = "remaining"
 	LastToken Op = "last token"
-	Holds     Op = "holders" // of a counting semaphore: how many there are
+	Holds     Op = "holders" // of a counting semaphore: how many owners hold it
 )
 
 // In is one thing that happens to a lock.
@@ -167,8 +167,8 @@ func Call[M ~func(*primitives.Client, string, In) L, L, A any](
 
 func release(owner string) In { return In{Op: Release, Owner: owner} }
 
-// keep is what of a lock outlives its key.
-func keep(h Held) Held { return Held{Token: h.Token} }
+// Keep is what of a lock outlives its key.
+func Keep(h Held) Held { return Held{Token: h.Token} }
 
 // Step is the model.
 func Step(s state, at time.Time, in In, out Out) (state, bool) {
@@ -184,9 +184,9 @@ func Step(s state, at time.Time, in In, out Out) (state, bool) {
 	case in.Op == Renew && mine:
 		return s.Until(at.Add(in.Lease)), out.Done
 	case in.Op == Release && mine:
-		return s.Gone(keep), out.Done
+		return s.Gone(Keep), out.Done
 	case in.Op == Force:
-		return s.Gone(keep), out.Done == (s.Kind == engine.Present)
+		return s.Gone(Keep), out.Done == (s.Kind == engine.Present)
 	case in.Op == IsLocked:
 		return s, out.Done == (s.Kind != engine.Absent)
 	case in.Op == HoldCount:
@@ -220,22 +220,6 @@ func Stored(key string, s state, tokenLife time.Duration) []engine.Key {
 
 // PeerOwner is one who knows nothing of this package.
 const PeerOwner = "5f0c2a9e-0000-4000-8000-00000000000a:77"
-
-// byPeer lets another program hold the lock, once or twice, with a lease or without, or release it.
-func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
-	if d.Now.Kind == engine.Present && d.Now.V.Owner == PeerOwner && d.Flag {
-		return engine.Change[Held]{Next: d.Now.Gone(keep), Message: "0"}, true
-	}
-	if d.Now.Kind == engine.Present && d.Flag {
-		return c, false
-	}
-	held := Held{Owner: PeerOwner, Count: int64(1 + d.Which%2), Token: d.Now.V.Token}
-	c.Next = engine.New(held)
-	if d.Which < 4 {
-		c.Life = d.For.Truncate(time.Millisecond) + time.Millisecond
-	}
-	return c, true
-}
 
 // Holders is who holds a lock.
 func Holders(s state) []string {

@@ -15,8 +15,8 @@ import (
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/counting"
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/exclusive"
 	"github.com/hasp-go/hasp/conformance/fairlock"
-	"github.com/hasp-go/hasp/conformance/lock"
 	"github.com/hasp-go/hasp/conformance/mutex"
 	"github.com/hasp-go/hasp/conformance/permits"
 	"github.com/hasp-go/hasp/conformance/readwrite"
@@ -65,7 +65,7 @@ func TestHistories(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, spoil)
 	for _, p := range []engine.Subject{
-		lock.Primitive, lock.Fenced, lock.Spin, fairlock.Primitive, readwrite.Primitive,
+		exclusive.Lock, exclusive.Fenced, exclusive.Spin, fairlock.Primitive, readwrite.Primitive,
 		counting.Primitive, counting.ByArrival, mutex.Primitive, permits.Primitive,
 	} {
 		t.Run(p.String(), func(t *testing.T) {
