@@ -4,38 +4,34 @@
 package permits
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/lock"
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// Op is what happens to a permit semaphore.
-type Op string
+// Op is what happens to a permit semaphore: to its leases what happens to those of a lock.
+type Op = lock.Op
 
 // What happens to a permit semaphore.
 const (
-	Acquire   Op = "acquire"
-	Release   Op = "release"
-	Renew     Op = "renew"
-	Return    Op = "release by ids"
-	Update    Op = "update lease"
-	Remaining Op = "remaining lease"
-	Count     Op = "count"
-	Make      Op = "make"
-	Set       Op = "set"
-	Add       Op = "add"
-	Delete    Op = "delete"
+	Acquire, Release, Renew, Remaining    = lock.Acquire, lock.Release, lock.Renew, lock.Remaining
+	Return, Update, Count, Make        Op = "release by ids", "update lease", "count", "make"
+	Set, Add, Delete                   Op = "set", "add", "delete"
 )
 
 // In is one thing that happens to a permit semaphore.
 type In struct {
 	Op    Op
-	Owner string        // whose ids it is about
+	Owner string        // of the permits: their ids
 	N     int64         // how many permits
 	Of    int64         // of Acquire: the permits of a semaphore that it makes; 0: it makes none
 	Lease time.Duration // as it is sent
@@ -59,7 +55,7 @@ type state = engine.State[Permits]
 // permits is how many permits a semaphore has that an acquire makes.
 const permits = 2
 
-// bad is what an acquire refuses.
+// bad are inputs that an acquire refuses.
 var bad = []In{
 	{Op: Acquire}, {Op: Acquire, N: -1}, {Op: Acquire, N: 1001}, {Op: Acquire, N: 1, Of: -1},
 	{Op: Acquire, N: 1, Fixed: 50 * time.Millisecond},
@@ -67,116 +63,107 @@ var bad = []In{
 
 // Primitive declares the permit semaphore.
 var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
-	Name:     "PermitSemaphore",
-	Promises: Promises,
-	Limit:    "PermitSemaphore.Limit",
-	Some:     heldUntil(time.UnixMilli(never)),
-	NoTexts:  []string{"1.5", "abc", "99999999999"},
-	Special:  cases(),
-	Step:     step,
-	Ages:     ages,
-	Verb:     func(in In) string { return string(in.Op) },
-	Asks:     asks,
-	Answers:  answers,
-	Told:     told,
-	Granted:  func(out Out) bool { return out.Done },
-	Stored:   stored,
-	Channel: func(_ backend.Capabilities, key string) string {
-		return engine.SideName("redisson_sc:", key)
+	Name: "PermitSemaphore", Promises: Promises, Limit: "PermitSemaphore.Limit", Special: cases(),
+	Some: heldUntil(time.Now().Add(1000 * time.Hour)), NoTexts: []string{"1.5", "abc", "99999999999"},
+	Step: step, Ages: ages, Verb: func(in In) string { return string(in.Op) },
+	Asks: asks, Answers: answers, Granted: func(out Out) bool { return out.Done },
+	Told: func(out Out) Out {
+		out.Left, out.N, out.Taken = 0, out.N+out.Taken, 0
+		return out
 	},
-	Published: published,
+	Stored: stored, Published: published,
+	Channel: func(_ backend.Capabilities, key string) string { return engine.SideName("redisson_sc:", key) },
 	Ops: []engine.Op[Permits, In, Out]{
-		{Name: "TryAcquire", Often: 4, Draw: drawAcquire, Acquire: tryAcquire, Tries: true, Refuses: bad},
-		{Name: "Acquire", Often: 3, Draw: drawAcquire, Acquire: acquireOf, Waits: true, Refuses: bad},
-		{Name: "Release", Often: 1, Draw: drawHeld(Return), Call: releaseIDs},
-		{Name: "UpdateLease", Often: 1, Draw: drawUpdate, Call: updateLease, Refuses: []In{{Op: Update}}},
-		{Name: "RemainingLease", Often: 1, Draw: drawHeld(Remaining), Call: remainingLease},
-		{Name: "TotalPermits", Often: 1, Draw: draw(Count), Call: totalPermits},
-		{Name: "TrySetPermits", Often: 1, Draw: drawMake, Call: trySetPermits, Blind: true, Refuses: []In{{Op: Make, N: -1}}},
-		{Name: "SetPermits", Often: 1, Draw: drawSet, Call: setPermits, Refuses: []In{{Op: Set, N: -1}}},
-		{Name: "AddPermits", Often: 1, Draw: drawAdd, Call: addPermits, Refuses: []In{{Op: Add, N: math.MinInt32}}},
-		{Name: "Delete", Often: 1, Draw: draw(Delete), Call: remove, Blind: true},
+		{Name: "TryAcquire", Often: 4, Draw: draw(Acquire, permits, 1, 1, permits, 1, 1), Acquire: tryAcquire, Tries: true, Refuses: bad},
+		{Name: "Acquire", Often: 3, Draw: draw(Acquire, permits, 1, 1, permits, 1, 1), Acquire: acquireOf, Waits: true, Refuses: bad},
+		{Name: "Release", Often: 1, Draw: drawHeld(Return), Call: call, Refuses: []In{{Op: Return}, {Op: Return, Owner: unknown + unknown}}},
+		{Name: "UpdateLease", Often: 1, Draw: drawHeld(Update), Call: call, Refuses: []In{{Op: Update, Owner: unknown}}},
+		{Name: "RemainingLease", Often: 1, Draw: drawHeld(Remaining), Call: call},
+		{Name: "TotalPermits", Often: 1, Draw: draw(Count), Call: call},
+		{Name: "TrySetPermits", Often: 1, Draw: draw(Make, 0, 1, 2, 3, 4, 5), Call: call, Blind: true, Refuses: []In{{Op: Make, N: -1}}},
+		{Name: "SetPermits", Often: 1, Draw: draw(Set, 4, 2, 2, 1, 3, 0), Call: call, Refuses: []In{{Op: Set, N: -1}}},
+		{Name: "AddPermits", Often: 1, Draw: draw(Add, 1, 2, -1, -2, 1, math.MaxInt32), Call: call, Refuses: []In{{Op: Add, N: math.MinInt32}}},
+		{Name: "Delete", Often: 1, Draw: draw(Delete), Call: call, Blind: true},
 	},
-	Lived:  func(c *primitives.Client, name string) engine.Lived { return c.NewPermitSemaphore(name, nil) },
-	Ready:  ready,
-	Blocks: blocks,
-	Frees: func(s state) (In, bool) {
-		owners := holders(s)
-		if len(owners) == 0 {
-			return In{Op: Release}, false
+	Lived: func(c *primitives.Client, name string) engine.Lived { return c.NewPermitSemaphore(name, nil) },
+	Ready: ready,
+	Blocks: func(s state) (In, bool) {
+		free := s.V.counted().Free
+		if s.Kind == engine.Absent {
+			free = permits
 		}
-		return In{Op: Release, Owner: owners[0]}, true
+		return In{Op: Acquire, N: min(free, 100), Of: permits}, free > 0
+	},
+	Frees: func(s state) (In, bool) {
+		h, some := s.V.Held.Find(func(hold) bool { return true })
+		return In{Op: Release, Owner: h.owner}, some
 	},
 	Peer: byPeer,
 	Hold: &engine.Hold[Permits, In, Out]{
-		Of:      holdOf,
-		Fixed:   func(in In) time.Duration { return in.Fixed },
-		Holders: holders,
-		Until:   heldUntil,
-		Grant:   func(out Out) (string, int64, bool) { return out.Owner, 0, out.Owner != "" },
-		Granted: func(owner string, _ int64) Out { return Out{Owner: owner, Done: true} },
-		Release: func(owner string) In { return In{Op: Release, Owner: owner} },
-		Apart: func(outer In, _ string, inner In) (awaits In, apart bool, refused error) {
-			return inner, inner.N > outer.N, nil
+		Of: func(in In) (engine.HoldAct, string, time.Duration) {
+			return lock.HoldOf(lock.In{Op: in.Op, Owner: in.Owner, Lease: in.Lease})
 		},
+		Fixed:    func(in In) time.Duration { return in.Fixed },
+		Holders:  holders,
+		Until:    heldUntil,
+		Grant:    func(out Out) (string, int64, bool) { return out.Owner, 0, out.Owner != "" },
+		Granted:  func(owner string, _ int64) Out { return Out{Owner: owner, Done: true} },
+		Release:  func(owner string) In { return In{Op: Release, Owner: owner} },
+		Apart:    func(outer In, _ string, inner In) (In, bool, error) { return inner, inner.N > outer.N, nil },
 		Done:     func(out Out) bool { return out.Done },
 		Conflict: func(out Out) bool { return out.Other },
 	},
 }
 
-// told is what a caller gets.
-func told(out Out) Out {
-	out.Left, out.N, out.Taken = 0, out.N+out.Taken, 0
-	if out.Done {
-		out.Wait = 0
+// Promises are those of a lock about its leases, and those that several permits change.
+var Promises = promises()
+
+func promises() map[string]string {
+	all := map[string]string{
+		"PermitSemaphore.Limit": `No more permits are held at any time than there are. The permits of a holder
+come back when its lease ends by the server's clock, also if the holder crashed.`,
+		"PermitSemaphore.IDs": `Each permit has an id, by which any client can release it or give it another lease.
+A release by several ids releases all or, with ErrNotHeld, none, if one is unknown or its lease has ended.`,
+		"PermitSemaphore.Counts": `Free permits are counted by the server, and so are those whose leases have ended.
+A semaphore that does not exist has none. An overflow, and a key of another kind, are typed errors and change nothing.`,
+		"PermitSemaphore.Waiting": `A release wakes as many waiters as can use the free permits, on every client. A
+waiter for many holds up none for few. The end of a lease wakes a waiter without a message.`,
+		"PermitSemaphore.Reenter": `Under a lease's Reenter context an acquire of no more permits than the lease has
+shares its hold; an acquire of more takes its own. Each lease is released once.`,
+		"PermitSemaphore.Life": `Expire and its kin end the count and the leases together.`,
+		"PermitSemaphore.Wire": `The keys are Redisson's: a decimal count, and a sorted set of ids of 16 bytes by the
+ends of their leases in milliseconds. Messages are the number of free permits, at least 1.`,
 	}
-	return out
-}
-
-func holdOf(in In) (engine.HoldAct, string, time.Duration) {
-	act := map[Op]engine.HoldAct{
-		Acquire: engine.Asks, Renew: engine.Renews, Release: engine.Releases,
-	}[in.Op]
-	return act, in.Owner, in.Lease
-}
-
-// blocks takes all that is free, or lets nothing be free.
-func blocks(s state) (In, bool) {
-	free := s.V.counted().Free
-	switch {
-	case s.Kind == engine.Absent:
-		return In{Op: Acquire, N: permits, Of: permits}, true
-	case free <= 100:
-		return In{Op: Acquire, N: free, Of: permits}, free > 0
+	for _, part := range []string{"Lease", "Renewal", "Unlock", "Close", "Input", "GivingBack"} {
+		all["PermitSemaphore."+part] = lock.Promises["Lock."+part]
 	}
-	return In{Op: Set}, true
+	return all
 }
 
-func draw(op Op) func(engine.Dice[Permits]) In {
-	return func(engine.Dice[Permits]) In { return In{Op: op} }
-}
-
-// drawAcquire draws mostly one permit, and first of all all that there are.
-func drawAcquire(d engine.Dice[Permits]) In {
-	in := In{Op: Acquire, N: []int64{permits, 1, 1, permits, 1, 1}[d.Which], Of: permits}
-	if d.Flag {
-		in.Fixed = d.Fixed
+// draw draws one of some numbers of permits, and for an acquire a lease.
+func draw(op Op, n ...int64) func(engine.Dice[Permits]) In {
+	return func(d engine.Dice[Permits]) In {
+		in := In{Op: op}
+		if len(n) > 0 {
+			in.N = n[d.Which]
+		}
+		if op == Acquire {
+			in.Of = permits
+		}
+		if op == Acquire && d.Flag {
+			in.Fixed = d.Fixed
+		}
+		return in
 	}
-	return in
-}
-
-// heldUntil is a semaphore of one permit, which another program holds until then.
-func heldUntil(at time.Time) state {
-	return engine.New(Permits{}.and(hold{owner: peer, ends: at.UnixMilli()}))
 }
 
 // unknown is the owner of a permit that there never is.
 const unknown = "nobody's permit."
 
-// drawHeld draws who holds something, or nobody.
+// drawHeld draws a holder or nobody, and a lease that is longer than any other.
 func drawHeld(op Op) func(engine.Dice[Permits]) In {
 	return func(d engine.Dice[Permits]) In {
-		in := In{Op: op, Owner: unknown}
+		in := In{Op: op, Owner: unknown, Lease: time.Hour + time.Duration(d.Which)*time.Minute}
 		for i, owner := range holders(d.Now) {
 			if single := len(owner) == idSize; i <= d.Which/2 && (single || op == Return) {
 				in.Owner = owner
@@ -186,32 +173,8 @@ func drawHeld(op Op) func(engine.Dice[Permits]) In {
 	}
 }
 
-// drawUpdate draws a lease that is longer than any other.
-func drawUpdate(d engine.Dice[Permits]) In {
-	in := drawHeld(Update)(d)
-	in.Lease = time.Hour + time.Duration(d.Which)*time.Minute
-	return in
-}
-
-func drawMake(d engine.Dice[Permits]) In { return In{Op: Make, N: int64(d.Which)} }
-
-func drawSet(d engine.Dice[Permits]) In { return In{Op: Set, N: []int64{4, 2, 2, 1, 3, 0}[d.Which]} }
-
-func drawAdd(d engine.Dice[Permits]) In {
-	return In{Op: Add, N: []int64{1, 2, -1, -2, 1, math.MaxInt32}[d.Which]}
-}
-
-// of returns what in asks.
 func of(c *primitives.Client, name string, in In) *primitives.PermitSemaphore {
 	return c.NewPermitSemaphore(name, &primitives.PermitSemaphoreOptions{Permits: int(in.Of), Lease: in.Fixed})
-}
-
-// idsOf are the ids of an owner, as callers have them.
-func idsOf(owner string) (all []primitives.PermitID) {
-	for _, id := range ids(owner) {
-		all = append(all, primitives.PermitID([]byte(id)))
-	}
-	return all
 }
 
 func acquireOf(ctx context.Context, c *primitives.Client, name string, in In) (*primitives.Lease, error) {
@@ -222,52 +185,217 @@ func tryAcquire(ctx context.Context, c *primitives.Client, name string, in In) (
 	return of(c, name, in).TryAcquire(ctx, int(in.N))
 }
 
-// unlessNotHeld is the answer to what is done to some ids.
-func unlessNotHeld(err error) (Out, error) {
+// call calls the method that in asks for.
+func call(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
+	s, n := of(c, name, in), int(in.N)
+	var held []primitives.PermitID
+	for _, id := range ids(in.Owner) {
+		held = append(held, primitives.PermitID([]byte(id)))
+	}
+	done := true
+	switch in.Op {
+	case Return:
+		err = s.Release(ctx, held...)
+	case Update:
+		err = s.UpdateLease(ctx, held[0], in.Lease)
+	case Set:
+		err = s.SetPermits(ctx, n)
+	case Add:
+		err = s.AddPermits(ctx, n)
+	case Make:
+		done, err = s.TrySetPermits(ctx, n)
+	case Delete:
+		done, err = s.Delete(ctx)
+	case Count:
+		n, err = s.TotalPermits(ctx)
+		return Out{N: int64(n)}, err
+	default:
+		out.Wait, err = s.RemainingLease(ctx, held[0])
+		return out, err
+	}
 	if errors.Is(err, primitives.ErrNotHeld) {
-		return Out{}, nil
+		done, err = false, nil
 	}
-	return Out{Done: err == nil}, err
+	return Out{Done: done}, err
 }
 
-func releaseIDs(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	return unlessNotHeld(of(c, name, in).Release(ctx, idsOf(in.Owner)...))
+// Permits is a permit semaphore at one time.
+type Permits struct {
+	Free  int64             // as the key counts them
+	Held  engine.List[hold] // by their owners
+	Ended engine.List[hold] // their leases have ended, and no script has counted their permits yet
 }
 
-func updateLease(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	id := append(idsOf(in.Owner), primitives.PermitID{})[0]
-	return unlessNotHeld(of(c, name, in).UpdateLease(ctx, id, in.Lease))
+// hold is some permits with one lease. Its owner is the ids, one after the other.
+type hold struct {
+	owner string
+	ends  int64 // of the lease, in milliseconds of the server's clock
 }
 
-func remainingLease(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	out.Wait, err = of(c, name, in).RemainingLease(ctx, idsOf(in.Owner)[0])
-	if out.Wait == primitives.NoExpiry {
-		out.Wait = -time.Millisecond
+// idSize is the length of an id.
+const idSize = 16
+
+// ids returns the ids of an owner.
+func ids(owner string) (all []string) {
+	for part := range slices.Chunk([]byte(owner), idSize) {
+		all = append(all, string(part))
 	}
-	return out, err
+	return all
 }
 
-func totalPermits(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	n, err := of(c, name, in).TotalPermits(ctx)
-	return Out{N: int64(n)}, err
+// size returns the number of permits that some holds have.
+func size(holds engine.List[hold]) (n int64) {
+	for _, h := range holds.All() {
+		n += int64(len(h.owner) / idSize)
+	}
+	return n
 }
 
-func trySetPermits(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	out.Done, err = of(c, name, in).TrySetPermits(ctx, int(in.N))
-	return out, err
+// with returns p with a hold of that owner, in place of an earlier one.
+func (p Permits) with(owner string, ends int64) Permits {
+	all := append(p.without(owner).Held.All(), hold{owner, ends})
+	slices.SortFunc(all, func(a, b hold) int { return cmp.Compare(a.owner, b.owner) })
+	p.Held = engine.ListOf(all...)
+	return p
 }
 
-func setPermits(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	err := of(c, name, in).SetPermits(ctx, int(in.N))
-	return Out{Done: err == nil}, err
+// without returns p without the hold of an owner.
+func (p Permits) without(owner string) Permits {
+	p.Held = p.Held.Without(func(h hold) bool { return h.owner == owner })
+	return p
 }
 
-func addPermits(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	err := of(c, name, in).AddPermits(ctx, int(in.N))
-	return Out{Done: err == nil}, err
+// counted returns p after a script has counted the permits whose leases have ended.
+func (p Permits) counted() Permits { return Permits{Free: p.Free + size(p.Ended), Held: p.Held} }
+
+// ages ends leases.
+func ages(p Permits, at time.Time) Permits {
+	over := func(h hold) bool { return at.UnixMilli() >= h.ends }
+	p.Ended = p.Ended.And(p.Held.Without(func(h hold) bool { return !over(h) }).All()...)
+	p.Held = p.Held.Without(over)
+	return p
 }
 
-func remove(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	out.Done, err = of(c, name, in).Delete(ctx)
-	return out, err
+// heldUntil is a semaphore whose permits another program holds until then.
+func heldUntil(at time.Time) state {
+	return engine.New(Permits{}.with("a peer's permit."+"and another one.", at.UnixMilli()))
+}
+
+func holders(s state) (owners []string) {
+	for _, h := range s.V.Held.All() {
+		owners = append(owners, h.owner)
+	}
+	return owners
+}
+
+func ready(s state, in In) bool {
+	_, out := after(s, time.Time{}, in, "")
+	return s.Kind != engine.Other && out.Done
+}
+
+// step is the model. Without a time it leaves open how many permits a caller finds, and how long it waits.
+func step(s state, at time.Time, in In, out Out) (state, bool) {
+	if out.Other || s.Kind == engine.Other {
+		return s, out.Other && s.Kind == engine.Other
+	}
+	next, want := after(s, at, in, out.Owner)
+	if at.IsZero() {
+		want.Left, want.Wait = out.Left, out.Wait
+	}
+	return next, out == want
+}
+
+// after returns the next state, and the answer. The owner is that of a grant.
+func after(s state, at time.Time, in In, owner string) (_ state, out Out) {
+	if in.Op == Acquire && s.Kind == engine.Absent && in.Of > 0 {
+		s = s.Is(Permits{Free: in.Of})
+	}
+	there, v := s.Kind == engine.Present, s.V.counted()
+	h, held := v.Held.Find(func(h hold) bool { return h.owner == in.Owner })
+	ends := at.Add(in.Lease).UnixMilli()
+	switch in.Op {
+	case Acquire:
+		if v.Free < in.N {
+			s.V, out = v, Out{Left: v.Free, Wait: v.wait(at)}
+			break
+		}
+		v.Free -= in.N
+		s.V, out = v.with(owner, ends), Out{Owner: owner, Done: true, Left: v.Free}
+	case Renew, Update:
+		if out.Done = held; held {
+			s.V = s.V.with(in.Owner, ends)
+		}
+	case Release, Return:
+		if out.Done = held; held || in.Op == Release { // Its owner's release counts what has ended in any case.
+			v.Free += size(engine.ListOf(h))
+			s.V = v.without(in.Owner)
+		}
+	case Remaining:
+		if held {
+			out.Wait = h.left(at)
+		}
+	case Count:
+		out.N, out.Taken = v.Free, size(v.Held)
+	case Make, Set:
+		if out.Done = in.Op == Set || !there; out.Done {
+			v.Free = in.N - size(v.Held)
+			s = s.Is(v)
+		}
+	case Add:
+		v.Free += in.N
+		if out.Overflow = v.Free+size(v.Held) > math.MaxInt32 || v.Free < math.MinInt32; !out.Overflow {
+			s, out.Done = s.Is(v), true
+		}
+	default:
+		s, out.Done = s.Gone(nil), there
+	}
+	return s, out
+}
+
+// wait returns the time until the first lease ends; -1 ms: none does.
+func (p Permits) wait(at time.Time) time.Duration {
+	if p.Held == (engine.List[hold]{}) {
+		return -time.Millisecond
+	}
+	return slices.MinFunc(p.Held.All(), func(a, b hold) int { return cmp.Compare(a.ends, b.ends) }).left(at)
+}
+
+// left returns the time until the lease ends.
+func (h hold) left(at time.Time) time.Duration {
+	return time.Duration(h.ends-at.UnixMilli()) * time.Millisecond
+}
+
+// published is the number of free permits, if a script has counted more than before.
+func published(before, after state, _ In) string {
+	if after.V.Free <= before.V.Free || after.V.Free < 1 {
+		return ""
+	}
+	return fmt.Sprint(after.V.Free)
+}
+
+// setOf is the name of the set of leases.
+func setOf(key string) string { return engine.SideName("", key) + ":timeout" }
+
+func stored(key string, s state) []engine.Key {
+	own, leases := engine.Key{Name: key}, engine.Key{Name: setOf(key), Set: map[string]int64{}}
+	if s.Kind == engine.Present {
+		own.Text = fmt.Sprint(s.V.Free)
+		leases.Ends = s.Ends.Truncate(time.Millisecond) // The server counts whole milliseconds.
+	}
+	for _, h := range s.V.Held.And(s.V.Ended.All()...).All() {
+		for _, id := range ids(h.owner) {
+			leases.Set[id] = h.ends
+		}
+	}
+	return []engine.Key{own, leases}
+}
+
+// byPeer has another program add permits, or remove one.
+func byPeer(d engine.Dice[Permits]) (c engine.Change[Permits], ok bool) {
+	v := d.Now.V.counted()
+	v.Free += []int64{1, 2, -1, 3, -1, 0}[d.Which]
+	if c.Next = engine.New(v); d.Flag && v.Free > d.Now.V.Free && v.Free > 0 {
+		c.Message = fmt.Sprint(v.Free)
+	}
+	return c, v.Free+size(v.Held) < math.MaxInt32 // Else a release overflows the count.
 }
