@@ -1,16 +1,20 @@
 // Package semaphore declares primitives.Semaphore for the suite: its promises, its model, its
-// operations, what is taken that has no owner, and the cases that are a semaphore's alone. In histories
-// the model also holds what is in doubt: takes and releases without an answer, by their permits.
+// operations, and the cases that are a semaphore's alone. In histories the model also has the requests
+// whose answers were lost.
 package semaphore
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -43,49 +47,65 @@ type Out struct {
 	Overflow bool  // of Add
 }
 
-// state is that of one semaphore: how many permits are free.
+// Permits is a semaphore at one time.
+type Permits struct {
+	Free   int64
+	Doubts engine.List[doubt] // in an order of their own
+}
+
+// state is that of one semaphore.
 type state = engine.State[Permits]
 
-// permits is how many permits a semaphore has at first.
+// permits is the number of permits that a semaphore has at first.
 const permits = 4
+
+// Promises are those of the doc comments of package primitives.
+var Promises = map[string]string{
+	"Semaphore.Counts": `Permits are counted by the server and owned by nobody. A semaphore that does not exist
+has none. An overflow, and a key of another kind, are typed errors and change nothing. The end of its life stays.`,
+
+	"Semaphore.Limit": `No more permits are held at any time than there are.`,
+
+	"Semaphore.Waiting": `A release wakes as many waiters as can use the free permits, on every client. A waiter for
+many holds up none for few. A waiter gets its permits once they are free and no other client takes them: by a
+message, by another waiter, or by a bounded poll.`,
+
+	"Semaphore.GivingBack": `After an error nothing is acquired, unless it says that the outcome is unknown. The
+permits of a cancelled acquire come back. A release is sent even if its context ends. Nothing is sent twice.`,
+
+	"Semaphore.Wire": `The key is Redisson's decimal count and its messages are the number of free permits, at
+least 1.`,
+}
 
 // Primitive declares the semaphore.
 var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
-	Name:      "Semaphore",
-	Promises:  Promises,
-	Init:      engine.New(Permits{Free: permits}),
-	Some:      engine.New(Permits{Free: permits}),
-	NoTexts:   []string{"1.5", "abc", "99999999999"},
-	Special:   cases(),
-	Step:      step,
-	Verb:      func(in In) string { return string(in.Op) },
-	Asks:      asks,
-	Answers:   answers,
-	Told:      func(out Out) Out { out.Left = 0; return out },
-	Granted:   func(out Out) bool { return out.Done },
-	Stored:    stored,
-	Channel:   func(_ backend.Capabilities, key string) string { return engine.SideName("redisson_sc:", key) },
-	Published: published,
+	Name: "Semaphore", Promises: Promises, Limit: "Semaphore.Limit", Special: cases(),
+	Init: engine.New(Permits{Free: permits}), Some: engine.New(Permits{Free: permits}),
+	NoTexts: []string{"1.5", "abc", "99999999999"},
+	Step:    step, Verb: func(in In) string { return string(in.Op) },
+	Asks: asks, Answers: answers, Granted: func(out Out) bool { return out.Done },
+	Told:   func(out Out) Out { out.Left = 0; return out },
+	Stored: stored, Published: published,
+	Channel: func(_ backend.Capabilities, key string) string { return engine.SideName("redisson_sc:", key) },
 	Ops: []engine.Op[Permits, In, Out]{
-		{Name: "TryAcquire", Often: 2, Draw: drawAcquire, Call: tryAcquire, Tries: true, Back: back},
+		{Name: "TryAcquire", Often: 2, Draw: drawAcquire, Call: call, Tries: true, Back: back},
 		{Name: "Acquire", Often: 2, Draw: drawAcquire, Call: acquire, Waits: true, Back: back, Refuses: []In{{Op: Acquire}, {Op: Acquire, N: -1}}},
-		{Name: "TryAcquire, or make", Often: 1, Draw: drawAcquireOrMake, Call: tryAcquire, Tries: true, Back: back},
+		{Name: "TryAcquire, or make", Often: 1, Draw: drawAcquireOrMake, Call: call, Tries: true, Back: back},
 		{Name: "Acquire, or make", Often: 1, Draw: drawAcquireOrMake, Call: acquire, Waits: true, Back: back, Refuses: []In{{Op: Acquire, N: 1, Of: -1}}},
-		{Name: "Release", Apart: true, Draw: drawOne, Call: release, Sure: true, Refuses: []In{{Op: Add, Make: true}, {Op: Add, N: -1}}},
-		{Name: "AddPermits", Apart: true, Often: 2, Draw: drawAdd, Call: addPermits, Sure: true},
-		{Name: "DrainPermits", Often: 1, Draw: draw(Drain), Call: drain, Back: back},
-		{Name: "TrySetPermits", Apart: true, Often: 1, Draw: drawSet, Call: set, Blind: true, Refuses: []In{{Op: Set, N: -1}}},
-		{Name: "AvailablePermits", Often: 1, Draw: draw(Available), Call: available},
-		{Name: "Delete", Apart: true, Often: 1, Draw: draw(Delete), Call: remove, Blind: true},
+		{Name: "Release", Apart: true, Draw: draw(Add, 1), Call: release, Sure: true, Refuses: []In{{Op: Add, Make: true}, {Op: Add, N: -1}}},
+		{Name: "AddPermits", Apart: true, Often: 2, Draw: draw(Add, 1, 2, 5, -1, -2, math.MaxInt32), Call: call, Sure: true},
+		{Name: "DrainPermits", Often: 1, Draw: draw(Drain, 0), Call: call, Back: back},
+		{Name: "TrySetPermits", Apart: true, Often: 1, Draw: draw(Set, 0, 1, 2, 3, 4, 5), Call: call, Blind: true, Refuses: []In{{Op: Set, N: -1}}},
+		{Name: "AvailablePermits", Often: 1, Draw: draw(Available, 0), Call: call},
+		{Name: "Delete", Apart: true, Often: 1, Draw: draw(Delete, 0), Call: call, Blind: true},
 	},
 	Lived:  func(c *primitives.Client, name string) engine.Lived { return c.NewSemaphore(name, nil) },
 	Ready:  func(s state, in In) bool { s = made(s, in); return s.Kind == engine.Present && s.V.Free >= in.N },
 	Blocks: func(state) (In, bool) { return In{}, false },
 	Frees:  func(state) (In, bool) { return In{Op: Add, N: 2, Make: true}, true },
 	Peer:   peer,
-	Doubt:  doubt,
+	Doubt:  doubted,
 	Unseen: unseen,
-	Limit:  "Semaphore.Limit",
 	Takes: &engine.Takes[Permits, In, Out]{
 		Count: func(s state) int64 { return s.V.Free },
 		Took:  took,
@@ -94,7 +114,7 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 	},
 }
 
-// made returns what an acquire finds: what it has made, if there was no semaphore.
+// made returns the semaphore that an acquire finds, or makes.
 func made(s state, in In) state {
 	if s.Kind == engine.Absent && in.Of > 0 {
 		return is(s, in.Of)
@@ -110,49 +130,103 @@ func is(s state, free int64) state {
 
 // step is the model.
 func step(s state, _ time.Time, in In, out Out) (state, bool) {
-	there := s.Kind == engine.Present
 	if s.Kind == engine.Other {
 		return s, false
 	}
+	next, want := after(s, in)
+	if !want.Done || out.Left == 0 { // A caller does not get it.
+		want.Left = out.Left
+	}
+	return next, out == want
+}
+
+// after returns the next state, and the answer.
+func after(s state, in In) (next state, out Out) {
+	there := s.Kind == engine.Present
 	switch in.Op {
 	case Acquire:
 		s = made(s, in)
-		enough := s.Kind == engine.Present && s.V.Free >= in.N
-		if enough {
+		if out.Done = s.Kind == engine.Present && s.V.Free >= in.N; out.Done {
 			s = is(s, s.V.Free-in.N)
 		}
-		return s, out.Done == enough && (out.Left == s.V.Free || !out.Done || out.Left == 0)
+		out.Left = s.V.Free
 	case Drain:
-		free := max(s.V.Free, 0)
-		if free > 0 {
-			s = is(s, s.V.Free-free)
+		if out.N = max(s.V.Free, 0); out.N > 0 {
+			s = is(s, s.V.Free-out.N)
 		}
-		return s, out.N == free
 	case Available:
-		return s, out.N == s.V.Free
+		out.N = s.V.Free
 	case Set:
-		if !there {
+		if out.Done = !there; out.Done {
 			s = is(s, in.N)
 		}
-		return s, out.Done == !there
 	case Delete:
-		return s.Gone(nil), out.Done == there
+		s, out.Done = s.Gone(nil), there
+	case Add:
+		sum := s.V.Free + in.N
+		out.Overflow = (there || in.Make) && (sum > math.MaxInt32 || sum < math.MinInt32)
+		if out.Done = (there || in.Make) && !out.Overflow; out.Done {
+			s = is(s, sum)
+		}
 	}
-	return add(s, in, out)
+	return s, out
 }
 
-func add(s state, in In, out Out) (state, bool) {
-	if s.Kind == engine.Absent && !in.Make {
-		return s, !out.Done && !out.Overflow
-	}
-	sum := s.V.Free + in.N
-	if sum > math.MaxInt32 || sum < math.MinInt32 {
-		return s, out.Overflow
-	}
-	return is(s, sum), out.Done
+// doubt is a request without an answer.
+type doubt struct {
+	op    Op
+	n     int64
+	left  bool  // its caller has left: the permits that it takes come back, and it may be sent again
+	taken int64 // the permits that may come back
 }
 
-// published is the number of free permits, where there are more.
+func doubted(p Permits, in In, left bool) Permits {
+	if in.Op == Available {
+		return p
+	}
+	return p.with(doubt{op: in.Op, n: in.N, left: left && in.Op != Add})
+}
+
+// with returns p with one more request in doubt.
+func (p Permits) with(d doubt) Permits {
+	all := append(p.Doubts.All(), d)
+	slices.SortFunc(all, func(a, b doubt) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	p.Doubts = engine.ListOf(all...)
+	return p
+}
+
+// unseen returns what may come next without an answer: one of the requests in doubt happens, or the permits
+// that it took come back.
+func unseen(p Permits) (next []Permits) {
+	all := p.Doubts.All()
+	for i, d := range all {
+		after := Permits{p.Free, engine.ListOf(slices.Delete(slices.Clone(all), i, i+1)...)}
+		n := d.n
+		if d.op == Drain {
+			n = p.Free
+		}
+		switch {
+		case d.taken > 0:
+			after.Free += d.taken
+			d.taken = 0
+			after = after.with(d)
+		case d.op == Add:
+			after.Free += n
+		case n <= 0 || n > p.Free:
+			continue
+		case d.left:
+			d.taken = n
+			after = after.with(d)
+			fallthrough
+		default:
+			after.Free -= n
+		}
+		next = append(next, after)
+	}
+	return next
+}
+
+// published is the number of free permits, if there are more.
 func published(before, after state, in In) string {
 	more := in.Op == Add && in.N > 0 || in.Op == Set || before.Kind == engine.Absent
 	if before == after || !more || after.V.Free < 1 {
@@ -168,7 +242,7 @@ func stored(key string, s state) []engine.Key {
 	return []engine.Key{{Name: key, Text: strconv.FormatInt(s.V.Free, 10)}}
 }
 
-// peer makes the number another, with a message or without.
+// peer has another program change the number, with a message or without.
 func peer(d engine.Dice[Permits]) (c engine.Change[Permits], ok bool) {
 	free := d.Now.V.Free + []int64{1, 1, 2, 5, -1, -3}[d.Which]
 	c.Next = engine.New(Permits{Free: free})
@@ -178,7 +252,7 @@ func peer(d engine.Dice[Permits]) (c engine.Change[Permits], ok bool) {
 	return c, free <= math.MaxInt32
 }
 
-// took is how many permits something has taken.
+// took is the number of permits that a request has taken.
 func took(in In, out Out) int64 {
 	switch {
 	case in.Op == Acquire && out.Done:
@@ -189,13 +263,13 @@ func took(in In, out Out) int64 {
 	return 0
 }
 
-// back puts back what was taken.
+// back puts the taken permits back.
 func back(in In, out Out) (In, bool) {
 	n := took(in, out)
 	return In{Op: Add, N: n, Make: true}, n > 0
 }
 
-// asks returns what a script asks.
+// asks returns the request of a script.
 func asks(s *engine.Script) []In {
 	op, ok := map[string]Op{
 		"semaphore_acquire": Acquire, "semaphore_set_and_acquire": Acquire, "semaphore_add": Add, "semaphore_drain": Drain,
@@ -215,7 +289,7 @@ func asks(s *engine.Script) []In {
 	return []In{in}
 }
 
-// answers returns what a script answers.
+// answers returns the answer of a script.
 func answers(s *engine.Script) ([]Out, error) {
 	switch {
 	case engine.IsOverflow(s.Err):
@@ -223,13 +297,8 @@ func answers(s *engine.Script) ([]Out, error) {
 	case s.Err != nil:
 		return nil, s.Err
 	case s.Name == "semaphore_acquire", s.Name == "semaphore_set_and_acquire":
-		items, err := s.Reply.Tuple(2)
-		if err != nil {
-			return nil, err
-		}
-		taken, err := items[0].Int()
-		left, _ := items[1].Int()
-		return []Out{{Done: taken == 1, Left: left}}, err
+		items := must.Get(s.Reply.Tuple(2))
+		return []Out{{Done: must.Get(items[0].Int()) == 1, Left: must.Get(items[1].Int())}}, nil
 	}
 	n, err := engine.Number(s)
 	if s.Name == "semaphore_drain" || s.Name == "semaphore_available" {
@@ -238,8 +307,9 @@ func answers(s *engine.Script) ([]Out, error) {
 	return []Out{{Done: n == 1}}, err
 }
 
-func draw(op Op) func(engine.Dice[Permits]) In {
-	return func(engine.Dice[Permits]) In { return In{Op: op} }
+// draw draws one of some numbers of permits.
+func draw(op Op, n ...int64) func(engine.Dice[Permits]) In {
+	return func(d engine.Dice[Permits]) In { return In{Op: op, N: n[d.Which%len(n)], Make: op == Add} }
 }
 
 func drawAcquire(d engine.Dice[Permits]) In {
@@ -253,60 +323,41 @@ func drawAcquireOrMake(d engine.Dice[Permits]) In {
 	return in
 }
 
-func drawAdd(d engine.Dice[Permits]) In {
-	return In{Op: Add, N: []int64{1, 2, 5, -1, -2, math.MaxInt32}[d.Which], Make: true}
+func of(c *primitives.Client, name string, in In) *primitives.Semaphore {
+	return c.NewSemaphore(name, &primitives.SemaphoreOptions{Permits: int(in.Of)})
 }
-
-func drawOne(engine.Dice[Permits]) In { return In{Op: Add, N: 1, Make: true} }
-
-func drawSet(d engine.Dice[Permits]) In { return In{Op: Set, N: int64(d.Which)} }
 
 func acquire(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	err := c.NewSemaphore(name, options(in)).Acquire(ctx, int(in.N))
-	return Out{Done: err == nil}, err
-}
-
-func tryAcquire(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	err := c.NewSemaphore(name, options(in)).TryAcquire(ctx, int(in.N))
-	return Out{Done: err == nil}, err
-}
-
-// options are those of one that makes a semaphore, or makes none.
-func options(in In) *primitives.SemaphoreOptions {
-	return &primitives.SemaphoreOptions{Permits: int(in.Of)}
-}
-
-func addPermits(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	err := c.NewSemaphore(name, nil).AddPermits(ctx, int(in.N))
-	return Out{Done: err == nil}, err
+	return Out{Done: true}, of(c, name, in).Acquire(ctx, int(in.N))
 }
 
 func release(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	s := c.NewSemaphore(name, nil)
 	if in.Make {
-		err = s.Release(ctx, int(in.N))
-		return Out{Done: err == nil}, err
+		return Out{Done: true}, of(c, name, in).Release(ctx, int(in.N))
 	}
-	out.Done, err = s.ReleaseIfExists(ctx, int(in.N))
+	out.Done, err = of(c, name, in).ReleaseIfExists(ctx, int(in.N))
 	return out, err
 }
 
-func drain(ctx context.Context, c *primitives.Client, name string, _ In) (Out, error) {
-	n, err := c.NewSemaphore(name, nil).DrainPermits(ctx)
-	return Out{N: int64(n)}, err
-}
-
-func set(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	out.Done, err = c.NewSemaphore(name, nil).TrySetPermits(ctx, int(in.N))
-	return out, err
-}
-
-func available(ctx context.Context, c *primitives.Client, name string, _ In) (Out, error) {
-	n, err := c.NewSemaphore(name, nil).AvailablePermits(ctx)
-	return Out{N: int64(n)}, err
-}
-
-func remove(ctx context.Context, c *primitives.Client, name string, _ In) (out Out, err error) {
-	out.Done, err = c.NewSemaphore(name, nil).Delete(ctx)
-	return out, err
+// call calls the method that in asks for, which neither waits nor releases.
+func call(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
+	s, n, done := of(c, name, in), int(in.N), true
+	var err error
+	switch in.Op {
+	case Acquire:
+		err = s.TryAcquire(ctx, n)
+	case Add:
+		err = s.AddPermits(ctx, n)
+	case Set:
+		done, err = s.TrySetPermits(ctx, n)
+	case Delete:
+		done, err = s.Delete(ctx)
+	case Drain:
+		n, err = s.DrainPermits(ctx)
+		return Out{N: int64(n)}, err
+	default:
+		n, err = s.AvailablePermits(ctx)
+		return Out{N: int64(n)}, err
+	}
+	return Out{Done: done}, err
 }
