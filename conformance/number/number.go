@@ -12,8 +12,21 @@ import (
 
 	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
+
+// Promises are those of the doc comments of package primitives.
+var Promises = map[string]string{
+	"Atomic.Exact": `A number is exact over the range of its type. A number that does not exist is 0.`,
+
+	"Atomic.Errors": `A sum beyond the range is ErrOverflow and a key of another kind ErrConflict, which names both
+kinds; both leave the key as it was. A change whose outcome is unknown is made at most once.`,
+
+	"Atomic.Life": `An operation that depends on the number keeps the end of its life; Store and Swap do not.`,
+
+	"Atomic.RoundTrip": `Each call takes one round trip, by a plain command where there is one.`,
+}
 
 // Op is what happens to a number, by the name of its script.
 type Op string
@@ -48,31 +61,19 @@ type Out struct {
 type state = engine.State[int64]
 
 // Long declares the atomic long.
-var Long engine.Subject = kind{
+var Long engine.Subject = kind[int64]{
 	name: "AtomicLong", values: edges, most: math.MaxInt64, parts: 1,
-	open:    func(c *primitives.Client, name string) whole { return c.NewAtomicLong(name) },
+	open:    func(c *primitives.Client, name string) atomic[int64] { return c.NewAtomicLong(name) },
 	noTexts: []string{"1.5", "", "abc", "9223372036854775808"}, special: longCases(),
 }.declare()
 
-// Double declares the atomic double. Its values are whole eighths, of which sums are exact on every
-// server: the model is that of a long which counts them.
-var Double engine.Subject = kind{
-	name: "AtomicDouble", values: eighthsUsed, most: 1 << 45, parts: oneInEighths,
-	open:    func(c *primitives.Client, name string) whole { return eighths{c.NewAtomicDouble(name)} },
+// Double declares the atomic double. Its values are whole eighths, whose sums are exact on every
+// server: the model is that of a long which counts the eighths.
+var Double engine.Subject = kind[float64]{
+	name: "AtomicDouble", values: []int64{0, 1, -1, 3, -8, 1 << 40, -1 << 45}, most: 1 << 45, parts: 8,
+	open:    func(c *primitives.Client, name string) atomic[float64] { return c.NewAtomicDouble(name) },
 	noTexts: []string{"abc", "1.2.3", " 1", "0x10", "nan", "inf", "-1e400"}, special: doubleCases(),
 }.declare()
-
-// kind is one kind of number.
-type kind struct {
-	name   string
-	open   func(c *primitives.Client, name string) whole
-	values []int64 // that it uses, besides what is near the present one
-	most   int64   // bounds the present values that it uses
-	parts  int64   // of which 1 consists: the model counts them
-
-	noTexts []string
-	special []harness.Case
-}
 
 // edges are the numbers around which implementations lose digits.
 var edges = []int64{
@@ -80,120 +81,117 @@ var edges = []int64{
 	1_000_000_000_000_000_000, math.MaxInt64 - 1, math.MaxInt64, math.MinInt64 + 1, math.MinInt64,
 }
 
-// whole is an atomic number that is known by whole numbers.
-type whole interface {
+// kind is one kind of number.
+type kind[T int64 | float64] struct {
+	name   string
+	open   func(c *primitives.Client, name string) atomic[T]
+	values []int64 // that it uses, besides those near the present one
+	most   int64   // bounds the present values that it uses
+	parts  int64   // of which 1 consists: the model counts them
+
+	noTexts []string
+	special []harness.Case
+}
+
+// atomic is an atomic number.
+type atomic[T int64 | float64] interface {
 	engine.Lived
-	Load(ctx context.Context) (int64, error)
-	Store(ctx context.Context, value int64) error
-	Add(ctx context.Context, delta int64) (int64, error)
-	Increment(ctx context.Context) (int64, error)
-	Decrement(ctx context.Context) (int64, error)
-	LoadAndAdd(ctx context.Context, delta int64) (int64, error)
-	Swap(ctx context.Context, value int64) (int64, error)
-	LoadAndDelete(ctx context.Context) (int64, error)
-	CompareAndSwap(ctx context.Context, old, value int64) (bool, error)
-	StoreIfLess(ctx context.Context, bound, value int64) (bool, error)
-	StoreIfGreater(ctx context.Context, bound, value int64) (bool, error)
+	Load(ctx context.Context) (T, error)
+	Store(ctx context.Context, value T) error
+	Add(ctx context.Context, delta T) (T, error)
+	Increment(ctx context.Context) (T, error)
+	Decrement(ctx context.Context) (T, error)
+	LoadAndAdd(ctx context.Context, delta T) (T, error)
+	Swap(ctx context.Context, value T) (T, error)
+	LoadAndDelete(ctx context.Context) (T, error)
+	CompareAndSwap(ctx context.Context, old, value T) (bool, error)
+	StoreIfLess(ctx context.Context, bound, value T) (bool, error)
+	StoreIfGreater(ctx context.Context, bound, value T) (bool, error)
 	Delete(ctx context.Context) (bool, error)
 }
 
-func (k kind) declare() *engine.Primitive[int64, In, Out] {
+func (k kind[T]) declare() *engine.Primitive[int64, In, Out] {
 	return &engine.Primitive[int64, In, Out]{
-		Name:     k.name,
-		Promises: Promises,
-		Some:     engine.New(8 * k.parts),
-		NoTexts:  k.noTexts,
-		Special:  k.special,
-		Limit:    "Atomic.Exact",
-		Step:     step,
-		Verb:     func(in In) string { return string(in.Op) },
-		Asks:     k.asks,
-		Answers:  k.answers,
-		Stored:   k.stored,
+		Name: k.name, Promises: Promises, Limit: "Atomic.Exact", Special: k.special,
+		Some: engine.New(8 * k.parts), NoTexts: k.noTexts,
+		Step: step, Verb: func(in In) string { return string(in.Op) },
+		Asks: k.asks, Answers: k.answers, Stored: k.stored,
 		Ops: []engine.Op[int64, In, Out]{
-			k.op("Load", 1, Load, func(ctx context.Context, n whole, _ In) (out Out, err error) {
-				out.Value, err = n.Load(ctx)
-				return out, err
-			}),
-			k.op("Store", 2, Store, func(ctx context.Context, n whole, in In) (Out, error) {
-				return Out{}, n.Store(ctx, in.A)
-			}),
-			k.op("Add", 4, Add, add),
-			k.op("LoadAndAdd", 2, Add, func(ctx context.Context, n whole, in In) (Out, error) {
-				old, err := n.LoadAndAdd(ctx, in.A)
-				return Out{Value: old + in.A}, err // What the script returns.
-			}),
-			k.op("Swap", 1, Swap, func(ctx context.Context, n whole, in In) (out Out, err error) {
-				out.Value, err = n.Swap(ctx, in.A)
-				return out, err
-			}),
-			k.op("LoadAndDelete", 1, LoadAndDelete, func(ctx context.Context, n whole, _ In) (out Out, err error) {
-				out.Value, err = n.LoadAndDelete(ctx)
-				return out, err
-			}),
-			k.conditional("CompareAndSwap", CompareAndSwap, whole.CompareAndSwap),
-			k.conditional("StoreIfLess", StoreIfLess, whole.StoreIfLess),
-			k.conditional("StoreIfGreater", StoreIfGreater, whole.StoreIfGreater),
-			blind(k.op("Delete", 1, Delete, func(ctx context.Context, n whole, _ In) (out Out, err error) {
-				out.Done, err = n.Delete(ctx)
-				return out, err
-			})),
+			k.op("Load", 1, Load),
+			k.op("Store", 2, Store),
+			k.op("Add", 4, Add),
+			k.op("LoadAndAdd", 2, Add),
+			k.op("Swap", 1, Swap),
+			k.op("LoadAndDelete", 1, LoadAndDelete),
+			k.op("CompareAndSwap", 3, CompareAndSwap),
+			k.op("StoreIfLess", 3, StoreIfLess),
+			k.op("StoreIfGreater", 3, StoreIfGreater),
+			k.op("Delete", 1, Delete),
 		},
 		Lived: func(c *primitives.Client, name string) engine.Lived { return k.open(c, name) },
 	}
 }
 
-// add adds, by the method for one where that does.
-func add(ctx context.Context, n whole, in In) (out Out, err error) {
-	switch in {
-	case In{Op: Add, A: one(n)}:
-		out.Value, err = n.Increment(ctx)
-	case In{Op: Add, A: -one(n)}:
-		out.Value, err = n.Decrement(ctx)
-	default:
-		out.Value, err = n.Add(ctx, in.A)
-	}
-	return out, err
-}
-
-// one is what 1 is of a number.
-func one(n whole) int64 {
-	if _, ok := n.(eighths); ok {
-		return oneInEighths
-	}
-	return 1
-}
-
-func (k kind) op(
-	name string, often int, op Op, call func(ctx context.Context, n whole, in In) (Out, error),
-) engine.Op[int64, In, Out] {
+func (k kind[T]) op(method string, often int, op Op) engine.Op[int64, In, Out] {
 	return engine.Op[int64, In, Out]{
-		Name: name, Often: often,
+		Name: method, Often: often, Blind: op == Delete,
 		Draw: func(d engine.Dice[int64]) In { return k.draw(d, op) },
 		Call: func(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-			return call(ctx, k.open(c, name), in)
+			return k.call(ctx, k.open(c, name), method, in)
 		},
 	}
 }
 
-// blind is of what does not read the number.
-func blind(op engine.Op[int64, In, Out]) engine.Op[int64, In, Out] {
-	op.Blind = true
-	return op
+// call calls a method. Add is called by the method for 1 or -1, where that does.
+func (k kind[T]) call(ctx context.Context, n atomic[T], method string, in In) (out Out, err error) {
+	a, b := T(in.A)/T(k.parts), T(in.B)/T(k.parts)
+	var value T
+	switch method {
+	case "Load":
+		value, err = n.Load(ctx)
+	case "Store":
+		err = n.Store(ctx, a)
+	case "Add":
+		switch a {
+		case 1:
+			value, err = n.Increment(ctx)
+		case -1:
+			value, err = n.Decrement(ctx)
+		default:
+			value, err = n.Add(ctx, a)
+		}
+	case "LoadAndAdd":
+		value, err = n.LoadAndAdd(ctx, a)
+		value += a // The script returns the sum.
+	case "Swap":
+		value, err = n.Swap(ctx, a)
+	case "LoadAndDelete":
+		value, err = n.LoadAndDelete(ctx)
+	case "CompareAndSwap":
+		out.Done, err = n.CompareAndSwap(ctx, a, b)
+	case "StoreIfLess":
+		out.Done, err = n.StoreIfLess(ctx, a, b)
+	case "StoreIfGreater":
+		out.Done, err = n.StoreIfGreater(ctx, a, b)
+	default:
+		out.Done, err = n.Delete(ctx)
+	}
+	if err == nil {
+		out.Value = k.count(value)
+	}
+	return out, err
 }
 
-func (k kind) conditional(
-	name string, op Op, call func(n whole, ctx context.Context, a, b int64) (bool, error),
-) engine.Op[int64, In, Out] {
-	return k.op(name, 3, op, func(ctx context.Context, n whole, in In) (out Out, err error) {
-		out.Done, err = call(n, ctx, in.A, in.B)
-		return out, err
-	})
+// count returns the number of parts that a value is. It fails if that is no whole number.
+func (k kind[T]) count(value T) int64 {
+	n := int64(value * T(k.parts))
+	must.If(T(n)/T(k.parts) != value, "%v is no whole number of parts", value)
+	return n
 }
 
 // draw makes two numbers: one that is used often or near the present value, and one that is used
-// often. What needs fewer has the others 0.
-func (k kind) draw(d engine.Dice[int64], op Op) In {
+// often. The numbers that an operation does not need are 0.
+func (k kind[T]) draw(d engine.Dice[int64], op Op) In {
 	n := int(d.For.Milliseconds())
 	a, b := k.values[(n+d.Which)%len(k.values)], k.values[n/len(k.values)%len(k.values)]
 	if now := d.Now.V; d.Flag && -k.most <= now && now <= k.most {
@@ -245,31 +243,35 @@ func step(s state, _ time.Time, in In, out Out) (state, bool) {
 }
 
 // stored is a number's key. A double may have several texts.
-func (k kind) stored(key string, s state) []engine.Key {
+func (k kind[T]) stored(key string, s state) []engine.Key {
 	if s.Kind != engine.Present {
 		return []engine.Key{{Name: key}}
 	}
 	own := engine.Key{Name: key, Text: strconv.FormatInt(s.V, 10)}
 	if k.parts > 1 {
-		own.Text = strconv.FormatFloat(fromEighths(s.V), 'g', -1, 64)
+		own.Text = strconv.FormatFloat(float64(s.V)/float64(k.parts), 'g', -1, 64)
 		own.Equal = func(text string) bool {
-			n, err := k.count(text)
+			n, err := k.read(text)
 			return err == nil && n == s.V
 		}
 	}
 	return []engine.Key{own}
 }
 
-// count returns how many parts the number in text is.
-func (k kind) count(text string) (int64, error) {
+// read returns the number of parts that the number in a text is.
+func (k kind[T]) read(text string) (int64, error) {
 	if k.parts == 1 {
 		return strconv.ParseInt(text, 10, 64)
 	}
-	return toEighths(strconv.ParseFloat(text, 64))
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, err
+	}
+	return k.count(T(value)), nil
 }
 
-// asks returns what a script asks.
-func (k kind) asks(s *engine.Script) []In {
+// asks returns the request of a script.
+func (k kind[T]) asks(s *engine.Script) []In {
 	of, op, _ := strings.Cut(s.Name, "_")
 	if s.Name != "object_delete" && of != "long" && of != "double" {
 		return nil
@@ -277,14 +279,14 @@ func (k kind) asks(s *engine.Script) []In {
 	in := In{Op: Op(op)}
 	if in.Op != Delete {
 		for i, to := range []*int64{&in.A, &in.B}[:min(len(s.Args), 2)] {
-			*to, _ = k.count(s.Args[i])
+			*to, _ = k.read(s.Args[i])
 		}
 	}
 	return []In{in}
 }
 
-// answers returns what a script answers.
-func (k kind) answers(s *engine.Script) ([]Out, error) {
+// answers returns the answer of a script.
+func (k kind[T]) answers(s *engine.Script) ([]Out, error) {
 	if engine.IsOverflow(s.Err) {
 		return []Out{{Overflow: true}}, nil
 	}
@@ -295,7 +297,7 @@ func (k kind) answers(s *engine.Script) ([]Out, error) {
 	}
 	text, err := s.Reply.Text()
 	if s.Err == nil && err == nil && text != "OK" {
-		n, err := k.count(text)
+		n, err := k.read(text)
 		return []Out{{Value: n}}, err
 	}
 	n, err := engine.Number(s)
