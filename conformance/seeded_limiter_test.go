@@ -33,7 +33,7 @@ func limiterSeeds() []seed {
 		}, onEmbedded("RateLimiterHealsWhatIsLost")},
 		{"lets a limiter end that refuses", acquire, edits{
 			{"  if limit.alive > 0 then\n    live(limiter, valued, grants, limit)\n  end\n", ""},
-		}, onEmbedded("RateLimiterKeepsAliveWhatIsUsed")},
+		}, propertiesOf("RateLimiter")},
 		{"keeps what each client that ever was has taken", acquire, edits{
 			{"ttl = limit.interval + 2", "ttl = 0"},
 		}, onEmbedded("RateLimiterHasOwnPermitsForEachClient")},
@@ -45,7 +45,7 @@ func limiterSeeds() []seed {
 		}, propertiesOf("RateLimiter")},
 		{"forgets what was granted at another rate", set, edits{
 			{"alive)}\nlocal _, held = walk(grants, 0, all(), all(), all())", "alive)}\nredis.call('del', grants)\nlocal held = 0"},
-		}, onEmbedded("RateLimiterChangeKeepsGrants")},
+		}, propertiesOf("RateLimiter")},
 		{"wakes all who wait at each client", attempt, edits{
 			{"spare := 2 * min(most, maxPermits/2)", "spare := maxPermits * min(most, 1)"},
 		}, unit("TestRateLimiterWakesFewAtOnce")},
