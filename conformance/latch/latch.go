@@ -13,6 +13,22 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
+// Promises are those of the doc comments of package primitives.
+var Promises = map[string]string{
+	"Latch.Counts": `A latch is set once and counted down to 0, where it is gone. A latch that is not set has the
+count 0. A key of another kind is ErrConflict and is not touched.`,
+
+	"Latch.Waiting": `Wait returns when the count is 0, and never while it is above 0. All waiters of all clients
+return at 0, when the latch is deleted, and when its life ends: by a message, by a gap of the messages, or by a
+bounded poll. It may be set again.`,
+
+	"Latch.Setting": `WaitUntilSet returns when the latch is set: by a message, by a gap of the messages, or by a
+bounded poll. Calls of Wait on the same latch do not hold it up. A TTL is set together with the count.`,
+
+	"Latch.Wire": `The key is Redisson's decimal count. Its messages are 1 for a new count and 0 at the end, on its
+channel, with braces around the name; names with braces get none where channels are sharded.`,
+}
+
 // Op is what happens to a latch.
 type Op string
 
@@ -36,7 +52,7 @@ type In struct {
 type Out struct {
 	Done    bool  // of Set, IsSet and Delete
 	Left    int64 // of CountDown and Count
-	Refused bool  // of Count and IsSet: who waits for it does not go on; callers are not told
+	Refused bool  // of Count and IsSet: its waiter goes on waiting; a caller does not get it
 }
 
 // state is that of one latch: the count.
@@ -44,42 +60,32 @@ type state = engine.State[int64]
 
 // Primitive declares the latch.
 var Primitive engine.Subject = &engine.Primitive[int64, In, Out]{
-	Name:      "Latch",
-	Promises:  Promises,
-	Some:      engine.New[int64](2),
-	NoTexts:   []string{"1.5", "abc"},
-	Step:      step,
-	Verb:      func(in In) string { return string(in.Op) },
-	Asks:      asks,
-	Answers:   answers,
-	Told:      func(out Out) Out { out.Refused = false; return out },
-	Granted:   func(out Out) bool { return !out.Refused },
-	Stored:    stored,
-	Channel:   channel,
-	Published: published,
+	Name: "Latch", Promises: Promises, Limit: "Latch.Waiting", Special: cases(),
+	Some: engine.New[int64](2), NoTexts: []string{"1.5", "abc"},
+	Step: step, Verb: func(in In) string { return string(in.Op) },
+	Asks: asks, Answers: answers, Granted: func(out Out) bool { return !out.Refused },
+	Told:   func(out Out) Out { out.Refused = false; return out },
+	Stored: stored, Channel: channel, Published: published,
 	Ops: []engine.Op[int64, In, Out]{
-		{Name: "TrySetCount", Often: 3, Draw: drawSet, Call: set, Blind: true, Refuses: []In{{Op: Set}, {Op: Set, N: -1}}},
-		{Name: "TrySetCountWithTTL", Often: 1, Draw: drawSetWithTTL, Call: set, Blind: true, Refuses: []In{{Op: Set, TTL: ttl}, {Op: Set, N: 1, TTL: time.Microsecond}}},
-		{Name: "CountDown", Often: 3, Draw: draw(CountDown), Call: countDown},
-		{Name: "Count", Often: 1, Draw: draw(Count), Call: count},
+		{Name: "TrySetCount", Often: 3, Draw: drawSet(0), Call: call, Blind: true, Refuses: []In{{Op: Set}, {Op: Set, N: -1}}},
+		{Name: "TrySetCountWithTTL", Often: 1, Draw: drawSet(ttl), Call: call, Blind: true, Refuses: []In{{Op: Set, TTL: ttl}, {Op: Set, N: 1, TTL: time.Microsecond}}},
+		{Name: "CountDown", Often: 3, Draw: draw(CountDown), Call: call},
+		{Name: "Count", Often: 1, Draw: draw(Count), Call: call},
 		{Name: "Wait", Often: 3, Draw: draw(Count), Call: wait, Waits: true, Quiet: true},
 		{Name: "WaitUntilSet", Often: 2, Draw: draw(IsSet), Call: waitUntilSet, Waits: true},
-		{Name: "Delete", Often: 1, Draw: draw(Delete), Call: remove, Blind: true},
+		{Name: "Delete", Often: 1, Draw: draw(Delete), Call: call, Blind: true},
 	},
 	Lived:  func(c *primitives.Client, name string) engine.Lived { return c.NewCountDownLatch(name) },
 	Ready:  ready,
 	Blocks: func(s state) (In, bool) { return In{Op: Set, N: 1}, s.Kind == engine.Absent },
 	Frees:  func(state) (In, bool) { return In{Op: CountDown}, true },
 	Peer:   peer,
-	Limit:  "Latch.Waiting",
-
-	Special: cases(),
 }
 
 // ttl is longer than any test.
 const ttl = 1000 * time.Hour
 
-// ready reports whether a latch lets go on who waits for its end, or for its begin.
+// ready reports whether a caller that waits for the end of a latch, or for its setting, can return.
 func ready(s state, in In) bool {
 	if in.Op == IsSet {
 		return s.Kind == engine.Present
@@ -138,7 +144,7 @@ func stored(key string, s state) []engine.Key {
 	return []engine.Key{{Name: key, Text: strconv.FormatInt(s.V, 10)}}
 }
 
-// peer makes the count another, with a message or without.
+// peer has another program change the count, with a message or without.
 func peer(d engine.Dice[int64]) (c engine.Change[int64], ok bool) {
 	n := []int64{0, 1, 2, 0, 1, -3}[d.Which]
 	if d.Which > 0 {
@@ -150,7 +156,7 @@ func peer(d engine.Dice[int64]) (c engine.Change[int64], ok bool) {
 	return c, true
 }
 
-// asks returns what a script asks.
+// asks returns the request of a script.
 func asks(s *engine.Script) []In {
 	switch s.Name {
 	case "latch_set":
@@ -169,7 +175,7 @@ func asks(s *engine.Script) []In {
 	return nil
 }
 
-// answers returns what a script answers.
+// answers returns the answer of a script.
 func answers(s *engine.Script) ([]Out, error) {
 	n, err := engine.Number(s)
 	switch s.Name {
@@ -185,29 +191,25 @@ func draw(op Op) func(engine.Dice[int64]) In {
 	return func(engine.Dice[int64]) In { return In{Op: op} }
 }
 
-func drawSet(d engine.Dice[int64]) In { return In{Op: Set, N: int64(1 + d.Which%3)} }
-
-func drawSetWithTTL(d engine.Dice[int64]) In {
-	return In{Op: Set, N: int64(1 + d.Which%3), TTL: ttl}
+func drawSet(ttl time.Duration) func(engine.Dice[int64]) In {
+	return func(d engine.Dice[int64]) In { return In{Op: Set, N: int64(1 + d.Which%3), TTL: ttl} }
 }
 
-func set(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
+// call calls the method that in asks for, which does not wait.
+func call(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
 	l := c.NewCountDownLatch(name)
-	if in.TTL > 0 {
+	switch {
+	case in.Op == Set && in.TTL > 0:
 		out.Done, err = l.TrySetCountWithTTL(ctx, in.N, in.TTL)
-	} else {
+	case in.Op == Set:
 		out.Done, err = l.TrySetCount(ctx, in.N)
+	case in.Op == CountDown:
+		out.Left, err = l.CountDown(ctx)
+	case in.Op == Count:
+		out.Left, err = l.Count(ctx)
+	default:
+		out.Done, err = l.Delete(ctx)
 	}
-	return out, err
-}
-
-func countDown(ctx context.Context, c *primitives.Client, name string, _ In) (out Out, err error) {
-	out.Left, err = c.NewCountDownLatch(name).CountDown(ctx)
-	return out, err
-}
-
-func count(ctx context.Context, c *primitives.Client, name string, _ In) (out Out, err error) {
-	out.Left, err = c.NewCountDownLatch(name).Count(ctx)
 	return out, err
 }
 
@@ -217,9 +219,4 @@ func wait(ctx context.Context, c *primitives.Client, name string, _ In) (Out, er
 
 func waitUntilSet(ctx context.Context, c *primitives.Client, name string, _ In) (Out, error) {
 	return Out{Done: true}, c.NewCountDownLatch(name).WaitUntilSet(ctx)
-}
-
-func remove(ctx context.Context, c *primitives.Client, name string, _ In) (out Out, err error) {
-	out.Done, err = c.NewCountDownLatch(name).Delete(ctx)
-	return out, err
 }
