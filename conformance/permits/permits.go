@@ -1,6 +1,5 @@
-// Package permits declares primitives.PermitSemaphore for the suite: its promises, its model, its
-// operations, what its leases hold, and the cases that are its alone. What is held is some permits, by the
-// owner that has their ids.
+// Package permits declares primitives.PermitSemaphore for the suite: its promises, its model, its operations,
+// its leases, and the cases that are its alone. An owner is the ids of the permits that one acquire took.
 package permits
 
 import (
@@ -18,10 +17,9 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// Op is what happens to a permit semaphore: to its leases what happens to those of a lock.
+// Op is what happens to a permit semaphore. What happens to a lease has the name that it has for a lock.
 type Op = lock.Op
 
-// What happens to a permit semaphore.
 const (
 	Acquire, Release, Renew, Remaining    = lock.Acquire, lock.Release, lock.Renew, lock.Remaining
 	Return, Update, Count, Make        Op = "release by ids", "update lease", "count", "make"
@@ -52,8 +50,11 @@ type Out struct {
 // state is that of one permit semaphore.
 type state = engine.State[Permits]
 
-// permits is how many permits a semaphore has that an acquire makes.
-const permits = 2
+const (
+	permits = 2                  // of a semaphore that an acquire makes
+	idSize  = 16                 // the length of an id
+	unknown = "nobody's permit." // the owner of a permit that there never is
+)
 
 // bad are inputs that an acquire refuses.
 var bad = []In{
@@ -66,12 +67,8 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 	Name: "PermitSemaphore", Promises: Promises, Limit: "PermitSemaphore.Limit", Special: cases(),
 	Some: heldUntil(time.Now().Add(1000 * time.Hour)), NoTexts: []string{"1.5", "abc", "99999999999"},
 	Step: step, Ages: ages, Verb: func(in In) string { return string(in.Op) },
-	Asks: asks, Answers: answers, Granted: func(out Out) bool { return out.Done },
-	Told: func(out Out) Out {
-		out.Left, out.N, out.Taken = 0, out.N+out.Taken, 0
-		return out
-	},
-	Stored: stored, Published: published,
+	Asks: asks, Answers: answers, Stored: stored, Published: published, Granted: func(out Out) bool { return out.Done },
+	Told:    func(out Out) Out { out.Left, out.N, out.Taken = 0, out.N+out.Taken, 0; return out },
 	Channel: func(_ backend.Capabilities, key string) string { return engine.SideName("redisson_sc:", key) },
 	Ops: []engine.Op[Permits, In, Out]{
 		{Name: "TryAcquire", Often: 4, Draw: draw(Acquire, permits, 1, 1, permits, 1, 1), Acquire: tryAcquire, Tries: true, Refuses: bad},
@@ -79,14 +76,17 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		{Name: "Release", Often: 1, Draw: drawHeld(Return), Call: call, Refuses: []In{{Op: Return}, {Op: Return, Owner: unknown + unknown}}},
 		{Name: "UpdateLease", Often: 1, Draw: drawHeld(Update), Call: call, Refuses: []In{{Op: Update, Owner: unknown}}},
 		{Name: "RemainingLease", Often: 1, Draw: drawHeld(Remaining), Call: call},
-		{Name: "TotalPermits", Often: 1, Draw: draw(Count), Call: call},
+		{Name: "TotalPermits", Often: 1, Draw: draw(Count, 0), Call: call},
 		{Name: "TrySetPermits", Often: 1, Draw: draw(Make, 0, 1, 2, 3, 4, 5), Call: call, Blind: true, Refuses: []In{{Op: Make, N: -1}}},
 		{Name: "SetPermits", Often: 1, Draw: draw(Set, 4, 2, 2, 1, 3, 0), Call: call, Refuses: []In{{Op: Set, N: -1}}},
 		{Name: "AddPermits", Often: 1, Draw: draw(Add, 1, 2, -1, -2, 1, math.MaxInt32), Call: call, Refuses: []In{{Op: Add, N: math.MinInt32}}},
-		{Name: "Delete", Often: 1, Draw: draw(Delete), Call: call, Blind: true},
+		{Name: "Delete", Often: 1, Draw: draw(Delete, 0), Call: call, Blind: true},
 	},
 	Lived: func(c *primitives.Client, name string) engine.Lived { return c.NewPermitSemaphore(name, nil) },
-	Ready: ready,
+	Ready: func(s state, in In) bool {
+		_, out := after(s, time.Time{}, in, "")
+		return s.Kind != engine.Other && out.Done
+	},
 	Blocks: func(s state) (In, bool) {
 		free := s.V.counted().Free
 		if s.Kind == engine.Absent {
@@ -95,23 +95,20 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		return In{Op: Acquire, N: min(free, 100), Of: permits}, free > 0
 	},
 	Frees: func(s state) (In, bool) {
-		h, some := s.V.Held.Find(func(hold) bool { return true })
-		return In{Op: Release, Owner: h.owner}, some
+		first, some := s.V.first()
+		return In{Op: Release, Owner: first.owner}, some
 	},
 	Peer: byPeer,
 	Hold: &engine.Hold[Permits, In, Out]{
 		Of: func(in In) (engine.HoldAct, string, time.Duration) {
 			return lock.HoldOf(lock.In{Op: in.Op, Owner: in.Owner, Lease: in.Lease})
 		},
-		Fixed:    func(in In) time.Duration { return in.Fixed },
-		Holders:  holders,
-		Until:    heldUntil,
-		Grant:    func(out Out) (string, int64, bool) { return out.Owner, 0, out.Owner != "" },
-		Granted:  func(owner string, _ int64) Out { return Out{Owner: owner, Done: true} },
-		Release:  func(owner string) In { return In{Op: Release, Owner: owner} },
-		Apart:    func(outer In, _ string, inner In) (In, bool, error) { return inner, inner.N > outer.N, nil },
-		Done:     func(out Out) bool { return out.Done },
-		Conflict: func(out Out) bool { return out.Other },
+		Fixed: func(in In) time.Duration { return in.Fixed }, Holders: holders, Until: heldUntil,
+		Grant:   func(out Out) (string, int64, bool) { return out.Owner, 0, out.Owner != "" },
+		Granted: func(owner string, _ int64) Out { return Out{Owner: owner, Done: true} },
+		Release: func(owner string) In { return In{Op: Release, Owner: owner} },
+		Apart:   func(outer In, _ string, inner In) (In, bool, error) { return inner, inner.N > outer.N, nil },
+		Done:    func(out Out) bool { return out.Done }, Conflict: func(out Out) bool { return out.Other },
 	},
 }
 
@@ -125,12 +122,12 @@ come back when its lease ends by the server's clock, also if the holder crashed.
 		"PermitSemaphore.IDs": `Each permit has an id, by which any client can release it or give it another lease.
 A release by several ids releases all or, with ErrNotHeld, none, if one is unknown or its lease has ended.`,
 		"PermitSemaphore.Counts": `Free permits are counted by the server, and so are those whose leases have ended.
-A semaphore that does not exist has none. An overflow, and a key of another kind, are typed errors and change nothing.`,
+A semaphore that does not exist has none. An overflow, and a key of another kind, are typed errors and change nothing.
+Expire and its kin end the count and the leases together.`,
 		"PermitSemaphore.Waiting": `A release wakes as many waiters as can use the free permits, on every client. A
 waiter for many holds up none for few. The end of a lease wakes a waiter without a message.`,
 		"PermitSemaphore.Reenter": `Under a lease's Reenter context an acquire of no more permits than the lease has
 shares its hold; an acquire of more takes its own. Each lease is released once.`,
-		"PermitSemaphore.Life": `Expire and its kin end the count and the leases together.`,
 		"PermitSemaphore.Wire": `The keys are Redisson's: a decimal count, and a sorted set of ids of 16 bytes by the
 ends of their leases in milliseconds. Messages are the number of free permits, at least 1.`,
 	}
@@ -143,22 +140,13 @@ ends of their leases in milliseconds. Messages are the number of free permits, a
 // draw draws one of some numbers of permits, and for an acquire a lease.
 func draw(op Op, n ...int64) func(engine.Dice[Permits]) In {
 	return func(d engine.Dice[Permits]) In {
-		in := In{Op: op}
-		if len(n) > 0 {
-			in.N = n[d.Which]
-		}
-		if op == Acquire {
-			in.Of = permits
-		}
+		in := In{Op: op, N: n[d.Which%len(n)], Of: permits}
 		if op == Acquire && d.Flag {
 			in.Fixed = d.Fixed
 		}
 		return in
 	}
 }
-
-// unknown is the owner of a permit that there never is.
-const unknown = "nobody's permit."
 
 // drawHeld draws a holder or nobody, and a lease that is longer than any other.
 func drawHeld(op Op) func(engine.Dice[Permits]) In {
@@ -187,12 +175,8 @@ func tryAcquire(ctx context.Context, c *primitives.Client, name string, in In) (
 
 // call calls the method that in asks for.
 func call(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	s, n := of(c, name, in), int(in.N)
-	var held []primitives.PermitID
-	for _, id := range ids(in.Owner) {
-		held = append(held, primitives.PermitID([]byte(id)))
-	}
-	done := true
+	s, n, held := of(c, name, in), int(in.N), ids(in.Owner)
+	out.Done = in.Op != Count && in.Op != Remaining
 	switch in.Op {
 	case Return:
 		err = s.Release(ctx, held...)
@@ -203,26 +187,25 @@ func call(ctx context.Context, c *primitives.Client, name string, in In) (out Ou
 	case Add:
 		err = s.AddPermits(ctx, n)
 	case Make:
-		done, err = s.TrySetPermits(ctx, n)
+		out.Done, err = s.TrySetPermits(ctx, n)
 	case Delete:
-		done, err = s.Delete(ctx)
+		out.Done, err = s.Delete(ctx)
 	case Count:
 		n, err = s.TotalPermits(ctx)
-		return Out{N: int64(n)}, err
+		out.N = int64(n)
 	default:
 		out.Wait, err = s.RemainingLease(ctx, held[0])
-		return out, err
 	}
 	if errors.Is(err, primitives.ErrNotHeld) {
-		done, err = false, nil
+		return Out{}, nil
 	}
-	return Out{Done: done}, err
+	return out, err
 }
 
 // Permits is a permit semaphore at one time.
 type Permits struct {
 	Free  int64             // as the key counts them
-	Held  engine.List[hold] // by their owners
+	Held  engine.List[hold] // the first to end first
 	Ended engine.List[hold] // their leases have ended, and no script has counted their permits yet
 }
 
@@ -232,13 +215,10 @@ type hold struct {
 	ends  int64 // of the lease, in milliseconds of the server's clock
 }
 
-// idSize is the length of an id.
-const idSize = 16
-
 // ids returns the ids of an owner.
-func ids(owner string) (all []string) {
+func ids(owner string) (all []primitives.PermitID) {
 	for part := range slices.Chunk([]byte(owner), idSize) {
-		all = append(all, string(part))
+		all = append(all, primitives.PermitID(part))
 	}
 	return all
 }
@@ -254,7 +234,7 @@ func size(holds engine.List[hold]) (n int64) {
 // with returns p with a hold of that owner, in place of an earlier one.
 func (p Permits) with(owner string, ends int64) Permits {
 	all := append(p.without(owner).Held.All(), hold{owner, ends})
-	slices.SortFunc(all, func(a, b hold) int { return cmp.Compare(a.owner, b.owner) })
+	slices.SortFunc(all, func(a, b hold) int { return cmp.Or(cmp.Compare(a.ends, b.ends), cmp.Compare(a.owner, b.owner)) })
 	p.Held = engine.ListOf(all...)
 	return p
 }
@@ -264,6 +244,9 @@ func (p Permits) without(owner string) Permits {
 	p.Held = p.Held.Without(func(h hold) bool { return h.owner == owner })
 	return p
 }
+
+// first returns the hold that ends first.
+func (p Permits) first() (hold, bool) { return p.Held.Find(func(hold) bool { return true }) }
 
 // counted returns p after a script has counted the permits whose leases have ended.
 func (p Permits) counted() Permits { return Permits{Free: p.Free + size(p.Ended), Held: p.Held} }
@@ -288,11 +271,6 @@ func holders(s state) (owners []string) {
 	return owners
 }
 
-func ready(s state, in In) bool {
-	_, out := after(s, time.Time{}, in, "")
-	return s.Kind != engine.Other && out.Done
-}
-
 // step is the model. Without a time it leaves open how many permits a caller finds, and how long it waits.
 func step(s state, at time.Time, in In, out Out) (state, bool) {
 	if out.Other || s.Kind == engine.Other {
@@ -312,15 +290,17 @@ func after(s state, at time.Time, in In, owner string) (_ state, out Out) {
 	}
 	there, v := s.Kind == engine.Present, s.V.counted()
 	h, held := v.Held.Find(func(h hold) bool { return h.owner == in.Owner })
-	ends := at.Add(in.Lease).UnixMilli()
+	now, ends := at.UnixMilli(), at.Add(in.Lease).UnixMilli()
 	switch in.Op {
 	case Acquire:
-		if v.Free < in.N {
-			s.V, out = v, Out{Left: v.Free, Wait: v.wait(at)}
-			break
+		out.Done = v.Free >= in.N
+		if first, some := v.first(); out.Done {
+			v.Free -= in.N
+			v, out.Owner = v.with(owner, ends), owner
+		} else if out.Wait = -time.Millisecond; some {
+			out.Wait = time.Duration(first.ends-now) * time.Millisecond
 		}
-		v.Free -= in.N
-		s.V, out = v.with(owner, ends), Out{Owner: owner, Done: true, Left: v.Free}
+		s.V, out.Left = v, v.Free
 	case Renew, Update:
 		if out.Done = held; held {
 			s.V = s.V.with(in.Owner, ends)
@@ -331,9 +311,7 @@ func after(s state, at time.Time, in In, owner string) (_ state, out Out) {
 			s.V = v.without(in.Owner)
 		}
 	case Remaining:
-		if held {
-			out.Wait = h.left(at)
-		}
+		out.Wait = time.Duration(max(0, h.ends-now)) * time.Millisecond
 	case Count:
 		out.N, out.Taken = v.Free, size(v.Held)
 	case Make, Set:
@@ -350,19 +328,6 @@ func after(s state, at time.Time, in In, owner string) (_ state, out Out) {
 		s, out.Done = s.Gone(nil), there
 	}
 	return s, out
-}
-
-// wait returns the time until the first lease ends; -1 ms: none does.
-func (p Permits) wait(at time.Time) time.Duration {
-	if p.Held == (engine.List[hold]{}) {
-		return -time.Millisecond
-	}
-	return slices.MinFunc(p.Held.All(), func(a, b hold) int { return cmp.Compare(a.ends, b.ends) }).left(at)
-}
-
-// left returns the time until the lease ends.
-func (h hold) left(at time.Time) time.Duration {
-	return time.Duration(h.ends-at.UnixMilli()) * time.Millisecond
 }
 
 // published is the number of free permits, if a script has counted more than before.
@@ -384,7 +349,7 @@ func stored(key string, s state) []engine.Key {
 	}
 	for _, h := range s.V.Held.And(s.V.Ended.All()...).All() {
 		for _, id := range ids(h.owner) {
-			leases.Set[id] = h.ends
+			leases.Set[string(id[:])] = h.ends
 		}
 	}
 	return []engine.Key{own, leases}
