@@ -3,44 +3,36 @@ package idgenerator
 import (
 	"context"
 	"slices"
-	"time"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// cases are those of blocks of more than one id.
+// cases are about blocks of more than one id.
 func cases() []harness.Case {
-	link := []harness.Need{harness.Faults}
 	return []harness.Case{
-		newCase("DrawsFromBlocks", "Blocks", nil, drawsFromBlocks),
-		newCase("SharesBlocks", "Blocks", nil, sharesBlocks),
-		newCase("IDsAreUnique", "Unique", nil, idsAreUnique),
-		newCase("LostBlockIsSkipped", "Unique", link, lostBlockIsSkipped),
-		newCase("LeftBlockIsSkipped", "Unique", link, leftBlockIsSkipped),
-		newCase("Defaults", "Wire", nil, defaults),
-		newCase("InitChangesNothing", "Wire", nil, initChangesNothing),
-		newCase("BadBlockSize", "Unique", nil, badBlockSize),
+		newCase("DrawsFromBlocks", "Blocks", drawsFromBlocks),
+		newCase("SharesBlocks", "Blocks", sharesBlocks),
+		newCase("Defaults", "Wire", defaults),
+		newCase("InitChangesNothing", "Wire", initChangesNothing),
+		newCase("BadBlockSize", "Unique", badBlockSize),
 	}
 }
 
-func newCase(
-	name, clause string, needs []harness.Need, run func(context.Context, *harness.Env),
-) harness.Case {
-	return harness.NewCase(Promises, "IDGenerator"+name, "IDGenerator."+clause, needs, run)
+func newCase(name, part string, run func(context.Context, *harness.Env)) harness.Case {
+	return harness.NewCase(Promises, "IDGenerator"+name, "IDGenerator."+part, nil, run)
 }
 
-// of returns the generator of that name in c, with blocks of so many ids, of which the first is 1.
+// of returns the generator of that name in c, with blocks of that size. The first id is 1.
 func of(ctx context.Context, c *primitives.Client, name string, size int64) *primitives.IDGenerator {
 	g := c.NewIDGenerator(name)
 	must.Get(g.TryInit(ctx, 1, size))
 	return g
 }
 
-// wants draws ids, which must be those.
+// wants draws ids, and fails unless they are the given ones.
 func wants(ctx context.Context, g *primitives.IDGenerator, ids ...int64) {
 	for _, id := range ids {
 		must.Return("Next", id)(g.Next(ctx))
@@ -61,64 +53,23 @@ func drawsFromBlocks(ctx context.Context, e *harness.Env) {
 	must.If(calls.Calls.Load() != 3, "TryInit and two blocks took %d calls", calls.Calls.Load())
 }
 
-// sharesBlocks has many draw at once from one client.
+// sharesBlocks has many callers of one client draw at once. No id comes twice, and the ids of a caller rise.
 func sharesBlocks(ctx context.Context, e *harness.Env) {
+	const callers, draws = 40, 5
 	c, calls, _ := engine.CountedClient(ctx, e, nil)
 	of(ctx, c, e.Key("ids"), 50)
-	requireUnique(ctx, []*primitives.Client{c}, e.Key("ids"), 40, 5)
-	e.WantText(ctx, e.Key("ids"), "201")
-	must.If(calls.Calls.Load() != 5, "TryInit and four blocks took %d calls", calls.Calls.Load())
-}
-
-// idsAreUnique has many draw at once from several clients.
-func idsAreUnique(ctx context.Context, e *harness.Env) {
-	clients := engine.Clients(ctx, e, 3)
-	of(ctx, clients[0], e.Key("ids"), 7)
-	requireUnique(ctx, clients, e.Key("ids"), 20, 10)
-}
-
-// requireUnique has callers of each client draw so many ids each, one after the other. No id may come twice,
-// and those of a caller must rise.
-func requireUnique(ctx context.Context, clients []*primitives.Client, name string, callers, draws int) {
-	ids := make([][]int64, len(clients)*callers)
-	must.Together(len(ids), func(i int) {
-		g := clients[i%len(clients)].NewIDGenerator(name)
+	ids := make([][]int64, callers)
+	must.Together(callers, func(i int) {
+		g := c.NewIDGenerator(e.Key("ids"))
 		for range draws {
 			ids[i] = append(ids[i], must.Get(g.Next(ctx)))
 		}
 		must.If(!slices.IsSorted(ids[i]), "a caller got %d", ids[i])
 	})
 	all := slices.Sorted(slices.Values(slices.Concat(ids...)))
-	must.If(len(slices.Compact(all)) != len(clients)*callers*draws, "ids came twice: %d", all)
-}
-
-// lostBlockIsSkipped loses the answer to a request for a block.
-func lostBlockIsSkipped(ctx context.Context, e *harness.Env) {
-	c, in := engine.NewClient(ctx, e, nil)
-	g := of(ctx, c, e.Key("ids"), 2)
-	wants(ctx, g, 1, 2)
-	lost := in.Link.CutReply(func(words []string) bool { return harness.RunsScript(words, g.Name()) })
-	must.Refuse[int64]("Next", backend.ErrIndeterminate)(g.Next(ctx))
-	harness.Await(ctx, "a reply to be lost", lost)
-	wants(ctx, g, 5, 6, 7)
-}
-
-// leftBlockIsSkipped has one caller leave while its request for a block is under way, and others wait for
-// that block.
-func leftBlockIsSkipped(ctx context.Context, e *harness.Env) {
-	c, in := engine.NewClient(ctx, e, nil)
-	of(ctx, c, e.Key("ids"), 2)
-	in.Link.Delay(300 * time.Millisecond)
-	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-	defer cancel()
-	left := must.Beside(func() {
-		// On a slow machine the block may be there before it looks.
-		if _, err := c.NewIDGenerator(e.Key("ids")).Next(short); err != nil {
-			must.Wrap(err, context.DeadlineExceeded)
-		}
-	})
-	requireUnique(ctx, []*primitives.Client{c}, e.Key("ids"), 4, 2)
-	harness.Finish("the one who left", left)
+	must.If(len(slices.Compact(all)) != callers*draws, "ids came twice: %d", all)
+	e.WantText(ctx, e.Key("ids"), "201")
+	must.If(calls.Calls.Load() != 5, "TryInit and four blocks took %d calls", calls.Calls.Load())
 }
 
 func defaults(ctx context.Context, e *harness.Env) {
@@ -149,7 +100,7 @@ func initChangesNothing(ctx context.Context, e *harness.Env) {
 	wants(ctx, c.NewIDGenerator(e.Key("second")), 9)
 }
 
-// badBlockSize has sizes of blocks that are none. The next id stays.
+// badBlockSize stores texts that are no sizes of blocks. The next id stays.
 func badBlockSize(ctx context.Context, e *harness.Env) {
 	c, _ := engine.NewClient(ctx, e, nil)
 	g := of(ctx, c, e.Key("ids"), 2)

@@ -1,6 +1,6 @@
 // Package idgenerator declares primitives.IDGenerator for the suite: its promises, its model, its
-// operations, and the cases that are its alone. The model has blocks of one id: then each call asks the
-// server, and returns what the model says. Longer blocks are a matter of the cases.
+// operations, and the cases that are its alone. The model has blocks of one id: each call asks the server,
+// and returns the next id of the model. Longer blocks are a matter of the cases.
 package idgenerator
 
 import (
@@ -10,8 +10,22 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
+
+// Promises are those of the doc comments of package primitives.
+var Promises = map[string]string{
+	"IDGenerator.Unique": `No id is returned twice, to any caller of any client, also if answers are lost and callers
+leave. A range without a whole block left is ErrOverflow, and a key without a number ErrConflict; both leave the
+keys as they were.`,
+
+	"IDGenerator.Blocks": `A client takes a block by one script, and returns its ids in order without another.
+Callers that need a block at the same time take one.`,
+
+	"IDGenerator.Wire": `The keys are Redisson's: the next id, and the size of blocks. Without TryInit ids begin at
+1, in blocks of 5000. TryInit does not change a key that is set.`,
+}
 
 // Op is what happens to a generator.
 type Op string
@@ -39,31 +53,23 @@ type Out struct {
 // IDs are a generator at one time.
 type IDs struct {
 	Next int64
-	Size int64 // of blocks; 0: it is not set
+	Size int64 // of blocks; 0: the key is not set
 }
 
 // state is that of one generator.
 type state = engine.State[IDs]
 
-// defaultSize is that of blocks of which nobody has set the size.
+// defaultSize is the size of blocks that a generator without TryInit has.
 const defaultSize = 5000
 
 // Primitive declares the generator.
 var Primitive engine.Subject = &engine.Primitive[IDs, In, Out]{
-	Name:     "IDGenerator",
-	Promises: Promises,
-	Init:     engine.New(IDs{Next: 1, Size: 1}),
-	Edge:     &edge,
-	Some:     engine.New(IDs{Next: 8, Size: 1}),
-	NoTexts:  []string{"1.5", "abc", "9223372036854775808"},
-	Special:  cases(),
-	Limit:    "IDGenerator.Unique",
-	Step:     step,
-	Keep:     func(v IDs) IDs { return IDs{Size: v.Size} },
-	Verb:     func(in In) string { return string(in.Op) },
-	Asks:     asks,
-	Answers:  answers,
-	Stored:   stored,
+	Name: "IDGenerator", Promises: Promises, Limit: "IDGenerator.Unique", Special: cases(),
+	Init: engine.New(IDs{Next: 1, Size: 1}), Edge: &edge, Some: engine.New(IDs{Next: 8, Size: 1}),
+	NoTexts: []string{"1.5", "abc", "9223372036854775808"},
+	Step:    step, Keep: func(v IDs) IDs { return IDs{Size: v.Size} },
+	Verb: func(in In) string { return string(in.Op) },
+	Asks: asks, Answers: answers, Stored: stored,
 	Ops: []engine.Op[IDs, In, Out]{
 		{Name: "TryInit", Often: 1, Draw: drawInit, Call: tryInit, Blind: true, Refuses: []In{{Op: Init}, {Op: Init, Size: -1}}},
 		{Name: "Next", Often: 5, Draw: func(engine.Dice[IDs]) In { return In{Op: Next} }, Call: next},
@@ -119,7 +125,7 @@ func peer(d engine.Dice[IDs]) (c engine.Change[IDs], ok bool) {
 	return c, true
 }
 
-// asks returns what a script asks.
+// asks returns the request of a script.
 func asks(s *engine.Script) []In {
 	switch s.Name {
 	case "id_init":
@@ -132,7 +138,7 @@ func asks(s *engine.Script) []In {
 	return nil
 }
 
-// answers returns what a script answers.
+// answers returns the answer of a script.
 func answers(s *engine.Script) ([]Out, error) {
 	switch {
 	case engine.IsOverflow(s.Err):
@@ -143,12 +149,7 @@ func answers(s *engine.Script) ([]Out, error) {
 		n, err := engine.Number(s)
 		return []Out{{Done: n == 1}}, err
 	}
-	items, err := s.Reply.Tuple(2)
-	if err != nil {
-		return nil, err
-	}
-	first, err := items[0].Int()
-	return []Out{{ID: first}}, err
+	return []Out{{ID: must.Get(must.Get(s.Reply.Tuple(2))[0].Int())}}, nil
 }
 
 func drawInit(d engine.Dice[IDs]) In { return In{Op: Init, First: int64(d.Which) - 2, Size: 1} }
