@@ -33,8 +33,12 @@ grants.`,
 
 // The operations. Each is the name of a script, behind "rate_".
 const (
-	Acquire, Release, Set     = "acquire", "release", "set"
-	Available, Config, Delete = "available", "config", "delete"
+	Acquire   = "acquire"
+	Release   = "release"
+	Set       = "set"
+	Available = "available"
+	Config    = "config"
+	Delete    = "delete"
 )
 
 // In is an input of a limiter.

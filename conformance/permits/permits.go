@@ -21,9 +21,13 @@ import (
 type Op = lock.Op
 
 const (
-	Acquire, Release, Renew, Remaining    = lock.Acquire, lock.Release, lock.Renew, lock.Remaining
-	Return, Update, Count, Make        Op = "release by ids", "update lease", "count", "make"
-	Set, Add, Delete                   Op = "set", "add", "delete"
+	Return Op = "release by ids"
+	Update Op = "update lease"
+	Count  Op = "count"
+	Make   Op = "make"
+	Set    Op = "set"
+	Add    Op = "add"
+	Delete Op = "delete"
 )
 
 // In is one thing that happens to a permit semaphore.
@@ -58,8 +62,8 @@ const (
 
 // bad are inputs that an acquire refuses.
 var bad = []In{
-	{Op: Acquire}, {Op: Acquire, N: -1}, {Op: Acquire, N: 1001}, {Op: Acquire, N: 1, Of: -1},
-	{Op: Acquire, N: 1, Fixed: 50 * time.Millisecond},
+	{Op: lock.Acquire}, {Op: lock.Acquire, N: -1}, {Op: lock.Acquire, N: 1001}, {Op: lock.Acquire, N: 1, Of: -1},
+	{Op: lock.Acquire, N: 1, Fixed: 50 * time.Millisecond},
 }
 
 // Primitive declares the permit semaphore.
@@ -71,11 +75,11 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 	Told:    func(out Out) Out { out.Left, out.N, out.Taken = 0, out.N+out.Taken, 0; return out },
 	Channel: func(_ backend.Capabilities, key string) string { return engine.SideName("redisson_sc:", key) },
 	Ops: []engine.Op[Permits, In, Out]{
-		{Name: "TryAcquire", Often: 4, Draw: draw(Acquire, permits, 1, 1, permits, 1, 1), Acquire: tryAcquire, Tries: true, Refuses: bad},
-		{Name: "Acquire", Often: 3, Draw: draw(Acquire, permits, 1, 1, permits, 1, 1), Acquire: acquireOf, Waits: true, Refuses: bad},
+		{Name: "TryAcquire", Often: 4, Draw: draw(lock.Acquire, permits, 1, 1, permits, 1, 1), Acquire: tryAcquire, Tries: true, Refuses: bad},
+		{Name: "Acquire", Often: 3, Draw: draw(lock.Acquire, permits, 1, 1, permits, 1, 1), Acquire: acquireOf, Waits: true, Refuses: bad},
 		{Name: "Release", Often: 1, Draw: drawHeld(Return), Call: call, Refuses: []In{{Op: Return}, {Op: Return, Owner: unknown + unknown}}},
 		{Name: "UpdateLease", Often: 1, Draw: drawHeld(Update), Call: call, Refuses: []In{{Op: Update, Owner: unknown}}},
-		{Name: "RemainingLease", Often: 1, Draw: drawHeld(Remaining), Call: call},
+		{Name: "RemainingLease", Often: 1, Draw: drawHeld(lock.Remaining), Call: call},
 		{Name: "TotalPermits", Often: 1, Draw: draw(Count, 0), Call: call},
 		{Name: "TrySetPermits", Often: 1, Draw: draw(Make, 0, 1, 2, 3, 4, 5), Call: call, Blind: true, Refuses: []In{{Op: Make, N: -1}}},
 		{Name: "SetPermits", Often: 1, Draw: draw(Set, 4, 2, 2, 1, 3, 0), Call: call, Refuses: []In{{Op: Set, N: -1}}},
@@ -92,11 +96,11 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		if s.Kind == engine.Absent {
 			free = permits
 		}
-		return In{Op: Acquire, N: min(free, 100), Of: permits}, free > 0
+		return In{Op: lock.Acquire, N: min(free, 100), Of: permits}, free > 0
 	},
 	Frees: func(s state) (In, bool) {
 		first, some := s.V.first()
-		return In{Op: Release, Owner: first.owner}, some
+		return In{Op: lock.Release, Owner: first.owner}, some
 	},
 	Peer: byPeer,
 	Hold: &engine.Hold[Permits, In, Out]{
@@ -106,7 +110,7 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		Fixed: func(in In) time.Duration { return in.Fixed }, Holders: holders, Until: heldUntil,
 		Grant:   func(out Out) (string, int64, bool) { return out.Owner, 0, out.Owner != "" },
 		Granted: func(owner string, _ int64) Out { return Out{Owner: owner, Done: true} },
-		Release: func(owner string) In { return In{Op: Release, Owner: owner} },
+		Release: func(owner string) In { return In{Op: lock.Release, Owner: owner} },
 		Apart:   func(outer In, _ string, inner In) (In, bool, error) { return inner, inner.N > outer.N, nil },
 		Done:    func(out Out) bool { return out.Done }, Conflict: func(out Out) bool { return out.Other },
 	},
@@ -141,7 +145,7 @@ ends of their leases in milliseconds. Messages are the number of free permits, a
 func draw(op Op, n ...int64) func(engine.Dice[Permits]) In {
 	return func(d engine.Dice[Permits]) In {
 		in := In{Op: op, N: n[d.Which%len(n)], Of: permits}
-		if op == Acquire && d.Flag {
+		if op == lock.Acquire && d.Flag {
 			in.Fixed = d.Fixed
 		}
 		return in
@@ -176,7 +180,7 @@ func tryAcquire(ctx context.Context, c *primitives.Client, name string, in In) (
 // call calls the method that in asks for.
 func call(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
 	s, n, held := of(c, name, in), int(in.N), ids(in.Owner)
-	out.Done = in.Op != Count && in.Op != Remaining
+	out.Done = in.Op != Count && in.Op != lock.Remaining
 	switch in.Op {
 	case Return:
 		err = s.Release(ctx, held...)
@@ -285,14 +289,14 @@ func step(s state, at time.Time, in In, out Out) (state, bool) {
 
 // after returns the next state, and the answer. The owner is that of a grant.
 func after(s state, at time.Time, in In, owner string) (_ state, out Out) {
-	if in.Op == Acquire && s.Kind == engine.Absent && in.Of > 0 {
+	if in.Op == lock.Acquire && s.Kind == engine.Absent && in.Of > 0 {
 		s = s.Is(Permits{Free: in.Of})
 	}
 	there, v := s.Kind == engine.Present, s.V.counted()
 	h, held := v.Held.Find(func(h hold) bool { return h.owner == in.Owner })
 	now, ends := at.UnixMilli(), at.Add(in.Lease).UnixMilli()
 	switch in.Op {
-	case Acquire:
+	case lock.Acquire:
 		out.Done = v.Free >= in.N
 		if first, some := v.first(); out.Done {
 			v.Free -= in.N
@@ -301,16 +305,16 @@ func after(s state, at time.Time, in In, owner string) (_ state, out Out) {
 			out.Wait = time.Duration(first.ends-now) * time.Millisecond
 		}
 		s.V, out.Left = v, v.Free
-	case Renew, Update:
+	case lock.Renew, Update:
 		if out.Done = held; held {
 			s.V = s.V.with(in.Owner, ends)
 		}
-	case Release, Return:
-		if out.Done = held; held || in.Op == Release { // Its owner's release counts what has ended in any case.
+	case lock.Release, Return:
+		if out.Done = held; held || in.Op == lock.Release { // Its owner's release counts what has ended in any case.
 			v.Free += size(engine.ListOf(h))
 			s.V = v.without(in.Owner)
 		}
-	case Remaining:
+	case lock.Remaining:
 		out.Wait = time.Duration(max(0, h.ends-now)) * time.Millisecond
 	case Count:
 		out.N, out.Taken = v.Free, size(v.Held)

@@ -13,36 +13,28 @@ func asks(s *engine.Script) []In {
 	switch s.Name {
 	case "permit_acquire":
 		owner := s.Args[0]
-		return []In{{
-			Op: Acquire, Owner: owner, N: int64(len(ids(owner))), Lease: lock.Millis(s.Args[1]), Of: lock.Whole(s.Args[2]),
-		}}
+		n, of := int64(len(ids(owner))), lock.Whole(s.Args[2])
+		return []In{{Op: lock.Acquire, Owner: owner, N: n, Lease: lock.Millis(s.Args[1]), Of: of}}
 	case "permit_release":
-		return []In{{Op: either(s.Args[1] == "1", Return, Release), Owner: s.Args[0]}}
+		return []In{{Op: map[bool]Op{true: Return, false: lock.Release}[s.Args[1] == "1"], Owner: s.Args[0]}}
 	case "permit_release_all":
-		return each(s.Args[1:1+len(s.Keys)/2], In{Op: Release})
+		return each(s.Args[1:1+len(s.Keys)/2], In{Op: lock.Release})
 	case "permit_renew":
-		return each(s.Args[1:], In{Op: Renew, Lease: lock.Millis(s.Args[0])})
+		return each(s.Args[1:], In{Op: lock.Renew, Lease: lock.Millis(s.Args[0])})
 	case "permit_update":
 		return []In{{Op: Update, Owner: s.Args[0], Lease: lock.Millis(s.Args[1])}}
 	case "permit_remaining":
-		return []In{{Op: Remaining, Owner: s.Args[0]}}
+		return []In{{Op: lock.Remaining, Owner: s.Args[0]}}
 	case "permit_count":
 		return []In{{Op: Count}}
 	case "permit_set":
-		return []In{{Op: either(s.Args[1] == "1", Set, Make), N: lock.Whole(s.Args[0])}}
+		return []In{{Op: map[bool]Op{true: Set, false: Make}[s.Args[1] == "1"], N: lock.Whole(s.Args[0])}}
 	case "permit_add":
 		return []In{{Op: Add, N: lock.Whole(s.Args[0])}}
 	case "object_delete":
 		return []In{{Op: Delete}}
 	}
 	return nil
-}
-
-func either(is bool, yes, no Op) Op {
-	if is {
-		return yes
-	}
-	return no
 }
 
 // each returns what is asked for each owner.
