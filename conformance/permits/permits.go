@@ -20,6 +20,7 @@ import (
 // Op is what happens to a permit semaphore. What happens to a lease has the name that it has for a lock.
 type Op = lock.Op
 
+// The operations beside those of a lock.
 const (
 	Return Op = "release by ids"
 	Update Op = "update lease"
