@@ -12,7 +12,7 @@ func adderSeeds() []seed {
 	return []seed{
 		{"answers for each adder of a backend", group, edits{
 			{"\t\t\ta.answer(id, &sum)\n\t\t}\n\t\treturn\n", "\t\t\ta.answer(id, &sum)\n\t\t}\n"},
-		}, onEmbedded("AdderAnswersOnceForABackend")},
+		}, propertiesOf("Adder")},
 		{"counts an adder that is closed", group, edits{
 			{"\tdelete(g.members, a)\n", ""},
 		}, propertiesOf("Adder")},

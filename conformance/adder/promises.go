@@ -1,18 +1,18 @@
 package adder
 
-// Promises are what the doc comments of package primitives say of adders.
+// Promises are those of the doc comments of package primitives.
 var Promises = map[string]string{
-	"Adder.Sum": `A sum has what was added before it was asked for, on any client, to adders that are open,
-and nothing that is added after it has returned. It changes nothing. One beyond the range is ErrOverflow.`,
+	"Adder.Sum": `A sum has all additions from before the call, on any client, to adders that are open, and no addition
+from after its return. It changes nothing. A sum beyond the range is ErrOverflow.`,
 
-	"Adder.Reset": `When Reset has returned, what was added before is in no later sum.`,
+	"Adder.Reset": `When Reset has returned, no later sum has an addition from before the call.`,
 
 	"Adder.OneReceiver": `The adders of one name over one backend share a subscription, and answer a request
-once, with the sum of what they have counted. What a closed one has counted is gone.`,
+once, with the sum of their counts. The count of a closed adder is gone.`,
 
-	"Adder.Answers": `Sum and Reset wait until as many have answered as have got the request. If the context
-ends before, an UnansweredError says how many have; the keys of the request end by themselves. Who asks while
-its link is being restored counts itself.`,
+	"Adder.Answers": `Sum and Reset wait until each receiver of the request has answered. If the context ends before,
+an UnansweredError says how many have; the keys of the request end by themselves. A client that asks while its link is
+being restored counts itself.`,
 
 	"Adder.Wire": `The channel, the requests and the keys are Redisson's.`,
 }
