@@ -13,7 +13,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// cases are those of what no declaration says.
+// cases returns the cases that do not follow from the declaration.
 func (o order) cases(promises map[string]string, name string) []harness.Case {
 	of := func(what, part string, run func(ctx context.Context, e *harness.Env)) harness.Case {
 		return harness.NewCase(promises, name+what, name+"."+part, nil, run)
@@ -32,7 +32,7 @@ func (o order) cases(promises map[string]string, name string) []harness.Case {
 	return all
 }
 
-// lasting asks for leases that nobody renews, and that last longer than any case.
+// lasting asks for leases that are not renewed, and that last longer than any case.
 func lasting(limit int64) lock.In {
 	return lock.In{Op: lock.Acquire, Fixed: time.Hour, Limit: limit}
 }
@@ -63,12 +63,12 @@ func (o order) refreshes(ctx context.Context, e *harness.Env) {
 	must.Do(other.Release(ctx))
 }
 
-// refreshOfTheDropped refreshes what the server has dropped, or given to others.
+// refreshOfTheDropped refreshes holds that the server has dropped.
 func (o order) refreshOfTheDropped(ctx context.Context, e *harness.Env) {
 	name := e.Key("object")
 	s := o.of(engine.Clients(ctx, e, 1)[0], name, lasting(1))
 	lease := must.Get(s.TryAcquire(ctx))
-	e.Command(ctx, "ZADD", name, "1", lease.Owner()) // Its hold ended long ago, and nobody has looked.
+	e.Command(ctx, "ZADD", name, "1", lease.Owner()) // Its hold ended long ago, and is still there.
 	must.Wrap(s.Refresh(ctx, lease), primitives.ErrNotHeld, primitives.ErrLost)
 	must.Wrap(lease.Err(), primitives.ErrLost)
 	next := must.Get(s.TryAcquire(ctx))
@@ -80,23 +80,23 @@ func (o order) refreshOfTheDropped(ctx context.Context, e *harness.Env) {
 	must.Wrap(s.Refresh(ctx, next), primitives.ErrNotHeld, primitives.ErrLost)
 }
 
-// passesNobody tries while there is room, and somebody waits for it.
+// passesNobody tries while there is room, and another owner waits for it.
 func (o order) passesNobody(ctx context.Context, e *harness.Env) {
 	name := e.Key("object")
 	s := o.of(engine.Clients(ctx, e, 1)[0], name, lasting(3))
 	e.Command(ctx, "ZADD", name, strconv.FormatInt(-farOff, 10), "waits")
 	e.Command(ctx, "ZADD", queueKey(name), "7", "waits")
 	must.Refuse[*primitives.Lease]("trying", primitives.ErrNotAcquired)(s.TryAcquire(ctx))
-	must.If(must.Get(e.Command(ctx, "ZCARD", queueKey(name)).Int()) != 1, "one that only tries is queued")
-	e.Command(ctx, "ZADD", name, "-1", "waits") // It is dead.
+	must.If(must.Get(e.Command(ctx, "ZCARD", queueKey(name)).Int()) != 1, "a try is queued")
+	e.Command(ctx, "ZADD", name, "-1", "waits") // Its place has ended.
 	must.Do(must.Get(s.TryAcquire(ctx)).Release(ctx))
-	must.If(must.Get(e.Command(ctx, "EXISTS", name, queueKey(name)).Int()) != 0, "the dead are still there")
-	e.Command(ctx, "ZADD", name, "-1", "waited") // The queue has ended with all who waited.
+	must.If(must.Get(e.Command(ctx, "EXISTS", name, queueKey(name)).Int()) != 0, "a place that has ended is still there")
+	e.Command(ctx, "ZADD", name, "-1", "waited") // The queue has ended with all its waiters.
 	must.Do(must.Get(s.TryAcquire(ctx)).Release(ctx))
-	must.If(must.Get(e.Command(ctx, "EXISTS", name).Int()) != 0, "those whose queue has ended are still there")
+	must.If(must.Get(e.Command(ctx, "EXISTS", name).Int()) != 0, "a waiter whose queue has ended is still there")
 }
 
-// awaitQueue waits until so many are in the queue.
+// awaitQueue waits until n are in the queue.
 func (o order) awaitQueue(ctx context.Context, e *harness.Env, name string, n int) {
 	harness.Eventually(ctx, "the waiters", func() bool {
 		return must.Get(e.Command(ctx, "ZCARD", queueKey(name)).Int()) == int64(n)
@@ -121,7 +121,7 @@ func (o order) conflictNamesTheKey(ctx context.Context, e *harness.Env) {
 	must.Do(held.Release(ctx))
 }
 
-// goesOnWithoutItsCounter loses the counter while two wait: who comes later stays behind both.
+// goesOnWithoutItsCounter loses the counter while two wait: a later waiter stays behind both.
 func (o order) goesOnWithoutItsCounter(ctx context.Context, e *harness.Env) {
 	clients, name := engine.Clients(ctx, e, 4), e.Key("object")
 	held := must.Get(o.of(clients[0], name, lasting(1)).TryAcquire(ctx))

@@ -16,7 +16,7 @@ import (
 // state is that of one counting semaphore.
 type state = engine.State[Held]
 
-// order is what the two declarations differ by.
+// order is the difference between the two declarations.
 type order struct{ primitives.CountingOrder }
 
 // queues reports whether waiters queue on the server.
@@ -40,7 +40,7 @@ ends of places, negative. Next to it are a zset of waiters and numbers, and the 
 func (o order) declare(name string) *engine.Primitive[Held, lock.In, lock.Out] {
 	p := lock.Declare(name, "hasp_semaphore:", holders)
 	p.Promises[name+".Exclusion"] = `At any time at most as many owners hold a counting semaphore as the limit by
-which they acquired it. Each hold has a lease of its own, by the server's clock alone.`
+which they acquired it. Each hold has a lease of its own, by the server's clock.`
 	p.Promises[name+".Waiting"] = `Acquire acquires when there is room: by a message, at the end of the first hold, or by
 a bounded poll. A woken waiter that leaves wakes the next one.`
 	p.Promises[name+".Token"] = "A grant's number is the server's time in microseconds."
@@ -89,8 +89,7 @@ func asks(s *engine.Script) []lock.In {
 	return ins
 }
 
-// answers returns what a script answers for each of its semaphores. The count of a grant is how many more may
-// come in.
+// answers returns what a script answers for each of its semaphores. The count of a grant is the room that is left.
 func answers(s *engine.Script) (outs []lock.Out, err error) {
 	outs, err = lock.Answers(s)
 	if items, _ := s.Reply.Items(); s.Name == "counting_acquire" && len(items) == 3 && err == nil {
@@ -99,7 +98,7 @@ func answers(s *engine.Script) (outs []lock.Out, err error) {
 	return outs, err
 }
 
-// told is what of an answer a caller gets.
+// told returns the part of an answer that a caller gets.
 func told(out lock.Out) lock.Out {
 	if out.Token > 0 {
 		out.Count = 0
@@ -107,7 +106,7 @@ func told(out lock.Out) lock.Out {
 	return out
 }
 
-// draw draws a limit, mostly of 2; where nothing else is drawn, of 1, so that one holder keeps out others.
+// draw draws a limit, mostly of 2; if nothing else is drawn, of 1, so that one holder leaves no room.
 func (o order) draw(d engine.Dice[Held]) lock.In {
 	in := lock.Draw(d)
 	if in.Limit = 2; d.Which == 0 {
@@ -133,7 +132,7 @@ func (o order) holders(ctx context.Context, c *primitives.Client, name string, i
 	return out, err
 }
 
-// byPeerUntil is a semaphore that another program holds until then.
+// byPeerUntil returns a semaphore that another program holds until a time.
 func byPeerUntil(at time.Time) state {
 	return engine.New(Held{}.with(member{owner: lock.PeerOwner, ends: at.UnixMilli()}))
 }

@@ -11,19 +11,18 @@ import (
 	"github.com/hasp-go/hasp/conformance/lock"
 )
 
-// Held is a counting semaphore at one time. What it has of its queue outlives its key.
+// Held is a counting semaphore at one time. Its queue outlives its key.
 type Held struct {
-	Members engine.List[member] // who is in the zset at its name, by their names
-	Queue   engine.List[waiter] // who waits, in turn
-	Number  int64               // the last in the queue
+	Members engine.List[member] // of the zset at its name, by their owners
+	Queue   engine.List[waiter] // in the order of arrival
+	Number  int64               // the last one in the queue
 	Until   int64               // when the keys of the queue end; zero: there are none
 }
 
-// farOff is the end of a hold that nobody sees, in the year 2100. All times are milliseconds of the server's
-// clock.
+// farOff is in the year 2100, after the end of every test. All times are milliseconds of the server's clock.
 const farOff = 4_102_444_800_000
 
-// member is one that holds, or waits in the queue.
+// member is a holder, or a waiter in the queue.
 type member struct {
 	owner string
 	ends  int64 // of the hold, or of the place
@@ -43,7 +42,7 @@ func (h Held) find(owner string) (member, bool) {
 	return h.Members.Find(func(m member) bool { return m.owner == owner })
 }
 
-// holding are those who hold it.
+// holding returns the holders.
 func (h Held) holding() []member {
 	return h.Members.Without(func(m member) bool { return m.waits || m.over }).All()
 }
@@ -59,27 +58,27 @@ func (h Held) holds(owner string) bool {
 	return slices.ContainsFunc(h.holding(), func(m member) bool { return m.owner == owner })
 }
 
-// room is how many more may come in by a limit.
+// room returns how many owners more may acquire by a limit.
 func (h Held) room(limit int64) int64 { return limit - int64(len(h.holding())) }
 
-// waiter is one in the queue.
+// waiter is an owner in the queue.
 type waiter struct {
 	owner  string
 	number int64
 }
 
-// without returns h without some members, who are not in the queue any more.
+// without returns h without some owners, also in its queue.
 func (h Held) without(owners ...string) Held {
 	h.Members = h.Members.Without(func(m member) bool { return slices.Contains(owners, m.owner) })
 	h.Queue = h.Queue.Without(func(w waiter) bool { return slices.Contains(owners, w.owner) })
 	return h
 }
 
-// queue are the waiters, by the ends of their places. A waiter without a known end has its place.
+// queue returns the waiters. A place without a known end has not ended.
 func (h Held) queue() (all fairlock.Queue) {
 	for _, w := range h.Queue.All() {
 		m, found := h.find(w.owner)
-		all = append(all, fairlock.Waiter{Owner: w.owner, Dead: found && (!m.waits || m.over)})
+		all = append(all, fairlock.Waiter{Owner: w.owner, Ended: found && (!m.waits || m.over)})
 	}
 	return all
 }
@@ -96,13 +95,13 @@ func ages(h Held, at time.Time) Held {
 	return h
 }
 
-// keep is what outlives the key.
+// keep returns the part of a semaphore that outlives its key.
 func keep(h Held) Held {
 	h.Members = engine.List[member]{}
 	return h
 }
 
-// last is when the last of the members ends, if there is one more.
+// last returns the last end of the members, and of one more.
 func (h Held) last(ends int64) int64 {
 	for _, m := range h.Members.All() {
 		ends = max(ends, m.ends)
@@ -110,14 +109,14 @@ func (h Held) last(ends int64) int64 {
 	return ends
 }
 
-// enter lets one in, or gives it a place, and drops the holds that have ended.
+// enter adds a holder or a waiter, and drops the holds that have ended.
 func enter(s state, m member) state {
 	last := s.V.last(m.ends)
 	others := s.V.Members.Without(func(o member) bool { return o.over && !o.waits || o.owner == m.owner })
 	return s.Is(s.V.with(append(others.All(), m)...)).Until(time.UnixMilli(last))
 }
 
-// ready reports whether in may come in.
+// ready reports whether in acquires.
 func (o order) ready(s state, in lock.In) bool {
 	first, _ := s.V.queue().First(in.Owner, "")
 	return s.V.room(in.Limit) > 0 && (first == "" || first == in.Owner)
@@ -143,7 +142,7 @@ func (o order) step(s state, at time.Time, in lock.In, out lock.Out) (state, boo
 	return s, out.Count == int64(len(s.V.holding()))
 }
 
-// admit lets an owner in.
+// admit is the model of a grant.
 func (o order) admit(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	ok := o.ready(s, in)
 	if !at.IsZero() {
@@ -188,7 +187,7 @@ func (o order) refuse(s state, at time.Time, in lock.In, out lock.Out) (state, b
 	return s, ok && waits(s, at, in.Limit, out.Left)
 }
 
-// queued returns h with an owner in the queue, behind the others if it was not there.
+// queued returns h with an owner in the queue, at its end if it was not there.
 func (h Held) queued(owner string) Held {
 	if _, found := h.Queue.Find(func(w waiter) bool { return w.owner == owner }); found {
 		return h
@@ -201,15 +200,15 @@ func (h Held) queued(owner string) Held {
 	return h
 }
 
-// waits reports whether the answer to one who is refused is right: the time until enough holds have ended.
-func waits(s state, at time.Time, limit int64, told time.Duration) bool {
+// waits reports whether a refusal has the right time: until enough holds have ended.
+func waits(s state, at time.Time, limit int64, left time.Duration) bool {
 	var ends []int64
 	for _, m := range s.V.holding() {
 		ends = append(ends, m.ends)
 	}
 	slices.Sort(ends)
 	over := -s.V.room(limit)
-	return over >= 0 && over < int64(len(ends)) && told.Milliseconds() == max(0, ends[over]-at.UnixMilli())
+	return over >= 0 && over < int64(len(ends)) && left.Milliseconds() == max(0, ends[over]-at.UnixMilli())
 }
 
 // leave takes out an owner and, if there is room then, the waiters before the first whose places have ended.
@@ -225,7 +224,7 @@ func leave(s state, in lock.In) state {
 	return s
 }
 
-// published is 1 if a holder leaves; with a queue it is the first waiter, if there is room for it since an owner
+// published returns 1 if a holder leaves; with a queue, the first waiter, if there is room for it since an owner
 // acquired, left, or lost its place.
 func (o order) published(before, after state, in lock.In) string {
 	first, ended := before.V.queue().First(in.Owner, "")
@@ -246,7 +245,7 @@ func (o order) published(before, after state, in lock.In) string {
 
 func queueKey(key string) string { return engine.SideName("", key) + ":owner" }
 
-// stored are the keys of a counting semaphore.
+// stored returns the keys of a counting semaphore.
 func (o order) stored(key string, s state) []engine.Key {
 	own, queue := engine.Key{Name: key, Set: map[string]int64{}}, map[string]int64{}
 	for _, m := range s.V.Members.All() {

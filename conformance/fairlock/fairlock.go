@@ -1,5 +1,5 @@
-// Package fairlock declares primitives.FairLock for the suite. What it has in common with other locks is
-// that of package lock. Its model is in model.go, and in queue.go what all queues on the server have in common.
+// Package fairlock declares primitives.FairLock for the suite. Its model is in
+// model.go; queue.go has what all queues on the server have in common.
 package fairlock
 
 import (
@@ -48,13 +48,13 @@ func locked(s state) engine.State[lock.Held] {
 	return engine.State[lock.Held]{Kind: s.Kind, V: s.V.Held, Ends: s.Ends}
 }
 
-// keep is what of a fair lock outlives its key.
+// keep returns the part of a fair lock that outlives its key.
 func keep(f Fair) Fair {
 	f.Held = lock.Held{Token: f.Token}
 	return f
 }
 
-// stored are the keys of a fair lock.
+// stored returns the keys of a fair lock.
 func stored(key string, s state) []engine.Key {
 	list, scores, deadlines := []string{}, map[string]int64{}, map[string]int64{}
 	for _, w := range s.V.Waiters.All() {
@@ -79,8 +79,8 @@ func asks(s *engine.Script) []lock.In {
 	return ins
 }
 
-// byPeer lets another program hold the lock or release it, as other locks' does, wait in the queue, dead
-// or alive, and leave it, with the lock if it is its turn.
+// byPeer lets another program acquire or release the lock, join the queue, with a place that may have ended, and
+// leave the queue, as the holder if it is first.
 func byPeer(d engine.Dice[Fair]) (c engine.Change[Fair], ok bool) {
 	held, q := d.Now.Kind == engine.Present, d.Now.V.at(d.At)
 	waits := q.place(lock.PeerOwner) >= 0
@@ -111,7 +111,7 @@ func byPeer(d engine.Dice[Fair]) (c engine.Change[Fair], ok bool) {
 	return c, true
 }
 
-// taken is a fair lock that a peer holds, once or twice.
+// taken returns a fair lock that a peer holds, once or twice.
 func taken(d engine.Dice[Fair]) state {
 	s := engine.New(d.Now.V)
 	s.V.Held = lock.Held{Owner: lock.PeerOwner, Count: int64(1 + d.Which%2), Token: d.Now.V.Token}

@@ -9,7 +9,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/lock"
 )
 
-// Fair is a fair lock at one time. What it has of its queue outlives its key.
+// Fair is a fair lock at one time. Its queue outlives its key.
 type Fair struct {
 	lock.Held
 	Base    int64 // scores are above it, or below
@@ -19,11 +19,11 @@ type Fair struct {
 // state is that of one fair lock.
 type state = engine.State[Fair]
 
-// share is what each waiter adds to the scores of those behind it. All numbers of a queue are milliseconds
-// of the server's clock.
+// share is the time that each waiter adds to the scores of the waiters behind it. All numbers of a queue are
+// milliseconds of the server's clock.
 const share = 300_000
 
-// waiter is one in the queue.
+// waiter is a waiter with its score and its deadline.
 type waiter struct {
 	Waiter
 	Score    int64 // above the base
@@ -57,29 +57,29 @@ func (q *queue) owners() (all Queue) {
 	return all
 }
 
-// left is how long a waiter has by its score, if the scores were lower by an amount; a peer's place ends then.
+// left returns how long a waiter has by its score, less an amount. Then the place of a peer ends.
 func (q *queue) left(w waiter, amount int64) int64 { return q.base + w.Score - amount - q.now }
 
-// ages ends places: of our waiters by their deadlines, of peers by their scores, less what the waiters before
-// them have added to it whose places have ended.
+// ages ends places: ours by their deadlines, those of peers by their scores, less the shares of the waiters before
+// them whose places have ended.
 func ages(f Fair, at time.Time) Fair {
 	q, amount := f.at(at), int64(0)
 	for i, w := range q.all {
 		left := q.left(w, amount)
-		if q.all[i].Dead = w.ours() && w.Deadline <= q.now || !w.ours() && left <= 0; q.all[i].Dead {
+		if q.all[i].Ended = w.ours() && w.Deadline <= q.now || !w.ours() && left <= 0; q.all[i].Ended {
 			amount += max(0, min(share, left))
 		}
 	}
 	return q.of(f)
 }
 
-// drop takes out the waiters whose places have ended and that are before the first, which it returns, and lowers
-// the scores of the others.
+// drop takes out the waiters before the first whose places have ended, and lowers the scores of the others. It
+// returns the first.
 func (q *queue) drop(caller, leaver string) string {
-	first, dead := q.owners().First(caller, leaver)
+	first, ended := q.owners().First(caller, leaver)
 	lower := int64(0)
 	q.all = slices.DeleteFunc(q.all, func(w waiter) bool {
-		drops := slices.Contains(dead, w.Owner)
+		drops := slices.Contains(ended, w.Owner)
 		if drops {
 			lower += max(0, min(share, q.left(w, lower)))
 		}
@@ -106,7 +106,7 @@ func (q *queue) leave(owner string) {
 	}
 }
 
-// push puts a peer at the end. The first has its share beyond some time.
+// push adds a peer at the end. Without a queue, its score is its share after a time.
 func (q *queue) push(owner string, beyond int64) {
 	score := int64(0)
 	if n := len(q.all); n > 0 {
@@ -121,7 +121,7 @@ func (q *queue) push(owner string, beyond int64) {
 func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	refusal := in.Op == lock.Acquire && out.Token == 0 && s.Kind != engine.Other
 	switch {
-	case refusal && at.IsZero(): // Others may wait.
+	case refusal && at.IsZero(): // Other callers may wait.
 		return s, true
 	case refusal:
 		return refuse(s, at, in, out)
@@ -167,7 +167,7 @@ func refuse(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 		q.push(in.Owner, q.now+left)
 	}
 	mine := &q.all[q.place(in.Owner)]
-	mine.Deadline, mine.Dead = q.now+in.Allowance.Milliseconds(), false
+	mine.Deadline, mine.Ended = q.now+in.Allowance.Milliseconds(), false
 	first := q.all[q.place(cmp.Or(next, in.Owner))]
 	if first.Owner == in.Owner {
 		ok = ok && s.Remains(at, out.Left)
@@ -181,7 +181,7 @@ func refuse(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	return s, ok
 }
 
-// ends is when the place of a waiter ends.
+// ends returns when the place of a waiter ends.
 func (q *queue) ends(w waiter) int64 {
 	if w.ours() {
 		return w.Deadline
@@ -189,13 +189,13 @@ func (q *queue) ends(w waiter) int64 {
 	return q.base + w.Score
 }
 
-// published is the first waiter, if a release or the end of a place may have made the lock free for it.
+// published returns the first waiter, if a release or the end of a place may have made the lock free for it.
 func published(before, after state, in lock.In) (first string) {
 	held, q := before.Kind == engine.Present, before.V.at(time.Time{}).owners()
 	switch {
 	case before.Kind == engine.Other:
 	case in.Op == lock.Acquire && !held && after.Kind == engine.Absent:
-		if next, dead := q.First(in.Owner, ""); len(dead) > 0 {
+		if next, ended := q.First(in.Owner, ""); len(ended) > 0 {
 			return next
 		}
 	case in.Op == lock.Release && after.Kind == engine.Absent:

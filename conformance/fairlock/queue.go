@@ -7,41 +7,41 @@ import (
 	"github.com/hasp-go/hasp/conformance/lock"
 )
 
-// WaitingPromise is that of those who wait in a queue on the server.
-const WaitingPromise = `Waiters acquire in the order in which they came to the server. A release wakes the first of
-them alone. A waiter that leaves or stays silent for WaitAllowance loses its place. A try neither queues nor passes waiters.`
+// WaitingPromise is the promise of a queue on the server.
+const WaitingPromise = `Waiters acquire in the order in which they came to the server; a release wakes the first
+waiter only. A waiter that leaves, or is silent for WaitAllowance, loses its place. A try never queues or overtakes.`
 
-// Waiter is one owner in a queue.
+// Waiter is an owner in a queue.
 type Waiter struct {
 	Owner string
-	Dead  bool // its place has ended
+	Ended bool // its place
 }
 
 // Queue are the owners that wait, the next one first.
 type Queue []Waiter
 
-// First returns the first waiter whose place has not ended, and the owners before it, as a caller finds them, whose
-// own place has never ended, and as if a leaver were gone.
-func (q Queue) First(caller, leaver string) (first string, dead []string) {
+// First returns the first waiter whose place has not ended, and the owners before it. A caller's own place has not
+// ended, and a leaver does not count.
+func (q Queue) First(caller, leaver string) (first string, ended []string) {
 	for _, w := range q {
 		switch {
 		case w.Owner == leaver:
-		case w.Owner == caller, !w.Dead:
-			return w.Owner, dead
+		case w.Owner == caller, !w.Ended:
+			return w.Owner, ended
 		default:
-			dead = append(dead, w.Owner)
+			ended = append(ended, w.Owner)
 		}
 	}
-	return "", dead
+	return "", ended
 }
 
-// QueueAt is the queue at a key that has a text before the object's name, and one behind it.
+// QueueAt declares a queue whose key has a text before the object's name, and another text after it.
 func QueueAt[S comparable](before, behind string, of func(v S) Queue) *engine.Queue[S, lock.In] {
 	return &engine.Queue[S, lock.In]{
 		Key: func(key string) string { return engine.SideName(before, key) + behind },
 		Waiting: func(s engine.State[S]) (owners []string) {
 			for _, w := range of(s.V) {
-				if !w.Dead {
+				if !w.Ended {
 					owners = append(owners, w.Owner)
 				}
 			}

@@ -15,7 +15,7 @@ import (
 // Op is what happens to a lock.
 type Op string
 
-// What happens to a lock.
+// All of what happens to a lock.
 const (
 	Acquire   Op = "acquire"
 	Release   Op = "release"
@@ -29,7 +29,7 @@ const (
 	Holds     Op = "holders" // of a counting semaphore: how many owners hold it
 )
 
-// In is one thing that happens to a lock.
+// In is an operation on a lock.
 type In struct {
 	Op    Op
 	Owner string
@@ -45,7 +45,7 @@ type In struct {
 // Side is one side of a read-write lock.
 type Side string
 
-// The sides, by the mode of a lock that somebody holds.
+// The sides, by the mode of a lock that is held.
 const (
 	Read  Side = "read"
 	Write Side = "write"
@@ -74,11 +74,11 @@ type state = engine.State[Held]
 const (
 	// TokenLife is how long a token is kept, by default.
 	TokenLife = time.Hour
-	// OddToken is one that a double cannot hold.
+	// OddToken is a token that a double cannot hold.
 	OddToken = 1<<53 + 1
 )
 
-// Locker is what locks that exclude have in common.
+// Locker is a lock that one owner holds at a time.
 type Locker interface {
 	Lock(ctx context.Context) (*primitives.Lease, error)
 	TryLock(ctx context.Context) (*primitives.Lease, error)
@@ -92,7 +92,7 @@ type Locker interface {
 // Maker makes a lock.
 type Maker func(c *primitives.Client, name string, in In) Locker
 
-// Declare declares what all locks have in common.
+// Declare returns the part of a declaration that all locks have in common.
 func Declare[S comparable](
 	name, channel string, holders func(s engine.State[S]) []string,
 ) *engine.Primitive[S, In, Out] {
@@ -125,7 +125,7 @@ func Declare[S comparable](
 	}
 }
 
-// Ops are the operations of a lock that one owner holds at a time.
+// Ops returns the operations of a lock that one owner holds at a time.
 func Ops[S comparable](
 	of Maker, draw func(d engine.Dice[S]) In, holders func(s engine.State[S]) []string, refuses ...In,
 ) []engine.Op[S, In, Out] {
@@ -167,7 +167,7 @@ func Call[M ~func(*primitives.Client, string, In) L, L, A any](
 
 func release(owner string) In { return In{Op: Release, Owner: owner} }
 
-// Keep is what of a lock outlives its key.
+// Keep returns the part of a lock that outlives its key.
 func Keep(h Held) Held { return Held{Token: h.Token} }
 
 // Step is the model.
@@ -204,7 +204,7 @@ func Follows(last int64, at time.Time, token int64) bool {
 	return at.IsZero() && token > last || token == max(last+1, at.UnixMicro())
 }
 
-// Stored are a lock's keys. The last token is kept for tokenLife; 0: for ever.
+// Stored returns a lock's keys. The last token is kept for tokenLife; 0: for ever.
 func Stored(key string, s state, tokenLife time.Duration) []engine.Key {
 	own, last := engine.Key{Name: key}, engine.Key{
 		Name: engine.SideName("redisson_lock_token:", key), Life: tokenLife, After: time.UnixMicro(s.V.Token),
@@ -218,10 +218,10 @@ func Stored(key string, s state, tokenLife time.Duration) []engine.Key {
 	return []engine.Key{own, last}
 }
 
-// PeerOwner is one who knows nothing of this package.
+// PeerOwner is the owner that another program uses.
 const PeerOwner = "5f0c2a9e-0000-4000-8000-00000000000a:77"
 
-// Holders is who holds a lock.
+// Holders returns the owner that holds a lock, if there is one.
 func Holders(s state) []string {
 	if s.Kind != engine.Present {
 		return nil
@@ -229,7 +229,7 @@ func Holders(s state) []string {
 	return []string{s.V.Owner}
 }
 
-// HoldOf says what something does to whose hold.
+// HoldOf returns what an input does to a hold, the owner of that hold, and the lease.
 func HoldOf(in In) (engine.HoldAct, string, time.Duration) {
 	act := map[Op]engine.HoldAct{
 		Acquire: engine.Asks, Renew: engine.Renews, Release: engine.Releases,
@@ -255,7 +255,7 @@ func (make Maker) query(ctx context.Context, c *primitives.Client, name string, 
 	return out, err
 }
 
-// Left is what Remaining returned, in the form of a PTTL.
+// Left returns the result of Remaining in the form of a PTTL.
 func Left(left time.Duration, err error) (time.Duration, error) {
 	if left == primitives.NoExpiry {
 		left = -time.Millisecond

@@ -2,7 +2,7 @@ package lock
 
 import "strings"
 
-// PromisesOf are the promises of a kind of locks.
+// PromisesOf returns the promises of a kind of locks.
 func PromisesOf(name string) map[string]string {
 	all := map[string]string{}
 	for clause, text := range Promises {
@@ -11,7 +11,7 @@ func PromisesOf(name string) map[string]string {
 	return all
 }
 
-// Promises are those of a lock.
+// Promises are the promises of a lock.
 var Promises = map[string]string{
 	"Lock.Exclusion": `At any time at most one owner holds a lock. Each call of Lock or TryLock is
 an owner of its own, even on one Lock value and under a lease's Context.`,

@@ -57,7 +57,7 @@ func Whole(text string) int64 {
 	return n
 }
 
-// Millis returns a time of so many milliseconds; 0 if text is no number.
+// Millis returns the milliseconds that a text says; 0 if it is no number.
 func Millis(text string) time.Duration { return time.Duration(Whole(text)) * time.Millisecond }
 
 // Answers returns what a script answers for each of its locks.

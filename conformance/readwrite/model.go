@@ -13,7 +13,7 @@ import (
 type Held struct {
 	Writer  string              // the owner; "": none
 	Token   int64               // of the last writer
-	Readers engine.List[reader] // those who have a field, by their names
+	Readers engine.List[reader] // the readers that have a field, by their names
 }
 
 // reader has a lease of its own, until a time of the server's clock in microseconds.
@@ -30,7 +30,7 @@ func (h Held) with(all []reader) Held {
 	return h
 }
 
-// until returns h with a reader whose lease ends then.
+// until returns h with a reader whose lease ends at ends.
 func (h Held) until(owner string, ends time.Time) Held {
 	others := h.Readers.Without(func(r reader) bool { return r.owner == owner })
 	return h.with(append(others.All(), reader{owner, ends.UnixMicro(), false}))
@@ -60,7 +60,7 @@ func ages(h Held, at time.Time) Held {
 	return h
 }
 
-// keep is what outlives the key.
+// keep returns the part of a lock that outlives its key.
 func keep(h Held) Held { return Held{Token: h.Token} }
 
 func holders(s state) (owners []string) {
@@ -73,7 +73,7 @@ func holders(s state) (owners []string) {
 	return owners
 }
 
-// mode is the side that holds the lock; "": neither does.
+// mode returns the side that holds the lock; "": neither does.
 func mode(s state) lock.Side {
 	switch {
 	case s.Kind != engine.Present:
@@ -84,7 +84,7 @@ func mode(s state) lock.Side {
 	return lock.Read
 }
 
-// ready reports whether in may come in: a reader unless somebody else writes, a writer if nobody is in.
+// ready reports whether in acquires: a reader unless another owner writes, a writer if the lock has no holder.
 func ready(s state, in lock.In) bool {
 	if in.Side == lock.Read {
 		return s.V.Writer == "" || s.V.Writer == in.Under
@@ -115,8 +115,8 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	return s, remains(s, at, in.Side, out.Left)
 }
 
-// refused reports whether a refusal can say so: how long the writer's lease lasts, or the shortest of the
-// readers'.
+// refused reports whether left is right for a refusal: the rest of the writer's lease, or of the shortest lease of
+// the readers.
 func refused(s state, at time.Time, left time.Duration) bool {
 	if readers := s.V.running(); mode(s) == lock.Read && len(readers) > 0 {
 		s = s.Until(shortest(readers))
@@ -124,7 +124,7 @@ func refused(s state, at time.Time, left time.Duration) bool {
 	return s.Remains(at, left)
 }
 
-// remains reports whether a PTTL can be that of what a side holds: of the lock, for a writer.
+// remains reports whether left is the rest of the lease of a side: the longest of the readers, or the writer's.
 func remains(s state, at time.Time, side lock.Side, left time.Duration) bool {
 	all := s.V.running()
 	switch {
@@ -136,8 +136,8 @@ func remains(s state, at time.Time, side lock.Side, left time.Duration) bool {
 	return s.Remains(at, left)
 }
 
-// acquire lets an owner in. A reader has the token of the last writer. In a history, without times, that
-// may be one that got no answer, or was forgotten.
+// acquire is the model of a grant. A reader has the token of the last writer. In a history, without times, that
+// writer may have got no answer, or was forgotten.
 func acquire(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	fresh := lock.Follows(s.V.Token, at, out.Token)
 	ends := at.Add(in.Lease)
@@ -149,7 +149,7 @@ func acquire(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	return lasting(whole(s, at).Is(s.V.until(out.Owner, ends)), ends), fits && ready(s, in)
 }
 
-// whole returns s with a life of whole milliseconds from then on. Readers know microseconds.
+// whole returns s with a life of whole milliseconds from a time on. Leases of readers are in microseconds.
 func whole(s state, at time.Time) state {
 	if s.Ends.IsZero() {
 		return s
@@ -158,7 +158,7 @@ func whole(s state, at time.Time) state {
 	return s.Until(at.Add(left.Truncate(time.Millisecond)))
 }
 
-// lasting returns s with a life that lasts until then at least.
+// lasting returns s with a life that ends at ends or later.
 func lasting(s state, ends time.Time) state {
 	if s.Ends.Before(ends) {
 		return s.Until(ends)
@@ -166,7 +166,7 @@ func lasting(s state, ends time.Time) state {
 	return s
 }
 
-// renew gives what an owner holds another end.
+// renew gives an owner's hold another end.
 func renew(s state, ends time.Time, owner string, holds bool) state {
 	if !holds {
 		return s
@@ -177,8 +177,8 @@ func renew(s state, ends time.Time, owner string, holds bool) state {
 	return lasting(s, ends)
 }
 
-// leave takes out an owner, and readers whose leases have ended. What readers are left with lasts as
-// long as they do, in whole milliseconds.
+// leave takes out an owner, and readers whose leases have ended. A lock of readers lasts as long as their longest
+// lease, in whole milliseconds.
 func leave(s state, at time.Time, owner string) state {
 	all := s.V.Readers.All()
 	is := func(r reader) bool { return r.owner == owner }
@@ -196,8 +196,8 @@ func leave(s state, at time.Time, owner string) state {
 	return whole(s.Is(next).Until(longest(stay)), at)
 }
 
-// published is a message to all when a writer leaves, and to one when the last reader does, or when a reader's
-// release finds the lock free.
+// published returns the message for all waiters when a writer leaves, and for one when the last reader leaves, or
+// when a reader's release finds the lock free.
 func published(before, after state, in lock.In) string {
 	switch {
 	case before.V.Writer != "" && after.V.Writer == "":
@@ -209,7 +209,7 @@ func published(before, after state, in lock.In) string {
 	return ""
 }
 
-// stored are a lock's keys: its own, that of the last token, and one for each reader's lease.
+// stored returns a lock's keys: its own, the last token, and a key for each reader's lease.
 func stored(key string, s state) []engine.Key {
 	all := lock.Stored(key, engine.State[lock.Held]{V: lock.Held{Token: s.V.Token}}, lock.TokenLife)
 	switch mode(s) {

@@ -1,6 +1,5 @@
-// Package readwrite declares primitives.ReadWriteLock for the suite: its promises, its model, its
-// operations, and what the leases of its two sides hold. What a writer does alone is what the holder of
-// a lock does, whose declaration it uses. PreferWriters is not declared.
+// Package readwrite declares primitives.ReadWriteLock for the suite. Its model is in model.go. PreferWriters is not
+// declared.
 package readwrite
 
 import (
@@ -49,7 +48,7 @@ at the name, a key for each reader's lease, the message 0 after the last reader 
 	return p
 }
 
-// apart lets a writer in as a reader, and refuses a reader who would be a writer.
+// apart has a writer acquire the read lock, and refuses the write lock to a reader.
 func apart(outer lock.In, owner string, inner lock.In) (awaits lock.In, apart bool, refused error) {
 	awaits = inner
 	if awaits.Under = owner; inner.Side == lock.Write {
@@ -74,7 +73,7 @@ func asks(s *engine.Script) []lock.In {
 	return ins
 }
 
-// draw draws one side, that of writers first.
+// draw draws a side, mostly the write lock first.
 func draw(op lock.Op) func(d engine.Dice[Held]) lock.In {
 	return func(d engine.Dice[Held]) lock.In {
 		w, r := lock.Write, lock.Read
@@ -88,7 +87,7 @@ func acquires(d engine.Dice[Held]) lock.In {
 	return in
 }
 
-// side is what the two have in common.
+// side is a read lock or a write lock.
 type side interface {
 	Lock(ctx context.Context) (*primitives.Lease, error)
 	TryLock(ctx context.Context) (*primitives.Lease, error)
@@ -114,7 +113,7 @@ func remaining(ctx context.Context, c *primitives.Client, name string, in lock.I
 	return out, err
 }
 
-// stays lets a writer in as a reader, and ends the write hold: another reader joins it then, and no writer.
+// stays has a writer acquire the read lock and release the write lock: then another reader joins, and no writer.
 func stays(ctx context.Context, e *harness.Env) {
 	clients := engine.Clients(ctx, e, 2)
 	as := func(i int, s lock.Side) side { return sideOf(clients[i], e.Key("object"), lock.In{Side: s}) }
