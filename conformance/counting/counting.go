@@ -25,37 +25,21 @@ func (o order) queues() bool { return o.CountingOrder == primitives.ByArrival }
 // Primitive declares the semaphore whose waiters race, and ByArrival the one whose waiters queue.
 var (
 	Primitive engine.Subject = order{primitives.ByTime}.declare("CountingSemaphore")
-	ByArrival engine.Subject = byArrival()
+	ByArrival engine.Subject = order{primitives.ByArrival}.declare("FairCountingSemaphore")
 )
-
-func byArrival() *engine.Primitive[Held, lock.In, lock.Out] {
-	p := order{primitives.ByArrival}.declare("FairCountingSemaphore")
-	p.Promises[p.Name+".Waiting"] = fairlock.WaitingPromise
-	p.Promises[p.Name+".Wire"] = `The name is a zset of owners and ends of holds, in milliseconds, and of waiters and
-ends of places, negative. Next to it are a zset of waiters and numbers, and the last number.`
-	p.Queue = fairlock.QueueAt[Held]("", ":owner", Held.queue)
-	return p
-}
 
 func (o order) declare(name string) *engine.Primitive[Held, lock.In, lock.Out] {
 	p := lock.Declare(name, "hasp_semaphore:", holders)
-	p.Promises[name+".Exclusion"] = `At any time at most as many owners hold a counting semaphore as the limit by
-which they acquired it. Each hold has a lease of its own, by the server's clock.`
-	p.Promises[name+".Waiting"] = `Acquire acquires when there is room: by a message, at the end of the first hold, or by
-a bounded poll. A woken waiter that leaves wakes the next one.`
-	p.Promises[name+".Token"] = "A grant's number is the server's time in microseconds."
-	p.Promises[name+".Queries"] = `Holders returns how many owners hold the semaphore by the server's clock. A key of
-another kind is ErrConflict and is not touched.`
-	p.Promises[name+".Refresh"] = "Refresh gives a lease its whole length again, or reports that the hold was lost."
-	p.Promises[name+".Wire"] = `The name is a zset of owners and ends of holds, in milliseconds. A release publishes 1.`
+	o.promise(name, p.Promises)
 	p.Some = byPeerUntil(time.UnixMilli(farOff))
 	p.Step, p.Ready, p.Published, p.Stored = o.step, o.ready, o.published, o.stored
 	p.Keep, p.Ages, p.Peer = keep, ages, o.byPeer
 	p.Asks, p.Answers, p.Told = asks, answers, told
 	p.Hold.Until = byPeerUntil
-	refuses := []lock.In{{Op: lock.Acquire}, lock.Short, fairlock.ShortPlace}
-	if !o.queues() {
-		refuses = refuses[:2]
+	refuses := []lock.In{{Op: lock.Acquire}, lock.Short}
+	if o.queues() {
+		refuses = append(refuses, fairlock.ShortPlace)
+		p.Queue = fairlock.QueueAt[Held]("", ":owner", Held.queue)
 	}
 	try, wait := (*primitives.CountingSemaphore).TryAcquire, (*primitives.CountingSemaphore).Acquire
 	p.Ops = []engine.Op[Held, lock.In, lock.Out]{
@@ -65,6 +49,24 @@ another kind is ErrConflict and is not touched.`
 	}
 	p.Special = o.cases(p.Promises, name)
 	return p
+}
+
+// promise adds the promises that differ from those of a lock.
+func (o order) promise(name string, all map[string]string) {
+	all[name+".Exclusion"] = `At any time at most as many owners hold a counting semaphore as the limit by
+which they acquired it. Each hold has a lease of its own, by the server's clock.`
+	all[name+".Waiting"] = `Acquire acquires when there is room: by a message, at the end of the first hold, or by
+a bounded poll. A woken waiter that leaves wakes the next one.`
+	all[name+".Token"] = "A grant's number is the server's time in microseconds."
+	all[name+".Queries"] = `Holders returns how many owners hold the semaphore by the server's clock. A key of
+another kind is ErrConflict and is not touched.`
+	all[name+".Refresh"] = "Refresh gives a lease its whole length again, or reports that the hold was lost."
+	all[name+".Wire"] = `The name is a zset of owners and ends of holds, in milliseconds. A release publishes 1.`
+	if o.queues() {
+		all[name+".Waiting"] = fairlock.WaitingPromise
+		all[name+".Wire"] = `The name is a zset of owners and ends of holds, in milliseconds, and of waiters and
+ends of places, negative. Next to it are a zset of waiters and numbers, and the last number.`
+	}
 }
 
 // asks returns what a script asks of each of its semaphores.

@@ -12,10 +12,10 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// Op is what happens to a lock.
+// Op is the kind of an operation.
 type Op string
 
-// All of what happens to a lock.
+// The operations.
 const (
 	Acquire   Op = "acquire"
 	Release   Op = "release"

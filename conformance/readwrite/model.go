@@ -36,20 +36,15 @@ func (h Held) until(owner string, ends time.Time) Held {
 	return h.with(append(others.All(), reader{owner, ends.UnixMicro(), false}))
 }
 
-// running are the readers whose leases have not ended.
+// running returns the readers whose leases have not ended, in the order in which they will.
 func (h Held) running() []reader {
-	return h.Readers.Without(func(r reader) bool { return r.ended }).All()
+	all := h.Readers.Without(func(r reader) bool { return r.ended }).All()
+	slices.SortFunc(all, func(a, b reader) int { return cmp.Compare(a.ends, b.ends) })
+	return all
 }
 
-// longest is when the last of their leases ends.
-func longest(all []reader) time.Time {
-	return time.UnixMicro(slices.MaxFunc(all, func(a, b reader) int { return cmp.Compare(a.ends, b.ends) }).ends)
-}
-
-// shortest is when the first of their leases ends.
-func shortest(all []reader) time.Time {
-	return time.UnixMicro(slices.MinFunc(all, func(a, b reader) int { return cmp.Compare(a.ends, b.ends) }).ends)
-}
+// longest returns when the last of their leases ends.
+func longest(running []reader) time.Time { return time.UnixMicro(running[len(running)-1].ends) }
 
 // ages ends leases.
 func ages(h Held, at time.Time) Held {
@@ -119,7 +114,7 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 // the readers.
 func refused(s state, at time.Time, left time.Duration) bool {
 	if readers := s.V.running(); mode(s) == lock.Read && len(readers) > 0 {
-		s = s.Until(shortest(readers))
+		s = s.Until(time.UnixMicro(readers[0].ends))
 	}
 	return s.Remains(at, left)
 }
@@ -193,7 +188,7 @@ func leave(s state, at time.Time, owner string) state {
 		return s.Gone(keep)
 	}
 	next.Writer = ""
-	return whole(s.Is(next).Until(longest(stay)), at)
+	return whole(s.Is(next).Until(longest(next.running())), at)
 }
 
 // published returns the message for all waiters when a writer leaves, and for one when the last reader leaves, or
