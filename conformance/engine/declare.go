@@ -65,7 +65,7 @@ type Primitive[S, I, O comparable] struct {
 	// Queue is the queue of those who wait. Nil: there is none on the server. Passes says that scripts grant the
 	// object to the first in it. Nil: those who wait try again.
 	Queue  *Queue[S, I]
-	Passes *Passes[S, I, O]
+	Passes *Passes[I]
 
 	// Channel is where an object's messages go. Nil: it has none. Who waits then tries again by itself,
 	// after Retry at the latest.
@@ -263,7 +263,7 @@ type Queue[S, I comparable] struct {
 // Passes is about a queue whose first owner is granted the object by the script that frees it, and alone
 // gets a message. Place and Message of the Queue are not used. Those who wait show again and again that they live, all of
 // one client by one script. What Published and Change.Message name is the whole message.
-type Passes[S, I, O comparable] struct {
+type Passes[I comparable] struct {
 	// Worth is how long a sign of life is worth something; the lease, if that is less. A waiter shows four of
 	// them in that time. A grant by another's script lasts for as long, from the sending of the sign on.
 	Worth time.Duration
@@ -271,17 +271,12 @@ type Passes[S, I, O comparable] struct {
 	// Group is the part of an owner that its channel is named after, behind that of the object and a colon.
 	Group func(owner string) string
 
-	// Signs are the owners that something shows to live, and the number of that sending.
+	// Signs are the owners that something shows to live, and the number of that sending. Hold.Grant is asked who of
+	// them holds the object by the answer to such a sign.
 	Signs func(in I) (owners []string, stamp int64)
 
-	// Found is the owner that holds the object by the answer to such a sign; "": none of them.
-	Found func(in I, out O) (owner string, token int64)
-
-	// Granted is the grant that a holder has by another's script; ok is false if it asked for it itself.
-	Granted func(s State[S]) (g Grant, ok bool)
-
 	// Read reads a message.
-	Read func(message string) (g Grant, ok bool)
+	Read func(message string) Grant
 }
 
 // Grant is a grant by another's script, and by which sign of the owner's.

@@ -201,7 +201,6 @@ func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 		o.added += m.of.Takes.Count(c.Next) - m.of.Takes.Count(before)
 	}
 	m.forgotten(before, c.Next, "")
-	defer m.passedOn(o, before)
 	o.misled, o.meddled = c.Message == "", time.Now()
 	m.become(o, c.Next, c.Message != "")
 }

@@ -36,6 +36,7 @@ func (m *machine[S, I, O]) posts(o *object[S], message string) {
 		return
 	}
 	o.misled = false
+	m.passedOn(message)
 	channel, text := m.of.addressed(o.channel, message)
 	if l := o.line(channel); l != nil {
 		l.posted = append(l.posted, backend.Event{Payload: text})
@@ -48,9 +49,7 @@ func (p *Primitive[S, I, O]) addressed(channel, message string) (to, text string
 		return channel, message
 	}
 	if p.Passes != nil {
-		g, ok := p.Passes.Read(message)
-		must.If(!ok, "%q is no message", message)
-		return p.channelOf(channel, g.Owner), message
+		return p.channelOf(channel, p.Passes.Read(message).Owner), message
 	}
 	return p.channelOf(channel, message), p.Queue.Message
 }
@@ -156,7 +155,7 @@ func (m *machine[S, I, O]) leaves(call *call[S, I, O]) {
 
 // stays reports whether the call of an owner in a queue goes on waiting.
 func (m *machine[S, I, O]) stays(c *claim[S, I, O]) bool {
-	return c.waits() && c.over.IsZero() && !c.granted && c.life.refused == nil && c.call.ctx.Err() == nil &&
+	return c.waits() && c.over.IsZero() && !c.granted && c.call.ctx.Err() == nil &&
 		m.parties[c.call.party].closing.IsZero()
 }
 

@@ -84,7 +84,7 @@ func (p *Primitive[S, I, O]) validateHold() {
 	}
 	if p.Passes != nil {
 		must.If(p.Queue == nil, "Passes needs Queue")
-		needs(*p.Passes, "Passes.", "Worth", "Group", "Signs", "Found", "Granted", "Read")
+		needs(*p.Passes, "Passes.", "Worth", "Group", "Signs", "Read")
 	}
 	if p.Queue != nil {
 		must.If(!p.hasLeases() || p.Channel == nil, "Queue needs Hold, without Awaits, and Channel")

@@ -69,9 +69,6 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 	case last.err != nil && !errors.Is(last.err, context.Canceled) && errors.Is(c.err, last.err):
 		m.reach(either(isConflict(last.err), "conflict", "failure"))
 		return m.failedRightly(c, over)
-	case m.refusedBySign(c):
-		m.reach("sign of life refused")
-		return true
 	case c.sends > 0 && unknown == last.run.writes && last.run.ctx.Err() != nil && closing &&
 		(unknown || errors.Is(c.err, backend.ErrUnavailable)):
 		return true // Its client gave it up at the end of Close.

@@ -102,7 +102,6 @@ func (m *machine[S, I, O]) compare(r *scriptRun, ins []I) {
 		before := m.happened(o, r.ran, in, outs[i])
 		if m.of.Hold != nil {
 			m.holdsRan(r, in, outs[i], before, o)
-			m.passedOn(o, before)
 		}
 		if m.of.Takes != nil {
 			m.takesRan(r, o, in, outs[i], before)

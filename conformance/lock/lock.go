@@ -40,6 +40,9 @@ type In struct {
 	Limit     int64         // of a counting semaphore
 	Side      Side          // of a read-write lock
 	Under     string        // the writer under whose hold a reader asks
+
+	Queues        bool  // of a mutex: its owners wait, of which a beat has several, with spaces between them
+	Number, Stamp int64 // of a mutex: the place of an acquire, 0: at the end; and of a sign that owners live
 }
 
 // Side is one side of a read-write lock.
@@ -57,8 +60,9 @@ type Out struct {
 	Token int64         // of a grant
 	Done  bool          // of a release, a renewal, a query
 	Other bool          // the key is no lock
-	Count int64         // of a query: a hold count, or the last token
+	Count int64         // of a query: a hold count, or the last token; of an acquire that a mutex refuses: its place
 	Left  time.Duration // of a refusal, and of Remaining; negative: the key has no end
+	Said  string        // of a mutex: what a beat says of its owners
 }
 
 // Held is a lock at one time.

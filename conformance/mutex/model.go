@@ -1,9 +1,9 @@
 package mutex
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -11,29 +11,133 @@ import (
 	"github.com/hasp-go/hasp/conformance/lock"
 )
 
-// What a beat says of an owner.
-const (
-	noPlace = "0"
-	waits   = "1"
-	holds   = "2"
-)
+// Held is a mutex at one time. All but its owner outlives its key.
+type Held struct {
+	Owner string
+	Token int64  // the last one granted
+	Told  string // the message by which its owner was granted it; "": it asked for it itself
+
+	Waiters     engine.List[waiter] // in turn
+	Ends, Shown time.Time           // of the keys of the queue and of the signs of life; zero: there is none
+}
+
+// state is that of one mutex.
+type state = engine.State[Held]
+
+// waiter is one in the queue.
+type waiter struct {
+	owner  string
+	number int64 // its place, in microseconds
+	sign   int64 // when its last sign of life came, in milliseconds; zero: none since it came itself
+	stamp  int64 // of that sign
+	dead   bool  // whether it counts as dead, at the time that is looked at
+}
 
 // keep is what of a mutex outlives its key.
 func keep(h Held) Held {
-	h.Owner, h.Sign = "", own
+	h.Owner, h.Told = "", ""
 	return h
 }
 
-// passedOn is the grant that a holder has by another's script.
-func passedOn(s state) (g grant, ok bool) {
-	if s.Kind != engine.Present || s.V.Sign == own {
-		return g, false
+func holders(s state) []string {
+	if s.Kind != engine.Present {
+		return nil
 	}
-	return grant{Owner: s.V.Owner, Token: s.V.Token, Stamp: s.V.Sign}, true
+	return []string{s.V.Owner}
+}
+
+// ready reports whether an owner that asks gets the mutex.
+func ready(s state, in lock.In) bool {
+	if s.Kind == engine.Present {
+		return s.V.Owner == in.Owner
+	}
+	first, _ := s.V.next()
+	return first.owner == "" || first.owner == in.Owner || in.Number > 0 && in.Number < first.number
+}
+
+// with returns h with other waiters, in their order. A key without any is gone.
+func (h Held) with(all []waiter) Held {
+	slices.SortFunc(all, func(a, b waiter) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), strings.Compare(a.owner, b.owner))
+	})
+	if h.Waiters = engine.ListOf(all...); len(all) == 0 {
+		h.Ends = time.Time{}
+	}
+	if !slices.ContainsFunc(all, func(w waiter) bool { return w.sign > 0 }) {
+		h.Shown = time.Time{}
+	}
+	return h
+}
+
+// without returns h without one that waits.
+func (h Held) without(owner string) Held {
+	return h.with(h.Waiters.Without(func(w waiter) bool { return w.owner == owner }).All())
+}
+
+// next returns the first waiter that lives, if there is one, and h without the dead before it.
+func (h Held) next() (first waiter, left Held) {
+	all := h.Waiters.All()
+	i := slices.IndexFunc(all, func(w waiter) bool { return !w.dead })
+	if i < 0 {
+		return first, h.with(nil)
+	}
+	return all[i], h.with(all[i:])
+}
+
+// place is how many are before an owner; negative: it does not wait.
+func (h Held) place(owner string) int {
+	return slices.IndexFunc(h.Waiters.All(), func(w waiter) bool { return w.owner == owner })
+}
+
+// living are the owners of the waiters that are not dead.
+func (h Held) living() (owners []string) {
+	for _, w := range h.Waiters.Without(func(w waiter) bool { return w.dead }).All() {
+		owners = append(owners, w.owner)
+	}
+	return owners
+}
+
+// worth is what a sign of a waiter's is worth, in milliseconds: its group ends with that.
+func (w waiter) worth() int64 {
+	group := groupOf(w.owner)
+	return lock.Whole(group[strings.LastIndex(group, ".")+1:])
+}
+
+// age is how old the last sign of a waiter is, in milliseconds.
+func (w waiter) age(at time.Time) int64 {
+	return max(0, at.UnixMilli()-cmp.Or(w.sign, w.number/1000))
+}
+
+// ages says who is dead, and lets the keys of the queue end. Signs end no later than the queue.
+func ages(h Held, at time.Time) Held {
+	all := h.Waiters.All()
+	for i, w := range all {
+		if !at.Before(h.Shown) {
+			w.sign, w.stamp = 0, 0
+		}
+		w.dead = 3*w.age(at) >= 2*w.worth()
+		all[i] = w
+	}
+	if !at.Before(h.Ends) {
+		all = nil
+	}
+	return h.with(all)
+}
+
+// show notes a sign of life of some that wait.
+func (h Held) show(at time.Time, stamp int64, owners ...string) Held {
+	all := h.Waiters.All()
+	for i, w := range all {
+		if slices.Contains(owners, w.owner) {
+			all[i] = waiter{w.owner, w.number, at.UnixMilli(), stamp, false}
+		}
+	}
+	h.Ends, h.Shown = at.Add(queueLife), at.Add(queueLife)
+	return h.with(all)
 }
 
 // step is the model. In a history, without times, nobody is known to wait.
-func step(s state, at time.Time, in In, out Out) (state, bool) {
+func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	held := s.Kind == engine.Present
 	mine := held && s.V.Owner == in.Owner
 	switch {
@@ -43,76 +147,62 @@ func step(s state, at time.Time, in In, out Out) (state, bool) {
 		return s, out.Other && s.Kind == engine.Other
 	case in.Op == lock.Acquire && out.Token > 0:
 		return granted(s, at, in, out)
-	case in.Op == lock.Acquire && at.IsZero():
-		return s, true
 	case in.Op == lock.Acquire:
 		return refused(s, at, in, out)
 	case in.Op == beat:
 		return shown(s, at, in, out)
 	case in.Op == lock.Renew && mine:
 		return s.Until(at.Add(in.Lease)), out.Done
-	case in.Op == lock.Renew:
-		return s, !out.Done
+	case in.Op == lock.Release && !mine:
+		s.V = s.V.without(in.Owner)
+		return passFree(s, at), !out.Done
 	case in.Op == lock.Release:
-		return freedBy(s, at, in.Owner), out.Done == mine
+		return pass(s, at), out.Done
 	case in.Op == lock.Force:
 		return pass(s, at), out.Done == held
 	}
-	return s, held && out.Owner == s.V.Owner || !held && out.Owner == "" // Who holds it.
+	return s, out.Done == (in.Op == lock.IsLocked && held)
 }
 
-// tokenFits reports whether a token may be that of a grant at a moment.
-func tokenFits(last int64, at time.Time, token int64) bool {
-	return at.IsZero() && token > last || token == max(last+1, at.UnixMicro())
-}
-
-// granted is the model of an acquire that is granted: nobody who lives waits before it, or its owner has been
-// granted the mutex by another.
-func granted(s state, at time.Time, in In, out Out) (state, bool) {
-	if s.Kind == engine.Present {
-		return raised(s, at, in.Lease), s.V.Owner == in.Owner && out.Token == s.V.Token
+// granted is the model of an acquire that is granted.
+func granted(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
+	ok := ready(s, in)
+	if s.Kind == engine.Present { // It was granted the mutex by another's script.
+		return raised(s, at, in.Lease), ok && out.Token == s.V.Token
 	}
-	first, ok, dead := s.V.survey()
-	before := ok && first.owner != in.Owner && !in.comesBackBefore(first)
-	fits := !before && tokenFits(s.V.Token, at, out.Token)
-	s.V = s.V.without(dead...)
-	if first.owner == in.Owner {
-		s.V = s.V.without(in.Owner)
-	}
-	s = s.Is(s.V)
-	s.V.Owner, s.V.Token, s.V.Sign = out.Owner, out.Token, own
-	return s.Until(at.Add(in.Lease)), fits
+	ok = ok && lock.Follows(s.V.Token, at, out.Token)
+	_, left := s.V.next()
+	s.V = left.without(in.Owner)
+	s.V.Owner, s.V.Token = out.Owner, out.Token
+	return s.Is(s.V).Until(at.Add(in.Lease)), ok
 }
 
-// comesBackBefore reports whether an acquire asks for a place before that of a waiter.
-func (in In) comesBackBefore(w waiter) bool {
-	return in.Queues && in.Number > 0 && in.Number < w.number
-}
-
-// refused is the model of an acquire that is refused: somebody else has the mutex, or is granted it.
-func refused(s state, at time.Time, in In, out Out) (state, bool) {
-	if s.Kind == engine.Absent {
-		first, ok, _ := s.V.survey()
-		if !ok || first.owner == in.Owner || in.comesBackBefore(first) {
-			return s, false
-		}
-		s = pass(s, at)
+// refused is the model of an acquire that is refused: another owner has the mutex, or is granted it.
+func refused(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
+	if at.IsZero() {
+		return s, true
 	}
-	ok := s.V.Owner != in.Owner && s.Remains(at, out.Left)
+	ok := !ready(s, in)
+	s = passFree(s, at)
+	ok = ok && s.Remains(at, out.Left)
 	if !in.Queues {
-		return s, ok && out.Place == 0
+		return s, ok && out.Count == 0
 	}
-	ok = ok && s.V.placeFits(at, in, out.Place)
-	s.V = s.V.enqueue(at, in, out.Place)
-	return s, ok
-}
-
-// placeFits reports whether an owner may get a place: that which it had, or one behind all others.
-func (h Held) placeFits(at time.Time, in In, place int64) bool {
-	if in.Number > 0 {
-		return place == in.Number
+	place := cmp.Or(in.Number, at.UnixMicro())
+	all := s.V.Waiters.All()
+	if n := len(all); n > 0 && in.Number == 0 {
+		place = max(place, all[n-1].number+1)
 	}
-	return place == max(h.last()+1, at.UnixMicro())
+	if i := s.V.place(in.Owner); i >= 0 {
+		all[i].number = place
+	} else {
+		all = append(all, waiter{owner: in.Owner, number: place})
+	}
+	if s.V = s.V.with(all); in.Stamp > 0 {
+		s.V = s.V.show(at, in.Stamp, in.Owner)
+	}
+	s.V.Ends = at.Add(queueLife)
+	return s, ok && out.Count == place
 }
 
 // raised makes a hold last for so long, unless it lasts longer.
@@ -123,127 +213,47 @@ func raised(s state, at time.Time, lease time.Duration) state {
 	return s
 }
 
-// pass grants a free mutex, or one that is being freed, to the first who lives, from the last sign of its life
-// on. If there is nobody it is free.
+// pass grants a mutex to the first waiter that lives, from its last sign of life on. If there is none it is free.
 func pass(s state, at time.Time) state {
-	first, ok, dead := s.V.survey()
-	s.V = s.V.without(dead...)
-	if !ok {
+	first, left := s.V.next()
+	if s.V = left; first.owner == "" {
 		return s.Gone(keep)
 	}
-	s.V = s.V.without(first.owner)
-	token := max(s.V.Token+1, at.UnixMicro())
-	s = s.Is(s.V)
-	s.V.Owner, s.V.Token, s.V.Sign = first.owner, token, first.stamp
-	return s.Until(at.Add(time.Duration(first.worth()-first.age(at)) * time.Millisecond))
+	s.V = left.without(first.owner)
+	s.V.Owner, s.V.Token = first.owner, max(s.V.Token+1, at.UnixMicro())
+	s.V.Told = fmt.Sprint(s.V.Owner, " ", s.V.Token, " ", first.stamp)
+	return s.Is(s.V).Until(at.Add(time.Duration(first.worth()-first.age(at)) * time.Millisecond))
 }
 
-// freedBy is a mutex after a release by an owner: it leaves, and the mutex goes to the next if nobody else has it.
-func freedBy(s state, at time.Time, owner string) state {
-	held := s.Kind == engine.Present
-	if !held || s.V.Owner != owner {
-		s.V = s.V.without(owner)
-	}
-	if held && s.V.Owner != owner {
-		return s
-	}
-	return pass(s, at)
-}
-
-// shown is the model of a beat.
-func shown(s state, at time.Time, in In, out Out) (state, bool) {
-	var alive []string
-	owners := strings.Fields(in.Owners)
-	for _, owner := range owners {
-		if _, ok := s.V.find(owner); ok {
-			alive = append(alive, owner)
-		}
-	}
-	if len(alive) > 0 {
-		s.V = s.V.show(at, in.Stamp, alive...)
-		s.V.Ends = at.Add(queueLife).UnixMicro()
-	}
+// passFree does what pass does, if nobody holds the mutex.
+func passFree(s state, at time.Time) state {
 	if s.Kind == engine.Absent {
-		s = pass(s, at)
+		return pass(s, at)
 	}
-	if s.Kind == engine.Present && slices.Contains(owners, s.V.Owner) {
-		s = raised(s, at, in.Lease)
-	}
-	rank, token, status := says(s, owners, alive)
-	return s, s.Remains(at, out.Left) && out.Rank == rank && out.Token == token && out.Status == status
+	return s
 }
 
-// says is what a beat says of owners, of whom some had a place.
-func says(s state, owners, alive []string) (rank, token int64, status string) {
-	rank = -1
-	words := make([]string, len(owners))
-	for i, owner := range owners {
-		switch {
-		case s.Kind == engine.Present && s.V.Owner == owner:
-			words[i], token = holds, s.V.Token
-		case !slices.Contains(alive, owner):
-			words[i] = noPlace
+// shown is the model of a beat. It says of each owner that it has no place, 0, that it waits, 1, or that it holds the
+// mutex, 2, and before that the place of the first that waits.
+func shown(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
+	owners := strings.Fields(in.Owner)
+	if slices.ContainsFunc(owners, func(owner string) bool { return s.V.place(owner) >= 0 }) {
+		s.V = s.V.show(at, in.Stamp, owners...)
+	}
+	s = passFree(s, at)
+	first, token, said := -1, int64(0), ""
+	for _, owner := range owners {
+		switch place := s.V.place(owner); {
+		case owner == s.V.Owner:
+			s, token = raised(s, at, in.Lease), s.V.Token
+			said += " 2"
+		case place < 0:
+			said += " 0"
 		default:
-			if words[i] = waits; rank < 0 {
-				rank = s.V.rank(owner)
+			if said += " 1"; first < 0 {
+				first = place
 			}
 		}
 	}
-	return rank, token, strings.Join(words, " ")
-}
-
-// ends is when a key ends; zero: there is none.
-func ends(micros int64) (at time.Time) {
-	if micros == 0 {
-		return at
-	}
-	return time.UnixMicro(micros)
-}
-
-// stored are the keys of a mutex.
-func stored(name string, s state) []engine.Key {
-	key := keyOf(name)
-	own, last := engine.Key{Name: key}, engine.Key{
-		Name: key + ":token", Life: lock.TokenLife, After: time.UnixMicro(s.V.Token),
-	}
-	if s.Kind == engine.Present {
-		own.Text = s.V.Owner
-	}
-	if s.V.Token > 0 {
-		last.Text = strconv.FormatInt(s.V.Token, 10)
-	}
-	queue := engine.Key{Name: key + ":queue", Set: map[string]int64{}, Ends: ends(s.V.Ends)}
-	signs := engine.Key{Name: key + ":signs", Fields: map[string]string{}, Ends: ends(s.V.Shown)}
-	for _, w := range s.V.Queue.All() {
-		queue.Set[w.owner] = w.number
-		if w.signed() {
-			signs.Fields[w.owner] = fmt.Sprint(w.sign, " ", w.stamp)
-		}
-	}
-	return []engine.Key{own, last, queue, signs}
-}
-
-// byPeer lets another program hold the mutex, or end its hold: by a release as ours, or without any.
-func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
-	held := d.Now.Kind == engine.Present
-	switch {
-	case held && d.Flag && d.Now.V.Owner != lock.PeerOwner:
-		return c, false
-	case held && d.Flag && d.Which == 0:
-		c.Next = d.Now.Gone(keep)
-	case held && d.Flag:
-		d.Now.V.Ends -= d.Now.V.Ends % 1000 // What is written again has whole milliseconds.
-		d.Now.V.Shown -= d.Now.V.Shown % 1000
-		c.Next = pass(d.Now, d.At)
-		if g, passed := passedOn(c.Next); passed {
-			c.Message, c.Life = g.message(), c.Next.Ends.Sub(d.At)
-		}
-	default:
-		c.Next = d.Now
-		c.Next.V.Owner, c.Next.V.Sign, c.Next.Ends = lock.PeerOwner, own, time.Time{}
-		if c.Next.Kind = engine.Present; d.Which < 4 {
-			c.Life = d.For.Truncate(time.Millisecond) + time.Millisecond
-		}
-	}
-	return c, true
+	return s, s.Remains(at, out.Left) && out.Token == token && out.Said == fmt.Sprint(first, said)
 }

@@ -1,178 +1,212 @@
-// Package mutex declares primitives.Mutex for the suite: its promises, its operations, and what its leases
-// hold. Its model is in model.go and queue.go, and what its scripts ask and answer in script.go.
+// Package mutex declares primitives.Mutex for the suite. What it has in common with other locks is that of package
+// lock. Its model is in model.go.
 package mutex
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/conformance/lock"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// worth is what a sign of life is worth, at most.
-const worth = 10 * time.Second
+const (
+	beat lock.Op = "beat" // a sign that owners live
 
-// beat shows that owners wait.
-const beat lock.Op = "beat"
-
-// In is one thing that happens to a mutex.
-type In struct {
-	lock.In
-	Queues bool   // of an acquire: a refusal leaves it in the queue
-	Number int64  // of an acquire: its place; 0: at the end
-	Stamp  int64  // of an acquire or a beat
-	Owners string // of a beat, with spaces between them
-}
-
-// Out is the answer.
-type Out struct {
-	lock.Out
-	Place  int64  // of an acquire that is refused
-	Rank   int64  // of a beat
-	Status string // of a beat: a number for each owner, with spaces between them
-}
-
-// state is that of one mutex.
-type state = engine.State[Held]
+	worth     = 10 * time.Second // of a sign of life, at most
+	queueLife = time.Minute      // after the last beat or newcomer
+)
 
 // Primitive declares the mutex.
-var Primitive engine.Subject = &engine.Primitive[Held, In, Out]{
-	Name:     "Mutex",
-	Promises: promises(),
-	Limit:    "Mutex.Exclusion",
-	Edge:     &state{V: Held{Token: lock.OddToken}},
-	Some:     state{Kind: engine.Present, V: Held{Owner: lock.PeerOwner, Sign: own}},
-	Step:     step,
-	Keep:     keep,
-	Ages:     ages,
-	Verb:     func(in In) string { return string(in.Op) },
-	Asks:     asks,
-	Answers:  answers,
-	Told:     told,
-	Granted:  func(out Out) bool { return out.Token > 0 },
-	Stored:   stored,
-	Channel:  func(_ backend.Capabilities, name string) string { return keyOf(name) + ":granted" },
-	Published: func(before, after state, _ In) string {
-		g, passed := passedOn(after)
-		if was, had := passedOn(before); !passed || had && was == g {
+var Primitive engine.Subject = declare()
+
+func declare() *engine.Primitive[Held, lock.In, lock.Out] {
+	p := lock.Declare("Mutex", "hasp_mutex:", holders)
+	promise(p.Promises)
+	p.Edge = &state{V: Held{Token: lock.OddToken}}
+	p.Some = state{Kind: engine.Present, V: Held{Owner: lock.PeerOwner}}
+	p.Step, p.Keep, p.Ages, p.Peer, p.Ready = step, keep, ages, byPeer, ready
+	p.Asks, p.Answers, p.Stored = asks, answers, stored
+	p.Channel = func(_ backend.Capabilities, name string) string { return keyOf(name) + ":granted" }
+	p.Published = func(before, after state, _ lock.In) string {
+		if after.V.Told == before.V.Told {
 			return ""
 		}
-		return g.message()
-	},
-	Queue: &engine.Queue[Held, In]{
+		return after.V.Told
+	}
+	p.Queue = &engine.Queue[Held, lock.In]{
 		Key:     func(name string) string { return keyOf(name) + ":queue" },
 		Waiting: func(s state) []string { return s.V.living() },
-	},
-	Passes: &engine.Passes[Held, In, Out]{
-		Worth:   worth,
-		Group:   groupOf,
-		Signs:   signs,
-		Found:   found,
-		Granted: func(s state) (engine.Grant, bool) { g, ok := passedOn(s); return engine.Grant(g), ok },
-		Read:    func(text string) (engine.Grant, bool) { g, ok := read(text); return engine.Grant(g), ok },
-	},
-	Ops: []engine.Op[Held, In, Out]{
-		{Name: "TryLock", Often: 3, Draw: drawAcquire, Acquire: tryLock, Tries: true, Refuses: tooShort},
-		{Name: "Lock", Often: 3, Draw: drawAcquire, Acquire: acquire, Waits: true, Refuses: tooShort},
-		{Name: "ForceUnlock", Often: 1, Draw: drawForce, Call: forceUnlock},
-		{Name: "Query", Often: 2, Draw: drawQuery, Call: query, Blind: true},
-	},
-	Ready:  ready,
-	Blocks: func(s state) (In, bool) { return In{In: lock.In{Op: lock.Acquire}}, s.Kind == engine.Absent },
-	Frees:  func(s state) (In, bool) { return release(s.V.Owner), s.Kind == engine.Present },
-	Peer:   byPeer,
-	Hold: &engine.Hold[Held, In, Out]{
-		Of:       func(in In) (engine.HoldAct, string, time.Duration) { return lock.HoldOf(in.In) },
-		Fixed:    func(in In) time.Duration { return in.Fixed },
-		Holders:  holders,
-		Grant:    func(out Out) (string, int64, bool) { return out.Owner, out.Token, out.Token > 0 },
-		Granted:  func(owner string, token int64) Out { return Out{Out: lock.Out{Owner: owner, Token: token}} },
-		Release:  release,
-		Done:     func(out Out) bool { return out.Done },
-		Conflict: func(out Out) bool { return out.Other },
-	},
+	}
+	p.Passes = &engine.Passes[lock.In]{Worth: worth, Group: groupOf, Signs: signs, Read: read}
+	draw := lock.Draw[Held]
+	p.Ops = []engine.Op[Held, lock.In, lock.Out]{
+		{Name: "TryLock", Often: 3, Draw: draw, Acquire: lock.Call(of, (*primitives.Mutex).TryLock), Tries: true},
+		{Name: "Lock", Often: 3, Draw: draw, Acquire: lock.Call(of, (*primitives.Mutex).Lock), Waits: true},
+		{Name: "ForceUnlock", Often: 1, Draw: drawOne(lock.Force), Call: query},
+		{Name: "Query", Often: 2, Draw: drawOne(lock.IsLocked, lock.Remaining), Call: query, Blind: true},
+	}
+	p.Ops[0].Refuses, p.Ops[1].Refuses = []lock.In{lock.Short}, []lock.In{lock.Short}
+	return p
 }
 
-// promises are those of locks, and what is another for a mutex.
-func promises() map[string]string {
-	all := lock.PromisesOf("Mutex")
+// promise adds what is another for a mutex to the promises of locks.
+func promise(all map[string]string) {
 	all["Mutex.Waiting"] = `Waiters get the mutex in the order in which they came to the server. A release grants it
-to the first who lives, and tells that one alone. One that leaves is taken out of the queue. One that was silent
-for two thirds of what a sign of life is worth is passed, and comes back to its place. TryLock does not pass those
-who wait, and does not queue.`
+to the first that lives, and tells that one alone. A waiter that leaves is taken out of the queue. A waiter that was
+silent for two thirds of what a sign of life is worth is passed, and comes back to its place. TryLock does not pass
+waiters, and does not queue.`
 	all["Mutex.Lease"] += ` After a grant by another's release that is ten seconds, or the lease if it is shorter,
 after the waiter sent the last sign of life that the server had.`
 	all["Mutex.Wire"] = `The holder is a string at hasp_mutex:{name}, the queue a sorted set beside it, by the
 server's microseconds, and the signs of life a hash. A message is the owner, the token, and the number of its sign.`
-	return all
 }
 
 // keyOf is the own key of the mutex of a name.
 func keyOf(name string) string { return engine.SideName("hasp_mutex:", name) }
 
-func release(owner string) In { return In{In: lock.In{Op: lock.Release, Owner: owner}} }
+// groupOf is the group of an owner: its client, and what its signs of life are worth.
+func groupOf(owner string) string { return owner[:max(0, strings.LastIndex(owner, ":"))] }
 
-// holders is who holds a mutex.
-func holders(s state) []string {
-	if s.Kind != engine.Present {
-		return nil
-	}
-	return []string{s.V.Owner}
-}
-
-// ready reports whether one who asks may go on: it holds the mutex, or nobody does, nor waits before it.
-func ready(s state, in In) bool {
-	if s.Kind == engine.Present {
-		return s.V.Owner == in.Owner
-	}
-	first := s.V.first()
-	return first == "" || first == in.Owner
-}
-
-// tooShort is too short a lease.
-var tooShort = []In{{In: lock.In{Op: lock.Acquire, Fixed: 50 * time.Millisecond}}}
-
-func drawAcquire(d engine.Dice[Held]) (in In) {
-	if in.Op = lock.Acquire; d.Flag {
-		in.Fixed = d.Fixed
-	}
-	return in
-}
-
-func drawForce(engine.Dice[Held]) In { return In{In: lock.In{Op: lock.Force}} }
-
-func drawQuery(d engine.Dice[Held]) In {
-	return In{In: lock.In{Op: []lock.Op{lock.IsLocked, lock.Remaining}[d.Which%2]}}
-}
-
-func of(c *primitives.Client, name string, in In) *primitives.Mutex {
+func of(c *primitives.Client, name string, in lock.In) *primitives.Mutex {
 	return c.NewMutex(name, &primitives.LockOptions{Lease: in.Fixed})
 }
 
-func acquire(ctx context.Context, c *primitives.Client, name string, in In) (*primitives.Lease, error) {
-	return of(c, name, in).Lock(ctx)
+// drawOne draws one of some operations.
+func drawOne(ops ...lock.Op) func(d engine.Dice[Held]) lock.In {
+	return func(d engine.Dice[Held]) lock.In { return lock.In{Op: ops[d.Which%len(ops)]} }
 }
 
-func tryLock(ctx context.Context, c *primitives.Client, name string, in In) (*primitives.Lease, error) {
-	return of(c, name, in).TryLock(ctx)
-}
-
-func forceUnlock(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	out.Done, err = of(c, name, in).ForceUnlock(ctx)
-	return out, err
-}
-
-func query(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	m := of(c, name, in)
-	if in.Op == lock.IsLocked {
+func query(ctx context.Context, c *primitives.Client, name string, in lock.In) (out lock.Out, err error) {
+	switch m := of(c, name, in); in.Op {
+	case lock.Force:
+		out.Done, err = m.ForceUnlock(ctx)
+	case lock.IsLocked:
 		out.Done, err = m.IsLocked(ctx)
-		return out, err
-	}
-	if out.Left, err = m.Remaining(ctx); out.Left == primitives.NoExpiry {
-		out.Left = -time.Millisecond
+	default:
+		out.Left, err = lock.Left(m.Remaining(ctx))
 	}
 	return out, err
+}
+
+// asks returns what a script asks of each of its mutexes.
+func asks(s *engine.Script) []lock.In {
+	switch s.Name {
+	case "mutex_acquire":
+		return []lock.In{{
+			Op: lock.Acquire, Owner: s.Args[0], Lease: lock.Millis(s.Args[1]),
+			Queues: s.Args[3] != "", Number: lock.Whole(s.Args[3]), Stamp: lock.Whole(s.Args[4]),
+		}}
+	case "mutex_beat":
+		return []lock.In{{
+			Op: beat, Owner: strings.Join(s.Args[5:], " "), Lease: lock.Millis(s.Args[0]),
+			Queues: true, Stamp: lock.Whole(s.Args[2]),
+		}}
+	case "mutex_holder":
+		return []lock.In{{Op: lock.IsLocked}}
+	case "mutex_release_all": // Behind the owners are as many channels.
+		other := *s
+		other.Args = s.Args[1:]
+		return lock.Asks(&other)
+	}
+	return lock.Asks(s)
+}
+
+// answers returns what a script answers for each of its mutexes.
+func answers(s *engine.Script) ([]lock.Out, error) {
+	if s.Err != nil {
+		return nil, s.Err
+	}
+	switch s.Name {
+	case "mutex_acquire":
+		return []lock.Out{acquired(s)}, nil
+	case "mutex_beat":
+		return []lock.Out{beaten(s)}, nil
+	case "mutex_holder":
+		return []lock.Out{{Done: !s.Reply.IsNil()}}, nil
+	}
+	return lock.Answers(s)
+}
+
+// acquired reads the answer to an acquire: a token, or how long the holder's lease still runs, and the place.
+func acquired(s *engine.Script) lock.Out {
+	words := strings.Fields(must.Get(s.Reply.Text()))
+	if len(words) == 1 {
+		return lock.Out{Owner: s.Args[0], Token: lock.Whole(words[0])}
+	}
+	return lock.Out{Left: lock.Millis(words[0]), Count: lock.Whole(words[1])}
+}
+
+// beaten reads the answer to a beat. Its owner is the one that holds the mutex, if one of those in the beat does.
+func beaten(s *engine.Script) (out lock.Out) {
+	items := must.Get(s.Reply.Tuple(4))
+	out.Left, out.Said = must.Get(items[0].Duration(time.Millisecond)), fmt.Sprint(must.Get(items[1].Int()))
+	for i, item := range must.Get(items[3].Items()) {
+		status := must.Get(item.Int())
+		if status == 2 {
+			out.Owner, out.Token = s.Args[5+i], lock.Whole(must.Get(items[2].Text()))
+		}
+		out.Said += fmt.Sprint(" ", status)
+	}
+	return out
+}
+
+// signs are the owners that something shows to live, and the number of that sign.
+func signs(in lock.In) (owners []string, stamp int64) {
+	if !in.Queues {
+		return nil, 0
+	}
+	return strings.Fields(in.Owner), in.Stamp
+}
+
+// read reads a message about a grant.
+func read(text string) (g engine.Grant) {
+	must.Get(fmt.Sscan(text, &g.Owner, &g.Token, &g.Stamp))
+	return g
+}
+
+// stored are the keys of a mutex.
+func stored(name string, s state) []engine.Key {
+	key := keyOf(name)
+	own := engine.Key{Name: key, Text: strings.Join(holders(s), "")}
+	last := engine.Key{Name: key + ":token", Life: lock.TokenLife, After: time.UnixMicro(s.V.Token)}
+	if s.V.Token > 0 {
+		last.Text = fmt.Sprint(s.V.Token)
+	}
+	queue := engine.Key{Name: key + ":queue", Set: map[string]int64{}, Ends: s.V.Ends}
+	signs := engine.Key{Name: key + ":signs", Fields: map[string]string{}, Ends: s.V.Shown}
+	for _, w := range s.V.Waiters.All() {
+		if queue.Set[w.owner] = w.number; w.sign > 0 {
+			signs.Fields[w.owner] = fmt.Sprint(w.sign, " ", w.stamp)
+		}
+	}
+	return []engine.Key{own, last, queue, signs}
+}
+
+// byPeer lets another program hold the mutex, or end its hold: by a release as ours, or without any.
+func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
+	s := d.Now
+	switch held := s.Kind == engine.Present && d.Flag; {
+	case held && s.V.Owner != lock.PeerOwner:
+		return c, false
+	case held && d.Which == 0:
+		c.Next = s.Gone(keep)
+	case held: // What is written again has whole milliseconds.
+		s.V.Ends, s.V.Shown = s.V.Ends.Truncate(time.Millisecond), s.V.Shown.Truncate(time.Millisecond)
+		c.Next = pass(s, d.At)
+		if c.Message = c.Next.V.Told; c.Message != "" {
+			c.Life = c.Next.Ends.Sub(d.At)
+		}
+	default:
+		s.V.Owner, s.V.Told = lock.PeerOwner, ""
+		if c.Next = engine.New(s.V); d.Which < 4 {
+			c.Life = d.For.Truncate(time.Millisecond) + time.Millisecond
+		}
+	}
+	return c, true
 }
