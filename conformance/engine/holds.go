@@ -185,7 +185,7 @@ func (m *machine[S, I, O]) answeredAsk(r *scriptRun, c *call[S, I, O], owner str
 	case !m.of.Granted(must.Get(m.of.Answers(r.script()))[0]):
 		claim.queued = m.of.Queue != nil && c.waits()
 		m.unasked(claim)
-		m.refusedInLine(claim)
+		m.learns(claim)
 	default:
 		claim.granted = true
 		if claim.belief.Granted(r.answered) {
@@ -294,7 +294,7 @@ func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	if m.of.Hold.Fixed(c.call.in) > 0 || !m.has(c) || !sound || trip > lease/4 || now.Sub(since) <= retry {
 		return
 	}
-	due := latest(c.belief.Since().Add(lease/3), c.life.learned)
+	due := latest(c.belief.Since().Add(lease/3), c.call.last.at)
 	must.If(now.Sub(due) > trip+time.Millisecond, "its lease was to be renewed at %v", due)
 }
 

@@ -10,11 +10,10 @@ import (
 
 // signs are what a waiter has sent that shows that it lives, where others' scripts grant.
 type signs struct {
-	sent    map[int64]*scriptRun // by their numbers
-	asked   int64                // the number of the last acquire
-	shown   time.Time            // when the last was sent
-	heard   *Grant               // by a message, since the last acquire
-	learned time.Time            // when its client learned of a grant by another's script
+	sent  map[int64]*scriptRun // by their numbers
+	asked int64                // the number of the last acquire
+	shown time.Time            // when the last was sent
+	heard *Grant               // since the last acquire, by a message or a sign's answer
 }
 
 // signsSent notes the signs of life that a client sends.
@@ -25,7 +24,7 @@ func (m *machine[S, I, O]) signsSent(r *scriptRun, ins []I) {
 		}
 		c.life.sent[stamp], c.life.shown = r, r.sent
 		if asks {
-			c.life.asked, c.life.heard, c.life.learned = stamp, nil, time.Time{}
+			c.life.asked, c.life.heard = stamp, nil
 		}
 	})
 }
@@ -46,13 +45,10 @@ func (m *machine[S, I, O]) eachSign(ins []I, do func(c *claim[S, I, O], stamp in
 	}
 }
 
-// passedOn notes that a message goes out about a grant by another's script.
-func (m *machine[S, I, O]) passedOn(message string) {
-	if m.of.Passes == nil {
-		return
-	}
+// passedOn notes that another's script has granted the object to an owner.
+func (m *machine[S, I, O]) passedOn(owner string) {
 	m.reach("grant by another's script")
-	if c := m.claims[m.of.Passes.Read(message).Owner]; c != nil {
+	if c := m.claims[owner]; c != nil {
 		c.ran = time.Now()
 	}
 }
@@ -70,21 +66,13 @@ func (m *machine[S, I, O]) heard(_ int, message string) {
 	}
 	if sign := c.life.sent[g.Stamp]; sign != nil && time.Since(sign.sent) <= m.place(c.call)*4/5 {
 		c.life.heard = &g
-		m.refusedInLine(c)
+		m.learns(c)
 	}
 }
 
 // learning reports whether a claim's client has yet to learn of a grant.
 func (m *machine[S, I, O]) learning(c *claim[S, I, O]) bool {
 	return !c.granted && c.over.IsZero() && c.call.ended.IsZero() && c.call.waits()
-}
-
-// refusedInLine takes the message for a waiter that was refused, which may have come before that.
-func (m *machine[S, I, O]) refusedInLine(c *claim[S, I, O]) {
-	if g := c.life.heard; g != nil && !c.run.answered.IsZero() && m.learning(c) {
-		c.life.heard = nil
-		m.learns(c, g.Token, c.life.sent[g.Stamp])
-	}
 }
 
 // signsAnswered takes the answer to signs of life, which says who holds the object. A client waits for it until the
@@ -106,28 +94,29 @@ func (m *machine[S, I, O]) signsAnswered(r *scriptRun) {
 		owner, token, _ := m.of.Hold.Grant(must.Get(m.of.Answers(r.script()))[0])
 		if owner == c.owner && c.life.asked <= stamp {
 			m.reach("grant found by a sign of life")
-			m.learns(c, token, r)
+			c.life.heard = &Grant{owner, token, stamp}
+			m.learns(c)
 		}
 	})
 }
 
-// tooSlow reports whether the answers to a call's signs of life come when its client waits for them no longer.
-func (m *machine[S, I, O]) tooSlow(c *call[S, I, O]) bool {
-	return m.of.Passes != nil && m.trip(m.parties[c.party]) >= m.place(c)/4
-}
-
-// learns notes that a client learns of a grant by another's script: it may believe in it since its sign of
-// life was sent, for as long as that is worth something, and until the end of its lease after a renewal.
-func (m *machine[S, I, O]) learns(c *claim[S, I, O], token int64, sign *scriptRun) {
-	now := time.Now()
-	worth := m.place(c.call)
+// learns notes that a client learns of a grant by another's script, once it was refused itself: it may believe in
+// that since its sign of life was sent, for as long as that is worth something, and until the end of its lease after
+// a renewal.
+func (m *machine[S, I, O]) learns(c *claim[S, I, O]) {
+	g, now := c.life.heard, time.Now()
+	if g == nil || c.run.answered.IsZero() || !m.learning(c) {
+		return
+	}
+	c.life.heard = nil
+	sign, worth := c.life.sent[g.Stamp], m.place(c.call)
 	belief := NewBelief(worth, max(worth/10, 2*time.Millisecond), sign.sent, sign.queued).Whole(m.leaseOf(c.call))
 	if belief.Granted(now) {
 		return // A beat asks what the server has.
 	}
-	c.belief, c.granted, c.life.learned = belief, true, now
+	c.belief, c.granted = belief, true
 	last := &c.call.last
-	last.at, last.err, last.got, last.out = now, nil, true, m.of.Hold.Granted(c.owner, token)
+	last.at, last.err, last.got, last.out = now, nil, true, m.of.Hold.Granted(c.owner, g.Token)
 	if c.call.snap == whenItGets {
 		c.call.cancel()
 	}
@@ -136,11 +125,4 @@ func (m *machine[S, I, O]) learns(c *claim[S, I, O], token int64, sign *scriptRu
 // lengthens reports whether a call is renewing its fixed lease, of which it got what was left of its sign.
 func (m *machine[S, I, O]) lengthens(c *claim[S, I, O]) bool {
 	return m.of.Passes != nil && c != nil && c.call.ended.IsZero() && m.of.Hold.Fixed(c.call.in) > 0
-}
-
-// beats is how long nothing is sent at most for a waiter.
-func (m *machine[S, I, O]) beats(c *call[S, I, O]) time.Duration {
-	const later = 50 * time.Millisecond // So that not all look at once.
-	every := min(m.place(c)/4, m.poll)
-	return every + every/10 + later + m.trip(m.parties[c.party])
 }

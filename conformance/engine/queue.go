@@ -36,7 +36,9 @@ func (m *machine[S, I, O]) posts(o *object[S], message string) {
 		return
 	}
 	o.misled = false
-	m.passedOn(message)
+	if m.of.Passes != nil {
+		m.passedOn(m.of.Passes.Read(message).Owner)
+	}
 	channel, text := m.of.addressed(o.channel, message)
 	if l := o.line(channel); l != nil {
 		l.posted = append(l.posted, backend.Event{Payload: text})
@@ -108,7 +110,8 @@ func (m *machine[S, I, O]) retry(c *call[S, I, O]) time.Duration {
 	every := cmp.Or(m.of.Retry, m.poll+m.poll/10)
 	switch {
 	case m.of.Passes != nil:
-		every = m.beats(c)
+		every = min(m.place(c)/4, m.poll)*11/10 + m.trip(m.parties[c.party])
+		every += 50 * time.Millisecond // Not all look at once.
 	case m.of.Queue != nil:
 		every = min(every, m.place(c)/3+time.Millisecond)
 	}

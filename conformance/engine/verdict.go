@@ -157,7 +157,8 @@ func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 	p := m.parties[c.party]
 	since, sound := m.soundSince(p)
 	m.pass(c.object, m.serverNow())
-	if !c.waits() || !sound || p.deaf > 0 || c.there.IsZero() || c.err == nil && !c.ended.IsZero() || m.tooSlow(c) {
+	if !c.waits() || !sound || p.deaf > 0 || c.there.IsZero() || c.err == nil && !c.ended.IsZero() ||
+		m.of.Passes != nil && m.trip(p) >= m.place(c)/4 { // Its client waits for no answer to a sign of life.
 		return
 	}
 	looks := 4

@@ -41,8 +41,8 @@ type In struct {
 	Side      Side          // of a read-write lock
 	Under     string        // the writer under whose hold a reader asks
 
-	Queues        bool  // of a mutex: its owners wait, of which a beat has several, with spaces between them
-	Number, Stamp int64 // of a mutex: the place of an acquire, 0: at the end; and of a sign that owners live
+	Waiters       string // of a mutex: the owners that queue, or are shown to live, with spaces between them
+	Number, Stamp int64  // of a mutex: the place of an acquire, 0: at the end; and of a sign that waiters live
 }
 
 // Side is one side of a read-write lock.

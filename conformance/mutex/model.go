@@ -110,30 +110,27 @@ func (w waiter) age(at time.Time) int64 {
 
 // ages says who is dead, and lets the keys of the queue end. Signs end no later than the queue.
 func ages(h Held, at time.Time) Held {
-	all := h.Waiters.All()
-	for i, w := range all {
+	if !at.Before(h.Ends) {
+		return h.with(nil)
+	}
+	return h.with(h.Waiters.Each(func(w waiter) waiter {
 		if !at.Before(h.Shown) {
 			w.sign, w.stamp = 0, 0
 		}
 		w.dead = 3*w.age(at) >= 2*w.worth()
-		all[i] = w
-	}
-	if !at.Before(h.Ends) {
-		all = nil
-	}
-	return h.with(all)
+		return w
+	}).All())
 }
 
 // show notes a sign of life of some that wait.
 func (h Held) show(at time.Time, stamp int64, owners ...string) Held {
-	all := h.Waiters.All()
-	for i, w := range all {
-		if slices.Contains(owners, w.owner) {
-			all[i] = waiter{w.owner, w.number, at.UnixMilli(), stamp, false}
-		}
-	}
 	h.Ends, h.Shown = at.Add(queueLife), at.Add(queueLife)
-	return h.with(all)
+	return h.with(h.Waiters.Each(func(w waiter) waiter {
+		if slices.Contains(owners, w.owner) {
+			w.sign, w.stamp, w.dead = at.UnixMilli(), stamp, false
+		}
+		return w
+	}).All())
 }
 
 // step is the model. In a history, without times, nobody is known to wait.
@@ -185,23 +182,16 @@ func refused(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	ok := !ready(s, in)
 	s = passFree(s, at)
 	ok = ok && s.Remains(at, out.Left)
-	if !in.Queues {
+	if in.Waiters == "" {
 		return s, ok && out.Count == 0
 	}
-	place := cmp.Or(in.Number, at.UnixMicro())
-	all := s.V.Waiters.All()
-	if n := len(all); n > 0 && in.Number == 0 {
-		place = max(place, all[n-1].number+1)
-	}
-	if i := s.V.place(in.Owner); i >= 0 {
-		all[i].number = place
-	} else {
-		all = append(all, waiter{owner: in.Owner, number: place})
-	}
-	if s.V = s.V.with(all); in.Stamp > 0 {
+	all := append([]waiter{{}}, s.V.Waiters.All()...)
+	place := cmp.Or(in.Number, max(at.UnixMicro(), all[len(all)-1].number+1))
+	others := s.V.without(in.Owner).Waiters
+	s.V = s.V.with(others.And(waiter{owner: in.Owner, number: place}).All())
+	if s.V.Ends = at.Add(queueLife); in.Stamp > 0 {
 		s.V = s.V.show(at, in.Stamp, in.Owner)
 	}
-	s.V.Ends = at.Add(queueLife)
 	return s, ok && out.Count == place
 }
 
@@ -236,7 +226,7 @@ func passFree(s state, at time.Time) state {
 // shown is the model of a beat. It says of each owner that it has no place, 0, that it waits, 1, or that it holds the
 // mutex, 2, and before that the place of the first that waits.
 func shown(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
-	owners := strings.Fields(in.Owner)
+	owners := strings.Fields(in.Waiters)
 	if slices.ContainsFunc(owners, func(owner string) bool { return s.V.place(owner) >= 0 }) {
 		s.V = s.V.show(at, in.Stamp, owners...)
 	}

@@ -16,10 +16,9 @@ import (
 )
 
 const (
-	beat lock.Op = "beat" // a sign that owners live
-
-	worth     = 10 * time.Second // of a sign of life, at most
-	queueLife = time.Minute      // after the last beat or newcomer
+	beat      lock.Op = "beat"           // a sign that owners live
+	worth             = 10 * time.Second // of such a sign, at most
+	queueLife         = time.Minute      // after the last beat or newcomer
 )
 
 // Primitive declares the mutex.
@@ -43,15 +42,18 @@ func declare() *engine.Primitive[Held, lock.In, lock.Out] {
 		Key:     func(name string) string { return keyOf(name) + ":queue" },
 		Waiting: func(s state) []string { return s.V.living() },
 	}
-	p.Passes = &engine.Passes[lock.In]{Worth: worth, Group: groupOf, Signs: signs, Read: read}
-	draw := lock.Draw[Held]
+	p.Passes = &engine.Passes[lock.In]{
+		Worth: worth, Group: groupOf, Read: read,
+		Signs: func(in lock.In) ([]string, int64) { return strings.Fields(in.Waiters), in.Stamp },
+	}
+	draw, short := lock.Draw[Held], []lock.In{lock.Short}
 	p.Ops = []engine.Op[Held, lock.In, lock.Out]{
 		{Name: "TryLock", Often: 3, Draw: draw, Acquire: lock.Call(of, (*primitives.Mutex).TryLock), Tries: true},
 		{Name: "Lock", Often: 3, Draw: draw, Acquire: lock.Call(of, (*primitives.Mutex).Lock), Waits: true},
 		{Name: "ForceUnlock", Often: 1, Draw: drawOne(lock.Force), Call: query},
 		{Name: "Query", Often: 2, Draw: drawOne(lock.IsLocked, lock.Remaining), Call: query, Blind: true},
 	}
-	p.Ops[0].Refuses, p.Ops[1].Refuses = []lock.In{lock.Short}, []lock.In{lock.Short}
+	p.Ops[0].Refuses, p.Ops[1].Refuses = short, short
 	return p
 }
 
@@ -98,36 +100,31 @@ func query(ctx context.Context, c *primitives.Client, name string, in lock.In) (
 func asks(s *engine.Script) []lock.In {
 	switch s.Name {
 	case "mutex_acquire":
-		return []lock.In{{
-			Op: lock.Acquire, Owner: s.Args[0], Lease: lock.Millis(s.Args[1]),
-			Queues: s.Args[3] != "", Number: lock.Whole(s.Args[3]), Stamp: lock.Whole(s.Args[4]),
-		}}
+		in := lock.In{Op: lock.Acquire, Owner: s.Args[0], Lease: lock.Millis(s.Args[1])}
+		if s.Args[3] != "" {
+			in.Waiters, in.Number, in.Stamp = in.Owner, lock.Whole(s.Args[3]), lock.Whole(s.Args[4])
+		}
+		return []lock.In{in}
 	case "mutex_beat":
-		return []lock.In{{
-			Op: beat, Owner: strings.Join(s.Args[5:], " "), Lease: lock.Millis(s.Args[0]),
-			Queues: true, Stamp: lock.Whole(s.Args[2]),
-		}}
-	case "mutex_holder":
-		return []lock.In{{Op: lock.IsLocked}}
-	case "mutex_release_all": // Behind the owners are as many channels.
-		other := *s
-		other.Args = s.Args[1:]
-		return lock.Asks(&other)
+		in := lock.In{Op: beat, Lease: lock.Millis(s.Args[0])}
+		in.Waiters, in.Stamp = strings.Join(s.Args[5:], " "), lock.Whole(s.Args[2])
+		return []lock.In{in}
+	case "mutex_release_all": // Its time for tokens is before what all have.
+		return lock.Asks(&engine.Script{Name: s.Name, Args: s.Args[1:]})
 	}
 	return lock.Asks(s)
 }
 
 // answers returns what a script answers for each of its mutexes.
 func answers(s *engine.Script) ([]lock.Out, error) {
-	if s.Err != nil {
+	switch {
+	case s.Err != nil:
 		return nil, s.Err
-	}
-	switch s.Name {
-	case "mutex_acquire":
+	case s.Name == "mutex_acquire":
 		return []lock.Out{acquired(s)}, nil
-	case "mutex_beat":
+	case s.Name == "mutex_beat":
 		return []lock.Out{beaten(s)}, nil
-	case "mutex_holder":
+	case s.Name == "mutex_holder":
 		return []lock.Out{{Done: !s.Reply.IsNil()}}, nil
 	}
 	return lock.Answers(s)
@@ -156,14 +153,6 @@ func beaten(s *engine.Script) (out lock.Out) {
 	return out
 }
 
-// signs are the owners that something shows to live, and the number of that sign.
-func signs(in lock.In) (owners []string, stamp int64) {
-	if !in.Queues {
-		return nil, 0
-	}
-	return strings.Fields(in.Owner), in.Stamp
-}
-
 // read reads a message about a grant.
 func read(text string) (g engine.Grant) {
 	must.Get(fmt.Sscan(text, &g.Owner, &g.Token, &g.Stamp))
@@ -188,14 +177,12 @@ func stored(name string, s state) []engine.Key {
 	return []engine.Key{own, last, queue, signs}
 }
 
-// byPeer lets another program hold the mutex, or end its hold: by a release as ours, or without any.
+// byPeer lets another program hold the mutex, or end its hold by a release as ours.
 func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
 	s := d.Now
 	switch held := s.Kind == engine.Present && d.Flag; {
 	case held && s.V.Owner != lock.PeerOwner:
 		return c, false
-	case held && d.Which == 0:
-		c.Next = s.Gone(keep)
 	case held: // What is written again has whole milliseconds.
 		s.V.Ends, s.V.Shown = s.V.Ends.Truncate(time.Millisecond), s.V.Shown.Truncate(time.Millisecond)
 		c.Next = pass(s, d.At)
