@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/hasp-go/hasp/conformance/servers/internal/loopback"
 )
@@ -14,8 +13,6 @@ import (
 const (
 	busHeader = 80
 	busSender = 40 // where the id begins
-
-	busTimeout = 5 * time.Second
 )
 
 // bus stands before the bus ports of a cluster's nodes, so that a node can be cut off from the
@@ -23,69 +20,48 @@ const (
 type bus struct {
 	work sync.WaitGroup
 
-	mu    sync.Mutex
-	alone string // the id of the node that is cut off; empty: none
-	nodes []*busNode
-	links map[*busLink]struct{}
+	mu        sync.Mutex
+	alone     string // the id of the node that is cut off; empty: none
+	listeners []net.Listener
+	links     map[*busLink]struct{}
 }
 
-// busNode is a node; [bus.mu] guards id and target.
-type busNode struct {
-	listener   net.Listener
-	id, target string
-}
-
-// busLink is a connection from the node with the id from.
+// busLink is a connection between the nodes with these ids.
 type busLink struct {
-	from           string
-	to             *busNode
+	from, to       string
 	client, server net.Conn
 }
 
-// open opens a port before the bus port of a node that is still to be started.
-func (b *bus) open() (*busNode, error) {
+// open returns a listener in place of the bus port of a node that is still to be started.
+func (b *bus) open() (net.Listener, error) {
 	listener, err := net.Listen("tcp", loopback.Addr(0))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.listeners = append(b.listeners, listener)
 	}
-	node := &busNode{listener: listener}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.nodes = append(b.nodes, node)
-	b.work.Go(func() { b.serve(node) })
-	return node, nil
+	return listener, err
 }
 
-func (n *busNode) port() int { return n.listener.Addr().(*net.TCPAddr).Port }
-
-// started notes what a node is called and where it listens.
-func (b *bus) started(node *busNode, id string, port int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	node.id, node.target = id, loopback.Addr(port+loopback.BusDistance)
-}
-
-func (b *bus) serve(to *busNode) {
+// serve leads the connections of a listener to the node with an id, whose bus port has the address target.
+func (b *bus) serve(listener net.Listener, id, target string) {
 	for {
-		client, err := to.listener.Accept()
+		client, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		b.work.Go(func() { b.carry(client, to) })
+		b.work.Go(func() { b.carry(client, id, target) })
 	}
 }
 
 // carry carries one connection until it ends.
-func (b *bus) carry(client net.Conn, to *busNode) {
+func (b *bus) carry(client net.Conn, to, target string) {
 	defer func() { _ = client.Close() }()
 	header := make([]byte, busHeader)
 	if _, err := io.ReadFull(client, header); err != nil {
 		return
 	}
-	b.mu.Lock()
-	target := to.target
-	b.mu.Unlock()
-	server, err := net.DialTimeout("tcp", target, busTimeout)
+	server, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}
@@ -126,11 +102,9 @@ func (b *bus) remove(l *busLink) {
 }
 
 // cuts reports whether a connection leads to or from the node that is alone. The caller holds mu.
-func (b *bus) cuts(l *busLink) bool {
-	return b.alone != "" && (l.from == b.alone) != (l.to.id == b.alone)
-}
+func (b *bus) cuts(l *busLink) bool { return b.alone != "" && (l.from == b.alone) != (l.to == b.alone) }
 
-// isolate cuts a node off; nobody if id is empty.
+// isolate cuts a node off; no node if id is empty.
 func (b *bus) isolate(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,8 +119,8 @@ func (b *bus) isolate(id string) {
 // close ends the bus, after its nodes.
 func (b *bus) close() (err error) {
 	b.mu.Lock()
-	for _, node := range b.nodes {
-		err = errors.Join(err, node.listener.Close())
+	for _, listener := range b.listeners {
+		err = errors.Join(err, listener.Close())
 	}
 	b.mu.Unlock()
 	b.work.Wait()

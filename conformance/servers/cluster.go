@@ -1,11 +1,14 @@
 package servers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/hasp-go/hasp/backend"
@@ -30,9 +33,7 @@ type Cluster struct {
 	// each before the second ones.
 	Nodes []*Server
 
-	ids      []string
 	masters  int
-	busPorts []int
 	bus      *bus                   // between the nodes; nil without replicas
 	isolated atomic.Pointer[Server] // nil: none
 }
@@ -50,9 +51,8 @@ func StartCluster(tb TB, kind Kind, masters int, opts *ClusterOptions) *Cluster 
 	}
 	config := map[string]string{"cluster-enabled": "yes", "cluster-node-timeout": "5000"}
 	maps.Copy(config, opts.Config)
-	n := masters * (1 + opts.Replicas)
-	c := &Cluster{ids: make([]string, n), masters: masters, busPorts: make([]int, n)}
-	for range n {
+	c := &Cluster{masters: masters}
+	for range masters * (1 + opts.Replicas) {
 		o := Options{Config: maps.Clone(config)} // Each node announces a port of its own.
 		c.Nodes = append(c.Nodes, newServer(kind, &o))
 	}
@@ -60,7 +60,7 @@ func StartCluster(tb TB, kind Kind, masters int, opts *ClusterOptions) *Cluster 
 		c.bus = &bus{links: map[*busLink]struct{}{}}
 	}
 	begin(tb, kind, c, func() error {
-		return inTurn(func() error { return each(n, c.launchNode) }, c.form)
+		return inTurn(func() error { return each(c.Nodes, c.launch) }, c.form)
 	})
 	return c
 }
@@ -68,31 +68,33 @@ func StartCluster(tb TB, kind Kind, masters int, opts *ClusterOptions) *Cluster 
 func (c *Cluster) servers() []*Server { return c.Nodes }
 
 func (c *Cluster) close() error {
-	err := closeAll(c.Nodes)
+	err := each(c.Nodes, (*Server).close)
 	if c.bus != nil {
 		err = errors.Join(err, c.bus.close())
 	}
 	return err
 }
 
-func (c *Cluster) launchNode(i int) (err error) {
-	s := c.Nodes[i]
-	var announced *busNode
+// launch starts a node, behind a bus port that the node announces if there is a bus.
+func (c *Cluster) launch(node *Server) (err error) {
+	var announced net.Listener
 	if c.bus != nil {
 		if announced, err = c.bus.open(); err != nil {
 			return err
 		}
-		s.opts.Config["cluster-announce-bus-port"] = strconv.Itoa(announced.port())
+		node.busPort = announced.Addr().(*net.TCPAddr).Port
+		node.opts.Config["cluster-announce-bus-port"] = strconv.Itoa(node.busPort)
 	}
-	if err := s.launch(); err != nil {
+	if err := node.launch(); err != nil {
 		return err
 	}
-	c.ids[i], err = text(s.Do("CLUSTER", "MYID"))
-	c.busPorts[i] = s.port + loopback.BusDistance
-	if c.bus != nil {
-		c.bus.started(announced, c.ids[i], s.port)
-		c.busPorts[i] = announced.port()
+	node.id, err = text(node.Do("CLUSTER", "MYID"))
+	port := node.port + loopback.BusDistance
+	if c.bus == nil {
+		node.busPort = port
+		return err
 	}
+	c.bus.work.Go(func() { c.bus.serve(announced, node.id, loopback.Addr(port)) })
 	return err
 }
 
@@ -108,22 +110,18 @@ func (c *Cluster) form() error {
 				return err
 			}
 		}
-		for j := range i {
-			port, bus := strconv.Itoa(c.Nodes[j].port), strconv.Itoa(c.busPorts[j])
+		for _, other := range c.Nodes[:i] {
+			port, bus := strconv.Itoa(other.port), strconv.Itoa(other.busPort)
 			if err := node.run("CLUSTER", "MEET", loopback.Host, port, bus); err != nil {
 				return err
 			}
 		}
 	}
-	err := c.await(func(i int) error {
-		if i < c.masters {
-			return nil
-		}
+	for i, replica := range c.Nodes[c.masters:] {
 		// Refused while the node has not met its primary.
-		return c.Nodes[i].run("CLUSTER", "REPLICATE", c.ids[i%c.masters])
-	})
-	if err != nil {
-		return err
+		if err := insist([]*Server{replica}, "CLUSTER", "REPLICATE", c.Nodes[i%c.masters].id); err != nil {
+			return err
+		}
 	}
 	return c.await(c.complete)
 }
@@ -137,10 +135,10 @@ func (c *Cluster) addSlots(i int) []string {
 	return words
 }
 
-// complete returns nil if node i knows all nodes and a node for each slot, and follows its primary
+// complete returns nil if a node knows all nodes and a node for each slot, and follows its primary
 // if it is a replica.
-func (c *Cluster) complete(i int) error {
-	text, err := text(c.Nodes[i].Do("CLUSTER", "INFO"))
+func (c *Cluster) complete(node *Server) error {
+	text, err := text(node.Do("CLUSTER", "INFO"))
 	if err != nil {
 		return err
 	}
@@ -148,88 +146,65 @@ func (c *Cluster) complete(i int) error {
 	if info["cluster_state"] != "ok" || info["cluster_known_nodes"] != strconv.Itoa(len(c.Nodes)) ||
 		info["cluster_size"] != strconv.Itoa(c.masters) ||
 		info["cluster_slots_ok"] != strconv.Itoa(backend.Slots) {
-		return fmt.Errorf("node %d is not ready:\n%s", i, text)
+		return fmt.Errorf("%s is not ready:\n%s", node.Addr(), text)
 	}
-	if len(c.Nodes) == c.masters {
-		return nil
-	}
-	return c.completeReplication(i)
-}
-
-// completeReplication returns nil if node i is a primary or follows one, and knows who follows whom.
-// Later Redis and its relatives do not start again on what they noted earlier.
-func (c *Cluster) completeReplication(i int) error {
-	role, err := c.Nodes[i].Info("replication")
-	if err != nil {
+	role, err := node.Info("replication")
+	if err != nil || len(c.Nodes) == c.masters {
 		return err
 	}
-	shards, err := items(c.Nodes[i].Do("CLUSTER", "SHARDS"))
+	// A node notes which node follows which. Later versions of Redis do not start again on an early note.
+	shards, err := items(node.Do("CLUSTER", "SHARDS"))
 	if err == nil && (len(shards) != c.masters ||
 		role["role"] != "master" && role["master_link_status"] != "up") {
-		err = fmt.Errorf("node %d does not follow its primary", i)
+		err = fmt.Errorf("%s does not follow its primary", node.Addr())
 	}
 	return err
 }
 
 // await waits until check returns nil for every node.
-func (c *Cluster) await(check func(i int) error) error {
-	return each(len(c.Nodes), func(i int) error {
-		return await(nil, func() error { return check(i) })
+func (c *Cluster) await(check func(node *Server) error) error {
+	return each(c.Nodes, func(node *Server) error {
+		return await(nil, func() error { return check(node) })
 	})
 }
-
-// Each runs one command on every node.
-func (c *Cluster) Each(words ...string) error { return runAll(c.Nodes, words...) }
 
 // Owner returns the index of the node that owns slot, by the node's own account. Nodes that do not
 // answer, or are isolated, own none.
 func (c *Cluster) Owner(slot int) (int, error) {
 	var failed error
 	for _, node := range c.connected() {
-		i := slices.Index(c.Nodes, node)
-		owner, err := c.ownerSeenBy(i, slot)
-		if err == nil && owner == c.ids[i] {
-			return i, nil
+		owner, err := ownerSeenBy(node, slot)
+		if err == nil && owner == node.id {
+			return slices.Index(c.Nodes, node), nil
 		}
 		failed = errors.Join(failed, err)
 	}
 	return 0, errors.Join(fmt.Errorf("no node owns slot %d", slot), failed)
 }
 
-// ownerSeenBy returns the id of the node that node i takes for the owner of slot.
-func (c *Cluster) ownerSeenBy(i, slot int) (string, error) {
-	ranges, err := items(c.Nodes[i].Do("CLUSTER", "SLOTS"))
-	for _, item := range ranges {
-		first, last, id, err := slotRange(item)
-		if err != nil || int64(slot) >= first && int64(slot) <= last {
-			return id, err
+// ownerSeenBy returns the id of the node that a node takes for the owner of slot.
+func ownerSeenBy(node *Server, slot int) (string, error) {
+	nodes, err := text(node.Do("CLUSTER", "NODES"))
+	for line := range strings.Lines(nodes) {
+		words := strings.Fields(line)
+		for _, slots := range words[min(8, len(words)):] {
+			first, last, _ := strings.Cut(slots, "-")
+			from, err := strconv.Atoi(first) // "[" begins a slot that moves.
+			to, _ := strconv.Atoi(cmp.Or(last, first))
+			if err == nil && from <= slot && slot <= to {
+				return words[0], nil
+			}
 		}
 	}
 	return "", err
 }
 
-// slotRange reads [first, last, [ip, port, id, ...], ...] of CLUSTER SLOTS.
-func slotRange(item backend.Reply) (first, last int64, id string, err error) {
-	parts, err := item.Items()
-	if err != nil || len(parts) < 3 {
-		return 0, 0, "", errors.Join(err, backend.ErrReply)
-	}
-	node, err := parts[2].Items()
-	if err != nil || len(node) < 3 {
-		return 0, 0, "", errors.Join(err, backend.ErrReply)
-	}
-	first, err1 := parts[0].Int()
-	last, err2 := parts[1].Int()
-	id, err3 := node[2].Text()
-	return first, last, id, errors.Join(err1, err2, err3)
-}
-
 // awaitOwner waits until all nodes know an owner of slot that is as wanted.
 func (c *Cluster) awaitOwner(slot int, wanted func(id string) bool) error {
-	return c.await(func(i int) error {
-		owner, err := c.ownerSeenBy(i, slot)
+	return c.await(func(node *Server) error {
+		owner, err := ownerSeenBy(node, slot)
 		if err == nil && !wanted(owner) {
-			err = fmt.Errorf("node %d does not know the new owner of slot %d", i, slot)
+			err = fmt.Errorf("%s does not know the new owner of slot %d", node.Addr(), slot)
 		}
 		return err
 	})

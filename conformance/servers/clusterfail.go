@@ -69,7 +69,7 @@ func takeOver(replica *Server) error {
 // awaitReplaced waits until all nodes know an owner of slot that is not node old, and all is
 // complete.
 func (c *Cluster) awaitReplaced(slot, old int) error {
-	err := c.awaitOwner(slot, func(id string) bool { return id != "" && id != c.ids[old] })
+	err := c.awaitOwner(slot, func(id string) bool { return id != "" && id != c.Nodes[old].id })
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *Cluster) Isolate(slot int) (rejoin func() error, err error) {
 	if err := caughtUp(c.Nodes[old], replicas...); err != nil {
 		return nil, err
 	}
-	c.bus.isolate(c.ids[old])
+	c.bus.isolate(c.Nodes[old].id)
 	c.isolated.Store(c.Nodes[old])
 	rejoin = func() error {
 		c.bus.isolate("")

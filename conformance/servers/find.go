@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -51,17 +50,17 @@ type finding struct {
 }
 
 // findings holds what is known of each Kind, looked up once per process.
-var findings = func() (all [len(programs)]func() finding) {
+var findings = sync.OnceValue(func() (all [len(programs)]finding) {
 	for _, kind := range Kinds() {
-		all[kind] = sync.OnceValue(func() finding { return find(kind) })
+		all[kind] = find(kind)
 	}
 	return all
-}()
+})
 
 // Find returns the path of kind's binary and its version, such as 8.0.1; ok is false if there is
 // none. It looks once per process.
 func Find(kind Kind) (path, version string, ok bool) {
-	found := findings[kind]()
+	found := findings()[kind]
 	return found.path, found.version, found.ok
 }
 
@@ -83,13 +82,6 @@ func find(kind Kind) finding {
 }
 
 var versionText = regexp.MustCompile(`\bv=([0-9.]+)`)
-
-// major returns the first number of a version.
-func major(version string) int {
-	first, _, _ := strings.Cut(version, ".")
-	n, _ := strconv.Atoi(first)
-	return n
-}
 
 // TB is the part of testing.TB that this package needs.
 type TB interface {

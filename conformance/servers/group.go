@@ -21,7 +21,7 @@ func begin(tb TB, kind Kind, g group, launch func() error) {
 	tb.Cleanup(func() {
 		for _, s := range g.servers() {
 			if tb.Failed() {
-				tb.Logf("log of %s at %s:\n%s", s.kind, s.Addr(), s.Log())
+				tb.Logf("log of %s at %s:\n%s", s.kind, s.Addr(), s.log())
 			}
 		}
 		if err := g.close(); err != nil {
@@ -42,24 +42,18 @@ func newServers(kind Kind, n int, opts *Options) []*Server {
 	return all
 }
 
-func launchAll(all []*Server) error {
-	return each(len(all), func(i int) error { return all[i].launch() })
-}
+func launchAll(all []*Server) error { return each(all, (*Server).launch) }
 
 func restartAll(all []*Server, data Data) error {
-	return each(len(all), func(i int) error { return all[i].Restart(data) })
+	return each(all, func(s *Server) error { return s.Restart(data) })
 }
 
-func closeAll(all []*Server) error {
-	return each(len(all), func(i int) error { return all[i].close() })
-}
-
-// each calls f for 0 to n-1, at the same time.
-func each(n int, f func(i int) error) error {
-	failures := make([]error, n)
+// each calls f for all servers at the same time.
+func each(all []*Server, f func(s *Server) error) error {
+	failures := make([]error, len(all))
 	var work sync.WaitGroup
-	for i := range n {
-		work.Go(func() { failures[i] = f(i) })
+	for i, s := range all {
+		work.Go(func() { failures[i] = f(s) })
 	}
 	work.Wait()
 	return errors.Join(failures...)

@@ -2,6 +2,8 @@ package servers
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"net"
 	"time"
 
@@ -25,7 +27,9 @@ func Harness(tb TB, kind Kind, open Open) *harness.Harness {
 	server := Start(tb, kind, nil)
 	h := &harness.Harness{
 		New: func(ctx context.Context) (*harness.Instance, error) {
-			return openBehindProxy(ctx, server.Addr(), open)
+			return Behind(nil, func(dial Dialer) (*harness.Instance, error) {
+				return open(ctx, server.Addr(), dial)
+			})
 		},
 		Do: func(_ context.Context, _ string, args ...string) (backend.Reply, error) {
 			return server.Do(args...)
@@ -36,12 +40,7 @@ func Harness(tb TB, kind Kind, open Open) *harness.Harness {
 		Record: func(context.Context) (stop func() ([][]string, error), err error) {
 			return Record(server)
 		},
-		Restart: func(_ context.Context, keep bool) error {
-			if keep {
-				return server.Restart(KeepData)
-			}
-			return server.Restart(DropData)
-		},
+		Restart: func(_ context.Context, keep bool) error { return server.Restart(Data(keep)) },
 	}
 	if pauseSignal != nil {
 		h.Pause = func(context.Context, string) (resume func() error, err error) {
@@ -98,14 +97,13 @@ func Skips(h *harness.Harness) []string {
 	return reasons
 }
 
-// openBehindProxy makes an instance whose connections go through a proxy of their own, where the
-// suite makes the faults of a network.
-func openBehindProxy(ctx context.Context, addr string, open Open) (*harness.Instance, error) {
-	p := proxy.New(nil)
-	in, err := open(ctx, addr, p.DialContext)
+// Behind has open make an instance that connects by dial alone: through a proxy of its own, where the
+// suite makes the faults of a network. config is as in [proxy.New].
+func Behind(config *tls.Config, open func(dial Dialer) (*harness.Instance, error)) (*harness.Instance, error) {
+	p := proxy.New(config)
+	in, err := open(p.DialContext)
 	if err != nil {
-		_ = p.Close()
-		return nil, err
+		return nil, errors.Join(err, p.Close())
 	}
 	closeClient := in.Close
 	in.Link, in.Close = p, func() {

@@ -34,8 +34,8 @@ func replicateAs(user string, replicas []*Server) error {
 // insist runs a command that may be repeated on all servers. Sentinels that make a server a replica end the
 // connections of its clients.
 func insist(all []*Server, words ...string) error {
-	return each(len(all), func(i int) error {
-		return await(nil, func() error { return all[i].run(words...) })
+	return each(all, func(s *Server) error {
+		return await(nil, func() error { return s.run(words...) })
 	})
 }
 
@@ -59,8 +59,8 @@ func caughtUp(primary *Server, replicas ...*Server) error {
 	if err != nil {
 		return err
 	}
-	return each(len(replicas), func(i int) error {
-		return replicas[i].awaitInfo("replication", func(info map[string]string) bool {
+	return each(replicas, func(replica *Server) error {
+		return replica.awaitInfo("replication", func(info map[string]string) bool {
 			seen, err := strconv.ParseInt(info["slave_repl_offset"], 10, 64)
 			return err == nil && seen >= written && following(info, primary)
 		})

@@ -30,10 +30,10 @@ func (c *Cluster) BeginMigration(slot, to int) (*Migration, error) {
 		return nil, fmt.Errorf("to: node %d owns slot %d already", to, slot)
 	}
 	m := &Migration{cluster: c, slot: slot, from: from, to: to}
-	if err := m.set(to, "IMPORTING", c.ids[from]); err != nil {
+	if err := m.set(to, "IMPORTING", c.Nodes[from].id); err != nil {
 		return nil, err
 	}
-	return m, m.set(from, "MIGRATING", c.ids[to])
+	return m, m.set(from, "MIGRATING", c.Nodes[to].id)
 }
 
 func (m *Migration) set(node int, state, id string) error {
@@ -67,7 +67,7 @@ func (m *Migration) MoveKeys() error {
 
 // Finish gives the slot to its new owner, and waits until every node knows.
 func (m *Migration) Finish() error {
-	c, id := m.cluster, m.cluster.ids[m.to]
+	c, id := m.cluster, m.cluster.Nodes[m.to].id
 	// The new owner first: were it to miss the news, the slot would be lost.
 	if err := m.set(m.to, "NODE", id); err != nil {
 		return err

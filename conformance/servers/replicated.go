@@ -35,7 +35,9 @@ func StartReplicated(tb TB, kind Kind, replicas int, opts *Options) *Replicated 
 
 func (r *Replicated) servers() []*Server { return r.Nodes }
 
-func (r *Replicated) close() error { return errors.Join(r.entry.Close(), closeAll(r.Nodes)) }
+func (r *Replicated) close() error {
+	return errors.Join(r.entry.Close(), each(r.Nodes, (*Server).close))
+}
 
 // Addr returns the address that leads to the primary, also after FailOver.
 func (r *Replicated) Addr() string { return r.entry.Addr() }
@@ -85,8 +87,5 @@ func (r *Replicated) FailOver(unseen func() error) error {
 
 // Restart ends all servers and starts them again as [Server.Restart] does.
 func (r *Replicated) Restart(data Data) error {
-	if err := restartAll(r.Nodes, data); err != nil {
-		return err
-	}
-	return r.follow()
+	return inTurn(func() error { return restartAll(r.Nodes, data) }, r.follow)
 }

@@ -38,7 +38,7 @@ func StartSentinel(tb TB, kind Kind, replicas int, opts *Options) *Sentinel {
 
 func (s *Sentinel) servers() []*Server { return slices.Concat(s.Nodes, s.Sentinels) }
 
-func (s *Sentinel) close() error { return errors.Join(closeAll(s.Sentinels), closeAll(s.Nodes)) }
+func (s *Sentinel) close() error { return each(slices.Concat(s.Sentinels, s.Nodes), (*Server).close) }
 
 func (s *Sentinel) launch(kind Kind) error {
 	primary := s.Nodes[0]
@@ -73,7 +73,7 @@ func watching(primary *Server) *Options {
 // comparison with how often they ask for INFO: after four periods they take a replica that was
 // promoted, whose promotion they do not know of, for one that has to be made a replica again.
 func (s *Sentinel) publishEvery(ms string) error {
-	return runAll(s.Sentinels, "SENTINEL", "DEBUG", "publish-period", ms, "info-period", "1000",
+	return insist(s.Sentinels, "SENTINEL", "DEBUG", "publish-period", ms, "info-period", "1000",
 		"ask-period", "100")
 }
 
@@ -166,8 +166,8 @@ func (s *Sentinel) settle(primary *Server) error {
 	}
 	known := fmt.Sprintf("name=%s,status=ok,address=%s,slaves=%d,sentinels=%d",
 		MasterName, primary.Addr(), len(s.Nodes)-1, sentinels)
-	return each(sentinels, func(i int) error {
-		return s.Sentinels[i].awaitInfo("sentinel", func(info map[string]string) bool {
+	return each(s.Sentinels, func(one *Server) error {
+		return one.awaitInfo("sentinel", func(info map[string]string) bool {
 			return info["master0"] == known
 		})
 	})
@@ -206,9 +206,9 @@ func (s *Sentinel) Isolate() (rejoin func() error, err error) {
 
 // awaitReplaced waits until all sentinels name another primary.
 func (s *Sentinel) awaitReplaced(old *Server) error {
-	return each(sentinels, func(i int) error {
+	return each(s.Sentinels, func(one *Server) error {
 		return await(nil, func() error {
-			now, err := s.primarySeenBy(s.Sentinels[i])
+			now, err := s.primarySeenBy(one)
 			if err == nil && now == old {
 				err = errors.New("the primary was not replaced")
 			}
@@ -220,8 +220,5 @@ func (s *Sentinel) awaitReplaced(old *Server) error {
 // Restart ends all servers with data, and starts them again as [Server.Restart] does, before the
 // sentinels take the primary for down.
 func (s *Sentinel) Restart(data Data) error {
-	if err := restartAll(s.Nodes, data); err != nil {
-		return err
-	}
-	return s.await()
+	return inTurn(func() error { return restartAll(s.Nodes, data) }, s.await)
 }

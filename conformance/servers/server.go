@@ -48,10 +48,12 @@ type Server struct {
 	dir     string
 	opts    Options
 	port    int
-	tlsPort int          // 0: no TLS
-	keys    *credentials // nil: no TLS
+	tlsPort int         // 0: no TLS
+	tls     *tls.Config // nil: no TLS
 
-	sentinel bool // it watches servers, and has no data
+	sentinel bool   // it watches servers, and has no data
+	id       string // of a node of a cluster
+	busPort  int    // that a node of a cluster announces
 
 	mu      sync.Mutex
 	process *process
@@ -84,25 +86,12 @@ func (s *Server) launch() (err error) {
 		return err
 	}
 	if s.opts.TLS {
-		if err := s.certify(); err != nil {
+		if s.tls, err = newCertificate(s.dir); err != nil {
 			return err
 		}
 	}
-	return s.startOnFreePorts()
-}
-
-func (s *Server) certify() (err error) {
-	if s.keys, err = newCredentials(); err != nil {
-		return err
-	}
-	return s.keys.write(s.dir)
-}
-
-// startOnFreePorts starts the server: on other ports if somebody else took the first.
-func (s *Server) startOnFreePorts() error {
-	for range 10 {
-		err := s.takePorts()
-		if err != nil {
+	for range 10 { // Another process may take the ports first.
+		if err = s.takePorts(); err != nil {
 			return err
 		}
 		if err = s.start(); !errors.Is(err, errPortTaken) {
@@ -111,7 +100,7 @@ func (s *Server) startOnFreePorts() error {
 		s.givePorts()
 		_ = os.Remove(s.logFile()) // Or the next start would be judged by it.
 	}
-	return errPortTaken
+	return err
 }
 
 func (s *Server) takePorts() (err error) {
@@ -132,14 +121,9 @@ func (s *Server) Addr() string { return loopback.Addr(s.port) }
 // TLSAddr returns the server's address for clients with TLS. It needs [Options.TLS].
 func (s *Server) TLSAddr() string { return loopback.Addr(s.tlsPort) }
 
-// TLSConfig returns what clients need, and what a proxy needs ([proxy.Options]): the authority, and a
+// TLSConfig returns what clients need, and what a proxy needs ([proxy.New]): the authority, and a
 // certificate for both ends. Nil without [Options.TLS].
-func (s *Server) TLSConfig() *tls.Config {
-	if s.keys == nil {
-		return nil
-	}
-	return s.keys.config.Clone()
-}
+func (s *Server) TLSConfig() *tls.Config { return s.tls.Clone() }
 
 // Do runs one command on a connection of its own, and waits for the reply for up to 20 s. An error
 // reply is a [*backend.ServerError].
@@ -149,11 +133,6 @@ func (s *Server) Do(words ...string) (backend.Reply, error) { return resp.Do(s.A
 func (s *Server) run(words ...string) error {
 	_, err := s.Do(words...)
 	return err
-}
-
-// runAll runs one command on all servers.
-func runAll(all []*Server, words ...string) error {
-	return each(len(all), func(i int) error { return all[i].run(words...) })
 }
 
 // text returns what a reply says, unless there is none.
@@ -172,14 +151,9 @@ func items(reply backend.Reply, err error) ([]backend.Reply, error) {
 	return reply.Items()
 }
 
-// Info returns the fields of a section of INFO, such as "clients", or of all that INFO shows by
-// default if section is "".
+// Info returns the fields of a section of INFO, such as "clients".
 func (s *Server) Info(section string) (map[string]string, error) {
-	words := []string{"INFO", section}
-	if section == "" {
-		words = words[:1]
-	}
-	info, err := text(s.Do(words...))
+	info, err := text(s.Do("INFO", section))
 	return fields(info), err
 }
 
@@ -194,8 +168,8 @@ func fields(text string) map[string]string {
 	return out
 }
 
-// Log returns the end of the server's log.
-func (s *Server) Log() string {
+// log returns the end of the server's log.
+func (s *Server) log() string {
 	text, err := os.ReadFile(s.logFile())
 	if err != nil {
 		return err.Error()
@@ -241,15 +215,15 @@ func (s *Server) stop() {
 }
 
 // Data says what becomes of a server's data in [Server.Restart].
-type Data int
+type Data bool
 
 const (
 	// DropData restarts as after a crash without persistence: all keys and scripts are gone. A
 	// cluster's node keeps its place in the cluster.
-	DropData Data = iota
+	DropData Data = false
 	// KeepData saves the keys before ending and loads them again; scripts are gone. A server that
 	// was killed before has only what it had saved.
-	KeepData
+	KeepData Data = true
 )
 
 // Restart ends the process, if it still runs, and starts it again at the same address; it waits
@@ -274,20 +248,22 @@ func (s *Server) Restart(data Data) error {
 	return s.start()
 }
 
-// save saves the keys, once no other save, such as that for a new replica, is under way.
-//
-// Writes wait from before the saving until the process has ended: what was answered is saved.
+// save saves the keys, once no other save, such as that for a new replica, is under way. Writes wait from
+// before the saving until the process has ended: what was answered is saved. If the saving fails, writes go on.
 func (s *Server) save() error {
-	if err := s.run("CLIENT", "PAUSE", "60000", "WRITE"); err != nil {
+	err := s.run("CLIENT", "PAUSE", "60000", "WRITE")
+	if err != nil {
 		return err
 	}
-	var err error
 	_ = await(nil, func() error {
 		if err = s.run("SAVE"); err != nil && strings.Contains(err.Error(), "in progress") {
 			return err
 		}
 		return nil
 	})
+	if err != nil {
+		err = errors.Join(err, s.run("CLIENT", "UNPAUSE"))
+	}
 	return err
 }
 
@@ -340,13 +316,11 @@ func (s *Server) config() []byte {
 		"save":                     `""`,
 		"appendonly":               "no",
 		"repl-diskless-sync-delay": "0",
+		"enable-debug-command":     "local",
 	}
-	if _, version, _ := Find(s.kind); major(version) >= 7 {
-		lines["enable-debug-command"] = "local"
-	}
-	if s.keys != nil {
+	if s.tls != nil {
 		lines["tls-port"] = strconv.Itoa(s.tlsPort)
-		lines["tls-ca-cert-file"] = caFile
+		lines["tls-ca-cert-file"] = certFile
 		lines["tls-cert-file"] = certFile
 		lines["tls-key-file"] = keyFile
 	}
@@ -362,7 +336,7 @@ func (s *Server) config() []byte {
 // taken the port meanwhile.
 func (s *Server) awaitReady(p *process) error {
 	err := await(p.done, func() error {
-		info, err := s.Info("")
+		info, err := s.Info("default")
 		switch {
 		case err != nil:
 			return err
@@ -380,12 +354,12 @@ func (s *Server) awaitReady(p *process) error {
 		return s.diedEarly()
 	}
 	s.stop()
-	return fmt.Errorf("no answer within %v: %w\n%s", patience, err, s.Log())
+	return fmt.Errorf("no answer within %v: %w\n%s", patience, err, s.log())
 }
 
 func (s *Server) diedEarly() error {
 	s.process = nil
-	log := s.Log()
+	log := s.log()
 	if strings.Contains(log, "Address already in use") {
 		return errPortTaken
 	}

@@ -14,7 +14,7 @@ import (
 func TestServerTLS(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		s := servers.Start(t, kind, &servers.Options{TLS: true})
-		p := proxy.Start(t, s.TLSAddr(), &proxy.Options{TLS: s.TLSConfig()})
+		p := proxy.Start(t, s.TLSAddr(), s.TLSConfig())
 		for _, addr := range []string{s.TLSAddr(), p.Addr()} {
 			require.Equal(t, "+PONG\r\n", pingTLS(t, addr, s.TLSConfig()))
 			anonymous := s.TLSConfig()

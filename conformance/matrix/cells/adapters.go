@@ -17,6 +17,7 @@ import (
 	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -38,7 +39,7 @@ type Client struct {
 	RESP2          bool
 	Multiplex      int // PipelineMultiplex of rueidis and valkey-go: -1 is one connection for all scripts
 	Sharded        backend.Sharding
-	Dial           func(ctx context.Context, addr string) (net.Conn, error)
+	Dial           servers.Dialer
 }
 
 // At returns what a client of one server without more has to know.
@@ -99,7 +100,7 @@ func (c Client) dial() func(context.Context, string, *net.Dialer, *tls.Config) (
 		return nil
 	}
 	return func(ctx context.Context, addr string, _ *net.Dialer, config *tls.Config) (net.Conn, error) {
-		conn, err := c.Dial(ctx, addr)
+		conn, err := c.Dial(ctx, "tcp", addr)
 		if err != nil || config == nil {
 			return conn, err
 		}

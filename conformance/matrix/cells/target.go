@@ -3,13 +3,11 @@ package cells
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/servers"
-	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 // Target is what runs of one topology, and a client can be made for.
@@ -17,7 +15,6 @@ type Target struct {
 	nodes   []*servers.Server // those with data
 	cluster *servers.Cluster  // nil: no cluster
 	client  Client            // what clients must know; nil Addrs: those of nodes
-	proxy   proxy.Options
 
 	// primary returns the primary as it now is; nil: nodes has one, and always the same. A cluster
 	// has several.
@@ -29,8 +26,8 @@ type Target struct {
 	// isolatePrimary replaces a primary that lives on; nil: that cannot be done.
 	isolatePrimary func(slot int) (rejoin func() error, err error)
 
-	// restartAll restarts all nodes; nil: there is one.
-	restartAll func(data servers.Data) error
+	// restart restarts all nodes.
+	restart func(data servers.Data) error
 }
 
 // Variant is how a client is set up, beyond the defaults.
@@ -53,9 +50,15 @@ func (t *Target) Client() Client {
 
 // Harness judges an adapter on a target that nobody else uses.
 func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
+	c := t.Client()
+	c.RESP2, c.Sharded = v.RESP2, v.Sharded
 	h := &conformance.Harness{
 		New: func(ctx context.Context) (*conformance.Instance, error) {
-			return t.open(ctx, a, v)
+			return servers.Behind(c.TLS, func(dial servers.Dialer) (*conformance.Instance, error) {
+				c := c
+				c.Dial = dial
+				return a.Open(ctx, c)
+			})
 		},
 		Do:               t.do,
 		Nodes:            t.doAll,
@@ -65,14 +68,16 @@ func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
 		ListsClients:     true,
 		Faults:           true,
 		Record:           t.record,
-		Restart:          t.restart,
+		Restart:          func(_ context.Context, keep bool) error { return t.restart(servers.Data(keep)) },
 		Pause:            t.pause,
 	}
 	if t.failOverTo != nil {
 		h.FailOver = t.failOver
 	}
 	if t.isolatePrimary != nil {
-		h.Isolate = t.isolate
+		h.Isolate = func(_ context.Context, key string) (func() error, error) {
+			return t.isolatePrimary(backend.Slot(key))
+		}
 	}
 	if t.cluster != nil {
 		h.Migrate = t.migrate
@@ -80,23 +85,6 @@ func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
 		h.Capabilities.Sharded = v.Sharded != backend.ShardedOff
 	}
 	return h
-}
-
-// open makes an instance behind a wire of its own.
-func (t *Target) open(ctx context.Context, a Adapter, v Variant) (*conformance.Instance, error) {
-	w := proxy.New(&t.proxy)
-	c := t.Client()
-	c.RESP2, c.Sharded = v.RESP2, v.Sharded
-	c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
-		return w.DialContext(ctx, "tcp", addr)
-	}
-	in, err := a.Open(ctx, c)
-	if err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	closeClient := in.Close
-	in.Link, in.Close = w, func() { closeClient(); _ = w.Close() }
-	return in, nil
 }
 
 // owner returns the node that owns key; in a cluster any primary if key is empty.
@@ -142,17 +130,6 @@ func (t *Target) doAll(_ context.Context, args ...string) ([]backend.Reply, erro
 	return replies, nil
 }
 
-func (t *Target) restart(_ context.Context, keep bool) error {
-	data := servers.DropData
-	if keep {
-		data = servers.KeepData
-	}
-	if t.restartAll != nil {
-		return t.restartAll(data)
-	}
-	return t.nodes[0].Restart(data)
-}
-
 func (t *Target) failOver(
 	ctx context.Context, key string, unseen func(ctx context.Context) error,
 ) error {
@@ -160,10 +137,6 @@ func (t *Target) failOver(
 		return t.failOverTo(backend.Slot(key), nil)
 	}
 	return t.failOverTo(backend.Slot(key), func() error { return unseen(ctx) })
-}
-
-func (t *Target) isolate(_ context.Context, key string) (func() error, error) {
-	return t.isolatePrimary(backend.Slot(key))
 }
 
 // pause stops the node that owns key.
@@ -175,15 +148,16 @@ func (t *Target) pause(_ context.Context, key string) (func() error, error) {
 	return node.Resume, node.Pause()
 }
 
-// migrate moves the slot of key to the next node.
+// migrate moves the slot of key to the next primary.
 func (t *Target) migrate(_ context.Context, key string) (func(context.Context) error, error) {
 	slot := backend.Slot(key)
 	from, err := t.cluster.Owner(slot)
 	if err != nil {
 		return nil, err
 	}
-	to := t.nextPrimary(t.nodes[from])
-	m, err := t.cluster.BeginMigration(slot, slices.Index(t.nodes, to))
+	primaries := t.cluster.Primaries()
+	next := (slices.Index(primaries, t.nodes[from]) + 1) % len(primaries)
+	m, err := t.cluster.BeginMigration(slot, slices.Index(t.nodes, primaries[next]))
 	if err != nil {
 		return nil, err
 	}
@@ -191,12 +165,6 @@ func (t *Target) migrate(_ context.Context, key string) (func(context.Context) e
 		return nil, err
 	}
 	return func(context.Context) error { return errors.Join(m.MoveKeys(), m.Finish()) }, nil
-}
-
-// nextPrimary returns the cluster's primary after the given one.
-func (t *Target) nextPrimary(node *servers.Server) *servers.Server {
-	primaries := t.cluster.Primaries()
-	return primaries[(slices.Index(primaries, node)+1)%len(primaries)]
 }
 
 // record collects what clients send to all primaries.

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/hasp-go/hasp/conformance/servers"
-	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 // Topology is a way to run servers.
@@ -31,28 +30,26 @@ func Topologies() []Topology {
 // Standalone starts a server of the test's own.
 func Standalone(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
-	return &Target{nodes: []*servers.Server{servers.Start(tb, kind, nil)}}
+	return one(servers.Start(tb, kind, nil), Client{})
+}
+
+// one returns a target that is one server, of which clients must know c.
+func one(s *servers.Server, c Client) *Target {
+	return &Target{nodes: []*servers.Server{s}, client: c, restart: s.Restart}
 }
 
 // withTLS starts a server whose clients speak TLS, and have certificates.
 func withTLS(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
 	s := servers.Start(tb, kind, &servers.Options{TLS: true})
-	return &Target{
-		nodes:  []*servers.Server{s},
-		client: Client{Addrs: []string{s.TLSAddr()}, TLS: s.TLSConfig()},
-		proxy:  proxy.Options{TLS: s.TLSConfig()},
-	}
+	return one(s, Client{Addrs: []string{s.TLSAddr()}, TLS: s.TLSConfig()})
 }
 
 // withACL starts a server whose clients are a user of few rights.
 func withACL(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
 	s := servers.Start(tb, kind, &servers.Options{Config: User(suiteRules())})
-	return &Target{
-		nodes:  []*servers.Server{s},
-		client: Client{User: "hasp", Password: "secret"},
-	}
+	return one(s, Client{User: "hasp", Password: "secret"})
 }
 
 // replicated starts a primary with two replicas behind an address that leads to the primary.
@@ -64,7 +61,7 @@ func replicated(tb testing.TB, kind servers.Kind) *Target {
 		client:     Client{Addrs: []string{r.Addr()}},
 		primary:    func() (*servers.Server, error) { return r.Primary(), nil },
 		failOverTo: func(_ int, unseen func() error) error { return r.FailOver(unseen) },
-		restartAll: r.Restart,
+		restart: r.Restart,
 	}
 }
 
@@ -77,7 +74,7 @@ func Sentinel(tb testing.TB, kind servers.Kind) *Target {
 		client:     Client{Addrs: s.Addrs(), Master: servers.MasterName},
 		primary:    s.Primary,
 		failOverTo: func(_ int, unseen func() error) error { return s.FailOver(unseen) },
-		restartAll: s.Restart,
+		restart: s.Restart,
 
 		isolatePrimary: func(int) (func() error, error) { return s.Isolate() },
 	}
@@ -87,7 +84,7 @@ func Sentinel(tb testing.TB, kind servers.Kind) *Target {
 func Cluster(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
 	c := servers.StartCluster(tb, kind, 3, nil)
-	return &Target{nodes: c.Nodes, cluster: c, restartAll: c.Restart}
+	return &Target{nodes: c.Nodes, cluster: c, restart: c.Restart}
 }
 
 // clusterWithReplicas starts a cluster of 3 primaries with a replica each.
@@ -95,7 +92,7 @@ func clusterWithReplicas(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
 	c := servers.StartCluster(tb, kind, 3, &servers.ClusterOptions{Replicas: 1})
 	return &Target{
-		nodes: c.Nodes, cluster: c, restartAll: c.Restart, failOverTo: c.FailOver,
+		nodes: c.Nodes, cluster: c, restart: c.Restart, failOverTo: c.FailOver,
 		isolatePrimary: c.Isolate,
 	}
 }

@@ -31,15 +31,6 @@ import (
 // portFreeWithin bounds how long a port that the proxy has closed may stay taken.
 const portFreeWithin = 5 * time.Second
 
-// Options are the options of a proxy; nil means the defaults.
-type Options struct {
-	// TLS makes the proxy speak TLS on both sides: it ends the client's, and reads what it forwards
-	// as it does without. TLSConfig of a server that this module starts has what it takes.
-	TLS *tls.Config
-
-	_ struct{}
-}
-
 // Proxy is the way between clients and the servers that they dial. It implements
 // conformance.Link: what was asked for holds for servers that are dialed later, too. Proxies do not
 // touch each other. The methods are safe for concurrent use.
@@ -77,24 +68,23 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// New returns a proxy without connections. The caller must close it.
-func New(opts *Options) *Proxy {
-	if opts == nil {
-		opts = &Options{}
-	}
+// New returns a proxy without connections. The caller must close it. If config is not nil, the proxy
+// speaks TLS on both sides: it ends the client's TLS, and reads what it forwards as it does without.
+// TLSConfig of a server that this module starts is such a config.
+func New(config *tls.Config) *Proxy {
 	return &Proxy{
-		tls:     opts.TLS,
+		tls:     config,
 		links:   map[*link]struct{}{},
 		changed: make(chan struct{}),
 		counts:  map[string]int{},
 	}
 }
 
-// Start starts a proxy before target, an address, that ends with the test. It fails the test if it
-// cannot, and also if it met bytes that are not RESP.
-func Start(tb TB, target string, opts *Options) *Proxy {
+// Start starts a proxy before target, an address, that ends with the test; config is as in [New]. It
+// fails the test if it cannot, and also if it met bytes that are not RESP.
+func Start(tb TB, target string, config *tls.Config) *Proxy {
 	tb.Helper()
-	p := New(opts)
+	p := New(config)
 	tb.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			tb.Errorf("proxy: %v", err)
@@ -268,11 +258,4 @@ func (p *Proxy) Count(commands ...string) (n int) {
 		n += p.counts[strings.ToUpper(name)]
 	}
 	return n
-}
-
-// ResetCounts sets all counts to 0.
-func (p *Proxy) ResetCounts() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	clear(p.counts)
 }

@@ -327,7 +327,7 @@ public class Peer {
 
   /**
    * Locks and unlocks in so many threads for so many milliseconds, each thread the lock of its number. Who still
-   * waits so many milliseconds after that is stuck. All times of the answer are microseconds; of the waits it has
+   * waits so many milliseconds after that is stuck. All times of the answer are nanoseconds; of the waits it has
    * the percentiles from 0 to 100.
    */
   private synchronized Object measure(IntFunction<RLock> locks, String[] words) throws Exception {
@@ -347,7 +347,7 @@ public class Peer {
     LongSummaryStatistics served = shares.stream().mapToLong(Share::served).summaryStatistics();
     return String.format(
         "{\"ops\":%d,\"took\":%d,\"processor\":%d,\"least\":%d,\"most\":%d,\"stuck\":%d,\"waits\":%s}",
-        waits.length, took / 1000, used / 1000, served.getMin(), served.getMax(),
+        waits.length, took, used, served.getMin(), served.getMax(),
         shares.stream().filter(Share::stuck).count(), Arrays.toString(percentiles(waits)));
   }
 
@@ -362,7 +362,7 @@ public class Peer {
         return new Share(served, waits.build().toArray(), true);
       }
       long now = System.nanoTime();
-      waits.add((now - begin) / 1000);
+      waits.add(now - begin);
       served += now < end ? 1 : 0;
       lock.unlock();
     }

@@ -34,34 +34,17 @@ type Measured struct {
 }
 
 // Measure runs a contest. One runs at a time. The first needs longer, since a JVM compiles what it runs often.
-func (c *Client) Measure(ctx context.Context, of Contest) (Measured, error) {
+func (c *Client) Measure(ctx context.Context, of Contest) (m Measured, err error) {
 	method := "measure.shared"
 	if of.Own {
 		method = "measure.own"
 	}
 	text, err := c.Do(ctx, method, of.Name, of.Threads, of.Lasts.Milliseconds(), of.Patience.Milliseconds())
 	if err != nil {
-		return Measured{}, err
+		return m, err
 	}
-	var answer struct {
-		Ops, Least, Most, Stuck int
-		Took, Processor         micros
-		Waits                   []micros
-	}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		return Measured{}, fmt.Errorf("%s: %s", method, text)
-	}
-	m := Measured{
-		Ops: answer.Ops, Least: answer.Least, Most: answer.Most, Stuck: answer.Stuck,
-		Took: answer.Took.duration(), Processor: answer.Processor.duration(),
-	}
-	for _, wait := range answer.Waits {
-		m.Waits = append(m.Waits, wait.duration())
+	if json.Unmarshal([]byte(text), &m) != nil { // The answer is an exception.
+		return m, fmt.Errorf("%s: %s", method, text)
 	}
 	return m, nil
 }
-
-// micros is a time in microseconds.
-type micros int64
-
-func (m micros) duration() time.Duration { return time.Duration(m) * time.Microsecond }

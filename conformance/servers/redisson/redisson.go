@@ -14,7 +14,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 // startTimeout bounds how long a JVM takes to start, and to connect its client.
@@ -29,22 +32,15 @@ type Client struct {
 	calls   io.Writer
 	ended   chan struct{} // closed when there are no more answers
 
+	killed atomic.Bool
+
 	mu      sync.Mutex
 	answers []chan string // by the call's number
-	killed  bool
-}
-
-// TB is the part of testing.TB that this package needs.
-type TB interface {
-	Helper()
-	Cleanup(f func())
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
 }
 
 // Start starts a client that ends with the test, and waits until it is connected: to the first address and, for
 // red locks alone, to the others; or to the cluster that has nodes at the addresses.
-func Start(tb TB, cluster bool, addrs ...string) *Client {
+func Start(tb proxy.TB, cluster bool, addrs ...string) *Client {
 	tb.Helper()
 	c := &Client{ended: make(chan struct{}), answers: []chan string{make(chan string, 1)}}
 	words := []string{"Peer.java"}
@@ -96,7 +92,7 @@ func (c *Client) start(dir string, words []string) (end func() error, err error)
 	return func() error {
 		_ = calls.Close() // It ends with its input.
 		<-c.ended
-		if err := java.Wait(); !c.wasKilled() {
+		if err := java.Wait(); !c.killed.Load() {
 			return err
 		}
 		return nil
@@ -164,16 +160,8 @@ func (c *Client) Do(ctx context.Context, method, name string, args ...any) (stri
 
 // Kill ends the process as kill -9 does.
 func (c *Client) Kill() error {
-	c.mu.Lock()
-	c.killed = true
-	c.mu.Unlock()
+	c.killed.Store(true)
 	return c.process.Kill()
-}
-
-func (c *Client) wasKilled() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.killed
 }
 
 // inFolder calls f with a folder that has the program, and removes the folder.

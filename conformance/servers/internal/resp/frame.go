@@ -21,7 +21,7 @@ const bulkPiece = 64 << 10
 
 // Frame is one RESP value, a request or a reply.
 type Frame struct {
-	// Kind is the type byte; 0 for an inline request.
+	// Kind is the type byte.
 	Kind byte
 
 	// Text is what a value that is no aggregate says, Items are the parts of one that is. Null says
@@ -34,8 +34,7 @@ type Frame struct {
 	Raw []byte
 }
 
-// Read reads the next value, of RESP2 or RESP3, or an inline request. With an error the frame has
-// the bytes that came.
+// Read reads the next value, of RESP2 or RESP3. With an error the frame has the bytes that came.
 func Read(in *bufio.Reader) (Frame, error) {
 	r := reader{in: in}
 	f, err := r.value()
@@ -84,10 +83,13 @@ func (r *reader) bulk(n int) (string, error) {
 
 func (r *reader) value() (Frame, error) {
 	line, err := r.line()
-	if err != nil || line == "" {
+	if err != nil {
 		return Frame{}, err
 	}
-	f := Frame{Kind: line[0], Text: line[1:]}
+	f := Frame{Text: line}
+	if line != "" {
+		f.Kind, f.Text = line[0], line[1:]
+	}
 	switch f.Kind {
 	case '+', '-', ':', ',', '#', '(':
 		return f, nil
@@ -97,10 +99,7 @@ func (r *reader) value() (Frame, error) {
 	case '$', '!', '=', '*', '>', '~', '%', '|':
 		return r.sized(f)
 	}
-	if !isInline(line) {
-		return Frame{}, fmt.Errorf("%w: %q", ErrMalformed, line)
-	}
-	return inline(line), nil
+	return Frame{}, fmt.Errorf("%w: %q", ErrMalformed, line)
 }
 
 // sized reads the body of a value that begins with its length.
@@ -132,20 +131,6 @@ func (r *reader) sized(f Frame) (Frame, error) {
 		return r.value()
 	}
 	return f, nil
-}
-
-// isInline reports whether line may be a request typed by hand: it begins with a command's name.
-func isInline(line string) bool {
-	c := line[0] | 0x20
-	return c >= 'a' && c <= 'z'
-}
-
-func inline(line string) Frame {
-	var f Frame
-	for _, word := range strings.Fields(line) {
-		f.Items = append(f.Items, Frame{Kind: '$', Text: word})
-	}
-	return f
 }
 
 // Words returns the strings of an array, as those of a request.

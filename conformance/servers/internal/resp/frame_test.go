@@ -53,7 +53,7 @@ func TestReplyErrors(t *testing.T) {
 		require.Equal(t, want, err, "%q", wire)
 	}
 	for _, wire := range []string{
-		"", "$5\r\nab", "*1\r\n", ":x\r\n", "$x\r\n", "*-2\r\n", "\x00\r\n",
+		"", "$5\r\nab", "*1\r\n", ":x\r\n", "$x\r\n", "*-2\r\n", "\x00\r\n", "\r\n", "PING a\r\n", "*1\r\n\r\n",
 	} {
 		_, _, broken, err := read(bufio.NewReader(strings.NewReader(wire)))
 		require.Error(t, errors.Join(broken, err), "%q", wire)
