@@ -61,7 +61,7 @@ func replicated(tb testing.TB, kind servers.Kind) *Target {
 		client:     Client{Addrs: []string{r.Addr()}},
 		primary:    func() (*servers.Server, error) { return r.Primary(), nil },
 		failOverTo: func(_ int, unseen func() error) error { return r.FailOver(unseen) },
-		restart: r.Restart,
+		restart:    r.Restart,
 	}
 }
 
@@ -74,7 +74,7 @@ func Sentinel(tb testing.TB, kind servers.Kind) *Target {
 		client:     Client{Addrs: s.Addrs(), Master: servers.MasterName},
 		primary:    s.Primary,
 		failOverTo: func(_ int, unseen func() error) error { return s.FailOver(unseen) },
-		restart: s.Restart,
+		restart:    s.Restart,
 
 		isolatePrimary: func(int) (func() error, error) { return s.Isolate() },
 	}

@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"context"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 func gapMutants() []mutant {
@@ -63,9 +63,7 @@ func subscribeToTheFirstPrimary(b *broken) {
 			ctx := context.Background()
 			pair := must.Get(must.Get(b.harness.Do(ctx, "", "CONFIG", "GET", "port")).Tuple(2))
 			c := cells.At("127.0.0.1:" + must.Get(pair[1].Text()))
-			c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
-				return b.instance.Link.(dialer).DialContext(ctx, "tcp", addr)
-			}
+			c.Dial = b.instance.Link.(*proxy.Proxy).DialContext
 			in = must.Get(cells.Named("Rueidis").Open(ctx, c))
 		})
 	})
@@ -86,11 +84,6 @@ func subscribeToTheFirstPrimary(b *broken) {
 		}
 		return b.Backend.Close()
 	}
-}
-
-// dialer is what is behind the links of cells.
-type dialer interface {
-	DialContext(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 func shareMutants() []mutant {

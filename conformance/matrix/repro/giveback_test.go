@@ -301,7 +301,7 @@ type road struct {
 }
 
 // dial dials the server. Into silence a dial lasts until ctx ends, for 6 s at most.
-func (r *road) dial(ctx context.Context, addr string) (net.Conn, error) {
+func (r *road) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if r.silent.Load() {
 		r.dials.Add(1)
 		defer r.dials.Add(-1)
