@@ -119,7 +119,7 @@ func subscribeHeedsContext(ctx context.Context, e *harness.Env) {
 }
 
 func contextDoesNotBound(ctx context.Context, e *harness.Env) {
-	b, channel, box := e.Backend(ctx), e.Key("c"), harness.NewInbox()
+	b, channel, box := e.Backend(ctx), e.Key("c"), new(harness.Inbox)
 	callCtx, cancel := context.WithCancel(ctx)
 	_, err := b.Subscribe(callCtx, channel, box.Handle)
 	cancel()
@@ -239,7 +239,7 @@ func slowHandlerDelaysNobody(ctx context.Context, e *harness.Env) {
 
 // slowHandlerHearsOfDrops publishes far more than a backend queues for a handler that stands still.
 func slowHandlerHearsOfDrops(ctx context.Context, e *harness.Env) {
-	b, channel, box := e.Backend(ctx), e.Key("c"), harness.NewInbox()
+	b, channel, box := e.Backend(ctx), e.Key("c"), new(harness.Inbox)
 	release := make(chan struct{})
 	must.Get(b.Subscribe(ctx, channel, func(event backend.Event) {
 		<-release

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,9 +10,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 )
-
-// ErrMalformed means that a history was recorded wrongly, so that it proves nothing.
-var ErrMalformed = errors.New("malformed history")
 
 // ErrUndecided means that the checker ran out of time. A test fails of it: the history must be shorter, or
 // know more of its outcomes. A soak, whose histories are drawn, fails of too many.
@@ -51,15 +49,13 @@ type CheckOptions struct {
 }
 
 // Check returns nil if model explains the history. Else the error is a [*Violation], or wraps
-// [ErrMalformed] or [ErrUndecided]. All processes must have ended.
+// [ErrUndecided], or names a call without an outcome. All processes must have ended.
 func (l *Log) Check(model porcupine.Model, opts *CheckOptions) error {
-	o := CheckOptions{Patience: 3 * time.Minute}
+	o := CheckOptions{}
 	if opts != nil {
-		o.Picture = opts.Picture
-		if opts.Patience > 0 {
-			o.Patience = opts.Patience
-		}
+		o = *opts
 	}
+	o.Patience = cmp.Or(o.Patience, 3*time.Minute)
 	operations, err := l.operations()
 	if err != nil {
 		return err
@@ -79,10 +75,7 @@ func (l *Log) operations() ([]porcupine.Operation, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.open {
-		l.fault("%v of process %d has no outcome", c.op.Input, c.op.ClientId)
-	}
-	if len(l.faults) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrMalformed, strings.Join(l.faults, "; "))
+		return nil, fmt.Errorf("history: %v of process %d has no outcome", c.op.Input, c.op.ClientId)
 	}
 	end := l.now + 1
 	all := slices.Clone(l.done)
@@ -124,16 +117,11 @@ const tail = 12
 
 // left returns the first operations that an order lacks.
 func left(all, order []porcupine.Operation) (missing []porcupine.Operation) {
-	type key struct {
-		process int
-		call    int64
-	}
-	have := map[key]bool{}
-	for _, op := range order {
-		have[key{op.ClientId, op.Call}] = true
-	}
 	for _, op := range all {
-		if !have[key{op.ClientId, op.Call}] && len(missing) < tail {
+		have := slices.ContainsFunc(order, func(in porcupine.Operation) bool {
+			return in.ClientId == op.ClientId && in.Call == op.Call
+		})
+		if !have && len(missing) < tail {
 			missing = append(missing, op)
 		}
 	}

