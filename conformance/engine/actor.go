@@ -98,19 +98,6 @@ func (p *Primitive[S, I, O]) read(ctx context.Context, e *harness.Env, name stri
 	return e.Do(ctx, name, p.Stored(name, p.Some)[0].reader()...)
 }
 
-// doubtful reads an attempt to acquire a lease.
-func (p *Primitive[S, I, O]) doubtful(c backend.Call) (in, out any, ok bool) {
-	if !p.hasLeases() {
-		return nil, nil, false
-	}
-	ins := p.Asks(&Script{Name: c.Script.Name, Keys: c.Keys, Args: c.Args})
-	if len(ins) != 1 {
-		return nil, nil, false
-	}
-	act, _, _ := p.Hold.Of(ins[0])
-	return event[I]{in: ins[0]}, outcome[O]{unknown: true}, act == Asks
-}
-
 // rest waits until nobody holds an object, and all is back that was taken of it.
 func (p *Primitive[S, I, O]) rest(ctx context.Context, e *harness.Env, object string) {
 	if !p.hasLeases() && p.Takes == nil {
@@ -302,7 +289,8 @@ func (u *participant[S, I, O]) acquire(ctx context.Context, s Step, op *Op[S, I,
 	call := u.process.Call(event[I]{in: in})
 	lease, err := op.Acquire(limited, u.client, u.object, in)
 	if err != nil {
-		u.refused(call, err)
+		call.Drop() // The model of holds accepts it in any case.
+		u.reach(failedAcquire(err))
 		return
 	}
 	h := &holding[S, I, O]{participant: u, lease: lease, op: op, in: in, belief: call.Time()}
@@ -311,22 +299,17 @@ func (u *participant[S, I, O]) acquire(ctx context.Context, s Step, op *Op[S, I,
 	h.run(context.WithoutCancel(ctx), s.Hold, depth)
 }
 
-// refused records an acquire that failed.
-func (u *participant[S, I, O]) refused(call *history.Call, err error) {
+// failedAcquire names the situation of an acquire that failed.
+func failedAcquire(err error) string {
 	switch {
 	case errors.Is(err, primitives.ErrNotAcquired):
-		u.reach("refusal")
-		call.Return(outcome[O]{})
+		return "refusal"
 	case backend.MayHaveRun(err), errors.Is(err, primitives.ErrLost):
-		u.reach("acquire without an answer")
-		call.Unknown(outcome[O]{unknown: true})
+		return "acquire without an answer"
 	case errors.Is(err, context.DeadlineExceeded):
-		// It may have been granted in that instant, and is given back in the background then.
-		u.reach("impatience")
-		call.Unknown(outcome[O]{unknown: true})
-	default:
-		call.Drop()
+		return "impatience"
 	}
+	return "acquire that did not run"
 }
 
 // holding is what one acquire got.

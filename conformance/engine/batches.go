@@ -62,20 +62,18 @@ func runOne(ctx context.Context, b backend.Backend, c backend.Call) (backend.Rep
 	return o.Reply, o.Err
 }
 
-// seer is a backend that shows each call to see, before it is run, and its outcome to what see
-// returns.
+// seer is a backend that shows each call and its error to see.
 type seer struct {
 	backend.Backend
-	see func(c backend.Call) (answered func(backend.Outcome))
+	see func(c backend.Call, err error)
 }
 
 // Run implements backend.ScriptRunner.
 func (s *seer) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
-	answered := s.see(backend.Call{Script: script, Keys: keys, Args: args})
 	reply, err := s.Backend.Run(ctx, script, keys, args)
-	answered(backend.Outcome{Reply: reply, Err: err})
+	s.see(backend.Call{Script: script, Keys: keys, Args: args}, err)
 	return reply, err
 }
 
@@ -83,12 +81,8 @@ func (s *seer) Run(
 func (s *seer) RunBatch(
 	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
 ) {
-	answered := make([]func(backend.Outcome), len(calls))
-	for i, c := range calls {
-		answered[i] = s.see(c)
-	}
 	runAll(ctx, s.Backend, calls, func(place int, outcome backend.Outcome) {
-		answered[place](outcome)
+		s.see(calls[place], outcome.Err)
 		report(place, outcome)
 	})
 }

@@ -245,8 +245,3 @@ func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
 	}
 	must.If(looked == 0 && p.Hold == nil, "no operation changes %v", p.Some)
 }
-
-// randomly returns a context that ends within a few round trips.
-func randomly(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, rand.N(2*time.Millisecond)) //nolint:gosec // A schedule.
-}

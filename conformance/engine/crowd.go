@@ -61,28 +61,16 @@ func (r *running) over(b backend.Backend, client int) backend.Backend {
 	return inBatches(&seer{inBatches(link, r.Batches), r.sees}, r.Batches)
 }
 
-// sees records an attempt without an answer that a call may go on after, in its object's history.
-func (r *running) sees(c backend.Call) (answered func(backend.Outcome)) {
-	i := slices.IndexFunc(r.trials, func(t *trial) bool { return strings.Contains(c.Keys[0], t.object) })
-	if i < 0 {
-		return func(backend.Outcome) {}
+// sees counts a script's error, and notes in its object's trial that a script that may have run got no answer.
+func (r *running) sees(c backend.Call, err error) {
+	var server *backend.ServerError
+	if errors.As(err, &server) {
+		r.reached.add("error " + server.Code)
 	}
-	t := r.trials[i]
-	in, out, ok := t.work.doubtful(c)
-	since := t.log.Now()
-	return func(o backend.Outcome) {
-		var server *backend.ServerError
-		if errors.As(o.Err, &server) {
-			r.reached.add("error " + server.Code)
-		}
-		if !backend.MayHaveRun(o.Err) {
-			return
-		}
+	i := slices.IndexFunc(r.trials, func(t *trial) bool { return strings.Contains(c.Keys[0], t.object) })
+	if i >= 0 && backend.MayHaveRun(err) {
 		r.reached.add(c.Script.Name + " without an answer")
-		t.unanswered.Store(true)
-		if ok {
-			t.log.Since(since, in, out)
-		}
+		r.trials[i].unanswered.Store(true)
 	}
 }
 

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/harness"
@@ -16,12 +14,9 @@ var (
 
 	// renewing has leases that end soon, but not on a machine that stands still for a moment.
 	renewing = primitives.Options{WatchdogLease: harness.Patience / 10}
-
-	// byMessages has waiters woken by messages alone, or by the end of a lease.
-	byMessages = primitives.Options{PollInterval: Never}
 )
 
-// waitingCases are about holders and waiters of several names, and behind slow links.
+// waitingCases are about holders of several names, and about slow links.
 var waitingCases = []leaseCase{
 	// No script may renew what is in different slots.
 	{"LeasesOfSeveralSlotsAreRenewed", "Renewal", []harness.Need{harness.Cluster}, renewing, false, func(
@@ -44,21 +39,6 @@ var waitingCases = []leaseCase{
 		}), a.Tag)
 		must.If(len(commands) != 2*pairs, "%d pairs took %d commands: %q", pairs, len(commands), commands)
 	}},
-	{"ManyNamesAreWaitedFor", "Waiting", pubsub, byMessages, false, func(ctx context.Context, a, b user) {
-		const names = 50 // One by one: 300 took over a minute on a busy machine.
-		frees, waits := make([]func(), names), make([]*waiting, names)
-		for i := range names {
-			name := fmt.Sprintf("%s:%d", a.Tag, i) // over all slots
-			frees[i] = a.occupy(ctx, a.of(name).Named)
-			waits[i] = b.of(name).later(ctx)
-		}
-		for _, free := range frees {
-			free()
-		}
-		for i, w := range waits {
-			must.In(fmt.Sprint("name ", i), func() { w.unlock(ctx) })
-		}
-	}},
 	{"SlowLinkAcquires", "Waiting", link, plain, false, func(ctx context.Context, a, _ user) {
 		a.link.Delay(25 * time.Millisecond)
 		for range 3 {
@@ -74,12 +54,12 @@ var waitingCases = []leaseCase{
 	}},
 }
 
-// awaitRenewal waits until the server's lease has become longer.
+// awaitRenewal waits until the lease has become longer, as its client knows.
 func (u user) awaitRenewal(ctx context.Context, lease *primitives.Lease) {
-	last := time.Duration(math.MaxInt64)
+	last := lease.Remaining()
 	harness.Eventually(ctx, "the renewal of "+u.Name, func() bool {
 		must.Do(lease.Err())
-		left := u.leaseLeft(ctx, u.Env, u.Name)
+		left := lease.Remaining()
 		renewed := left > last
 		last = left
 		return renewed
@@ -140,7 +120,7 @@ var givingBackCases = []leaseCase{
 			// The releases of the cancelled attempt go on for up to a second or more.
 			for range 20 {
 				time.Sleep(25 * time.Millisecond)
-				b.wantHeld(ctx, lease)
+				must.If(b.isFree(ctx, b.Env, b.Name), "the later hold %s was released", lease.Owner())
 			}
 			unlock(ctx, lease)
 		}

@@ -19,15 +19,8 @@ type leasable interface {
 	// take acquires an object for a lease of the watchdog's: it waits for it, or only tries.
 	take(ctx context.Context, as Named, waits bool) (*primitives.Lease, error)
 
-	// occupy has one client make an object wait for another, and returns what frees it.
-	occupy(ctx context.Context, as Named) (free func())
-
-	// leaseLeft returns how long the server keeps the last hold of an object. It is negative if there is
-	// none.
-	leaseLeft(ctx context.Context, e *harness.Env, name string) time.Duration
-
-	// heldBy returns the own key of an object that nobody but a lease holds.
-	heldBy(name string, lease *primitives.Lease) Key
+	// isFree reports whether nobody holds an object by the server.
+	isFree(ctx context.Context, e *harness.Env, name string) bool
 
 	// trace returns the key that a hold leaves behind, such as that of the last token; "": none.
 	trace(name string) string
@@ -54,10 +47,6 @@ func (p *Primitive[S, I, O]) ask(op *Op[S, I, O]) (in I) {
 	}
 	must.Fail("%s never asks for a lease of the watchdog's", op.Name)
 	return in
-}
-
-func (p *Primitive[S, I, O]) heldBy(name string, lease *primitives.Lease) Key {
-	return untimed(p.Stored(name, p.held(lease.Owner(), lease.Token()))[0])
 }
 
 // held is an object after a grant of which that is known.
@@ -164,13 +153,6 @@ func (u user) free(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, harness.Patience/4)
 	defer cancel()
 	u.rest(ctx, u.Env, u.Name)
-}
-
-// wantHeld fails unless the lease alone holds it by the server.
-func (u user) wantHeld(ctx context.Context, lease *primitives.Lease) {
-	key := u.heldBy(u.Name, lease)
-	got := u.Command(ctx, key.reader()...)
-	must.If(!holds(key, got, nil), "key %s is %v, want %+v", key.Name, got, key)
 }
 
 // waiting is an acquire beside the case.

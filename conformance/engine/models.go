@@ -102,13 +102,6 @@ func (p *Primitive[S, I, O]) unseen(s State[S]) []State[S] {
 	return all
 }
 
-// heldState is an object with holds at one time of a history.
-type heldState[S comparable] struct {
-	state State[S]
-	// unsure says that an acquire without an answer may have it.
-	unsure bool
-}
-
 // tokenModel returns the model of a server that may forget any hold, and grant it twice: a grant need only fit
 // the last one's token.
 func (p *Primitive[S, I, O]) tokenModel() porcupine.Model {
@@ -131,16 +124,17 @@ func (p *Primitive[S, I, O]) tokenModel() porcupine.Model {
 
 func describe(input, output any) string { return fmt.Sprintf("%v: %v", input, output) }
 
-// holdModel returns the model of a primitive with leases.
+// holdModel returns the model of a primitive with leases. It accepts every refusal, since an acquire without an
+// answer may hold the object.
 func (p *Primitive[S, I, O]) holdModel() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(all []porcupine.Operation) [][]porcupine.Operation {
 			return [][]porcupine.Operation{p.narrow(all)}
 		},
-		Init: func() any { return heldState[S]{state: p.Init} },
+		Init: func() any { return p.Init },
 		Step: func(state, input, output any) (bool, any) {
-			out, _ := output.(outcome[O]) // Not all that happens has one.
-			next, ok := p.holdStep(state.(heldState[S]), input.(event[I]), out)
+			out, _ := output.(outcome[O]) // An event about a hold has none.
+			next, ok := p.holdStep(state.(State[S]), input.(event[I]), out)
 			return ok, next
 		},
 		DescribeOperation: describe,
@@ -148,49 +142,29 @@ func (p *Primitive[S, I, O]) holdModel() porcupine.Model {
 	}
 }
 
-// holdStep returns the state after one thing has happened, and whether it can have happened in s.
-func (p *Primitive[S, I, O]) holdStep(
-	s heldState[S], e event[I], out outcome[O],
-) (heldState[S], bool) {
-	switch act, owner, _ := p.Hold.Of(e.in); {
+// holdStep returns the state after an event, and whether the event is possible in s.
+func (p *Primitive[S, I, O]) holdStep(s State[S], e event[I], out outcome[O]) (State[S], bool) {
+	act, owner, _ := p.Hold.Of(e.in)
+	if e.what != "" {
+		owner = e.owner
+	}
+	held := slices.Contains(p.Hold.Holders(s), owner)
+	switch {
 	case e.what == believed:
-		return s, slices.Contains(p.Hold.Holders(s.state), e.owner)
-	case e.what == unseen:
-		return p.released(s, e.owner), true
-	case act == Releases:
-		return p.released(s, owner), out.unknown || slices.Contains(p.Hold.Holders(s.state), owner)
+		return s, held
+	case e.what != unseen && act != Releases:
+		return p.Step(s, time.Time{}, e.in, out.out)
+	case held:
+		s, _ = p.Step(s, time.Time{}, p.Hold.Release(owner), *new(O))
 	}
-	return p.acquired(s, e.in, out)
-}
-
-// released returns the state after an owner's hold has ended.
-func (p *Primitive[S, I, O]) released(s heldState[S], owner string) heldState[S] {
-	if slices.Contains(p.Hold.Holders(s.state), owner) {
-		var none O
-		s.state, _ = p.Step(s.state, time.Time{}, p.Hold.Release(owner), none)
-	}
-	return s
-}
-
-func (p *Primitive[S, I, O]) acquired(s heldState[S], in I, out outcome[O]) (heldState[S], bool) {
-	if out.unknown {
-		s.unsure = true
-		return s, true
-	}
-	next, ok := p.Step(s.state, time.Time{}, in, out.out)
-	if !p.Granted(out.out) {
-		return s, ok || s.unsure
-	}
-	s.state = next
-	return s, ok
+	return s, held || e.what == unseen || out.unknown
 }
 
 // narrow returns a history that has an order if and only if the given one has, and is checked much
-// faster: what may happen until the end can be tried at each step.
+// faster, because an event that may happen until the end can be tried at each step.
 //
-// An acquire without an answer only ever allows more, so that it may as well happen at once. A
-// release without an answer, and an end, matter only before the next grant: they are over when one
-// with a higher token has returned, which cannot come before the next.
+// A release without an answer, and an end that nobody saw, matter only before the next grant: they are over when a
+// grant with a higher token has returned, which cannot come before the next grant.
 func (p *Primitive[S, I, O]) narrow(all []porcupine.Operation) []porcupine.Operation {
 	grants, tokens, narrowed := p.grants(all), map[string]int64{}, slices.Clone(all)
 	for _, g := range grants {
@@ -201,28 +175,20 @@ func (p *Primitive[S, I, O]) narrow(all []porcupine.Operation) []porcupine.Opera
 		op := &narrowed[i]
 		e, _ := op.Input.(event[I])
 		out, _ := op.Output.(outcome[O])
-		switch act, owner, _ := p.Hold.Of(e.in); {
-		case e.what == unseen:
+		if e.what == unseen {
 			op.Return = p.nextGrant(grants, *op, tokens[e.owner])
-		case e.what != "" || !out.unknown: // It is known when it was over.
-		case act == Asks:
-			op.Return = op.Call
-		case act == Releases:
+		} else if act, owner, _ := p.Hold.Of(e.in); act == Releases && out.unknown {
 			op.Return = p.nextGrant(grants, *op, tokens[owner])
 		}
 	}
 	return narrowed
 }
 
-// grants returns the operations that were granted something, by their return.
+// grants returns the acquires, all of which were granted, by their return.
 func (p *Primitive[S, I, O]) grants(all []porcupine.Operation) (grants []porcupine.Operation) {
 	for _, op := range all {
 		e, _ := op.Input.(event[I])
-		out, answered := op.Output.(outcome[O])
-		if act, _, _ := p.Hold.Of(e.in); e.what != "" || act != Asks || !answered || out.unknown {
-			continue
-		}
-		if _, _, granted := p.Hold.Grant(out.out); granted {
+		if act, _, _ := p.Hold.Of(e.in); e.what == "" && act == Asks {
 			grants = append(grants, op)
 		}
 	}

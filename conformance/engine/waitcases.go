@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
@@ -24,12 +21,8 @@ func (p *Primitive[S, I, O]) waitingCases() []harness.Case {
 	if p.Hold == nil || p.hasLeases() { // Else the calls of these cases, which wait, would free each other.
 		cases = append(cases,
 			p.newCase("Waiting", "PollFindsIt", nil, p.polls),
-			p.newCase("Waiting", "WaitIsCancelled", nil, p.cancels),
 			p.newCase("Waiting", "BrokenLinkWakesAWaiter", []harness.Need{harness.PubSub, harness.Faults}, p.breaks),
 		)
-	}
-	if p.hasLeases() || p.Takes != nil { // Else all who wait go on at once, and nobody passes on a wake-up.
-		cases = append(cases, p.newCase("Waiting", "CancelledWaitersPassTheWakeOn", pubsub, p.passesOn))
 	}
 	return cases
 }
@@ -117,20 +110,6 @@ func (p *Primitive[S, I, O]) races(ctx context.Context, e *harness.Env) {
 	}
 }
 
-// cancels gives up waiting at random moments, also while the client subscribes.
-func (p *Primitive[S, I, O]) cancels(ctx context.Context, e *harness.Env) {
-	c, _ := NewClient(ctx, e, nil)
-	name := e.Key("object")
-	p.blocked(ctx, e, name)
-	for range 40 {
-		short, cancel := randomly(ctx)
-		err := must.Catch(func() { p.waitAndLeave(short, Named{c, name}) })
-		cancel()
-		must.Wrap(err, context.DeadlineExceeded)
-	}
-	p.awaitWaiters(ctx, e, name, 0)
-}
-
 // breaks breaks the link of a client that waits, and frees the object meanwhile. If the call fails with
 // the link, it is made again.
 func (p *Primitive[S, I, O]) breaks(ctx context.Context, e *harness.Env) {
@@ -146,73 +125,4 @@ func (p *Primitive[S, I, O]) breaks(ctx context.Context, e *harness.Env) {
 	free()
 	in.Link.Restore()
 	harness.Finish("the waiter", waits)
-}
-
-// passesOn frees an object for four calls of one client, three of which give up when the first is woken:
-// the fourth must be woken instead.
-func (p *Primitive[S, I, O]) passesOn(ctx context.Context, e *harness.Env) {
-	waker := Clients(ctx, e, 1)[0]
-	var on *leaving
-	c, _ := ClientOver(ctx, e, &primitives.Options{PollInterval: Never}, func(b backend.Backend) backend.Backend {
-		on = &leaving{Counter: Counter{Backend: b}}
-		return on
-	})
-	// In a round in which one of the three acquires, nothing has to be passed on.
-	for rounds, looked := 0, 0; rounds < 15 || looked < 3; rounds++ {
-		name := e.Key(fmt.Sprint("object", rounds, ".")) // No name is part of another.
-		must.In(fmt.Sprint("round ", rounds), func() {
-			if p.passesOnce(ctx, e, Named{waker, name}, Named{c, name}, on) {
-				looked++
-			}
-		})
-	}
-}
-
-// leaving is a backend that has callers give up when a message about their object has come.
-type leaving struct {
-	Counter
-	who atomic.Pointer[leavers]
-}
-
-// leavers are the callers who wait for one object, and what cancels their calls.
-type leavers struct {
-	name  string
-	leave func()
-}
-
-// Subscribe implements [backend.Subscriber].
-func (l *leaving) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
-	return l.Counter.Subscribe(ctx, channel, func(event backend.Event) {
-		handler(event)
-		who := l.who.Load()
-		if who != nil && event.Kind == backend.Message && strings.Contains(channel, who.name) {
-			who.leave()
-		}
-	})
-}
-
-// passesOnce is one round of passesOn. It reports whether none of the three acquired.
-func (p *Primitive[S, I, O]) passesOnce(
-	ctx context.Context, e *harness.Env, waker, waiter Named, on *leaving,
-) bool {
-	free := p.occupy(ctx, waker)
-	bounded, leave := context.WithCancel(ctx)
-	defer leave()
-	on.who.Store(&leavers{waiter.Name, leave})
-	before := on.Ended.Load()
-	gone := make([]<-chan error, 3)
-	for i := range gone {
-		gone[i] = must.Beside(func() { p.waitAndLeave(bounded, waiter) })
-	}
-	harness.Eventually(ctx, "the refusals", func() bool { return on.Ended.Load() >= before+3 })
-	stays := p.waiters(ctx, e, waiter.Client, waiter.Name, 1)[0]
-	free()
-	none := true
-	for _, left := range gone {
-		none = <-left != nil && none
-	}
-	harness.Finish("the waiter that stays", stays)
-	return none
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/history"
 	"github.com/hasp-go/hasp/primitives"
@@ -43,10 +42,6 @@ type usable interface {
 
 	// model returns the model of histories; of a server that forgot what it had granted, if forgetful is true.
 	model(forgetful bool) porcupine.Model
-
-	// doubtful returns the input and output of an attempt without an answer that a call may go on
-	// after, by another one; ok is false for another script.
-	doubtful(c backend.Call) (in, out any, ok bool)
 }
 
 // announced returns the steps of which waiters hear by messages, or by the ends of leases: all but

@@ -51,20 +51,13 @@ func (l *Log) newID() int {
 	return l.processes - 1
 }
 
-// Now returns the present time of the history, for [Log.Since].
-func (l *Log) Now() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tick()
-}
-
 func (l *Log) tick() int64 {
 	l.now++
 	return l.now
 }
 
 // Since records what happened by itself, without a call and without anybody knowing when: at some
-// time after call, which [Log.Now] has returned, or not at all before the history's end.
+// time after call, which [Call.Time] has returned, or not at all before the history's end.
 func (l *Log) Since(call int64, input, output any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

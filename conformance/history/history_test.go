@@ -81,9 +81,9 @@ func TestSince(t *testing.T) {
 	log := history.New()
 	p := log.Process()
 	p.Call("read").Return(0)
-	begin := log.Now()
-	p.Call("read").Return(7)
-	log.Since(begin, 7, nil)
+	second := p.Call("read")
+	second.Return(7)
+	log.Since(second.Time(), 7, nil)
 	require.NoError(t, log.Check(register(), nil))
 	require.Equal(t, 3, log.Len())
 }
