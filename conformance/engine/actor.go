@@ -40,7 +40,7 @@ func (p *Primitive[S, I, O]) workload() *workload {
 		w.always = []string{"grant"}
 	}
 	if p.hasLeases() {
-		w.waiting, w.ops = p.waitingOp().Name, append(w.ops, "reenter", "delete")
+		w.waiting = p.waitingOp().Name
 	}
 	return w
 }
@@ -205,16 +205,8 @@ type participant[S, I, O comparable] struct {
 
 // step takes a step. It fails if something was promised and not kept; what may fail is no failure.
 func (u *participant[S, I, O]) step(ctx context.Context, s Step) {
-	switch s.Op {
-	case "reenter":
-		u.acquire(ctx, s, u.of.waitingOp(), 1+s.N%2)
-		return
-	case "delete":
-		u.remove(ctx)
-		return
-	}
 	if op := u.of.opNamed(s.Op); op.Acquire != nil {
-		u.acquire(ctx, s, op, 0)
+		u.acquire(ctx, s, op)
 	} else {
 		u.call(ctx, s, op)
 	}
@@ -281,8 +273,8 @@ func (u *participant[S, I, O]) record(
 	return out, false
 }
 
-// acquire takes a lease, keeps it, and releases it, with so many re-entered leases in it.
-func (u *participant[S, I, O]) acquire(ctx context.Context, s Step, op *Op[S, I, O], depth int) {
+// acquire takes a lease, keeps it, and releases it.
+func (u *participant[S, I, O]) acquire(ctx context.Context, s Step, op *Op[S, I, O]) {
 	in := u.draw(s, op)
 	limited, cancel := within(ctx, s.Patience)
 	defer cancel()
@@ -293,10 +285,11 @@ func (u *participant[S, I, O]) acquire(ctx context.Context, s Step, op *Op[S, I,
 		u.reach(failedAcquire(err))
 		return
 	}
-	h := &holding[S, I, O]{participant: u, lease: lease, op: op, in: in, belief: call.Time()}
+	h := &holding[S, I, O]{participant: u, lease: lease, belief: call.Time()}
 	call.Return(outcome[O]{out: u.of.Hold.Granted(lease.Owner(), lease.Token())})
 	u.reach("grant")
-	h.run(context.WithoutCancel(ctx), s.Hold, depth)
+	h.keep(s.Hold)
+	h.release(context.WithoutCancel(ctx))
 }
 
 // failedAcquire names the situation of an acquire that failed.
@@ -316,38 +309,7 @@ func failedAcquire(err error) string {
 type holding[S, I, O comparable] struct {
 	*participant[S, I, O]
 	lease  *primitives.Lease
-	op     *Op[S, I, O]
-	in     I
 	belief int64 // the history's time at which the lease last said that it is held
-}
-
-// run keeps the object for d, re-entering it so many times for the middle part of that.
-func (h *holding[S, I, O]) run(ctx context.Context, d time.Duration, depth int) {
-	h.keep(d / 3)
-	if depth > 0 {
-		h.reenter(ctx, d/3, depth)
-	}
-	h.keep(d - d/3)
-	h.release(ctx)
-}
-
-// reenter takes the object again in the lease's own context. It is refused only after a loss.
-func (h *holding[S, I, O]) reenter(ctx context.Context, d time.Duration, depth int) {
-	lease, err := h.op.Acquire(h.lease.Reenter(ctx), h.client, h.object, h.in)
-	if err != nil {
-		must.If(h.lease.Err() == nil, "re-entering what is held: %w", err)
-		return
-	}
-	h.reach("re-entry")
-	inner := *h
-	inner.lease = lease
-	inner.keep(d)
-	if depth > 1 {
-		inner.reenter(ctx, d, depth-1)
-	}
-	h.belief = inner.belief
-	err = lease.Unlock(ctx)
-	must.If(err != nil && h.lease.Err() == nil, "releasing a re-entered lease while the outer one is held: %w", err)
 }
 
 // keep asks the lease again and again whether it is held, for d or until it says no.

@@ -69,9 +69,6 @@ type answer struct {
 	left bool // its client waited for it no longer, and looks for a grant by itself
 }
 
-// withdrawn reports whether the script was not sent, as its caller knows.
-func (a answer) withdrawn() bool { return errors.Is(a.err, errWithdrawn) }
-
 // open reports whether it is open whether the script runs.
 func (a answer) open() bool { return a.run != nil && a.at.IsZero() }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -33,12 +34,11 @@ type fault struct {
 	// calm leaves out the steps with short leases that nobody renews.
 	calm bool
 
-	// inject makes the fault. heal ends it; nil: it ends by itself.
-	inject func(ctx context.Context, s *scene) (heal func(ctx context.Context))
+	inject injection
 }
 
-// mild reports whether f is for primitives without leases, too.
-func (f fault) mild() bool { return !f.forgets && !f.steps }
+// injection makes a fault. heal ends it; nil: it ends by itself.
+type injection func(ctx context.Context, s *scene) (heal func(ctx context.Context))
 
 // scene is where a fault happens: crowds that run.
 type scene struct {
@@ -79,7 +79,7 @@ func (p *Primitive[S, I, O]) FaultCases() (cases []harness.Case) {
 	return cases
 }
 
-// faults returns all faults.
+// faults returns all faults: those of links, which hit some clients, and those of the server, which hit all.
 func faults() []fault {
 	links, servers := linkFaults(), serverFaults()
 	for i := range links {
@@ -90,9 +90,69 @@ func faults() []fault {
 	}
 	all := slices.Concat(links, servers)
 	for i := range all {
-		if all[i].lease == 0 {
-			all[i].lease = longLease
-		}
+		all[i].lease = cmp.Or(all[i].lease, longLease)
 	}
 	return all
+}
+
+func linkFaults() []fault {
+	slow := func(l harness.Link) { l.Delay(50 * time.Millisecond) }
+	return []fault{
+		{name: "CutLinks", lasts: briefly, inject: repeatedly(func(_ context.Context, s *scene) { s.each(harness.Link.Cut) })},
+		{name: "RefusedLinks", lasts: briefly, inject: healing(harness.Link.Refuse)},
+		{name: "SilentLinks", lasts: briefly, inject: healing(harness.Link.Blackhole)},
+		{
+			name: "LostRequests", lease: workLease, lasts: beyondLease, loses: true,
+			inject: healing(harness.Link.BlackholeRequests),
+		},
+		{
+			name: "LostReplies", lease: workLease, lasts: beyondLease, loses: true,
+			inject: healing(harness.Link.BlackholeReplies),
+		},
+		{name: "SlowLinks", lasts: briefly, inject: healing(slow)},
+		{name: "CutReplies", lasts: 2 * briefly, inject: losing(harness.Link.CutReply, true)},
+		{name: "SwallowedReplies", lasts: 2 * briefly, inject: losing(harness.Link.LoseReply, true)},
+		{ // A renewal is due after a third of the lease, and missed at its end.
+			name: "CutRenewals", lease: renewedLease, lasts: renewedLease * 3 / 8,
+			keep: renewedLease + 2*settle, calm: true, inject: losing(harness.Link.CutReply, false),
+		},
+	}
+}
+
+func serverFaults() []fault {
+	admin, oneNode, failOver := harness.ClientList, harness.OneNode, []harness.Need{harness.FailOver}
+	restart, advances := []harness.Need{harness.Restart}, []harness.Need{harness.Advance}
+	return []fault{
+		{
+			name: "KilledConnections", needs: []harness.Need{admin}, lasts: briefly,
+			inject: commands("CLIENT", "KILL", "TYPE", "normal"),
+		},
+		{
+			name: "KilledSubscriptions", needs: []harness.Need{admin, harness.PubSub}, lasts: briefly,
+			inject: commands("CLIENT", "KILL", "TYPE", "pubsub"),
+		},
+		{name: "FlushedScripts", lasts: briefly, inject: commands("SCRIPT", "FLUSH")},
+		{name: "OutOfMemory", needs: []harness.Need{admin}, lasts: briefly, inject: exhaust},
+		{
+			name: "ReadOnlyServer", needs: []harness.Need{admin, oneNode, harness.FixedRoles}, lasts: briefly,
+			inject: demote,
+		},
+		{name: "LoadingServer", needs: []harness.Need{admin, oneNode, harness.Debug}, inject: reload},
+		{
+			name: "StoppedServer", needs: []harness.Need{harness.Pause}, lease: workLease, lasts: beyondLease,
+			loses: true, inject: stopServer,
+		},
+		{name: "Restart", needs: restart, inject: restarts(true)},
+		{name: "LostData", needs: restart, forgets: true, inject: restarts(false)},
+		{name: "Failover", needs: failOver, lease: workLease, forgets: true, inject: failsOver(0)},
+		// The replica does not see what the actors write meanwhile.
+		{name: "LaggingReplica", needs: failOver, lease: workLease, forgets: true, inject: failsOver(briefly)},
+		{name: "SlotMigration", needs: []harness.Need{harness.Migrate}, lasts: briefly, inject: migrate},
+		// As much as a lease's allowance.
+		{name: "ClockStep", needs: advances, calm: true, steps: true, inject: advance(longLease / 10)},
+		{ // No message is sent when a key expires: the waiters wait for what they believe remains.
+			name: "ClockLeap", needs: advances, lease: workLease, forgets: true, steps: true,
+			inject: advance(2 * workLease),
+		},
+	}
 }

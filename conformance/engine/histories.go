@@ -16,7 +16,7 @@ func (p *Primitive[S, I, O]) Histories(t *testing.T, h *harness.Harness, reached
 	w := p.workload()
 	draw := func(r *rapid.T) crowd {
 		c := drawCrowd(r, []*workload{w}, []int{1, 2, 3}, []int{1})
-		c.Sound, c.Picture = true, picture(t)
+		c.Picture = picture(t)
 		return c
 	}
 	if h.Bubble == nil {

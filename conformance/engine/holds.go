@@ -50,13 +50,10 @@ func (m *machine[S, I, O]) holdsSent(r *scriptRun, ins []I) {
 	}
 }
 
-// asks notes a try to acquire: its owner must be new, unless it was refused before, or not sent.
+// asks notes a try to acquire: its owner must be new, unless it waits in a queue.
 func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 	old := m.claims[owner]
-	if old != nil && !old.waits() {
-		must.If(!m.batches || !old.run.unsent(r), "owner %s asks again", owner)
-		old.run.withdrawn = true
-	}
+	must.If(old != nil && !old.waits(), "owner %s asks again", owner)
 	c := m.scriptsCall(r)
 	must.If(c == nil, "owner %s acquires, and nobody has called for that", owner)
 	lease, allowance := m.leaseOf(c)
@@ -171,7 +168,7 @@ func (m *machine[S, I, O]) answeredAsk(r *scriptRun, c *call[S, I, O], owner str
 		return
 	}
 	switch {
-	case errors.Is(r.err, errWithdrawn), errors.Is(r.err, backend.ErrUnavailable) && r.ctx.Err() == nil:
+	case errors.Is(r.err, backend.ErrUnavailable) && r.ctx.Err() == nil:
 		m.unasked(claim) // It surely did not run, and the owner may ask again.
 		return
 	case r.ctx.Err() != nil: // The client waits for no answer any more, and looks for a grant.

@@ -74,7 +74,6 @@ func (m *machine[S, I, O]) reenter(ctx context.Context, a act) {
 // any other.
 func (m *machine[S, I, O]) judgeInner(c *call[S, I, O]) bool {
 	outer, of := c.outer, c.outer.claim.call
-	lost := c.sends == 0 && errors.Is(c.err, primitives.ErrLost) && m.mayHaveLapsed(outer.claim, c.began)
 	_, apart, refused := m.apart(c)
 	switch {
 	case apart && (refused == nil || outer.ended != nil):
@@ -86,8 +85,6 @@ func (m *machine[S, I, O]) judgeInner(c *call[S, I, O]) bool {
 		m.reach("refused side")
 	case outer.ended != nil:
 		must.If(!errors.Is(c.err, outer.ended), "want %q", outer.ended)
-	case lost:
-		return true
 	case c.party != of.party || c.object != of.object:
 		return false
 	case m.of.Hold.Fixed(c.in) != m.of.Hold.Fixed(of.in):
@@ -156,15 +153,6 @@ func (m *machine[S, I, O]) unlock(ctx context.Context, l *heldLease[S, I, O], a 
 }
 
 func (m *machine[S, I, O]) judgeUnlock(l *heldLease[S, I, O], c *call[S, I, O]) {
-	if l.ended == nil && c.sends == 0 && errors.Is(c.err, primitives.ErrLost) &&
-		m.mayHaveLapsed(l.claim, c.began) {
-		must.Wrap(c.err, primitives.ErrNotHeld)
-		l.ended = primitives.ErrLost
-		if errors.Is(l.lease.Err(), primitives.ErrReleased) {
-			l.ended = primitives.ErrReleased // Unlock ended it, and was then told of the loss.
-		}
-		return
-	}
 	if l.ended != nil {
 		m.reach("unlock after the end")
 		must.Wrap(c.err, primitives.ErrNotHeld, l.ended)
@@ -193,8 +181,6 @@ func (m *machine[S, I, O]) judgeRelease(c *call[S, I, O]) {
 	switch {
 	case over && unknown && underWay:
 		m.reach("unlock left behind")
-	case last.open() && m.batches && unknown:
-		last.run.withdrawn = true // It was not sent for too long, and is sent again.
 	case last.run == nil || last.open():
 		must.Fail("nothing was sent")
 	case isConflict(last.err):

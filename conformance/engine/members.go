@@ -32,7 +32,7 @@ func (m *machine[S, I, O]) arrived(c *claim[S, I, O], out O, before State[S]) {
 // judgeMember checks what a call returned that keeps its hold while it waits. After an error whose
 // outcome is known the hold is gone, and nobody else has passed by it.
 func (m *machine[S, I, O]) judgeMember(c *call[S, I, O]) {
-	spent, gone, lapsed := m.endHolds(c)
+	spent, gone := m.endHolds(c)
 	if c.err == nil {
 		must.If(!c.came, "what it waits for has not come")
 		must.If(!m.stepped && !spent && !gone, "what it waits for has come without it")
@@ -50,41 +50,17 @@ func (m *machine[S, I, O]) judgeMember(c *call[S, I, O]) {
 		closing := errors.Is(c.err, primitives.ErrClosed)
 		must.If(spent && !gone && !closing, "it has failed, but others have passed by it")
 	}
-	must.If(!m.failsAsMember(c, spent || gone || lapsed), "that is no reason to fail")
 }
 
 // endHolds ends the belief in what a call holds, and returns what may have ended a hold: what the call
-// waits for (spent), a loss by the server (gone), or the end of the lease (lapsed).
-func (m *machine[S, I, O]) endHolds(c *call[S, I, O]) (spent, gone, lapsed bool) {
+// waits for (spent), or a loss by the server (gone).
+func (m *machine[S, I, O]) endHolds(c *call[S, I, O]) (spent, gone bool) {
 	gone = !c.object.meddled.Before(c.began)
 	for _, claim := range m.claims {
 		if claim.call == c {
 			claim.ends(c.ended)
 			spent, gone = spent || claim.spent, gone || claim.forgotten
-			lapsed = lapsed || m.mayHaveLapsed(claim, c.began)
 		}
 	}
-	return spent, gone, lapsed
-}
-
-// failsAsMember reports whether there was a reason for the error of a call that keeps its hold while
-// it waits. Ended says that the hold may have ended before the call.
-func (m *machine[S, I, O]) failsAsMember(c *call[S, I, O], ended bool) bool {
-	p := m.parties[c.party]
-	since, sound := m.soundSince(p)
-	reason, ok := "failure", (!sound || since.After(c.began)) && backend.MayHaveRun(c.err)
-	switch {
-	case c.ctx.Err() != nil && errors.Is(c.err, c.ctx.Err()):
-		reason, ok = "impatience", true
-	case errors.Is(c.err, primitives.ErrClosed):
-		reason, ok = "closed", p.closed
-	case errors.Is(c.err, primitives.ErrLost):
-		reason, ok = "loss", ended || c.last.late || m.stepped
-	case errors.Is(c.err, primitives.ErrConflict):
-		reason, ok = "conflict", c.other
-	case errors.Is(c.err, backend.ErrUnavailable):
-		ok = !sound || since.After(c.began)
-	}
-	m.reach(reason)
-	return ok
+	return spent, gone
 }

@@ -18,7 +18,6 @@ type crowd struct {
 	Poll    time.Duration
 	Batches bool // the links take batches
 	Objects []schedule
-	Sound   bool   // nothing goes wrong but on the links
 	Fault   *fault // strikes when the first object is kept, at the link of the first client; nil: none
 	Picture string // where the pictures of histories that fail go, without their numbers
 }
@@ -45,38 +44,25 @@ func drawCrowd(t *rapid.T, works []*workload, clients, objects []int) crowd {
 		w := rapid.SampledFrom(works).Draw(t, "workload")
 		c.Objects = append(c.Objects, c.drawSchedule(t, w))
 	}
-	if slices.ContainsFunc(c.Objects, schedule.deletes) {
-		c.Poll = deletionPoll // No message is sent.
-	}
 	return c
 }
 
-// deletionPoll is how often waiters look for themselves where things end without a message.
-const deletionPoll = 2 * time.Second
+// shortPoll is how often waiters look for themselves where a hold may end without a message.
+const shortPoll = 2 * time.Second
 
 // troubledLinks is how many links of a crowd have troubles with an object, at most.
 const troubledLinks = 3
 
 func (c crowd) drawSchedule(t *rapid.T, w *workload) schedule {
 	s := schedule{work: w}
-	ops := w.ops
-	deletes := rapid.IntRange(0, 3).Draw(t, "deletes") == 3
-	if !deletes || c.Lease == endlessLease { // Nor does the end of a lease wake a waiter.
-		ops = w.announced()
-	}
 	lossy := rapid.IntRange(0, 3).Draw(t, "lossy links") > 0
 	for range min(c.Clients, troubledLinks) {
 		s.Links = append(s.Links, drawTroubles(t, lossy))
 	}
 	for range rapid.IntRange(2, 8).Draw(t, "actors") {
-		s.Actors = append(s.Actors, rapid.SliceOfN(drawStep(ops), 1, 8).Draw(t, "steps"))
+		s.Actors = append(s.Actors, rapid.SliceOfN(drawStep(w.ops), 1, 8).Draw(t, "steps"))
 	}
 	return s
-}
-
-// deletes reports whether an actor deletes the object.
-func (s schedule) deletes() bool {
-	return slices.ContainsFunc(slices.Concat(s.Actors...), func(step Step) bool { return step.Op == "delete" })
 }
 
 func drawStep(ops []string) *rapid.Generator[Step] {
@@ -150,7 +136,7 @@ func (s schedule) bound(poll time.Duration) time.Duration {
 			sum += gap
 		}
 	}
-	if poll <= deletionPoll {
+	if poll <= shortPoll {
 		sum += time.Duration(len(s.Actors)) * 10 * poll
 	}
 	return sum

@@ -67,7 +67,7 @@ func (s *soak) ground(h *harness.Harness, forgets, short bool) *ground {
 		g.works = leased
 	}
 	g.faults = slices.DeleteFunc(faults(), func(f fault) bool {
-		return harness.Lacks(h, f.needs) != "" || f.steps && !short || !f.mild() && !forgets
+		return harness.Lacks(h, f.needs) != "" || f.steps && !short || (f.forgets || f.steps) && !forgets
 	})
 	return g
 }
@@ -89,7 +89,7 @@ func (g *ground) draw(number int64) crowd {
 	}).Example(own)
 	c.Picture = filepath.Join(os.TempDir(), fmt.Sprintf("hasp-soak-%d-%d", g.Seed, number))
 	if g.short { // What a server forgets ends without a message, too.
-		c.Lease, c.Poll = workLease, deletionPoll
+		c.Lease, c.Poll = workLease, shortPoll
 	}
 	return c
 }

@@ -113,9 +113,6 @@ func (m *machine[S, I, O]) takesSent(r *scriptRun, ins []I) {
 		m.reach("put back together")
 	}
 	for _, t := range returns {
-		if t.back != nil {
-			t.back.withdrawn = true
-		}
 		t.back = r
 	}
 }
@@ -129,10 +126,9 @@ func (m *machine[S, I, O]) givenUp(r *scriptRun, creates bool) (all []*take[S, I
 		if t.state != known {
 			c, create = t.release, t.create
 		}
-		sending := t.back != nil && !(m.batches && t.back.unsent(r))
 		keeps := t.state != known && t.state != taken && t.state != left
 		switch {
-		case sending, keeps, t.object.name != r.keys[0], c == nil || c.party != r.party || c.ctx.Err() == nil,
+		case t.back != nil, keeps, t.object.name != r.keys[0], c == nil || c.party != r.party || c.ctx.Err() == nil,
 			create != creates:
 		case c.ended.IsZero():
 			perhaps = append(perhaps, t)
@@ -210,7 +206,7 @@ func (m *machine[S, I, O]) answeredBack(r *scriptRun, c *call[S, I, O], t *take[
 			m.reach("put back")
 		}
 	case t.state == back:
-	case r.ctx.Err() != nil && !errors.Is(r.err, errWithdrawn):
+	case r.ctx.Err() != nil:
 		t.state = unsure // The client waited for no answer any more.
 	case refused && (t.state != taken || c == nil):
 		t.state = declined
@@ -224,7 +220,7 @@ func (m *machine[S, I, O]) answeredBack(r *scriptRun, c *call[S, I, O], t *take[
 // gaveUpEarly fails if a client waited for the answer to what takes or puts back something, of a
 // caller who has left, for less than it may take.
 func (m *machine[S, I, O]) gaveUpEarly(r *scriptRun, c *call[S, I, O]) {
-	if c == nil || c.op == nil || !r.writes || r.ctx.Err() == nil || errors.Is(r.err, errWithdrawn) {
+	if c == nil || c.op == nil || !r.writes || r.ctx.Err() == nil {
 		return
 	}
 	if _, _, puts := m.of.Takes.Puts(c.in); !puts && c.op.Back == nil {

@@ -74,7 +74,7 @@ func (t *trial) actor(ctx context.Context, i int) {
 	granted := false
 	take := t.work.actor(&actor{
 		client: t.clients[i%t.Clients], lease: t.Lease, object: t.object,
-		log: t.log, process: t.log.Process(), remove: t.remove,
+		log: t.log, process: t.log.Process(),
 		reach: func(situation string) {
 			t.reached.add(situation)
 			if situation == "grant" && !granted {
@@ -99,18 +99,10 @@ func (t *trial) drawn(s Step) Step {
 	if s.Op != "" {
 		return s
 	}
-	drawn := drawStep(t.work.announced()).Example(t.log.Len())
+	drawn := drawStep(t.work.ops).Example(t.log.Len())
 	drawn.Hold %= workLease
 	drawn.After, drawn.Until, drawn.Opens = s.After, s.Until, s.Opens
 	return drawn
-}
-
-// remove removes the object's own key: all that was granted is forgotten.
-func (t *trial) remove(ctx context.Context) {
-	t.forgetful.Store(true)
-	if _, err := t.Do(ctx, t.object, "DEL", t.work.keyOf(t.object)); err == nil { // Else the server is down.
-		t.reached.add("deletion")
-	}
 }
 
 // wake has one client wait for what another one makes ready, over sound links.
@@ -131,7 +123,7 @@ func (t *trial) wake(ctx context.Context) {
 // rest waits until all is back that was taken, if nothing that was taken can be lost: in real time a slow
 // server may be given up.
 func (t *trial) rest(ctx context.Context) {
-	if t.Sound && t.lossless() && (t.Bubble != nil || !t.unanswered.Load()) {
+	if t.Fault == nil && !t.soaks && t.lossless() && (t.Bubble != nil || !t.unanswered.Load()) {
 		must.In("what was taken is not back", func() { t.work.rest(ctx, t.Env, t.object) })
 	}
 }

@@ -72,9 +72,6 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 	case c.sends > 0 && unknown == last.run.writes && last.run.ctx.Err() != nil && closing &&
 		(unknown || errors.Is(c.err, backend.ErrUnavailable)):
 		return true // Its client gave it up at the end of Close.
-	case errors.Is(c.err, backend.ErrUnavailable) && !over:
-		m.reach("not sent for too long")
-		return m.unsentRightly(c, unknown)
 	case over:
 		m.reach("impatience")
 		return m.leftRightly(c, unknown)
@@ -98,17 +95,6 @@ func (m *machine[S, I, O]) failedRightly(c *call[S, I, O], over bool) bool {
 	return errors.Is(c.err, backend.ErrIndeterminate) == errors.Is(told, backend.ErrIndeterminate) &&
 		isConflict(told) == errors.Is(c.err, primitives.ErrConflict) &&
 		(over || !c.barred || !m.goesOn(told))
-}
-
-// unsentRightly reports whether a call may have ended with ErrUnavailable because its script was not sent
-// for too long, as a batch may be. Such a script must not run later.
-func (m *machine[S, I, O]) unsentRightly(c *call[S, I, O], unknown bool) bool {
-	ok := m.batches && !unknown && c.sends > 0 && !c.barred &&
-		(c.last.at.IsZero() || c.last.withdrawn() || c.last.run.ctx.Err() != nil)
-	if ok && c.last.run.writes {
-		c.last.run.withdrawn = true
-	}
-	return ok
 }
 
 // stray reports whether the last script of a call may have run without an answer, or has taken something
@@ -140,10 +126,6 @@ func (m *machine[S, I, O]) leftRightly(c *call[S, I, O], unknown bool) bool {
 	if c.waits() && last.err == nil &&
 		c.barred != errors.Is(c.err, primitives.ErrNotAcquired) && (m.of.hasLeases() || m.of.Takes != nil) && !last.got {
 		return false
-	}
-	if last.run != nil && last.run.writes && m.batches && !c.sure() && (last.open() || last.withdrawn()) {
-		last.run.withdrawn = true
-		return true
 	}
 	if last.got && last.at.Before(c.ended) && c.waits() && !last.run.writes {
 		return false // It had seen what it waited for.

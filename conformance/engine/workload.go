@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,12 +43,6 @@ type usable interface {
 	model(forgetful bool) porcupine.Model
 }
 
-// announced returns the steps of which waiters hear by messages, or by the ends of leases: all but
-// deletions.
-func (w *workload) announced() []string {
-	return slices.DeleteFunc(slices.Clone(w.ops), func(op string) bool { return op == "delete" })
-}
-
 // actor is a sequential user of one object.
 type actor struct {
 	client  *primitives.Client
@@ -57,9 +50,7 @@ type actor struct {
 	object  string
 	log     *history.Log
 	process *history.Process
-
-	remove func(ctx context.Context) // removes the object's key as an operator does, without a message
-	reach  func(situation string)
+	reach   func(situation string)
 }
 
 // Step is one step of an actor.

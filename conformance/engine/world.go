@@ -78,17 +78,8 @@ type scriptRun struct {
 
 	lasts time.Duration // of a renewal: the lease that its holders have when it is sent
 
-	withdrawn bool // its caller got an error that says that it does not run
-
 	reply backend.Reply // the server's; after ran
 	err   error         // the server's; after answered: the caller's
-}
-
-// unsent reports whether the script was held for so long when next was sent that its client may have
-// withdrawn it by itself.
-func (r *scriptRun) unsent(next *scriptRun) bool {
-	const unsentFor = 5 * time.Second
-	return r.ran.IsZero() && r.answered.IsZero() && next.sent.Sub(r.decided()) >= unsentFor
 }
 
 // decided returns when its client decided to send r, at the earliest.
@@ -263,9 +254,6 @@ func (n *nearServer) Run(
 		// Whatever becomes of the caller: a link may lose the answer, but the machine needs it.
 		reply, err = n.Backend.Run(context.WithoutCancel(ctx), script, keys, args)
 		r.ran, r.reply, r.err = w.serverNow(), reply, err
-		if r.withdrawn {
-			must.Fail("%s%v was withdrawn, and has run", r.name, r.args)
-		}
 		w.watch.ran(r)
 	})
 	return reply, err
@@ -315,6 +303,7 @@ func (w *world) setLink(p *party, usual trouble, late, gap time.Duration) {
 	if p.usual.Loss != nothing {
 		came += outage
 	}
+	usual = w.sendable(usual)
 	p.usual, p.good = usual, latest(p.good, time.Now().Add(came))
 	p.link.replan(func(plan *troubles) {
 		*plan = troubles{Rest: usual}
@@ -331,7 +320,16 @@ func (w *world) setLink(p *party, usual trouble, late, gap time.Duration) {
 func (w *world) troubleNext(p *party, once trouble) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p.link.replan(func(plan *troubles) { plan.Scripts = append(plan.Scripts, once) })
+	p.link.replan(func(plan *troubles) { plan.Scripts = append(plan.Scripts, w.sendable(once)) })
+}
+
+// sendable returns some trouble without what holds a script in its client, if the link takes batches: a client
+// withdraws what is not sent.
+func (w *world) sendable(t trouble) trouble {
+	if w.batches {
+		t.Before, t.Held = t.Before+t.Held, 0
+	}
+	return t
 }
 
 // disturbed returns the trouble of a script that p sends, which may be one of its own. The caller
