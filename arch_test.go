@@ -85,7 +85,7 @@ var rules = []rule{
 	engine("conformance/idgenerator", "conformance/engine"),
 	engine("conformance/counting", "conformance/engine", "conformance/fairlock", "conformance/lock"),
 	engine("conformance/mutex", "conformance/engine", "conformance/lock"),
-	engine("conformance/limiter", "conformance/engine"),
+	engine("conformance/limiter", "conformance/engine", "conformance/lock"),
 	engine("conformance/adder", "conformance/engine"),
 	{dir: "conformance/history", imports: []string{porcupine}},
 	{
