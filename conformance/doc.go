@@ -23,16 +23,9 @@
 //	|
 //	|-- contract       cases for each clause of package backend
 //	|
-//	|-- lock           declarations: what a primitive promises, its model, its operations,
-//	|-- fairlock       and the few cases that are its alone
-//	|-- readwrite
-//	|-- semaphore
-//	|-- permits
-//	|-- latch
-//	|-- number
-//	|-- idgenerator
-//	|-- counting
-//	|-- limiter
+//	|-- exclusive      declarations: what a primitive promises, its model, its operations, and the few
+//	|   fairlock       cases that only it needs. lock has what the declarations of locks share
+//	|   readwrite ...
 //	|-- adder          cases and properties of its own: it is not declared
 //	|-- engine         what follows from a declaration; these are declared in its terms
 //	|-- history        records what went on side by side, and asks whether a model explains it
@@ -50,10 +43,13 @@
 //	    |-- processes  processes that are killed or stopped
 //	    |-- crowds     many waiters and many locks; what they cost is counted
 //	    |-- permits    processes that are killed while they hold permits
-//	    |-- fair       the queue of a fair lock: its order, its dead, its costs
+//	    |-- fair       the queue of a fair lock: its order, crashed waiters, its costs
+//	    |-- mutex      the line of a mutex: order, crashed waiters, lost messages, a server's clock
 //	    |-- limiter    windows of a rate limiter, in an hour of virtual time and of many clients
 //	    |-- readwrite  readers and writers that crash, and what was reported of Redisson's
 //	    |-- counting   counting semaphores: clocks that disagree, processes that are killed, crowds
+//	    |-- joint      red locks and multi locks, whose servers fail in turn
+//	    |-- hasptest   the faults of package hasptest
 //	    |-- replicas   a replica that lags
 //	    |-- rights     the commands and keys that a server's user needs
 //	    |-- repro      programs that once showed a defect
