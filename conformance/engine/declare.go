@@ -260,9 +260,9 @@ type Queue[S, I comparable] struct {
 	Message string
 }
 
-// Passes is about a queue whose first owner is granted the object by the script that frees it, and alone
-// gets a message. Place and Message of the Queue are not used. Those who wait show again and again that they live, all of
-// one client by one script. What Published and Change.Message name is the whole message.
+// Passes is about a queue whose first owner is granted the object by the script that frees it, and alone gets a
+// message: what Published and Change.Message name is the whole of it. Place and Message of the Queue are not used.
+// The waiters of a client show again and again that they live, by one script.
 type Passes[I comparable] struct {
 	// Worth is how long a sign of life is worth something; the lease, if that is less. A waiter shows four of
 	// them in that time. A grant by another's script lasts for as long, from the sending of the sign on.
@@ -271,8 +271,8 @@ type Passes[I comparable] struct {
 	// Group is the part of an owner that its channel is named after, behind that of the object and a colon.
 	Group func(owner string) string
 
-	// Signs are the owners that something shows to live, and the number of that sending. Hold.Grant is asked who of
-	// them holds the object by the answer to such a sign.
+	// Signs are the owners that something shows to live, and the number of that sending. By its answer Hold.Grant
+	// says which of them holds the object.
 	Signs func(in I) (owners []string, stamp int64)
 
 	// Read reads a message.

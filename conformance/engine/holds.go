@@ -59,6 +59,7 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 	lease, allowance := m.leaseOf(c)
 	m.claims[owner] = &claim[S, I, O]{
 		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, r.sent, r.queued),
+		life: signs{sent: map[int64]*scriptRun{}},
 	}
 	if m.of.Queue != nil && c.waits() {
 		m.comes(m.claims[owner], old, owner, in)

@@ -19,9 +19,6 @@ type signs struct {
 // signsSent notes the signs of life that a client sends.
 func (m *machine[S, I, O]) signsSent(r *scriptRun, ins []I) {
 	m.eachSign(ins, func(c *claim[S, I, O], stamp int64, asks bool) {
-		if c.life.sent == nil {
-			c.life.sent = map[int64]*scriptRun{}
-		}
 		c.life.sent[stamp], c.life.shown = r, r.sent
 		if asks {
 			c.life.asked, c.life.heard = stamp, nil
@@ -45,14 +42,6 @@ func (m *machine[S, I, O]) eachSign(ins []I, do func(c *claim[S, I, O], stamp in
 	}
 }
 
-// passedOn notes that another's script has granted the object to an owner.
-func (m *machine[S, I, O]) passedOn(owner string) {
-	m.reach("grant by another's script")
-	if c := m.claims[owner]; c != nil {
-		c.ran = time.Now()
-	}
-}
-
 // heard implements watcher: a message says that an owner was granted the object. Its client leaves to a beat
 // what is nearly over, and ignores what is older than the last acquire.
 func (m *machine[S, I, O]) heard(_ int, message string) {
@@ -61,7 +50,7 @@ func (m *machine[S, I, O]) heard(_ int, message string) {
 	}
 	g := m.of.Passes.Read(message)
 	c := m.claims[g.Owner]
-	if c == nil || !m.learning(c) || g.Stamp < c.life.asked {
+	if c == nil || g.Stamp < c.life.asked {
 		return
 	}
 	if sign := c.life.sent[g.Stamp]; sign != nil && time.Since(sign.sent) <= m.place(c.call)*4/5 {

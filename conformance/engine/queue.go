@@ -37,7 +37,9 @@ func (m *machine[S, I, O]) posts(o *object[S], message string) {
 	}
 	o.misled = false
 	if m.of.Passes != nil {
-		m.passedOn(m.of.Passes.Read(message).Owner)
+		if c := m.claims[m.of.Passes.Read(message).Owner]; c != nil {
+			c.ran = time.Now()
+		}
 	}
 	channel, text := m.of.addressed(o.channel, message)
 	if l := o.line(channel); l != nil {
