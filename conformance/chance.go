@@ -19,7 +19,8 @@ func RunProperties(t *testing.T, h *Harness) Report {
 	if h.Bubble == nil {
 		return Report{}
 	}
-	return properties(t, h, Primitives()).and(runOne(t, h, "AdderProperties", adder.Properties))
+	report := runEach(t, h, "Properties", Primitives(), engine.Subject.Properties)
+	return report.and(runOne(t, h, "AdderProperties", adder.Properties))
 }
 
 // RunHistories draws schedules for each primitive, runs them on several clients at once, and checks
@@ -29,7 +30,7 @@ func RunProperties(t *testing.T, h *Harness) Report {
 // in real time, but none with -short. The picture of a history that failed is named in the error.
 func RunHistories(t *testing.T, h *Harness) Report {
 	t.Helper()
-	return histories(t, h, Primitives())
+	return runEach(t, h, "Histories", Primitives(), engine.Subject.Histories)
 }
 
 // SoakCell is one thing that a soak runs on, such as an adapter on a server.
@@ -46,19 +47,6 @@ type SoakOptions = engine.SoakOptions
 func RunSoak(t *testing.T, cells []SoakCell, o *SoakOptions) map[string]int {
 	t.Helper()
 	return engine.RunSoak(t, Primitives(), cells, o)
-}
-
-func properties(t *testing.T, h *Harness, subjects []engine.Subject) Report {
-	t.Helper()
-	if h.Bubble == nil {
-		return Report{}
-	}
-	return runEach(t, h, "Properties", subjects, engine.Subject.Properties)
-}
-
-func histories(t *testing.T, h *Harness, subjects []engine.Subject) Report {
-	t.Helper()
-	return runEach(t, h, "Histories", subjects, engine.Subject.Histories)
 }
 
 // runEach runs one kind of test for each of some primitives.

@@ -2,6 +2,9 @@ package conformance
 
 import "github.com/hasp-go/hasp/conformance/harness"
 
+// Patience bounds every case.
+const Patience = harness.Patience
+
 // Harness is what the suite needs to judge an adapter against one server or cluster.
 type Harness = harness.Harness
 

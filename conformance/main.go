@@ -8,11 +8,8 @@ import (
 	_ "pgregory.net/rapid" // It has the flag that Main sets.
 )
 
-// Parallel is how many tests [Main] lets run side by side.
-const Parallel = "16"
-
-// Main runs the tests of m with -parallel [Parallel], unless another number is given, and returns
-// the exit code. The cases mostly wait, so that there should be more of them at once than the machine
+// Main runs the tests of m with -parallel 16, unless another number is given, and returns the exit
+// code. The cases mostly wait, so that there should be more of them at once than the machine
 // has processors:
 //
 //	func TestMain(m *testing.M) { os.Exit(conformance.Main(m)) }
@@ -24,7 +21,7 @@ func Main(m *testing.M) int {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", Parallel)
+		_ = flag.Set("test.parallel", "16")
 	}
 	if seed := os.Getenv("HASP_SEED"); seed != "" {
 		if err := flag.Set("rapid.seed", seed); err != nil {

@@ -20,7 +20,6 @@ func TestEveryCaseHasAClause(t *testing.T) {
 	names := map[string]bool{}
 	for _, c := range conformance.Cases() {
 		require.NotEmpty(t, c.Text, c.Name)
-		require.Equal(t, conformance.Clause(c.Clause), c.Text, c.Name)
 		require.False(t, names[c.Name], "two cases are named %s", c.Name)
 		names[c.Name] = true
 	}

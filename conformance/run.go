@@ -100,7 +100,10 @@ func RunPrimitive(t *testing.T, h *Harness, p engine.Subject) Report {
 	}
 	own := []engine.Subject{p}
 	report := run(t, h, slices.Concat(p.Cases(), p.FaultCases()))
-	return report.and(properties(t, h, own)).and(histories(t, h, own))
+	if h.Bubble != nil {
+		report = report.and(runEach(t, h, "Properties", own, engine.Subject.Properties))
+	}
+	return report.and(runEach(t, h, "Histories", own, engine.Subject.Histories))
 }
 
 // Cases returns all cases of the suite but those of faults.
@@ -109,13 +112,11 @@ func Cases() []Case {
 }
 
 // primitiveCases returns the cases of all primitives, those of faults excepted.
-func primitiveCases() []Case { return slices.Concat(casesOf(Primitives()), adder.Cases()) }
-
-func casesOf(subjects []engine.Subject) (cases []Case) {
-	for _, p := range subjects {
+func primitiveCases() (cases []Case) {
+	for _, p := range Primitives() {
 		cases = append(cases, p.Cases()...)
 	}
-	return cases
+	return append(cases, adder.Cases()...)
 }
 
 // FaultCases returns a case for each fault, for each of the three ways in which primitives wait: all waiters of
