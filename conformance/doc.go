@@ -23,9 +23,9 @@
 //	|
 //	|-- contract       cases for each clause of package backend
 //	|
-//	|-- exclusive      declarations: what a primitive promises, its model, its operations, and the few
-//	|   fairlock       cases that only it needs. lock has what the declarations of locks share
-//	|   readwrite ...
+//	|-- exclusive      declarations: what a primitive promises, its model, its operations,
+//	|-- fairlock       and the few cases that are its alone; lock is what those of locks share
+//	|-- ...
 //	|-- adder          cases and properties of its own: it is not declared
 //	|-- engine         what follows from a declaration; these are declared in its terms
 //	|-- history        records what went on side by side, and asks whether a model explains it
@@ -37,36 +37,9 @@
 //	|   '-- proxy      the faults of a network, between a client and a server
 //	|
 //	'-- matrix         every adapter on every server: a module of its own, since it imports them
-//	    |-- cells      adapters, servers, topologies and child processes, for the folders beside it
-//	    |-- virtual    the suite on the embedded server, in virtual time
-//	    |-- mutants    broken backends, which the cases must find
-//	    |-- processes  processes that are killed or stopped
-//	    |-- crowds     many waiters and many locks; what they cost is counted
-//	    |-- permits    processes that are killed while they hold permits
-//	    |-- fair       the queue of a fair lock: its order, crashed waiters, its costs
-//	    |-- mutex      the line of a mutex: order, crashed waiters, lost messages, a server's clock
-//	    |-- limiter    windows of a rate limiter, in an hour of virtual time and of many clients
-//	    |-- readwrite  readers and writers that crash, and what was reported of Redisson's
-//	    |-- counting   counting semaphores: clocks that disagree, processes that are killed, crowds
-//	    |-- joint      red locks and multi locks, whose servers fail in turn
-//	    |-- hasptest   the faults of package hasptest
-//	    |-- replicas   a replica that lags
-//	    |-- rights     the commands and keys that a server's user needs
-//	    |-- repro      programs that once showed a defect
-//	    '-- redisson   a real Redisson client on the same objects
 //
-// None but the matrix imports the door. arch_test.go in the root of the repository has the rules.
-//
-// # What follows from a declaration
-//
-//   - Properties: one action after the other, from several clients, beside an exact model
-//     ([RunProperties]).
-//   - Histories: schedules that clients run at once, explained by the model or not ([RunHistories]).
-//   - Cases: a walk beside the model, keys of another kind, bad input, waiting, answers that are lost
-//     ([RunPrimitives]), and what leases promise, if there are any.
-//   - Faults, of what has leases: work goes on after each. Of our primitives three have such cases
-//     ([RunFaults]).
-//   - Soaks: crowds at random, on many harnesses ([RunSoak]).
+// None but the matrix imports the door. arch_test.go in the root of the repository has the rules;
+// docs/testing.md says what each folder of the matrix is for, and what follows from a declaration.
 //
 // # Reports
 //

@@ -240,8 +240,12 @@ func (s *Server) Restart(data Data) error {
 		}
 	}
 	s.stop()
-	if data == DropData {
-		if err := s.dropData(); err != nil {
+	if data == DropData { // A cluster's node keeps its own file.
+		err := errors.Join(
+			os.RemoveAll(filepath.Join(s.dir, "dump.rdb")),
+			os.RemoveAll(filepath.Join(s.dir, "appendonlydir")),
+		)
+		if err != nil {
 			return err
 		}
 	}
@@ -265,14 +269,6 @@ func (s *Server) save() error {
 		err = errors.Join(err, s.run("CLIENT", "UNPAUSE"))
 	}
 	return err
-}
-
-// dropData removes what a server loads at its start, but not a cluster node's own file.
-func (s *Server) dropData() error {
-	return errors.Join(
-		os.RemoveAll(filepath.Join(s.dir, "dump.rdb")),
-		os.RemoveAll(filepath.Join(s.dir, "appendonlydir")),
-	)
 }
 
 // close ends the process and removes its folder.
@@ -347,20 +343,15 @@ func (s *Server) awaitReady(p *process) error {
 		}
 		return nil
 	})
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case p.ended():
-		return s.diedEarly()
 	}
+	ended, log := p.ended(), s.log()
 	s.stop()
-	return fmt.Errorf("no answer within %v: %w\n%s", patience, err, s.log())
-}
-
-func (s *Server) diedEarly() error {
-	s.process = nil
-	log := s.log()
-	if strings.Contains(log, "Address already in use") {
+	switch {
+	case !ended:
+		return fmt.Errorf("no answer within %v: %w\n%s", patience, err, log)
+	case strings.Contains(log, "Address already in use"):
 		return errPortTaken
 	}
 	return fmt.Errorf("%w: it ended at once:\n%s", ErrNotRunning, log)

@@ -161,27 +161,14 @@ func (p *Proxy) admit(words []string) *fault {
 	return f
 }
 
-// swallow reports whether what l carries in a direction vanishes, and notes that it did.
-func (p *Proxy) swallow(l *link, way direction) bool {
+// swallow reports whether what l carries in a direction vanishes, and notes that it did. The channel is
+// closed when the blackhole changes.
+func (p *Proxy) swallow(l *link, way direction) (gone bool, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	gone := l.silenced || p.hole&way != 0 || way == toClient && l.deaf
+	gone = l.silenced || p.hole&way != 0 || way == toClient && l.deaf.Load()
 	l.lossy = l.lossy || gone
-	return gone
-}
-
-// deafen makes all that l carries to the client vanish.
-func (p *Proxy) deafen(l *link) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l.deaf = true
-}
-
-// restored returns a channel that is closed when the blackhole changes.
-func (p *Proxy) restored() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.changed
+	return gone, p.changed
 }
 
 // due returns when what arrives now is to be forwarded.
@@ -193,11 +180,10 @@ func (p *Proxy) due() time.Time {
 
 // note keeps an error of reading, if it is not just that a connection has ended.
 func (p *Proxy) note(way direction, err error) {
-	if !errors.Is(err, resp.ErrMalformed) {
-		return
+	if errors.Is(err, resp.ErrMalformed) {
+		from := map[direction]string{toServer: "client", toClient: "server"}[way]
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.err = fmt.Errorf("from the %s: %w", from, err)
 	}
-	from := map[direction]string{toServer: "client", toClient: "server"}[way]
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.err = fmt.Errorf("from the %s: %w", from, err)
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
@@ -28,9 +29,10 @@ type link struct {
 	toClient, toServer net.Conn // what is read and written: with TLS if the proxy has it
 	done               chan struct{}
 
+	deaf atomic.Bool // no reply passes any more
+
 	// Guarded by proxy.mu.
 	silenced bool // nothing passes any more
-	deaf     bool // no reply passes any more
 	lossy    bool // bytes have vanished
 
 	mu         sync.Mutex
@@ -140,7 +142,7 @@ func (l *link) read(from net.Conn, way direction, queue chan<- unit) {
 
 // forwardRequest forwards one request, or loses it, and reports whether the link goes on.
 func (l *link) forwardRequest(w *writer, f resp.Frame) bool {
-	if l.proxy.swallow(l, toServer) {
+	if gone, _ := l.proxy.swallow(l, toServer); gone {
 		return true
 	}
 	words := f.Words()
@@ -156,9 +158,10 @@ func (l *link) forwardReply(w *writer, f resp.Frame) bool {
 			w.flush()
 			return false
 		}
-		l.proxy.deafen(l)
+		l.deaf.Store(true)
 	}
-	return l.proxy.swallow(l, toClient) || w.write(f.Raw)
+	gone, _ := l.proxy.swallow(l, toClient)
+	return gone || w.write(f.Raw)
 }
 
 // expect notes that a reply to the request will come.
@@ -249,8 +252,8 @@ func (w *writer) run(queue <-chan unit, forward func(*writer, resp.Frame) bool) 
 // finish forwards the end of the connection, which a blackhole keeps back.
 func (w *writer) finish(f resp.Frame) {
 	for {
-		restored := w.link.proxy.restored()
-		if !w.link.proxy.swallow(w.link, w.way) {
+		gone, restored := w.link.proxy.swallow(w.link, w.way)
+		if !gone {
 			_ = w.write(f.Raw) && w.flush()
 			return
 		}

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"sync"
 )
 
@@ -42,22 +41,14 @@ func installed() error {
 			return fmt.Errorf("it takes Java %d and Maven: %w", javaNeeded, err)
 		}
 	}
-	out, err := exec.Command("java", "-version").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("java -version: %w", err)
-	}
-	found := javaVersion.FindSubmatch(out)
-	if found == nil {
-		return fmt.Errorf("java -version has no version: %q", out)
-	}
-	if major, _ := strconv.Atoi(string(found[1])); major < javaNeeded {
-		return fmt.Errorf("it takes Java %d, and this is %s", javaNeeded, found[1])
+	out, err := exec.Command("java", "--version").CombinedOutput() // Java 8 does not know it.
+	name, version := "", 0
+	_, _ = fmt.Sscanf(string(out), "%s %d", &name, &version)
+	if err != nil || version < javaNeeded {
+		return fmt.Errorf("it takes Java %d, and java --version says %q (error %v)", javaNeeded, out, err)
 	}
 	return nil
 }
-
-// javaVersion finds the first number of the version, which is 1 of Java 8 and older.
-var javaVersion = regexp.MustCompile(`version "(\d+)`)
 
 // classPath returns the class path of the program, as Maven makes it.
 var classPath = sync.OnceValues(func() (path string, err error) {
