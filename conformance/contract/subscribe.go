@@ -24,8 +24,7 @@ func subscribeCases() []harness.Case {
 		of("S1", "SubscribeHeedsContext", subscribeHeedsContext, harness.PubSub, harness.Faults),
 		of("S1", "ContextDoesNotBoundSubscription", contextDoesNotBound, harness.PubSub),
 		of("S4", "PublishCommandReachesSubscribers", publishCommandReaches, harness.PubSub),
-		of("S5", "CancelReleases", cancelReleases, harness.PubSub),
-		of("S5", "CloseReleases", closeReleases, harness.PubSub),
+		of("S5", "CancelAndCloseRelease", cancelAndCloseRelease, harness.PubSub),
 		of("S5", "NoCallAfterCancel", noCallAfterCancel, harness.PubSub),
 		of("S5", "CancelFromTheHandler", cancelFromTheHandler, harness.PubSub),
 		of("R9", "SubscribeAfterCloseIsRefused", subscribeAfterCloseIsRefused, harness.PubSub),
@@ -142,17 +141,14 @@ func publishCommandReaches(ctx context.Context, e *harness.Env) {
 	box.AwaitMessage(ctx, "x")
 }
 
-func cancelReleases(ctx context.Context, e *harness.Env) {
-	_, sub := e.Listen(ctx, e.Backend(ctx), e.Key("c"))
-	sub.Cancel()
-	sub.Cancel()
-	e.AwaitSubscribers(ctx, e.Key("c"), 0)
-}
-
-func closeReleases(ctx context.Context, e *harness.Env) {
+func cancelAndCloseRelease(ctx context.Context, e *harness.Env) {
 	b := e.Backend(ctx)
-	_, sub := e.Listen(ctx, b, e.Key("c"))
-	defer sub.Cancel()
+	_, cancelled := e.Listen(ctx, b, e.Key("c"))
+	cancelled.Cancel()
+	cancelled.Cancel()
+	e.AwaitSubscribers(ctx, e.Key("c"), 0)
+	_, closed := e.Listen(ctx, b, e.Key("c"))
+	defer closed.Cancel()
 	must.Do(b.Close())
 	e.AwaitSubscribers(ctx, e.Key("c"), 0)
 }

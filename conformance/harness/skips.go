@@ -41,17 +41,20 @@ var (
 	Batches       = needs(SkipNoBatches, func(h *Harness) bool { return h.Batches })
 	ReplicaWaiter = needs(SkipNoReplicaWaiter, func(h *Harness) bool { return h.WaitsForReplicas })
 	ClientList    = needs(SkipNoClientList, func(h *Harness) bool { return h.ListsClients })
-	Debug         = needs(SkipNoDebug, hasDebug)
-	Record        = needs(SkipNoRecord, func(h *Harness) bool { return h.Record != nil })
-	Restart       = needs(SkipNoRestart, func(h *Harness) bool { return h.Restart != nil })
-	Pause         = needs(SkipNoPause, func(h *Harness) bool { return h.Pause != nil })
-	FailOver      = needs(SkipNoFailOver, func(h *Harness) bool { return h.FailOver != nil })
-	FixedRoles    = needs(SkipFixedRoles, func(h *Harness) bool { return h.FailOver == nil })
-	Isolate       = needs(SkipNoIsolate, func(h *Harness) bool { return h.Isolate != nil })
-	Migrate       = needs(SkipNoMigrate, func(h *Harness) bool { return h.Migrate != nil })
-	Advance       = needs(SkipNoAdvance, func(h *Harness) bool { return h.Advance != nil })
-	Faults        = needs(SkipNoFaults, func(h *Harness) bool { return h.Faults })
-	HasClient     = needs(SkipNoClient, func(h *Harness) bool { return !h.NoClient })
+	Debug         = needs(SkipNoDebug, func(h *Harness) bool {
+		_, err := h.Do(context.Background(), "", "DEBUG", "HELP")
+		return err == nil
+	})
+	Record     = needs(SkipNoRecord, func(h *Harness) bool { return h.Record != nil })
+	Restart    = needs(SkipNoRestart, func(h *Harness) bool { return h.Restart != nil })
+	Pause      = needs(SkipNoPause, func(h *Harness) bool { return h.Pause != nil })
+	FailOver   = needs(SkipNoFailOver, func(h *Harness) bool { return h.FailOver != nil })
+	FixedRoles = needs(SkipFixedRoles, func(h *Harness) bool { return h.FailOver == nil })
+	Isolate    = needs(SkipNoIsolate, func(h *Harness) bool { return h.Isolate != nil })
+	Migrate    = needs(SkipNoMigrate, func(h *Harness) bool { return h.Migrate != nil })
+	Advance    = needs(SkipNoAdvance, func(h *Harness) bool { return h.Advance != nil })
+	Faults     = needs(SkipNoFaults, func(h *Harness) bool { return h.Faults })
+	HasClient  = needs(SkipNoClient, func(h *Harness) bool { return !h.NoClient })
 )
 
 func needs(reason string, has func(h *Harness) bool) Need {
@@ -61,9 +64,4 @@ func needs(reason string, has func(h *Harness) bool) Need {
 		}
 		return reason
 	}
-}
-
-func hasDebug(h *Harness) bool {
-	_, err := h.Do(context.Background(), "", "DEBUG", "HELP")
-	return err == nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -17,24 +16,11 @@ var ErrUndecided = errors.New("undecided history")
 
 // Violation is the error of a history that no order of its operations explains.
 type Violation struct {
-	Operations int    // how many there are
-	Longest    string // the longest order that the model allows, its last operations
-	Stuck      string // what was called before that ended, and fits nowhere
-	Picture    string // path of the picture; "" if there is none
+	text string // how far the model follows the history
 }
 
-// Error reports how far the model follows the history.
-func (v *Violation) Error() string {
-	text := fmt.Sprintf("no order explains the history of %d operations.\n"+
-		"The model can follow it up to\n%s\nbut not to all of\n%s",
-		v.Operations, indent(v.Longest), indent(v.Stuck))
-	if v.Picture != "" {
-		text += "\npicture: " + v.Picture
-	}
-	return text
-}
-
-func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
+// Error reports how far the model follows the history, and the path of its picture.
+func (v *Violation) Error() string { return v.text }
 
 // CheckOptions configure [Log.Check]. Nil means the defaults.
 type CheckOptions struct {
@@ -91,7 +77,6 @@ func (l *Log) operations() ([]porcupine.Operation, error) {
 // explain searches again, for the longest order, and draws it.
 func explain(model porcupine.Model, operations []porcupine.Operation, o CheckOptions) error {
 	_, info := porcupine.CheckOperationsVerbose(model, operations, o.Patience)
-	v := &Violation{Operations: len(operations)}
 	var longest []porcupine.Operation
 	for _, partition := range info.PartialLinearizationsOperations() {
 		for _, partial := range partition {
@@ -100,15 +85,16 @@ func explain(model porcupine.Model, operations []porcupine.Operation, o CheckOpt
 			}
 		}
 	}
-	v.Longest = describe(model, longest[max(0, len(longest)-tail):])
-	v.Stuck = describe(model, left(operations, longest))
+	v := &Violation{fmt.Sprintf("no order explains the history of %d operations.\n"+
+		"The model can follow it up to%s\nbut not to all of%s", len(operations),
+		describe(model, longest[max(0, len(longest)-tail):]), describe(model, left(operations, longest)))}
 	if o.Picture == "" {
 		return v
 	}
 	if err := porcupine.VisualizePath(model, info, o.Picture); err != nil {
 		return errors.Join(v, fmt.Errorf("drawing the history: %w", err))
 	}
-	v.Picture = o.Picture
+	v.text += "\npicture: " + o.Picture
 	return v
 }
 
@@ -128,14 +114,14 @@ func left(all, order []porcupine.Operation) (missing []porcupine.Operation) {
 	return missing
 }
 
-func describe(model porcupine.Model, operations []porcupine.Operation) string {
-	lines := make([]string, len(operations))
-	for i, op := range operations {
+// describe returns a line for each operation.
+func describe(model porcupine.Model, operations []porcupine.Operation) (lines string) {
+	for _, op := range operations {
 		text := fmt.Sprintf("%v -> %v", op.Input, op.Output)
 		if model.DescribeOperation != nil {
 			text = model.DescribeOperation(op.Input, op.Output)
 		}
-		lines[i] = fmt.Sprintf("[%d, %d] process %d: %s", op.Call, op.Return, op.ClientId, text)
+		lines += fmt.Sprintf("\n    [%d, %d] process %d: %s", op.Call, op.Return, op.ClientId, text)
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }

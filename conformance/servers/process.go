@@ -37,8 +37,6 @@ func startProcess(dir string, log *os.File, path string, args ...string) (*proce
 	return p, <-started
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
-
 func (p *process) ended() bool {
 	select {
 	case <-p.done:

@@ -46,7 +46,12 @@ func (s *Sentinel) launch(kind Kind) error {
 		func() error { return launchAll(s.Nodes) },
 		func() error { return followAll(primary, s.Nodes[1:]...) },
 		func() error {
-			s.Sentinels = newServers(kind, sentinels, watching(primary))
+			// A PING is sent every second, and a busy machine answers late.
+			s.Sentinels = newServers(kind, sentinels, &Options{Config: map[string]string{
+				"sentinel monitor " + MasterName:                 fmt.Sprint(loopback.Host, " ", primary.port, " 2"),
+				"sentinel down-after-milliseconds " + MasterName: "5000",
+				"sentinel failover-timeout " + MasterName:        "20000",
+			}})
 			for _, one := range s.Sentinels {
 				one.sentinel = true
 			}
@@ -57,16 +62,6 @@ func (s *Sentinel) launch(kind Kind) error {
 		func() error { return s.settle(primary) },
 		func() error { return s.publishEvery("2000") },
 	)
-}
-
-// watching are the options of a sentinel. A PING is sent every second, and a busy machine answers
-// late.
-func watching(primary *Server) *Options {
-	return &Options{Config: map[string]string{
-		"sentinel monitor " + MasterName:                 fmt.Sprint(loopback.Host, " ", primary.port, " 2"),
-		"sentinel down-after-milliseconds " + MasterName: "5000",
-		"sentinel failover-timeout " + MasterName:        "20000",
-	}}
 }
 
 // publishEvery sets how often sentinels publish, in milliseconds. In operation it must be seldom in
@@ -129,25 +124,19 @@ func (s *Sentinel) FailOver(unseen func() error) error {
 
 // promote makes the sentinels promote one of replicas, and returns it.
 func (s *Sentinel) promote(replicas []*Server) (next *Server, err error) {
-	err = await(nil, func() (err error) {
-		next, err = s.promoteOne(replicas)
-		return err
+	err = await(nil, func() error {
+		for _, replica := range replicas {
+			info, err := replica.Info("replication")
+			if err != nil || info["role"] == "master" {
+				next = replica
+				return err
+			}
+		}
+		// Refused while it is under way, and while no replica is known to be fit.
+		err := s.Sentinels[0].run("SENTINEL", "FAILOVER", MasterName)
+		return errors.Join(errors.New("no replica was promoted"), err)
 	})
 	return next, err
-}
-
-// promoteOne returns the one of replicas that has become a primary, or asks for that and returns an
-// error.
-func (s *Sentinel) promoteOne(replicas []*Server) (*Server, error) {
-	for _, replica := range replicas {
-		info, err := replica.Info("replication")
-		if err != nil || info["role"] == "master" {
-			return replica, err
-		}
-	}
-	// Refused while it is under way, and while no replica is known to be fit.
-	err := s.Sentinels[0].run("SENTINEL", "FAILOVER", MasterName)
-	return nil, errors.Join(errors.New("no replica was promoted"), err)
 }
 
 // await makes all servers follow the primary, as after a restart and as the sentinels would in their

@@ -336,7 +336,7 @@ func (s *Server) awaitReady(p *process) error {
 		switch {
 		case err != nil:
 			return err
-		case info["process_id"] != strconv.Itoa(p.pid()):
+		case info["process_id"] != strconv.Itoa(p.cmd.Process.Pid):
 			return errPortTaken
 		case info["loading"] != "0" && !s.sentinel:
 			return errors.New("it loads its data")

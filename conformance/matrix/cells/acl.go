@@ -36,9 +36,6 @@ func sided(pattern, prefix string) string {
 	return pattern + "{" + prefix + "* " + pattern + prefix + "* "
 }
 
-// ClusterRules are those in a cluster.
-func ClusterRules(prefix string) string { return ACLRules(prefix) + " " + ClusterCommands }
-
 // suiteRules are those of a user for the suite, whose own scripts and subscriptions need more.
 func suiteRules() string {
 	return ACLRules("conf-") + " &{conf-* &conf-* +append +hincrby +sadd +smembers"

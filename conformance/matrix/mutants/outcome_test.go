@@ -22,13 +22,13 @@ func replyMutants() []mutant {
 			onArgs(func(arg string) string { return arg[:min(len(arg), 64<<10)] })},
 		{"keeps integers in 32 bits", embedded, "IntegersAreExact",
 			onIntegers(func(n int64) int64 { return int64(int32(n)) })},
-		{"keeps integers in doubles", embedded, "CommandIntegersAreExact",
+		{"keeps integers in doubles", embedded, "IntegersAreExact",
 			onIntegers(func(n int64) int64 { return int64(float64(n)) })},
 		{"drops nils from arrays", embedded, "RepliesHaveTheirShape",
 			onReply(func(_ backend.Call, r backend.Reply, err error) (backend.Reply, error) {
 				return dropNils(r), err
 			})},
-		{"returns maps as pairs", embedded, "CommandRepliesHaveTheirShape",
+		{"returns maps as pairs", embedded, "RepliesHaveTheirShape",
 			onReply(func(c backend.Call, r backend.Reply, err error) (backend.Reply, error) {
 				if c.Script.Command != "" && r.Kind() == backend.Array {
 					r = backend.ArrayReply([]backend.Reply{r})

@@ -40,9 +40,9 @@ func subscribeMutants() []mutant {
 					return c
 				}
 			}},
-		{"leaves cancelled subscriptions with the server", embedded, "CancelReleases",
+		{"leaves cancelled subscriptions with the server", embedded, "CancelAndCloseRelease",
 			onCancel(func(func()) {})},
-		{"leaves subscriptions with the server after Close", embedded, "CloseReleases",
+		{"leaves subscriptions with the server after Close", embedded, "CancelAndCloseRelease",
 			keepSubscriptions},
 		{"calls handlers after Cancel", embedded, "NoCallAfterCancel",
 			onCancel(func(cancel func()) { time.AfterFunc(10*time.Second, cancel) })},

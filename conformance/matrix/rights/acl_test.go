@@ -67,7 +67,7 @@ func TestACLIsDocumented(t *testing.T) {
 func TestACLInACluster(t *testing.T) {
 	t.Parallel()
 	c := servers.StartCluster(t, servers.Valkey, 3, &servers.ClusterOptions{
-		Config: cells.User(cells.ClusterRules("app:")),
+		Config: cells.User(cells.ACLRules("app:") + " " + cells.ClusterCommands),
 	})
 	user := cells.Client{Cluster: true, User: "hasp", Password: "secret"}
 	for _, node := range c.Nodes {
