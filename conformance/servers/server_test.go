@@ -193,3 +193,11 @@ func TestRestartKeepsWhatWasAnswered(t *testing.T) {
 		}
 	})
 }
+
+func TestFailedSaveLetsWritesGoOn(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, &servers.Options{Config: map[string]string{"rename-command": `SAVE ""`}})
+		require.ErrorContains(t, s.Restart(servers.KeepData), "saving")
+		set(t, s, "key", "value")
+	})
+}

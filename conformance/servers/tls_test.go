@@ -43,7 +43,7 @@ func pingTLS(t *testing.T, addr string, config *tls.Config) string {
 	c, err := tls.Dial("tcp", addr, config)
 	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
-	_, _ = c.Write([]byte("PING\r\n"))
+	_, _ = c.Write([]byte("*1\r\n$4\r\nPING\r\n"))
 	answer := make([]byte, len("+PONG\r\n"))
 	n, _ := io.ReadFull(c, answer)
 	return string(answer[:n])
