@@ -75,8 +75,7 @@ func (p *Primitive[S, I, O]) prepare(ctx context.Context, e *harness.Env, object
 	}
 }
 
-// set makes an object another behind the back of all clients: its own key is the last, by which others see
-// it.
+// set makes an object another behind the back of all clients. Its own key, by which others see it, is the last.
 func (p *Primitive[S, I, O]) set(ctx context.Context, e *harness.Env, name string, s State[S]) {
 	for _, key := range slices.Backward(p.Stored(name, s)) {
 		key.write(func(args ...string) { e.Command(ctx, args...) })

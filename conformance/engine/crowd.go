@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -23,8 +22,6 @@ type running struct {
 	clients []*primitives.Client
 	links   []harness.Link // of the clients, if they have any
 	trials  []*trial       // one of each object
-
-	struck atomic.Bool // there was a fault
 }
 
 // start makes a crowd's clients and objects. No fault may strike meanwhile.
@@ -111,7 +108,6 @@ func (r *running) scene(t *trial, links []harness.Link) *scene {
 // suffers takes into account that a fault begins. It may take holds from the crowd that their holders believe in if
 // the server forgets, or if a step of its clock ends leases that are shorter than the fault is for.
 func (r *running) suffers(f fault) {
-	r.struck.Store(true)
 	for _, t := range r.trials {
 		if f.forgets || f.steps && r.Lease < f.lease {
 			t.forgetful.Store(true)

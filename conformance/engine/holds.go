@@ -131,18 +131,18 @@ func (m *machine[S, I, O]) holdsRan(r *scriptRun, in I, out O, before State[S], 
 	case act == Renews && m.of.Hold.Done(out) && c != nil:
 		c.gain = 0
 	case act == NoHold:
-		m.forgotten(before, o.state, "")
+		m.forgotten(before, o.state)
 	}
 }
 
 // forgotten notes that the server has lost what some held in before.
-func (m *machine[S, I, O]) forgotten(before, after State[S], but string) {
+func (m *machine[S, I, O]) forgotten(before, after State[S]) {
 	if m.of.Hold == nil {
 		return
 	}
 	for _, owner := range m.of.Hold.Holders(before) {
 		c := m.claims[owner]
-		if c != nil && owner != but && !slices.Contains(m.of.Hold.Holders(after), owner) {
+		if c != nil && !slices.Contains(m.of.Hold.Holders(after), owner) {
 			m.reach("forgotten by the server")
 			c.forgotten = true
 		}
@@ -177,9 +177,6 @@ func (m *machine[S, I, O]) answeredAsk(r *scriptRun, c *call[S, I, O], owner str
 		c.last.left, c.last.got = true, false
 	case r.err != nil:
 		claim.over = time.Now()
-		if !isConflict(r.err) {
-			m.reach("acquire failed")
-		}
 	case !m.of.Granted(must.Get(m.of.Answers(r.script()))[0]):
 		claim.queued = m.of.Queue != nil && c.waits()
 		m.unasked(claim)
@@ -189,29 +186,25 @@ func (m *machine[S, I, O]) answeredAsk(r *scriptRun, c *call[S, I, O], owner str
 		if claim.belief.Granted(r.answered) {
 			claim.over = time.Now()
 			c.last.late = true
-			m.reach("late grant")
 		}
 	}
 	if !c.ended.IsZero() {
-		m.reach("answer to one who has left")
 		claim.ends(time.Now())
 	}
 }
 
 func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
 	if r.err != nil {
-		m.reach("renewal failed")
 		return
 	}
 	outs := must.Get(m.of.Answers(r.script()))
-	_, _, lease := m.of.Hold.Of(ins[0])
+	_, owner, lease := m.of.Hold.Of(ins[0])
 	// The watchdog waits for the answer for a third of the lease that the holder had.
 	took, most := r.answered.Sub(r.sent), cmp.Or(r.lasts, lease)/3
-	if _, owner, _ := m.of.Hold.Of(ins[0]); m.lengthens(m.claims[owner]) {
+	if m.lengthens(m.claims[owner]) {
 		most = math.MaxInt64 // Its call waits for as long as it takes.
 	}
 	if took > most {
-		m.reach("renewal answered too late")
 		return
 	}
 	for i, in := range ins {
@@ -259,8 +252,8 @@ func (m *machine[S, I, O]) mayHaveLapsed(c *claim[S, I, O], began time.Time) boo
 // lookAtClaim compares what a client believes with what the server knows.
 func (m *machine[S, I, O]) lookAtClaim(c *claim[S, I, O]) {
 	now := time.Now()
-	if c.granted && c.over.IsZero() && c.belief.Over(now) {
-		c.over = c.belief.Ends()
+	if c.granted && c.belief.Over(now) {
+		c.ends(c.belief.Ends())
 		if now.Before(c.over) {
 			c.over = now // The server said so.
 		}

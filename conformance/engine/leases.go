@@ -154,14 +154,12 @@ func (m *machine[S, I, O]) unlock(ctx context.Context, l *heldLease[S, I, O], a 
 
 func (m *machine[S, I, O]) judgeUnlock(l *heldLease[S, I, O], c *call[S, I, O]) {
 	if l.ended != nil {
-		m.reach("unlock after the end")
 		must.Wrap(c.err, primitives.ErrNotHeld, l.ended)
 		must.If(c.sends > 0, "it has sent %d scripts", c.sends)
 		return
 	}
 	l.ended = primitives.ErrReleased
 	if slices.ContainsFunc(m.leases, func(o *heldLease[S, I, O]) bool { return o.claim == l.claim && o.ended == nil }) {
-		m.reach("inner unlock")
 		must.Do(c.err)
 		must.If(c.sends > 0, "it has sent %d scripts", c.sends)
 		return
@@ -207,9 +205,7 @@ func (m *machine[S, I, O]) lookAtLease(l *heldLease[S, I, O]) {
 		rest = l.claim.belief.Ends().Sub(at)
 	}
 	if l.ended == nil {
-		if lookErr := l.claim.belief.Look(at, rest); lookErr != nil {
-			must.Fail("%w; it says %v", lookErr, err)
-		}
+		must.Do(l.claim.belief.Look(at, rest))
 		if err == nil {
 			return
 		}
@@ -217,11 +213,6 @@ func (m *machine[S, I, O]) lookAtLease(l *heldLease[S, I, O]) {
 		m.reach("loss")
 	}
 	must.If(!errors.Is(err, l.ended), "it says %v after its end by %v", err, l.ended)
-	l.checkEnd()
-}
-
-// checkEnd checks that each method of a lease reports its end.
-func (l *heldLease[S, I, O]) checkEnd() {
 	must.If(l.work.Err() == nil || !errors.Is(context.Cause(l.work), l.ended),
 		"its context ended by %v, want %v", context.Cause(l.work), l.ended)
 }

@@ -17,9 +17,13 @@ import (
 func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 	now := m.serverNow()
 	m.pass(o, now)
-	left := m.life(ctx, m.of.keyOf(o.name))
-	must.If(!fitsLife(o.state, now, left), "which lives for %v, but it is %v", left, o.state)
 	for i, key := range m.of.Stored(o.name, o.state) {
+		exists := !key.empty()
+		if i == 0 {
+			key.Ends, exists = o.state.Ends, o.state.Kind != Absent
+		}
+		left := must.Get(must.Get(m.raw(ctx, "PTTL", key.Name)).Duration(time.Millisecond))
+		must.If(!key.lives(exists, now, left), "key %s lives for %v, but it is %v", key.Name, left, o.state)
 		if i == 0 && o.state.Kind == Other {
 			continue
 		}
@@ -28,32 +32,10 @@ func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 		}
 		reply, err := m.raw(ctx, key.reader()...)
 		must.If(!holds(key, reply, err), "key %s holds %v, %w, but it is %v", key.Name, reply, err, o.state)
-		if i == 0 {
-			continue
-		}
-		left := m.life(ctx, key.Name)
-		must.If(!key.lives(now, left), "key %s lives for %v, but it is %v", key.Name, left, o.state)
 	}
 	for channel, l := range o.lines {
 		must.If(m.virtual && !l.heard(l.ear.Events()), "published to %s were %q, want %q", channel, l.ear.Events(), l.posted)
 	}
-}
-
-// fitsLife reports whether PTTL can be left for an object that is s; -2 ms: there is no key. Without a time it is
-// not known how long.
-func fitsLife[S comparable](s State[S], at time.Time, left time.Duration) bool {
-	if none := left == -2*time.Millisecond; none || s.Kind == Absent {
-		return none == (s.Kind == Absent)
-	}
-	if at.IsZero() {
-		return left < 0 == s.Ends.IsZero()
-	}
-	return s.Remains(at, left)
-}
-
-// life asks how long a key lives.
-func (m *machine[S, I, O]) life(ctx context.Context, key string) time.Duration {
-	return must.Get(must.Get(m.raw(ctx, "PTTL", key)).Duration(time.Millisecond))
 }
 
 // untimed returns a key whose scores may be any: they are times, which are not known.
@@ -78,11 +60,11 @@ func named(keys []Key, name string) (key Key, ok bool) {
 	return keys[i], true
 }
 
-// lives reports whether PTTL can be left for another key than the first.
-func (k Key) lives(at time.Time, left time.Duration) bool {
-	switch {
-	case k.empty():
-		return left == -2*time.Millisecond
+// lives reports whether PTTL can be left for a key; -2 ms: there is no key. Without a time it is not known how long.
+func (k Key) lives(exists bool, at time.Time, left time.Duration) bool {
+	switch none := left == -2*time.Millisecond; {
+	case none || !exists:
+		return none == !exists
 	case at.IsZero():
 		return left < 0 == (k.Ends.IsZero() && k.Life == 0)
 	case !k.Ends.IsZero():

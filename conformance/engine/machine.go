@@ -200,9 +200,10 @@ func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 	if m.of.Takes != nil {
 		o.added += m.of.Takes.Count(c.Next) - m.of.Takes.Count(before)
 	}
-	m.forgotten(before, c.Next, "")
+	m.forgotten(before, c.Next)
 	o.misled, o.meddled = c.Message == "", time.Now()
-	m.become(o, c.Next, c.Message != "")
+	o.state = c.Next
+	m.changed(o, time.Now(), c.Message != "")
 }
 
 // write writes a key.
@@ -253,7 +254,8 @@ func (m *machine[S, I, O]) happened(o *object[S], at time.Time, in I, out O) (be
 	o.misled = o.misled || after.Ends.Before(before.Ends) && !after.Ends.IsZero()
 	m.posts(o, message)
 	if after != before {
-		m.become(o, after, message != "")
+		o.state = after
+		m.changed(o, time.Now(), message != "")
 	}
 	return before
 }
@@ -266,12 +268,6 @@ func (m *machine[S, I, O]) misjudged(before State[S], in I, out O) bool {
 	}
 	act, _, _ := m.of.Hold.Of(in)
 	return act == Asks && m.of.Ready(before, in) != m.of.Granted(out)
-}
-
-// become notes that an object has become another; known says that there was a message.
-func (m *machine[S, I, O]) become(o *object[S], next State[S], known bool) {
-	o.state = next
-	m.changed(o, time.Now(), known)
 }
 
 // changed notes for all who wait since when there is what they need. Known says that they can know.
@@ -312,13 +308,13 @@ func (m *machine[S, I, O]) step(d time.Duration) {
 	m.stepped = true
 	for _, o := range m.objects {
 		if next := m.of.at(o.state, m.serverNow()); next != o.state {
-			m.become(o, next, false) // Nobody can have known before.
+			o.state = next
+			m.changed(o, time.Now(), false) // Nobody can have known before.
 		}
 	}
 	for _, c := range m.claims {
 		c.gain += d
 	}
-	m.reach("clock step")
 }
 
 // objectAt returns the object at a key.

@@ -19,12 +19,10 @@ func (m *machine[S, I, O]) arrived(c *claim[S, I, O], out O, before State[S]) {
 	for _, owner := range append(m.of.Hold.Holders(before), c.owner) {
 		if other := m.claims[owner]; other != nil && !m.has(other) {
 			other.spent = true
-			m.reach("let go")
 		}
 	}
 	c.call.awaits = m.of.Hold.Awaits(out)
 	if now := time.Now(); m.ready(c.call) {
-		m.reach("last to come")
 		c.call.came, c.call.there, c.call.told = true, now, now
 	}
 }
@@ -41,7 +39,6 @@ func (m *machine[S, I, O]) judgeMember(c *call[S, I, O]) {
 	}
 	if errors.Is(c.err, backend.ErrIndeterminate) {
 		must.If(c.sends == 0 && c.ctx.Err() == nil, "nothing of it can have run")
-		m.reach("unknown outcome")
 	} else {
 		for _, claim := range m.claims {
 			must.If(claim.call == c && m.has(claim), "it has failed, and is in %v", c.object)

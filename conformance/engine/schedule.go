@@ -28,7 +28,7 @@ type schedule struct {
 	Links  []troubles // of the first clients; those of the others are sound
 	Actors [][]Step   // actor i uses client i modulo their number
 
-	// Within is how long it may take, beside what faults cost. 0: what its steps and troubles may take.
+	// Within is how long it may take. 0: what its steps and troubles may take.
 	Within time.Duration
 }
 
@@ -115,13 +115,17 @@ func drawTroubles(t *rapid.T, lossy bool) troubles {
 	}
 }
 
+// afterFaults is what all faults together may cost after their ends, such as pauses before clients connect
+// again. It does not grow with their number, or a waiter that is stuck would be given time for ever.
+const afterFaults = 15 * time.Second
+
 // bound is how long the schedule may take, with actors after one another: longer, and a waiter
 // stood before a free object.
 func (s schedule) bound(poll time.Duration) time.Duration {
 	if s.Within > 0 {
 		return s.Within
 	}
-	sum := 20 * time.Second // Subscriptions, closing, a slow machine.
+	sum := 20*time.Second + afterFaults // Subscriptions, closing, a slow machine.
 	for _, step := range slices.Concat(s.Actors...) {
 		sum += step.Pause + step.Hold
 	}

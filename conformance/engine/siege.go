@@ -86,9 +86,8 @@ const (
 	nobody = -1 // keeps the object
 	// settle is what the others get to come to waiting, once an actor has the object.
 	settle = 50 * time.Millisecond
-	// besieged is what a siege may take beside the fault and its keeper. With what a fault costs it is
-	// less than longLease.
-	besieged = 8 * time.Second
+	// besieged is how long a siege may take in addition to the fault and its keeper: less than longLease.
+	besieged = 8*time.Second + afterFaults
 )
 
 // sieges returns those of a case: with the fault at the holder's client and at the waiters', while the

@@ -109,9 +109,6 @@ func (m *machine[S, I, O]) takesSent(r *scriptRun, ins []I) {
 	}
 	returns := sumUp(m.givenUp(r, create), n)
 	must.If(returns == nil, "client %d puts %v back, which nobody has given up", r.party, r.args)
-	if len(returns) > 1 {
-		m.reach("put back together")
-	}
 	for _, t := range returns {
 		t.back = r
 	}
@@ -163,7 +160,6 @@ func (m *machine[S, I, O]) takesRan(r *scriptRun, o *object[S], in I, out O, bef
 		t := &take[S, I, O]{run: r, call: m.scriptsCall(r), object: o, n: n, state: asked}
 		if !r.answered.IsZero() {
 			t.state = lost
-			m.reach("taken later")
 		}
 		m.takes = append(m.takes, t)
 		o.added += m.of.Takes.Count(o.state) - m.of.Takes.Count(before) + n // It may have made the object.

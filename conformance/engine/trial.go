@@ -46,16 +46,11 @@ func (t *trial) run(ctx context.Context) {
 	must.Do(errors.Join(err, t.judge(found)))
 }
 
-// afterFaults is what all faults together may cost after their ends, beyond what a schedule is allowed
-// in any case: pauses before clients connect again. It is no more for more of them, or a waiter
-// that is stuck would be given time for ever.
-const afterFaults = 15 * time.Second
-
 // limit ends a trial that lasts for longer than its steps explain. The time of faults does not count.
 func (t *trial) limit(ctx context.Context, cancel context.CancelCauseFunc) {
 	const tick = 100 * time.Millisecond
 	begin := time.Now()
-	for left := t.bound(t.Poll); left > 0 || t.struck.Load() && left > -afterFaults; {
+	for left := t.bound(t.Poll); left > 0; {
 		select {
 		case <-time.After(tick):
 		case <-ctx.Done():

@@ -94,9 +94,6 @@ func (m *machine[S, I, O]) ran(r *scriptRun) {
 func (m *machine[S, I, O]) compare(r *scriptRun, ins []I) {
 	outs := must.Get(m.of.Answers(r.script()))
 	must.If(len(outs) != len(ins), "%d answers about %d objects", len(outs), len(ins))
-	if len(ins) > 1 {
-		m.reach(m.of.Verb(ins[0]) + " several")
-	}
 	for i, in := range ins {
 		o := m.objectAt(r.keys[i*(len(r.keys)/len(ins))]) // Each may have more keys.
 		before := m.happened(o, r.ran, in, outs[i])

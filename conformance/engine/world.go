@@ -138,7 +138,6 @@ func (n *nearClient) RunBatch(
 	defer n.world.sending(n.world.parties[n.party])()
 	callOf := func(r *scriptRun) any { return n.world.watch.callOf(r, ctx.Value(callKey{})) }
 	if len(calls) > 1 {
-		n.world.reach("batch of several")
 		callOf = n.world.named
 	}
 	together(len(calls), func(i int) {

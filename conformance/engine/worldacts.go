@@ -85,7 +85,6 @@ func (w *world) close(ctx context.Context, party int) {
 	ctx, cancel := context.WithTimeout(ctx, harness.Patience/4)
 	defer cancel()
 	err := p.client.Close(ctx)
-	w.reach("close")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p.closed, p.gaveUp = true, err != nil
