@@ -10,14 +10,6 @@ import (
 // single hides that a backend takes batches.
 type single struct{ backend.Backend }
 
-// inBatches returns b, which takes batches, as one that does or does not.
-func inBatches(b backend.Backend, batches bool) backend.Backend {
-	if batches {
-		return b
-	}
-	return single{b}
-}
-
 // reporter gets the outcomes of a batch, by their place in it.
 type reporter func(place int, outcome backend.Outcome)
 

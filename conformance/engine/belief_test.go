@@ -27,9 +27,9 @@ func TestBelief(t *testing.T) {
 	rest := func(at int, d time.Duration) step {
 		return func(b *engine.Belief) error { return b.Look(after(at), d) }
 	}
-	renewed := func(sent, answered int, held, open bool) step {
+	renewed := func(sent, answered int, held bool) step {
 		return func(b *engine.Belief) error {
-			b.Renewed(engine.Renewal{Sent: after(sent), Answered: after(answered), Held: held, Open: open})
+			b.Renewed(engine.Renewal{Sent: after(sent), Answered: after(answered), Held: held})
 			return nil
 		}
 	}
@@ -44,25 +44,20 @@ func TestBelief(t *testing.T) {
 		"Rest":                    {[]step{rest(300, 600*ms)}, true},
 		"RestCountedFromGrant":    {[]step{rest(300, 800*ms)}, false},
 		"NegativeRest":            {[]step{rest(300, -1)}, false},
-		"Renewed":                 {[]step{renewed(300, 400, true, false), rest(1199, ms)}, true},
-		"RenewalCountedFromReply": {[]step{renewed(300, 400, true, false), rest(1200, ms)}, false},
-		"RenewedTooLate":          {[]step{renewed(300, 900, true, false), rest(901, 299*ms)}, false},
+		"Renewed":                 {[]step{renewed(300, 400, true), rest(1199, ms)}, true},
+		"RenewalCountedFromReply": {[]step{renewed(300, 400, true), rest(1200, ms)}, false},
+		"RenewedTooLate":          {[]step{renewed(300, 900, true), rest(901, 299*ms)}, false},
 		"OvertakenByALaterOne": {[]step{
-			renewed(500, 600, true, false), renewed(300, 700, true, false), rest(800, 600*ms),
+			renewed(500, 600, true), renewed(300, 700, true), rest(800, 600*ms),
 		}, true},
-		"HeardPerhaps":       {[]step{renewed(300, 400, true, true), rest(500, 700*ms)}, true},
-		"UnheardPerhaps":     {[]step{renewed(300, 400, true, true), rest(500, 400*ms)}, true},
-		"ForgotWhatItHeard":  {[]step{renewed(300, 400, true, true), rest(500, 700*ms), rest(510, 390*ms)}, false},
-		"NotHeld":            {[]step{renewed(300, 400, false, false), rest(401, 0)}, true},
-		"NotHeldButBelieved": {[]step{renewed(300, 400, false, false), rest(401, 499*ms)}, false},
-		"NotHeldPerhaps":     {[]step{renewed(300, 400, false, true), rest(401, 499*ms), rest(402, 498*ms)}, true},
-		"LostPerhaps":        {[]step{renewed(300, 400, false, true), rest(401, 0)}, true},
-		"LossIsFinal":        {[]step{renewed(300, 400, false, true), rest(401, 0), rest(402, 498*ms)}, false},
-		"NotHeldBeforeGrant": {[]step{renewed(150, 400, false, false), rest(401, 499*ms)}, true},
+		"NotHeld":            {[]step{renewed(300, 400, false), rest(401, 0)}, true},
+		"NotHeldButBelieved": {[]step{renewed(300, 400, false), rest(401, 499*ms)}, false},
+		"LossIsFinal":        {[]step{renewed(300, 400, false), rest(401, 0), rest(402, 498*ms)}, false},
+		"NotHeldBeforeGrant": {[]step{renewed(150, 400, false), rest(401, 499*ms)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := engine.NewBelief(second, 100*ms, after(0), 0)
+			b := engine.NewBelief(second, 100*ms, after(0))
 			require.False(t, b.Granted(after(200)))
 			last := len(c.steps) - 1
 			for _, s := range c.steps[:last] {
@@ -73,29 +68,16 @@ func TestBelief(t *testing.T) {
 	}
 }
 
-// TestBeliefOfWhatQueued: a request that may have queued before it was sent may count from then on.
-func TestBeliefOfWhatQueued(t *testing.T) {
-	t.Parallel()
-	b := engine.NewBelief(second, 100*ms, after(0), 5*ms)
-	b.Granted(after(200))
-	require.True(t, b.Good(after(894)))
-	require.False(t, b.Good(after(895)))
-	require.False(t, b.Over(after(899)))
-	require.NoError(t, b.Look(after(300), 597*ms))
-	require.False(t, b.Good(after(897)))
-	require.True(t, b.Over(after(897)))
-}
-
 // TestBeliefRenewedBeforeItsGrant: a renewal may come through while the grant's answer is late.
 func TestBeliefRenewedBeforeItsGrant(t *testing.T) {
 	t.Parallel()
-	b := engine.NewBelief(second, 100*ms, after(0), 0)
+	b := engine.NewBelief(second, 100*ms, after(0))
 	b.Renewed(engine.Renewal{Sent: after(333), Answered: after(340), Held: true})
 	require.False(t, b.Granted(after(1000)))
 	require.NoError(t, b.Look(after(1232), ms))
 	require.Error(t, b.Look(after(1233), ms))
 
-	late := engine.NewBelief(second, 100*ms, after(0), 0)
+	late := engine.NewBelief(second, 100*ms, after(0))
 	late.Renewed(engine.Renewal{Sent: after(333), Answered: after(340)})
 	require.True(t, late.Granted(after(900)))
 }

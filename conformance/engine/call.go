@@ -84,7 +84,7 @@ func (m *machine[S, I, O]) call(a act, op *Op[S, I, O]) *call[S, I, O] {
 
 // runs makes what c calls.
 func (c *call[S, I, O]) runs(m *machine[S, I, O], op *Op[S, I, O]) {
-	client, name := m.parties[c.party].client, m.nameFor(c, c.party, c.object.name)
+	client, name := m.parties[c.party].client, m.nameFor(c.party, c.object.name)
 	c.run = func(ctx context.Context) (any, error) {
 		if op.Acquire == nil {
 			return op.Call(ctx, client, name, c.in)
@@ -101,7 +101,7 @@ func (c *call[S, I, O]) runs(m *machine[S, I, O], op *Op[S, I, O]) {
 // lifeCall returns a call that sets or removes the end of an object's life.
 func (m *machine[S, I, O]) lifeCall(a act) *call[S, I, O] {
 	c := &call[S, I, O]{life: a.Op, party: a.Client, object: m.objects[a.Object]}
-	lived := m.of.Lived(m.parties[a.Client].client, m.nameFor(c, c.party, c.object.name))
+	lived := m.of.Lived(m.parties[a.Client].client, m.nameFor(c.party, c.object.name))
 	c.run = func(ctx context.Context) (any, error) {
 		if a.Op == "persist" {
 			return lived.Persist(ctx)

@@ -64,7 +64,7 @@ func (p *Primitive[S, I, O]) newCase(
 func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 	const fewest, most = 20, 120
 	begin := time.Now()
-	s := p.suited(setting{clients: 2, lease: endlessLease, fixed: endlessLease, poll: Never, batches: true})
+	s := p.suited(setting{clients: 2, lease: endlessLease, fixed: endlessLease, poll: Never})
 	m := newMachine(ctx, p, e, s, false, func(string) {})
 	others := []string{"expire", "persist", "unlock", "reenter", "put back", "forget"}
 	if p.Ages == nil {

@@ -55,7 +55,10 @@ func (r *running) over(b backend.Backend, client int) backend.Backend {
 			link.plans[t.object] = &plan
 		}
 	}
-	return inBatches(&seer{inBatches(link, r.Batches), r.sees}, r.Batches)
+	if !r.Batches {
+		return single{&seer{single{link}, r.sees}}
+	}
+	return &seer{link, r.sees}
 }
 
 // sees counts a script's error, and notes in its object's trial that a script that may have run got no answer.

@@ -58,7 +58,7 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 	must.If(c == nil, "owner %s acquires, and nobody has called for that", owner)
 	lease, allowance := m.leaseOf(c)
 	m.claims[owner] = &claim[S, I, O]{
-		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, r.sent, r.queued),
+		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, r.sent),
 		life: signs{sent: map[int64]*scriptRun{}},
 	}
 	if m.of.Queue != nil && c.waits() {
@@ -68,16 +68,10 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 
 // renews checks that only what is held is renewed.
 func (m *machine[S, I, O]) renews(r *scriptRun, owner string) {
-	exact := r.queued == 0
 	c := m.claims[owner]
-	if c != nil {
-		r.lasts = c.belief.lease
-	}
-	if c == nil && !exact {
-		return
-	}
 	must.If(c == nil, "owner %s is renewed, who has nothing", owner)
-	ended := !c.over.IsZero() && (exact || c.over.Before(r.decided())) || c.granted && c.belief.Over(r.decided())
+	r.lasts = c.belief.lease
+	ended := !c.over.IsZero() || c.granted && c.belief.Over(r.sent)
 	must.If(ended, "owner %s is renewed, whose lease has ended", owner)
 	must.If(m.of.Hold.Fixed(c.call.in) > 0 && !m.lengthens(c), "owner %s is renewed, whose lease is fixed", owner)
 }
@@ -103,7 +97,7 @@ func (c *claim[S, I, O]) ends(at time.Time) {
 // unlockOf returns the Unlock that a release of an owner is part of; nil: it goes on in the background.
 func (m *machine[S, I, O]) unlockOf(r *scriptRun, owner string) any {
 	c := m.claims[owner]
-	if c == nil || c.unlock == nil || c.unlock.sends > 0 || c.belief.Over(r.decided()) {
+	if c == nil || c.unlock == nil || c.unlock.sends > 0 || c.belief.Over(r.sent) {
 		return nil
 	}
 	return c.unlock
@@ -215,7 +209,7 @@ func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
 		}
 		held := m.of.Hold.Done(outs[i])
 		c.call.last.late = c.call.last.late || !held && m.lengthens(c)
-		c.belief.Renewed(Renewal{r.sent, r.answered, r.queued, held, took > most-r.queued})
+		c.belief.Renewed(Renewal{r.sent, r.answered, held})
 		m.reach(either(held, "renewal", "renewal of what was lost"))
 	}
 }

@@ -99,7 +99,7 @@ func (m *machine[S, I, O]) learns(c *claim[S, I, O]) {
 	}
 	c.life.heard = nil
 	sign, worth := c.life.sent[g.Stamp], m.place(c.call)
-	belief := NewBelief(worth, max(worth/10, 2*time.Millisecond), sign.sent, sign.queued).Whole(m.leaseOf(c.call))
+	belief := NewBelief(worth, max(worth/10, 2*time.Millisecond), sign.sent).Whole(m.leaseOf(c.call))
 	if belief.Granted(now) {
 		return // A beat asks what the server has.
 	}

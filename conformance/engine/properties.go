@@ -20,7 +20,6 @@ type setting struct {
 	lease   time.Duration // the watchdog's
 	fixed   time.Duration // a fixed lease
 	poll    time.Duration
-	batches bool // the links take batches
 }
 
 // act is one action of a machine: what is done, by which client, to which object. Which, Flag and
@@ -51,17 +50,14 @@ const propertyObjects = 2
 func drawSetting(t *rapid.T) setting {
 	return setting{
 		clients: rapid.IntRange(1, 3).Draw(t, "clients"),
-		batches: rapid.Bool().Draw(t, "batches"),
 		lease:   oneOf(t, "lease", 30000, 1000, 300),
 		fixed:   oneOf(t, "fixed", 100, 2000, 60000),
 		poll:    rapid.SampledFrom([]time.Duration{time.Hour, 5 * time.Second}).Draw(t, "poll"),
 	}
 }
 
-// suited returns a setting that is as good for p. The scripts of a call are known by its context, or by the text
-// of its name if that is itself the key. Who waits sends many signs of life while a much longer lease ends.
+// suited returns a setting that is as good for p. A waiter sends many signs of life while a much longer lease ends.
 func (p *Primitive[S, I, O]) suited(s setting) setting {
-	s.batches = s.batches && p.keyOf("name") == "name"
 	if short, long := min(s.lease, s.fixed), max(s.lease, s.fixed); p.Passes != nil && long > 30*short {
 		s.fixed = s.lease
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing/synctest"
 	"time"
-	"unsafe"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/harness"
@@ -27,7 +26,6 @@ type world struct {
 	mu      sync.Mutex
 	ahead   time.Duration // how much the server's clock is ahead
 	stepped bool          // it has been stepped
-	names   map[*byte]any // the calls, by where their names are
 	fault   error         // the first thing that a script did wrong
 }
 
@@ -38,9 +36,7 @@ type party struct {
 	link    *troubled
 	closing time.Time // since when; zero: Close was not called
 	closed  bool
-	sending int       // batches under way
-	crowded time.Time // when there were so many last that calls may queue
-	gaveUp  bool      // its Close did not wait for all
+	gaveUp  bool // its Close did not wait for all
 
 	usual trouble   // that of each script
 	good  time.Time // since when its scripts come through, or will
@@ -73,8 +69,7 @@ type scriptRun struct {
 	writes     bool
 	keys, args []string
 
-	sent, ran, answered time.Time     // ran: by the server's clock
-	queued              time.Duration // how long it may have waited in a queue of calls before it was sent
+	sent, ran, answered time.Time // ran: by the server's clock
 
 	lasts time.Duration // of a renewal: the lease that its holders have when it is sent
 
@@ -82,12 +77,9 @@ type scriptRun struct {
 	err   error         // the server's; after answered: the caller's
 }
 
-// decided returns when its client decided to send r, at the earliest.
-func (r *scriptRun) decided() time.Time { return r.sent.Add(-r.queued) }
-
 // newWorld makes clients that share one server.
 func newWorld(ctx context.Context, e *harness.Env, s setting, virtual bool, reach func(string)) *world {
-	w := &world{Env: e, setting: s, virtual: virtual, reach: reach, names: map[*byte]any{}}
+	w := &world{Env: e, setting: s, virtual: virtual, reach: reach}
 	for i := range s.clients {
 		w.parties = append(w.parties, w.newParty(ctx, i))
 	}
@@ -97,7 +89,7 @@ func newWorld(ctx context.Context, e *harness.Env, s setting, virtual bool, reac
 func (w *world) newParty(ctx context.Context, i int) *party {
 	p := &party{}
 	o := &primitives.Options{WatchdogLease: w.lease, PollInterval: w.poll, CloseTimeout: time.Hour}
-	if i%2 == 1 && !w.batches { // In a batch a name with a prefix is not known by where it is.
+	if i%2 == 1 {
 		p.prefix, o.KeyPrefix = objectPrefix, objectPrefix
 	}
 	p.client, _ = ClientOver(ctx, w.Env, o, func(b backend.Backend) backend.Backend {
@@ -105,9 +97,14 @@ func (w *world) newParty(ctx context.Context, i int) *party {
 			Backend: &nearServer{Backend: b, world: w}, reach: func(s string) { w.reach(s) },
 			deafened: func(n int) { w.deafened(p, n) },
 		}
-		return inBatches(&nearClient{troubled: p.link, world: w, party: i}, w.batches)
+		return single{&nearClient{troubled: p.link, world: w, party: i}}
 	})
 	return p
+}
+
+// nameFor returns the name by which a party calls an object.
+func (w *world) nameFor(party int, name string) string {
+	return strings.TrimPrefix(name, w.parties[party].prefix)
 }
 
 // nearClient sees scripts before a client's link.
@@ -126,43 +123,17 @@ type (
 func (n *nearClient) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
-	c := backend.Call{Script: script, Keys: keys, Args: args}
-	defer n.world.sending(n.world.parties[n.party])()
-	return n.run(ctx, c, func(r *scriptRun) any { return n.world.watch.callOf(r, ctx.Value(callKey{})) })
-}
-
-// RunBatch implements backend.Batcher.
-func (n *nearClient) RunBatch(
-	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
-) {
-	defer n.world.sending(n.world.parties[n.party])()
-	callOf := func(r *scriptRun) any { return n.world.watch.callOf(r, ctx.Value(callKey{})) }
-	if len(calls) > 1 {
-		callOf = n.world.named
-	}
-	together(len(calls), func(i int) {
-		reply, err := n.run(ctx, calls[i], callOf)
-		report(i, backend.Outcome{Reply: reply, Err: err})
-	})
-}
-
-func (n *nearClient) run(
-	ctx context.Context, c backend.Call, callOf func(*scriptRun) any,
-) (backend.Reply, error) {
 	w := n.world
+	c := backend.Call{Script: script, Keys: keys, Args: args}
 	r := &scriptRun{
-		party: n.party, ctx: ctx, name: c.Script.Name, writes: c.Script.Retry.Writes(),
-		keys: c.Keys, args: c.Args,
+		party: n.party, ctx: ctx, name: script.Name, writes: script.Retry.Writes(), keys: keys, args: args,
 	}
 	now := time.Now()
 	var t trouble
 	w.note(func() {
 		r.sent = now
-		if w.batches && now.Sub(w.parties[n.party].crowded) <= longestQueue {
-			r.queued = longestQueue
-		}
 		t = w.disturbed(w.parties[n.party], now)
-		r.call = callOf(r)
+		r.call = w.watch.callOf(r, ctx.Value(callKey{}))
 		w.watch.sent(r)
 	})
 	reply, err := n.troubled.run(context.WithValue(ctx, runKey{}, r), t, c)
@@ -174,44 +145,8 @@ func (n *nearClient) run(
 	return reply, err
 }
 
-const (
-	// senders is how many batches of a client are under way before calls queue.
-	senders = 2
-	// longestQueue is how long calls queue at most.
-	longestQueue = 5 * time.Millisecond
-)
-
-// sending counts a batch of p that is under way until done is called.
-func (w *world) sending(p *party) (done func()) {
-	count := func(n int) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if p.sending += n; max(p.sending, p.sending-n) >= senders {
-			p.crowded = time.Now()
-		}
-	}
-	count(1)
-	return func() { count(-1) }
-}
-
 // objectPrefix begins the names of all objects, and is the prefix of some clients.
 const objectPrefix = "conf-prefix:"
-
-// nameFor returns the name by which a party calls an object, in a copy of its own, by which the scripts
-// of a call are known: the values of its context do not reach a batch of several calls.
-func (w *world) nameFor(call any, party int, name string) string {
-	name = strings.Clone(strings.TrimPrefix(name, w.parties[party].prefix))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.names[unsafe.StringData(name)] = call
-	return name
-}
-
-// named returns the call that a script is part of; nil: it goes on in the background. The caller holds
-// mu.
-func (w *world) named(r *scriptRun) any {
-	return w.watch.callOf(r, w.names[unsafe.StringData(r.keys[0])])
-}
 
 // Subscribe implements backend.Subscriber.
 func (n *nearClient) Subscribe(
@@ -302,7 +237,6 @@ func (w *world) setLink(p *party, usual trouble, late, gap time.Duration) {
 	if p.usual.Loss != nothing {
 		came += outage
 	}
-	usual = w.sendable(usual)
 	p.usual, p.good = usual, latest(p.good, time.Now().Add(came))
 	p.link.replan(func(plan *troubles) {
 		*plan = troubles{Rest: usual}
@@ -319,16 +253,7 @@ func (w *world) setLink(p *party, usual trouble, late, gap time.Duration) {
 func (w *world) troubleNext(p *party, once trouble) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p.link.replan(func(plan *troubles) { plan.Scripts = append(plan.Scripts, w.sendable(once)) })
-}
-
-// sendable returns some trouble without what holds a script in its client, if the link takes batches: a client
-// withdraws what is not sent.
-func (w *world) sendable(t trouble) trouble {
-	if w.batches {
-		t.Before, t.Held = t.Before+t.Held, 0
-	}
-	return t
+	p.link.replan(func(plan *troubles) { plan.Scripts = append(plan.Scripts, once) })
 }
 
 // disturbed returns the trouble of a script that p sends, which may be one of its own. The caller
