@@ -39,9 +39,6 @@ func (b *Belief) trust() time.Duration { return b.lease - b.allowance }
 // Ends is when the lease ends unless it is renewed.
 func (b *Belief) Ends() time.Time { return b.since.Add(b.trust()) }
 
-// Since is when the request was sent that granted or last renewed the lease.
-func (b *Belief) Since() time.Time { return b.since }
-
 // Renewal is a renewal that was answered.
 type Renewal struct {
 	Sent, Answered time.Time

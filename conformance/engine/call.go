@@ -66,7 +66,6 @@ type answer struct {
 	err  error
 	got  bool // it granted what the call asks for
 	late bool // it granted a lease that had ended
-	left bool // its client waited for it no longer, and looks for a grant by itself
 }
 
 // open reports whether it is open whether the script runs.

@@ -97,8 +97,8 @@ func (r *running) besiege(ctx context.Context) {
 		return
 	}
 	t := r.trials[0]
-	defer t.gates[ended].pass()
-	t.gates[kept].await(ctx)
+	defer close(t.ended)
+	harness.Await(ctx, "the object to be kept", t.kept)
 	time.Sleep(settle)
 	r.strike(ctx, *r.Fault, func([]*running) *scene { return r.scene(t, r.links[:min(1, len(r.links))]) })
 }

@@ -168,7 +168,7 @@ func (m *machine[S, I, O]) answeredAsk(r *scriptRun, c *call[S, I, O], owner str
 		return
 	case r.ctx.Err() != nil: // The client waits for no answer any more, and looks for a grant.
 		claim.over = time.Now()
-		c.last.left, c.last.got = true, false
+		c.last.got = false
 	case r.err != nil:
 		claim.over = time.Now()
 	case !m.of.Granted(must.Get(m.of.Answers(r.script()))[0]):
@@ -192,9 +192,9 @@ func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
 		return
 	}
 	outs := must.Get(m.of.Answers(r.script()))
-	_, owner, lease := m.of.Hold.Of(ins[0])
+	_, owner, _ := m.of.Hold.Of(ins[0])
 	// The watchdog waits for the answer for a third of the lease that the holder had.
-	took, most := r.answered.Sub(r.sent), cmp.Or(r.lasts, lease)/3
+	took, most := r.answered.Sub(r.sent), r.lasts/3
 	if m.lengthens(m.claims[owner]) {
 		most = math.MaxInt64 // Its call waits for as long as it takes.
 	}
@@ -279,7 +279,7 @@ func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	if m.of.Hold.Fixed(c.call.in) > 0 || !m.has(c) || !sound || trip > lease/4 || now.Sub(since) <= retry {
 		return
 	}
-	due := latest(c.belief.Since().Add(lease/3), c.call.last.at)
+	due := latest(c.belief.since.Add(lease/3), c.call.last.at)
 	must.If(now.Sub(due) > trip+time.Millisecond, "its lease was to be renewed at %v", due)
 }
 

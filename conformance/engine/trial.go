@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,14 +20,20 @@ type trial struct {
 	object string
 	ways   []*troubled // of the clients
 	log    *history.Log
-	gates  map[gate]*passage
+
+	// kept is closed when the object is kept, for the crowd's fault to strike, and ended when the fault has ended.
+	kept, ended chan struct{}
+	keep        sync.Once
 
 	forgetful  atomic.Bool // the server may have forgotten what it granted
 	unanswered atomic.Bool // a script that may have run got no answer
 }
 
 func newTrial(r *running, s schedule, number int, object string) *trial {
-	return &trial{running: r, schedule: s, number: number, object: object, log: history.New(), gates: s.passages()}
+	return &trial{
+		running: r, schedule: s, number: number, object: object, log: history.New(),
+		kept: make(chan struct{}), ended: make(chan struct{}),
+	}
 }
 
 // run lets the actors act, and checks what was recorded, also of those who did not come to their ends.
@@ -68,19 +75,18 @@ func (t *trial) actor(ctx context.Context, i int) {
 	var now Step
 	granted := false
 	take := t.work.actor(&actor{
-		client: t.clients[i%t.Clients], lease: t.Lease, object: t.object,
+		client: t.clients[i%t.Clients], object: t.object,
 		log: t.log, process: t.log.Process(),
 		reach: func(situation string) {
 			t.reached.add(situation)
-			if situation == "grant" && !granted {
-				granted = true
-				t.gates[now.Opens].pass()
+			granted = granted || situation == "grant"
+			if granted && now.Strikes {
+				t.keep.Do(func() { close(t.kept) })
 			}
 		},
 	})
 	for _, s := range t.Actors[i] {
-		t.gates[s.After].await(ctx)
-		for again := true; again; again = s.again(granted, t.gates[s.Until]) {
+		for again := true; again; again = s.UntilEnded && !isClosed(t.ended) || s.Insists && !granted {
 			now, granted = t.drawn(s), false
 			time.Sleep(now.Pause)
 			must.In(fmt.Sprintf("actor %d: %v", i, now), func() { take(ctx, now) })
@@ -95,8 +101,7 @@ func (t *trial) drawn(s Step) Step {
 		return s
 	}
 	drawn := drawStep(t.work.ops).Example(t.log.Len())
-	drawn.Hold %= workLease
-	drawn.After, drawn.Until, drawn.Opens = s.After, s.Until, s.Opens
+	drawn.Hold, drawn.Strikes = drawn.Hold%workLease, s.Strikes
 	return drawn
 }
 

@@ -46,7 +46,6 @@ type usable interface {
 // actor is a sequential user of one object.
 type actor struct {
 	client  *primitives.Client
-	lease   time.Duration // the client's watchdog lease
 	object  string
 	log     *history.Log
 	process *history.Process
@@ -62,16 +61,16 @@ type Step struct {
 	N        int           // 0 to 5: of what it takes several of, or how deep it nests
 	Flag     bool
 
-	// After is the gate that the actor waits for before, and Until the gate until which it repeats the step.
-	// A step that opens a gate is repeated until it is granted the object.
-	After, Until, Opens gate
+	UntilEnded bool // it is repeated until the crowd's fault has ended
+	Insists    bool // it is repeated until it is granted the object
+	Strikes    bool // its first grant lets the crowd's fault strike
 }
 
 // String returns a step in a form that can be read in the report of a failure.
 func (s Step) String() string {
 	var text strings.Builder
-	if s.After+s.Until+s.Opens != "" {
-		fmt.Fprintf(&text, "(after %q, until %q, opens %q) ", s.After, s.Until, s.Opens)
+	if s.UntilEnded || s.Insists || s.Strikes {
+		fmt.Fprintf(&text, "(until the fault has ended: %v, until granted: %v, strikes: %v) ", s.UntilEnded, s.Insists, s.Strikes)
 	}
 	fmt.Fprintf(&text, "after %v %s %d %v", s.Pause, s.Op, s.N, s.Flag)
 	if s.Hold > 0 {

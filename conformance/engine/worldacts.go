@@ -10,8 +10,7 @@ import (
 
 // commonActs are the actions of all machines.
 var commonActs = []string{
-	"Pass", "Pass", "Pass", "Link", "Sound", "LateChannel", "Gaps", "TroubleNext", "TroubleNext",
-	"Close",
+	"Pass", "Pass", "Pass", "Link", "Channel", "Channel", "Channel", "TroubleNext", "TroubleNext", "Close",
 }
 
 // act takes one of commonActs.
@@ -22,12 +21,8 @@ func (w *world) act(ctx context.Context, a act) {
 		w.pass(a.For)
 	case "Link":
 		w.setLink(p, linkTrouble(a), 0, 0)
-	case "LateChannel":
-		w.setLink(p, trouble{}, a.For, 0)
-	case "Gaps":
-		w.setLink(p, trouble{}, 0, a.For)
-	case "Sound":
-		w.setLink(p, trouble{}, 0, 0)
+	case "Channel":
+		w.lateOrDeaf(a)
 	case "TroubleNext":
 		w.troubleNext(p, nextTrouble(a))
 	case "Close":
