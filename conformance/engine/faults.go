@@ -96,9 +96,10 @@ func faults() []fault {
 }
 
 func linkFaults() []fault {
+	cut := func(_ context.Context, s *scene) { s.each(harness.Link.Cut) }
 	slow := func(l harness.Link) { l.Delay(50 * time.Millisecond) }
 	return []fault{
-		{name: "CutLinks", lasts: briefly, inject: repeatedly(func(_ context.Context, s *scene) { s.each(harness.Link.Cut) })},
+		{name: "CutLinks", lasts: briefly, inject: repeatedly(cut)},
 		{name: "RefusedLinks", lasts: briefly, inject: healing(harness.Link.Refuse)},
 		{name: "SilentLinks", lasts: briefly, inject: healing(harness.Link.Blackhole)},
 		{

@@ -70,7 +70,8 @@ type Step struct {
 func (s Step) String() string {
 	var text strings.Builder
 	if s.UntilEnded || s.Insists || s.Strikes {
-		fmt.Fprintf(&text, "(until the fault has ended: %v, until granted: %v, strikes: %v) ", s.UntilEnded, s.Insists, s.Strikes)
+		fmt.Fprintf(&text, "(until the fault has ended: %v, until granted: %v, strikes: %v) ",
+			s.UntilEnded, s.Insists, s.Strikes)
 	}
 	fmt.Fprintf(&text, "after %v %s %d %v", s.Pause, s.Op, s.N, s.Flag)
 	if s.Hold > 0 {
