@@ -15,6 +15,12 @@ func readWriteSeeds() []seed {
 		{"keeps the lock for a reader that crashed", scripts + "read_release.lua.go", edits{
 			{"lease = lease_of(side, owner, fields[i + 1])", "lease = redis.call('pttl', lock)"},
 		}, properties},
+		{"has a writer wait for the last of the readers' leases", scripts + "write_acquire.lua.go", edits{
+			{"return {false, shortest, 1}", "return {false, longest, 1}"},
+		}, properties},
+		{"wakes nobody by a read release after the lease", scripts + "read_release.lua.go", edits{
+			{"if redis.call('exists', lock) == 0 then", "if false then"},
+		}, properties},
 		{"evicts the readers when one leaves", scripts + "read_release.lua.go", edits{
 			{"mode == 'read' and longest == 0", "mode == 'read'"},
 		}, histories},
