@@ -146,8 +146,8 @@ func (h *hunt) String() string {
 // verdict returns the line that reports the failure: the first one of the test's that is not
 // about a test that was skipped.
 func verdict(out string) string {
-	told := regexp.MustCompile(`(?m)^\s*(?:Error:|\w+\.go:\d+:)[ \t]+(\S.*)$`)
-	for _, line := range told.FindAllStringSubmatch(out, -1) {
+	reported := regexp.MustCompile(`(?m)^\s*(?:Error:|\w+\.go:\d+:)[ \t]+(\S.*)$`)
+	for _, line := range reported.FindAllStringSubmatch(out, -1) {
 		if !strings.HasPrefix(line[1], "the harness cannot") {
 			return line[1]
 		}
