@@ -12,11 +12,11 @@ LINT := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)
 
 # What runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in
 # virtual time (Go's issue 78156). It is fetched if the machine has another.
-test raced plain prove planted simulated proofs race soak conformance redisson: export GOTOOLCHAIN := go1.27.4
+test raced plain prove cells waiting planted busy race soak conformance redisson: export GOTOOLCHAIN := go1.27.4
 
 # Random walks in virtual time are drawn from one seed, so that CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
-test raced plain simulated proofs: export HASP_SEED ?= 20261125
+test raced plain cells waiting busy: export HASP_SEED ?= 20261125
 
 TIMEOUT ?= 20m
 COUNT ?= 20
@@ -42,7 +42,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
 .PHONY: help demo test prove verify lint generate race fuzz soak conformance redisson bench
-.PHONY: bench-smoke bench-full raced plain planted simulated proofs release release-check servers
+.PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check servers
 .PHONY: formatted sized vetted portable generated tidy
 
 help: ## list the targets
@@ -66,22 +66,26 @@ plain:
 	$(TEST) -p 3 $$(go list $(patsubst %,./%/...,$(LONGEST) $(filter-out $(RACED) $(LONGEST),$(MODULES))) | \
 		grep -v /matrix/virtual$$)
 
-# The folders beside the cells that have long tests.
-BESIDE := virtual repro processes crowds permits counting limiter fair mutex readwrite joint replicas
+# The folders of conformance/matrix that have long tests: some keep the processors busy, in virtual time; the others
+# mostly wait for servers, as the cells do.
+BUSY := virtual limiter mutex
+WAITING := repro processes crowds permits counting fair readwrite joint replicas mutants
 
-# "make test" leaves out most of these. Planted bugs, and all that runs in virtual time, keep the processors busy;
-# the other folders mostly wait. So two lists run at a time. In a package's folder go test prints as it goes.
-planted: FOLDERS := conformance examples/ownprimitive
-simulated: FOLDERS := conformance/matrix/virtual
-proofs: FOLDERS := $(addprefix conformance/matrix/,$(filter-out virtual,$(BESIDE)) mutants) conformance/matrix
-
+# "make test" leaves out most of these. The longest begin first.
 prove: servers ## judges the tests: planted bugs, mutants, crowds, soak; a quarter of an hour, before an issue ends
-	@.ci/prove $(MAKE) --no-print-directory --jobs=2 planted proofs simulated
+	@.ci/prove $(MAKE) --no-print-directory --jobs=3 cells waiting planted busy
 
-planted simulated proofs:
-	@for folder in $(FOLDERS); do echo "== $$(date +%T) $$folder"; \
-		(cd $$folder && HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_SOAK_SEED=$(HASP_SEED) HASP_KILLING=1m \
-			go test -race -count=1 -timeout 80m) || exit 1; done
+PROVE = HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_SOAK_SEED=$(HASP_SEED) HASP_KILLING=1m \
+	go test -race -count=1 -timeout 80m
+cells: # In a package's folder go test prints as it goes.
+	cd conformance/matrix && $(PROVE)
+waiting:
+	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%)
+planted:
+	cd conformance && $(PROVE)
+	cd examples/ownprimitive && $(PROVE)
+busy:
+	$(PROVE) -p 1 $(BUSY:%=./conformance/matrix/%)
 
 verify: formatted sized vetted portable lint generated tidy ## formatted, not larger, vetted, linted, generated, tidy
 
@@ -112,7 +116,7 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 	@command -v redict-server >/dev/null || conformance/servers/install.sh -b redict-server || true
 	cd conformance/matrix && export HASP_MATRIX=all HASP_REQUIRE_SERVERS=1 && \
 		go test -race -count=1 -p 1 -timeout 1h \
-			$(addprefix ./,$(BESIDE) mutants rights) && \
+			$(addprefix ./,$(BUSY) $(WAITING) rights) && \
 		go test -race -count=1 -timeout 3h -v . && \
 		cd ../../examples/ownbackend && go test -race -count=1 -timeout 1h
 
