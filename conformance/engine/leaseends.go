@@ -15,8 +15,8 @@ import (
 func (p *Primitive[S, I, O]) isFree(ctx context.Context, e *harness.Env, name string) bool {
 	reply, err := p.read(ctx, e, name)
 	if p.Hold != nil && p.Hold.Until != nil && err == nil && !reply.IsNil() {
-		keys := p.Stored(name, p.Hold.Until(time.Now()))[1:]
-		if i := slices.IndexFunc(keys, func(k Key) bool { return k.Set != nil }); i >= 0 {
+		keys := p.Stored(name, p.Hold.Until(time.Now()))
+		if i := slices.IndexFunc(keys, func(k Key) bool { return k.Set != nil }); i > 0 {
 			now := must.Get(must.Get(must.Get(e.Do(ctx, name, "TIME")).Tuple(2))[0].Int())
 			from := strconv.FormatInt(now*1000, 10) // To the second: rest asks again.
 			return must.Get(e.Command(ctx, "ZCOUNT", keys[i].Name, from, "+inf").Int()) == 0
