@@ -72,7 +72,7 @@ BUSY := virtual limiter mutex
 WAITING := repro processes crowds permits counting fair readwrite joint replicas mutants
 
 # "make test" leaves out most of these. The longest begin first.
-prove: servers ## judges the tests: planted bugs, mutants, crowds, soak; a quarter of an hour, before an issue ends
+prove: servers ## judges the tests: planted bugs, mutants, crowds, soak; before an issue ends
 	@.ci/prove $(MAKE) --no-print-directory --jobs=3 cells waiting planted busy
 
 PROVE = HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_SOAK_SEED=$(HASP_SEED) HASP_KILLING=1m \
