@@ -9,6 +9,7 @@ func limiterSeeds() []seed {
 		set     = "internal/script/rate_set.lua.go"
 	)
 	unit := func(test string) finder { return finder{dir: "primitives", test: test} }
+	changed := func(test string) finder { return finder{dir: "conformance/matrix/limiter", test: test} }
 	return []seed{
 		{"takes permits of a rate that are not there", acquire, edits{
 			{"if left < need then", "if false then"},
@@ -17,7 +18,7 @@ func limiterSeeds() []seed {
 			{"redis.call('zadd', grants, late, grant)\n", ""},
 		}, propertiesOf("RateLimiter")},
 		{"frees permits a millisecond early", acquire, edits{
-			{"- free, early - limit.interval, all())", "- free, late - limit.interval, all())"},
+			{"early - limit.interval, need +", "late - limit.interval, need +"},
 		}, finder{dir: "conformance/matrix/limiter", test: "TestTimesAreRounded"}},
 		{"makes grants a millisecond early", acquire, edits{
 			{"redis.call('zadd', grants, late, grant)", "redis.call('zadd', grants, early, grant)"},
@@ -26,25 +27,38 @@ func limiterSeeds() []seed {
 			{"  local target = need\n", "  local target = left + 1\n"},
 		}, propertiesOf("RateLimiter")},
 		{"believes in grants of the future", acquire, edits{
-			{"settle(grants, late)\n", ""},
+			{"settle(limit, valued, grants, late)\n", ""},
 		}, onEmbedded("RateLimiterClockIsSetBack")},
 		{"believes in a value whose grants are lost", acquire, edits{
-			{"if more < target - left and steps < 1000 then", "if false then"},
+			{"if more < target - left then", "if steps == 0 then"},
 		}, onEmbedded("RateLimiterHealsWhatIsLost")},
 		{"lets a limiter end that refuses", acquire, edits{
 			{"  if limit.alive > 0 then\n    live(limiter, valued, grants, limit)\n  end\n", ""},
 		}, propertiesOf("RateLimiter")},
 		{"keeps what each client that ever was has taken", acquire, edits{
-			{"ttl = limit.interval + 2", "ttl = 0"},
+			{"ttl = math.max(limit.interval, 3600000) + 2", "ttl = 0"},
 		}, onEmbedded("RateLimiterHasOwnPermitsForEachClient")},
+		{"reckons a client's permits by a rate that another has changed", acquire, edits{
+			{"kept and not limit.own", "kept"},
+			{"limit.own and held or limit.rate - held", "limit.rate - held"},
+		}, changed("TestAnotherClientChangesOwnRates")},
+		{"keeps a client's permits for an interval that another makes longer", acquire, edits{
+			{"math.max(limit.interval, 3600000) + 2", "limit.interval + 2"},
+		}, changed("TestAnotherClientChangesOwnRates")},
+		{"looks at a thousand grants to say when there are enough", acquire, edits{
+			{"target - left)\n  local wait = 1", "math.min(1000, target - left))\n  more = target - left\n  local wait = 1"},
+		}, changed("TestRetryInOfManyGrants")},
+		{"settles a thousand grants of the future at a time", acquire, edits{
+			{"'(%.0f', now), '+inf')", "'(%.0f', now), '+inf', 'limit', 0, 1000)"},
+		}, changed("TestClockSetBackOfManyGrants")},
 		{"releases permits of a rate without a message", release, edits{
 			{"redis.call(publish, changed, string.format('%.0f', after))", "local _ = publish"},
 		}, propertiesOf("RateLimiter")},
 		{"releases more permits than were taken", release, edits{
-			{"free + back + given - rest", "free + back + returned"},
+			{"held + back + given - rest", "held + back + returned"},
 		}, propertiesOf("RateLimiter")},
 		{"forgets what was granted at another rate", set, edits{
-			{"alive)}\nlocal _, held = walk(grants, 0, all(), all(), all())", "alive)}\nredis.call('del', grants)\nlocal held = 0"},
+			{"local known, held = limit_of(limiter), 0", "redis.call('del', grants)\nlocal known, held = limit_of(limiter), 0"},
 		}, propertiesOf("RateLimiter")},
 		{"wakes all who wait at each client", attempt, edits{
 			{"spare := 2 * min(most, maxPermits/2)", "spare := maxPermits * min(most, 1)"},

@@ -78,7 +78,10 @@ func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
 // early by so much, and so do those that Java processes take, whose own clocks count, by how far these are
 // behind.
 //
-// A change of the rate keeps what was granted before, also where fewer permits are left than that.
+// A change of the rate keeps what was granted before, also where fewer permits are left than that. Where each
+// client has its own permits, all clients have the new rate at once, whichever of them sets it. What a client was
+// granted is kept for one interval after its last grant, and for an hour at least: only an interval that is made
+// longer than that may forget it.
 //
 // # Waiting
 //

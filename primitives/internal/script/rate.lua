@@ -1,6 +1,8 @@
 --- A rate limiter. Its hash says how many permits an interval has. Each grant is a member of a sorted set
 --- whose score is the time of the grant, until it is so old that its permits are free again; it ends with
---- their number, in four bytes. A value says how many permits no grant has, old ones included.
+--- their number, in four bytes. A value says how many permits no grant has, old ones included. Where each
+--- client has its own permits, its value says how many its grants have: another client may change the rate,
+--- and does not know the values of all.
 ---
 ---@library
 ---@include permits.lua
@@ -42,20 +44,6 @@ local function clock_bounds()
   return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000 + math.ceil(time[2] / 1000)
 end
 
--- settle makes grants of the future grants of now: they were made before the server's clock was set back.
-local function settle(grants, now)
-  local last = redis.call('zrange', grants, -1, -1, 'withscores')
-  if not last[2] or tonumber(last[2]) <= now then
-    return
-  end
-  last = redis.call('zrange', grants, -1000, -1, 'withscores')
-  for i = 1, #last, 2 do
-    if tonumber(last[i + 1]) > now then
-      redis.call('zadd', grants, now, last[i])
-    end
-  end
-end
-
 -- permits_of returns how many permits a grant has.
 local function permits_of(grant)
   local a, b, c, d = string.byte(grant, -4, -1)
@@ -69,46 +57,109 @@ local function packed(grant, permits)
     math.floor(permits / 16777216))
 end
 
--- walk walks grants from a rank on, the oldest first, until they have as many permits as are missing: no
--- more than most grants, and none that is younger than the youngest. It returns how many it has walked,
--- their permits, and the last one with its time.
-local function walk(grants, rank, missing, youngest, most)
-  local walked, sum, last, at = 0, 0, nil, nil
-  local more = true
-  while more and sum < missing and walked < most do
-    local size = math.min(missing - sum, most - walked, 1000)
-    local found = redis.call('zrange', grants, rank + walked, rank + walked + size - 1, 'withscores')
-    more = #found == 2 * size
-    for i = 1, #found, 2 do
-      if sum < missing and tonumber(found[i + 1]) <= youngest then
-        walked, sum, last, at = walked + 1, sum + permits_of(found[i]), found[i], tonumber(found[i + 1])
-      else
-        more = false
+-- grant_at returns the grant of a rank, and its time.
+local function grant_at(grants, rank)
+  local found = redis.call('zrange', grants, rank, rank, 'withscores')
+  return found[1], tonumber(found[2])
+end
+
+-- sum returns how many permits the grants have from one rank to another.
+local function sum(grants, from, to)
+  local permits = 0
+  for rank = from, to, 1000 do
+    for _, grant in ipairs(redis.call('zrange', grants, rank, math.min(to, rank + 999))) do
+      permits = permits + permits_of(grant)
+    end
+  end
+  return permits
+end
+
+-- held_of returns how many permits all grants have, and how many grants there are. If a value is missing, or
+-- says too little is held, it counts.
+local function held_of(limit, value, grants)
+  local number, kept = redis.call('zcard', grants), count(redis.call('get', value) or '')
+  local held = kept
+  if kept and not limit.own then
+    held = limit.rate - kept
+  end
+  if not held or held < number then
+    held = sum(grants, 0, number - 1)
+  end
+  return held, number
+end
+
+-- text_of returns the value of a limiter whose grants have so many permits.
+local function text_of(limit, held)
+  return string.format('%.0f', limit.own and held or limit.rate - held)
+end
+
+-- sum_from returns how many permits the grants have from a rank on. If each has one it only counts, and else
+-- reads the shorter part of them: there may be as many as permits.
+local function sum_from(grants, held, number, rank)
+  if held == number then
+    return number - rank
+  elseif 2 * rank > number then
+    return sum(grants, rank, number - 1)
+  end
+  return held - sum(grants, 0, rank - 1)
+end
+
+-- walk returns how many grants from a rank on have as many permits as are missing, and their permits; or those
+-- of all before the rank past.
+local function walk(grants, held, number, rank, past, missing)
+  if held == number then
+    local walked = math.max(0, math.min(missing, past - rank))
+    return walked, walked
+  end
+  local at, permits, size = rank, 0, 8
+  while permits < missing and at < past do
+    size = math.min(size * 2, 1000)
+    for _, grant in ipairs(redis.call('zrange', grants, at, math.min(past, at + size) - 1)) do
+      if permits < missing then
+        at, permits = at + 1, permits + permits_of(grant)
       end
     end
   end
-  return walked, sum, last, at
+  return at - rank, permits
 end
 
--- free_of returns how many permits no grant has. If a value is missing, or says too much, it counts.
-local function free_of(value, grants, rate)
-  local free = count(redis.call('get', value) or '')
-  if free and free + redis.call('zcard', grants) <= rate then
-    return free
+-- ended returns how many of the oldest grants, none of them younger than the youngest, have as many permits as
+-- are missing, or are all there are; and their permits. Of more than a thousand it may return more than that.
+local function ended(grants, held, number, youngest, missing)
+  if missing <= 0 then
+    return 0, 0
   end
-  local _, held = walk(grants, 0, all(), all(), all())
-  return rate - held
+  local old = redis.call('zcount', grants, '-inf', youngest)
+  if old > 1000 and missing >= old then
+    return old, held - sum_from(grants, held, number, old)
+  end
+  return walk(grants, held, number, 0, old, missing)
+end
+
+-- settle makes one grant of now of the grants of the future: they were made before the server's clock was set
+-- back.
+local function settle(limit, value, grants, now)
+  local last, at = grant_at(grants, -1)
+  if not last or at <= now then
+    return
+  end
+  local held, number = held_of(limit, value, grants)
+  local past = redis.call('zcount', grants, '-inf', now)
+  local permits = math.max(number - past, sum_from(grants, held, number, past))
+  redis.call('zadd', grants, now, packed(last, permits))
+  redis.call('zremrangebyscore', grants, string.format('(%.0f', now), '+inf')
 end
 
 -- live has a limiter end that nobody uses, and the keys of its grants with it. Those of one client end
--- when its last grant is old: else those of each client that ever was would stay. It reports whether they end.
+-- when its last grant is old, but not within an hour, since another client may make the interval longer: else
+-- those of each client that ever was would stay. It reports whether they end.
 local function live(limiter, value, grants, limit)
   if limit.alive > 0 then
     redis.call('pexpire', limiter, limit.alive)
   end
   local ttl = limit.alive
   if limit.own then
-    ttl = limit.interval + 2
+    ttl = math.max(limit.interval, 3600000) + 2
   elseif ttl == 0 then
     ttl = redis.call('pttl', limiter)
   end

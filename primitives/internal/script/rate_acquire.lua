@@ -42,21 +42,24 @@ if limit.own then
   valued, grants = own_value, own_permits
 end
 local early, late = clock_bounds()
-settle(grants, late)
-local free = free_of(valued, grants, limit.rate)
-local old, back = walk(grants, 0, need + tonumber(spare) - free, early - limit.interval, all())
+settle(limit, valued, grants, late)
+local held, number = held_of(limit, valued, grants)
+local free = limit.rate - held
+local old, back = ended(grants, held, number, early - limit.interval, need + tonumber(spare) - free)
 local left = free + back
 if left < need then
   local target = need
   if tonumber(least) > 0 and tonumber(least) < need then
     target = math.max(left + 1, tonumber(least))
   end
-  local steps, more, _, at = walk(grants, old, target - left, all(), 1000)
-  local wait = at and at + limit.interval - early or 1
-  if more < target - left and steps < 1000 then
+  local steps, more = walk(grants, held, number, old, number, target - left)
+  local wait = 1
+  if more < target - left then
     -- Some grants are gone, and the value does not know it.
-    redis.call('set', valued, string.format('%.0f', limit.rate - back - more), 'keepttl')
-    wait = 1
+    redis.call('set', valued, text_of(limit, back + more), 'keepttl')
+  else
+    local _, at = grant_at(grants, old + steps - 1)
+    wait = at + limit.interval - early
   end
   if limit.alive > 0 then
     live(limiter, valued, grants, limit)
@@ -69,7 +72,7 @@ if make then
   redis.call('hset', limiter, 'rate', rate, 'interval', interval, 'keepAliveTime', alive, 'type', own and '1' or '0')
 end
 redis.call('zadd', grants, late, grant)
-redis.call('set', valued, string.format('%.0f', left))
+redis.call('set', valued, text_of(limit, limit.rate - left))
 if old > 0 then
   redis.call('zremrangebyrank', grants, 0, old - 1)
 end
@@ -78,7 +81,9 @@ if ends then
 end
 local wait = 0
 if left < tonumber(least) then
-  local _, _, _, at = walk(grants, 0, tonumber(least) - left, all(), 1000)
-  wait = at and math.max(1, at + limit.interval - early) or 0
+  number = number + 1 - old
+  local steps = walk(grants, limit.rate - left, number, 0, number, tonumber(least) - left)
+  local _, at = grant_at(grants, steps - 1)
+  wait = math.max(1, at + limit.interval - early)
 end
 return {1, left, wait}

@@ -22,7 +22,7 @@ if limit.own then
   valued, grants = own_value, own_permits
 end
 local early, late = clock_bounds()
-settle(grants, late)
-local free = free_of(valued, grants, limit.rate)
-local _, back = walk(grants, 0, all(), early - limit.interval, all())
-return math.max(0, free + back)
+settle(limit, valued, grants, late)
+local held, number = held_of(limit, valued, grants)
+local _, back = ended(grants, held, number, early - limit.interval, all())
+return math.max(0, limit.rate - held + back)

@@ -25,15 +25,16 @@ if limit.own then
   valued, grants = own_value, own_permits
 end
 local early, late = clock_bounds()
-settle(grants, late)
-local free = free_of(valued, grants, limit.rate)
-local old, back = walk(grants, 0, all(), early - limit.interval, all())
-local gone, given, last, at = walk(grants, old, tonumber(returned), all(), all())
+settle(limit, valued, grants, late)
+local held, number = held_of(limit, valued, grants)
+local old, back = ended(grants, held, number, early - limit.interval, all())
+local gone, given = walk(grants, held, number, old, number, tonumber(returned))
 if gone == 0 then
   return 0
 end
+local last, at = grant_at(grants, old + gone - 1)
 local rest = given - math.min(given, tonumber(returned))
-local after = free + back + given - rest
+local after = limit.rate - held + back + given - rest
 if after > 0 then
   redis.call(publish, changed, string.format('%.0f', after))
 end
@@ -48,7 +49,7 @@ if ends > 0 then
   redis.call('zremrangebyrank', grants, 0, ends - 1)
 end
 if redis.call('zcard', grants) > 0 then
-  redis.call('set', valued, string.format('%.0f', after))
+  redis.call('set', valued, text_of(limit, limit.rate - after))
   live(limiter, valued, grants, limit)
 else
   redis.call('del', valued)

@@ -27,7 +27,7 @@ local changed = ARGV[3]
 
 
 
-local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function all() return 9007199254740991 end local function span(text) local n = tonumber(text) if n and n >= 0 and n <= 9223372036854 and n == math.floor(n) then return n end return nil end local function limit_of(limiter) local fields = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if not (fields[1] and fields[2] and fields[3]) then return nil, false end local limit = { rate = count(fields[1]), interval = span(fields[2]), own = fields[3] == '1', alive = span(fields[4] or '0'), } if not (limit.rate and limit.interval and limit.alive) then return nil, true end return limit, false end local function clock_bounds() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000 + math.ceil(time[2] / 1000) end local function settle(grants, now) local last = redis.call('zrange', grants, -1, -1, 'withscores') if not last[2] or tonumber(last[2]) <= now then return end last = redis.call('zrange', grants, -1000, -1, 'withscores') for i = 1, #last, 2 do if tonumber(last[i + 1]) > now then redis.call('zadd', grants, now, last[i]) end end end local function permits_of(grant) local a, b, c, d = string.byte(grant, -4, -1) return d and a + b * 256 + c * 65536 + d * 16777216 or 0 end local function packed(grant, permits) return string.sub(grant, 1, -5) .. string.char( permits % 256, math.floor(permits / 256) % 256, math.floor(permits / 65536) % 256, math.floor(permits / 16777216)) end local function walk(grants, rank, missing, youngest, most) local walked, sum, last, at = 0, 0, nil, nil local more = true while more and sum < missing and walked < most do local size = math.min(missing - sum, most - walked, 1000) local found = redis.call('zrange', grants, rank + walked, rank + walked + size - 1, 'withscores') more = #found == 2 * size for i = 1, #found, 2 do if sum < missing and tonumber(found[i + 1]) <= youngest then walked, sum, last, at = walked + 1, sum + permits_of(found[i]), found[i], tonumber(found[i + 1]) else more = false end end end return walked, sum, last, at end local function free_of(value, grants, rate) local free = count(redis.call('get', value) or '') if free and free + redis.call('zcard', grants) <= rate then return free end local _, held = walk(grants, 0, all(), all(), all()) return rate - held end local function live(limiter, value, grants, limit) if limit.alive > 0 then redis.call('pexpire', limiter, limit.alive) end local ttl = limit.alive if limit.own then ttl = limit.interval + 2 elseif ttl == 0 then ttl = redis.call('pttl', limiter) end if ttl > 0 then redis.call('pexpire', value, ttl) redis.call('pexpire', grants, ttl) end return ttl > 0 end
+local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function all() return 9007199254740991 end local function span(text) local n = tonumber(text) if n and n >= 0 and n <= 9223372036854 and n == math.floor(n) then return n end return nil end local function limit_of(limiter) local fields = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if not (fields[1] and fields[2] and fields[3]) then return nil, false end local limit = { rate = count(fields[1]), interval = span(fields[2]), own = fields[3] == '1', alive = span(fields[4] or '0'), } if not (limit.rate and limit.interval and limit.alive) then return nil, true end return limit, false end local function clock_bounds() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000 + math.ceil(time[2] / 1000) end local function permits_of(grant) local a, b, c, d = string.byte(grant, -4, -1) return d and a + b * 256 + c * 65536 + d * 16777216 or 0 end local function packed(grant, permits) return string.sub(grant, 1, -5) .. string.char( permits % 256, math.floor(permits / 256) % 256, math.floor(permits / 65536) % 256, math.floor(permits / 16777216)) end local function grant_at(grants, rank) local found = redis.call('zrange', grants, rank, rank, 'withscores') return found[1], tonumber(found[2]) end local function sum(grants, from, to) local permits = 0 for rank = from, to, 1000 do for _, grant in ipairs(redis.call('zrange', grants, rank, math.min(to, rank + 999))) do permits = permits + permits_of(grant) end end return permits end local function held_of(limit, value, grants) local number, kept = redis.call('zcard', grants), count(redis.call('get', value) or '') local held = kept if kept and not limit.own then held = limit.rate - kept end if not held or held < number then held = sum(grants, 0, number - 1) end return held, number end local function text_of(limit, held) return string.format('%.0f', limit.own and held or limit.rate - held) end local function sum_from(grants, held, number, rank) if held == number then return number - rank elseif 2 * rank > number then return sum(grants, rank, number - 1) end return held - sum(grants, 0, rank - 1) end local function walk(grants, held, number, rank, past, missing) if held == number then local walked = math.max(0, math.min(missing, past - rank)) return walked, walked end local at, permits, size = rank, 0, 8 while permits < missing and at < past do size = math.min(size * 2, 1000) for _, grant in ipairs(redis.call('zrange', grants, at, math.min(past, at + size) - 1)) do if permits < missing then at, permits = at + 1, permits + permits_of(grant) end end end return at - rank, permits end local function ended(grants, held, number, youngest, missing) if missing <= 0 then return 0, 0 end local old = redis.call('zcount', grants, '-inf', youngest) if old > 1000 and missing >= old then return old, held - sum_from(grants, held, number, old) end return walk(grants, held, number, 0, old, missing) end local function settle(limit, value, grants, now) local last, at = grant_at(grants, -1) if not last or at <= now then return end local held, number = held_of(limit, value, grants) local past = redis.call('zcount', grants, '-inf', now) local permits = math.max(number - past, sum_from(grants, held, number, past)) redis.call('zadd', grants, now, packed(last, permits)) redis.call('zremrangebyscore', grants, string.format('(%.0f', now), '+inf') end local function live(limiter, value, grants, limit) if limit.alive > 0 then redis.call('pexpire', limiter, limit.alive) end local ttl = limit.alive if limit.own then ttl = math.max(limit.interval, 3600000) + 2 elseif ttl == 0 then ttl = redis.call('pttl', limiter) end if ttl > 0 then redis.call('pexpire', value, ttl) redis.call('pexpire', grants, ttl) end return ttl > 0 end
 local limit, bad = limit_of(limiter)
 if bad then
   return redis.error_reply('NOTANUMBER the limiter has a text in the place of a number')
@@ -40,15 +40,16 @@ if limit.own then
   valued, grants = own_value, own_permits
 end
 local early, late = clock_bounds()
-settle(grants, late)
-local free = free_of(valued, grants, limit.rate)
-local old, back = walk(grants, 0, all(), early - limit.interval, all())
-local gone, given, last, at = walk(grants, old, tonumber(returned), all(), all())
+settle(limit, valued, grants, late)
+local held, number = held_of(limit, valued, grants)
+local old, back = ended(grants, held, number, early - limit.interval, all())
+local gone, given = walk(grants, held, number, old, number, tonumber(returned))
 if gone == 0 then
   return 0
 end
+local last, at = grant_at(grants, old + gone - 1)
 local rest = given - math.min(given, tonumber(returned))
-local after = free + back + given - rest
+local after = limit.rate - held + back + given - rest
 if after > 0 then
   redis.call(publish, changed, string.format('%.0f', after))
 end
@@ -63,7 +64,7 @@ if ends > 0 then
   redis.call('zremrangebyrank', grants, 0, ends - 1)
 end
 if redis.call('zcard', grants) > 0 then
-  redis.call('set', valued, string.format('%.0f', after))
+  redis.call('set', valued, text_of(limit, limit.rate - after))
   live(limiter, valued, grants, limit)
 else
   redis.call('del', valued)
@@ -71,7 +72,7 @@ end
 return given - rest
 `
 
-const rateReleaseSHA1 = "32f1802eb7889f60d8a17ee4d1774337d8f62519"
+const rateReleaseSHA1 = "6730c4393297fc329d29fb2ba985ba153a3ed0c3"
 
 var rateReleaseScript = backend.Script{
 	Name:   "rate_release",

@@ -24,8 +24,13 @@ local valued, grants = value, permits
 if own then
   valued, grants = own_value, own_permits
 end
-local limit = {interval = tonumber(interval), own = own, alive = tonumber(alive)}
-local _, held = walk(grants, 0, all(), all(), all())
+local limit = {rate = tonumber(rate), interval = tonumber(interval), own = own, alive = tonumber(alive)}
+local known, held = limit_of(limiter), 0
+if own or known then
+  held = held_of(known or limit, valued, grants)
+else
+  held = sum(grants, 0, redis.call('zcard', grants) - 1)
+end
 if before then
   redis.call(publish, changed, '2147483647')
 end
@@ -37,7 +42,7 @@ end
 live(limiter, valued, grants, limit)
 redis.call('hset', limiter, 'rate', rate, 'interval', interval, 'keepAliveTime', alive, 'type', own and '1' or '0')
 if held > 0 then
-  redis.call('set', valued, string.format('%.0f', tonumber(rate) - held))
+  redis.call('set', valued, text_of(limit, held))
 else
   redis.call('del', valued)
 end
