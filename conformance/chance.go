@@ -39,11 +39,10 @@ type SoakCell = engine.SoakCell
 // SoakOptions configure [RunSoak]. Nil means the defaults.
 type SoakOptions = engine.SoakOptions
 
-// RunSoak runs crowds of clients at random for a long time: on a cell drawn from cells for a turn,
-// then on another. It draws which objects a crowd uses, how, and what goes wrong meanwhile, and
-// checks each object's history. A failure prints the seed, the cell, the schedule and the picture
-// of the history. In the end it prints how often it got into which situation, and fails if it has checked
-// no history. It returns those counts.
+// RunSoak runs crowds of clients at random for a long time: on a cell drawn from cells for a turn, then on another. It
+// draws which objects a crowd uses, how, and what goes wrong meanwhile, and checks each object's history. A failure
+// prints the seed, the cell, the schedule and the picture of the history. In the end it prints how often it got into
+// which situation, and fails if it has checked no history. It returns those counts.
 func RunSoak(t *testing.T, cells []SoakCell, o *SoakOptions) map[string]int {
 	t.Helper()
 	return engine.RunSoak(t, Primitives(), cells, o)

@@ -49,8 +49,7 @@
 //
 // # Who judges the suite
 //
-// Cases return errors instead of failing a test ([Case.Check]), so that the suite can be judged, too.
-// For each case of the contract there is a mutant, a backend broken in one way, which must fail it
-// (conformance/matrix/mutants). Bugs that are put into the primitives must be found by the parts that
-// are named with them (TestSeededBugs).
+// Cases return errors instead of failing a test ([Case.Check]), so that the suite can be judged, too. For each case of
+// the contract there is a mutant, a backend broken in one way, which must fail it (conformance/matrix/mutants). Bugs
+// that are put into the primitives must be found by the parts that are named with them (TestSeededBugs).
 package conformance

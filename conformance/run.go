@@ -91,8 +91,7 @@ func RunFaults(t *testing.T, h *Harness) Report {
 	return run(t, h, FaultCases())
 }
 
-// RunPrimitive judges somebody's own primitive over the backends of h, by all that follows from its
-// declaration.
+// RunPrimitive judges somebody's own primitive over the backends of h, by all that follows from its declaration.
 func RunPrimitive(t *testing.T, h *Harness, p engine.Subject) Report {
 	t.Helper()
 	if err := p.Validate(); err != nil {

@@ -5,6 +5,7 @@ func readWriteSeeds() []seed {
 	const leases, scripts = "readwriteleases.go", "internal/script/"
 	stays := onEmbedded("ReadWriteLockWriterStaysAsAReader")
 	histories, properties := historiesOf("ReadWriteLock"), propertiesOf("ReadWriteLock")
+	on := func(test string) finder { return finder{dir: "conformance/matrix/readwrite", test: test} }
 	return []seed{
 		{"lets a reader in beside a writer", scripts + "read_acquire.lua.go", edits{
 			{"(mode or redis.call('hlen', lock) > 0)", "not mode and redis.call('hlen', lock) > 0"},
@@ -48,6 +49,39 @@ func readWriteSeeds() []seed {
 		{"lets a reader wait for itself", leases, edits{
 			{`if l.read.base.Holder(ctx) != "" {`, "if false {"},
 		}, stays},
+		{"has no reader stand back", leases, edits{
+			{"Queue: s.preferWriters && l.waits,", "Queue: false,"},
+		}, on("TestPreferWritersWhileAnotherWaits")},
+		{"has readers stand back for a writer that only tries", "readwritelock.go", edits{
+			{"&leasableWrite{l, false}", "&leasableWrite{l, true}"},
+		}, properties},
+		{"has readers stand back for as long as a lease", scripts + "write_acquire.lua.go", edits{
+			{"shortest + 200)", "tonumber(lease))"},
+		}, properties},
+		{"has readers stand back for less when another writer comes", scripts + "write_acquire.lua.go", edits{
+			{"math.max(redis.call('pttl', waiting), shortest + 200)", "shortest + 200"},
+		}, on("TestPreferWritersWithAShorterLease")},
+		{"has readers stand back for a writer that gave up", scripts + "write_release.lua.go", edits{
+			{"redis.call('hdel', waiting, owner)", ""},
+		}, on("TestPreferWritersAfterAWriterLeft")},
+		{"has readers stand back no more when one of two writers gives up", scripts + "write_release.lua.go", edits{
+			{"redis.call('hdel', waiting, owner)", "redis.call('del', waiting)"},
+		}, on("TestPreferWritersWhileAnotherWaits")},
+		{"wakes no reader when the last waiting writer gives up", scripts + "write_release.lua.go", edits{
+			{"redis.call('hlen', waiting) == 1", "redis.call('hlen', waiting) == 0"},
+		}, on("TestPreferWritersAfterAWriterLeft")},
+		{"has readers stand back for writers that gave up together", scripts + "write_release_all.lua.go", edits{
+			{"give_back(waiting, owner, free) and 0 or -2", "0"},
+		}, properties},
+		{"leaves a crashed writer's place when the last reader leaves", scripts + "read_release.lua.go", edits{
+			{"if standback then", "if false then"},
+		}, on("TestPreferWritersAfterAWriterCrashed")},
+		{"leaves a crashed writer's place when readers leave together", scripts + "read_release_all.lua.go", edits{
+			{"redis.call('pexpire', waiting, 200)", ""},
+		}, properties},
+		{"evicts the readers when writers leave together", scripts + "write_release_all.lua.go", edits{
+			{"elseif longest == 0 then", "elseif true then"},
+		}, on("TestWritersLeaveInTheBackground")},
 		{"tells nobody of what many are released of", leases, edits{
 			{"extend.SideName(readWriteChannel, key)", "extend.SideName(readWriteChannel, key+key)"},
 		}, properties},

@@ -8,8 +8,8 @@ const (
 	fairQueueKey    = "redisson_lock_queue"
 	fairTimeoutsKey = "redisson_lock_timeout"
 
-	readWriteChannel = "redisson_rwlock"
-	waitingWriterKey = "hasp_rwlock_writer" // Redisson has none.
+	readWriteChannel  = "redisson_rwlock"
+	waitingWritersKey = "hasp_rwlock_writer" // Redisson has none.
 
 	semaphoreChannel = "redisson_sc"
 	latchChannel     = "redisson_countdownlatch__channel__"

@@ -22,7 +22,7 @@ func (l *leasableRead) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
 	result, err := script.ReadAcquire(ctx, r, script.ReadAcquireParams{
-		Lock: l.read.base.Key(), Side: l.read.readers, Token: l.read.tokenKey, Waiting: l.read.writer,
+		Lock: l.read.base.Key(), Side: l.read.readers, Token: l.read.tokenKey, Waiting: l.read.writers,
 		Owner: owner, Writer: l.write.base.Holder(ctx), Lease: lease, Tokenttl: &l.read.tokenTTL,
 		Standback: l.read.preferWriters,
 	})
@@ -39,7 +39,7 @@ func (l *leasableRead) Release(
 ) (bool, error) {
 	s := &l.read
 	return script.ReadRelease(ctx, r, script.ReadReleaseParams{
-		Lock: s.base.Key(), Side: s.readers, Waiting: s.writer, Owner: owner,
+		Lock: s.base.Key(), Side: s.readers, Waiting: s.writers, Owner: owner,
 		Publish: s.publish(), Released: s.channel, Standback: s.preferWriters,
 	})
 }
@@ -47,7 +47,7 @@ func (l *leasableRead) Release(
 // leasableWrite is a read-write lock as its writer holds it.
 type leasableWrite struct {
 	*ReadWriteLock
-	waits bool // after a refusal
+	waits bool // after a refusal, and has a place then, for which readers stand back
 }
 
 // Acquire implements [extend.Leasable]. Under a read lease it would wait for itself.
@@ -59,11 +59,13 @@ func (l *leasableWrite) Acquire(
 	}
 	s := &l.write
 	result, err := script.WriteAcquire(ctx, r, script.WriteAcquireParams{
-		Lock: s.base.Key(), Side: s.readers, Token: s.tokenKey, Waiting: s.writer,
+		Lock: s.base.Key(), Side: s.readers, Token: s.tokenKey, Waiting: s.writers,
 		Owner: owner, Lease: lease, Tokenttl: &s.tokenTTL,
-		Prefer: s.preferWriters, Mark: s.preferWriters && l.waits,
+		Prefer: s.preferWriters, Queue: s.preferWriters && l.waits,
 	})
-	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
+	answer := extend.Answer{
+		Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait), Queued: s.preferWriters && l.waits,
+	}
 	if result.Reading {
 		answer.Free = readWriteUnits - 1
 	}
@@ -75,7 +77,7 @@ func (l *leasableWrite) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
 	s := &l.write
-	return script.WriteRelease(ctx, r, s.base.Key(), s.readers, owner, s.publish(), s.channel)
+	return script.WriteRelease(ctx, r, s.base.Key(), s.readers, s.writers, owner, s.publish(), s.channel)
 }
 
 // readKind renews and releases the leases of many readers of a client.
@@ -136,11 +138,11 @@ func (k writeKind) ReleaseAll(
 	return releaseStatuses(statuses), nil
 }
 
-// readWriteNames returns each lock's key, followed by what its readers' side keys begin with, and its
-// channel.
+// readWriteNames returns each lock's key, followed by what its readers' side keys begin with and the key of
+// the places of its writers, and its channel.
 func readWriteNames(keys []string) (locks, channels []string) {
 	for _, key := range keys {
-		locks = append(locks, key, extend.Tagged(key))
+		locks = append(locks, key, extend.Tagged(key), extend.SideName(waitingWritersKey, key))
 		channels = append(channels, extend.SideName(readWriteChannel, key))
 	}
 	return locks, channels

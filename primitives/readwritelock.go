@@ -2,12 +2,10 @@ package primitives
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
@@ -25,8 +23,10 @@ type ReadWriteLockOptions struct {
 	// PreferWriters makes readers stand back while a writer waits in Lock: they join no readers that are
 	// in, and when these have left, they give the writer 200 ms to enter. All who use the lock must set
 	// it: Java's readers and those without it join, and writers without it do not ask for it. A reader
-	// that asks again without [Lease.Reenter] may then wait for itself. After a waiting writer crashes,
-	// readers may go on waiting until those that are in have left, or the first of their leases has ended.
+	// that asks again without [Lease.Reenter] may then wait for itself. When the last waiting writer gives
+	// up, its client lets the readers that stood back join. After a waiting writer crashes, and no other
+	// waits, readers may go on waiting until those that are in have left, or the first of their leases has
+	// ended.
 	PreferWriters bool
 
 	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock of either side
@@ -81,11 +81,9 @@ func (c *Client) NewReadWriteLock(name string, opts *ReadWriteLockOptions) *Read
 	}
 	l.read.leases = l.read.newLeases(reading)
 	writing := reading
-	writing.Leasable, writing.Kind = &leasableWrite{ReadWriteLock: l}, writeKind{c.core}
-	writing.Want.Need = readWriteUnits
+	writing.Leasable, writing.Try = &leasableWrite{l, true}, &leasableWrite{l, false}
+	writing.Kind, writing.Want.Need = writeKind{c.core}, readWriteUnits
 	l.write.leases = l.write.newLeases(writing)
-	writing.Leasable = &leasableWrite{ReadWriteLock: l, waits: true}
-	l.write.waiting = l.write.newLeases(writing)
 	return l
 }
 
@@ -108,7 +106,7 @@ type readWriteSide struct {
 	leases   extend.Leases
 
 	preferWriters bool
-	writer        string // the key of the mark that a writer waits
+	writers       string // the key of the places of writers that wait
 }
 
 func (c *Client) newReadWriteSide(kind, name string, preferWriters bool) readWriteSide {
@@ -117,8 +115,8 @@ func (c *Client) newReadWriteSide(kind, name string, preferWriters bool) readWri
 	}
 	key := s.base.Key()
 	s.readers, s.channel = extend.Tagged(key), extend.SideName(readWriteChannel, key)
-	s.tokenKey, s.writer = extend.SideName(lockTokenKey, key), extend.SideName(waitingWriterKey, key)
-	s.base = s.base.WithSideKey("token key", s.tokenKey)
+	s.tokenKey, s.writers = extend.SideName(lockTokenKey, key), extend.SideName(waitingWritersKey, key)
+	s.base = s.base.WithSideKey("token key", s.tokenKey).WithTypedKey("hash of waiting writers", s.writers, "hash")
 	if _, rest, _ := strings.Cut(s.readers, "{"); strings.IndexByte(rest, '}') < 1 {
 		s.reject(&FieldError{Field: "name", Problem: fmt.Sprintf("%q has no hash tag in its braces", key)})
 	}
@@ -219,7 +217,6 @@ func (l *ReadLock) Remaining(ctx context.Context) (time.Duration, error) {
 // those of a [Lock] do.
 type WriteLock struct {
 	readWriteSide
-	waiting extend.Leases // of those who wait
 }
 
 // Lock waits until it is in alone, ctx ends, the client is closed or the backend fails. If nobody is in
@@ -230,25 +227,13 @@ type WriteLock struct {
 // one of a read lease it returns [ErrUpgrade]. Other errors are those of [Lock.Lock].
 func (l *WriteLock) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
-		lease, err := l.waiting.Acquire(ctx)
-		if l.preferWriters && errors.Is(err, ErrNotAcquired) {
-			l.removeMark()
-		}
-		return lease, err
+		return l.leases.Acquire(ctx)
 	})
 }
 
 // Do is [Lock.Do] for a writer.
 func (l *WriteLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
 	return extend.Do(ctx, l.Lock, work)
-}
-
-// removeMark lets readers join again after a writer has given up, in the background. Another writer
-// leaves its mark anew when it tries again. If this fails, the mark expires.
-func (l *WriteLock) removeMark() {
-	l.base.Go(func(ctx context.Context, r backend.ScriptRunner) {
-		_, _ = script.ObjectDelete(ctx, r, l.writer, nil, "string")
-	})
 }
 
 // ForceUnlock ends the writer's lease, and with it those of its own readers, and reports whether there

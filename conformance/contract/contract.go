@@ -53,8 +53,7 @@ func ended(ctx context.Context) context.Context {
 	return ctx
 }
 
-// soonEnded is when the contexts of calls that are to be under way end. It leaves a slow machine
-// the time to send.
+// soonEnded is when the contexts of calls that are to be under way end. It leaves a slow machine the time to send.
 const soonEnded = 200 * time.Millisecond
 
 // cancelSoon makes a call under a context that is cancelled soon.

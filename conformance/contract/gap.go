@@ -12,8 +12,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// noticed bounds how long a backend may take to notice a silent link, with something for a slow
-// machine.
+// noticed bounds how long a backend may take to notice a silent link, with something for a slow machine.
 const noticed = 15*time.Second + 5*time.Second
 
 // gapCases are about what a subscriber may have missed: S2.
@@ -62,8 +61,7 @@ func move(ctx context.Context, e *harness.Env, _ *harness.Instance) {
 	must.Do(must.Get(e.Migrate(ctx, e.Key("c")))(ctx))
 }
 
-// isolatedPrimaryIsAGap leaves the subscription on a primary that answers, but is none any more for
-// others.
+// isolatedPrimaryIsAGap leaves the subscription on a primary that answers, but is none any more for others.
 func isolatedPrimaryIsAGap(ctx context.Context, e *harness.Env) {
 	rejoin := func() error { return nil }
 	err := must.Catch(func() {
@@ -90,8 +88,7 @@ func wantGap(ctx context.Context, e *harness.Env, disturb disturber) {
 	hearAgain(ctx, e, box, channel)
 }
 
-// hearAgain publishes after a gap was reported. What is published then must arrive, or another gap
-// must be reported.
+// hearAgain publishes after a gap was reported. What is published then must arrive, or another gap must be reported.
 func hearAgain(ctx context.Context, e *harness.Env, box *harness.Inbox, channel string) {
 	for i := 0; ; i++ {
 		payload, before := fmt.Sprint("after ", i), len(box.Events())

@@ -18,8 +18,7 @@ const (
 	workLease = time.Second
 	// fixedLease is a fixed one, which is often kept for longer.
 	fixedLease = 300 * time.Millisecond
-	// workPatience bounds the waiting for what may be gone for good, such as permits that an answer
-	// was lost of.
+	// workPatience bounds the waiting for what may be gone for good, such as permits that an answer was lost of.
 	workPatience = 2 * time.Second
 )
 

@@ -58,9 +58,8 @@ func (p *Primitive[S, I, O]) newCase(
 	})
 }
 
-// walks drives the primitive for a while over sound links, without waiting, and with leases that do not end, so
-// that no answer depends on the time: by fewer steps on a slow machine. Peers are those of what has no times of
-// its own.
+// walks drives the primitive for a while over sound links, without waiting, and with leases that do not end, so that
+// no answer depends on the time: by fewer steps on a slow machine. Peers are those of what has no times of its own.
 func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 	const fewest, most = 20, 120
 	begin := time.Now()

@@ -9,9 +9,8 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// Primitive declares a primitive: all that the suite has to know of it. S is what an object is, I what
-// happens to it, and O the answer. Scripts and calls are brought into the same form, so that one Step
-// judges both.
+// Primitive declares a primitive: all that the suite has to know of it. S is what an object is, I what happens to it,
+// and O the answer. Scripts and calls are brought into the same form, so that one Step judges both.
 type Primitive[S, I, O comparable] struct {
 	// Name is that of the primitive, such as "Lock".
 	Name string
@@ -198,10 +197,12 @@ type Hold[S, I, O comparable] struct {
 	// Release is what releases a hold.
 	Release func(owner string) I
 
-	// Awaits is what a call waits for that was granted a hold by out, and keeps it only until it
-	// returns, as a member of a barrier. It returns nil when that has come, since which the hold is
-	// over by itself; on an error it has released the hold. What waits calls Call then, not Acquire.
-	// Nil: callers get a lease of what is granted.
+	// Places are owners that wait and have a place, for which others stand back. Nil: none has, but in a Queue.
+	Places func(s State[S]) []string
+
+	// Awaits is what a call waits for that was granted a hold by out, and keeps it only until it returns, as a member
+	// of a barrier. It returns nil when that has come, since which the hold is over by itself; on an error it has
+	// released the hold. What waits calls Call then, not Acquire. Nil: callers get a lease of what is granted.
 	Awaits func(out O) I
 
 	// Apart says, of an object with several sides, whether what inner asks under the Reenter of a lease

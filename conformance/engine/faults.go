@@ -51,8 +51,7 @@ type scene struct {
 const (
 	// longLease is one that no actor gets the object by: it is longer than what faults may cost.
 	longLease = 30 * time.Second
-	// longPoll is a poll that comes too late, too. While there is no subscription it comes often
-	// enough.
+	// longPoll is a poll that comes too late, too. While there is no subscription it comes often enough.
 	longPoll = 40 * time.Second
 	// briefly is how long a fault lasts that is over before a lease ends.
 	briefly = 200 * time.Millisecond

@@ -61,8 +61,11 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, r.sent),
 		life: signs{sent: map[int64]*scriptRun{}},
 	}
+	if now := m.claims[owner]; old != nil { // It keeps its place.
+		now.queued, now.ran, now.stranded, now.life = old.queued, old.ran, old.stranded, old.life
+	}
 	if m.of.Queue != nil && c.waits() {
-		m.comes(m.claims[owner], old, owner, in)
+		m.comes(m.claims[owner], owner, in)
 	}
 }
 
@@ -172,7 +175,7 @@ func (m *machine[S, I, O]) answeredAsk(r *scriptRun, c *call[S, I, O], owner str
 	case r.err != nil:
 		claim.over = time.Now()
 	case !m.of.Granted(must.Get(m.of.Answers(r.script()))[0]):
-		claim.queued = m.of.Queue != nil && c.waits()
+		claim.queued = (m.of.Queue != nil || m.of.Hold.Places != nil) && c.waits()
 		m.unasked(claim)
 		m.learns(claim)
 	default:

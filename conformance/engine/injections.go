@@ -97,8 +97,7 @@ func demote(ctx context.Context, s *scene) func(context.Context) {
 	return func(ctx context.Context) { must.Get(s.Do(ctx, "", "REPLICAOF", "NO", "ONE")) }
 }
 
-// reload makes the server load its data for a while, as after a restart: it has much, and reads it
-// slowly.
+// reload makes the server load its data for a while, as after a restart: it has much, and reads it slowly.
 func reload(ctx context.Context, s *scene) func(context.Context) {
 	const keys, delay = "300", "1000" // microseconds for each
 	for _, words := range [][]string{

@@ -161,8 +161,7 @@ const (
 	// prompt is how soon a call must return after its context ended: far more than scheduling costs,
 	// far less than the time-outs that a driver may wait for instead.
 	prompt = 4 * time.Second
-	// underWay is when calls are cancelled that are to be under way. It leaves a slow machine the time
-	// to send.
+	// underWay is when calls are cancelled that are to be under way. It leaves a slow machine the time to send.
 	underWay = 200 * time.Millisecond
 )
 

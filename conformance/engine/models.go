@@ -70,8 +70,7 @@ func (p *Primitive[S, I, O]) model(forgetful bool) porcupine.Model {
 	return m.ToModel()
 }
 
-// historyStep is Step for a history, with what may have got no answer. The input may be a look at the
-// object's key.
+// historyStep is Step for a history, with what may have got no answer. The input may be a look at the object's key.
 func (p *Primitive[S, I, O]) historyStep(s State[S], input, output any) (State[S], bool) {
 	if reply, ok := output.(backend.Reply); ok {
 		return s, holds(p.Stored("", s)[0], reply, nil)

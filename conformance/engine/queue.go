@@ -126,11 +126,8 @@ func (c *claim[S, I, O]) waits() bool {
 	return c.queued && !c.run.answered.IsZero() && (c.over.IsZero() || !c.call.ended.IsZero())
 }
 
-// comes notes that an owner asks, which may get a place in the queue, or have it since old.
-func (m *machine[S, I, O]) comes(c, old *claim[S, I, O], owner string, in I) {
-	if old != nil {
-		c.queued, c.ran, c.stranded, c.life = old.queued, old.ran, old.stranded, old.life
-	}
+// comes notes that an owner asks, which may get a place in the queue.
+func (m *machine[S, I, O]) comes(c *claim[S, I, O], owner string, in I) {
 	if _, before, _ := m.of.Hold.Of(c.call.awaits); before == owner {
 		return
 	}
@@ -183,9 +180,11 @@ func (m *machine[S, I, O]) lookAtPlace(c *claim[S, I, O], now time.Time) {
 	must.If(now.Sub(since) > most && !m.waiting(c) && !m.has(c), "it waits, and has lost its place")
 }
 
-// waiting reports whether others wait behind a claim's owner.
+// waiting reports whether others wait behind a claim's owner, or stand back for it.
 func (m *machine[S, I, O]) waiting(c *claim[S, I, O]) bool {
-	return m.of.Queue != nil && slices.Contains(m.of.Queue.Waiting(c.call.object.state), c.owner)
+	s := c.call.object.state
+	return m.of.Queue != nil && slices.Contains(m.of.Queue.Waiting(s), c.owner) ||
+		m.of.Hold.Places != nil && slices.Contains(m.of.Hold.Places(s), c.owner)
 }
 
 // keeps reports whether the server keeps something for a claim's owner, whom nobody needs any more: the

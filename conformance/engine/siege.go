@@ -11,9 +11,8 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// siege is a schedule of two clients, with three actors each, during which a fault strikes. The first
-// client's link is the one that faults of links hit. When the fault has ended, each actor must get
-// the object once more.
+// siege is a schedule of two clients, with three actors each, during which a fault strikes. The first client's link is
+// the one that faults of links hit. When the fault has ended, each actor must get the object once more.
 type siege struct {
 	schedule
 	where string
@@ -28,9 +27,8 @@ const (
 	besieged = 8*time.Second + afterFaults
 )
 
-// sieges returns the sieges of a case: with the fault at the holder's client and at the waiters', while the
-// object is kept for longer than the fault and while it is released during the fault, and during
-// mixed work.
+// sieges returns the sieges of a case: with the fault at the holder's client and at the waiters', while the object is
+// kept for longer than the fault and while it is released during the fault, and during mixed work.
 func (f fault) sieges(w *workload) []siege {
 	within, beyond := f.lasts/2+settle, max(f.lasts+2*settle, f.keep)
 	all := []siege{w.siege("at the holder, who keeps the object", 0, beyond)}

@@ -61,11 +61,10 @@ type soak struct {
 // shortestTurn is what is worth a cell's start.
 const shortestTurn = 5 * time.Second
 
-// RunSoak runs crowds of clients at random for a long time: on a cell drawn from cells for a turn,
-// then on another. It draws which objects a crowd uses, how, and what goes wrong meanwhile, and
-// checks each object's history. A failure prints the seed, the cell, the schedule and the picture
-// of the history. In the end it prints how often it got into which situation, and fails if it has checked
-// no history. It returns those counts.
+// RunSoak runs crowds of clients at random for a long time: on a cell drawn from cells for a turn, then on another. It
+// draws which objects a crowd uses, how, and what goes wrong meanwhile, and checks each object's history. A failure
+// prints the seed, the cell, the schedule and the picture of the history. In the end it prints how often it got into
+// which situation, and fails if it has checked no history. It returns those counts.
 func RunSoak(t *testing.T, subjects []Subject, cells []SoakCell, o *SoakOptions) map[string]int {
 	t.Helper()
 	s := newSoak(t, subjects, o)

@@ -56,8 +56,7 @@ func eachRound(t *testing.T, h *harness.Harness, round func(seed int) error) {
 	all.Wait()
 }
 
-// picture returns where the pictures of failing histories go, without their numbers: they outlive the
-// test.
+// picture returns where the pictures of failing histories go, without their numbers: they outlive the test.
 func picture(t *testing.T) string {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", " ", "_").Replace(t.Name())

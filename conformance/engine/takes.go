@@ -114,8 +114,7 @@ func (m *machine[S, I, O]) takesSent(r *scriptRun, ins []I) {
 	}
 }
 
-// givenUp returns what r, a script in the background, may put back, first that whose call has
-// returned.
+// givenUp returns what r, a script in the background, may put back, first that whose call has returned.
 func (m *machine[S, I, O]) givenUp(r *scriptRun, creates bool) (all []*take[S, I, O]) {
 	var perhaps []*take[S, I, O]
 	for _, t := range m.takes {
@@ -272,8 +271,7 @@ func (t *take[S, I, O]) keeper() int {
 	return t.run.party
 }
 
-// takesClosed checks that a client that was closed over a sound link leaves nothing taken that no
-// caller has.
+// takesClosed checks that a client that was closed over a sound link leaves nothing taken that no caller has.
 func (m *machine[S, I, O]) takesClosed(party int) {
 	for _, t := range m.takes {
 		ended := !t.call.ended.IsZero() && t.call.err != nil

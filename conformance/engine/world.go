@@ -44,9 +44,8 @@ type party struct {
 	deaf  int       // how many subscriptions are being made, and gaps not noticed
 }
 
-// watcher is called for each script of a client: before it is sent, when it has run, and when its
-// caller has the answer; and of a client that has been closed. It is called with world.mu held, and
-// fails by package must.
+// watcher is called for each script of a client: before it is sent, when it has run, and when its caller has the
+// answer; and of a client that has been closed. It is called with world.mu held, and fails by package must.
 type watcher interface {
 	// callOf returns the call that a script is part of, given the one that its key was made for.
 	callOf(r *scriptRun, named any) any
@@ -256,8 +255,7 @@ func (w *world) troubleNext(p *party, once trouble) {
 	p.link.replan(func(plan *troubles) { plan.Scripts = append(plan.Scripts, once) })
 }
 
-// disturbed returns the trouble of a script that p sends, which may be one of its own. The caller
-// holds mu.
+// disturbed returns the trouble of a script that p sends, which may be one of its own. The caller holds mu.
 func (w *world) disturbed(p *party, now time.Time) trouble {
 	p.link.replan(func(plan *troubles) {
 		if len(plan.Scripts) > 0 {

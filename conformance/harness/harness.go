@@ -24,8 +24,7 @@ type Harness struct {
 	// Capabilities is what the backends are expected to declare.
 	Capabilities backend.Capabilities
 
-	// Batches and WaitsForReplicas say that the backends implement [backend.Batcher] and
-	// [backend.ReplicaWaiter].
+	// Batches and WaitsForReplicas say that the backends implement [backend.Batcher] and [backend.ReplicaWaiter].
 	Batches, WaitsForReplicas bool
 
 	// Nodes runs a command on every primary; nil: there is one, that of Do.
@@ -54,9 +53,8 @@ type Harness struct {
 	// never reaches that replica, and is lost. It returns when the new primary takes writes.
 	FailOver func(ctx context.Context, key string, unseen func(ctx context.Context) error) error
 
-	// Isolate cuts the primary of key off from the other servers, but not from clients, and makes a
-	// replica the primary. The old one goes on: it closes nothing, and answers. rejoin makes it a
-	// replica of the new one.
+	// Isolate cuts the primary of key off from the other servers, but not from clients, and makes a replica the
+	// primary. The old one goes on: it closes nothing, and answers. rejoin makes it a replica of the new one.
 	Isolate func(ctx context.Context, key string) (rejoin func() error, err error)
 
 	// Advance moves the server's clock forward by d, without waiting.
@@ -69,9 +67,8 @@ type Harness struct {
 	// Rounds is how many schedules each history test runs in real time, side by side. Zero means 5.
 	Rounds int
 
-	// Migrate begins to move the slot of key to another node, and stops on half the way: the slot
-	// is migrating on the one and importing on the other, and what keys it has have moved. finish
-	// completes it.
+	// Migrate begins to move the slot of key to another node, and stops on half the way: the slot is migrating on the
+	// one and importing on the other, and what keys it has have moved. finish completes it.
 	Migrate func(ctx context.Context, key string) (finish func(ctx context.Context) error, err error)
 
 	_ struct{}

@@ -55,8 +55,7 @@ func (l *Log) Check(model porcupine.Model, opts *CheckOptions) error {
 	return explain(model, operations, o)
 }
 
-// operations returns the history in the order of its calls, with what is open ending after all
-// else.
+// operations returns the history in the order of its calls, with what is open ending after all else.
 func (l *Log) operations() ([]porcupine.Operation, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -123,8 +123,7 @@ func (c *Call) Unknown(output any) {
 	})
 }
 
-// Drop records that the operation surely had no effect and no result: it failed before it was
-// sent, or it only reads.
+// Drop records that the operation surely had no effect and no result: it failed before it was sent, or it only reads.
 func (c *Call) Drop() { c.end(func(*Log) {}) }
 
 func (c *Call) end(record func(l *Log)) {

@@ -40,6 +40,7 @@ type In struct {
 	Limit     int64         // of a counting semaphore
 	Side      Side          // of a read-write lock
 	Under     string        // the writer under whose hold a reader asks
+	Prefer    bool          // readers stand back for writers that wait
 
 	Waiters       string // of a mutex: the owners that queue, or are shown to live, with spaces between them
 	Number, Stamp int64  // of a mutex: the place of an acquire, 0: at the end; and of a sign that waiters live

@@ -1,5 +1,4 @@
-// Package must ends a case at its first fault, so that what a case does can be read from top to
-// bottom:
+// Package must ends a case at its first fault, so that what a case does can be read from top to bottom:
 //
 //	err := must.Catch(func() {
 //		lease := must.Get(lock.Lock(ctx))
@@ -73,8 +72,7 @@ func Wrap(err error, want ...error) {
 	}
 }
 
-// Return returns a function that takes what a call returned, and fails unless that is want, and no
-// error.
+// Return returns a function that takes what a call returned, and fails unless that is want, and no error.
 func Return[T comparable](call string, want T) func(T, error) {
 	return func(got T, err error) {
 		In(call, func() { Do(err) })
@@ -94,8 +92,7 @@ func Beside(f func()) <-chan error {
 	return done
 }
 
-// Together calls f for 0 to n-1, each in a goroutine of its own, and fails with all that failed when
-// they have ended.
+// Together calls f for 0 to n-1, each in a goroutine of its own, and fails with all that failed when they have ended.
 func Together(n int, f func(i int)) {
 	var group sync.WaitGroup
 	errs := make([]error, n)

@@ -1,6 +1,5 @@
-// Package number declares primitives.AtomicLong and primitives.AtomicDouble for the suite. Both have
-// one model, of whole numbers: a double is counted in eighths, of which sums are exact. The cases of
-// doubles alone try other values.
+// Package number declares primitives.AtomicLong and primitives.AtomicDouble for the suite. Both have one model, of
+// whole numbers: a double is counted in eighths, of which sums are exact. The cases of doubles alone try other values.
 package number
 
 import (

@@ -14,6 +14,8 @@ type Held struct {
 	Writer  string              // the owner; "": none
 	Token   int64               // of the last writer
 	Readers engine.List[reader] // the readers that have a field, by their names
+	Waiting engine.List[string] // the writers that have a place, by their names
+	Places  int64               // until when, by the server's clock in microseconds
 }
 
 // reader has a lease of its own, until a time of the server's clock in microseconds.
@@ -52,11 +54,37 @@ func ages(h Held, at time.Time) Held {
 		r.ended = at.Add(time.Millisecond).UnixMicro() > r.ends
 		return r
 	})
+	if at.UnixMicro() >= h.Places {
+		h.Waiting, h.Places = engine.List[string]{}, 0
+	}
 	return h
 }
 
 // keep returns the part of a lock that outlives its key.
-func keep(h Held) Held { return Held{Token: h.Token} }
+func keep(h Held) Held { return Held{Token: h.Token, Waiting: h.Waiting, Places: h.Places} }
+
+// without returns h without the place of an owner.
+func (h Held) without(owner string) Held {
+	if h.Waiting = h.Waiting.Without(func(o string) bool { return o == owner }); h.Waiting == (engine.List[string]{}) {
+		h.Places = 0
+	}
+	return h
+}
+
+// placed returns what a lock is when a writer that queues was refused: if it was by readers, the writer has a place
+// until 200 ms after the first of their leases has ended. Places that last longer do so still.
+func placed(s state, at time.Time, in lock.In) state {
+	running := s.V.running()
+	if in.Allowance == 0 || mode(s) != lock.Read || len(running) == 0 {
+		return s
+	}
+	left := func(end int64) int64 { return (end - at.UnixMicro()) / 1000 * 1000 }
+	s.V.Places = at.UnixMicro() + max(left(running[0].ends)+200_000, left(max(s.V.Places, at.UnixMicro())))
+	all := append(s.V.without(in.Owner).Waiting.All(), in.Owner)
+	slices.Sort(all)
+	s.V.Waiting = engine.ListOf(all...)
+	return s
+}
 
 func holders(s state) (owners []string) {
 	if s.V.Writer != "" {
@@ -82,7 +110,7 @@ func mode(s state) lock.Side {
 // ready reports whether in acquires: a reader unless another owner writes, a writer if the lock has no holder.
 func ready(s state, in lock.In) bool {
 	if in.Side == lock.Read {
-		return s.V.Writer == "" || s.V.Writer == in.Under
+		return s.V.Writer == "" && (!in.Prefer || s.V.Places == 0) || s.V.Writer != "" && s.V.Writer == in.Under
 	}
 	return len(holders(s)) == 0
 }
@@ -97,11 +125,11 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	case in.Op == lock.Acquire && out.Token > 0:
 		return acquire(s, at, in, out)
 	case in.Op == lock.Acquire:
-		return s, !ready(s, in) && refused(s, at, out.Left)
+		return placed(s, at, in), !ready(s, in) && refused(s, at, in, out.Left)
 	case in.Op == lock.Renew:
 		return renew(s, at.Add(in.Lease), in.Owner, holds), out.Done == holds
 	case in.Op == lock.Release:
-		return leave(s, at, in.Owner), out.Done == holds
+		return leave(s, at, in), out.Done == holds
 	case in.Op == lock.Force && mode(s) == in.Side:
 		return s.Gone(keep), out.Done
 	case in.Op == lock.Force:
@@ -111,9 +139,12 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 }
 
 // refused reports whether left is right for a refusal: the rest of the writer's lease, or of the shortest lease of
-// the readers.
-func refused(s state, at time.Time, left time.Duration) bool {
-	if readers := s.V.running(); mode(s) == lock.Read && len(readers) > 0 {
+// the readers, or of the places for which a reader stands back.
+func refused(s state, at time.Time, in lock.In, left time.Duration) bool {
+	switch readers := s.V.running(); {
+	case in.Side == lock.Read && s.V.Writer == "":
+		s = engine.New(s.V).Until(time.UnixMicro(s.V.Places))
+	case mode(s) == lock.Read && len(readers) > 0:
 		s = s.Until(time.UnixMicro(readers[0].ends))
 	}
 	return s.Remains(at, left)
@@ -137,7 +168,11 @@ func acquire(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	fresh := lock.Follows(s.V.Token, at, out.Token)
 	ends := at.Add(in.Lease)
 	if in.Side == lock.Write {
-		return engine.New(Held{Writer: out.Owner, Token: out.Token}).Until(ends), fresh && ready(s, in)
+		next := Held{Writer: out.Owner, Token: out.Token}
+		if !in.Prefer {
+			next.Waiting, next.Places = s.V.Waiting, s.V.Places
+		}
+		return engine.New(next).Until(ends), fresh && ready(s, in)
 	}
 	fits := out.Token == s.V.Token || s.V.Token == 0 && fresh || at.IsZero()
 	s.V.Token = max(s.V.Token, out.Token)
@@ -173,31 +208,39 @@ func renew(s state, ends time.Time, owner string, holds bool) state {
 }
 
 // leave takes out an owner, and readers whose leases have ended. A lock of readers lasts as long as their longest
-// lease, in whole milliseconds.
-func leave(s state, at time.Time, owner string) state {
-	all := s.V.Readers.All()
+// lease, in whole milliseconds. A writer that is not in gives back its place, and the last reader leaves those that
+// have one 200 ms.
+func leave(s state, at time.Time, in lock.In) state {
+	all, owner := s.V.Readers.All(), in.Owner
 	is := func(r reader) bool { return r.owner == owner }
 	stay := slices.DeleteFunc(slices.Clone(all), func(r reader) bool { return r.ended || is(r) })
 	next := s.V.with(stay)
 	switch writes := s.V.Writer == owner; {
+	case !writes && in.Side == lock.Write:
+		s.V = s.V.without(owner)
+		return s
 	case !writes && !slices.ContainsFunc(all, is):
 		return s
 	case !writes && s.V.Writer != "":
 		return s.Is(next)
 	case len(stay) == 0:
-		return s.Gone(keep)
+		if s = s.Gone(keep); !writes && in.Prefer && s.V.Places > 0 {
+			s.V.Places = at.UnixMicro() + 200_000
+		}
+		return s
 	}
 	next.Writer = ""
 	return whole(s.Is(next).Until(longest(next.running())), at)
 }
 
 // published returns the message for all waiters when a writer leaves, and for one when the last reader leaves, or
-// when a reader's release finds the lock free.
+// when a reader's release finds the lock free, or the last place is given back.
 func published(before, after state, in lock.In) string {
 	switch {
 	case before.V.Writer != "" && after.V.Writer == "":
 		return "1"
-	case before.Kind != engine.Absent && after.Kind == engine.Absent,
+	case in.Op == lock.Release && before.V.Places > 0 && after.V.Places == 0,
+		before.Kind != engine.Absent && after.Kind == engine.Absent,
 		before.Kind == engine.Absent && in.Op == lock.Release && in.Side == lock.Read:
 		return "0"
 	}
@@ -213,6 +256,13 @@ func stored(key string, s state) []engine.Key {
 	case lock.Write:
 		all[0].Fields = map[string]string{"mode": "write", s.V.Writer + ":write": "1"}
 	}
+	places := engine.Key{
+		Name: engine.SideName("hasp_rwlock_writer:", key), Fields: map[string]string{}, Ends: time.UnixMicro(s.V.Places),
+	}
+	for _, owner := range s.V.Waiting.All() {
+		places.Fields[owner] = "1"
+	}
+	all = append(all, places)
 	for _, r := range s.V.Readers.All() {
 		if all[0].Fields[r.owner] = "1"; !r.ended {
 			hold := engine.SideName("", key) + ":" + r.owner + ":rwlock_timeout:1"

@@ -1,5 +1,5 @@
-// Package readwrite declares primitives.ReadWriteLock for the suite. Its model is in model.go. PreferWriters is not
-// declared.
+// Package readwrite declares primitives.ReadWriteLock for the suite. Its model is in model.go. Where times are not
+// known nobody prefers writers.
 package readwrite
 
 import (
@@ -34,7 +34,7 @@ at the name, a key for each reader's lease, the message 0 after the last reader 
 	p.Step, p.Ages, p.Keep, p.Peer, p.Ready = step, ages, keep, byPeer, ready
 	p.Asks, p.Stored, p.Published = asks, stored, published
 	p.Frees = func(s state) (lock.In, bool) { return p.Hold.Release(s.V.Writer), s.V.Writer != "" }
-	p.Hold.Apart = apart
+	p.Hold.Apart, p.Hold.Places = apart, func(s state) []string { return s.V.Waiting.All() }
 	short := []lock.In{{Side: lock.Write, Fixed: 50 * time.Millisecond}, {Side: lock.Read, Fixed: 50 * time.Millisecond}}
 	p.Ops = []engine.Op[Held, lock.In, lock.Out]{
 		{Name: "TryLock", Often: 4, Draw: acquires, Acquire: lock.Call(sideOf, side.TryLock), Tries: true, Refuses: short},
@@ -65,7 +65,11 @@ func asks(s *engine.Script) []lock.In {
 		ins[i].Side = lock.Side(by)
 		switch {
 		case s.Name == "read_acquire":
-			ins[i].Under, ins[i].Lease = s.Args[1], lock.Millis(s.Args[2])
+			ins[i].Under, ins[i].Lease, ins[i].Prefer = s.Args[1], lock.Millis(s.Args[2]), s.Args[4] == "1"
+		case s.Name == "write_acquire":
+			ins[i].Prefer, ins[i].Allowance = s.Args[3] == "1", time.Duration(lock.Whole(s.Args[4]))
+		case ins[i].Op == lock.Release:
+			ins[i].Prefer = s.Name != "read_release" || s.Args[3] == "1"
 		case ins[i].Op == lock.Force:
 			ins[i].Side = lock.Side(s.Args[0])
 		}
@@ -83,7 +87,7 @@ func draw(op lock.Op) func(d engine.Dice[Held]) lock.In {
 
 func acquires(d engine.Dice[Held]) lock.In {
 	in := lock.Draw(d)
-	in.Side = draw(in.Op)(d).Side
+	in.Side, in.Prefer = draw(in.Op)(d).Side, d.Which%2 == 0 && !d.At.IsZero()
 	return in
 }
 
@@ -96,7 +100,7 @@ type side interface {
 }
 
 func sideOf(c *primitives.Client, name string, in lock.In) side {
-	l := c.NewReadWriteLock(name, &primitives.ReadWriteLockOptions{Lease: in.Fixed})
+	l := c.NewReadWriteLock(name, &primitives.ReadWriteLockOptions{Lease: in.Fixed, PreferWriters: in.Prefer})
 	if in.Side == lock.Read {
 		return l.ReadLock()
 	}

@@ -1,6 +1,5 @@
-// Package semaphore declares primitives.Semaphore for the suite: its promises, its model, its
-// operations, and the cases that are a semaphore's alone. In histories the model also has the requests
-// whose answers were lost.
+// Package semaphore declares primitives.Semaphore for the suite: its promises, its model, its operations, and the
+// cases that are a semaphore's alone. In histories the model also has the requests whose answers were lost.
 package semaphore
 
 import (

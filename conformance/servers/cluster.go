@@ -26,8 +26,7 @@ type ClusterOptions struct {
 	_ struct{}
 }
 
-// Cluster is a running cluster. The slots are spread over its primaries in equal parts, the lowest
-// slots on the first.
+// Cluster is a running cluster. The slots are spread over its primaries in equal parts, the lowest slots on the first.
 type Cluster struct {
 	// Nodes are the nodes: those that began as primaries, then their replicas, the first replica of
 	// each before the second ones.
@@ -135,8 +134,7 @@ func (c *Cluster) addSlots(i int) []string {
 	return words
 }
 
-// complete returns nil if a node knows all nodes and a node for each slot, and follows its primary
-// if it is a replica.
+// complete returns nil if a node knows all nodes and a node for each slot, and follows its primary if it is a replica.
 func (c *Cluster) complete(node *Server) error {
 	text, err := text(node.Do("CLUSTER", "INFO"))
 	if err != nil {

@@ -66,8 +66,7 @@ func takeOver(replica *Server) error {
 	})
 }
 
-// awaitReplaced waits until all nodes know an owner of slot that is not node old, and all is
-// complete.
+// awaitReplaced waits until all nodes know an owner of slot that is not node old, and all is complete.
 func (c *Cluster) awaitReplaced(slot, old int) error {
 	err := c.awaitOwner(slot, func(id string) bool { return id != "" && id != c.Nodes[old].id })
 	if err != nil {
@@ -76,10 +75,9 @@ func (c *Cluster) awaitReplaced(slot, old int) error {
 	return c.await(c.complete)
 }
 
-// Isolate cuts the owner of slot off from all other nodes, but not from clients, and makes a
-// replica the owner. The old one goes on as the owner by its own account: nothing is closed, and it
-// answers, after some seconds that its cluster is down. rejoin makes it a replica of the new one.
-// Meanwhile the other methods look at the others only.
+// Isolate cuts the owner of slot off from all other nodes, but not from clients, and makes a replica the owner. The
+// old one goes on as the owner by its own account: nothing is closed, and it answers, after some seconds that its
+// cluster is down. rejoin makes it a replica of the new one. Meanwhile the other methods look at the others only.
 func (c *Cluster) Isolate(slot int) (rejoin func() error, err error) {
 	old, replicas, err := c.shard(slot)
 	if err != nil {

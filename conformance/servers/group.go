@@ -12,9 +12,8 @@ type group interface {
 	close() error
 }
 
-// begin has launch start what a test needs, and ends it with the test. It skips the test if kind's
-// binary is missing (see [Need]), and fails it on any other error. If the test fails, the end of each
-// server's log is shown.
+// begin has launch start what a test needs, and ends it with the test. It skips the test if kind's binary is missing
+// (see [Need]), and fails it on any other error. If the test fails, the end of each server's log is shown.
 func begin(tb TB, kind Kind, g group, launch func() error) {
 	tb.Helper()
 	Need(tb, kind)

@@ -50,9 +50,8 @@ func Harness(tb TB, kind Kind, open Open) *harness.Harness {
 	return h
 }
 
-// InProcess returns what the suite needs to judge the backends that open makes for a server within the
-// process, such as that of package backend/embedded. Start makes a server; in a bubble its time is
-// virtual.
+// InProcess returns what the suite needs to judge the backends that open makes for a server within the process, such
+// as that of package backend/embedded. Start makes a server; in a bubble its time is virtual.
 func InProcess[S interface {
 	Do(args ...string) (backend.Reply, error)
 	Advance(d time.Duration)

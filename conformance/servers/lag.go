@@ -87,8 +87,7 @@ func (s *Server) awaitInfo(section string, done func(info map[string]string) boo
 	return nil
 }
 
-// await calls check until it returns nil, for up to 30 s and until stop is closed, and returns its
-// last error.
+// await calls check until it returns nil, for up to 30 s and until stop is closed, and returns its last error.
 func await(stop <-chan struct{}, check func() error) error {
 	for deadline := time.After(patience); ; {
 		err := check()

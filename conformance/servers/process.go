@@ -15,9 +15,8 @@ type process struct {
 // startProcess starts a process in folder dir whose output goes to log, and which the kernel kills
 // when this process dies, where the kernel can.
 //
-// Linux ties that to the thread that started the child, not to the process: the child would be
-// killed when the runtime ends that thread. So one goroutine starts it, waits for it, and keeps its
-// thread meanwhile.
+// Linux ties that to the thread that started the child, not to the process: the child would be killed when the runtime
+// ends that thread. So one goroutine starts it, waits for it, and keeps its thread meanwhile.
 func startProcess(dir string, log *os.File, path string, args ...string) (*process, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log

@@ -10,9 +10,8 @@ import (
 	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
 )
 
-// Record collects the commands that clients send to nodes, by MONITOR, from its return to the call
-// of stop: word by word, without those that scripts run. stop must be called once. On a server that
-// works hard it costs much.
+// Record collects the commands that clients send to nodes, by MONITOR, from its return to the call of stop: word by
+// word, without those that scripts run. stop must be called once. On a server that works hard it costs much.
 func Record(nodes ...*Server) (stop func() ([][]string, error), err error) {
 	monitors := make([]*resp.Conn, 0, len(nodes))
 	end := func() {

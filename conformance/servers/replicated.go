@@ -66,10 +66,9 @@ func (r *Replicated) Promote() (*Server, error) {
 	return replicas[0], replicas[0].run("REPLICAOF", "NO", "ONE")
 }
 
-// FailOver makes the first replica the primary, and the others, the old primary too, its replicas;
-// then it breaks all connections through Addr, which leads to the new primary. What the primary had
-// written before the call is kept. What unseen, if it is not nil, writes meanwhile is lost, and so
-// may be what others write.
+// FailOver makes the first replica the primary, and the others, the old primary too, its replicas; then it breaks all
+// connections through Addr, which leads to the new primary. What the primary had written before the call is kept. What
+// unseen, if it is not nil, writes meanwhile is lost, and so may be what others write.
 func (r *Replicated) FailOver(unseen func() error) error {
 	err := replace(r.Primary(), r.Replicas(), unseen, func() error {
 		_, err := r.Promote()

@@ -15,9 +15,8 @@ const MasterName = "hasp"
 // sentinels is how many there are: two of them are a majority.
 const sentinels = 3
 
-// Sentinel is a primary with replicas, watched by 3 sentinels, which clients ask for the primary's
-// address. The sentinels act on their own, too: they replace a primary that has been down, or
-// paused, for 5 s.
+// Sentinel is a primary with replicas, watched by 3 sentinels, which clients ask for the primary's address. The
+// sentinels act on their own, too: they replace a primary that has been down, or paused, for 5 s.
 type Sentinel struct {
 	// Nodes are the servers with data, the one that began as the primary first.
 	Nodes []*Server
@@ -26,9 +25,8 @@ type Sentinel struct {
 	Sentinels []*Server
 }
 
-// StartSentinel starts a primary with so many replicas, all with opts, and 3 sentinels, that end
-// with the test, and waits until they all know each other. It skips and fails the test as [Start]
-// does.
+// StartSentinel starts a primary with so many replicas, all with opts, and 3 sentinels, that end with the test, and
+// waits until they all know each other. It skips and fails the test as [Start] does.
 func StartSentinel(tb TB, kind Kind, replicas int, opts *Options) *Sentinel {
 	tb.Helper()
 	s := &Sentinel{Nodes: newServers(kind, replicas+1, opts)}

@@ -60,9 +60,8 @@ type Server struct {
 	closed  bool
 }
 
-// Start starts a server that ends with the test, and waits until it answers. It skips the test if
-// the binary is missing (see [Need]), and fails it on any other error. When the test fails, the end
-// of the server's log is shown.
+// Start starts a server that ends with the test, and waits until it answers. It skips the test if the binary is
+// missing (see [Need]), and fails it on any other error. When the test fails, the end of the server's log is shown.
 func Start(tb TB, kind Kind, opts *Options) *Server {
 	tb.Helper()
 	s := newServer(kind, opts)
@@ -226,8 +225,7 @@ const (
 	KeepData Data = true
 )
 
-// Restart ends the process, if it still runs, and starts it again at the same address; it waits
-// until it answers.
+// Restart ends the process, if it still runs, and starts it again at the same address; it waits until it answers.
 func (s *Server) Restart(data Data) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,8 +47,7 @@ func (c Cell) Harness(tb testing.TB) *conformance.Harness {
 // Whole reports whether the whole matrix is asked for, not a part.
 func Whole() bool { return os.Getenv("HASP_MATRIX") == "all" }
 
-// Proof leaves a test to "make prove": it takes long, and judges more than this machine and the change
-// at hand.
+// Proof leaves a test to "make prove": it takes long, and judges more than this machine and the change at hand.
 func Proof(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {

@@ -124,8 +124,7 @@ func AsChild(tb testing.TB) (args []string, orders <-chan string) {
 // Say says a line to the parent of this child.
 func Say(words ...any) { fmt.Print(childSays + fmt.Sprintln(words...)) }
 
-// Killing runs round, which kills processes, again and again for as long as the variable says, and returns
-// how often.
+// Killing runs round, which kills processes, again and again for as long as the variable says, and returns how often.
 func Killing(tb testing.TB, round func()) (rounds int) {
 	tb.Helper()
 	lasts := time.Second

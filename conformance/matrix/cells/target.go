@@ -16,8 +16,7 @@ type Target struct {
 	cluster *servers.Cluster  // nil: no cluster
 	client  Client            // what clients must know; nil Addrs: those of nodes
 
-	// primary returns the primary as it now is; nil: nodes has one, and always the same. A cluster
-	// has several.
+	// primary returns the primary as it now is; nil: nodes has one, and always the same. A cluster has several.
 	primary func() (*servers.Server, error)
 
 	// failOverTo makes a replica the primary; nil: there is none.

@@ -286,3 +286,31 @@ func TestOtherKinds(t *testing.T) {
 		require.Equal(t, "1", do(t, s, "GET", "text"))
 	})
 }
+
+// TestWritersLeaveInTheBackground has the releases of two writers fail: the one of both in the background ends their
+// holds, and leaves a lock to the writer's own reader.
+func TestWritersLeaveInTheBackground(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		b, err := embedded.New(s, nil)
+		require.NoError(t, err)
+		r := &cells.Runner{Backend: b}
+		r.Instead = func(ctx context.Context, call backend.Call) (backend.Reply, error) {
+			if call.Script.Name == "write_release" {
+				return backend.Reply{}, backend.ErrUnavailable
+			}
+			return r.Good(ctx, call)
+		}
+		c := cells.Over(t, r, nil)
+		lock := c.NewReadWriteLock("x", nil)
+		writer, other := taken(t.Context(), t, lock.WriteLock()), taken(t.Context(), t, c.NewReadWriteLock("y", nil).WriteLock())
+		reader := taken(writer.Reenter(t.Context()), t, lock.ReadLock())
+		for _, lease := range []*primitives.Lease{writer, other} {
+			require.ErrorIs(t, lease.Unlock(t.Context()), backend.ErrIndeterminate)
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, "0", do(t, s, "EXISTS", "y"))
+		cells.Want(t, false)(lock.WriteLock().IsLocked(t.Context()))
+		cells.Want(t, true)(lock.ReadLock().IsLocked(t.Context()))
+		unlock(t, reader)
+	})
+}

@@ -2,6 +2,7 @@ package readwrite
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -88,17 +89,90 @@ func TestPreferWritersEndsStarvation(t *testing.T) {
 	})
 }
 
-// TestPreferWritersAfterAWriterGaveUp lets readers join again.
-func TestPreferWritersAfterAWriterGaveUp(t *testing.T) {
+// TestPreferWritersAfterAWriterLeft lets readers who stood back join at once when the writer for whom they did
+// has given up, or its client was closed.
+func TestPreferWritersAfterAWriterLeft(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		t.Run(strconv.FormatBool(closes), func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *embedded.Server) {
+				c, _ := inside(t, s)
+				leaving, _ := inside(t, s)
+				reader := taken(t.Context(), t, preferring(c).ReadLock())
+				ctx, cancel := context.WithCancel(t.Context())
+				left := make(chan error, 1)
+				go func() {
+					_, err := preferring(leaving).WriteLock().Lock(ctx)
+					left <- err
+				}()
+				time.Sleep(time.Second)
+				joining := waiting(t, preferring(c).ReadLock())
+				time.Sleep(time.Second)
+				began := time.Now()
+				if closes {
+					require.NoError(t, leaving.Close(t.Context()))
+				}
+				cancel()
+				require.Error(t, <-left)
+				unlock(t, in(t, joining), reader)
+				require.Less(t, time.Since(began), 10*time.Millisecond)
+				require.Equal(t, "0", do(t, s, "EXISTS", mark))
+			})
+		})
+	}
+}
+
+// TestPreferWritersWhileAnotherWaits keeps readers out when one of two writers gives up, in the same client or in
+// another.
+func TestPreferWritersWhileAnotherWaits(t *testing.T) {
+	for _, same := range []bool{false, true} {
+		t.Run(strconv.FormatBool(same), func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *embedded.Server) {
+				c, _ := inside(t, s)
+				other, _ := inside(t, s)
+				if same {
+					other = c
+				}
+				reader := taken(t.Context(), t, preferring(c).ReadLock())
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				leaving := make(chan error, 1)
+				go func() {
+					_, err := preferring(other).WriteLock().Lock(ctx)
+					leaving <- err
+				}()
+				time.Sleep(time.Millisecond)
+				writer := waiting(t, preferring(c).WriteLock())
+				require.ErrorIs(t, <-leaving, primitives.ErrNotAcquired)
+				for range 60 { // longer than a lease
+					time.Sleep(time.Second)
+					refused(t, preferring(c).ReadLock())
+				}
+				unlock(t, reader)
+				unlock(t, in(t, writer))
+			})
+		})
+	}
+}
+
+// TestPreferWritersWithAShorterLease has a second writer come, and give up, while a reader with a short lease is in:
+// the first writer keeps its place for as long as before.
+func TestPreferWritersWithAShorterLease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		c, _ := inside(t, s)
+		other, _ := inside(t, s)
 		reader := taken(t.Context(), t, preferring(c).ReadLock())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := preferring(c).WriteLock().Lock(ctx)
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		writer := waiting(t, preferring(c).WriteLock())
 		time.Sleep(time.Second)
-		unlock(t, taken(t.Context(), t, preferring(c).ReadLock()), reader)
+		short := taken(t.Context(), t, leased(c, "x", time.Second).ReadLock())
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := preferring(other).WriteLock().Lock(ctx)
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		unlock(t, short)
+		time.Sleep(5 * time.Second)
+		refused(t, preferring(c).ReadLock())
+		unlock(t, reader)
+		unlock(t, in(t, writer))
 	})
 }
 

@@ -36,9 +36,8 @@ func (p *Proxy) cut(which func(l *link) bool) {
 	}
 }
 
-// Silence loses, from now on, whatever is sent in either direction on the connections that are
-// open; they stay open for as long as the client keeps them. New ones work. One to Addr that the
-// proxy has not accepted yet counts as new.
+// Silence loses, from now on, whatever is sent in either direction on the connections that are open; they stay open
+// for as long as the client keeps them. New ones work. One to Addr that the proxy has not accepted yet counts as new.
 func (p *Proxy) Silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,8 +73,7 @@ func (p *Proxy) setHole(hole direction) {
 	p.changed = make(chan struct{})
 }
 
-// Refuse breaks the open connections, and makes dialing fail at once until Restore, as if nothing
-// listened.
+// Refuse breaks the open connections, and makes dialing fail at once until Restore, as if nothing listened.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,11 +118,10 @@ type fault struct {
 	hit    chan struct{}
 }
 
-// CutReply lets the next request for which match is true reach its server, and breaks the
-// connection in place of the reply: one request in all, on whichever connection, those made later
-// included. match gets the request word by word, is called by one goroutine at a time, and must not
-// call the proxy. Later replies on the connection are lost as well. The channel is closed when the
-// reply was lost.
+// CutReply lets the next request for which match is true reach its server, and breaks the connection in place of the
+// reply: one request in all, on whichever connection, those made later included. match gets the request word by word,
+// is called by one goroutine at a time, and must not call the proxy. Later replies on the connection are lost as well.
+// The channel is closed when the reply was lost.
 func (p *Proxy) CutReply(match func(words []string) bool) <-chan struct{} {
 	return p.aim(&fault{match: match})
 }
@@ -143,8 +140,7 @@ func (p *Proxy) aim(f *fault) <-chan struct{} {
 	return f.hit
 }
 
-// admit counts a request that is about to be forwarded, and returns its fault, which no other
-// request gets.
+// admit counts a request that is about to be forwarded, and returns its fault, which no other request gets.
 func (p *Proxy) admit(words []string) *fault {
 	if len(words) == 0 {
 		return nil

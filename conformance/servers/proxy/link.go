@@ -16,8 +16,7 @@ const (
 	linkBuffer = 64 << 10
 	linkQueue  = 4096
 
-	// dialTimeout is short of what drivers wait for: a server too busy to accept fails the
-	// connection.
+	// dialTimeout is short of what drivers wait for: a server too busy to accept fails the connection.
 	dialTimeout = 5 * time.Second
 )
 

@@ -108,8 +108,7 @@ func (p *Proxy) Lead(target string) (err error) {
 	return err
 }
 
-// Addr returns the address that clients connect to, after [Start] or [Proxy.Lead]; it stays the
-// same.
+// Addr returns the address that clients connect to, after [Start] or [Proxy.Lead]; it stays the same.
 func (p *Proxy) Addr() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,9 +173,8 @@ func (p *Proxy) listen(d *door) error {
 	return err
 }
 
-// listenAgain listens on addr, which this process may just have closed. A process that is being
-// started holds copies of all open files until it runs its program, so the port can stay taken for
-// some microseconds more.
+// listenAgain listens on addr, which this process may just have closed. A process that is being started holds copies
+// of all open files until it runs its program, so the port can stay taken for some microseconds more.
 func listenAgain(addr string) (net.Listener, error) {
 	for end := time.Now().Add(portFreeWithin); ; time.Sleep(time.Millisecond) {
 		listener, err := net.Listen("tcp", addr)

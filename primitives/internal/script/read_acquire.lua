@@ -1,10 +1,10 @@
 --- Lets owner in as a reader if nobody writes, or if the writer is who asks; else returns how long the
---- writer's lease still runs, or the mark of one who waits. Every owner is used for one hold. The token is that of the last writer.
+--- writer's lease still runs, or the places of those who wait. Every owner is used for one hold. The token is that of the last writer.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
 ---@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
 ---@key token string        the last token granted to a writer, decimal
----@key waiting string      there is one: a writer waits
+---@key waiting hash        the places of writers that wait: owner -> 1
 ---@arg owner string
 ---@arg writer string       the owner of the write hold under which owner asks; empty: none
 ---@arg lease milliseconds

@@ -65,7 +65,7 @@ type ReadAcquireParams struct {
 	Side string
 	// string; the last token granted to a writer, decimal
 	Token string
-	// string; there is one: a writer waits
+	// hash; the places of writers that wait: owner -> 1
 	Waiting string
 	Owner   string
 	// the owner of the write hold under which owner asks; empty: none
@@ -88,15 +88,15 @@ type ReadAcquireResult struct {
 }
 
 // ReadAcquire lets owner in as a reader if nobody writes, or if the writer is who asks; else
-// returns how long the writer's lease still runs, or the mark of one who waits. Every owner is
-// used for one hold. The token is that of the last writer.
+// returns how long the writer's lease still runs, or the places of those who wait. Every owner
+// is used for one hold. The token is that of the last writer.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
 //   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
 //     side:owner:rwlock_timeout:1
 //   - token: string; the last token granted to a writer, decimal
-//   - waiting: string; there is one: a writer waits
+//   - waiting: hash; the places of writers that wait: owner -> 1
 //
 // Arguments:
 //   - owner

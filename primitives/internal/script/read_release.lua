@@ -4,7 +4,7 @@
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
 ---@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
----@key waiting string      there is one: a writer waits
+---@key waiting hash        the places of writers that wait: owner -> 1
 ---@arg owner string
 ---@command publish publish|spublish
 ---@channel released

@@ -64,7 +64,7 @@ type ReadReleaseParams struct {
 	// begins keys (string); must hold a hash tag; in front of each reader's side key:
 	// side:owner:rwlock_timeout:1
 	Side string
-	// string; there is one: a writer waits
+	// hash; the places of writers that wait: owner -> 1
 	Waiting string
 	Owner   string
 	// the command PUBLISH|SPUBLISH
@@ -84,7 +84,7 @@ type ReadReleaseParams struct {
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
 //   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
 //     side:owner:rwlock_timeout:1
-//   - waiting: string; there is one: a writer waits
+//   - waiting: hash; the places of writers that wait: owner -> 1
 //
 // Arguments:
 //   - owner

@@ -1,16 +1,16 @@
 --- Ends the read hold of each owner, as read_release does. Each has a status of its own: what is refused
 --- for one costs only itself.
 ---
----@key keys any...         in pairs: the lock, and what is in front of its readers' side keys
+---@key keys any...         in threes: the lock, what is in front of its readers' side keys, and the places of writers
 ---@command publish publish|spublish
----@arg owners string...    one per pair
+---@arg owners string...    one per three
 ---@arg channels string... per owners   where the waiters of each listen
 ---@return int[] status     per owner: 1 released, 0 not held, -1 not a lock, -2 refused
 ---@include readers.lua
 ---@include readers_keep.lua
 local status = {}
 for i, owner in ipairs(owners) do
-  local lock, side = keys[2 * i - 1], keys[2 * i]
+  local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner)
   if field == 1 then
     local hold = side .. ':' .. owner .. ':rwlock_timeout:1'
@@ -20,6 +20,7 @@ for i, owner in ipairs(owners) do
       local sent = redis.pcall(publish, channels[i], '0') ---@allow channel one for each lock
       if type(sent) == 'number' then
         redis.call('del', lock, hold) ---@allow key a list has no prefixes
+        redis.call('pexpire', waiting, 200)
       else
         status[i] = -2
       end

@@ -23,7 +23,7 @@ local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumbe
 local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
 local status = {}
 for i, owner in ipairs(owners) do
-  local lock, side = keys[2 * i - 1], keys[2 * i]
+  local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner)
   if field == 1 then
     local hold = side .. ':' .. owner .. ':rwlock_timeout:1'
@@ -33,6 +33,7 @@ for i, owner in ipairs(owners) do
       local sent = redis.pcall(publish, channels[i], '0')
       if type(sent) == 'number' then
         redis.call('del', lock, hold)
+        redis.call('pexpire', waiting, 200)
       else
         status[i] = -2
       end
@@ -52,7 +53,7 @@ end
 return status
 `
 
-const readReleaseAllSHA1 = "33888caa392dfa145de7c77af5d377cc7375720a"
+const readReleaseAllSHA1 = "ab13acb3ea68684ec099b7002d6b7963877b6762"
 
 var readReleaseAllScript = backend.Script{
 	Name:   "read_release_all",
@@ -66,11 +67,12 @@ var readReleaseAllScript = backend.Script{
 // its own: what is refused for one costs only itself.
 //
 // Keys:
-//   - keys: any kind each; in pairs: the lock, and what is in front of its readers' side keys
+//   - keys: any kind each; in threes: the lock, what is in front of its readers' side keys, and
+//     the places of writers
 //
 // Arguments:
 //   - publish: the command PUBLISH|SPUBLISH
-//   - owners: one per pair
+//   - owners: one per three
 //   - channels: one for each of owners; where the waiters of each listen
 //
 // Results:

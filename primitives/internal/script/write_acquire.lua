@@ -6,12 +6,12 @@
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
 ---@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
 ---@key token string        the last token granted to a writer, decimal
----@key waiting string      there is one: a writer waits
+---@key waiting hash        the places of writers that wait: owner -> 1
 ---@arg owner string
 ---@arg lease milliseconds
 ---@arg tokenttl milliseconds?  nil: the token key has no end
----@arg prefer bool         readers stand back for owner: a grant removes the mark of one who waits
----@arg mark bool           owner waits: a refusal by readers leaves such a mark, until just after its next try
+---@arg prefer bool         readers stand back for writers: a grant removes all places
+---@arg queue bool          owner waits: a refusal by readers leaves it a place, until just after its next try
 ---@return int? token         nil: the lock is held
 ---@return milliseconds wait  until it may be free if no message comes; -1 ms: the lease has no end; 0: granted
 ---@return bool reading       readers keep owner out, which others may join
@@ -24,8 +24,12 @@ if used then
   if mode ~= 'read' then
     return {false, redis.call('pttl', lock), 0}
   elseif longest > 0 then
-    if mark then
-      redis.call('set', waiting, 1, 'px', shortest + 200) -- By then owner has tried again.
+    if queue then
+      -- By then owner has tried again. Before there is a place this does nothing: see lock_acquire.lua.
+      local life = math.max(redis.call('pttl', waiting), shortest + 200)
+      redis.call('pexpire', waiting, life)
+      redis.call('hset', waiting, owner, 1)
+      redis.call('pexpire', waiting, life)
     end
     return {false, shortest, 1}
   end

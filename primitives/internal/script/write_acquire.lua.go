@@ -26,7 +26,7 @@ local owner = ARGV[1]
 local lease = ARGV[2]
 local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
 local prefer = ARGV[4] == '1'
-local mark = ARGV[5] == '1'
+local queue = ARGV[5] == '1'
 
 
 
@@ -39,8 +39,12 @@ if used then
   if mode ~= 'read' then
     return {false, redis.call('pttl', lock), 0}
   elseif longest > 0 then
-    if mark then
-      redis.call('set', waiting, 1, 'px', shortest + 200)
+    if queue then
+
+      local life = math.max(redis.call('pttl', waiting), shortest + 200)
+      redis.call('pexpire', waiting, life)
+      redis.call('hset', waiting, owner, 1)
+      redis.call('pexpire', waiting, life)
     end
     return {false, shortest, 1}
   end
@@ -59,7 +63,7 @@ redis.call('pexpire', lock, lease)
 return {grant, 0, 0}
 `
 
-const writeAcquireSHA1 = "655c6a53b36ddc059a66deac1691554f7025105c"
+const writeAcquireSHA1 = "d6b6c799ae7a0b2bf258dbc83d120e80eff6ab00"
 
 var writeAcquireScript = backend.Script{
 	Name:   "write_acquire",
@@ -78,17 +82,17 @@ type WriteAcquireParams struct {
 	Side string
 	// string; the last token granted to a writer, decimal
 	Token string
-	// string; there is one: a writer waits
+	// hash; the places of writers that wait: owner -> 1
 	Waiting string
 	Owner   string
 	// in whole milliseconds, the rest is cut off
 	Lease time.Duration
 	// in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has no end
 	Tokenttl *time.Duration
-	// readers stand back for owner: a grant removes the mark of one who waits
+	// readers stand back for writers: a grant removes all places
 	Prefer bool
-	// owner waits: a refusal by readers leaves such a mark, until just after its next try
-	Mark bool
+	// owner waits: a refusal by readers leaves it a place, until just after its next try
+	Queue bool
 }
 
 // WriteAcquireResult is what [WriteAcquire] returns.
@@ -113,15 +117,15 @@ type WriteAcquireResult struct {
 //   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
 //     side:owner:rwlock_timeout:1
 //   - token: string; the last token granted to a writer, decimal
-//   - waiting: string; there is one: a writer waits
+//   - waiting: hash; the places of writers that wait: owner -> 1
 //
 // Arguments:
 //   - owner
 //   - lease: in whole milliseconds, the rest is cut off
 //   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has
 //     no end
-//   - prefer: readers stand back for owner: a grant removes the mark of one who waits
-//   - mark: owner waits: a refusal by readers leaves such a mark, until just after its next try
+//   - prefer: readers stand back for writers: a grant removes all places
+//   - queue: owner waits: a refusal by readers leaves it a place, until just after its next try
 //
 // Results:
 //   - token: nil: the lock is held; there may be none
@@ -153,7 +157,7 @@ func WriteAcquire(
 	if p.Prefer {
 		words[7] = "1"
 	}
-	if p.Mark {
+	if p.Queue {
 		words[8] = "1"
 	}
 	reply, err := r.Run(ctx, &writeAcquireScript, words[:4:4], words[4:])

@@ -1,15 +1,21 @@
 --- Ends owner's write hold, and lets every waiter try. If owner has let itself in as a reader meanwhile,
---- the lock is the readers' then.
+--- the lock is the readers' then. If owner has no write hold, it gives back owner's place.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
 ---@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
+---@key waiting hash        the places of writers that wait: owner -> 1
 ---@arg owner string
 ---@command publish publish|spublish
 ---@channel released
 ---@return bool released    false: owner does not hold it
 ---@include readers.lua
 ---@include readers_keep.lua
+---@include writers.lua
 if redis.call('hexists', lock, owner .. ':write') == 0 then
+  give_back(waiting, owner, function()
+    redis.call(publish, released, '0')
+    return true
+  end)
   return 0
 end
 local _, longest, gone = survey(lock, side)

@@ -16,13 +16,19 @@ const writeReleaseSource = `
 
 local lock = KEYS[1]
 local side = KEYS[2]
+local waiting = KEYS[3]
 local owner = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
 
 local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
 local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
+local function give_back(waiting, owner, wake) if redis.call('hexists', waiting, owner) == 0 then return true end if redis.call('hlen', waiting) == 1 and not wake() then return false end redis.call('hdel', waiting, owner) return true end
 if redis.call('hexists', lock, owner .. ':write') == 0 then
+  give_back(waiting, owner, function()
+    redis.call(publish, released, '0')
+    return true
+  end)
   return 0
 end
 local _, longest, gone = survey(lock, side)
@@ -37,23 +43,25 @@ keep(lock, gone, longest)
 return 1
 `
 
-const writeReleaseSHA1 = "2e898dcc24a66d2a5794d62a5b305f89bf6efa72"
+const writeReleaseSHA1 = "6f4b495e40c7cda09614f506c03d69d8197febfc"
 
 var writeReleaseScript = backend.Script{
 	Name:   "write_release",
 	Source: writeReleaseSource,
 	SHA1:   writeReleaseSHA1,
-	Keys:   2,
+	Keys:   3,
 	Retry:  backend.Never,
 }
 
 // WriteRelease ends owner's write hold, and lets every waiter try. If owner has let itself in
-// as a reader meanwhile, the lock is the readers' then.
+// as a reader meanwhile, the lock is the readers' then. If owner has no write hold, it gives
+// back owner's place.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
 //   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
 //     side:owner:rwlock_timeout:1
+//   - waiting: hash; the places of writers that wait: owner -> 1
 //
 // Arguments:
 //   - owner
@@ -66,7 +74,7 @@ var writeReleaseScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func WriteRelease(
 	ctx context.Context, r backend.ScriptRunner,
-	lock, side, owner, publish, released string,
+	lock, side, waiting, owner, publish, released string,
 ) (bool, error) {
 	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
 		return false, fmt.Errorf("script write_release: side: no hash tag in %q", side)
@@ -80,11 +88,12 @@ func WriteRelease(
 	words := [...]string{
 		lock,
 		side,
+		waiting,
 		owner,
 		publish,
 		released,
 	}
-	reply, err := r.Run(ctx, &writeReleaseScript, words[:2:2], words[2:])
+	reply, err := r.Run(ctx, &writeReleaseScript, words[:3:3], words[3:])
 	if err != nil {
 		return false, err
 	}

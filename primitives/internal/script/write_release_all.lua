@@ -1,16 +1,17 @@
 --- Ends the write hold of each owner, as write_release does. Each has a status of its own: what is refused
 --- for one costs only itself.
 ---
----@key keys any...         in pairs: the lock, and what is in front of its readers' side keys
+---@key keys any...         in threes: the lock, what is in front of its readers' side keys, and the places of writers
 ---@command publish publish|spublish
----@arg owners string...    one per pair
+---@arg owners string...    one per three
 ---@arg channels string... per owners   where the waiters of each listen
 ---@return int[] status     per owner: 1 released, 0 not held, -1 not a lock, -2 refused
 ---@include readers.lua
 ---@include readers_keep.lua
+---@include writers.lua
 local status = {}
 for i, owner in ipairs(owners) do
-  local lock, side = keys[2 * i - 1], keys[2 * i]
+  local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner .. ':write')
   if field == 1 then
     local _, longest, gone = survey(lock, side) ---@allow key a list has no prefixes
@@ -26,7 +27,10 @@ for i, owner in ipairs(owners) do
       keep(lock, gone, longest)
     end
   elseif field == 0 then
-    status[i] = 0
+    local free = function()
+      return type(redis.pcall(publish, channels[i], '0')) == 'number' ---@allow channel one for each lock
+    end
+    status[i] = give_back(waiting, owner, free) and 0 or -2
   else
     status[i] = -1
   end

@@ -21,9 +21,10 @@ local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] en
 
 local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
 local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
+local function give_back(waiting, owner, wake) if redis.call('hexists', waiting, owner) == 0 then return true end if redis.call('hlen', waiting) == 1 and not wake() then return false end redis.call('hdel', waiting, owner) return true end
 local status = {}
 for i, owner in ipairs(owners) do
-  local lock, side = keys[2 * i - 1], keys[2 * i]
+  local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner .. ':write')
   if field == 1 then
     local _, longest, gone = survey(lock, side)
@@ -39,7 +40,10 @@ for i, owner in ipairs(owners) do
       keep(lock, gone, longest)
     end
   elseif field == 0 then
-    status[i] = 0
+    local free = function()
+      return type(redis.pcall(publish, channels[i], '0')) == 'number'
+    end
+    status[i] = give_back(waiting, owner, free) and 0 or -2
   else
     status[i] = -1
   end
@@ -47,7 +51,7 @@ end
 return status
 `
 
-const writeReleaseAllSHA1 = "106dc46c4f1afbc0ae8be1f8d115f66d4ea29f23"
+const writeReleaseAllSHA1 = "7bb36bd4dd3f3018beb4bc0862d8eb87ba073570"
 
 var writeReleaseAllScript = backend.Script{
 	Name:   "write_release_all",
@@ -61,11 +65,12 @@ var writeReleaseAllScript = backend.Script{
 // of its own: what is refused for one costs only itself.
 //
 // Keys:
-//   - keys: any kind each; in pairs: the lock, and what is in front of its readers' side keys
+//   - keys: any kind each; in threes: the lock, what is in front of its readers' side keys, and
+//     the places of writers
 //
 // Arguments:
 //   - publish: the command PUBLISH|SPUBLISH
-//   - owners: one per pair
+//   - owners: one per three
 //   - channels: one for each of owners; where the waiters of each listen
 //
 // Results:

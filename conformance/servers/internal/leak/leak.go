@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Main runs a package's tests, waits until there are as few goroutines as before, and returns the
-// exit code.
+// Main runs a package's tests, waits until there are as few goroutines as before, and returns the exit code.
 func Main(tests interface{ Run() int }) int {
 	before := runtime.NumGoroutine()
 	code := tests.Run()

@@ -1,5 +1,4 @@
-// Package resp reads RESP2 and RESP3, as servers and clients speak them, and sends commands to
-// servers.
+// Package resp reads RESP2 and RESP3, as servers and clients speak them, and sends commands to servers.
 package resp
 
 import (
