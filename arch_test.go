@@ -91,7 +91,7 @@ var rules = []rule{
 	{
 		dir: "conformance/matrix/...",
 		imports: []string{
-			"backend/...", "primitives", "conformance/...", "hasptest",
+			"backend/...", "primitives", "primitives/extend", "conformance/...", "hasptest",
 			testify, rapid, porcupine, zap, goleak, rueidis, valkey, goredis, miniredis,
 		},
 		testing: true,

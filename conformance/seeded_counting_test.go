@@ -13,6 +13,7 @@ func countingSeeds() []seed {
 	)
 	histories, properties := historiesOf("CountingSemaphore"), propertiesOf("CountingSemaphore")
 	queues := propertiesOf("FairCountingSemaphore")
+	crowds := func(test string) finder { return finder{dir: "conformance/matrix/crowds", test: test} }
 	refreshes := onEmbedded("CountingSemaphoreRefreshes")
 	return []seed{
 		{"lets one more in than the limit", acquire, edits{{"if room <= 0 then", "if room < 0 then"}}, histories},
@@ -51,7 +52,17 @@ func countingSeeds() []seed {
 		{"keeps the dead whose queue has ended", arrival, edits{
 			{"redis.call('zcard', queue) == 0", "false"},
 		}, onEmbedded("FairCountingSemaphoreTryAcquirePassesNobody")},
-		{"does not wake the next while there is room", arrival, edits{{"local after = room > 1 and", "local after = false and"}}, queues},
+		{"does not wake the next while there is room", arrival, edits{{"(room > 1 or soon)", "soon"}}, queues},
+		{"does not wake the next when a hold ends soon", arrival, edits{{"(room > 1 or soon)", "room > 1"}}, queues},
+		{"does not tell when the next hold ends to who is let in", acquire, edits{
+			{"room == 1 and full_for(semaphore, now, held, lease) or 0", "0"},
+		}, crowds("TestWaitersBehindACrashAreInAtEachEnd")},
+		{"wakes nobody when the first leaves the queue of a semaphore", leave, edits{
+			{" or waits and survey(semaphore, queue, now, owner) == owner", ""},
+		}, crowds("TestWaitersBehindOneThatLeaves")},
+		{"passes the dead of a full semaphore without a message", arrival, edits{
+			{"if #dead > 0 and first and first ~= owner then", "if room > 0 and #dead > 0 then"},
+		}, queues},
 		{"wakes nobody when a holder leaves", leave, edits{{"wake(first)", "first = first"}}, historiesOf("FairCountingSemaphore")},
 		{"keeps the place of one who leaves a semaphore", leave, edits{
 			{"redis.call('zrem', queue, owner)", "redis.call('zcard', queue)"},

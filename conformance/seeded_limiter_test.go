@@ -28,7 +28,7 @@ func limiterSeeds() []seed {
 		}, propertiesOf("RateLimiter")},
 		{"believes in grants of the future", acquire, edits{
 			{"settle(limit, valued, grants, late)\n", ""},
-		}, onEmbedded("RateLimiterClockIsSetBack")},
+		}, changed("TestClockSetBackOfManyGrants")},
 		{"believes in a value whose grants are lost", acquire, edits{
 			{"if more < target - left then", "if steps == 0 then"},
 		}, onEmbedded("RateLimiterHealsWhatIsLost")},

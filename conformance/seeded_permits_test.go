@@ -20,11 +20,17 @@ func permitSeeds() []seed {
 			{"elseif back > 0 or taken then", "elseif left ~= free then"},
 		}, machines},
 		{"does not say when a lease ends", acquire, edits{{"math.max(1, math.ceil(ends - now))", "-1"}}, machines},
+		{"does not say when the next lease ends to who is granted", acquire, edits{
+			{"local first = redis.call('zrange'", "if taken then\n  return {1, left, 0}\nend\nlocal first = redis.call('zrange'"},
+		}, machines},
+		{"knows of a grant's own lease alone", "extend/hold.go", edits{
+			{"if answer.RetryIn < time.Millisecond || answer.RetryIn > h.Lease {", "{"},
+		}, finder{dir: "conformance/matrix/crowds", test: "TestWaitersBehindACrashAreInAtEachEnd"}},
 		{"makes a semaphore with the leases of an old one", acquire, edits{
 			{"redis.call('zremrangebyscore', leases, '-inf', '+inf')", ""},
 		}, onEmbedded("PermitSemaphoreForgottenLeasesAreVoid")},
 		{"lends beyond the end of the count", acquire, edits{
-			{"lend(leases, ids, now + lease)\nif life > 0 then", "lend(leases, ids, now + lease)\nif false then"},
+			{"lend(leases, ids, now + lease)\n  if life > 0 then", "lend(leases, ids, now + lease)\n  if false then"},
 		}, onEmbedded("PermitSemaphoreLeasesEndWithTheCount")},
 		{"puts permits back without a message", release, edits{
 			{"redis.call(publish, released, n)", "local _ = publish"},

@@ -58,8 +58,8 @@ type PermitSemaphoreOptions struct {
 // A release wakes as many waiters as can use what is free then, on every client. Those of one client are
 // woken in the order of their coming, but a waiter for many permits holds up none for few: while others
 // take permits as fast as they are released, it may wait for ever. Once as many are free as it needs, and
-// nobody else takes them, it gets them. Permits whose lease ends are taken without a message: a refusal
-// says when the first lease ends, and one waiter of each client tries then.
+// nobody else takes them, it gets them. Permits whose lease ends are taken without a message: each answer
+// says when the next lease ends, and one waiter of each client tries then.
 //
 // A PermitSemaphore is a name, not a resource, and safe for concurrent use. Do not use one name for a
 // [Semaphore] and a PermitSemaphore: they count in the same key.

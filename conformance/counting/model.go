@@ -211,10 +211,19 @@ func waits(s state, at time.Time, limit int64, left time.Duration) bool {
 	return over >= 0 && over < int64(len(ends)) && left.Milliseconds() == max(0, ends[over]-at.UnixMilli())
 }
 
-// leave takes out an owner and, if there is room then, the waiters before the first whose places have ended.
+// soon reports whether a hold ends before the first who waits, since an owner acquired, tries again.
+func (h Held) soon(in lock.In) bool {
+	own, _ := h.find(in.Owner)
+	now := own.ends - in.Lease.Milliseconds()
+	return slices.ContainsFunc(h.holding(), func(m member) bool { return 3*(m.ends-now) < in.Allowance.Milliseconds() })
+}
+
+// leave takes out an owner and, if there is room then, or the owner was the first, the waiters before the first whose
+// places have ended.
 func leave(s state, in lock.In) state {
+	first, _ := s.V.queue().First(in.Owner, "")
 	s.V = s.V.without(in.Owner)
-	if s.V.room(in.Limit) > 0 {
+	if s.V.room(in.Limit) > 0 || first == in.Owner {
 		_, ended := s.V.queue().First("", "")
 		s.V = s.V.without(ended...)
 	}
@@ -235,9 +244,11 @@ func (o order) published(before, after state, in lock.In) string {
 	case !o.queues() && releases && before.V.holds(in.Owner):
 		return "1"
 	case !o.queues():
-	case releases && before.V.without(in.Owner).room(in.Limit) > 0, !releases && granted && room > 1:
+	case releases && (before.V.without(in.Owner).room(in.Limit) > 0 || first == in.Owner):
 		return behind
-	case !releases && !granted && room > 0 && len(ended) > 0:
+	case !releases && granted && (room > 1 || after.V.soon(in)):
+		return behind
+	case !releases && !granted && first != in.Owner && len(ended) > 0:
 		return first
 	}
 	return ""

@@ -12,8 +12,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// cases are about states that the model does not have: permits of one client alone, and keys that other
-// programs, a lost key or a server's clock have made.
+// cases are about states that the model does not have: permits of one client, and keys of other programs, or lost.
 func cases() []harness.Case {
 	of := func(name, part string, run func(context.Context, *harness.Env)) harness.Case {
 		return harness.NewCase(Promises, "RateLimiter"+name, "RateLimiter."+part, nil, run)
@@ -21,7 +20,6 @@ func cases() []harness.Case {
 	return []harness.Case{
 		of("HasOwnPermitsForEachClient", "Life", perClient),
 		of("ForeignGrantsCount", "Wire", foreign),
-		of("ClockIsSetBack", "Rate", clockSetBack),
 		of("HealsWhatIsLost", "Rate", heals),
 	}
 }
@@ -71,8 +69,7 @@ func perClient(ctx context.Context, e *harness.Env) {
 	rate.Mode = primitives.RatePerClient
 	for _, c := range clients {
 		l := c.NewRateLimiter(e.Key("rate"), &primitives.RateLimiterOptions{Rate: rate})
-		must.Do(l.Acquire(ctx, 1))
-		must.Do(l.Acquire(ctx, 1))
+		must.Do(l.Acquire(ctx, 2))
 		refuses(ctx, l, 1, time.Hour)
 		for _, key := range []string{":value:", ":permits:"} {
 			left := must.Get(e.Command(ctx, "PTTL", l.Name()+key+c.Core().ID()).Int())
@@ -109,17 +106,6 @@ func foreign(ctx context.Context, e *harness.Env) {
 	must.Wrap(s.TryAcquire(ctx, 1), primitives.ErrConflict)
 	must.Refuse[int]("AvailablePermits", primitives.ErrConflict)(s.AvailablePermits(ctx))
 	must.Wrap(s.RateLimiter.Release(ctx, 1), primitives.ErrConflict)
-}
-
-// clockSetBack has grants of the future: they count from now on, and not for longer than an interval.
-func clockSetBack(ctx context.Context, e *harness.Env) {
-	const interval = 300 * time.Millisecond
-	s := begin(ctx, e, primitives.Rate{Permits: 3, Interval: interval})
-	s.put(ctx, -time.Hour, 16, 2)
-	s.put(ctx, -24*time.Hour, 16, 1)
-	e.Command(ctx, "SET", s.value, "0")
-	refuses(ctx, s.RateLimiter, 1, interval)
-	must.Do(s.Acquire(ctx, 3))
 }
 
 // heals loses a key, or has keys that do not fit each other: that costs no permits for good, and allows no more

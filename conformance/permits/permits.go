@@ -43,13 +43,14 @@ type In struct {
 
 // Out is the answer.
 type Out struct {
-	Owner    string // of a grant
-	Done     bool   // of all but Count and Remaining
-	N, Taken int64  // of Count: how many are free, and taken. A caller gets the sum
-	Left     int64  // of Acquire: how many are free then
-	Wait     time.Duration
-	Overflow bool // of Add
-	Other    bool // the key is no count
+	Owner    string        // of a grant
+	Done     bool          // of all but Count and Remaining
+	N, Taken int64         // of Count: how many are free, and taken. A caller gets the sum
+	Left     int64         // of Acquire: how many are free then
+	Next     time.Duration // of Acquire: until the first lease ends
+	Wait     time.Duration // of Remaining
+	Overflow bool          // of Add
+	Other    bool          // the key is no count
 }
 
 // state is that of one permit semaphore.
@@ -73,7 +74,7 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 	Some: heldUntil(time.Now().Add(1000 * time.Hour)), NoTexts: []string{"1.5", "abc", "99999999999"},
 	Step: step, Ages: ages, Verb: func(in In) string { return string(in.Op) },
 	Asks: asks, Answers: answers, Stored: stored, Published: published, Granted: func(out Out) bool { return out.Done },
-	Told:    func(out Out) Out { out.Left, out.N, out.Taken = 0, out.N+out.Taken, 0; return out },
+	Told:    func(out Out) Out { out.Left, out.Next, out.N, out.Taken = 0, 0, out.N+out.Taken, 0; return out },
 	Channel: func(_ backend.Capabilities, key string) string { return engine.SideName("redisson_sc:", key) },
 	Ops: []engine.Op[Permits, In, Out]{
 		{Name: "TryAcquire", Often: 4, Draw: draw(lock.Acquire, permits, 1, 1, permits, 1, 1), Acquire: tryAcquire, Tries: true, Refuses: bad},
@@ -283,7 +284,7 @@ func step(s state, at time.Time, in In, out Out) (state, bool) {
 	}
 	next, want := after(s, at, in, out.Owner)
 	if at.IsZero() {
-		want.Left, want.Wait = out.Left, out.Wait
+		want.Left, want.Next, want.Wait = out.Left, out.Next, out.Wait
 	}
 	return next, out == want
 }
@@ -298,12 +299,13 @@ func after(s state, at time.Time, in In, owner string) (_ state, out Out) {
 	now, ends := at.UnixMilli(), at.Add(in.Lease).UnixMilli()
 	switch in.Op {
 	case lock.Acquire:
-		out.Done = v.Free >= in.N
-		if first, some := v.first(); out.Done {
+		if out.Done = v.Free >= in.N; out.Done {
 			v.Free -= in.N
 			v, out.Owner = v.with(owner, ends), owner
-		} else if out.Wait = -time.Millisecond; some {
-			out.Wait = time.Duration(first.ends-now) * time.Millisecond
+		}
+		out.Next = -time.Millisecond
+		if first, some := v.first(); some {
+			out.Next = time.Duration(first.ends-now) * time.Millisecond
 		}
 		s.V, out.Left = v, v.Free
 	case lock.Renew, Update:

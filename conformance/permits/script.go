@@ -55,7 +55,7 @@ func answers(s *engine.Script) (outs []Out, err error) {
 	case s.Name == "permit_acquire":
 		items := must.Get(s.Reply.Tuple(3))
 		out := Out{Done: must.Get(items[0].Int()) == 1, Left: must.Get(items[1].Int())}
-		if out.Wait = must.Get(items[2].Duration(time.Millisecond)); out.Done {
+		if out.Next = must.Get(items[2].Duration(time.Millisecond)); out.Done {
 			out.Owner = s.Args[0]
 		}
 		return []Out{out}, nil

@@ -58,7 +58,9 @@ func (h *hold) try(ctx context.Context) (Answer, error) {
 		h.releaseInBackground(true)
 		return Answer{}, fmt.Errorf("granted too late: %w", h.object.core.lossCause())
 	}
-	answer.RetryIn = h.Lease
+	if answer.RetryIn < time.Millisecond || answer.RetryIn > h.Lease { // Scripts say whole milliseconds, or nothing.
+		answer.RetryIn = h.Lease
+	}
 	return answer, nil
 }
 

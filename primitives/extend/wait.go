@@ -28,8 +28,9 @@ type Answer struct {
 	// Granted says that the waiter has what it waits for. Otherwise it was refused.
 	Granted bool
 
-	// RetryIn is how long the object stays unavailable, if no message comes before. 0 or less means
-	// unknown.
+	// RetryIn is how long the object stays as it is, if no message comes before: until the first lease of a
+	// holder ends, say. A grant's is for those who go on waiting; with [Leases] it need not say when the lease
+	// that it grants ends. 0 or less means unknown.
 	RetryIn time.Duration
 
 	// Free is how many units of the object are free for others after this answer. The waiting loop

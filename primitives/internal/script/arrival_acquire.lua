@@ -1,6 +1,6 @@
 --- Lets owner in if fewer than limit hold the semaphore and nobody waits who came before; else puts it into
---- the queue, where it keeps its place for the allowance. It wakes who is first then, if there is still room,
---- and passes the dead.
+--- the queue, where it keeps its place for the allowance. It passes the dead. It wakes who is first then, if
+--- there is still room, or may be before its next try: only the first is told when.
 ---
 ---@key semaphore zset      holder -> when its hold ends; waiter -> until when it has its place, negative
 ---@key queue zset          waiter -> its number
@@ -21,7 +21,9 @@ local held = holders(semaphore, now)
 local room = limit - held
 local first, dead = survey(semaphore, queue, now, owner)
 if room > 0 and (first == owner or not first) then
-  local after = room > 1 and survey(semaphore, queue, now, false, owner)
+  -- One that waits tries three times within its allowance.
+  local soon = first and full_for(semaphore, now, held, lease) < (allowance or lease) / 3
+  local after = (room > 1 or soon) and survey(semaphore, queue, now, false, owner)
   if after then
     redis.call(publish, turn .. ':' .. after, '0')
   end
@@ -43,7 +45,7 @@ if allowance and not redis.call('zscore', queue, owner) then
   local behind = redis.call('zrange', queue, -1, -1, 'withscores')
   number = math.max(previous, tonumber(behind[2] or 0)) + 1
 end
-if room > 0 and #dead > 0 then
+if #dead > 0 and first and first ~= owner then
   redis.call(publish, turn .. ':' .. first, '0')
 end
 drop(semaphore, queue, dead)

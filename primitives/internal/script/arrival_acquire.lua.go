@@ -30,14 +30,16 @@ local turn = ARGV[6]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('pexpireat', semaphore, until_last) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('pexpireat', semaphore, until_last) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
 local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local waiter = redis.call('zrange', queue, 0, 0)[1] while waiter do if waiter == caller then return waiter, dead elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead end dead[#dead + 1] = waiter end place = place + 1 waiter = redis.call('zrange', queue, place, place)[1] end return false, dead end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end
 local now = clock()
 local held = holders(semaphore, now)
 local room = limit - held
 local first, dead = survey(semaphore, queue, now, owner)
 if room > 0 and (first == owner or not first) then
-  local after = room > 1 and survey(semaphore, queue, now, false, owner)
+
+  local soon = first and full_for(semaphore, now, held, lease) < (allowance or lease) / 3
+  local after = (room > 1 or soon) and survey(semaphore, queue, now, false, owner)
   if after then
     redis.call(publish, turn .. ':' .. after, '0')
   end
@@ -59,7 +61,7 @@ if allowance and not redis.call('zscore', queue, owner) then
   local behind = redis.call('zrange', queue, -1, -1, 'withscores')
   number = math.max(previous, tonumber(behind[2] or 0)) + 1
 end
-if room > 0 and #dead > 0 then
+if #dead > 0 and first and first ~= owner then
   redis.call(publish, turn .. ':' .. first, '0')
 end
 drop(semaphore, queue, dead)
@@ -87,7 +89,7 @@ end
 return {false, room_in(semaphore, now, held - limit)}
 `
 
-const arrivalAcquireSHA1 = "c40b32b441dbd7b32bb933002ed34959088c8027"
+const arrivalAcquireSHA1 = "e8c6f77ef23e2da42defcbde48af06c69b936f77"
 
 var arrivalAcquireScript = backend.Script{
 	Name:   "arrival_acquire",
@@ -146,8 +148,9 @@ type ArrivalAcquireResult struct {
 }
 
 // ArrivalAcquire lets owner in if fewer than limit hold the semaphore and nobody waits who came
-// before; else puts it into the queue, where it keeps its place for the allowance. It wakes who
-// is first then, if there is still room, and passes the dead.
+// before; else puts it into the queue, where it keeps its place for the allowance. It passes
+// the dead. It wakes who is first then, if there is still room, or may be before its next try:
+// only the first is told when.
 //
 // Keys:
 //   - semaphore: zset; holder -> when its hold ends; waiter -> until when it has its place,

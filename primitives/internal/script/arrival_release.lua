@@ -1,5 +1,5 @@
---- Ends owner's hold, or takes it out of the queue. Where there is room then, it wakes the first who waits and
---- lives, even if owner had neither, and drops the dead before it.
+--- Ends owner's hold, or takes it out of the queue. Where there is room then, or owner was the first, it wakes the
+--- first who waits and lives, even if owner had neither, and drops the dead before it.
 ---
 ---@key semaphore zset      holder -> when its hold ends; waiter -> until when it has its place, negative
 ---@key queue zset          waiter -> its number

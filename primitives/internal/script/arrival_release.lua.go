@@ -22,14 +22,14 @@ local limit = ARGV[2]
 local publish = ARGV[3]
 local turn = ARGV[4]
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('pexpireat', semaphore, until_last) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local waiter = redis.call('zrange', queue, 0, 0)[1] while waiter do if waiter == caller then return waiter, dead elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead end dead[#dead + 1] = waiter end place = place + 1 waiter = redis.call('zrange', queue, place, place)[1] end return false, dead end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end local function free(semaphore, queue, owner, limit, wake) local now = clock() local score, waits = redis.call('zscore', semaphore, owner), redis.call('zscore', queue, owner) local holds = score and tonumber(score) >= now local left = holders(semaphore, now) - (holds and 1 or 0) if left < limit then local first, dead = survey(semaphore, queue, now, false, owner) if first then wake(first) end drop(semaphore, queue, dead) end redis.call('zrem', semaphore, owner) if waits then redis.call('zrem', queue, owner) end return holds and 1 or 0 end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('pexpireat', semaphore, until_last) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local waiter = redis.call('zrange', queue, 0, 0)[1] while waiter do if waiter == caller then return waiter, dead elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead end dead[#dead + 1] = waiter end place = place + 1 waiter = redis.call('zrange', queue, place, place)[1] end return false, dead end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end local function free(semaphore, queue, owner, limit, wake) local now = clock() local score, waits = redis.call('zscore', semaphore, owner), redis.call('zscore', queue, owner) local holds = score and tonumber(score) >= now local left = holders(semaphore, now) - (holds and 1 or 0) if left < limit or waits and survey(semaphore, queue, now, owner) == owner then local first, dead = survey(semaphore, queue, now, false, owner) if first then wake(first) end drop(semaphore, queue, dead) end redis.call('zrem', semaphore, owner) if waits then redis.call('zrem', queue, owner) end return holds and 1 or 0 end
 local function wake(waiter)
   redis.call(publish, turn .. ':' .. waiter, '0')
 end
 return free(semaphore, queue, owner, tonumber(limit), wake)
 `
 
-const arrivalReleaseSHA1 = "363e10716f335e263c2283dff8385052c9db61c1"
+const arrivalReleaseSHA1 = "b12bcaf0a24171ce057e68639f7e43c6ebcf9dc4"
 
 var arrivalReleaseScript = backend.Script{
 	Name:   "arrival_release",
@@ -39,8 +39,9 @@ var arrivalReleaseScript = backend.Script{
 	Retry:  backend.Never,
 }
 
-// ArrivalRelease ends owner's hold, or takes it out of the queue. Where there is room then, it
-// wakes the first who waits and lives, even if owner had neither, and drops the dead before it.
+// ArrivalRelease ends owner's hold, or takes it out of the queue. Where there is room then, or
+// owner was the first, it wakes the first who waits and lives, even if owner had neither, and
+// drops the dead before it.
 //
 // Keys:
 //   - semaphore: zset; holder -> when its hold ends; waiter -> until when it has its place,

@@ -11,9 +11,14 @@ local function holders(semaphore, now)
 end
 
 -- room_in returns how many milliseconds the first of the holds still have, one more than over: then one who
--- is refused may come in, if nobody releases. over is no -0, which Lua makes of a negated 0: it is no offset.
+-- waits may come in, if nobody releases. over is no -0, which Lua makes of a negated 0: it is no offset.
 local function room_in(semaphore, now, over)
   return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now
+end
+
+-- full_for returns how many milliseconds a semaphore stays full, at least 1, that one more enters for its lease.
+local function full_for(semaphore, now, held, lease)
+  return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease)
 end
 
 -- last returns when the last hold or place ends, if there is one more that ends then.

@@ -6,7 +6,7 @@
 ---@arg limit int(1..2147483647)
 ---@arg lease milliseconds
 ---@return int? grant       the server's time in microseconds; nil: refused
----@return milliseconds wait  until there may be room if nobody releases; 0: granted
+---@return milliseconds wait  until there may be room if nobody releases; 0: there is room for more
 ---@return int free         how many more may come in
 ---@include counting.lua
 local now = clock()
@@ -15,5 +15,6 @@ local room = limit - held
 if room <= 0 then
   return {false, room_in(semaphore, now, held - limit), 0}
 end
+local wait = room == 1 and full_for(semaphore, now, held, lease) or 0
 enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
-return {micros(), 0, room - 1}
+return {micros(), wait, room - 1}

@@ -22,18 +22,19 @@ local lease = ARGV[3]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('pexpireat', semaphore, until_last) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('pexpireat', semaphore, until_last) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
 local now = clock()
 local held = holders(semaphore, now)
 local room = limit - held
 if room <= 0 then
   return {false, room_in(semaphore, now, held - limit), 0}
 end
+local wait = room == 1 and full_for(semaphore, now, held, lease) or 0
 enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
-return {micros(), 0, room - 1}
+return {micros(), wait, room - 1}
 `
 
-const countingAcquireSHA1 = "e0af3b55762b8bafb07234fe03ad759befac4e21"
+const countingAcquireSHA1 = "8cb9c3f498531dcc77efb0b0fe7a91326af35279"
 
 var countingAcquireScript = backend.Script{
 	Name:   "counting_acquire",
@@ -48,7 +49,7 @@ type CountingAcquireResult struct {
 	// the server's time in microseconds; nil: refused; there may be none
 	Grant   int64
 	GrantOK bool // whether there is one
-	// until there may be room if nobody releases; 0: granted
+	// until there may be room if nobody releases; 0: there is room for more
 	Wait time.Duration
 	// how many more may come in
 	Free int64
@@ -67,7 +68,7 @@ type CountingAcquireResult struct {
 //
 // Results:
 //   - grant: the server's time in microseconds; nil: refused; there may be none
-//   - wait: until there may be room if nobody releases; 0: granted
+//   - wait: until there may be room if nobody releases; 0: there is room for more
 //   - free: how many more may come in
 //
 // The script may write, and is not sent again once it may have run.

@@ -11,7 +11,7 @@
 ---@channel released
 ---@return bool taken
 ---@return int(-2147483648..4294967295) left   free permits, after what was taken
----@return milliseconds wait       until the first lease ends; -1 ms: none does; 0: granted
+---@return milliseconds wait       until the first lease ends, that of a grant included; -1 ms: none does
 ---@error NOTANUMBER the key holds no count of permits
 ---@include permit_store.lua
 local text, now = redis.call('get', permits), clock()
@@ -47,16 +47,15 @@ if not text then
 elseif back > 0 or taken then
   store(permits, leases, now, free, left, tell)
 end
-if not taken then
-  local first = redis.call('zrange', leases, 0, 0, 'withscores')
-  local ends = tonumber(first[2])
-  if not ends or ends >= 922337203685477 then -- Redisson's for a lease without an end.
-    return {0, left, -1}
+if taken then
+  lend(leases, ids, now + lease)
+  if life > 0 then
+    redis.call('pexpireat', leases, life)
   end
-  return {0, left, math.max(1, math.ceil(ends - now))}
 end
-lend(leases, ids, now + lease)
-if life > 0 then
-  redis.call('pexpireat', leases, life)
+local first = redis.call('zrange', leases, 0, 0, 'withscores')
+local ends = tonumber(first[2])
+if not ends or ends >= 922337203685477 then -- Redisson's for a lease without an end.
+  return {taken and 1 or 0, left, -1}
 end
-return {1, left, 0}
+return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now))}

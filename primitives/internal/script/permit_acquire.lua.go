@@ -63,22 +63,21 @@ if not text then
 elseif back > 0 or taken then
   store(permits, leases, now, free, left, tell)
 end
-if not taken then
-  local first = redis.call('zrange', leases, 0, 0, 'withscores')
-  local ends = tonumber(first[2])
-  if not ends or ends >= 922337203685477 then
-    return {0, left, -1}
+if taken then
+  lend(leases, ids, now + lease)
+  if life > 0 then
+    redis.call('pexpireat', leases, life)
   end
-  return {0, left, math.max(1, math.ceil(ends - now))}
 end
-lend(leases, ids, now + lease)
-if life > 0 then
-  redis.call('pexpireat', leases, life)
+local first = redis.call('zrange', leases, 0, 0, 'withscores')
+local ends = tonumber(first[2])
+if not ends or ends >= 922337203685477 then
+  return {taken and 1 or 0, left, -1}
 end
-return {1, left, 0}
+return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now))}
 `
 
-const permitAcquireSHA1 = "0324f976d939d14d548c34469eea6deadc8f2e8f"
+const permitAcquireSHA1 = "9e1563b8f4c8237bfe30dc66c4017878a3cd1d70"
 
 var permitAcquireScript = backend.Script{
 	Name:   "permit_acquire",
@@ -128,7 +127,7 @@ type PermitAcquireResult struct {
 	Taken bool
 	// free permits, after what was taken; from -2147483648 to 4294967295
 	Left int64
-	// until the first lease ends; -1 ms: none does; 0: granted
+	// until the first lease ends, that of a grant included; -1 ms: none does
 	Wait time.Duration
 }
 
@@ -152,7 +151,7 @@ type PermitAcquireResult struct {
 // Results:
 //   - taken
 //   - left: free permits, after what was taken; from -2147483648 to 4294967295
-//   - wait: until the first lease ends; -1 ms: none does; 0: granted
+//   - wait: until the first lease ends, that of a grant included; -1 ms: none does
 //
 // Errors:
 //   - [ErrPermitAcquireNOTANUMBER]: the key holds no count of permits
