@@ -167,7 +167,7 @@ portable:
 		(cd $$module && GOOS=$${platform%/*} GOARCH=$${platform#*/} go vet ./...) || exit 1; done; done
 
 generated:
-	go run ./luagen -check primitives/internal/script backend/embedded/internal/script
+	go run ./luagen -check -strict primitives/internal/script backend/embedded/internal/script
 	@before=$$($(go_files)); $(MAKE) --no-print-directory generate && \
 	{ [ "$$before" = "$$($(go_files))" ] || { echo "generated code was not current"; exit 1; }; }
 

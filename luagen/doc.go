@@ -2,9 +2,9 @@
 //
 // Usage:
 //
-//	luagen [-check] [-json] [-o dir] [-p package] [-commands file] [path ...]
-//	luagen vet [-json] [-commands file] [path ...]
-//	luagen doc [-check] [-o file] [-title text] [-commands file] [path ...]
+//	luagen [-check] [-json] [-strict] [-o dir] [-p package] [-commands file] [path ...]
+//	luagen vet [-json] [-strict] [-commands file] [path ...]
+//	luagen doc [-check] [-o file] [-title text] [-strict] [-commands file] [path ...]
 //	luagen commands [-addr host:port]
 //
 // Each path is a .lua file or a folder of them (its own files, not those of folders inside); the
@@ -20,6 +20,8 @@
 // matters for the names of Go files. With doc it writes a reference of the scripts in Markdown: their
 // keys, arguments, results and errors, whether they may be run again, and how many commands they send
 // at most, by their loops, or by a paragraph of the prose that begins with "Complexity:".
+//
+// With -strict luagen also finds what is wrong only for users who may not call every command.
 //
 // With -json the findings are one line on standard output, of this shape, to which fields may be
 // added; columns count bytes, from 1. With -check each file that is not current is a finding too, of
@@ -88,11 +90,12 @@
 //	result       a path without a result, or with one of another kind; a number with a fraction,
 //	             which is cut; nil inside a table, which ends it; an error code without a message
 //	pairs        the order of pairs in what is written or returned
-//	expire       a call on another key between the write that creates a key and what gives it an
-//	             expiry; an EXPIRE of a key that was just created, without the same EXPIRE before:
-//	             if either fails, the key never expires
+//	expire       a call on another key, which may fail, between the write that creates a key and
+//	             what gives it an expiry: if it does, the key never expires
+//	refused      with -strict only: an EXPIRE of a key that was just created, without the same
+//	             EXPIRE before: if a user may not call it, the key never expires
 //
-// The last six report what is certain, with what conditions and early returns rule out.
+// The last seven report what is certain, with what conditions and early returns rule out.
 //
 // What servers know is in tables: of Redis 7.0, Valkey 8.0 and the embedded server, for which only
 // scripts are checked whose ---@since names it. "luagen commands -addr host:port" prints the table of

@@ -27,6 +27,7 @@ type job struct {
 	pkg     string // package of the files; "": found out
 	json    bool   // findings are reported as JSON
 	vetOnly bool   // no Go files are meant
+	strict  bool   // what is wrong only for users with few rights is found too
 	tables  *check.Tables
 	paths   []string
 
@@ -186,7 +187,7 @@ func (j *job) examine(path string, src []byte) (*parse.Script, []parse.Finding) 
 		})
 	}
 	if s.Body != nil {
-		findings = append(findings, check.Script(s, j.tables)...)
+		findings = append(findings, check.Script(s, j.tables, j.strict)...)
 	}
 	if len(findings) == 0 && !s.Header.Library {
 		// What is shipped holds more than what was parsed: the bindings and the included code.

@@ -16,11 +16,11 @@ const usage = `usage: luagen [flags] [path ...]
 Turns annotated Redis scripts into typed Go functions: x.lua.go beside each x.lua.
 A path is a .lua file or a folder of them; the default is the current folder.
 
-       luagen vet [-json] [-commands file] [path ...]
+       luagen vet [-json] [-strict] [-commands file] [path ...]
 
 Checks scripts and writes nothing. It needs no Go files and no module.
 
-       luagen doc [-check] [-o file] [-commands file] [path ...]
+       luagen doc [-check] [-o file] [-strict] [-commands file] [path ...]
 
 Writes a reference of scripts in Markdown.
 
@@ -87,6 +87,8 @@ func newJob(name string, stderr io.Writer) *job {
 	}
 	j.flags.Func("commands", "a `file` that \"luagen commands\" printed for your server, which\n"+
 		"then takes the place of the table that luagen has; may be repeated", j.addTable)
+	j.flags.BoolVar(&j.strict, "strict", false, "find also what is wrong only for users who may not call every\n"+
+		"command: rule refused")
 	return j
 }
 

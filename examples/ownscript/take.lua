@@ -25,9 +25,6 @@ if level < need then
   return {0, math.floor(level / 1000), math.ceil((need - level) / rate)}
 end
 level = level - need
-local ttl = math.ceil((full - level) / rate)
--- A user who may not call PEXPIRE is refused here, and leaves no bucket that never expires.
-redis.call('pexpire', bucket, ttl)
 redis.call('hset', bucket, 'level', level, 'at', now)
-redis.call('pexpire', bucket, ttl)
+redis.call('pexpire', bucket, math.ceil((full - level) / rate))
 return {1, math.floor(level / 1000), 0}

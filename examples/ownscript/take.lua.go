@@ -40,15 +40,12 @@ if level < need then
   return {0, math.floor(level / 1000), math.ceil((need - level) / rate)}
 end
 level = level - need
-local ttl = math.ceil((full - level) / rate)
-
-redis.call('pexpire', bucket, ttl)
 redis.call('hset', bucket, 'level', level, 'at', now)
-redis.call('pexpire', bucket, ttl)
+redis.call('pexpire', bucket, math.ceil((full - level) / rate))
 return {1, math.floor(level / 1000), 0}
 `
 
-const takeSHA1 = "a7fc3dbfaa4c28dd75f609075455524c958d761a"
+const takeSHA1 = "12a8d93ed12f1254ca4e1ed4ba73af0e6d238dd3"
 
 var takeScript = backend.Script{
 	Name:   "take",

@@ -44,10 +44,19 @@ func TestTutorial(t *testing.T) {
 		}
 	}
 	goCommand(t, dir, true, "tool", "luagen", "-check", ".")
-	wrong := filepath.Join(dir, "wrong.lua")
-	require.NoError(t, os.WriteFile(wrong, []byte(files["wrong.lua"]), 0o600))
+	save := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	save("wrong.lua", files["wrong.lua"])
 	findings := goCommand(t, dir, false, "tool", "luagen", "vet", "wrong.lua")
 	require.Equal(t, files["findings"], findings)
+	save("window.lua", files["window.lua"])
+	require.Empty(t, goCommand(t, dir, true, "tool", "luagen", "vet", "window.lua"))
+	findings = goCommand(t, dir, false, "tool", "luagen", "vet", "-strict", "window.lua")
+	require.Equal(t, files["refusals"], findings)
+	save("window.lua", strings.Replace(files["window.lua"], "local n =",
+		"redis.call('pexpire', window, interval, 'NX')\nlocal n =", 1))
+	require.Empty(t, goCommand(t, dir, true, "tool", "luagen", "vet", "-strict", "window.lua"))
 }
 
 // blocks returns the named code blocks of the tutorial.
@@ -57,7 +66,7 @@ func blocks(t *testing.T) map[string]string {
 	for _, m := range block.FindAllStringSubmatch(read(t, root, "docs", "luagen.md"), -1) {
 		files[m[1]] = m[2]
 	}
-	require.Len(t, files, 7)
+	require.Len(t, files, 9)
 	return files
 }
 

@@ -26,18 +26,20 @@ const (
 	Compare     = "compare"     // a comparison that fails, is always the same, or is of letters
 	Result      = "result"      // a reply that is not what the script declares
 	Pairs       = "pairs"       // an order that is not fixed in what is written or returned
-	Expire      = "expire"      // a key that may be left without an end
+	Expire      = "expire"      // a key that a failing call leaves without an end
+	Refused     = "refused"     // a key that a refused EXPIRE leaves without an end: in strict runs
 	uselessRule = "allow"       // an allow that allows nothing
 )
 
 // Rules lists what "---@allow" may name.
 var Rules = []string{
 	Unused, Undeclared, SetGlobal, Assign, Index, Unreachable, Optional, Command, ReadOnly, Key, Kind,
-	Channel, Precision, Time, Compare, Result, Pairs, Expire,
+	Channel, Precision, Time, Compare, Result, Pairs, Expire, Refused,
 }
 
-// Script returns the findings of a script that parsed, those allowed left out.
-func Script(s *parse.Script, tables *Tables) []parse.Finding {
+// Script returns the findings of a script that parsed, those allowed left out. In a strict run they
+// are also of what is wrong only for users who may not call every command.
+func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	c := newChecker(s, tables)
 	c.names()
 	c.globals()
@@ -45,7 +47,7 @@ func Script(s *parse.Script, tables *Tables) []parse.Finding {
 	c.commands()
 	c.includedCalls()
 	c.follow()
-	return c.allowed()
+	return c.allowed(strict)
 }
 
 type checker struct {
@@ -76,11 +78,11 @@ func (c *checker) find(pos parse.Pos, rule, format string, args ...any) {
 }
 
 // allowed drops the findings that are allowed on their lines, and reports what allows nothing.
-func (c *checker) allowed() []parse.Finding {
+func (c *checker) allowed(strict bool) []parse.Finding {
 	var kept []parse.Finding
 	used := map[*parse.Allow]bool{}
 	for _, f := range c.findings {
-		allowed := false
+		allowed := !strict && f.Rule == Refused
 		for _, a := range c.s.Header.Allows {
 			if a.Rule == f.Rule && a.Line == f.Pos.Line {
 				used[a], allowed = true, true

@@ -11,6 +11,7 @@ import (
 type creation struct {
 	line    int
 	crossed *parse.Pos // a call on another key since then
+	rule    string     // Expire, or Refused if that call fails only for a user who may not make it
 }
 
 // creating are the commands that create a key without an end.
@@ -20,6 +21,10 @@ var creating = strings.Fields(`append bitfield decr decrby geoadd hincrby hincrb
 
 // ending are the commands that give a key an end.
 var ending = []string{"expire", "expireat", "pexpire", "pexpireat"}
+
+// unfailing are the commands that fail on no key, whatever it holds.
+var unfailing = append(strings.Fields(`del exists expiretime persist pexpiretime pttl touch ttl type unlink`),
+	ending...)
 
 // command evaluates a call of a command.
 func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
@@ -111,17 +116,16 @@ func (m *machine) lifetime(call commandCall, name string) {
 }
 
 // ends follows a call that gives a key an end. A server may refuse it, by its ACL or because the
-// command was renamed. The same call before the key was created, where it did nothing, would have
-// been refused there.
+// command was renamed. The same call before the key was created would have been refused there.
 func (m *machine) ends(call commandCall, name, key string) {
 	made, shown, probe := m.state.fresh[key], strings.ToUpper(name), name+" "+key
 	if made != nil && made.crossed != nil {
-		m.find(*made.crossed, Expire, "if this fails, the key that line %d creates never ends: "+
+		m.find(*made.crossed, made.rule, "if this fails, the key that line %d creates never ends: "+
 			"call %s first", made.line, shown)
 	}
 	if made != nil && m.raises(call.expr) && !m.state.permitted[probe] {
-		m.find(call.expr.P, Expire, "if this is refused, the key that line %d creates never ends: "+
-			"call %s before that line, too", made.line, shown)
+		m.find(call.expr.P, Refused, "if this is refused, the key that line %d creates never ends: "+
+			"before that line, too, call %s with NX, which moves no end", made.line, shown)
 	}
 	delete(m.state.fresh, key)
 	m.state.permitted[probe] = m.state.permitted[probe] || m.raises(call.expr)
@@ -164,10 +168,21 @@ func (m *machine) cross(call commandCall) {
 	if len(keys) == 0 || keys[""] {
 		return
 	}
-	pos := call.expr.P
+	pos, rule := call.expr.P, Expire
+	if m.surely(call) {
+		rule = Refused
+	}
 	for key, made := range m.state.fresh {
-		if made.crossed == nil && !keys[key] {
-			m.state.fresh[key] = &creation{made.line, &pos}
+		if !keys[key] && (made.crossed == nil || made.rule == Refused && rule == Expire) {
+			m.state.fresh[key] = &creation{made.line, &pos, rule}
 		}
 	}
+}
+
+// surely reports whether a call fails only for a user who may not make it.
+func (m *machine) surely(call commandCall) bool {
+	plainSet := len(call.words) == 3 && slices.Equal(call.names, []string{"set"})
+	return plainSet || !slices.ContainsFunc(call.names, func(name string) bool {
+		return !slices.Contains(unfailing, name)
+	})
 }

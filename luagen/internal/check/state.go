@@ -59,7 +59,7 @@ func merge(a, b *state, at int) *state {
 	s.permitted = both(a.permitted, b.permitted)
 	maps.Copy(s.fresh, a.fresh)
 	for key, made := range b.fresh {
-		if s.fresh[key] == nil || s.fresh[key].crossed == nil {
+		if s.fresh[key] == nil || s.fresh[key].crossed == nil || s.fresh[key].rule == Refused {
 			s.fresh[key] = made
 		}
 	}

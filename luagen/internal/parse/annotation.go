@@ -232,7 +232,7 @@ func (h *headerReader) name(w *words, kind string) (string, Pos, bool) {
 		return "", pos, false
 	}
 	h.header.Tried = append(h.header.Tried, name)
-	if why := badName(name); why != "" {
+	if why := badName(name, kind == "return"); why != "" {
 		h.findings = append(h.findings, Finding{h.file, pos, name + " " + why, RuleName})
 		return name, pos, false
 	}

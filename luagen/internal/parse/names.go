@@ -9,15 +9,16 @@ import (
 
 var nameShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
-// badName says why name cannot be declared, or returns "".
-func badName(name string) string {
+// badName says why name cannot be declared, or returns "". A result has a name in Go alone.
+func badName(name string, result bool) string {
 	switch {
 	case !nameShape.MatchString(name):
 		return "is no name: a letter, then letters, digits and _"
-	case keywords[name]:
-		return "is a word of Lua"
 	case token.IsKeyword(name):
 		return "is a word of Go"
+	case result:
+	case keywords[name]:
+		return "is a word of Lua"
 	case KnownGlobal(name):
 		return "is a name of the server's own"
 	}

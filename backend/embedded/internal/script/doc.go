@@ -4,4 +4,4 @@
 // [embedded.Server.Revoke]: https://pkg.go.dev/github.com/hasp-go/hasp/backend/embedded#Server.Revoke
 package script
 
-//go:generate go run ../../../../luagen .
+//go:generate go run ../../../../luagen -strict .

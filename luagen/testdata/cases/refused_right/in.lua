@@ -35,5 +35,5 @@ end
 call('hset', d, owner, 1)
 redis.pcall('pexpire', d, lease)
 call('hset', e, owner, 1)
-call('pexpire', e, lease) ---@allow expire its users may do everything
+call('pexpire', e, lease) ---@allow refused its users may do everything
 call('set', f, owner, 'px', lease)
