@@ -30,6 +30,11 @@ var (
 	// different slots of a cluster. Nothing was sent.
 	ErrCrossSlot = errors.New("keys hash to different slots")
 
+	// ErrArgument means that a function which luagen made got a key or an argument that its script
+	// does not allow: a number or a time outside its bounds, a time that would be cut to 0, a name
+	// without a hash tag. Nothing was sent.
+	ErrArgument = errors.New("bad argument")
+
 	// ErrReply means that a reply does not have the shape that the script declares. The script
 	// ran.
 	ErrReply = errors.New("unexpected reply")

@@ -57,13 +57,17 @@
 // it is absent. In Go the types are
 //
 //	string, bytes    string, []byte
-//	int, int(1..9)   int64; the bounds are checked before sending, and in results
+//	int, int(1..9)   int64; bounds, of which one may be left out, are checked before sending, and in
+//	                 results
 //	float            float64, not NaN
 //	bool             bool; a result may be 1, 0 or nil
-//	milliseconds     time.Duration, cut to whole milliseconds; seconds likewise
+//	milliseconds     time.Duration, cut to whole milliseconds; seconds likewise; seconds(1..60) has
+//	                 bounds. Refused is what is cut to 0 and is not 0, and what is negative without a
+//	                 bound that lets it in, such as milliseconds(-1..)
 //	unixmilli        time.Time, cut to the millisecond
 //
-// and T? is *T as an argument, T and a bool as a result. Wrappers take the keys, then the arguments,
+// and T? is *T as an argument, T and a bool as a result. What is refused before sending matches
+// backend.ErrArgument. Wrappers take the keys, then the arguments,
 // in the order of declaration; from seven on in a struct.
 //
 // # Findings

@@ -105,13 +105,13 @@ func Take(
 	bucket string, capacity, rate, want int64,
 ) (TakeResult, error) {
 	if capacity < 1 || capacity > 1000000 {
-		return TakeResult{}, fmt.Errorf("script take: capacity: %d is not in 1..1000000", capacity)
+		return TakeResult{}, fmt.Errorf("script take: capacity: %w: %d is not in 1..1000000", backend.ErrArgument, capacity)
 	}
 	if rate < 1 || rate > 1000000 {
-		return TakeResult{}, fmt.Errorf("script take: rate: %d is not in 1..1000000", rate)
+		return TakeResult{}, fmt.Errorf("script take: rate: %w: %d is not in 1..1000000", backend.ErrArgument, rate)
 	}
 	if want < 1 || want > 1000000 {
-		return TakeResult{}, fmt.Errorf("script take: want: %d is not in 1..1000000", want)
+		return TakeResult{}, fmt.Errorf("script take: want: %w: %d is not in 1..1000000", backend.ErrArgument, want)
 	}
 	words := [...]string{bucket, strconv.FormatInt(capacity, 10), strconv.FormatInt(rate, 10), strconv.FormatInt(want, 10)}
 	reply, err := r.Run(ctx, &takeScript, words[:1:1], words[1:])

@@ -165,17 +165,14 @@ func scalar(b *parse.Binding) value {
 	case "bool":
 		return value{is: boolean}
 	case "int":
-		v.whole, v.size = true, maxInt64
-		if t.Bounded {
-			v.size = max(float64(t.Max), -float64(t.Min), 1)
-		}
+		v.whole, v.size = true, bounded(t, maxInt64)
 		if !t.Bounded || t.Max > maxExact || t.Min < -maxExact {
 			v.wide = b.Name
 		}
 	case "milliseconds": // a time.Duration
-		v.whole, v.size = true, 9.3e12
+		v.whole, v.size = true, bounded(t, 9.3e12)
 	case "seconds":
-		v.whole, v.size = true, 9.3e9
+		v.whole, v.size = true, bounded(t, 9.3e9)
 	case "unixmilli": // to the year 4000
 		v.whole, v.size = true, 6.5e13
 	case "float":
@@ -185,4 +182,12 @@ func scalar(b *parse.Binding) value {
 		v.is, v.nilAt = v.is|isNil, always
 	}
 	return v
+}
+
+// bounded returns how large a number of a type may be: most, or less by its bounds.
+func bounded(t parse.Type, most float64) float64 {
+	if !t.Bounded {
+		return most
+	}
+	return min(most, max(float64(t.Max), -float64(t.Min), 1))
 }

@@ -74,18 +74,13 @@ func (g *generator) decodeScalar(r *parse.Result, target, from string) {
 	}
 	g.printf("if %s, err = %s.%s; err != nil {\nreturn %s\n}\n", target, from,
 		methods[r.Type.Name], g.zeros(g.errorf(r.Name+": %w", "err")))
-	if condition, text := g.outsideResult(r.Type, target); condition != "" {
+	if !r.Type.Bounded {
+		return
+	}
+	if condition, text := g.beyond(r.Type, target); condition != "" {
 		g.printf("if %s {\nreturn %s\n}\n", condition,
 			g.zeros(g.errorf(r.Name+": %w: "+text, "backend.ErrReply", target)))
 	}
-}
-
-// outsideResult is like outside, but a float may be any that the server replies.
-func (g *generator) outsideResult(t parse.Type, target string) (condition, text string) {
-	if !t.Bounded {
-		return "", ""
-	}
-	return g.outside(t, target)
 }
 
 func (g *generator) onError(text, cause string) string {

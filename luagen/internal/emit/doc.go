@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -185,13 +186,16 @@ func argText(b *parse.Binding) []string {
 	switch b.Type.Name {
 	case "milliseconds", "seconds":
 		facts = append(facts, "in whole "+b.Type.Name+", the rest is cut off")
+		if !b.Type.Bounded {
+			facts = append(facts, "not negative")
+		}
 	case "unixmilli":
 		facts = append(facts, "to the millisecond, the rest is cut off")
 	case "float":
 		facts = append(facts, "not NaN")
 	}
 	if b.Type.Bounded {
-		facts = append(facts, fmt.Sprintf("from %d to %d", b.Type.Min, b.Type.Max))
+		facts = append(facts, span(b.Type))
 	}
 	if b.Type.Optional {
 		facts = append(facts, "nil: absent")
@@ -199,11 +203,22 @@ func argText(b *parse.Binding) []string {
 	return facts
 }
 
+// span says which values the bounds of a type allow, of a time in its unit.
+func span(t parse.Type) string {
+	switch {
+	case t.Max == math.MaxInt64:
+		return fmt.Sprintf("%d or more", t.Min)
+	case t.Min == math.MinInt64:
+		return fmt.Sprintf("%d or less", t.Max)
+	}
+	return fmt.Sprintf("from %d to %d", t.Min, t.Max)
+}
+
 // describeResult returns what the doc says of a result.
 func describeResult(r *parse.Result) string {
 	facts := textOf(r.Text)
 	if r.Type.Bounded {
-		facts = append(facts, fmt.Sprintf("from %d to %d", r.Type.Min, r.Type.Max))
+		facts = append(facts, span(r.Type))
 	}
 	if r.Type.Optional {
 		facts = append(facts, "there may be none")

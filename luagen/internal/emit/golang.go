@@ -214,6 +214,9 @@ var goTypes = map[string]string{
 	"milliseconds": "time.Duration", "seconds": "time.Duration", "unixmilli": "time.Time",
 }
 
+// units are those of the types that are times.
+var units = map[string]string{"milliseconds": "time.Millisecond", "seconds": "time.Second"}
+
 // goType returns the Go type for a declared one.
 func (g *generator) goType(t parse.Type, argument bool) string {
 	name := goTypes[t.Name]

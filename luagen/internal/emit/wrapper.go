@@ -156,9 +156,14 @@ func zero(t parse.Type) string {
 	return "0"
 }
 
-// refuse writes a check: if condition holds, nothing is sent.
-func (g *generator) refuse(condition, text string, args ...string) {
-	g.printf("if %s {\nreturn %s\n}\n", condition, g.zeros(g.errorf(text, args...)))
+// refuse writes a check of a key or argument: if condition holds, nothing is sent.
+func (g *generator) refuse(condition, name, text string, args ...string) {
+	g.printf("if %s {\nreturn %s\n}\n", condition, g.zeros(g.refusal(name, text, args...)))
+}
+
+// refusal returns a Go expression for the error of a key or argument.
+func (g *generator) refusal(name, text string, args ...string) string {
+	return g.errorf(name+": %w: "+text, append([]string{"backend.ErrArgument"}, args...)...)
 }
 
 // validate writes the checks of one key or argument.
@@ -169,7 +174,7 @@ func (g *generator) validate(b *parse.Binding) {
 		g.imports["strings"] = true
 		g.printf("if _, rest, found := strings.Cut(%s, \"{\"); "+
 			"!found || strings.IndexByte(rest, '}') < 1 {\nreturn %s\n}\n",
-			v, g.zeros(g.errorf(b.Name+": no hash tag in %q", v)))
+			v, g.zeros(g.refusal(b.Name, "no hash tag in %q", v)))
 	case b.Kind == parse.Command:
 		g.imports["strings"] = true
 		var parts []string
@@ -177,10 +182,9 @@ func (g *generator) validate(b *parse.Binding) {
 			parts = append(parts, fmt.Sprintf("!strings.EqualFold(%s, %q)",
 				v, strings.ToUpper(choice)))
 		}
-		g.refuse(strings.Join(parts, " && "),
-			b.Name+": %q is not "+choices(b), v)
+		g.refuse(strings.Join(parts, " && "), b.Name, "%q is not "+choices(b), v)
 	case b.Kind == parse.Key && b.Type.List && len(g.s.Header.Keys()) == 1:
-		g.refuse("len("+v+") == 0", b.Name+": no key")
+		g.refuse("len("+v+") == 0", b.Name, "no key")
 	case b.Kind == parse.Arg:
 		g.validateArg(b, v)
 	}
@@ -195,8 +199,7 @@ func (g *generator) validateArg(b *parse.Binding, v string) {
 			}
 		}
 		g.refuse(fmt.Sprintf("len(%s) != len(%s)", v, per),
-			fmt.Sprintf("%s: %%d for %%d of %s", b.Name, b.Per),
-			"len("+v+")", "len("+per+")")
+			b.Name, "%d for %d of "+b.Per, "len("+v+")", "len("+per+")")
 	}
 	one := v
 	switch {
@@ -210,35 +213,51 @@ func (g *generator) validateArg(b *parse.Binding, v string) {
 	case condition == "":
 	case b.Type.List:
 		g.printf("for _, v := range %s {\n", v)
-		g.refuse(condition, b.Name+": "+text, one)
+		g.refuse(condition, b.Name, text, one)
 		g.printf("}\n")
 	case b.Type.Optional:
 		if strings.Contains(condition, "||") {
 			condition = "(" + condition + ")"
 		}
-		g.refuse(v+" != nil && "+condition, b.Name+": "+text, one)
+		g.refuse(v+" != nil && "+condition, b.Name, text, one)
 	default:
-		g.refuse(condition, b.Name+": "+text, one)
+		g.refuse(condition, b.Name, text, one)
 	}
 }
 
-// outside returns the condition under which v is no value of the type, and how an error says so.
+// outside returns the condition under which v is no argument of the type, and how an error says so.
 func (g *generator) outside(t parse.Type, v string) (condition, text string) {
-	if t.Name == "float" {
+	switch {
+	case t.Name == "float":
 		g.imports["math"] = true
 		return "math.IsNaN(" + v + ")", "%v is no number"
-	}
-	if !t.Bounded {
+	case t.IsTime() && !t.Bounded:
+		return fmt.Sprintf("%s != 0 && %s < %s", v, v, units[t.Name]),
+			"%v is less than a " + strings.TrimSuffix(t.Name, "s")
+	case !t.Bounded:
 		return "", ""
+	}
+	condition, text = g.beyond(t, v)
+	if t.IsTime() && t.Min <= 0 {
+		condition += fmt.Sprintf(" || %s != 0 && %s/%s == 0", v, v, units[t.Name])
+	}
+	return strings.TrimPrefix(condition, " || "), text
+}
+
+// beyond is outside for the bounds of a type alone.
+func (g *generator) beyond(t parse.Type, v string) (condition, text string) {
+	number, text := v, "%d is not in "+t.Range()
+	if t.IsTime() {
+		number, text = v+"/"+units[t.Name], "%v is not in "+t.Range()+" "+t.Name
 	}
 	var parts []string
 	if t.Min > math.MinInt64 {
-		parts = append(parts, fmt.Sprintf("%s < %d", v, t.Min))
+		parts = append(parts, fmt.Sprintf("%s < %d", number, t.Min))
 	}
 	if t.Max < math.MaxInt64 {
-		parts = append(parts, fmt.Sprintf("%s > %d", v, t.Max))
+		parts = append(parts, fmt.Sprintf("%s > %d", number, t.Max))
 	}
-	return strings.Join(parts, " || "), fmt.Sprintf("%%d is not in %d..%d", t.Min, t.Max)
+	return strings.Join(parts, " || "), text
 }
 
 // validateSlots writes the checks that an SPUBLISH would reach the node that runs the script.
@@ -260,7 +279,8 @@ func (g *generator) validateSlots() {
 		if b.Prefix {
 			g.shardedPrefix(b, condition, v)
 		}
-		g.refuse(check, b.Name+": %w", "backend.ErrCrossSlot")
+		g.printf("if %s {\nreturn %s\n}\n", check,
+			g.zeros(g.errorf(b.Name+": %w", "backend.ErrCrossSlot")))
 	}
 }
 
@@ -274,7 +294,7 @@ func (g *generator) shardedPrefix(b *parse.Binding, condition, v string) {
 	}
 	g.printf("if _, rest, found := strings.Cut(%s, \"{\"); "+
 		"%s(!found || strings.IndexByte(rest, '}') < 1) {\nreturn %s\n}\n",
-		v, condition, g.zeros(g.errorf(b.Name+": no hash tag in %q", v)))
+		v, condition, g.zeros(g.refusal(b.Name, "no hash tag in %q", v)))
 }
 
 // sharded returns the Go condition under which the script calls SPUBLISH: "" is never.

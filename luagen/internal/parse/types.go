@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,7 +11,7 @@ import (
 // Type is the declared type of an argument or a result.
 type Type struct {
 	Name     string // string, bytes, int, float, bool, milliseconds, seconds, unixmilli
-	Bounded  bool   // an int with Min and Max
+	Bounded  bool   // an int or a time with Min and Max, of a time in its unit
 	Min, Max int64
 	Optional bool // T?
 	List     bool // T... of an argument, T[] of a result
@@ -20,13 +21,28 @@ type Type struct {
 func (t Type) String() string {
 	s := t.Name
 	if t.Bounded {
-		s += "(" + strconv.FormatInt(t.Min, 10) + ".." + strconv.FormatInt(t.Max, 10) + ")"
+		s += "(" + t.Range() + ")"
 	}
 	if t.Optional {
 		s += "?"
 	}
 	return s
 }
+
+// Range returns the bounds as the header writes them.
+func (t Type) Range() string {
+	var low, high string
+	if t.Min > math.MinInt64 {
+		low = strconv.FormatInt(t.Min, 10)
+	}
+	if t.Max < math.MaxInt64 {
+		high = strconv.FormatInt(t.Max, 10)
+	}
+	return low + ".." + high
+}
+
+// IsTime reports whether the type is a time.Duration in Go.
+func (t Type) IsTime() bool { return t.Name == "milliseconds" || t.Name == "seconds" }
 
 var (
 	typeNames = []string{
@@ -71,16 +87,26 @@ func suggestType(name string) string {
 	return "; the types are " + strings.Join(typeNames, ", ")
 }
 
-// bounds reads "min..max".
+// bounds reads "min..max", of which one may be left out. A time without a minimum is not negative.
 func (t *Type) bounds(text string) string {
+	if t.Name != "int" && !t.IsTime() {
+		return "only int, milliseconds and seconds take bounds"
+	}
 	low, high, found := strings.Cut(text, "..")
-	minimum, err1 := strconv.ParseInt(low, 10, 64)
-	maximum, err2 := strconv.ParseInt(high, 10, 64)
+	minimum, maximum := int64(math.MinInt64), int64(math.MaxInt64)
+	if t.IsTime() {
+		minimum = 0
+	}
+	var err1, err2 error
+	if low != "" {
+		minimum, err1 = strconv.ParseInt(low, 10, 64)
+	}
+	if high != "" {
+		maximum, err2 = strconv.ParseInt(high, 10, 64)
+	}
 	switch {
-	case t.Name != "int":
-		return "only int takes bounds"
-	case !found || err1 != nil || err2 != nil:
-		return "malformed bounds (" + text + "): write int(1..100)"
+	case !found || low+high == "" || err1 != nil || err2 != nil:
+		return "malformed bounds (" + text + "): write " + t.Name + "(1..100)"
 	case minimum > maximum:
 		return "empty bounds (" + text + ")"
 	}

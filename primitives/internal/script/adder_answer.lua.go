@@ -92,7 +92,7 @@ type AdderAnswerParams struct {
 	Long *int64
 	// not NaN; nil: absent; the same, by others; neither: it was forgotten
 	Double *float64
-	// in whole milliseconds, the rest is cut off; of the keys
+	// in whole milliseconds, the rest is cut off; not negative; of the keys
 	TTL time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
@@ -111,7 +111,7 @@ type AdderAnswerParams struct {
 // Arguments:
 //   - long: nil: absent; what was counted, by adders of whole numbers
 //   - double: not NaN; nil: absent; the same, by others; neither: it was forgotten
-//   - ttl: in whole milliseconds, the rest is cut off; of the keys
+//   - ttl: in whole milliseconds, the rest is cut off; not negative; of the keys
 //   - publish: the command PUBLISH|SPUBLISH
 //   - answered: channel
 //
@@ -127,10 +127,13 @@ func AdderAnswer(
 	p AdderAnswerParams,
 ) (answers int64, err error) {
 	if p.Double != nil && math.IsNaN(*p.Double) {
-		return 0, fmt.Errorf("script adder_answer: double: %v is no number", *p.Double)
+		return 0, fmt.Errorf("script adder_answer: double: %w: %v is no number", backend.ErrArgument, *p.Double)
+	}
+	if p.TTL != 0 && p.TTL < time.Millisecond {
+		return 0, fmt.Errorf("script adder_answer: ttl: %w: %v is less than a millisecond", backend.ErrArgument, p.TTL)
 	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script adder_answer: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return 0, fmt.Errorf("script adder_answer: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Answered) != backend.Slot(p.Counter) {
 		return 0, fmt.Errorf("script adder_answer: answered: %w", backend.ErrCrossSlot)

@@ -49,7 +49,7 @@ var adderAskScript = backend.Script{
 //
 // Arguments:
 //   - request: 1 or 0, a colon, and the id in the names of the keys
-//   - ttl: in whole milliseconds, the rest is cut off; of the keys
+//   - ttl: in whole milliseconds, the rest is cut off; not negative; of the keys
 //   - publish: the command PUBLISH|SPUBLISH
 //   - topic: channel
 //
@@ -61,8 +61,11 @@ func AdderAsk(
 	ctx context.Context, r backend.ScriptRunner,
 	counter, semaphore, request string, ttl time.Duration, publish, topic string,
 ) (asked int64, err error) {
+	if ttl != 0 && ttl < time.Millisecond {
+		return 0, fmt.Errorf("script adder_ask: ttl: %w: %v is less than a millisecond", backend.ErrArgument, ttl)
+	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script adder_ask: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return 0, fmt.Errorf("script adder_ask: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(topic) != backend.Slot(counter) {
 		return 0, fmt.Errorf("script adder_ask: topic: %w", backend.ErrCrossSlot)

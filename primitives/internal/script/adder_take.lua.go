@@ -92,7 +92,7 @@ func AdderTake(
 	counter, semaphore string, asked int64,
 ) (AdderTakeResult, error) {
 	if asked < 0 || asked > 2147483647 {
-		return AdderTakeResult{}, fmt.Errorf("script adder_take: asked: %d is not in 0..2147483647", asked)
+		return AdderTakeResult{}, fmt.Errorf("script adder_take: asked: %w: %d is not in 0..2147483647", backend.ErrArgument, asked)
 	}
 	words := [...]string{counter, semaphore, strconv.FormatInt(asked, 10)}
 	reply, err := r.Run(ctx, &adderTakeScript, words[:2:2], words[2:])

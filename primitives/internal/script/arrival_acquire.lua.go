@@ -127,10 +127,10 @@ type ArrivalAcquireParams struct {
 	Owner   string
 	// from 1 to 2147483647
 	Limit int64
-	// in whole milliseconds, the rest is cut off
+	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; nil: absent; the place is lost if owner does not
-	// try again within it; nil: do not queue
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent; the place is lost if
+	// owner does not try again within it; nil: do not queue
 	Allowance *time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
@@ -161,9 +161,9 @@ type ArrivalAcquireResult struct {
 // Arguments:
 //   - owner
 //   - limit: from 1 to 2147483647
-//   - lease: in whole milliseconds, the rest is cut off
-//   - allowance: in whole milliseconds, the rest is cut off; nil: absent; the place is lost if
-//     owner does not try again within it; nil: do not queue
+//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - allowance: in whole milliseconds, the rest is cut off; not negative; nil: absent; the
+//     place is lost if owner does not try again within it; nil: do not queue
 //   - publish: the command PUBLISH|SPUBLISH
 //   - turn: begins channels; with the woken owner behind it
 //
@@ -180,13 +180,19 @@ func ArrivalAcquire(
 	p ArrivalAcquireParams,
 ) (ArrivalAcquireResult, error) {
 	if p.Limit < 1 || p.Limit > 2147483647 {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: limit: %d is not in 1..2147483647", p.Limit)
+		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: limit: %w: %d is not in 1..2147483647", backend.ErrArgument, p.Limit)
+	}
+	if p.Lease != 0 && p.Lease < time.Millisecond {
+		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	}
+	if p.Allowance != nil && *p.Allowance != 0 && *p.Allowance < time.Millisecond {
+		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: allowance: %w: %v is less than a millisecond", backend.ErrArgument, *p.Allowance)
 	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if _, rest, found := strings.Cut(p.Turn, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: turn: no hash tag in %q", p.Turn)
+		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: turn: %w: no hash tag in %q", backend.ErrArgument, p.Turn)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Turn) != backend.Slot(p.Semaphore) {
 		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: turn: %w", backend.ErrCrossSlot)

@@ -63,13 +63,13 @@ func ArrivalRelease(
 	semaphore, queue, owner string, limit int64, publish, turn string,
 ) (released bool, err error) {
 	if limit < 1 || limit > 2147483647 {
-		return false, fmt.Errorf("script arrival_release: limit: %d is not in 1..2147483647", limit)
+		return false, fmt.Errorf("script arrival_release: limit: %w: %d is not in 1..2147483647", backend.ErrArgument, limit)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script arrival_release: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script arrival_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if _, rest, found := strings.Cut(turn, "{"); strings.EqualFold(publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return false, fmt.Errorf("script arrival_release: turn: no hash tag in %q", turn)
+		return false, fmt.Errorf("script arrival_release: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(turn) != backend.Slot(semaphore) {
 		return false, fmt.Errorf("script arrival_release: turn: %w", backend.ErrCrossSlot)

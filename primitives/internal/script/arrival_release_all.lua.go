@@ -69,16 +69,16 @@ func ArrivalReleaseAll(
 	objects []string, limit int64, publish string, owners, turns []string,
 ) (status []int64, err error) {
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("script arrival_release_all: objects: no key")
+		return nil, fmt.Errorf("script arrival_release_all: objects: %w: no key", backend.ErrArgument)
 	}
 	if limit < 1 || limit > 2147483647 {
-		return nil, fmt.Errorf("script arrival_release_all: limit: %d is not in 1..2147483647", limit)
+		return nil, fmt.Errorf("script arrival_release_all: limit: %w: %d is not in 1..2147483647", backend.ErrArgument, limit)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script arrival_release_all: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return nil, fmt.Errorf("script arrival_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if len(turns) != len(owners) {
-		return nil, fmt.Errorf("script arrival_release_all: turns: %d for %d of owners", len(turns), len(owners))
+		return nil, fmt.Errorf("script arrival_release_all: turns: %w: %d for %d of owners", backend.ErrArgument, len(turns), len(owners))
 	}
 	words := make([]string, 0, 2+len(objects)+len(owners)+len(turns))
 	words = append(words, objects...)

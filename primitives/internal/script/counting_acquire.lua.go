@@ -64,7 +64,7 @@ type CountingAcquireResult struct {
 // Arguments:
 //   - owner
 //   - limit: from 1 to 2147483647
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - grant: the server's time in microseconds; nil: refused; there may be none
@@ -77,7 +77,10 @@ func CountingAcquire(
 	semaphore, owner string, limit int64, lease time.Duration,
 ) (CountingAcquireResult, error) {
 	if limit < 1 || limit > 2147483647 {
-		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: limit: %d is not in 1..2147483647", limit)
+		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: limit: %w: %d is not in 1..2147483647", backend.ErrArgument, limit)
+	}
+	if lease != 0 && lease < time.Millisecond {
+		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
 	words := [...]string{semaphore, owner, strconv.FormatInt(limit, 10), strconv.FormatInt(lease.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &countingAcquireScript, words[:1:1], words[1:])

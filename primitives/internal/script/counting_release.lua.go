@@ -59,7 +59,7 @@ func CountingRelease(
 	semaphore, owner, publish, released string,
 ) (bool, error) {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script counting_release: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script counting_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(semaphore) {
 		return false, fmt.Errorf("script counting_release: released: %w", backend.ErrCrossSlot)

@@ -70,16 +70,16 @@ func CountingReleaseAll(
 	semaphores []string, publish string, owners, channels []string,
 ) (status []int64, err error) {
 	if len(semaphores) == 0 {
-		return nil, fmt.Errorf("script counting_release_all: semaphores: no key")
+		return nil, fmt.Errorf("script counting_release_all: semaphores: %w: no key", backend.ErrArgument)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script counting_release_all: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return nil, fmt.Errorf("script counting_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if len(owners) != len(semaphores) {
-		return nil, fmt.Errorf("script counting_release_all: owners: %d for %d of semaphores", len(owners), len(semaphores))
+		return nil, fmt.Errorf("script counting_release_all: owners: %w: %d for %d of semaphores", backend.ErrArgument, len(owners), len(semaphores))
 	}
 	if len(channels) != len(semaphores) {
-		return nil, fmt.Errorf("script counting_release_all: channels: %d for %d of semaphores", len(channels), len(semaphores))
+		return nil, fmt.Errorf("script counting_release_all: channels: %w: %d for %d of semaphores", backend.ErrArgument, len(channels), len(semaphores))
 	}
 	words := make([]string, 0, 1+len(semaphores)+len(owners)+len(channels))
 	words = append(words, semaphores...)

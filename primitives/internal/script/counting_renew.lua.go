@@ -53,7 +53,7 @@ var countingRenewScript = backend.Script{
 //   - semaphores: zset each; holder -> when its hold ends, in milliseconds
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - owners: one for each of semaphores
 //
 // Results:
@@ -65,10 +65,13 @@ func CountingRenew(
 	semaphores []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
 	if len(semaphores) == 0 {
-		return nil, fmt.Errorf("script counting_renew: semaphores: no key")
+		return nil, fmt.Errorf("script counting_renew: semaphores: %w: no key", backend.ErrArgument)
+	}
+	if lease != 0 && lease < time.Millisecond {
+		return nil, fmt.Errorf("script counting_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
 	if len(owners) != len(semaphores) {
-		return nil, fmt.Errorf("script counting_renew: owners: %d for %d of semaphores", len(owners), len(semaphores))
+		return nil, fmt.Errorf("script counting_renew: owners: %w: %d for %d of semaphores", backend.ErrArgument, len(owners), len(semaphores))
 	}
 	words := make([]string, 0, 1+len(semaphores)+len(owners))
 	words = append(words, semaphores...)

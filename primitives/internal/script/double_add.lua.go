@@ -88,7 +88,7 @@ func DoubleAdd(
 	counter string, delta float64,
 ) (sum float64, err error) {
 	if math.IsNaN(delta) {
-		return 0, fmt.Errorf("script double_add: delta: %v is no number", delta)
+		return 0, fmt.Errorf("script double_add: delta: %w: %v is no number", backend.ErrArgument, delta)
 	}
 	words := [...]string{counter, strconv.FormatFloat(delta, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleAddScript, words[:1:1], words[1:])

@@ -80,10 +80,10 @@ func DoubleCompareAndSet(
 	counter string, old, new float64,
 ) (set bool, err error) {
 	if math.IsNaN(old) {
-		return false, fmt.Errorf("script double_compare_and_set: old: %v is no number", old)
+		return false, fmt.Errorf("script double_compare_and_set: old: %w: %v is no number", backend.ErrArgument, old)
 	}
 	if math.IsNaN(new) {
-		return false, fmt.Errorf("script double_compare_and_set: new: %v is no number", new)
+		return false, fmt.Errorf("script double_compare_and_set: new: %w: %v is no number", backend.ErrArgument, new)
 	}
 	words := [...]string{counter, strconv.FormatFloat(old, 'g', -1, 64), strconv.FormatFloat(new, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleCompareAndSetScript, words[:1:1], words[1:])

@@ -73,7 +73,7 @@ func DoubleSet(
 	counter string, value float64,
 ) (string, error) {
 	if math.IsNaN(value) {
-		return "", fmt.Errorf("script double_set: value: %v is no number", value)
+		return "", fmt.Errorf("script double_set: value: %w: %v is no number", backend.ErrArgument, value)
 	}
 	words := [...]string{counter, strconv.FormatFloat(value, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleSetScript, words[:1:1], words[1:])

@@ -80,10 +80,10 @@ func DoubleSetIfLess(
 	counter string, than, new float64,
 ) (set bool, err error) {
 	if math.IsNaN(than) {
-		return false, fmt.Errorf("script double_set_if_less: than: %v is no number", than)
+		return false, fmt.Errorf("script double_set_if_less: than: %w: %v is no number", backend.ErrArgument, than)
 	}
 	if math.IsNaN(new) {
-		return false, fmt.Errorf("script double_set_if_less: new: %v is no number", new)
+		return false, fmt.Errorf("script double_set_if_less: new: %w: %v is no number", backend.ErrArgument, new)
 	}
 	words := [...]string{counter, strconv.FormatFloat(than, 'g', -1, 64), strconv.FormatFloat(new, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleSetIfLessScript, words[:1:1], words[1:])

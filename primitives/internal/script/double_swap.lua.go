@@ -75,7 +75,7 @@ func DoubleSwap(
 	counter string, value float64,
 ) (old float64, ok bool, err error) {
 	if math.IsNaN(value) {
-		return 0, false, fmt.Errorf("script double_swap: value: %v is no number", value)
+		return 0, false, fmt.Errorf("script double_swap: value: %w: %v is no number", backend.ErrArgument, value)
 	}
 	words := [...]string{counter, strconv.FormatFloat(value, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleSwapScript, words[:1:1], words[1:])

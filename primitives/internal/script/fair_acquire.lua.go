@@ -100,12 +100,13 @@ type FairAcquireParams struct {
 	// string; the last token granted, decimal
 	Token string
 	Owner string
-	// in whole milliseconds, the rest is cut off
+	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has no end
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key has
+	// no end
 	Tokenttl *time.Duration
-	// in whole milliseconds, the rest is cut off; nil: absent; the owner is dead if it does not try
-	// again within it; nil: do not queue
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent; the owner is dead if
+	// it does not try again within it; nil: do not queue
 	Allowance *time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
@@ -136,11 +137,11 @@ type FairAcquireResult struct {
 //
 // Arguments:
 //   - owner
-//   - lease: in whole milliseconds, the rest is cut off
-//   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has
-//     no end
-//   - allowance: in whole milliseconds, the rest is cut off; nil: absent; the owner is dead if
-//     it does not try again within it; nil: do not queue
+//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
+//     token key has no end
+//   - allowance: in whole milliseconds, the rest is cut off; not negative; nil: absent; the
+//     owner is dead if it does not try again within it; nil: do not queue
 //   - publish: the command PUBLISH|SPUBLISH
 //   - turn: begins channels; with the woken owner behind it
 //
@@ -153,11 +154,20 @@ func FairAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p FairAcquireParams,
 ) (FairAcquireResult, error) {
+	if p.Lease != 0 && p.Lease < time.Millisecond {
+		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	}
+	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
+		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
+	}
+	if p.Allowance != nil && *p.Allowance != 0 && *p.Allowance < time.Millisecond {
+		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: allowance: %w: %v is less than a millisecond", backend.ErrArgument, *p.Allowance)
+	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if _, rest, found := strings.Cut(p.Turn, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: turn: no hash tag in %q", p.Turn)
+		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: turn: %w: no hash tag in %q", backend.ErrArgument, p.Turn)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Turn) != backend.Slot(p.Lock) {
 		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: turn: %w", backend.ErrCrossSlot)

@@ -64,10 +64,10 @@ func FairForceRelease(
 	lock, queue, timeouts, deadlines, publish, turn string,
 ) (released bool, err error) {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script fair_force_release: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script fair_force_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if _, rest, found := strings.Cut(turn, "{"); strings.EqualFold(publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return false, fmt.Errorf("script fair_force_release: turn: no hash tag in %q", turn)
+		return false, fmt.Errorf("script fair_force_release: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(turn) != backend.Slot(lock) {
 		return false, fmt.Errorf("script fair_force_release: turn: %w", backend.ErrCrossSlot)

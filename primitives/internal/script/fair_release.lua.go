@@ -80,10 +80,10 @@ func FairRelease(
 	p FairReleaseParams,
 ) (released bool, err error) {
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return false, fmt.Errorf("script fair_release: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return false, fmt.Errorf("script fair_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if _, rest, found := strings.Cut(p.Turn, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return false, fmt.Errorf("script fair_release: turn: no hash tag in %q", p.Turn)
+		return false, fmt.Errorf("script fair_release: turn: %w: no hash tag in %q", backend.ErrArgument, p.Turn)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Turn) != backend.Slot(p.Lock) {
 		return false, fmt.Errorf("script fair_release: turn: %w", backend.ErrCrossSlot)

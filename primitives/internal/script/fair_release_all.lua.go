@@ -67,13 +67,13 @@ func FairReleaseAll(
 	objects []string, publish string, owners, turns []string,
 ) (status []int64, err error) {
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("script fair_release_all: objects: no key")
+		return nil, fmt.Errorf("script fair_release_all: objects: %w: no key", backend.ErrArgument)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script fair_release_all: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return nil, fmt.Errorf("script fair_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if len(turns) != len(owners) {
-		return nil, fmt.Errorf("script fair_release_all: turns: %d for %d of owners", len(turns), len(owners))
+		return nil, fmt.Errorf("script fair_release_all: turns: %w: %d for %d of owners", backend.ErrArgument, len(turns), len(owners))
 	}
 	words := make([]string, 0, 1+len(objects)+len(owners)+len(turns))
 	words = append(words, objects...)

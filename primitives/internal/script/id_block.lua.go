@@ -70,7 +70,7 @@ func idBlockError(err error) error {
 type IDBlockResult struct {
 	// the first id of the block
 	First int64
-	// from 1 to 9223372036854775807
+	// 1 or more
 	Size int64
 }
 
@@ -84,7 +84,7 @@ type IDBlockResult struct {
 //
 // Results:
 //   - first: the first id of the block
-//   - size: from 1 to 9223372036854775807
+//   - size: 1 or more
 //
 // Errors:
 //   - [ErrIDBlockNOTANUMBER]: the next id, or the size of blocks, is no such number
@@ -115,7 +115,7 @@ func decodeIDBlock(reply backend.Reply) (result IDBlockResult, err error) {
 		return IDBlockResult{}, fmt.Errorf("script id_block: size: %w", err)
 	}
 	if result.Size < 1 {
-		return IDBlockResult{}, fmt.Errorf("script id_block: size: %w: %d is not in 1..9223372036854775807", backend.ErrReply, result.Size)
+		return IDBlockResult{}, fmt.Errorf("script id_block: size: %w: %d is not in 1..", backend.ErrReply, result.Size)
 	}
 	return result, nil
 }

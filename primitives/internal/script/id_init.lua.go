@@ -44,7 +44,7 @@ var idInitScript = backend.Script{
 //
 // Arguments:
 //   - first: the next id
-//   - size: from 1 to 9223372036854775807
+//   - size: 1 or more
 //
 // Results:
 //   - set
@@ -55,7 +55,7 @@ func IDInit(
 	ids, allocation string, first, size int64,
 ) (set bool, err error) {
 	if size < 1 {
-		return false, fmt.Errorf("script id_init: size: %d is not in 1..9223372036854775807", size)
+		return false, fmt.Errorf("script id_init: size: %w: %d is not in 1..", backend.ErrArgument, size)
 	}
 	words := [...]string{ids, allocation, strconv.FormatInt(first, 10), strconv.FormatInt(size, 10)}
 	reply, err := r.Run(ctx, &idInitScript, words[:2:2], words[2:])

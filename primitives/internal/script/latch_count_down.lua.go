@@ -61,7 +61,7 @@ func LatchCountDown(
 	latch, publish, counted string,
 ) (left int64, err error) {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script latch_count_down: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return 0, fmt.Errorf("script latch_count_down: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(counted) != backend.Slot(latch) {
 		return 0, fmt.Errorf("script latch_count_down: counted: %w", backend.ErrCrossSlot)

@@ -54,7 +54,7 @@ func LatchDelete(
 	latch, publish, counted string,
 ) (deleted bool, err error) {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script latch_delete: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script latch_delete: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(counted) != backend.Slot(latch) {
 		return false, fmt.Errorf("script latch_delete: counted: %w", backend.ErrCrossSlot)

@@ -49,8 +49,9 @@ var latchSetScript = backend.Script{
 //   - latch: string; the count
 //
 // Arguments:
-//   - count: from 1 to 9223372036854775807
-//   - ttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the key has no expiry
+//   - count: 1 or more
+//   - ttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the key
+//     has no expiry
 //   - publish: the command PUBLISH|SPUBLISH
 //   - counted: channel
 //
@@ -63,10 +64,13 @@ func LatchSet(
 	latch string, count int64, ttl *time.Duration, publish, counted string,
 ) (set bool, err error) {
 	if count < 1 {
-		return false, fmt.Errorf("script latch_set: count: %d is not in 1..9223372036854775807", count)
+		return false, fmt.Errorf("script latch_set: count: %w: %d is not in 1..", backend.ErrArgument, count)
+	}
+	if ttl != nil && *ttl != 0 && *ttl < time.Millisecond {
+		return false, fmt.Errorf("script latch_set: ttl: %w: %v is less than a millisecond", backend.ErrArgument, *ttl)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script latch_set: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script latch_set: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(counted) != backend.Slot(latch) {
 		return false, fmt.Errorf("script latch_set: counted: %w", backend.ErrCrossSlot)

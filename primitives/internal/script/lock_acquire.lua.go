@@ -62,9 +62,9 @@ var lockAcquireScript = backend.Script{
 //
 // Arguments:
 //   - owner
-//   - lease: in whole milliseconds, the rest is cut off
-//   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has
-//     no end
+//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
+//     token key has no end
 //
 // Results:
 //   - answer: the token; if the lock is held, -2 less the milliseconds that the holder's lease
@@ -75,6 +75,12 @@ func LockAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, token, owner string, lease time.Duration, tokenttl *time.Duration,
 ) (answer int64, err error) {
+	if lease != 0 && lease < time.Millisecond {
+		return 0, fmt.Errorf("script lock_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
+	}
+	if tokenttl != nil && *tokenttl != 0 && *tokenttl < time.Millisecond {
+		return 0, fmt.Errorf("script lock_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *tokenttl)
+	}
 	words := [...]string{
 		lock,
 		token,

@@ -53,7 +53,7 @@ func LockForceRelease(
 	lock, publish, released string,
 ) (bool, error) {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script lock_force_release: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script lock_force_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
 		return false, fmt.Errorf("script lock_force_release: released: %w", backend.ErrCrossSlot)

@@ -58,7 +58,7 @@ func LockRelease(
 	lock, owner, publish, released string,
 ) (int64, error) {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script lock_release: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return 0, fmt.Errorf("script lock_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
 		return 0, fmt.Errorf("script lock_release: released: %w", backend.ErrCrossSlot)

@@ -68,16 +68,16 @@ func LockReleaseAll(
 	locks []string, publish string, owners, channels []string,
 ) (status []int64, err error) {
 	if len(locks) == 0 {
-		return nil, fmt.Errorf("script lock_release_all: locks: no key")
+		return nil, fmt.Errorf("script lock_release_all: locks: %w: no key", backend.ErrArgument)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script lock_release_all: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return nil, fmt.Errorf("script lock_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if len(owners) != len(locks) {
-		return nil, fmt.Errorf("script lock_release_all: owners: %d for %d of locks", len(owners), len(locks))
+		return nil, fmt.Errorf("script lock_release_all: owners: %w: %d for %d of locks", backend.ErrArgument, len(owners), len(locks))
 	}
 	if len(channels) != len(locks) {
-		return nil, fmt.Errorf("script lock_release_all: channels: %d for %d of locks", len(channels), len(locks))
+		return nil, fmt.Errorf("script lock_release_all: channels: %w: %d for %d of locks", backend.ErrArgument, len(channels), len(locks))
 	}
 	words := make([]string, 0, 1+len(locks)+len(owners)+len(channels))
 	words = append(words, locks...)

@@ -51,7 +51,7 @@ var lockRenewScript = backend.Script{
 //   - locks: hash each; owner -> hold count
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - owners: one for each of locks
 //
 // Results:
@@ -63,10 +63,13 @@ func LockRenew(
 	locks []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
 	if len(locks) == 0 {
-		return nil, fmt.Errorf("script lock_renew: locks: no key")
+		return nil, fmt.Errorf("script lock_renew: locks: %w: no key", backend.ErrArgument)
+	}
+	if lease != 0 && lease < time.Millisecond {
+		return nil, fmt.Errorf("script lock_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
 	if len(owners) != len(locks) {
-		return nil, fmt.Errorf("script lock_renew: owners: %d for %d of locks", len(owners), len(locks))
+		return nil, fmt.Errorf("script lock_renew: owners: %w: %d for %d of locks", backend.ErrArgument, len(owners), len(locks))
 	}
 	words := make([]string, 0, 1+len(locks)+len(owners))
 	words = append(words, locks...)

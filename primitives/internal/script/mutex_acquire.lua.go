@@ -99,9 +99,9 @@ type MutexAcquireParams struct {
 	// hash; waiter -> its last sign of life
 	Signs string
 	Owner string
-	// in whole milliseconds, the rest is cut off
+	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; nil: absent
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent
 	Tokenttl *time.Duration
 	// from 0 to 9007199254740991; nil: absent; the place in the queue; 0: at the end; nil: do not
 	// queue
@@ -127,8 +127,8 @@ type MutexAcquireParams struct {
 //
 // Arguments:
 //   - owner
-//   - lease: in whole milliseconds, the rest is cut off
-//   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent
+//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
 //   - number: from 0 to 9007199254740991; nil: absent; the place in the queue; 0: at the end;
 //     nil: do not queue
 //   - stamp: from 0 to 9007199254740991; the number of this sending, if owner has a place
@@ -145,17 +145,23 @@ func MutexAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p MutexAcquireParams,
 ) (answer string, err error) {
+	if p.Lease != 0 && p.Lease < time.Millisecond {
+		return "", fmt.Errorf("script mutex_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	}
+	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
+		return "", fmt.Errorf("script mutex_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
+	}
 	if p.Number != nil && (*p.Number < 0 || *p.Number > 9007199254740991) {
-		return "", fmt.Errorf("script mutex_acquire: number: %d is not in 0..9007199254740991", *p.Number)
+		return "", fmt.Errorf("script mutex_acquire: number: %w: %d is not in 0..9007199254740991", backend.ErrArgument, *p.Number)
 	}
 	if p.Stamp < 0 || p.Stamp > 9007199254740991 {
-		return "", fmt.Errorf("script mutex_acquire: stamp: %d is not in 0..9007199254740991", p.Stamp)
+		return "", fmt.Errorf("script mutex_acquire: stamp: %w: %d is not in 0..9007199254740991", backend.ErrArgument, p.Stamp)
 	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return "", fmt.Errorf("script mutex_acquire: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return "", fmt.Errorf("script mutex_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if _, rest, found := strings.Cut(p.Granted, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return "", fmt.Errorf("script mutex_acquire: granted: no hash tag in %q", p.Granted)
+		return "", fmt.Errorf("script mutex_acquire: granted: %w: no hash tag in %q", backend.ErrArgument, p.Granted)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Granted) != backend.Slot(p.Holder) {
 		return "", fmt.Errorf("script mutex_acquire: granted: %w", backend.ErrCrossSlot)

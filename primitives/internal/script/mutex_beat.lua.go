@@ -84,9 +84,9 @@ type MutexBeatParams struct {
 	Queue string
 	// hash; waiter -> its last sign of life
 	Signs string
-	// in whole milliseconds, the rest is cut off
+	// in whole milliseconds, the rest is cut off; not negative
 	Keep time.Duration
-	// in whole milliseconds, the rest is cut off; nil: absent
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent
 	Tokenttl *time.Duration
 	// from 1 to 9007199254740991; the number of this sending
 	Stamp int64
@@ -122,8 +122,8 @@ type MutexBeatResult struct {
 //   - signs: hash; waiter -> its last sign of life
 //
 // Arguments:
-//   - keep: in whole milliseconds, the rest is cut off
-//   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent
+//   - keep: in whole milliseconds, the rest is cut off; not negative
+//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
 //   - stamp: from 1 to 9007199254740991; the number of this sending
 //   - publish: the command PUBLISH|SPUBLISH
 //   - granted: begins channels; with the group of the one who gets the mutex behind it
@@ -140,14 +140,20 @@ func MutexBeat(
 	ctx context.Context, r backend.ScriptRunner,
 	p MutexBeatParams,
 ) (MutexBeatResult, error) {
+	if p.Keep != 0 && p.Keep < time.Millisecond {
+		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: keep: %w: %v is less than a millisecond", backend.ErrArgument, p.Keep)
+	}
+	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
+		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
+	}
 	if p.Stamp < 1 || p.Stamp > 9007199254740991 {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: stamp: %d is not in 1..9007199254740991", p.Stamp)
+		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: stamp: %w: %d is not in 1..9007199254740991", backend.ErrArgument, p.Stamp)
 	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if _, rest, found := strings.Cut(p.Granted, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: granted: no hash tag in %q", p.Granted)
+		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: granted: %w: no hash tag in %q", backend.ErrArgument, p.Granted)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Granted) != backend.Slot(p.Holder) {
 		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: granted: %w", backend.ErrCrossSlot)

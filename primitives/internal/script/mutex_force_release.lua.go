@@ -52,7 +52,7 @@ type MutexForceReleaseParams struct {
 	Queue string
 	// hash; waiter -> its last sign of life
 	Signs string
-	// in whole milliseconds, the rest is cut off; nil: absent
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent
 	Tokenttl *time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
@@ -70,7 +70,7 @@ type MutexForceReleaseParams struct {
 //   - signs: hash; waiter -> its last sign of life
 //
 // Arguments:
-//   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent
+//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
 //   - publish: the command PUBLISH|SPUBLISH
 //   - granted: begins channels; with the group of the one who gets the mutex behind it
 //
@@ -82,11 +82,14 @@ func MutexForceRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	p MutexForceReleaseParams,
 ) (released bool, err error) {
+	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
+		return false, fmt.Errorf("script mutex_force_release: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
+	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return false, fmt.Errorf("script mutex_force_release: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return false, fmt.Errorf("script mutex_force_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if _, rest, found := strings.Cut(p.Granted, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return false, fmt.Errorf("script mutex_force_release: granted: no hash tag in %q", p.Granted)
+		return false, fmt.Errorf("script mutex_force_release: granted: %w: no hash tag in %q", backend.ErrArgument, p.Granted)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Granted) != backend.Slot(p.Holder) {
 		return false, fmt.Errorf("script mutex_force_release: granted: %w", backend.ErrCrossSlot)

@@ -54,7 +54,7 @@ type MutexReleaseParams struct {
 	// hash; waiter -> its last sign of life
 	Signs string
 	Owner string
-	// in whole milliseconds, the rest is cut off; nil: absent
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent
 	Tokenttl *time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
@@ -73,7 +73,7 @@ type MutexReleaseParams struct {
 //
 // Arguments:
 //   - owner
-//   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent
+//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
 //   - publish: the command PUBLISH|SPUBLISH
 //   - granted: begins channels; with the group of the one who gets the mutex behind it
 //
@@ -86,11 +86,14 @@ func MutexRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	p MutexReleaseParams,
 ) (outcome int64, err error) {
+	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
+		return 0, fmt.Errorf("script mutex_release: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
+	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script mutex_release: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return 0, fmt.Errorf("script mutex_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if _, rest, found := strings.Cut(p.Granted, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return 0, fmt.Errorf("script mutex_release: granted: no hash tag in %q", p.Granted)
+		return 0, fmt.Errorf("script mutex_release: granted: %w: no hash tag in %q", backend.ErrArgument, p.Granted)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Granted) != backend.Slot(p.Holder) {
 		return 0, fmt.Errorf("script mutex_release: granted: %w", backend.ErrCrossSlot)

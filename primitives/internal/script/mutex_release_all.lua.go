@@ -57,7 +57,7 @@ var mutexReleaseAllScript = backend.Script{
 //   - objects: any kind each; the four keys of mutex_release for each owner
 //
 // Arguments:
-//   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent
+//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
 //   - publish: the command PUBLISH|SPUBLISH
 //   - owners
 //   - channels: one for each of owners; the channels of mutex_release
@@ -71,13 +71,16 @@ func MutexReleaseAll(
 	objects []string, tokenttl *time.Duration, publish string, owners, channels []string,
 ) (status []int64, err error) {
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("script mutex_release_all: objects: no key")
+		return nil, fmt.Errorf("script mutex_release_all: objects: %w: no key", backend.ErrArgument)
+	}
+	if tokenttl != nil && *tokenttl != 0 && *tokenttl < time.Millisecond {
+		return nil, fmt.Errorf("script mutex_release_all: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *tokenttl)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script mutex_release_all: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return nil, fmt.Errorf("script mutex_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if len(channels) != len(owners) {
-		return nil, fmt.Errorf("script mutex_release_all: channels: %d for %d of owners", len(channels), len(owners))
+		return nil, fmt.Errorf("script mutex_release_all: channels: %w: %d for %d of owners", backend.ErrArgument, len(channels), len(owners))
 	}
 	words := make([]string, 0, 2+len(objects)+len(owners)+len(channels))
 	words = append(words, objects...)

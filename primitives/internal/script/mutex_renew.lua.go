@@ -51,7 +51,7 @@ var mutexRenewScript = backend.Script{
 //   - holders: string each; owner
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - owners: one for each of holders
 //
 // Results:
@@ -63,10 +63,13 @@ func MutexRenew(
 	holders []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
 	if len(holders) == 0 {
-		return nil, fmt.Errorf("script mutex_renew: holders: no key")
+		return nil, fmt.Errorf("script mutex_renew: holders: %w: no key", backend.ErrArgument)
+	}
+	if lease != 0 && lease < time.Millisecond {
+		return nil, fmt.Errorf("script mutex_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
 	if len(owners) != len(holders) {
-		return nil, fmt.Errorf("script mutex_renew: owners: %d for %d of holders", len(owners), len(holders))
+		return nil, fmt.Errorf("script mutex_renew: owners: %w: %d for %d of holders", backend.ErrArgument, len(owners), len(holders))
 	}
 	words := make([]string, 0, 1+len(holders)+len(owners))
 	words = append(words, holders...)

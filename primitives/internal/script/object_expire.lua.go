@@ -67,7 +67,7 @@ func objectExpireError(err error) error {
 //
 // Arguments:
 //   - kind: as TYPE says it
-//   - ttl: in whole milliseconds, the rest is cut off
+//   - ttl: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - set: false: there is no such object
@@ -80,6 +80,9 @@ func ObjectExpire(
 	ctx context.Context, r backend.ScriptRunner,
 	object string, beside []string, kind string, ttl time.Duration,
 ) (set bool, err error) {
+	if ttl != 0 && ttl < time.Millisecond {
+		return false, fmt.Errorf("script object_expire: ttl: %w: %v is less than a millisecond", backend.ErrArgument, ttl)
+	}
 	words := make([]string, 0, 3+len(beside))
 	words = append(words, object)
 	words = append(words, beside...)

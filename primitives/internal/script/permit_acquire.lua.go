@@ -112,7 +112,7 @@ type PermitAcquireParams struct {
 	Leases string
 	// the ids of its permits, 16 bytes each
 	Owner string
-	// in whole milliseconds, the rest is cut off
+	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
 	// from 1 to 2147483647; nil: absent; of a semaphore that it makes; nil: it makes none
 	Total *int64
@@ -142,7 +142,7 @@ type PermitAcquireResult struct {
 //
 // Arguments:
 //   - owner: the ids of its permits, 16 bytes each
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - total: from 1 to 2147483647; nil: absent; of a semaphore that it makes; nil: it makes
 //     none
 //   - publish: the command PUBLISH|SPUBLISH
@@ -161,11 +161,14 @@ func PermitAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p PermitAcquireParams,
 ) (PermitAcquireResult, error) {
+	if p.Lease != 0 && p.Lease < time.Millisecond {
+		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	}
 	if p.Total != nil && (*p.Total < 1 || *p.Total > 2147483647) {
-		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: total: %d is not in 1..2147483647", *p.Total)
+		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: total: %w: %d is not in 1..2147483647", backend.ErrArgument, *p.Total)
 	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Permits) {
 		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: released: %w", backend.ErrCrossSlot)

@@ -106,10 +106,10 @@ func PermitAdd(
 	permits, leases string, delta int64, publish, released string,
 ) (added bool, err error) {
 	if delta < -2147483647 || delta > 2147483647 {
-		return false, fmt.Errorf("script permit_add: delta: %d is not in -2147483647..2147483647", delta)
+		return false, fmt.Errorf("script permit_add: delta: %w: %d is not in -2147483647..2147483647", backend.ErrArgument, delta)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script permit_add: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script permit_add: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(permits) {
 		return false, fmt.Errorf("script permit_add: released: %w", backend.ErrCrossSlot)

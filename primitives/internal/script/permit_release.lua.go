@@ -88,7 +88,7 @@ func PermitRelease(
 	permits, leases, owner string, whole bool, publish, released string,
 ) (bool, error) {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script permit_release: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script permit_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(permits) {
 		return false, fmt.Errorf("script permit_release: released: %w", backend.ErrCrossSlot)

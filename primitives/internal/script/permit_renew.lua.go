@@ -51,7 +51,7 @@ var permitRenewScript = backend.Script{
 //   - objects: any kind each; in pairs: the free permits, and the leases
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - owners: one per pair: its ids, 16 bytes each
 //
 // Results:
@@ -63,7 +63,10 @@ func PermitRenew(
 	objects []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("script permit_renew: objects: no key")
+		return nil, fmt.Errorf("script permit_renew: objects: %w: no key", backend.ErrArgument)
+	}
+	if lease != 0 && lease < time.Millisecond {
+		return nil, fmt.Errorf("script permit_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
 	words := make([]string, 0, 1+len(objects)+len(owners))
 	words = append(words, objects...)

@@ -102,10 +102,10 @@ func PermitSet(
 	permits, leases string, total int64, change bool, publish, released string,
 ) (set bool, err error) {
 	if total < 0 || total > 2147483647 {
-		return false, fmt.Errorf("script permit_set: total: %d is not in 0..2147483647", total)
+		return false, fmt.Errorf("script permit_set: total: %w: %d is not in 0..2147483647", backend.ErrArgument, total)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script permit_set: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script permit_set: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(permits) {
 		return false, fmt.Errorf("script permit_set: released: %w", backend.ErrCrossSlot)

@@ -67,7 +67,7 @@ func permitUpdateError(err error) error {
 //
 // Arguments:
 //   - id
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - updated: false: there is no such permit, or its lease has ended
@@ -80,6 +80,9 @@ func PermitUpdate(
 	ctx context.Context, r backend.ScriptRunner,
 	permits, leases, id string, lease time.Duration,
 ) (updated bool, err error) {
+	if lease != 0 && lease < time.Millisecond {
+		return false, fmt.Errorf("script permit_update: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
+	}
 	words := [...]string{permits, leases, id, strconv.FormatInt(lease.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &permitUpdateScript, words[:2:2], words[2:])
 	if err != nil {

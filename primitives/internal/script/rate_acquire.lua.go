@@ -166,12 +166,12 @@ type RateAcquireParams struct {
 	Spare int64
 	// from 0 to 2147483647; of a limiter that it makes; 0: it makes none
 	Rate int64
-	// in whole milliseconds, the rest is cut off; of such a limiter
+	// in whole milliseconds, the rest is cut off; not negative; of such a limiter
 	Interval time.Duration
 	// each client has its own permits
 	Own bool
-	// in whole milliseconds, the rest is cut off; how long such a limiter exists without being
-	// used; 0: for ever
+	// in whole milliseconds, the rest is cut off; not negative; how long such a limiter exists
+	// without being used; 0: for ever
 	Alive time.Duration
 }
 
@@ -203,10 +203,10 @@ type RateAcquireResult struct {
 //     waits for; 0: none waits
 //   - spare: from 0 to 2147483647; so many free permits are told, for those who wait
 //   - rate: from 0 to 2147483647; of a limiter that it makes; 0: it makes none
-//   - interval: in whole milliseconds, the rest is cut off; of such a limiter
+//   - interval: in whole milliseconds, the rest is cut off; not negative; of such a limiter
 //   - own: each client has its own permits
-//   - alive: in whole milliseconds, the rest is cut off; how long such a limiter exists without
-//     being used; 0: for ever
+//   - alive: in whole milliseconds, the rest is cut off; not negative; how long such a limiter
+//     exists without being used; 0: for ever
 //
 // Results:
 //   - taken
@@ -224,16 +224,22 @@ func RateAcquire(
 	p RateAcquireParams,
 ) (RateAcquireResult, error) {
 	if p.Wanted < 1 || p.Wanted > 2147483647 {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: wanted: %d is not in 1..2147483647", p.Wanted)
+		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: wanted: %w: %d is not in 1..2147483647", backend.ErrArgument, p.Wanted)
 	}
 	if p.Least < 0 || p.Least > 2147483647 {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: least: %d is not in 0..2147483647", p.Least)
+		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: least: %w: %d is not in 0..2147483647", backend.ErrArgument, p.Least)
 	}
 	if p.Spare < 0 || p.Spare > 2147483647 {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: spare: %d is not in 0..2147483647", p.Spare)
+		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: spare: %w: %d is not in 0..2147483647", backend.ErrArgument, p.Spare)
 	}
 	if p.Rate < 0 || p.Rate > 2147483647 {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: rate: %d is not in 0..2147483647", p.Rate)
+		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: rate: %w: %d is not in 0..2147483647", backend.ErrArgument, p.Rate)
+	}
+	if p.Interval != 0 && p.Interval < time.Millisecond {
+		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: interval: %w: %v is less than a millisecond", backend.ErrArgument, p.Interval)
+	}
+	if p.Alive != 0 && p.Alive < time.Millisecond {
+		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: alive: %w: %v is less than a millisecond", backend.ErrArgument, p.Alive)
 	}
 	words := [...]string{
 		p.Limiter,

@@ -110,7 +110,7 @@ func RateDelete(
 	p RateDeleteParams,
 ) (deleted bool, err error) {
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return false, fmt.Errorf("script rate_delete: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return false, fmt.Errorf("script rate_delete: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Changed) != backend.Slot(p.Limiter) {
 		return false, fmt.Errorf("script rate_delete: changed: %w", backend.ErrCrossSlot)

@@ -153,10 +153,10 @@ func RateRelease(
 	p RateReleaseParams,
 ) (released int64, err error) {
 	if p.Returned < 1 || p.Returned > 2147483647 {
-		return 0, fmt.Errorf("script rate_release: returned: %d is not in 1..2147483647", p.Returned)
+		return 0, fmt.Errorf("script rate_release: returned: %w: %d is not in 1..2147483647", backend.ErrArgument, p.Returned)
 	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script rate_release: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return 0, fmt.Errorf("script rate_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Changed) != backend.Slot(p.Limiter) {
 		return 0, fmt.Errorf("script rate_release: changed: %w", backend.ErrCrossSlot)

@@ -94,12 +94,12 @@ type RateSetParams struct {
 	OwnPermits string
 	// from 1 to 2147483647
 	Rate int64
-	// in whole milliseconds, the rest is cut off
+	// in whole milliseconds, the rest is cut off; not negative
 	Interval time.Duration
 	// each client has its own permits
 	Own bool
-	// in whole milliseconds, the rest is cut off; how long the limiter exists without being used;
-	// 0: for ever
+	// in whole milliseconds, the rest is cut off; not negative; how long the limiter exists without
+	// being used; 0: for ever
 	Alive time.Duration
 	// where there is no rate
 	Create bool
@@ -123,10 +123,10 @@ type RateSetParams struct {
 //
 // Arguments:
 //   - rate: from 1 to 2147483647
-//   - interval: in whole milliseconds, the rest is cut off
+//   - interval: in whole milliseconds, the rest is cut off; not negative
 //   - own: each client has its own permits
-//   - alive: in whole milliseconds, the rest is cut off; how long the limiter exists without
-//     being used; 0: for ever
+//   - alive: in whole milliseconds, the rest is cut off; not negative; how long the limiter
+//     exists without being used; 0: for ever
 //   - create: where there is no rate
 //   - change: where there is one
 //   - publish: the command PUBLISH|SPUBLISH
@@ -141,10 +141,16 @@ func RateSet(
 	p RateSetParams,
 ) (set bool, err error) {
 	if p.Rate < 1 || p.Rate > 2147483647 {
-		return false, fmt.Errorf("script rate_set: rate: %d is not in 1..2147483647", p.Rate)
+		return false, fmt.Errorf("script rate_set: rate: %w: %d is not in 1..2147483647", backend.ErrArgument, p.Rate)
+	}
+	if p.Interval != 0 && p.Interval < time.Millisecond {
+		return false, fmt.Errorf("script rate_set: interval: %w: %v is less than a millisecond", backend.ErrArgument, p.Interval)
+	}
+	if p.Alive != 0 && p.Alive < time.Millisecond {
+		return false, fmt.Errorf("script rate_set: alive: %w: %v is less than a millisecond", backend.ErrArgument, p.Alive)
 	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return false, fmt.Errorf("script rate_set: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return false, fmt.Errorf("script rate_set: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Changed) != backend.Slot(p.Limiter) {
 		return false, fmt.Errorf("script rate_set: changed: %w", backend.ErrCrossSlot)

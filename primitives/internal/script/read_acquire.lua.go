@@ -70,9 +70,10 @@ type ReadAcquireParams struct {
 	Owner   string
 	// the owner of the write hold under which owner asks; empty: none
 	Writer string
-	// in whole milliseconds, the rest is cut off
+	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has no end
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key has
+	// no end
 	Tokenttl *time.Duration
 	// a waiting writer keeps owner out
 	Standback bool
@@ -101,9 +102,9 @@ type ReadAcquireResult struct {
 // Arguments:
 //   - owner
 //   - writer: the owner of the write hold under which owner asks; empty: none
-//   - lease: in whole milliseconds, the rest is cut off
-//   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has
-//     no end
+//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
+//     token key has no end
 //   - standback: a waiting writer keeps owner out
 //
 // Results:
@@ -116,7 +117,13 @@ func ReadAcquire(
 	p ReadAcquireParams,
 ) (ReadAcquireResult, error) {
 	if _, rest, found := strings.Cut(p.Side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: side: no hash tag in %q", p.Side)
+		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: side: %w: no hash tag in %q", backend.ErrArgument, p.Side)
+	}
+	if p.Lease != 0 && p.Lease < time.Millisecond {
+		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	}
+	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
+		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
 	}
 	words := [...]string{
 		p.Lock,

@@ -54,7 +54,7 @@ func ReadHoldCount(
 	lock, side, owner string,
 ) (count int64, err error) {
 	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return 0, fmt.Errorf("script read_hold_count: side: no hash tag in %q", side)
+		return 0, fmt.Errorf("script read_hold_count: side: %w: no hash tag in %q", backend.ErrArgument, side)
 	}
 	words := [...]string{lock, side, owner}
 	reply, err := r.Run(ctx, &readHoldCountScript, words[:2:2], words[2:])

@@ -101,10 +101,10 @@ func ReadRelease(
 	p ReadReleaseParams,
 ) (bool, error) {
 	if _, rest, found := strings.Cut(p.Side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return false, fmt.Errorf("script read_release: side: no hash tag in %q", p.Side)
+		return false, fmt.Errorf("script read_release: side: %w: no hash tag in %q", backend.ErrArgument, p.Side)
 	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return false, fmt.Errorf("script read_release: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return false, fmt.Errorf("script read_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Lock) {
 		return false, fmt.Errorf("script read_release: released: %w", backend.ErrCrossSlot)

@@ -49,7 +49,7 @@ func ReadRemaining(
 	lock, side string,
 ) (remaining time.Duration, err error) {
 	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return 0, fmt.Errorf("script read_remaining: side: no hash tag in %q", side)
+		return 0, fmt.Errorf("script read_remaining: side: %w: no hash tag in %q", backend.ErrArgument, side)
 	}
 	words := [...]string{lock, side}
 	reply, err := r.Run(ctx, &readRemainingScript, words[:], nil)

@@ -56,7 +56,7 @@ var readRenewScript = backend.Script{
 //   - keys: any kind each; in pairs: the lock, and the hold's side key
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - owners: one per pair
 //
 // Results:
@@ -68,7 +68,10 @@ func ReadRenew(
 	keys_ []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
 	if len(keys_) == 0 {
-		return nil, fmt.Errorf("script read_renew: keys: no key")
+		return nil, fmt.Errorf("script read_renew: keys: %w: no key", backend.ErrArgument)
+	}
+	if lease != 0 && lease < time.Millisecond {
+		return nil, fmt.Errorf("script read_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
 	words := make([]string, 0, 1+len(keys_)+len(owners))
 	words = append(words, keys_...)

@@ -58,7 +58,7 @@ func ReadwriteForceRelease(
 	lock, mode, publish, released, message string,
 ) (bool, error) {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script readwrite_force_release: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script readwrite_force_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
 		return false, fmt.Errorf("script readwrite_force_release: released: %w", backend.ErrCrossSlot)

@@ -85,7 +85,7 @@ func SemaphoreAcquire(
 	permits string, wanted int64,
 ) (SemaphoreAcquireResult, error) {
 	if wanted < 1 || wanted > 2147483647 {
-		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: wanted: %d is not in 1..2147483647", wanted)
+		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: wanted: %w: %d is not in 1..2147483647", backend.ErrArgument, wanted)
 	}
 	words := [...]string{permits, strconv.FormatInt(wanted, 10)}
 	reply, err := r.Run(ctx, &semaphoreAcquireScript, words[:1:1], words[1:])

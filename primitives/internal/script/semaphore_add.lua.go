@@ -104,10 +104,10 @@ func SemaphoreAdd(
 	permits string, delta int64, create bool, publish, free string,
 ) (added bool, err error) {
 	if delta < -2147483647 || delta > 2147483647 {
-		return false, fmt.Errorf("script semaphore_add: delta: %d is not in -2147483647..2147483647", delta)
+		return false, fmt.Errorf("script semaphore_add: delta: %w: %d is not in -2147483647..2147483647", backend.ErrArgument, delta)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script semaphore_add: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script semaphore_add: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(free) != backend.Slot(permits) {
 		return false, fmt.Errorf("script semaphore_add: free: %w", backend.ErrCrossSlot)

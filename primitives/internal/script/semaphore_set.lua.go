@@ -54,7 +54,8 @@ var semaphoreSetScript = backend.Script{
 //
 // Arguments:
 //   - count: from 0 to 2147483647
-//   - ttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the key has no expiry
+//   - ttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the key
+//     has no expiry
 //   - publish: the command PUBLISH|SPUBLISH
 //   - free: channel
 //
@@ -67,10 +68,13 @@ func SemaphoreSet(
 	permits string, count int64, ttl *time.Duration, publish, free string,
 ) (made bool, err error) {
 	if count < 0 || count > 2147483647 {
-		return false, fmt.Errorf("script semaphore_set: count: %d is not in 0..2147483647", count)
+		return false, fmt.Errorf("script semaphore_set: count: %w: %d is not in 0..2147483647", backend.ErrArgument, count)
+	}
+	if ttl != nil && *ttl != 0 && *ttl < time.Millisecond {
+		return false, fmt.Errorf("script semaphore_set: ttl: %w: %v is less than a millisecond", backend.ErrArgument, *ttl)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script semaphore_set: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script semaphore_set: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(free) != backend.Slot(permits) {
 		return false, fmt.Errorf("script semaphore_set: free: %w", backend.ErrCrossSlot)

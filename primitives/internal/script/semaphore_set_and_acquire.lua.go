@@ -95,8 +95,8 @@ type SemaphoreSetAndAcquireResult struct {
 // Arguments:
 //   - wanted: from 1 to 2147483647
 //   - total: from 1 to 2147483647; of a semaphore that it makes
-//   - ttl: in whole milliseconds, the rest is cut off; nil: absent; of such a semaphore; nil:
-//     the key has no end
+//   - ttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; of such a
+//     semaphore; nil: the key has no end
 //   - publish: the command PUBLISH|SPUBLISH
 //   - released: channel
 //
@@ -113,13 +113,16 @@ func SemaphoreSetAndAcquire(
 	permits string, wanted, total int64, ttl *time.Duration, publish, released string,
 ) (SemaphoreSetAndAcquireResult, error) {
 	if wanted < 1 || wanted > 2147483647 {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: wanted: %d is not in 1..2147483647", wanted)
+		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: wanted: %w: %d is not in 1..2147483647", backend.ErrArgument, wanted)
 	}
 	if total < 1 || total > 2147483647 {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: total: %d is not in 1..2147483647", total)
+		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: total: %w: %d is not in 1..2147483647", backend.ErrArgument, total)
+	}
+	if ttl != nil && *ttl != 0 && *ttl < time.Millisecond {
+		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: ttl: %w: %v is less than a millisecond", backend.ErrArgument, *ttl)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(permits) {
 		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: released: %w", backend.ErrCrossSlot)

@@ -58,10 +58,10 @@ func SpinReleaseAll(
 	locks, owners []string,
 ) (status []int64, err error) {
 	if len(locks) == 0 {
-		return nil, fmt.Errorf("script spin_release_all: locks: no key")
+		return nil, fmt.Errorf("script spin_release_all: locks: %w: no key", backend.ErrArgument)
 	}
 	if len(owners) != len(locks) {
-		return nil, fmt.Errorf("script spin_release_all: owners: %d for %d of locks", len(owners), len(locks))
+		return nil, fmt.Errorf("script spin_release_all: owners: %w: %d for %d of locks", backend.ErrArgument, len(owners), len(locks))
 	}
 	words := make([]string, 0, len(locks)+len(owners))
 	words = append(words, locks...)

@@ -85,9 +85,10 @@ type WriteAcquireParams struct {
 	// hash; the places of writers that wait: owner -> 1
 	Waiting string
 	Owner   string
-	// in whole milliseconds, the rest is cut off
+	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has no end
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key has
+	// no end
 	Tokenttl *time.Duration
 	// readers stand back for writers: a grant removes all places
 	Prefer bool
@@ -121,9 +122,9 @@ type WriteAcquireResult struct {
 //
 // Arguments:
 //   - owner
-//   - lease: in whole milliseconds, the rest is cut off
-//   - tokenttl: in whole milliseconds, the rest is cut off; nil: absent; nil: the token key has
-//     no end
+//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
+//     token key has no end
 //   - prefer: readers stand back for writers: a grant removes all places
 //   - queue: owner waits: a refusal by readers leaves it a place, until just after its next try
 //
@@ -138,7 +139,13 @@ func WriteAcquire(
 	p WriteAcquireParams,
 ) (WriteAcquireResult, error) {
 	if _, rest, found := strings.Cut(p.Side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: side: no hash tag in %q", p.Side)
+		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: side: %w: no hash tag in %q", backend.ErrArgument, p.Side)
+	}
+	if p.Lease != 0 && p.Lease < time.Millisecond {
+		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	}
+	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
+		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
 	}
 	words := [...]string{
 		p.Lock,

@@ -77,10 +77,10 @@ func WriteRelease(
 	lock, side, waiting, owner, publish, released string,
 ) (bool, error) {
 	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return false, fmt.Errorf("script write_release: side: no hash tag in %q", side)
+		return false, fmt.Errorf("script write_release: side: %w: no hash tag in %q", backend.ErrArgument, side)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script write_release: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script write_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
 		return false, fmt.Errorf("script write_release: released: %w", backend.ErrCrossSlot)

@@ -82,13 +82,13 @@ func WriteReleaseAll(
 	keys_ []string, publish string, owners, channels []string,
 ) (status []int64, err error) {
 	if len(keys_) == 0 {
-		return nil, fmt.Errorf("script write_release_all: keys: no key")
+		return nil, fmt.Errorf("script write_release_all: keys: %w: no key", backend.ErrArgument)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script write_release_all: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return nil, fmt.Errorf("script write_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if len(channels) != len(owners) {
-		return nil, fmt.Errorf("script write_release_all: channels: %d for %d of owners", len(channels), len(owners))
+		return nil, fmt.Errorf("script write_release_all: channels: %w: %d for %d of owners", backend.ErrArgument, len(channels), len(owners))
 	}
 	words := make([]string, 0, 1+len(keys_)+len(owners)+len(channels))
 	words = append(words, keys_...)

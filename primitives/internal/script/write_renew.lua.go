@@ -54,7 +54,7 @@ var writeRenewScript = backend.Script{
 //   - locks: hash each; mode, and the holds: owner -> 1, owner:write -> 1
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - owners: one for each of locks
 //
 // Results:
@@ -66,10 +66,13 @@ func WriteRenew(
 	locks []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
 	if len(locks) == 0 {
-		return nil, fmt.Errorf("script write_renew: locks: no key")
+		return nil, fmt.Errorf("script write_renew: locks: %w: no key", backend.ErrArgument)
+	}
+	if lease != 0 && lease < time.Millisecond {
+		return nil, fmt.Errorf("script write_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
 	if len(owners) != len(locks) {
-		return nil, fmt.Errorf("script write_renew: owners: %d for %d of locks", len(owners), len(locks))
+		return nil, fmt.Errorf("script write_renew: owners: %w: %d for %d of locks", backend.ErrArgument, len(owners), len(locks))
 	}
 	words := make([]string, 0, 1+len(locks)+len(owners))
 	words = append(words, locks...)

@@ -96,13 +96,13 @@ func Arrive(
 	barrier, member string, parties, lease int64, publish, passed string,
 ) (generation int64, err error) {
 	if parties < 1 || parties > 10000 {
-		return 0, fmt.Errorf("script arrive: parties: %d is not in 1..10000", parties)
+		return 0, fmt.Errorf("script arrive: parties: %w: %d is not in 1..10000", backend.ErrArgument, parties)
 	}
 	if lease < 1 || lease > 1000000000000 {
-		return 0, fmt.Errorf("script arrive: lease: %d is not in 1..1000000000000", lease)
+		return 0, fmt.Errorf("script arrive: lease: %w: %d is not in 1..1000000000000", backend.ErrArgument, lease)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script arrive: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return 0, fmt.Errorf("script arrive: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(passed) != backend.Slot(barrier) {
 		return 0, fmt.Errorf("script arrive: passed: %w", backend.ErrCrossSlot)

@@ -54,10 +54,10 @@ func LeaveAll(
 	barriers, members []string,
 ) (status []int64, err error) {
 	if len(barriers) == 0 {
-		return nil, fmt.Errorf("script leave_all: barriers: no key")
+		return nil, fmt.Errorf("script leave_all: barriers: %w: no key", backend.ErrArgument)
 	}
 	if len(members) != len(barriers) {
-		return nil, fmt.Errorf("script leave_all: members: %d for %d of barriers", len(members), len(barriers))
+		return nil, fmt.Errorf("script leave_all: members: %w: %d for %d of barriers", backend.ErrArgument, len(members), len(barriers))
 	}
 	words := make([]string, 0, len(barriers)+len(members))
 	words = append(words, barriers...)

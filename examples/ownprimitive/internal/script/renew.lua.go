@@ -65,13 +65,13 @@ func Renew(
 	barriers []string, lease int64, members []string,
 ) (status []int64, err error) {
 	if len(barriers) == 0 {
-		return nil, fmt.Errorf("script renew: barriers: no key")
+		return nil, fmt.Errorf("script renew: barriers: %w: no key", backend.ErrArgument)
 	}
 	if lease < 1 || lease > 1000000000000 {
-		return nil, fmt.Errorf("script renew: lease: %d is not in 1..1000000000000", lease)
+		return nil, fmt.Errorf("script renew: lease: %w: %d is not in 1..1000000000000", backend.ErrArgument, lease)
 	}
 	if len(members) != len(barriers) {
-		return nil, fmt.Errorf("script renew: members: %d for %d of barriers", len(members), len(barriers))
+		return nil, fmt.Errorf("script renew: members: %w: %d for %d of barriers", backend.ErrArgument, len(members), len(barriers))
 	}
 	words := make([]string, 0, 1+len(barriers)+len(members))
 	words = append(words, barriers...)

@@ -62,10 +62,10 @@ type InParams struct {
 // The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, p InParams) error {
 	if p.D < 1 || p.D > 2147483647 {
-		return fmt.Errorf("script in: d: %d is not in 1..2147483647", p.D)
+		return fmt.Errorf("script in: d: %w: %d is not in 1..2147483647", backend.ErrArgument, p.D)
 	}
 	if math.IsNaN(p.E) {
-		return fmt.Errorf("script in: e: %v is no number", p.E)
+		return fmt.Errorf("script in: e: %w: %v is no number", backend.ErrArgument, p.E)
 	}
 	words := [...]string{
 		p.K,

@@ -43,10 +43,10 @@ var inScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, lock, publish, turn string) error {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return fmt.Errorf("script in: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if _, rest, found := strings.Cut(turn, "{"); strings.EqualFold(publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return fmt.Errorf("script in: turn: no hash tag in %q", turn)
+		return fmt.Errorf("script in: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(turn) != backend.Slot(lock) {
 		return fmt.Errorf("script in: turn: %w", backend.ErrCrossSlot)

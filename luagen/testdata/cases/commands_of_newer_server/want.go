@@ -5,6 +5,7 @@ package cases
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -36,7 +37,7 @@ var inScript = backend.Script{
 //   - lock: hash
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - owner
 //
 // The script may write, and is not sent again once it may have run.
@@ -44,6 +45,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string, lease time.Duration, owner string,
 ) error {
+	if lease != 0 && lease < time.Millisecond {
+		return fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
+	}
 	words := [...]string{lock, strconv.FormatInt(lease.Milliseconds(), 10), owner}
 	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	return err

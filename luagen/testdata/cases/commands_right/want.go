@@ -60,7 +60,7 @@ func In(
 	lock string, locks []string, owner, publish, released string, fields []string,
 ) error {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return fmt.Errorf("script in: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
 		return fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)

@@ -64,7 +64,7 @@ func In(
 	counter string, limit *int64,
 ) (done bool, err error) {
 	if limit != nil && (*limit < 1 || *limit > 100) {
-		return false, fmt.Errorf("script in: limit: %d is not in 1..100", *limit)
+		return false, fmt.Errorf("script in: limit: %w: %d is not in 1..100", backend.ErrArgument, *limit)
 	}
 	words := [...]string{counter, ""}
 	if limit != nil {

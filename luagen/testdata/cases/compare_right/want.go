@@ -85,7 +85,7 @@ func In(
 	counter, counts string, limit int64, after *int64, name string, force bool,
 ) (done bool, err error) {
 	if limit < 1 || limit > 100 {
-		return false, fmt.Errorf("script in: limit: %d is not in 1..100", limit)
+		return false, fmt.Errorf("script in: limit: %w: %d is not in 1..100", backend.ErrArgument, limit)
 	}
 	words := [...]string{
 		counter,

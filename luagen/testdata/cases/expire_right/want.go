@@ -74,7 +74,7 @@ type InParams struct {
 	// begins keys (string); must hold a hash tag
 	Side  string
 	Owner string
-	// in whole milliseconds, the rest is cut off
+	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
@@ -91,7 +91,7 @@ type InParams struct {
 //
 // Arguments:
 //   - owner
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - publish: the command PUBLISH|SPUBLISH
 //   - released: channel
 //
@@ -104,10 +104,13 @@ func In(
 	p InParams,
 ) (fence int64, ok bool, err error) {
 	if _, rest, found := strings.Cut(p.Side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return 0, false, fmt.Errorf("script in: side: no hash tag in %q", p.Side)
+		return 0, false, fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, p.Side)
+	}
+	if p.Lease != 0 && p.Lease < time.Millisecond {
+		return 0, false, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
 	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return 0, false, fmt.Errorf("script in: publish: %q is not PUBLISH|SPUBLISH", p.Publish)
+		return 0, false, fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Lock) {
 		return 0, false, fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)

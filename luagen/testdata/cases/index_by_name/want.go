@@ -43,7 +43,7 @@ func In(
 	locks []string,
 ) (first string, ok bool, err error) {
 	if len(locks) == 0 {
-		return "", false, fmt.Errorf("script in: locks: no key")
+		return "", false, fmt.Errorf("script in: locks: %w: no key", backend.ErrArgument)
 	}
 	words := make([]string, 0, len(locks))
 	words = append(words, locks...)

@@ -36,8 +36,8 @@ var inScript = backend.Script{
 //   - owner_id: string
 //
 // Arguments:
-//   - ttl: in whole milliseconds, the rest is cut off
-//   - max_ttl: in whole milliseconds, the rest is cut off
+//   - ttl: in whole milliseconds, the rest is cut off; not negative
+//   - max_ttl: in whole milliseconds, the rest is cut off; not negative
 //   - ids
 //
 // Results:
@@ -48,6 +48,12 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	ownerID string, ttl, maxTTL time.Duration, ids []string,
 ) (requestUUID string, err error) {
+	if ttl != 0 && ttl < time.Millisecond {
+		return "", fmt.Errorf("script in: ttl: %w: %v is less than a millisecond", backend.ErrArgument, ttl)
+	}
+	if maxTTL != 0 && maxTTL < time.Millisecond {
+		return "", fmt.Errorf("script in: max_ttl: %w: %v is less than a millisecond", backend.ErrArgument, maxTTL)
+	}
 	words := make([]string, 0, 3+len(ids))
 	words = append(words, ownerID)
 	keys := len(words)

@@ -42,7 +42,7 @@ var inScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, lock, side string) error {
 	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return fmt.Errorf("script in: side: no hash tag in %q", side)
+		return fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, side)
 	}
 	words := [...]string{lock, side}
 	_, err := r.Run(ctx, &inScript, words[:], nil)

@@ -39,7 +39,7 @@ var inScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, all []string) error {
 	if len(all) == 0 {
-		return fmt.Errorf("script in: all: no key")
+		return fmt.Errorf("script in: all: %w: no key", backend.ErrArgument)
 	}
 	words := make([]string, 0, len(all))
 	words = append(words, all...)

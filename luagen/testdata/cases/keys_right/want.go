@@ -84,7 +84,7 @@ func In(
 	lock, side, token string, queues []string, name string, n int64,
 ) error {
 	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return fmt.Errorf("script in: side: no hash tag in %q", side)
+		return fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, side)
 	}
 	words := make([]string, 0, 5+len(queues))
 	words = append(words, lock)

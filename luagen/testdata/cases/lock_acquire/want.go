@@ -49,7 +49,7 @@ var inScript = backend.Script{
 //   - lock: hash; owner -> hold count
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - owner
 //
 // Results:
@@ -60,6 +60,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string, lease time.Duration, owner string,
 ) (wait time.Duration, ok bool, err error) {
+	if lease != 0 && lease < time.Millisecond {
+		return 0, false, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
+	}
 	words := [...]string{lock, strconv.FormatInt(lease.Milliseconds(), 10), owner}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {

@@ -45,7 +45,7 @@ var inScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, lock, owner string, limit *int64) error {
 	if limit != nil && (*limit < 0 || *limit > 9) {
-		return fmt.Errorf("script in: limit: %d is not in 0..9", *limit)
+		return fmt.Errorf("script in: limit: %w: %d is not in 0..9", backend.ErrArgument, *limit)
 	}
 	words := [...]string{lock, owner, ""}
 	if limit != nil {

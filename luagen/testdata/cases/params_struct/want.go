@@ -44,9 +44,9 @@ var inScript = backend.Script{
 type InParams struct {
 	// any kind; the key
 	K string
-	// in whole milliseconds, the rest is cut off; how long
+	// in whole milliseconds, the rest is cut off; not negative; how long
 	A time.Duration
-	// in whole seconds, the rest is cut off
+	// in whole seconds, the rest is cut off; not negative
 	B time.Duration
 	// to the millisecond, the rest is cut off
 	C time.Time
@@ -54,9 +54,9 @@ type InParams struct {
 	D *int64
 	// not NaN; nil: absent
 	E *float64
-	// in whole milliseconds, the rest is cut off; nil: absent
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent
 	F *time.Duration
-	// in whole seconds, the rest is cut off; nil: absent
+	// in whole seconds, the rest is cut off; not negative; nil: absent
 	G *time.Duration
 	// to the millisecond, the rest is cut off; nil: absent
 	H *time.Time
@@ -70,13 +70,13 @@ type InParams struct {
 //   - k: any kind; the key
 //
 // Arguments:
-//   - a: in whole milliseconds, the rest is cut off; how long
-//   - b: in whole seconds, the rest is cut off
+//   - a: in whole milliseconds, the rest is cut off; not negative; how long
+//   - b: in whole seconds, the rest is cut off; not negative
 //   - c: to the millisecond, the rest is cut off
 //   - d: from -5 to 5; nil: absent; may be left out
 //   - e: not NaN; nil: absent
-//   - f: in whole milliseconds, the rest is cut off; nil: absent
-//   - g: in whole seconds, the rest is cut off; nil: absent
+//   - f: in whole milliseconds, the rest is cut off; not negative; nil: absent
+//   - g: in whole seconds, the rest is cut off; not negative; nil: absent
 //   - h: to the millisecond, the rest is cut off; nil: absent
 //   - i: nil: absent
 //
@@ -85,11 +85,23 @@ type InParams struct {
 //
 // The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, p InParams) (n int64, err error) {
+	if p.A != 0 && p.A < time.Millisecond {
+		return 0, fmt.Errorf("script in: a: %w: %v is less than a millisecond", backend.ErrArgument, p.A)
+	}
+	if p.B != 0 && p.B < time.Second {
+		return 0, fmt.Errorf("script in: b: %w: %v is less than a second", backend.ErrArgument, p.B)
+	}
 	if p.D != nil && (*p.D < -5 || *p.D > 5) {
-		return 0, fmt.Errorf("script in: d: %d is not in -5..5", *p.D)
+		return 0, fmt.Errorf("script in: d: %w: %d is not in -5..5", backend.ErrArgument, *p.D)
 	}
 	if p.E != nil && math.IsNaN(*p.E) {
-		return 0, fmt.Errorf("script in: e: %v is no number", *p.E)
+		return 0, fmt.Errorf("script in: e: %w: %v is no number", backend.ErrArgument, *p.E)
+	}
+	if p.F != nil && *p.F != 0 && *p.F < time.Millisecond {
+		return 0, fmt.Errorf("script in: f: %w: %v is less than a millisecond", backend.ErrArgument, *p.F)
+	}
+	if p.G != nil && *p.G != 0 && *p.G < time.Second {
+		return 0, fmt.Errorf("script in: g: %w: %v is less than a second", backend.ErrArgument, *p.G)
 	}
 	words := [...]string{
 		p.K,

@@ -65,7 +65,7 @@ func In(
 	queue, used string, limit, most, seen int64,
 ) (added bool, err error) {
 	if most < 1 || most > 1000000 {
-		return false, fmt.Errorf("script in: most: %d is not in 1..1000000", most)
+		return false, fmt.Errorf("script in: most: %w: %d is not in 1..1000000", backend.ErrArgument, most)
 	}
 	words := [...]string{
 		queue,

@@ -61,7 +61,7 @@ func In(
 	counter, counts string, few int64,
 ) (InResult, error) {
 	if few < -100 || few > 100 {
-		return InResult{}, fmt.Errorf("script in: few: %d is not in -100..100", few)
+		return InResult{}, fmt.Errorf("script in: few: %w: %d is not in -100..100", backend.ErrArgument, few)
 	}
 	words := [...]string{counter, counts, strconv.FormatInt(few, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])

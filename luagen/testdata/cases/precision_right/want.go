@@ -54,7 +54,7 @@ var inScript = backend.Script{
 // Arguments:
 //   - delta
 //   - few: from 1 to 1000
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - at: to the millisecond, the rest is cut off
 //
 // Results:
@@ -66,7 +66,10 @@ func In(
 	counter, counts string, delta, few int64, lease time.Duration, at time.Time,
 ) (value int64, err error) {
 	if few < 1 || few > 1000 {
-		return 0, fmt.Errorf("script in: few: %d is not in 1..1000", few)
+		return 0, fmt.Errorf("script in: few: %w: %d is not in 1..1000", backend.ErrArgument, few)
+	}
+	if lease != 0 && lease < time.Millisecond {
+		return 0, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
 	words := [...]string{
 		counter,

@@ -39,7 +39,7 @@ var inScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, side string, n int64) error {
 	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return fmt.Errorf("script in: side: no hash tag in %q", side)
+		return fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, side)
 	}
 	words := [...]string{side, strconv.FormatInt(n, 10)}
 	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

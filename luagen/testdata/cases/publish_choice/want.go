@@ -48,13 +48,13 @@ func In(
 	lock, publish, released, turn, owner string,
 ) error {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return fmt.Errorf("script in: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
 		return fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)
 	}
 	if _, rest, found := strings.Cut(turn, "{"); strings.EqualFold(publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return fmt.Errorf("script in: turn: no hash tag in %q", turn)
+		return fmt.Errorf("script in: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(turn) != backend.Slot(lock) {
 		return fmt.Errorf("script in: turn: %w", backend.ErrCrossSlot)

@@ -66,10 +66,10 @@ func In(
 	used, waiting string, limit, permits, most int64,
 ) (InResult, error) {
 	if limit < 1 || limit > 1000000 {
-		return InResult{}, fmt.Errorf("script in: limit: %d is not in 1..1000000", limit)
+		return InResult{}, fmt.Errorf("script in: limit: %w: %d is not in 1..1000000", backend.ErrArgument, limit)
 	}
 	if permits < 1 || permits > 1000 {
-		return InResult{}, fmt.Errorf("script in: permits: %d is not in 1..1000", permits)
+		return InResult{}, fmt.Errorf("script in: permits: %w: %d is not in 1..1000", backend.ErrArgument, permits)
 	}
 	words := [...]string{
 		used,

@@ -48,7 +48,7 @@ var inScript = backend.Script{
 //   - token: string
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - left
@@ -58,6 +58,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, token string, lease time.Duration,
 ) (left time.Duration, err error) {
+	if lease != 0 && lease < time.Millisecond {
+		return 0, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
+	}
 	words := [...]string{lock, token, strconv.FormatInt(lease.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
 	if err != nil {

@@ -60,7 +60,7 @@ type InResult struct {
 //   - lock: hash
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; nil: absent
+//   - lease: in whole milliseconds, the rest is cut off; not negative; nil: absent
 //   - limit: from 1 to 9; nil: absent
 //
 // Results:
@@ -72,8 +72,11 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string, lease *time.Duration, limit *int64,
 ) (InResult, error) {
+	if lease != nil && *lease != 0 && *lease < time.Millisecond {
+		return InResult{}, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, *lease)
+	}
 	if limit != nil && (*limit < 1 || *limit > 9) {
-		return InResult{}, fmt.Errorf("script in: limit: %d is not in 1..9", *limit)
+		return InResult{}, fmt.Errorf("script in: limit: %w: %d is not in 1..9", backend.ErrArgument, *limit)
 	}
 	words := [...]string{lock, "", ""}
 	if lease != nil {

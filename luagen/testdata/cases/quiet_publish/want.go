@@ -53,7 +53,7 @@ func In(
 	lock, owner, publish, released string,
 ) (done bool, err error) {
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script in: publish: %q is not PUBLISH|SPUBLISH", publish)
+		return false, fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
 	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
 		return false, fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)

@@ -53,7 +53,7 @@ func In(
 	scores, member string, weight float64,
 ) (score float64, err error) {
 	if math.IsNaN(weight) {
-		return 0, fmt.Errorf("script in: weight: %v is no number", weight)
+		return 0, fmt.Errorf("script in: weight: %w: %v is no number", backend.ErrArgument, weight)
 	}
 	words := [...]string{scores, member, strconv.FormatFloat(weight, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

@@ -43,7 +43,7 @@ var inScript = backend.Script{
 // Arguments:
 //   - owner
 //   - count: from 1 to 1000
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //
 // The script may write, and is not sent again once it may have run.
 func In(
@@ -51,10 +51,13 @@ func In(
 	side, owner string, count int64, lease time.Duration,
 ) error {
 	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return fmt.Errorf("script in: side: no hash tag in %q", side)
+		return fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, side)
 	}
 	if count < 1 || count > 1000 {
-		return fmt.Errorf("script in: count: %d is not in 1..1000", count)
+		return fmt.Errorf("script in: count: %w: %d is not in 1..1000", backend.ErrArgument, count)
+	}
+	if lease != 0 && lease < time.Millisecond {
+		return fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
 	words := [...]string{side, owner, strconv.FormatInt(count, 10), strconv.FormatInt(lease.Milliseconds(), 10)}
 	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

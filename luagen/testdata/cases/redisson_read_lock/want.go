@@ -53,7 +53,7 @@ var inScript = backend.Script{
 // Arguments:
 //   - owner
 //   - writer
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - wait: there may be none
@@ -64,7 +64,10 @@ func In(
 	lock, side, owner, writer string, lease time.Duration,
 ) (wait time.Duration, ok bool, err error) {
 	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return 0, false, fmt.Errorf("script in: side: no hash tag in %q", side)
+		return 0, false, fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, side)
+	}
+	if lease != 0 && lease < time.Millisecond {
+		return 0, false, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
 	words := [...]string{
 		lock,

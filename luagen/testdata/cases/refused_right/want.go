@@ -5,6 +5,7 @@ package cases
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -79,7 +80,7 @@ type InParams struct {
 	// hash each
 	More  []string
 	Owner string
-	// in whole milliseconds, the rest is cut off
+	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
 }
 
@@ -96,10 +97,13 @@ type InParams struct {
 //
 // Arguments:
 //   - owner
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //
 // The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, p InParams) error {
+	if p.Lease != 0 && p.Lease < time.Millisecond {
+		return fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	}
 	words := make([]string, 0, 8+len(p.More))
 	words = append(words, p.A)
 	words = append(words, p.B)

@@ -96,7 +96,7 @@ type InResult struct {
 //
 // Arguments:
 //   - owner
-//   - lease: in whole milliseconds, the rest is cut off; nil: absent
+//   - lease: in whole milliseconds, the rest is cut off; not negative; nil: absent
 //
 // Results:
 //   - done
@@ -113,6 +113,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, scores, owner string, lease *time.Duration,
 ) (InResult, error) {
+	if lease != nil && *lease != 0 && *lease < time.Millisecond {
+		return InResult{}, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, *lease)
+	}
 	words := [...]string{lock, scores, owner, ""}
 	if lease != nil {
 		words[3] = strconv.FormatInt(lease.Milliseconds(), 10)

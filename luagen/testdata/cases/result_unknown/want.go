@@ -87,10 +87,10 @@ func In(
 	queue, counts string, n, more *int64, names []string,
 ) (InResult, error) {
 	if n != nil && (*n < 1 || *n > 9) {
-		return InResult{}, fmt.Errorf("script in: n: %d is not in 1..9", *n)
+		return InResult{}, fmt.Errorf("script in: n: %w: %d is not in 1..9", backend.ErrArgument, *n)
 	}
 	if more != nil && (*more < 1 || *more > 9) {
-		return InResult{}, fmt.Errorf("script in: more: %d is not in 1..9", *more)
+		return InResult{}, fmt.Errorf("script in: more: %w: %d is not in 1..9", backend.ErrArgument, *more)
 	}
 	words := make([]string, 0, 4+len(names))
 	words = append(words, queue)

@@ -53,7 +53,7 @@ func In(
 	seats string, size int64,
 ) (seat int64, ok bool, err error) {
 	if size < 1 || size > 100000 {
-		return 0, false, fmt.Errorf("script in: size: %d is not in 1..100000", size)
+		return 0, false, fmt.Errorf("script in: size: %w: %d is not in 1..100000", backend.ErrArgument, size)
 	}
 	words := [...]string{seats, strconv.FormatInt(size, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

@@ -49,7 +49,7 @@ func In(
 	log string, entry []byte, most int64,
 ) (length int64, err error) {
 	if most < 1 || most > 10000 {
-		return 0, fmt.Errorf("script in: most: %d is not in 1..10000", most)
+		return 0, fmt.Errorf("script in: most: %w: %d is not in 1..10000", backend.ErrArgument, most)
 	}
 	words := [...]string{log, string(entry), strconv.FormatInt(most, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

@@ -53,7 +53,7 @@ func In(
 	queue string, most int64, items [][]byte,
 ) (pushed int64, err error) {
 	if most < 1 || most > 1000000 {
-		return 0, fmt.Errorf("script in: most: %d is not in 1..1000000", most)
+		return 0, fmt.Errorf("script in: most: %w: %d is not in 1..1000000", backend.ErrArgument, most)
 	}
 	words := make([]string, 0, 2+len(items))
 	words = append(words, queue)

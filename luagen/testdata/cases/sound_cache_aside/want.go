@@ -51,7 +51,7 @@ type InResult struct {
 //   - loading: string
 //
 // Arguments:
-//   - patience: in whole milliseconds, the rest is cut off
+//   - patience: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - cached: there may be none
@@ -62,6 +62,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	value, loading string, patience time.Duration,
 ) (InResult, error) {
+	if patience != 0 && patience < time.Millisecond {
+		return InResult{}, fmt.Errorf("script in: patience: %w: %v is less than a millisecond", backend.ErrArgument, patience)
+	}
 	words := [...]string{value, loading, strconv.FormatInt(patience.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
 	if err != nil {

@@ -39,7 +39,7 @@ var inScript = backend.Script{
 //
 // Arguments:
 //   - day
-//   - keep: in whole seconds, the rest is cut off
+//   - keep: in whole seconds, the rest is cut off; not negative
 //
 // Results:
 //   - total: from 1 to 9007199254740991
@@ -49,6 +49,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counts, day string, keep time.Duration,
 ) (total int64, err error) {
+	if keep != 0 && keep < time.Second {
+		return 0, fmt.Errorf("script in: keep: %w: %v is less than a second", backend.ErrArgument, keep)
+	}
 	words := [...]string{counts, day, strconv.FormatInt(int64(keep/time.Second), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {

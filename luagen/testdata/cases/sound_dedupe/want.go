@@ -35,7 +35,7 @@ var inScript = backend.Script{
 //   - seen: string
 //
 // Arguments:
-//   - keep: in whole seconds, the rest is cut off
+//   - keep: in whole seconds, the rest is cut off; not negative
 //
 // Results:
 //   - first
@@ -45,6 +45,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	seen string, keep time.Duration,
 ) (first bool, err error) {
+	if keep != 0 && keep < time.Second {
+		return false, fmt.Errorf("script in: keep: %w: %v is less than a second", backend.ErrArgument, keep)
+	}
 	words := [...]string{seen, strconv.FormatInt(int64(keep/time.Second), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {

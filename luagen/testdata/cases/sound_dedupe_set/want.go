@@ -45,7 +45,7 @@ var inScript = backend.Script{
 //   - day: set
 //
 // Arguments:
-//   - keep: in whole seconds, the rest is cut off
+//   - keep: in whole seconds, the rest is cut off; not negative
 //   - ids
 //
 // Results:
@@ -56,6 +56,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	day string, keep time.Duration, ids []string,
 ) (new []string, err error) {
+	if keep != 0 && keep < time.Second {
+		return nil, fmt.Errorf("script in: keep: %w: %v is less than a second", backend.ErrArgument, keep)
+	}
 	words := make([]string, 0, 2+len(ids))
 	words = append(words, day)
 	keys := len(words)

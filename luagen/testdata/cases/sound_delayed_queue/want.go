@@ -55,7 +55,7 @@ func In(
 	delayed, ready string, now time.Time, most int64,
 ) (moved int64, err error) {
 	if most < 1 || most > 1000 {
-		return 0, fmt.Errorf("script in: most: %d is not in 1..1000", most)
+		return 0, fmt.Errorf("script in: most: %w: %d is not in 1..1000", backend.ErrArgument, most)
 	}
 	words := [...]string{delayed, ready, strconv.FormatInt(now.UnixMilli(), 10), strconv.FormatInt(most, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])

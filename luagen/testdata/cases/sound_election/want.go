@@ -51,7 +51,7 @@ type InResult struct {
 //
 // Arguments:
 //   - me
-//   - term: in whole milliseconds, the rest is cut off
+//   - term: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - leads
@@ -62,6 +62,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	leader, me string, term time.Duration,
 ) (InResult, error) {
+	if term != 0 && term < time.Millisecond {
+		return InResult{}, fmt.Errorf("script in: term: %w: %v is less than a millisecond", backend.ErrArgument, term)
+	}
 	words := [...]string{leader, me, strconv.FormatInt(term.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {

@@ -44,7 +44,7 @@ var inScript = backend.Script{
 //
 // Arguments:
 //   - limit: from 1 to 1000000
-//   - interval: in whole milliseconds, the rest is cut off
+//   - interval: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - allowed
@@ -55,7 +55,10 @@ func In(
 	window string, limit int64, interval time.Duration,
 ) (allowed bool, err error) {
 	if limit < 1 || limit > 1000000 {
-		return false, fmt.Errorf("script in: limit: %d is not in 1..1000000", limit)
+		return false, fmt.Errorf("script in: limit: %w: %d is not in 1..1000000", backend.ErrArgument, limit)
+	}
+	if interval != 0 && interval < time.Millisecond {
+		return false, fmt.Errorf("script in: interval: %w: %v is less than a millisecond", backend.ErrArgument, interval)
 	}
 	words := [...]string{window, strconv.FormatInt(limit, 10), strconv.FormatInt(interval.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

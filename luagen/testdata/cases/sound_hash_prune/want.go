@@ -55,7 +55,7 @@ func In(
 	counts string, least int64,
 ) (deleted int64, err error) {
 	if least < 0 || least > 1000000 {
-		return 0, fmt.Errorf("script in: least: %d is not in 0..1000000", least)
+		return 0, fmt.Errorf("script in: least: %w: %d is not in 0..1000000", backend.ErrArgument, least)
 	}
 	words := [...]string{counts, strconv.FormatInt(least, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

@@ -55,7 +55,7 @@ type InResult struct {
 //
 // Arguments:
 //   - caller
-//   - keep: in whole milliseconds, the rest is cut off
+//   - keep: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - state
@@ -66,6 +66,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	request, caller string, keep time.Duration,
 ) (InResult, error) {
+	if keep != 0 && keep < time.Millisecond {
+		return InResult{}, fmt.Errorf("script in: keep: %w: %v is less than a millisecond", backend.ErrArgument, keep)
+	}
 	words := [...]string{request, caller, strconv.FormatInt(keep.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {

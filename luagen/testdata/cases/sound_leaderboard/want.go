@@ -58,7 +58,7 @@ func In(
 	board, player string, points int64,
 ) (InResult, error) {
 	if points < -1000000 || points > 1000000 {
-		return InResult{}, fmt.Errorf("script in: points: %d is not in -1000000..1000000", points)
+		return InResult{}, fmt.Errorf("script in: points: %w: %d is not in -1000000..1000000", backend.ErrArgument, points)
 	}
 	words := [...]string{board, player, strconv.FormatInt(points, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

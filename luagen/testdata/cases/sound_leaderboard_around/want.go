@@ -52,7 +52,7 @@ func In(
 	board, player string, near int64,
 ) (players []string, err error) {
 	if near < 0 || near > 100 {
-		return nil, fmt.Errorf("script in: near: %d is not in 0..100", near)
+		return nil, fmt.Errorf("script in: near: %w: %d is not in 0..100", backend.ErrArgument, near)
 	}
 	words := [...]string{board, player, strconv.FormatInt(near, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

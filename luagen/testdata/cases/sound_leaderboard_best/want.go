@@ -52,10 +52,10 @@ func In(
 	board, player string, score float64, most int64,
 ) (better bool, err error) {
 	if math.IsNaN(score) {
-		return false, fmt.Errorf("script in: score: %v is no number", score)
+		return false, fmt.Errorf("script in: score: %w: %v is no number", backend.ErrArgument, score)
 	}
 	if most < 1 || most > 100000 {
-		return false, fmt.Errorf("script in: most: %d is not in 1..100000", most)
+		return false, fmt.Errorf("script in: most: %w: %d is not in 1..100000", backend.ErrArgument, most)
 	}
 	words := [...]string{board, player, strconv.FormatFloat(score, 'g', -1, 64), strconv.FormatInt(most, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

@@ -68,10 +68,10 @@ func In(
 	bucket string, capacity, rate int64, now time.Time,
 ) (InResult, error) {
 	if capacity < 1 || capacity > 1000000 {
-		return InResult{}, fmt.Errorf("script in: capacity: %d is not in 1..1000000", capacity)
+		return InResult{}, fmt.Errorf("script in: capacity: %w: %d is not in 1..1000000", backend.ErrArgument, capacity)
 	}
 	if rate < 1 || rate > 1000000 {
-		return InResult{}, fmt.Errorf("script in: rate: %d is not in 1..1000000", rate)
+		return InResult{}, fmt.Errorf("script in: rate: %w: %d is not in 1..1000000", backend.ErrArgument, rate)
 	}
 	words := [...]string{bucket, strconv.FormatInt(capacity, 10), strconv.FormatInt(rate, 10), strconv.FormatInt(now.UnixMilli(), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

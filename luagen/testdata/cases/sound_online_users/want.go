@@ -41,7 +41,7 @@ var inScript = backend.Script{
 //
 // Arguments:
 //   - user
-//   - now: in whole seconds, the rest is cut off
+//   - now: in whole seconds, the rest is cut off; not negative
 //
 // Results:
 //   - users
@@ -51,6 +51,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	online, user string, now time.Duration,
 ) (users int64, err error) {
+	if now != 0 && now < time.Second {
+		return 0, fmt.Errorf("script in: now: %w: %v is less than a second", backend.ErrArgument, now)
+	}
 	words := [...]string{online, user, strconv.FormatInt(int64(now/time.Second), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {

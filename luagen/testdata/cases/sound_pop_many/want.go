@@ -49,7 +49,7 @@ func In(
 	queue string, most int64,
 ) (items [][]byte, err error) {
 	if most < 1 || most > 1000 {
-		return nil, fmt.Errorf("script in: most: %d is not in 1..1000", most)
+		return nil, fmt.Errorf("script in: most: %w: %d is not in 1..1000", backend.ErrArgument, most)
 	}
 	words := [...]string{queue, strconv.FormatInt(most, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

@@ -41,7 +41,7 @@ var inScript = backend.Script{
 //   - session: hash
 //
 // Arguments:
-//   - idle: in whole seconds, the rest is cut off
+//   - idle: in whole seconds, the rest is cut off; not negative
 //   - now: to the millisecond, the rest is cut off
 //
 // Results:
@@ -52,6 +52,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	session string, idle time.Duration, now time.Time,
 ) (user string, ok bool, err error) {
+	if idle != 0 && idle < time.Second {
+		return "", false, fmt.Errorf("script in: idle: %w: %v is less than a second", backend.ErrArgument, idle)
+	}
 	words := [...]string{session, strconv.FormatInt(int64(idle/time.Second), 10), strconv.FormatInt(now.UnixMilli(), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {

@@ -43,7 +43,7 @@ var inScript = backend.Script{
 //
 // Arguments:
 //   - owner
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - acquired
@@ -53,6 +53,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, taken, owner string, lease time.Duration,
 ) (acquired bool, err error) {
+	if lease != 0 && lease < time.Millisecond {
+		return false, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
+	}
 	words := [...]string{lock, taken, owner, strconv.FormatInt(lease.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
 	if err != nil {

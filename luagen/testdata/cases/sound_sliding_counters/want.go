@@ -51,7 +51,7 @@ var inScript = backend.Script{
 // Arguments:
 //   - limit: from 1 to 1000000
 //   - weight: not NaN; the part of the last interval that still counts
-//   - interval: in whole seconds, the rest is cut off
+//   - interval: in whole seconds, the rest is cut off; not negative
 //
 // Results:
 //   - allowed
@@ -62,10 +62,13 @@ func In(
 	current, last string, limit int64, weight float64, interval time.Duration,
 ) (allowed bool, err error) {
 	if limit < 1 || limit > 1000000 {
-		return false, fmt.Errorf("script in: limit: %d is not in 1..1000000", limit)
+		return false, fmt.Errorf("script in: limit: %w: %d is not in 1..1000000", backend.ErrArgument, limit)
 	}
 	if math.IsNaN(weight) {
-		return false, fmt.Errorf("script in: weight: %v is no number", weight)
+		return false, fmt.Errorf("script in: weight: %w: %v is no number", backend.ErrArgument, weight)
+	}
+	if interval != 0 && interval < time.Second {
+		return false, fmt.Errorf("script in: interval: %w: %v is less than a second", backend.ErrArgument, interval)
 	}
 	words := [...]string{
 		current,

@@ -57,7 +57,7 @@ type InResult struct {
 // Arguments:
 //   - id
 //   - limit: from 1 to 100000
-//   - interval: in whole milliseconds, the rest is cut off
+//   - interval: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - allowed
@@ -69,7 +69,10 @@ func In(
 	calls, id string, limit int64, interval time.Duration,
 ) (InResult, error) {
 	if limit < 1 || limit > 100000 {
-		return InResult{}, fmt.Errorf("script in: limit: %d is not in 1..100000", limit)
+		return InResult{}, fmt.Errorf("script in: limit: %w: %d is not in 1..100000", backend.ErrArgument, limit)
+	}
+	if interval != 0 && interval < time.Millisecond {
+		return InResult{}, fmt.Errorf("script in: interval: %w: %v is less than a millisecond", backend.ErrArgument, interval)
 	}
 	words := [...]string{calls, id, strconv.FormatInt(limit, 10), strconv.FormatInt(interval.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

@@ -54,14 +54,14 @@ func In(
 	stocks []string, amounts []int64,
 ) (short int64, err error) {
 	if len(stocks) == 0 {
-		return 0, fmt.Errorf("script in: stocks: no key")
+		return 0, fmt.Errorf("script in: stocks: %w: no key", backend.ErrArgument)
 	}
 	if len(amounts) != len(stocks) {
-		return 0, fmt.Errorf("script in: amounts: %d for %d of stocks", len(amounts), len(stocks))
+		return 0, fmt.Errorf("script in: amounts: %w: %d for %d of stocks", backend.ErrArgument, len(amounts), len(stocks))
 	}
 	for _, v := range amounts {
 		if v < 1 || v > 1000000 {
-			return 0, fmt.Errorf("script in: amounts: %d is not in 1..1000000", v)
+			return 0, fmt.Errorf("script in: amounts: %w: %d is not in 1..1000000", backend.ErrArgument, v)
 		}
 	}
 	words := make([]string, 0, len(stocks)+len(amounts))

@@ -66,7 +66,7 @@ func inError(err error) error {
 //
 // Arguments:
 //   - amount: from 1 to 1000000
-//   - hold: in whole seconds, the rest is cut off
+//   - hold: in whole seconds, the rest is cut off; not negative
 //
 // Results:
 //   - reserved
@@ -80,7 +80,10 @@ func In(
 	stock, reservation string, amount int64, hold time.Duration,
 ) (reserved bool, err error) {
 	if amount < 1 || amount > 1000000 {
-		return false, fmt.Errorf("script in: amount: %d is not in 1..1000000", amount)
+		return false, fmt.Errorf("script in: amount: %w: %d is not in 1..1000000", backend.ErrArgument, amount)
+	}
+	if hold != 0 && hold < time.Second {
+		return false, fmt.Errorf("script in: hold: %w: %v is less than a second", backend.ErrArgument, hold)
 	}
 	words := [...]string{stock, reservation, strconv.FormatInt(amount, 10), strconv.FormatInt(int64(hold/time.Second), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])

@@ -57,7 +57,7 @@ func In(
 	item, index, id string, tags []string,
 ) (count int64, err error) {
 	if _, rest, found := strings.Cut(index, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return 0, fmt.Errorf("script in: index: no hash tag in %q", index)
+		return 0, fmt.Errorf("script in: index: %w: no hash tag in %q", backend.ErrArgument, index)
 	}
 	words := make([]string, 0, 3+len(tags))
 	words = append(words, item)

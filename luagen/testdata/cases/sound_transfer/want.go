@@ -77,7 +77,7 @@ func In(
 	from, to string, amount int64,
 ) (done bool, err error) {
 	if amount < 1 || amount > 1000000000 {
-		return false, fmt.Errorf("script in: amount: %d is not in 1..1000000000", amount)
+		return false, fmt.Errorf("script in: amount: %w: %d is not in 1..1000000000", backend.ErrArgument, amount)
 	}
 	words := [...]string{from, to, strconv.FormatInt(amount, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])

@@ -63,10 +63,10 @@ func In(
 	minute, hour string, perminute, perhour int64,
 ) (allowed bool, err error) {
 	if perminute < 1 || perminute > 1000000 {
-		return false, fmt.Errorf("script in: perminute: %d is not in 1..1000000", perminute)
+		return false, fmt.Errorf("script in: perminute: %w: %d is not in 1..1000000", backend.ErrArgument, perminute)
 	}
 	if perhour < 1 || perhour > 1000000 {
-		return false, fmt.Errorf("script in: perhour: %d is not in 1..1000000", perhour)
+		return false, fmt.Errorf("script in: perhour: %w: %d is not in 1..1000000", backend.ErrArgument, perhour)
 	}
 	words := [...]string{minute, hour, strconv.FormatInt(perminute, 10), strconv.FormatInt(perhour, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])

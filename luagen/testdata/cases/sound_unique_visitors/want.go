@@ -40,7 +40,7 @@ var inScript = backend.Script{
 //
 // Arguments:
 //   - visitor
-//   - keep: in whole seconds, the rest is cut off
+//   - keep: in whole seconds, the rest is cut off; not negative
 //
 // Results:
 //   - about
@@ -50,6 +50,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	visitors, visitor string, keep time.Duration,
 ) (about int64, err error) {
+	if keep != 0 && keep < time.Second {
+		return 0, fmt.Errorf("script in: keep: %w: %v is less than a second", backend.ErrArgument, keep)
+	}
 	words := [...]string{visitors, visitor, strconv.FormatInt(int64(keep/time.Second), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {

@@ -74,7 +74,7 @@ func In(
 	document string, version int64, body []byte,
 ) (new int64, err error) {
 	if version < 0 || version > 9007199254740990 {
-		return 0, fmt.Errorf("script in: version: %d is not in 0..9007199254740990", version)
+		return 0, fmt.Errorf("script in: version: %w: %d is not in 0..9007199254740990", backend.ErrArgument, version)
 	}
 	words := [...]string{document, strconv.FormatInt(version, 10), string(body)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])

@@ -44,13 +44,13 @@ func In(
 	locks []string, released, turn string,
 ) error {
 	if len(locks) == 0 {
-		return fmt.Errorf("script in: locks: no key")
+		return fmt.Errorf("script in: locks: %w: no key", backend.ErrArgument)
 	}
 	if backend.Slot(released) != backend.Slot(locks[0]) {
 		return fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)
 	}
 	if _, rest, found := strings.Cut(turn, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return fmt.Errorf("script in: turn: no hash tag in %q", turn)
+		return fmt.Errorf("script in: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
 	}
 	if backend.Slot(turn) != backend.Slot(locks[0]) {
 		return fmt.Errorf("script in: turn: %w", backend.ErrCrossSlot)

@@ -54,7 +54,7 @@ type InResult struct {
 //   - token: string
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - token: the fencing token; there may be none
@@ -67,6 +67,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, token string, lease time.Duration,
 ) (InResult, error) {
+	if lease != 0 && lease < time.Millisecond {
+		return InResult{}, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
+	}
 	words := [...]string{lock, token, strconv.FormatInt(lease.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
 	if err != nil {

@@ -39,7 +39,7 @@ var inScript = backend.Script{
 // Arguments:
 //   - err
 //   - len
-//   - time: in whole milliseconds, the rest is cut off
+//   - time: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:
 //   - err
@@ -49,6 +49,9 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	r_, err_ string, len_ int64, time_ time.Duration,
 ) (string, error) {
+	if time_ != 0 && time_ < time.Millisecond {
+		return "", fmt.Errorf("script in: time: %w: %v is less than a millisecond", backend.ErrArgument, time_)
+	}
 	words := [...]string{r_, err_, strconv.FormatInt(len_, 10), strconv.FormatInt(time_.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {

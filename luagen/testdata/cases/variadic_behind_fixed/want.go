@@ -50,15 +50,15 @@ func In(
 	counter string, queues, ids []string, scores []float64, flags []bool,
 ) error {
 	if len(scores) != len(ids) {
-		return fmt.Errorf("script in: scores: %d for %d of ids", len(scores), len(ids))
+		return fmt.Errorf("script in: scores: %w: %d for %d of ids", backend.ErrArgument, len(scores), len(ids))
 	}
 	for _, v := range scores {
 		if math.IsNaN(v) {
-			return fmt.Errorf("script in: scores: %v is no number", v)
+			return fmt.Errorf("script in: scores: %w: %v is no number", backend.ErrArgument, v)
 		}
 	}
 	if len(flags) != len(ids) {
-		return fmt.Errorf("script in: flags: %d for %d of ids", len(flags), len(ids))
+		return fmt.Errorf("script in: flags: %w: %d for %d of ids", backend.ErrArgument, len(flags), len(ids))
 	}
 	words := make([]string, 0, 1+len(queues)+len(ids)+len(scores)+len(flags))
 	words = append(words, counter)

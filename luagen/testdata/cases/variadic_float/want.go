@@ -39,7 +39,7 @@ var inScript = backend.Script{
 func In(ctx context.Context, r backend.ScriptRunner, k string, values []float64) error {
 	for _, v := range values {
 		if math.IsNaN(v) {
-			return fmt.Errorf("script in: values: %v is no number", v)
+			return fmt.Errorf("script in: values: %w: %v is no number", backend.ErrArgument, v)
 		}
 	}
 	words := make([]string, 0, 1+len(values))

@@ -43,7 +43,7 @@ var inScript = backend.Script{
 //   - locks: hash each
 //
 // Arguments:
-//   - lease: in whole milliseconds, the rest is cut off
+//   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - owners: one for each of locks
 //   - counts: one for each of locks
 //
@@ -56,13 +56,16 @@ func In(
 	locks []string, lease time.Duration, owners []string, counts []int64,
 ) (status []int64, err error) {
 	if len(locks) == 0 {
-		return nil, fmt.Errorf("script in: locks: no key")
+		return nil, fmt.Errorf("script in: locks: %w: no key", backend.ErrArgument)
+	}
+	if lease != 0 && lease < time.Millisecond {
+		return nil, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
 	if len(owners) != len(locks) {
-		return nil, fmt.Errorf("script in: owners: %d for %d of locks", len(owners), len(locks))
+		return nil, fmt.Errorf("script in: owners: %w: %d for %d of locks", backend.ErrArgument, len(owners), len(locks))
 	}
 	if len(counts) != len(locks) {
-		return nil, fmt.Errorf("script in: counts: %d for %d of locks", len(counts), len(locks))
+		return nil, fmt.Errorf("script in: counts: %w: %d for %d of locks", backend.ErrArgument, len(counts), len(locks))
 	}
 	words := make([]string, 0, 1+len(locks)+len(owners)+len(counts))
 	words = append(words, locks...)

@@ -46,18 +46,18 @@ func In(
 	i, owners []string, ids []int64, names []string,
 ) error {
 	if len(i) == 0 {
-		return fmt.Errorf("script in: i: no key")
+		return fmt.Errorf("script in: i: %w: no key", backend.ErrArgument)
 	}
 	if len(owners) != len(i) {
-		return fmt.Errorf("script in: owners: %d for %d of i", len(owners), len(i))
+		return fmt.Errorf("script in: owners: %w: %d for %d of i", backend.ErrArgument, len(owners), len(i))
 	}
 	for _, v := range ids {
 		if v < 0 || v > 9 {
-			return fmt.Errorf("script in: ids: %d is not in 0..9", v)
+			return fmt.Errorf("script in: ids: %w: %d is not in 0..9", backend.ErrArgument, v)
 		}
 	}
 	if len(names) != len(ids) {
-		return fmt.Errorf("script in: names: %d for %d of ids", len(names), len(ids))
+		return fmt.Errorf("script in: names: %w: %d for %d of ids", backend.ErrArgument, len(names), len(ids))
 	}
 	words := make([]string, 0, len(i)+len(owners)+len(ids)+len(names))
 	words = append(words, i...)

@@ -5,6 +5,7 @@ package cases
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -32,10 +33,15 @@ var inScript = backend.Script{
 //   - k: any kind
 //
 // Arguments:
-//   - values: in whole seconds, the rest is cut off
+//   - values: in whole seconds, the rest is cut off; not negative
 //
 // The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, k string, values []time.Duration) error {
+	for _, v := range values {
+		if v != 0 && v < time.Second {
+			return fmt.Errorf("script in: values: %w: %v is less than a second", backend.ErrArgument, v)
+		}
+	}
 	words := make([]string, 0, 1+len(values))
 	words = append(words, k)
 	keys := len(words)

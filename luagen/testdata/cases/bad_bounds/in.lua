@@ -1,0 +1,10 @@
+---@key k string
+---@arg a float(0..1)
+---@arg b seconds(..)
+---@arg c seconds(60..1)
+---@arg d milliseconds(..-1)
+---@arg e unixmilli(1..2)
+---@arg f int(1.5..)
+---@arg g milliseconds(1)
+---@return seconds(x..2) h
+return redis.call('get', k)
