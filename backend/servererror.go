@@ -40,8 +40,9 @@ func ParseServerError(text string) *ServerError {
 
 // raised matches an error at run time since Redis 7: "WRONGTYPE Operation against a key holding
 // the wrong kind of value script: 3f78...2, on @user_script:12.", and with error() in the script
-// "ERR user_script:12: text script: 3f78...2, on @user_script:12."
-var raised = regexp.MustCompile(`^(.*) script: [^ ]+, on @user_script:(\d+)\.$`)
+// "ERR user_script:12: text script: 3f78...2, on @user_script:12." Valkey 9.1 leaves the hash out:
+// "... script: on @user_script:12."
+var raised = regexp.MustCompile(`^(.*) script: (?:[^ ]+, )?on @user_script:(\d+)\.$`)
 
 func parseRaised(text string) *ServerError {
 	m := raised.FindStringSubmatch(text)

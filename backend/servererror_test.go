@@ -48,6 +48,14 @@ func TestParseServerError(t *testing.T) {
 		{compiling + "user_script:3: '<eof>' expected near '1'", backend.ServerError{Code: "ERR", Line: 3,
 			Message: compiling[4:] + "user_script:3: '<eof>' expected near '1'"}},
 
+		// Valkey 9.1.
+		{"WRONGTYPE " + wrongKind + " script: on @user_script:3.",
+			backend.ServerError{Code: "WRONGTYPE", Message: wrongKind, Line: 3}},
+		{"ERR user_script:2: plain text script: on @user_script:2.",
+			backend.ServerError{Code: "ERR", Message: "plain text", Line: 2}},
+		{"NOTOWNER the script: on script: on @user_script:12.",
+			backend.ServerError{Code: "NOTOWNER", Message: "the script: on", Line: 12}},
+
 		// Redis 6.
 		{"ERR Error running script (call to f_" + hash + "): @user_script:3: WRONGTYPE " + wrongKind,
 			backend.ServerError{Code: "WRONGTYPE", Message: wrongKind, Line: 3}},

@@ -146,7 +146,7 @@ func (s *serverConn) describe(entry any) []string {
 		s.err = errors.Join(s.err, errors.New("COMMAND: the server is older than Redis 7.0"))
 		return nil
 	}
-	name, arity := fmt.Sprint(fields[0]), fmt.Sprint(fields[1])
+	name, arity := strings.ToLower(fmt.Sprint(fields[0])), fmt.Sprint(fields[1]) // a module's may be large
 	flags := texts(fields[2])
 	var marks []string
 	switch {

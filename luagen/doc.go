@@ -25,7 +25,7 @@
 //
 // With -json the findings are one line on standard output, of this shape, to which fields may be
 // added; columns count bytes, from 1. With -check each file that is not current is a finding too, of
-// rule generated; error is there only if the run ended early.
+// rule generated; notes are there if the run has something to say once, error if it ended early.
 //
 //	{"findings":[{"file":"x.lua","line":1,"column":9,"rule":"unused","message":"..."}],"error":"..."}
 //
@@ -101,12 +101,13 @@
 //
 // The last seven report what is certain, with what conditions and early returns rule out.
 //
-// What servers know is in tables: of Redis 7.0, Valkey 8.0 and the embedded server, for which only
-// scripts are checked whose ---@since names it. "luagen commands -addr host:port" prints the table of
-// another server, with its modules; with -commands it takes the place of ours, and scripts without
-// ---@since are then meant for the servers of such tables only.
+// What servers know is in tables: of Redis 7.0, 7.4 and 8.2, of Valkey 8.0, 9.0 and 9.1, and of the
+// embedded server, for which only scripts are checked whose ---@since names it. A version of ---@since
+// means the oldest of these that is not older, or the newest where all are: then the run says so once.
+// "luagen commands -addr host:port" prints the table of another server, with its modules; with -commands
+// it takes the place of ours, and scripts without ---@since, which mean Redis 7.0 and Valkey 8.0
+// otherwise, are then meant for the servers of such tables only.
 //
-// To remake the committed tables, print those of a Redis and a Valkey into
-// internal/check/commands/redis.txt and valkey.txt, then have the embedded server's written by
-// "go test -run CommandTable -update" in backend/embedded.
+// To remake the committed tables, print those of servers into internal/check/commands, then have the
+// embedded server's written by "go test -run CommandTable -update" in backend/embedded.
 package main

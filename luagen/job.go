@@ -37,8 +37,9 @@ type job struct {
 	declared map[string]string // in Go: folder and name, and the script of it
 	packages map[string]string // by folder
 	findings []parse.Finding
-	differs  bool  // a file is not current
-	failure  error // what ended the run
+	notes    []string // what the user should know, each once
+	differs  bool     // a file is not current
+	failure  error    // what ended the run
 }
 
 // file is one Go file as it should be.
@@ -188,6 +189,7 @@ func (j *job) examine(path string, src []byte) (*parse.Script, []parse.Finding) 
 	}
 	if s.Body != nil {
 		findings = append(findings, check.Script(s, j.tables, j.strict)...)
+		j.note(j.tables.Behind(s.Header))
 	}
 	if len(findings) == 0 && !s.Header.Library {
 		// What is shipped holds more than what was parsed: the bindings and the included code.
@@ -197,6 +199,15 @@ func (j *job) examine(path string, src []byte) (*parse.Script, []parse.Finding) 
 		}
 	}
 	return s, findings
+}
+
+// note keeps what the run says once.
+func (j *job) note(texts []string) {
+	for _, text := range texts {
+		if !slices.Contains(j.notes, text) {
+			j.notes = append(j.notes, text)
+		}
+	}
 }
 
 var scriptShape = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)

@@ -11,6 +11,7 @@ import (
 // jsonReport is what -json prints, on one line. Fields may be added, never changed or removed.
 type jsonReport struct {
 	Findings []jsonFinding `json:"findings"`
+	Notes    []string      `json:"notes,omitempty"` // what is no fault of a script
 	Error    string        `json:"error,omitempty"` // why the run ended early
 }
 
@@ -32,6 +33,9 @@ func (j *job) report(stdout, stderr io.Writer, code int) int {
 		}
 		return code
 	}
+	for _, note := range j.notes {
+		fmt.Fprintf(stderr, "luagen: %s\n", note)
+	}
 	for _, f := range j.findings {
 		fmt.Fprintln(stderr, f)
 	}
@@ -42,7 +46,7 @@ func (j *job) report(stdout, stderr io.Writer, code int) int {
 }
 
 func (j *job) asJSON() jsonReport {
-	report := jsonReport{Findings: []jsonFinding{}}
+	report := jsonReport{Findings: []jsonFinding{}, Notes: j.notes}
 	for _, f := range j.findings {
 		report.Findings = append(report.Findings,
 			jsonFinding{f.File, f.Pos.Line, f.Pos.Col, f.Rule, f.Msg})

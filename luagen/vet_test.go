@@ -105,6 +105,33 @@ func TestEmbeddedIsATargetWhereNamed(t *testing.T) {
 	}, got)
 }
 
+// TestNewerServer: a script for a server that is newer than any table is checked by the newest, and
+// the run says so once.
+func TestNewerServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const head = "---@since redis 99.1, valkey 9.1, embedded\n---@key k hash\n"
+	write(t, dir, "a.lua", head+"redis.call('hsett', k, 'undeclared')\n")
+	write(t, dir, "b.lua", head+"return redis.call('hincrby', k, 'f', 1)\n")
+	const note = "---@since redis 99.1 is checked by the commands of Redis 8.2.3, the newest that luagen " +
+		"knows; -commands takes those of a newer server"
+	code, _, errs := luagen("vet", dir)
+	require.Equal(t, 1, code)
+	require.Equal(t, "luagen: "+note+"\n"+filepath.Join(dir, "a.lua")+
+		":3:12: there is no command HSETT: did you mean hset? [command]\n", errs)
+	code, _, errs = luagen("vet", filepath.Join(dir, "b.lua"))
+	require.Equal(t, 0, code)
+	require.Equal(t, "luagen: "+note+"\n", errs)
+	code, out, errs := luagen("vet", "-json", filepath.Join(dir, "b.lua"))
+	require.Equal(t, 0, code, errs)
+	require.Equal(t, `{"findings":[],"notes":["`+note+`"]}`+"\n", out)
+	// A table of that server is not behind it.
+	write(t, dir, "mine.txt", "# redis 99.1.7\nhincrby 4 write,hash index,1:range,0,1,0\n")
+	code, _, errs = luagen("vet", "-commands", filepath.Join(dir, "mine.txt"), filepath.Join(dir, "b.lua"))
+	require.Equal(t, 0, code)
+	require.Empty(t, errs)
+}
+
 const ownTable = `# redis 8.2.1
 get 2 string index,1:range,0,1,0
 hgetdel -5 write,hash index,1:range,0,1,0

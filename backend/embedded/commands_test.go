@@ -26,7 +26,7 @@ func TestCommandTable(t *testing.T) {
 	version := regexp.MustCompile(`miniredis/v2 v(\S+)`).FindStringSubmatch(readFile(t, "go.mod"))[1]
 	known := map[string]bool{}
 	var lines []string
-	for line := range strings.Lines(readFile(t, luagenFolder+"check/commands/redis.txt")) {
+	for line := range strings.Lines(readFile(t, luagenFolder+"check/commands/redis-8.2.txt")) {
 		fields := strings.Fields(line)
 		container, _, sub := strings.Cut(fields[0], "|")
 		if fields[0] != "#" && (!sub || known[container]) && knows(t, fields) {

@@ -242,39 +242,41 @@ func subcommand(call commandCall) (string, bool) {
 	return strings.ToLower(text.Value), true
 }
 
-// unknown finds a command that a target does not know. It is silent where the target may well know
-// it: in a later version than the table's, or by a module.
+// unknown finds a command that a target does not know. What has a dot is a module's.
 func (c *checker) unknown(t *table, pos parse.Pos, name string) {
-	newer := false
-	for _, target := range c.s.Header.Since {
-		for _, known := range c.targets() {
-			later := target.Server == known.server && older(known.version, target.Version)
-			if later && known == t {
-				return
-			}
-			newer = newer || later
-		}
-	}
 	if strings.Contains(name, ".") {
 		return
 	}
 	shown := strings.ToUpper(strings.ReplaceAll(name, "|", " "))
-	if newer || c.anywhere(name) {
+	by, known := c.knownBy(t.server, name)
+	near := parse.Nearest(name, t.names(name))
+	switch {
+	case by != "":
+		c.find(pos, Command, "%s %s does not know the command %s: %s does, for which say ---@since",
+			title(t.server), t.version, shown, by)
+	case known:
 		c.find(pos, Command, "%s %s does not know the command %s", title(t.server), t.version, shown)
-		return
-	}
-	if near := parse.Nearest(name, t.names(name)); near != "" {
+	case near != "":
 		c.find(pos, Command, "there is no command %s: did you mean %s?", shown,
 			strings.ReplaceAll(near, "|", " "))
-		return
+	default:
+		c.find(pos, Command, "%s %s does not know the command %s; if your server does, make a table of it "+
+			"with luagen commands", title(t.server), t.version, shown)
 	}
-	c.find(pos, Command, "%s %s does not know the command %s; if a later version does, "+
-		"say so with ---@since", title(t.server), t.version, shown)
 }
 
-// anywhere reports whether some server knows a command.
-func (c *checker) anywhere(name string) bool {
-	return slices.ContainsFunc(c.tables.all, func(t *table) bool { return t.commands[name] != nil })
+// knownBy returns the first version of a server that knows a command, and whether any server does.
+func (c *checker) knownBy(server, name string) (version string, known bool) {
+	for _, t := range c.tables.all {
+		if t.commands[name] == nil {
+			continue
+		}
+		known = true
+		if t.server == server && version == "" {
+			version = minor(t.version)
+		}
+	}
+	return version, known
 }
 
 // title returns a server's name as a sentence begins with it.

@@ -56,19 +56,24 @@ type spec struct {
 // embedded is the server that is a target only where it is named.
 const embedded = "embedded"
 
-// Tables are what servers know, one table each.
+// Tables are what servers know.
 type Tables struct {
-	all   []*table
+	all   []*table // of each server the older versions first
 	given []string // the servers of the user's own tables
 }
 
-// Builtin returns the committed tables: of Redis, Valkey and the embedded server.
+// Builtin returns the committed tables: of Redis and Valkey, some versions of each, and of the
+// embedded server.
 var Builtin = sync.OnceValue(func() *Tables {
 	tables := &Tables{}
-	for _, server := range []string{"redis", "valkey", embedded} {
-		text, err := tableFiles.ReadFile("commands/" + server + ".txt")
+	files, err := tableFiles.ReadDir("commands")
+	if err != nil {
+		panic(err) // embedded: the build would have failed
+	}
+	for _, file := range files {
+		text, err := tableFiles.ReadFile("commands/" + file.Name())
 		if err != nil {
-			panic(err) // embedded: the build would have failed
+			panic(err) // likewise
 		}
 		t, err := parseTable(string(text))
 		if err != nil {
@@ -76,10 +81,16 @@ var Builtin = sync.OnceValue(func() *Tables {
 		}
 		tables.all = append(tables.all, t)
 	}
+	slices.SortStableFunc(tables.all, func(a, b *table) int {
+		if a.server == b.server && older(a.version, b.version) {
+			return -1
+		}
+		return 0
+	})
 	return tables
 })
 
-// With returns the tables with one more, as "luagen commands" prints it, in the place of that of the
+// With returns the tables with one more, as "luagen commands" prints it, in the place of those of the
 // same server. Scripts without "---@since" are then meant for the servers of such tables only.
 func (ts *Tables) With(text string) (*Tables, error) {
 	t, err := parseTable(text)
@@ -89,29 +100,75 @@ func (ts *Tables) With(text string) (*Tables, error) {
 	if slices.Contains(ts.given, t.server) {
 		return nil, fmt.Errorf("a second table of %s", t.server)
 	}
-	more := &Tables{all: slices.Clone(ts.all), given: append(slices.Clone(ts.given), t.server)}
-	for i, other := range more.all {
-		if other.server == t.server {
-			more.all[i] = t
-			return more, nil
-		}
+	if !slices.Contains(parse.Servers, t.server) {
+		return nil, fmt.Errorf("line 1: unknown server %s", t.server)
 	}
-	return nil, fmt.Errorf("line 1: unknown server %s", t.server)
+	others := slices.DeleteFunc(slices.Clone(ts.all), func(o *table) bool { return o.server == t.server })
+	return &Tables{all: append(others, t), given: append(slices.Clone(ts.given), t.server)}, nil
 }
 
-// targets returns the tables of the servers that a script is meant for.
+// targets returns the tables of the servers that a script is meant for: of each server the oldest
+// that is not older than the script wants, or the newest that there is.
 func (ts *Tables) targets(h *parse.Header) []*table {
+	if len(h.Since) == 0 {
+		return ts.usual()
+	}
+	var all []*table
+	for _, target := range h.Since {
+		if t := ts.of(target); t != nil {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// usual returns the tables of a script that names no server: the oldest of Redis and Valkey, or those
+// that were given.
+func (ts *Tables) usual() []*table {
 	var all []*table
 	for _, t := range ts.all {
-		meant := h.Targets(t.server)
-		if len(h.Since) == 0 {
-			meant = t.server != embedded
-			if len(ts.given) > 0 {
-				meant = slices.Contains(ts.given, t.server)
-			}
+		meant := t.server != embedded
+		if len(ts.given) > 0 {
+			meant = slices.Contains(ts.given, t.server)
 		}
-		if meant {
+		if meant && (len(all) == 0 || all[len(all)-1].server != t.server) {
 			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// of returns the table by which a target is judged.
+func (ts *Tables) of(target parse.Target) *table {
+	var found *table
+	for _, t := range ts.all {
+		if t.server == target.Server && (found == nil || found.before(target)) {
+			found = t
+		}
+	}
+	return found
+}
+
+// before reports whether a table is of an older version than a target's. Versions that differ in
+// their third number alone have the same commands.
+func (t *table) before(target parse.Target) bool {
+	return target.Version != "" && older(minor(t.version), minor(target.Version))
+}
+
+// minor returns a version without its third number.
+func minor(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	return strings.Join(parts[:min(len(parts), 2)], ".")
+}
+
+// Behind says of which servers a script wants a later version than any that is known.
+func (ts *Tables) Behind(h *parse.Header) []string {
+	var all []string
+	for _, target := range h.Since {
+		if t := ts.of(target); t != nil && t.before(target) {
+			all = append(all, fmt.Sprintf("---@since %s %s is checked by the commands of %s %s, the newest "+
+				"that luagen knows; -commands takes those of a newer server",
+				target.Server, target.Version, title(t.server), t.version))
 		}
 	}
 	return all
@@ -157,7 +214,7 @@ func parseTable(text string) (*table, error) {
 
 // parseCommand reads the four fields of a line.
 func parseCommand(fields []string) (*command, error) {
-	c := &command{name: fields[0]}
+	c := &command{name: strings.ToLower(fields[0])}
 	var err error
 	if c.arity, err = strconv.Atoi(fields[1]); err != nil {
 		return nil, err

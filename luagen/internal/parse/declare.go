@@ -183,8 +183,10 @@ func (h *headerReader) include(w *words) {
 var (
 	fileShape    = regexp.MustCompile(`^[A-Za-z0-9_-]+\.lua$`)
 	versionShape = regexp.MustCompile(`^[0-9]+(\.[0-9]+){1,2}$`)
-	serverNames  = []string{"redis", "valkey", "embedded"}
 )
+
+// Servers are those that "---@since" may name.
+var Servers = []string{"redis", "valkey", "embedded"}
 
 func (h *headerReader) since(w *words, at Pos) {
 	h.once("since", at)
@@ -195,8 +197,8 @@ func (h *headerReader) since(w *words, at Pos) {
 			h.find(pos, "since without a server, such as redis 7.0")
 			return
 		}
-		if !slices.Contains(serverNames, server) {
-			h.find(pos, "unknown server %s%s", server, orList(server, serverNames))
+		if !slices.Contains(Servers, server) {
+			h.find(pos, "unknown server %s%s", server, orList(server, Servers))
 			return
 		}
 		target := Target{Server: server}

@@ -1,4 +1,4 @@
---- Commands that no table has are for the servers to judge, if they are newer than the tables.
+--- Each server is judged by the table of the version that it is at least.
 ---@key lock hash
 ---@arg lease milliseconds
 ---@arg owner string

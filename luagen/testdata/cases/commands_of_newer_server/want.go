@@ -30,8 +30,7 @@ var inScript = backend.Script{
 	Retry:  backend.Never,
 }
 
-// In commands that no table has are for the servers to judge, if they are newer than the
-// tables.
+// In each server is judged by the table of the version that it is at least.
 //
 // Keys:
 //   - lock: hash
