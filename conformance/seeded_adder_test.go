@@ -53,8 +53,8 @@ func adderSeeds() []seed {
 		{"leaves a count of answers that has no end", answer, edits{
 			{"redis.call('set', semaphore, answers, 'px', ttl)", "redis.call('set', semaphore, answers)"},
 		}, onEmbedded("AdderAnswersAPeer")},
-		{"takes a sum beyond the range for 0", answer, edits{
-			{"'overflow'", "'0'"},
+		{"takes a sum beyond the range for what it was before", answer, edits{
+			{"sum .. ' ' .. addend", "sum"},
 		}, onEmbedded("AdderSumOverflows")},
 	}
 }

@@ -6,6 +6,7 @@ func idSeeds() []seed {
 		generator = "idgenerator.go"
 		block     = "internal/script/id_block.lua.go"
 	)
+	ends := func(test string) finder { return finder{dir: "conformance/matrix/repro", test: test} }
 	return []seed{
 		{"returns an id of a block twice", generator, edits{
 			{"b.first, b.left = block.First+1, block.Size-1", "b.first, b.left = block.First, block.Size"},
@@ -31,6 +32,9 @@ func idSeeds() []seed {
 		{"takes a block that others get, too", block, edits{
 			{"redis.call('incrby', ids, size)", "redis.call('set', ids, first)"},
 		}, historiesOf("IDGenerator")},
+		{"never gives the last block", block, edits{
+			{"if first and less(last, first) then", "if first and not less(first, last) then"},
+		}, ends("TestNumbersAtTheirEnds/IDGenerator")},
 		{"takes blocks of no size", block, edits{
 			{" or not less('0', size or '5000')", ""},
 		}, onEmbedded("IDGeneratorBadBlockSize")},

@@ -19,6 +19,12 @@ func numberSeeds() []seed {
 		{"keeps what is left over to itself", queueFile, edits{
 			{"\t\t\tq.wakeForRest(answer.Free)\n", ""},
 		}, freeUnits},
+		{"returns a rounded count of a latch", scripts + "latch_count_down.lua.go", edits{
+			{"left < 9007199254740992 and left or redis.call('get', latch)", "left"},
+		}, finder{dir: "conformance/matrix/repro", test: "TestNumbersAtTheirEnds/CountDownLatch"}},
+		{"adds doubles with more digits than they have, up to their end", scripts + "double_add.lua.go", edits{
+			{"elseif math.abs(sum) < 1e300 then", "else"},
+		}, finder{dir: "conformance/matrix/repro", test: "TestNumbersAtTheirEnds/AtomicDouble"}},
 		{"counts down below the last", scripts + "latch_count_down.lua.go", edits{
 			{"less('1', count)", "less('0', count)"},
 		}, historiesOf("Latch")},
@@ -90,7 +96,7 @@ func numberSeeds() []seed {
 				"value, err := read(script.DoubleGet(ctx, a.base.Runner(), a.base.Key()))\n" +
 					"\t\treturn value * (1 + 1e-15), err"},
 		}, historiesOf("AtomicDouble")},
-		{"adds doubles beyond their range", scripts + "double_add.lua.go", edits{
+		{"stores a sum that no double has", scripts + "double_add.lua.go", edits{
 			{"if sum - sum ~= 0 then", "if false then"},
 		}, onEmbedded("AtomicDoubleErrors")},
 	}

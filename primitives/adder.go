@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -316,23 +318,60 @@ func (q *adderRequest) Try(ctx context.Context) (extend.Answer, error) {
 	return extend.Answer{Granted: result.SumOK}, err
 }
 
-// parse reads the sum.
+// parse reads the sum: a number and, once it would have been beyond the range, those that were not added to it.
 func (q *adderRequest) parse() (sum counted, err error) {
-	switch {
-	case q.sum == "overflow":
-		return counted{}, ErrOverflow
-	case q.double:
-		sum.double, err = strconv.ParseFloat(q.sum, 64)
-	default:
-		sum.long, err = strconv.ParseInt(q.sum, 10, 64)
+	if q.double {
+		sum.double, err = sumOfDoubles(strings.Fields(q.sum))
+	} else {
+		sum.long, err = sumOfLongs(strings.Fields(q.sum))
 	}
 	switch {
-	case errors.Is(err, strconv.ErrRange):
+	case errors.Is(err, strconv.ErrRange), q.sum == "overflow":
 		return counted{}, ErrOverflow
 	case err != nil:
 		return counted{}, fmt.Errorf("%w: %w", backend.ErrNotANumber, err)
 	}
 	return sum, nil
+}
+
+// sumOfLongs adds whole numbers, in whichever order they come. The error wraps [strconv.ErrRange] if their sum is
+// beyond the range.
+func sumOfLongs(texts []string) (int64, error) {
+	var sum big.Int
+	for _, text := range texts {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return 0, err //nolint:wrapcheck // Its caller wraps it.
+		}
+		sum.Add(&sum, big.NewInt(n))
+	}
+	if !sum.IsInt64() {
+		return 0, strconv.ErrRange
+	}
+	return sum.Int64(), nil
+}
+
+// exact is a precision by which no digit of a sum of doubles is lost.
+const exact = 2200
+
+// sumOfDoubles is sumOfLongs for doubles. One that is infinite, or no number, is beyond the range.
+func sumOfDoubles(texts []string) (float64, error) {
+	sum := new(big.Float).SetPrec(exact)
+	for _, text := range texts {
+		x, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil:
+			return 0, err //nolint:wrapcheck // Its caller wraps it.
+		case x-x != 0:
+			return 0, strconv.ErrRange
+		}
+		sum.Add(sum, big.NewFloat(x))
+	}
+	x, _ := sum.Float64()
+	if math.IsInf(x, 0) {
+		return 0, strconv.ErrRange
+	}
+	return x, nil
 }
 
 // openAdders are the adders of a client, which end with it.

@@ -173,8 +173,9 @@ func (s *CountingSemaphore) Do(ctx context.Context, work func(ctx context.Contex
 }
 
 // Refresh gives a lease its whole length again, from now on, and returns nil if the server has extended it.
-// The lease must be of this semaphore and this client. It takes one round trip. It is for leases with a
-// length of their own, which nobody else renews; the others it renews early.
+// The lease must be of this semaphore and this client: else, as for nil, the error is a [*FieldError]. Refresh
+// takes one round trip. It is for leases with a length of their own, which nobody else renews; the others it
+// renews early.
 //
 // If the server has dropped the holder, Refresh ends the lease and returns an error that wraps
 // [ErrNotHeld] and [ErrLost]. If the lease had ended before, the error wraps ErrNotHeld and what had ended it,

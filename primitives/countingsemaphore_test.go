@@ -203,6 +203,9 @@ func TestCountingSemaphoreRefreshFails(t *testing.T) {
 		err := client.NewCountingSemaphore("y", 1, &o).Refresh(t.Context(), lease)
 		require.ErrorAs(t, err, &wrong)
 		require.Equal(t, "lease", wrong.Field)
+		for _, none := range []*primitives.Lease{nil, {}} {
+			require.ErrorAs(t, sem.Refresh(t.Context(), none), &wrong)
+		}
 
 		s.set(func() { clear(s.counting["x"].holds) })
 		err = sem.Refresh(t.Context(), lease)

@@ -6,6 +6,7 @@ package idgenerator
 import (
 	"context"
 	"math"
+	"math/big"
 	"strconv"
 	"time"
 
@@ -66,7 +67,7 @@ const defaultSize = 5000
 var Primitive engine.Subject = &engine.Primitive[IDs, In, Out]{
 	Name: "IDGenerator", Promises: Promises, Limit: "IDGenerator.Unique", Special: cases(),
 	Init: engine.New(IDs{Next: 1, Size: 1}), Edge: &edge, Some: engine.New(IDs{Next: 8, Size: 1}),
-	NoTexts: []string{"1.5", "abc", "9223372036854775808"},
+	NoTexts: []string{"1.5", "abc", "9223372036854775809"},
 	Step:    step, Keep: func(v IDs) IDs { return IDs{Size: v.Size} },
 	Verb: func(in In) string { return string(in.Op) },
 	Asks: asks, Answers: answers, Stored: stored,
@@ -97,8 +98,8 @@ func step(s state, _ time.Time, in In, out Out) (state, bool) {
 	if s.Kind == engine.Absent {
 		v.Next = 1
 	}
-	if v.Next > math.MaxInt64-v.Size {
-		return s.Is(v), out == Out{Overflow: true}
+	if v.Next-1 > math.MaxInt64-v.Size { // The id behind the last one wraps around.
+		return s, out == Out{Overflow: true}
 	}
 	return s.Is(IDs{v.Next + v.Size, v.Size}), out == Out{ID: v.Next}
 }
@@ -107,7 +108,7 @@ func step(s state, _ time.Time, in In, out Out) (state, bool) {
 func stored(key string, s state) []engine.Key {
 	own, size := engine.Key{Name: key}, engine.Key{Name: engine.SideName("", key) + ":allocation"}
 	if s.Kind == engine.Present {
-		own.Text = strconv.FormatInt(s.V.Next, 10)
+		own.Text = new(big.Int).Add(big.NewInt(s.V.Next-1), big.NewInt(1)).String()
 	}
 	if s.V.Size > 0 {
 		size.Text = strconv.FormatInt(s.V.Size, 10)
@@ -118,7 +119,7 @@ func stored(key string, s state) []engine.Key {
 // peer takes some ids, as another program does.
 func peer(d engine.Dice[IDs]) (c engine.Change[IDs], ok bool) {
 	v := d.Now.V
-	if v.Next > math.MaxInt64-6 {
+	if v.Next-1 > math.MaxInt64-7 {
 		return c, false
 	}
 	c.Next = engine.New(IDs{v.Next + int64(d.Which), v.Size})

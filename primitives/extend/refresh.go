@@ -6,13 +6,16 @@ import (
 )
 
 // Refresh renews the hold of l now, for a whole lease from the request on, whether the watchdog renews it or
-// nobody does. l is a lease of this object, by the same core; otherwise the error is a [*FieldError].
+// nobody does. l is a lease of this object, by the same core; otherwise, and for nil, the error is a [*FieldError].
 //
 // If the server answers that the owner holds nothing, l is lost, and the error wraps [ErrNotHeld] and
 // [ErrLost]. If l had ended before, the error wraps ErrNotHeld and what had ended it, and nothing is sent.
 // After any other error, such as [ErrConflict] for a key of another kind, l is as it was. Use Refresh
 // within [Call].
 func (s *Leases) Refresh(ctx context.Context, l *Lease) error {
+	if l == nil || l.state == nil {
+		return &FieldError{"lease", "nil"}
+	}
 	h, ok := l.state.holder.held.(*hold)
 	if !ok || !h.object.same(s.object) {
 		return &FieldError{"lease", "not of this object"}

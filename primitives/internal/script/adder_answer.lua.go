@@ -19,6 +19,7 @@ const adderAnswerSource = `
 
 
 
+
 local counter = KEYS[1]
 local semaphore = KEYS[2]
 local long = ARGV[1] if long == '' then long = nil end
@@ -29,33 +30,32 @@ local answered = ARGV[5]
 
 
 local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
-local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end local function plus(counter, value, delta) local sum = value + number(delta) if sum - sum ~= 0 then return nil elseif math.abs(sum) < 1e300 then return redis.call('incrbyfloat', counter, delta) end local text = string.format('%.17g', sum) redis.call('set', counter, text, 'keepttl') return text end
 local before = count(redis.call('get', semaphore) or '0')
 if not before or before < 0 then
   return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
 end
 local answers = string.format('%.0f', before + 1)
 redis.call(publish, answered, answers)
-local added = true
-if long then
+local addend = long or double
+if addend then
   redis.call('set', counter, '0', 'px', ttl, 'nx')
-  added = type(redis.pcall('incrby', counter, long)) == 'number'
-elseif double then
-  redis.call('set', counter, '0', 'px', ttl, 'nx')
-  local sum, more = number(redis.call('get', counter)), number(double)
-  added = sum and more and sum + more - (sum + more) == 0
-  if added then
-    redis.call('incrbyfloat', counter, double)
+  local sum, added = redis.pcall('get', counter), nil
+  if long then
+    added = type(redis.pcall('incrby', counter, long)) == 'number'
+  elseif type(sum) == 'string' and number(sum) and number(double) then
+    added = plus(counter, number(sum), double)
   end
-end
-if not added then
-  redis.call('set', counter, 'overflow', 'px', ttl)
+  if not added then
+    sum = type(sum) == 'string' and sum .. ' ' .. addend or 'overflow'
+    redis.call('set', counter, sum, 'px', ttl)
+  end
 end
 redis.call('set', semaphore, answers, 'px', ttl)
 return before + 1
 `
 
-const adderAnswerSHA1 = "5dbe7f53fad67542d5cb14eea5fc074f7ededc77"
+const adderAnswerSHA1 = "3159d4dce517e88c6dcb81561ba5ad51e899c695"
 
 var adderAnswerScript = backend.Script{
 	Name:   "adder_answer",
@@ -101,8 +101,9 @@ type AdderAnswerParams struct {
 }
 
 // AdderAnswer answers one who asks the adders of a name: adds what was counted to the sum, if
-// that was asked for, and counts the answer. A sum that cannot be added to, as one beyond the
-// range, becomes the text "overflow": the asker gets it at once, as an error.
+// that was asked for, and counts the answer. What would bring the sum beyond the range is kept
+// beside it, and all that comes after: the asker adds it, for whom the sum may be in the range
+// again. A sum that is no number becomes the text "overflow": the asker gets it as an error.
 //
 // Keys:
 //   - counter: string; the sum

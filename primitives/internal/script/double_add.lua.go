@@ -15,25 +15,20 @@ import (
 
 const doubleAddSource = `
 
-
 local counter = KEYS[1]
 local delta = ARGV[1]
 
 
 
-local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end local function plus(counter, value, delta) local sum = value + number(delta) if sum - sum ~= 0 then return nil elseif math.abs(sum) < 1e300 then return redis.call('incrbyfloat', counter, delta) end local text = string.format('%.17g', sum) redis.call('set', counter, text, 'keepttl') return text end
 local value = number(redis.call('get', counter) or '0')
 if not value then
   return redis.error_reply('NOTANUMBER the key holds no number')
 end
-local sum = value + number(delta)
-if sum - sum ~= 0 then
-  return redis.error_reply('OVERFLOW the sum is beyond the range of a double')
-end
-return redis.call('incrbyfloat', counter, delta)
+return plus(counter, value, delta) or redis.error_reply('OVERFLOW the sum is beyond the range of a double')
 `
 
-const doubleAddSHA1 = "a5205ed8730c1f288d323a0f4b88a69ed96e0e54"
+const doubleAddSHA1 = "3697dbdd8f9005a0d959108760e26bbc83271311"
 
 var doubleAddScript = backend.Script{
 	Name:   "double_add",
@@ -66,8 +61,7 @@ func doubleAddError(err error) error {
 	return err
 }
 
-// DoubleAdd adds to the number, and returns the sum. The server adds with more digits than a
-// double has, and beyond a double's range.
+// DoubleAdd adds to the number, and returns the sum.
 //
 // Keys:
 //   - counter: string

@@ -14,18 +14,41 @@ import (
 const idBlockSource = `
 
 
+
 local ids = KEYS[1]
 local allocation = KEYS[2]
 
 
 
+
 local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+local past = '9223372036854775808'
+
+
+local function last_of(size)
+  local digits, borrow = {}, 0
+  size = string.rep('0', #past - #size) .. size
+  for at = #past, 1, -1 do
+    local digit = string.byte(past, at) - string.byte(size, at) - borrow
+    borrow = digit < 0 and 1 or 0
+    digits[at] = digit + 10 * borrow
+  end
+  return (string.gsub(table.concat(digits), '^0+(.)', '%1'))
+end
+
 local first, size = redis.call('get', ids), redis.call('get', allocation)
+if first == past then
+  return redis.error_reply('OVERFLOW no block is left')
+end
 if not integer(first or '1') then
   return redis.error_reply('NOTANUMBER the next id is no whole number')
 end
 if not integer(size or '5000') or not less('0', size or '5000') then
   return redis.error_reply('NOTANUMBER the size of blocks is no whole number over 0')
+end
+local last = last_of(size or '5000')
+if first and less(last, first) then
+  return redis.error_reply('OVERFLOW no whole block is left')
 end
 if not size then
   size = '5000'
@@ -35,11 +58,15 @@ if not first then
   first = '1'
   redis.call('set', ids, first)
 end
-redis.call('incrby', ids, size)
+if first == last then
+  redis.call('set', ids, past, 'keepttl')
+else
+  redis.call('incrby', ids, size)
+end
 return {first, size}
 `
 
-const idBlockSHA1 = "33f83f35d7b17051f176c01e4d2768ccda72a2cb"
+const idBlockSHA1 = "12d8eeb3f3d925de1e70ad7103f655b09be8c0c4"
 
 var idBlockScript = backend.Script{
 	Name:   "id_block",
@@ -53,6 +80,9 @@ var idBlockScript = backend.Script{
 // size of blocks, is no such number.
 var ErrIDBlockNOTANUMBER = errors.New("the next id, or the size of blocks, is no such number")
 
+// ErrIDBlockOVERFLOW means that the script id_block replied OVERFLOW: no whole block is left.
+var ErrIDBlockOVERFLOW = errors.New("no whole block is left")
+
 // idBlockError adds the declared error to a reply of its code.
 func idBlockError(err error) error {
 	var server *backend.ServerError
@@ -62,6 +92,8 @@ func idBlockError(err error) error {
 	switch server.Code {
 	case "NOTANUMBER":
 		return fmt.Errorf("%w: %w", ErrIDBlockNOTANUMBER, err)
+	case "OVERFLOW":
+		return fmt.Errorf("%w: %w", ErrIDBlockOVERFLOW, err)
 	}
 	return err
 }
@@ -76,7 +108,8 @@ type IDBlockResult struct {
 
 // IDBlock takes the next block of ids. A generator that was not initialized begins at 1, with
 // blocks of 5000. What is written before the block is taken does no harm if that fails: it is
-// what others would write.
+// what others would write. After the last block the next id is one more than the last that
+// there is.
 //
 // Keys:
 //   - ids: string; the next id
@@ -88,6 +121,7 @@ type IDBlockResult struct {
 //
 // Errors:
 //   - [ErrIDBlockNOTANUMBER]: the next id, or the size of blocks, is no such number
+//   - [ErrIDBlockOVERFLOW]: no whole block is left
 //
 // The script may write, and is not sent again once it may have run.
 func IDBlock(

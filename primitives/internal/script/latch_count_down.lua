@@ -11,7 +11,8 @@ if not count then
   return 0
 end
 if not integer(count) or less('1', count) then
-  return redis.call('decr', latch) -- It fails over what is no number.
+  local left = redis.call('decr', latch) -- It fails over what is no number.
+  return left < 9007199254740992 and left or redis.call('get', latch) -- Beyond, Lua has it rounded.
 end
 redis.call(publish, counted, '0')
 redis.call('del', latch)

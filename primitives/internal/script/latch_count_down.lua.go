@@ -24,14 +24,15 @@ if not count then
   return 0
 end
 if not integer(count) or less('1', count) then
-  return redis.call('decr', latch)
+  local left = redis.call('decr', latch)
+  return left < 9007199254740992 and left or redis.call('get', latch)
 end
 redis.call(publish, counted, '0')
 redis.call('del', latch)
 return 0
 `
 
-const latchCountDownSHA1 = "3cf5a9ee276d8875dfbda26d036bb84b9ae61ff7"
+const latchCountDownSHA1 = "c4964ae92ad2d3318b340b61f0db5ae298555056"
 
 var latchCountDownScript = backend.Script{
 	Name:   "latch_count_down",

@@ -1,0 +1,169 @@
+package repro
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// step is one call of an object, what it must return, and the error.
+type step struct {
+	what string
+	call func(ctx context.Context) (any, error)
+	want any
+	err  error
+}
+
+// get makes a call of a method that returns a value and an error.
+func get[T any](call func(ctx context.Context) (T, error)) func(context.Context) (any, error) {
+	return func(ctx context.Context) (any, error) { return call(ctx) }
+}
+
+// with is get for a method of one argument.
+func with[A, T any](call func(context.Context, A) (T, error), arg A) func(context.Context) (any, error) {
+	return func(ctx context.Context) (any, error) { return call(ctx, arg) }
+}
+
+// only makes a call of a method that returns an error alone.
+func only[A any](call func(context.Context, A) error, arg A) func(context.Context) (any, error) {
+	return func(ctx context.Context) (any, error) { return nil, call(ctx, arg) }
+}
+
+// ends are the numbers of all objects at the ends of their ranges, or beyond what a double has exactly. The steps of
+// each are made in their order.
+func ends(c *primitives.Client) map[string][]step {
+	const most, least, inexact = math.MaxInt64, math.MinInt64, int64(1<<53 + 1)
+	overflow := primitives.ErrOverflow
+	long, double := c.NewAtomicLong("long"), c.NewAtomicDouble("double")
+	latch, ids, spent := c.NewCountDownLatch("latch"), c.NewIDGenerator("ids"), c.NewIDGenerator("spent")
+	ranged, whole := c.NewIDGenerator("ranged"), c.NewIDGenerator("whole")
+	semaphore := c.NewSemaphore("semaphore", nil)
+	permits := c.NewPermitSemaphore("permits", nil)
+	limiter := c.NewRateLimiter("limiter", nil)
+	init := func(g *primitives.IDGenerator, first, size int64) step {
+		return step{"TryInit", func(ctx context.Context) (any, error) { return g.TryInit(ctx, first, size) }, true, nil}
+	}
+	next := func(g *primitives.IDGenerator, want int64) step { return step{"Next", get(g.Next), want, nil} }
+	none := func(g *primitives.IDGenerator) step { return step{"Next", get(g.Next), int64(0), overflow} }
+	return map[string][]step{
+		"AtomicLong": {
+			{"Store", only(long.Store, int64(most)), nil, nil},
+			{"Add", with(long.Add, 1), int64(0), overflow},
+			{"Load", get(long.Load), int64(most), nil},
+			{"Decrement", get(long.Decrement), int64(most - 1), nil},
+			{"LoadAndAdd", with(long.LoadAndAdd, 1), int64(most - 1), nil},
+			{"Swap", with(long.Swap, int64(least)), int64(most), nil},
+			{"Add", with(long.Add, -1), int64(0), overflow},
+			{"Swap", with(long.Swap, inexact), int64(least), nil},
+			{"Increment", get(long.Increment), inexact + 1, nil},
+			{"LoadAndDelete", get(long.LoadAndDelete), inexact + 1, nil},
+		},
+		"AtomicDouble": {
+			{"Store", only(double.Store, math.MaxFloat64), nil, nil},
+			{"Add", with(double.Add, 9e291), math.MaxFloat64, nil},
+			{"Add", with(double.Add, 9e291), math.MaxFloat64, nil},
+			{"Load", get(double.Load), math.MaxFloat64, nil},
+			{"Add", with(double.Add, 1e292), 0.0, overflow},
+			{"Add", with(double.Add, -9e291), math.MaxFloat64 - 9e291, nil},
+			{"Swap", with(double.Swap, -math.MaxFloat64), math.MaxFloat64 - 9e291, nil},
+			{"Add", with(double.Add, -9e291), -math.MaxFloat64, nil},
+			{"Add", with(double.Add, math.MaxFloat64), 0.0, nil},
+			{"Add", with(double.Add, 1e-17), 1e-17, nil}, // The server keeps as many digits.
+			{"Store", only(double.Store, math.SmallestNonzeroFloat64), nil, nil},
+			{"Load", get(double.Load), math.SmallestNonzeroFloat64, nil},
+		},
+		"CountDownLatch": {
+			{"TrySetCount", with(latch.TrySetCount, int64(most)), true, nil},
+			{"CountDown", get(latch.CountDown), int64(most - 1), nil},
+			{"Count", get(latch.Count), int64(most - 1), nil},
+			{"Delete", get(latch.Delete), true, nil},
+			{"TrySetCount", with(latch.TrySetCount, inexact+1), true, nil},
+			{"CountDown", get(latch.CountDown), inexact, nil},
+		},
+		"IDGenerator": {
+			init(ids, most-9, 5), next(ids, most-9), next(ids, most-8), next(ids, most-7), next(ids, most-6),
+			next(ids, most-5), next(ids, most-4), next(ids, most-3), next(ids, most-2), next(ids, most-1),
+			next(ids, most), none(ids), none(ids),
+			init(spent, most, 1), next(spent, most), none(spent),
+			init(ranged, least, most), next(ranged, least), next(ranged, least+1),
+			init(whole, 1, most), next(whole, 1), next(whole, 2),
+		},
+		"Semaphore": {
+			{"TrySetPermits", with(semaphore.TrySetPermits, math.MaxInt32), true, nil},
+			{"AddPermits", only(semaphore.AddPermits, 1), nil, overflow},
+			{"Release", only(semaphore.Release, 1), nil, overflow},
+			{"TryAcquire", only(semaphore.TryAcquire, math.MaxInt32), nil, nil},
+			{"AvailablePermits", get(semaphore.AvailablePermits), 0, nil},
+		},
+		"PermitSemaphore": {
+			{"TrySetPermits", with(permits.TrySetPermits, math.MaxInt32), true, nil},
+			{"AddPermits", only(permits.AddPermits, 1), nil, overflow},
+			{"TotalPermits", get(permits.TotalPermits), math.MaxInt32, nil},
+			{"AddPermits", only(permits.AddPermits, -math.MaxInt32), nil, nil},
+			{"TotalPermits", get(permits.TotalPermits), 0, nil},
+		},
+		"RateLimiter": {
+			{"SetRate", only(limiter.SetRate, primitives.Rate{Permits: math.MaxInt32, Interval: primitives.NoExpiry - 1}), nil, nil},
+			{"TryAcquire", only(limiter.TryAcquire, math.MaxInt32), nil, nil},
+			{"AvailablePermits", get(limiter.AvailablePermits), 0, nil},
+			{"Release", only(limiter.Release, math.MaxInt32), nil, nil},
+			{"AvailablePermits", get(limiter.AvailablePermits), math.MaxInt32, nil},
+		},
+	}
+}
+
+// TestNumbersAtTheirEnds: each number that a method takes or returns is right at the ends of its range, and where a
+// double has no whole number of its own for it.
+func TestNumbersAtTheirEnds(t *testing.T) {
+	t.Parallel()
+	s := servers.Start(t, servers.Redis, nil)
+	for object, steps := range ends(client(t, s.Addr())) {
+		t.Run(object, func(t *testing.T) {
+			t.Parallel()
+			for i, step := range steps {
+				got, err := step.call(t.Context())
+				at := fmt.Sprintf("step %d, %s", i, step.what)
+				require.ErrorIs(t, err, step.err, at)
+				require.Equal(t, step.want, got, at)
+			}
+		})
+	}
+}
+
+// TestSumsBeyondTheRange: a sum that is in the range is found, in whichever order the answers come by which it would be
+// beyond it in between.
+func TestSumsBeyondTheRange(t *testing.T) {
+	t.Parallel()
+	s := servers.Start(t, servers.Redis, nil)
+	ctx := t.Context()
+	longs, doubles := []int64{math.MaxInt64, 1, -1}, []float64{math.MaxFloat64, 1e300, -1e300}
+	var ints []*primitives.LongAdder
+	var floats []*primitives.DoubleAdder
+	for i := range longs {
+		c := client(t, s.Addr())
+		a, err := c.OpenLongAdder(ctx, "long")
+		require.NoError(t, err)
+		b, err := c.OpenDoubleAdder(ctx, "double")
+		require.NoError(t, err)
+		a.Add(longs[i])
+		b.Add(doubles[i])
+		ints, floats = append(ints, a), append(floats, b)
+	}
+	for i := range 10 {
+		n, err := ints[i%3].Sum(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, math.MaxInt64, n)
+		x, err := floats[i%3].Sum(ctx)
+		require.NoError(t, err)
+		require.InEpsilon(t, math.MaxFloat64, x, 1e-15)
+	}
+	ints[2].Add(2)
+	_, err := ints[0].Sum(ctx)
+	require.ErrorIs(t, err, primitives.ErrOverflow)
+}
