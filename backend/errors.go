@@ -27,7 +27,8 @@ var (
 	ErrNotSupported = errors.New("not supported")
 
 	// ErrCrossSlot means that the keys of one script, or a sharded channel beside them, hash to
-	// different slots of a cluster. Nothing was sent.
+	// different slots of a cluster. Nothing was sent, or it is matched by the [*ServerError] of a cluster
+	// that the backend takes for one server.
 	ErrCrossSlot = errors.New("keys hash to different slots")
 
 	// ErrArgument means that a function which luagen made got a key or an argument that its script

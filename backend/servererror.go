@@ -142,6 +142,8 @@ var refusals = map[error][]string{
 		"increment would overflow",
 	},
 	ErrNotANumber: {"value is not an integer or out of range", "value is not a valid float"},
+	// Of servers ("CROSSSLOT Keys in request don't hash to the same slot"), and of proxies that have no code for it.
+	ErrCrossSlot: {"same slot"},
 	// Since Redis 7.2 and in Valkey; then of Redis 6 and 7.0, before the script and within it.
 	ErrKeyDenied: {
 		"No permissions to access a key", "no permissions to access one of the keys",
@@ -149,8 +151,8 @@ var refusals = map[error][]string{
 	},
 }
 
-// Is reports whether the error is of the class target: [ErrOverflow], [ErrNotANumber] or
-// [ErrKeyDenied], which servers distinguish by their texts only.
+// Is reports whether the error is of the class target: [ErrOverflow], [ErrNotANumber], [ErrCrossSlot] or
+// [ErrKeyDenied], which servers, or proxies before them, distinguish by their texts only.
 func (e *ServerError) Is(target error) bool {
 	return slices.ContainsFunc(refusals[target], func(text string) bool {
 		return strings.Contains(e.Message, text)

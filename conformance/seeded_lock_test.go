@@ -131,6 +131,9 @@ func renewSeeds() []seed {
 		{"renews what was released while it queued", "internal/renew/queue.go", edits{
 			{"return !e.renewing || e.state", "return e.renewing && false && e.state"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperDoesNotRenewWhatEndedInTheQueue"}},
+		{"does not learn that a script's keys must share a slot", renewalFile, edits{
+			{"\tk.bySlot.Store(true)\n", ""},
+		}, finder{dir: "primitives/internal/renew", test: "TestKeeperLearnsThatSlotsMatter"}},
 		{"looks for a key in each refusal", renewalFile, edits{
 			{"!group.denied && errors.Is(err, backend.ErrKeyDenied)", "!group.denied && err != nil"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperKeepsABatchThatIsRefusedWhole"}},
@@ -181,6 +184,9 @@ func lockSeeds() []seed {
 		{"gives back once", orphanFile, edits{
 			{"status == NotHeld && o.acquireDone:", "status == NotHeld:"},
 		}, finder{dir: "primitives", test: "TestLockCancelledLeavesNothing", runs: 1}},
+		{"gives back one by one what is in several slots", orphanFile, edits{
+			{"if errors.Is(err, backend.ErrCrossSlot) && ", "if false && "},
+		}, finder{dir: "primitives", test: "TestGiveBackBehindOneEndpoint", runs: 1}},
 		{"takes a late answer for a late search", orphanFile, edits{
 			{"sent.Sub(o.started) >= searchAfterClose", "age >= searchAfterClose"},
 		}, finder{dir: "primitives", test: "TestCloseLooksForALateGrant", runs: 1}},

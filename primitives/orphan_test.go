@@ -187,3 +187,42 @@ func TestGiveBackOfManyGoesTogether(t *testing.T) {
 		require.Equal(t, "another", s.holder("0"))
 	})
 }
+
+// TestGiveBackBehindOneEndpoint gives back what was acquired on a cluster that the backend takes for one server:
+// one joint release of locks in several slots is refused, and those of each slot go together from then on.
+func TestGiveBackBehindOneEndpoint(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		client := s.client(t, nil)
+		var crossed bool
+		var refused int
+		s.seen = func(_ string, keys, _ []string) {
+			if crossed = backend.SameSlot(keys) != nil; crossed {
+				refused++
+			}
+		}
+		s.fault = func(script string) fault {
+			switch {
+			case script == "lock_acquire":
+				return fault{broken: true}
+			case crossed:
+				return fault{err: backend.ParseServerError("CROSSSLOT Keys in request don't hash to the same slot")}
+			}
+			return fault{}
+		}
+		for range 2 {
+			for _, name := range []string{"{a}1", "{a}2", "{b}1", "{b}2"} {
+				_, err := client.NewLock(name, nil).Lock(t.Context())
+				require.ErrorIs(t, err, backend.ErrIndeterminate)
+			}
+			time.Sleep(10 * time.Millisecond)
+			for _, name := range []string{"{a}1", "{a}2", "{b}1", "{b}2"} {
+				require.Empty(t, s.holder(name))
+			}
+			require.Equal(t, 1, refused)
+		}
+		require.Equal(t, 4, s.called("lock_release_all")-refused)
+		require.Zero(t, s.called("lock_release"))
+	})
+}

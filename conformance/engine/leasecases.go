@@ -11,15 +11,14 @@ import (
 
 var (
 	plain = primitives.Options{}
-
 	// renewing has leases that end soon, but not on a machine that stands still for a moment.
 	renewing = primitives.Options{WatchdogLease: harness.Patience / 10}
 )
 
 // waitingCases are about holders of several names, and about slow links.
 var waitingCases = []leaseCase{
-	// No script may renew what is in different slots.
-	{"LeasesOfSeveralSlotsAreRenewed", "Renewal", []harness.Need{harness.Cluster}, renewing, false, func(
+	// In a cluster no script may renew what is in different slots, nor behind the one endpoint of a cluster.
+	{"LeasesOfSeveralSlotsAreRenewed", "Renewal", nil, renewing, false, func(
 		ctx context.Context, a, _ user,
 	) {
 		held := map[string]*primitives.Lease{}
@@ -59,10 +58,9 @@ func (u user) awaitRenewal(ctx context.Context, lease *primitives.Lease) {
 	last := lease.Remaining()
 	harness.Eventually(ctx, "the renewal of "+u.Name, func() bool {
 		must.Do(lease.Err())
-		left := lease.Remaining()
-		renewed := left > last
-		last = left
-		return renewed
+		before := last
+		last = lease.Remaining()
+		return last > before
 	})
 }
 

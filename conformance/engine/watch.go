@@ -68,8 +68,8 @@ func (m *machine[S, I, O]) sent(r *scriptRun) {
 func (m *machine[S, I, O]) ran(r *scriptRun) {
 	ins := m.of.Asks(r.script())
 	c := m.scriptsCall(r)
-	if len(ins) == 0 && c == nil {
-		return // It is part of no operation.
+	if len(ins) == 0 && c == nil || errors.Is(r.err, backend.ErrCrossSlot) {
+		return // It is part of no operation, or is sent again by slot.
 	}
 	o := m.objectAt(r.keys[0])
 	err := must.Catch(func() {

@@ -34,8 +34,9 @@ type Harness struct {
 	// it while a case with [Case.Alone] runs.
 	ListsClients bool
 
-	// Faults says that instances have a [Link]; NoClient that they are not made from a client.
-	Faults, NoClient bool
+	// Faults says that instances have a [Link]; NoClient that they are not made from a client; OneEndpoint
+	// that the server is a cluster, which the backends take for one server.
+	Faults, NoClient, OneEndpoint bool
 
 	// Record collects the commands that clients send to any node, from its return to the call of
 	// stop, without those that scripts run. MONITOR can do it.

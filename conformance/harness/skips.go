@@ -37,7 +37,7 @@ var (
 	NoPubSub      = needs(SkipPubSub, func(h *Harness) bool { return !h.Capabilities.PubSub })
 	Sharded       = needs(SkipUnsharded, func(h *Harness) bool { return h.Capabilities.PubSub && h.Capabilities.Sharded })
 	Cluster       = needs(SkipNoCluster, func(h *Harness) bool { return h.Capabilities.Cluster })
-	OneNode       = needs(SkipCluster, func(h *Harness) bool { return !h.Capabilities.Cluster })
+	OneNode       = needs(SkipCluster, func(h *Harness) bool { return !h.Capabilities.Cluster && !h.OneEndpoint })
 	Batches       = needs(SkipNoBatches, func(h *Harness) bool { return h.Batches })
 	ReplicaWaiter = needs(SkipNoReplicaWaiter, func(h *Harness) bool { return h.WaitsForReplicas })
 	ClientList    = needs(SkipNoClientList, func(h *Harness) bool { return h.ListsClients })

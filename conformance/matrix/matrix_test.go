@@ -36,6 +36,7 @@ var part = []string{
 	"RueidisOnRedisStandalone", "RueidisOnValkeyReplicated", "RueidisOnRedisCluster",
 	"ValkeyOnRedisACL", "ValkeyOnValkeyCluster", "ValkeyOnRedictStandalone",
 	"GoRedisOnValkeyTLS", "GoRedisOnRedisSentinel", "GoRedisOnValkeyClusterWithReplicas",
+	"GoRedisOnRedisOneEndpoint",
 }
 
 // chosen are the cells that are run.
@@ -105,7 +106,7 @@ func requireSkips(t *testing.T, report conformance.Report, h *conformance.Harnes
 		harness.SkipFixedRoles: failsOver && !cluster,
 		harness.SkipNoIsolate:  h.Isolate == nil,
 		harness.SkipUnsharded:  !h.Capabilities.Sharded,
-		harness.SkipCluster:    cluster,
+		harness.SkipCluster:    cluster || h.OneEndpoint,
 		harness.SkipNoCluster:  !cluster,
 		harness.SkipNoMigrate:  !cluster,
 		harness.SkipShared:     testing.Short(),

@@ -7,6 +7,7 @@ import (
 	mathrand "math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -27,6 +28,7 @@ type Core struct {
 	backgroundCalls dispatch.Background // sends calls without a caller
 	waiters         *wait.Waiters
 	keeper          *renew.Keeper
+	bySlot          atomic.Bool // one script's keys must share a slot
 	orphans         orphans
 
 	ctx    context.Context //nolint:containedctx // Close ends by it the work in the background.
@@ -58,9 +60,10 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	c := &Core{
 		backend: b, can: can, opts: o, id: newUUID(), calls: calls, backgroundCalls: dispatch.Background{Dispatcher: calls},
 		waiters: wait.NewWaiters(b, o.PollInterval, o.Logger),
-		keeper:  renew.NewKeeper(dispatch.Background{Dispatcher: calls}, can.Cluster, o.Logger),
 		ctx:     ctx, cancel: cancel, idle: make(chan struct{}), ended: make(chan struct{}),
 	}
+	c.bySlot.Store(can.Cluster)
+	c.keeper = renew.NewKeeper(c.backgroundCalls, &c.bySlot, o.Logger)
 	c.orphans.core = c
 	return c, nil
 }

@@ -184,7 +184,7 @@ func grouped(due []*orphan) (groups [][]*orphan) {
 
 func (o *orphan) groupKey() groupKey {
 	key := groupKey{kind: o.hold.kind}
-	if o.hold.object.core.can.Cluster {
+	if o.hold.object.core.bySlot.Load() {
 		key.slot = backend.Slot(o.hold.object.key)
 	}
 	return key
@@ -196,6 +196,12 @@ func (all *orphans) release(group []*orphan) {
 	defer cancel()
 	sent := time.Now()
 	statuses, err := releaseGroup(ctx, group)
+	if errors.Is(err, backend.ErrCrossSlot) && !all.core.bySlot.Swap(true) {
+		for _, slot := range grouped(group) {
+			go all.release(slot)
+		}
+		return
+	}
 	refused := backend.MayHaveRun(err) && !errors.Is(err, backend.ErrIndeterminate)
 	for i, o := range group {
 		o.separate = o.separate || refused && len(group) > 1

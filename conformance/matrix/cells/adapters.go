@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ type Adapter struct {
 type Client struct {
 	Addrs          []string
 	Cluster        bool
+	OneEndpoint    bool   // a cluster has one address, which the driver takes for a server
 	Master         string // not empty: Addrs are those of sentinels
 	TLS            *tls.Config
 	User, Password string
@@ -56,12 +58,7 @@ func Adapters() []Adapter {
 
 // Named returns the adapter of that name.
 func Named(name string) Adapter {
-	for _, a := range Adapters() {
-		if a.Name == name {
-			return a
-		}
-	}
-	panic("no adapter " + name)
+	return Adapters()[slices.IndexFunc(Adapters(), func(a Adapter) bool { return a.Name == name })]
 }
 
 // Backend makes a backend that ends with the test.
@@ -124,6 +121,7 @@ func openRueidis(_ context.Context, c Client) (*conformance.Instance, error) {
 		DisableCache:      c.RESP2,
 		PipelineMultiplex: c.Multiplex,
 		DialCtxFn:         c.dial(),
+		ForceSingleClient: c.OneEndpoint,
 	})
 	if err != nil {
 		return nil, err
@@ -145,6 +143,7 @@ func openValkey(_ context.Context, c Client) (*conformance.Instance, error) {
 		DisableCache:      c.RESP2,
 		PipelineMultiplex: c.Multiplex,
 		DialCtxFn:         c.dial(),
+		ForceSingleClient: c.OneEndpoint,
 	})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package cells
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -127,12 +128,8 @@ func Say(words ...any) { fmt.Print(childSays + fmt.Sprintln(words...)) }
 // Killing runs round, which kills processes, again and again for as long as the variable says, and returns how often.
 func Killing(tb testing.TB, round func()) (rounds int) {
 	tb.Helper()
-	lasts := time.Second
-	if text := os.Getenv(killing); text != "" {
-		var err error
-		lasts, err = time.ParseDuration(text)
-		require.NoError(tb, err)
-	}
+	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(killing), "1s"))
+	require.NoError(tb, err)
 	for end := time.Now().Add(lasts); rounds == 0 || time.Now().Before(end); rounds++ {
 		round()
 	}

@@ -65,6 +65,7 @@ func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
 		Batches:          true,
 		WaitsForReplicas: true,
 		ListsClients:     true,
+		OneEndpoint:      c.OneEndpoint,
 		Faults:           true,
 		Record:           t.record,
 		Restart:          func(_ context.Context, keep bool) error { return t.restart(servers.Data(keep)) },

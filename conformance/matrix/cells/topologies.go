@@ -24,6 +24,10 @@ func Topologies() []Topology {
 		{"Sentinel", Sentinel},
 		{"Cluster", Cluster},
 		{"ClusterWithReplicas", clusterWithReplicas},
+		{"OneEndpoint", func(tb testing.TB, kind servers.Kind) *Target { // as a cluster behind a proxy
+			tb.Helper()
+			return one(servers.StartCluster(tb, kind, 1, nil).Nodes[0], Client{OneEndpoint: true})
+		}},
 	}
 }
 

@@ -1,6 +1,7 @@
 package renew
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +33,7 @@ func TestKeeperRemainingReadsTheClock(t *testing.T) {
 // heldEntry returns a keeper of one lease, of a second less 100 ms, which it has just confirmed.
 func heldEntry(t *testing.T, losses *counter) (*Keeper, *Entry) {
 	t.Helper()
-	k := NewKeeper(nil, false, zap.NewNop())
+	k := NewKeeper(nil, new(atomic.Bool), zap.NewNop())
 	e := &Entry{Lease: time.Second, Allowance: 100 * time.Millisecond, OnLost: losses}
 	k.Begin(e)
 	require.True(t, k.Confirm(e))

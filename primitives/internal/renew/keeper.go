@@ -9,6 +9,7 @@ package renew
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,10 +32,10 @@ const (
 
 // Keeper watches the leases of one client.
 type Keeper struct {
-	runner  backend.ScriptRunner
-	cluster bool
-	log     *zap.Logger
-	now     clock
+	runner backend.ScriptRunner
+	bySlot *atomic.Bool // one script's keys must share a slot
+	log    *zap.Logger
+	now    clock
 
 	ctx     context.Context //nolint:containedctx // It ends the renewals under way at Close.
 	cancel  context.CancelFunc
@@ -48,11 +49,12 @@ type Keeper struct {
 	closed  bool
 }
 
-// NewKeeper returns a keeper that renews through r, in a cluster or not.
-func NewKeeper(r backend.ScriptRunner, cluster bool, log *zap.Logger) *Keeper {
+// NewKeeper returns a keeper that renews through r. bySlot says that one script's keys must share a slot, as in a
+// cluster. The keeper sets it when a server says so.
+func NewKeeper(r backend.ScriptRunner, bySlot *atomic.Bool, log *zap.Logger) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Keeper{
-		runner: r, cluster: cluster, log: log, now: systemClock,
+		runner: r, bySlot: bySlot, log: log, now: systemClock,
 		ctx: ctx, cancel: cancel, queues: make(map[groupKey]*renewals),
 	}
 }

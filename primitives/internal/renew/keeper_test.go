@@ -363,6 +363,29 @@ func TestKeeperBatchesBySlotAndLease(t *testing.T) {
 	})
 }
 
+// TestKeeperLearnsThatSlotsMatter renews on a cluster behind one endpoint, which the backend takes for one server: the
+// first script is refused, and no other.
+func TestKeeperLearnsThatSlotsMatter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{cluster: true, hidden: true, latency: time.Millisecond}
+		k := s.keeper(t)
+		var entries []*testEntry
+		for i := range 8 {
+			entries = append(entries, s.acquire(t, k, fmt.Sprintf("{a}%d", i)), s.acquire(t, k, fmt.Sprintf("{b}%d", i)))
+		}
+		time.Sleep(11 * time.Second)
+		require.Equal(t, 1+2, s.scripts())
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 1+2+2, s.scripts())
+		time.Sleep(2 * lease)
+		for _, e := range entries {
+			require.Zero(t, e.losses())
+			require.Positive(t, k.Remaining(&e.Entry))
+		}
+	})
+}
+
 func TestKeeperCloseReturnsWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -386,6 +409,7 @@ type server struct {
 	silent         bool // replies never come
 	ignoresContext bool // contexts are ignored
 	cluster        bool
+	hidden         bool // the keeper does not know that it is a cluster
 	err            error
 	forbidden      map[string]bool // keys for which the server refuses a whole script
 	log            *zap.Logger
@@ -421,7 +445,9 @@ func (s *server) keeper(t *testing.T) *renew.Keeper {
 	if s.log == nil {
 		s.log = zap.NewNop()
 	}
-	k := renew.NewKeeper(nil, s.cluster, s.log)
+	var bySlot atomic.Bool
+	bySlot.Store(s.cluster && !s.hidden)
+	k := renew.NewKeeper(nil, &bySlot, s.log)
 	t.Cleanup(func() { k.Close() })
 	return k
 }
@@ -470,6 +496,9 @@ func (s *server) answer(ctx context.Context, keys []string) error {
 	latency, silent, err := s.latency, s.silent, s.err
 	if slices.ContainsFunc(keys, func(key string) bool { return s.forbidden[key] }) {
 		err = backend.ParseServerError("NOPERM No permissions to access a key")
+	}
+	if s.cluster && backend.SameSlot(keys) != nil {
+		err = backend.ParseServerError("CROSSSLOT Keys in request don't hash to the same slot")
 	}
 	s.mu.Unlock()
 	if silent {

@@ -23,7 +23,7 @@ func (k *Keeper) groupKeyOf(e *Entry, now time.Time) groupKey {
 	group := groupKey{
 		renewer: e.Renewer, lease: e.Lease, present: e.present().length, denied: now.Before(e.deniedUntil),
 	}
-	if k.cluster {
+	if k.bySlot.Load() {
 		group.slot = backend.Slot(e.Key)
 	}
 	return group
@@ -49,7 +49,8 @@ func (k *Keeper) renew(group groupKey, entries []*Entry) {
 
 // renewOnce sends one script, and settles its entries. If the server's access list denies a key, the
 // error does not name it: then renewOnce returns the entries in halves, so that those with other keys
-// are renewed. After any other refusal there is no such key to find.
+// are renewed. If their keys are of several slots of a cluster, they are sent by slot. After any other refusal there
+// is no such key to find.
 func (k *Keeper) renewOnce(
 	ctx context.Context, group groupKey, entries []*Entry,
 ) (halves [][]*Entry, err error) {
@@ -62,10 +63,34 @@ func (k *Keeper) renewOnce(
 	if half := len(entries) / 2; half > 0 && !group.denied && errors.Is(err, backend.ErrKeyDenied) {
 		return [][]*Entry{entries[:half], entries[half:]}, nil
 	}
+	if errors.Is(err, backend.ErrCrossSlot) && k.split(entries) {
+		return nil, nil
+	}
 	for _, e := range k.settle(entries, sent, statuses, err) {
 		e.OnLost.HandleLoss()
 	}
 	return nil, err
+}
+
+// split renews entries again, those of each slot by a script of their own, and all others from now on: the server is
+// a cluster, though the backend does not know. It reports false if the entries are of one slot.
+func (k *Keeper) split(entries []*Entry) bool {
+	k.bySlot.Store(true)
+	slots := make(map[groupKey][]*Entry)
+	k.mu.Lock()
+	now := k.now()
+	for _, e := range entries {
+		group := k.groupKeyOf(e, now.Time)
+		slots[group] = append(slots[group], e)
+	}
+	k.mu.Unlock()
+	if len(slots) == 1 {
+		return false
+	}
+	for group, entries := range slots {
+		k.enqueue(group, entries)
+	}
+	return true
 }
 
 // settle notes the outcome of a renewal that was sent at the given time. It returns the lost entries.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,7 +68,7 @@ func newRandomWorld(t *testing.T, seed uint64) *randomWorld {
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // A test's schedule.
 		leases: map[string]*expectation{},
 	}
-	w.keeper = renew.NewKeeper(nil, false, zap.NewNop())
+	w.keeper = renew.NewKeeper(nil, new(atomic.Bool), zap.NewNop())
 	return w
 }
 
