@@ -39,6 +39,9 @@ func dispatchSeeds() []seed {
 		{"sends nothing more over other links while one is silent", dispatching, edits{
 			{"b.replicas == 0 && time.Since(b.began) < lateAfter", "b.replicas == 0"},
 		}, dispatcher("TestMoreThanOneBatch")},
+		{"keeps the call in its request", call, edits{
+			{"\t*r = Request{Shortage: r.Shortage}\n", ""},
+		}, finder{dir: "primitives", test: "TestLeaseKeepsNothingOfItsCall"}},
 		{"has releases wait for acquires", queued, edits{
 			{"if r.AlwaysSend || r.Contained {", "if false {"},
 		}, dispatcher("TestUrgentCallsGoFirst")},

@@ -38,11 +38,11 @@ func TestRequestIsUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
 		d := dispatch.New(stuck{sent: func(*backend.Claim) { sent++ }})
-		r := &dispatch.Request{Script: backend.NewScript("x", "", 1, backend.Never), Keys: []string{"k"}}
+		r, script := &dispatch.Request{}, backend.NewScript("x", "", 1, backend.Never)
 		for range 2 {
+			*r = dispatch.Request{Script: script, Keys: []string{"k"}}
 			_, err := d.Do(t.Context(), r)
 			require.ErrorIs(t, err, backend.ErrUnavailable)
-			*r = dispatch.Request{Script: r.Script, Keys: r.Keys}
 		}
 		time.Sleep(5 * time.Minute)
 		require.Zero(t, sent)

@@ -1,0 +1,69 @@
+package primitives_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestLeaseKeepsNothingOfItsCall holds a lock, after a call that had it at once and after one that had to wait. What the
+// call's context had is collected, and so is what was sent.
+func TestLeaseKeepsNothingOfItsCall(t *testing.T) {
+	t.Parallel()
+	for name, waits := range map[string]bool{"AtOnce": false, "AfterWaiting": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer()
+				lock := s.client(t, nil).NewLock("x", nil)
+				if waits {
+					first, err := lock.Lock(t.Context())
+					require.NoError(t, err)
+					go func() {
+						synctest.Wait()
+						_ = first.Unlock(context.Background())
+					}()
+				}
+				lease, value, sent := lockWithValue(t, s, lock)
+				synctest.Wait() // The sender has ended.
+				runtime.GC()
+				require.True(t, value.Value() == nil, "the context's value is kept")
+				require.NotEmpty(t, sent)
+				for _, word := range sent {
+					require.True(t, word.Value() == nil, "what was sent is kept")
+				}
+				require.NoError(t, lease.Err())
+				require.NoError(t, lease.Unlock(t.Context()))
+			})
+		})
+	}
+}
+
+type valueKey struct{}
+
+// lockWithValue takes a lock under a context that has a large value. It returns what must not be kept.
+//
+//go:noinline
+func lockWithValue(t *testing.T, s *fakeServer, lock *primitives.Lock) (
+	lease *primitives.Lease, value weak.Pointer[[1 << 20]byte], sent []weak.Pointer[string],
+) {
+	t.Helper()
+	large := new([1 << 20]byte)
+	s.set(func() {
+		s.seen = func(script string, keys, args []string) {
+			if script == "lock_acquire" {
+				sent = append(sent, weak.Make(&keys[0]), weak.Make(&args[0]))
+			}
+		}
+	})
+	lease, err := lock.Lock(context.WithValue(t.Context(), valueKey{}, large))
+	require.NoError(t, err)
+	s.set(func() { s.seen = nil })
+	return lease, weak.Make(large), sent
+}
