@@ -131,6 +131,15 @@ func renewSeeds() []seed {
 		{"renews what was released while it queued", "internal/renew/queue.go", edits{
 			{"return !e.renewing || e.state", "return e.renewing && false && e.state"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperDoesNotRenewWhatEndedInTheQueue"}},
+		{"checks all leases at each tick", "internal/renew/schedule.go", edits{
+			{"k.entries[0].checkAt <= until;", "k.entries[0].checkAt <= max(until, never);"},
+		}, finder{dir: "primitives/internal/renew", test: "TestKeeperChecksWhatIsDue"}},
+		{"does not see that the wall clock ran ahead", "internal/renew/schedule.go", edits{
+			{"if ahead < k.ahead+clocksDiffer {", "if true {"},
+		}, finder{dir: "primitives/internal/renew", test: "TestKeeperFollowsTheWallClock"}},
+		{"does not see that the wall clock ran ahead after it was set back", "internal/renew/schedule.go", edits{
+			{"k.ahead = min(k.ahead, ahead)", "_ = k.ahead"},
+		}, finder{dir: "primitives/internal/renew", test: "TestKeeperFollowsTheWallClock"}},
 		{"does not learn that a script's keys must share a slot", renewalFile, edits{
 			{"\tk.bySlot.Store(true)\n", ""},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperLearnsThatSlotsMatter"}},

@@ -20,10 +20,11 @@ type Entry struct {
 
 	// Guarded by the keeper's mutex.
 	state       entryState
-	first       span      // of a grant that lasts for another time than Lease; zero after a renewal
-	index       int       // in Keeper.entries
-	validFrom   instant   // when the request that granted or last renewed the lease was sent
-	grantedAt   time.Time // when the grant was confirmed
+	first       span          // of a grant that lasts for another time than Lease; zero after a renewal
+	index       int           // in Keeper.entries
+	checkAt     time.Duration // when the keeper checks it next, since its start
+	validFrom   instant       // when the request that granted or last renewed the lease was sent
+	grantedAt   time.Time     // when the grant was confirmed
 	renewAt     time.Time
 	renewing    bool      // a renewal is under way
 	deniedUntil time.Time // until then the key counts as denied
@@ -87,20 +88,3 @@ func (e *Entry) validFor() time.Duration {
 
 // expired reports whether a held lease may have expired by now.
 func (e *Entry) expired(now instant) bool { return now.since(e.validFrom) >= e.validFor() }
-
-// renewalDue reports whether to renew e now. Renewals that would be due soon go along with those that
-// are due, so that one script renews many leases.
-func (e *Entry) renewalDue(now time.Time) bool {
-	return e.Renewer != nil && !e.renewing && !now.Before(e.renewAt.Add(-e.present().length/30))
-}
-
-// nextCheck returns when the keeper must check e again, at the latest at the given time.
-func (e *Entry) nextCheck(latest time.Time) time.Time {
-	if end := e.validFrom.Add(e.validFor()); e.state == stateHeld && end.Before(latest) {
-		latest = end
-	}
-	if e.Renewer != nil && !e.renewing && e.renewAt.Before(latest) {
-		latest = e.renewAt
-	}
-	return latest
-}

@@ -7,6 +7,7 @@
 package renew
 
 import (
+	"container/heap"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -18,12 +19,15 @@ import (
 )
 
 const (
-	// checkInterval bounds the time between readings of the clocks: a timer follows the monotonic
-	// clock, which stands still while the machine is suspended.
+	// checkInterval bounds the time between readings of the clocks while something is watched: a timer follows
+	// the monotonic clock, which stands still while the machine is suspended.
 	checkInterval = time.Second
 
 	// renewalsPerScript is how many leases one script renews: about 100 us of the server's time.
 	renewalsPerScript = 100
+
+	// checksAtOnce is how many entries are checked before others may use the keeper: less than 1 ms.
+	checksAtOnce = 500
 
 	// scriptsAtOnce is how many scripts of one group are under way at a time, if very many leases are due at
 	// once. It is for each group, since one may be on a node that is silent.
@@ -42,7 +46,9 @@ type Keeper struct {
 	running sync.WaitGroup // renewals under way
 
 	mu      sync.Mutex
-	entries []*Entry
+	start   instant       // from which on the checks are counted
+	ahead   time.Duration // how far the wall clock has run ahead of the monotonic one since then, as far as is noted
+	entries schedule
 	queues  map[groupKey]*renewals // of the groups that are being renewed
 	timer   *time.Timer
 	timerAt time.Time // when timer fires; zero: it is not armed
@@ -54,7 +60,7 @@ type Keeper struct {
 func NewKeeper(r backend.ScriptRunner, bySlot *atomic.Bool, log *zap.Logger) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Keeper{
-		runner: r, bySlot: bySlot, log: log, now: systemClock,
+		runner: r, bySlot: bySlot, log: log, now: systemClock, start: systemClock(),
 		ctx: ctx, cancel: cancel, queues: make(map[groupKey]*renewals),
 	}
 }
@@ -68,16 +74,16 @@ func (k *Keeper) Begin(e *Entry) {
 		return
 	}
 	e.first = span{}
-	k.watch(e, statePending, now)
-	k.arm(now.Time, e)
+	k.watch(e, statePending, now, now)
 }
 
 // watch begins to watch e, whose lease lasts from a time on. The caller holds k.mu.
-func (k *Keeper) watch(e *Entry, as entryState, from instant) {
+func (k *Keeper) watch(e *Entry, as entryState, from, now instant) {
 	e.state, e.validFrom, e.grantedAt, e.renewing = as, from, time.Time{}, false
 	e.renewAt = from.Add(e.present().length / 3)
-	e.index = len(k.entries)
-	k.entries = append(k.entries, e)
+	e.checkAt = k.nextCheck(e, now)
+	heap.Push(&k.entries, e)
+	k.arm(now)
 }
 
 // Adopt begins to watch e, which was granted without an acquire of its own: by another's release, for the
@@ -91,9 +97,9 @@ func (k *Keeper) Adopt(e *Entry, started time.Time, length, allowance time.Durat
 	if e.validFrom = (instant{started, started.Round(0)}); k.closed || e.expired(now) {
 		return false
 	}
-	k.watch(e, stateHeld, e.validFrom)
+	k.watch(e, stateHeld, e.validFrom, now)
 	e.grantedAt = now.Time
-	k.arm(now.Time, e)
+	k.plan(e, now)
 	return true
 }
 
@@ -108,7 +114,7 @@ func (k *Keeper) Confirm(e *Entry) bool {
 		return false
 	}
 	e.state, e.grantedAt = stateHeld, now.Time
-	k.arm(now.Time, e)
+	k.plan(e, now)
 	return true
 }
 
@@ -169,65 +175,7 @@ func (k *Keeper) AwaitEnd() { k.running.Wait() }
 // remove stops watching e, and sets its state. The caller holds k.mu.
 func (k *Keeper) remove(e *Entry, as entryState) {
 	if e.state == statePending || e.state == stateHeld {
-		last := len(k.entries) - 1
-		k.entries[e.index] = k.entries[last]
-		k.entries[e.index].index = e.index
-		k.entries[last] = nil
-		k.entries = k.entries[:last]
+		heap.Remove(&k.entries, e.index)
 		e.state = as
 	}
-}
-
-// arm makes the timer fire when e must be checked again, or earlier. The caller holds k.mu.
-func (k *Keeper) arm(now time.Time, e *Entry) {
-	at := e.nextCheck(now.Add(checkInterval))
-	if !k.timerAt.IsZero() && !at.Before(k.timerAt) {
-		return
-	}
-	k.timerAt = at
-	if k.timer == nil {
-		k.timer = time.AfterFunc(at.Sub(now), k.tick)
-		return
-	}
-	k.timer.Reset(at.Sub(now))
-}
-
-// tick checks every entry: it reports the losses, and sends the renewals that are due.
-func (k *Keeper) tick() {
-	lost, due := k.check(k.now())
-	for _, e := range lost {
-		e.OnLost.HandleLoss()
-	}
-	for group, entries := range due {
-		k.enqueue(group, entries)
-	}
-}
-
-// check stops watching the lost entries, marks those that are due as being renewed, and arms the
-// timer.
-func (k *Keeper) check(now instant) (lost []*Entry, due map[groupKey][]*Entry) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.timerAt = time.Time{}
-	if k.closed {
-		return nil, nil
-	}
-	for i := len(k.entries) - 1; i >= 0; i-- {
-		e := k.entries[i]
-		switch {
-		case e.state == stateHeld && e.expired(now):
-			k.remove(e, stateLost)
-			lost = append(lost, e)
-			continue
-		case e.renewalDue(now.Time):
-			if due == nil {
-				due = make(map[groupKey][]*Entry)
-			}
-			e.renewing = true
-			group := k.groupKeyOf(e, now.Time)
-			due[group] = append(due[group], e)
-		}
-		k.arm(now.Time, e)
-	}
-	return lost, due
 }

@@ -8,9 +8,8 @@ type renewals struct {
 	senders int        // goroutines that send them
 }
 
-// enqueue renews entries of one group in the background, the oldest first: check comes to these last.
+// enqueue renews entries of one group in the background, the oldest first.
 func (k *Keeper) enqueue(group groupKey, entries []*Entry) {
-	slices.Reverse(entries)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {

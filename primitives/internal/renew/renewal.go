@@ -131,6 +131,6 @@ func (k *Keeper) settleOne(e *Entry, status Status, sent, now instant) bool {
 		e.validFrom, e.first = sent, span{}
 		e.renewAt = sent.Add(e.Lease / 3)
 	}
-	k.arm(now.Time, e)
+	k.plan(e, now)
 	return false
 }

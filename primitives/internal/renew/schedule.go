@@ -1,0 +1,171 @@
+package renew
+
+import (
+	"container/heap"
+	"math"
+	"time"
+)
+
+const (
+	// never is when an entry is checked that need not be.
+	never = time.Duration(math.MaxInt64)
+
+	// clocksDiffer is by how much the wall clock may run ahead of the monotonic one before all entries are planned
+	// anew: more than what is due to an adjustment of the clock's rate within a minute.
+	clocksDiffer = 50 * time.Millisecond
+)
+
+// schedule is the entries that are watched, as a heap: the first one is checked first.
+type schedule []*Entry
+
+// Len implements [heap.Interface].
+func (s schedule) Len() int { return len(s) }
+
+// Less implements [heap.Interface]. Of those that are checked together the oldest comes first.
+func (s schedule) Less(i, j int) bool {
+	if s[i].checkAt != s[j].checkAt {
+		return s[i].checkAt < s[j].checkAt
+	}
+	return s[i].renewAt.Before(s[j].renewAt)
+}
+
+// Swap implements [heap.Interface].
+func (s schedule) Swap(i, j int) {
+	s[i], s[j] = s[j], s[i]
+	s[i].index, s[j].index = i, j
+}
+
+// Push implements [heap.Interface].
+func (s *schedule) Push(x any) {
+	e := x.(*Entry) //nolint:forcetypeassert // Only entries are pushed.
+	e.index = len(*s)
+	*s = append(*s, e)
+}
+
+// Pop implements [heap.Interface].
+func (s *schedule) Pop() any {
+	last := len(*s) - 1
+	e := (*s)[last]
+	(*s)[last] = nil
+	*s = (*s)[:last]
+	return e
+}
+
+// plan notes when e must be checked next. The caller holds k.mu.
+func (k *Keeper) plan(e *Entry, now instant) {
+	if at := k.nextCheck(e, now); at != e.checkAt {
+		e.checkAt = at
+		heap.Fix(&k.entries, e.index)
+	}
+	k.arm(now)
+}
+
+// nextCheck returns when the keeper must check e, since its start: when a held lease ends, or a renewal is due.
+func (k *Keeper) nextCheck(e *Entry, now instant) time.Duration {
+	next := never
+	if e.state == stateHeld {
+		next = now.Sub(k.start.Time) + e.validFor() - now.since(e.validFrom)
+	}
+	if e.Renewer != nil && !e.renewing {
+		next = min(next, k.renewalTime(e))
+	}
+	return next
+}
+
+// renewalTime returns when to renew e, since the keeper's start. It is earlier than need be, by up to a thirtieth of
+// the lease, so that one script renews all leases of a kind that are due within such a time.
+func (k *Keeper) renewalTime(e *Entry) time.Duration {
+	return e.renewAt.Sub(k.start.Time).Truncate(e.present().length / 30)
+}
+
+// followClocks plans all entries anew if the wall clock has run ahead of the monotonic one, by which they are planned,
+// as in a suspend of the machine. The caller holds k.mu.
+func (k *Keeper) followClocks(now instant) {
+	ahead := now.wall.Sub(k.start.wall) - now.Sub(k.start.Time)
+	if ahead < k.ahead+clocksDiffer {
+		k.ahead = min(k.ahead, ahead)
+		return
+	}
+	k.ahead = ahead
+	for _, e := range k.entries {
+		e.checkAt = k.nextCheck(e, now)
+	}
+	heap.Init(&k.entries)
+}
+
+// arm makes the timer fire when the first entry must be checked, or earlier. The caller holds k.mu.
+func (k *Keeper) arm(now instant) {
+	in := min(k.entries[0].checkAt-now.Sub(k.start.Time), checkInterval)
+	at := now.Add(in)
+	if !k.timerAt.IsZero() && !at.Before(k.timerAt) {
+		return
+	}
+	k.timerAt = at
+	if k.timer == nil {
+		k.timer = time.AfterFunc(in, k.tick)
+		return
+	}
+	k.timer.Reset(in)
+}
+
+// round is what a tick has found.
+type round struct {
+	lost []*Entry
+	due  map[groupKey][]*Entry // to be renewed, the oldest first
+}
+
+// tick checks the entries that must be checked by now: it reports the losses, and sends the renewals that are due.
+func (k *Keeper) tick() {
+	r := round{due: make(map[groupKey][]*Entry)}
+	for k.check(k.now(), &r) == checksAtOnce {
+		r.reportLosses()
+	}
+	r.reportLosses()
+	for group, entries := range r.due {
+		k.enqueue(group, entries)
+	}
+}
+
+func (r *round) reportLosses() {
+	for _, e := range r.lost {
+		e.OnLost.HandleLoss()
+	}
+	r.lost = nil
+}
+
+// check checks up to checksAtOnce entries, and returns how many. It stops watching the lost ones, marks those that are
+// due as being renewed, and arms the timer.
+func (k *Keeper) check(now instant, r *round) (checked int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timerAt = time.Time{}
+	if k.closed {
+		return 0
+	}
+	k.followClocks(now)
+	until := now.Sub(k.start.Time)
+	for ; checked < checksAtOnce && len(k.entries) > 0 && k.entries[0].checkAt <= until; checked++ {
+		k.checkFirst(now, r)
+	}
+	if len(k.entries) > 0 {
+		k.arm(now)
+	}
+	return checked
+}
+
+// checkFirst checks the first entry. The caller holds k.mu.
+func (k *Keeper) checkFirst(now instant, r *round) {
+	e := k.entries[0]
+	if e.state == stateHeld && e.expired(now) {
+		k.remove(e, stateLost)
+		r.lost = append(r.lost, e)
+		return
+	}
+	if e.Renewer != nil && !e.renewing && k.renewalTime(e) <= now.Sub(k.start.Time) {
+		e.renewing = true
+		group := k.groupKeyOf(e, now.Time)
+		r.due[group] = append(r.due[group], e)
+	}
+	e.checkAt = k.nextCheck(e, now)
+	heap.Fix(&k.entries, e.index)
+}
