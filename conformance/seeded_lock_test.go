@@ -143,6 +143,9 @@ func renewSeeds() []seed {
 		{"does not learn that a script's keys must share a slot", renewalFile, edits{
 			{"\tk.bySlot.Store(true)\n", ""},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperLearnsThatSlotsMatter"}},
+		{"warns of renewals after the loss was reported", renewalFile, edits{
+			{"if e.state == statePending || e.state == stateHeld {\n\t\t\tkeys", "if true {\n\t\t\tkeys"},
+		}, finder{dir: "primitives", test: "TestLossIsLoggedOnce"}},
 		{"looks for a key in each refusal", renewalFile, edits{
 			{"!group.denied && errors.Is(err, backend.ErrKeyDenied)", "!group.denied && err != nil"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperKeepsABatchThatIsRefusedWhole"}},
@@ -196,6 +199,9 @@ func lockSeeds() []seed {
 		{"gives back one by one what is in several slots", orphanFile, edits{
 			{"if errors.Is(err, backend.ErrCrossSlot) && ", "if false && "},
 		}, finder{dir: "primitives", test: "TestGiveBackBehindOneEndpoint", runs: 1}},
+		{"does not say what it could not release", orphanFile, edits{
+			{"if all.kept == 0 {", "if true {"},
+		}, finder{dir: "primitives", test: "TestCloseAfterItsBackend", runs: 1}},
 		{"takes a late answer for a late search", orphanFile, edits{
 			{"sent.Sub(o.started) >= searchAfterClose", "age >= searchAfterClose"},
 		}, finder{dir: "primitives", test: "TestCloseLooksForALateGrant", runs: 1}},

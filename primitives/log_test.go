@@ -2,6 +2,7 @@ package primitives_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
@@ -118,4 +120,63 @@ func (s *stuckSink) stuck() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.messages
+}
+
+// TestCloseAfterItsBackend closes a client whose backend was closed before: Close names what it leaves, and so do
+// warnings.
+func TestCloseAfterItsBackend(t *testing.T) {
+	t.Parallel()
+	for locks, want := range map[int]string{
+		1: `close client: not released: lock "lock0": backend closed`,
+		3: `close client: not released: lock "lock\d" and 2 more: backend closed`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newFakeServer()
+			log, logged := observer.New(zap.WarnLevel)
+			client, err := primitives.New(s, &primitives.Options{Logger: zap.New(log)})
+			require.NoError(t, err)
+			for i := range locks {
+				_, err := client.NewLock(fmt.Sprint("lock", i), nil).Lock(t.Context())
+				require.NoError(t, err)
+			}
+			s.set(func() { s.fault = func(string) fault { return fault{err: backend.ErrClosed} } })
+			err = client.Close(t.Context())
+			require.ErrorIs(t, err, backend.ErrClosed)
+			require.Regexp(t, "^"+want+"$", err.Error())
+			require.Equal(t, err, client.Close(t.Context()))
+			require.Len(t, logged.All(), locks)
+			for _, entry := range logged.All() {
+				require.Equal(t, "gave up releasing", entry.Message)
+				require.Equal(t, "lock", entry.ContextMap()["kind"])
+				require.Regexp(t, `^lock\d$`, entry.ContextMap()["name"])
+			}
+		})
+	}
+}
+
+// TestLossIsLoggedOnce loses a lease whose renewals are not answered: each warning names the lock, and none follows that
+// of the loss.
+func TestLossIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		log, logged := observer.New(zap.WarnLevel)
+		client := s.client(t, &primitives.Options{Logger: zap.New(log)})
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(script string) fault { return fault{lost: script == "lock_renew"} } })
+		<-lease.Done()
+		time.Sleep(time.Minute)
+		var messages []string
+		for _, entry := range logged.All() {
+			messages = append(messages, entry.Message)
+			if entry.Message == "leases not renewed" {
+				require.Equal(t, []any{"x"}, entry.ContextMap()["keys"])
+				require.EqualValues(t, 1, entry.ContextMap()["count"])
+			} else {
+				require.Equal(t, "x", entry.ContextMap()["name"])
+			}
+		}
+		require.Equal(t, []string{"leases not renewed", "lease lost"}, messages)
+	})
 }

@@ -30,17 +30,19 @@ func TestGiveBackEndsWithAnAnswer(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := newFakeServer()
-				client := s.client(t, nil)
+				client, err := primitives.New(s, nil)
+				require.NoError(t, err)
 				s.fault = func(script string) fault {
 					if script == "lock_acquire" {
 						return fault{err: c.acquire}
 					}
 					return fault{err: c.release}
 				}
-				_, err := client.NewLock("x", nil).Lock(t.Context())
+				_, err = client.NewLock("x", nil).Lock(t.Context())
 				require.ErrorIs(t, err, c.acquire)
 				start := time.Now()
-				require.NoError(t, client.Close(t.Context()))
+				err = client.Close(t.Context())
+				require.Equal(t, errors.Is(c.release, backend.ErrClosed), errors.Is(err, backend.ErrClosed), "%v", err)
 				require.Less(t, time.Since(start), 10*time.Millisecond)
 				require.Equal(t, 1, s.called("lock_release"))
 			})

@@ -93,7 +93,9 @@ func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }
 // cause, and Close releases what they hold. It returns when everything that was begun is done, releases
 // and renewals included, when ctx ends, or after CloseTimeout. In the last two cases it gives up the
 // requests without an answer, and its error wraps ctx's or [backend.ErrIndeterminate]: what is still
-// held on the server expires with its lease, and permits that were being released may be lost. A second
+// held on the server expires with its lease, and permits that were being released may be lost.
+// If the backend was closed before, or its client, nothing can be released: the error names what is still held, and
+// wraps [backend.ErrClosed]. A second
 // Close waits for the first, and returns the same. The backend stays open.
 func (c *Core) Close(ctx context.Context) error {
 	if !c.beginClose() {
@@ -115,7 +117,13 @@ func (c *Core) Close(ctx context.Context) error {
 		c.keeper.AwaitEnd()
 	})
 	c.leave()
-	c.closeErr = c.awaitIdle(ctx)
+	err := c.awaitIdle(ctx)
+	if err == nil {
+		err = c.orphans.unreleased()
+	}
+	if err != nil {
+		c.closeErr = fmt.Errorf("close client: %w", err)
+	}
 	c.cancel()
 	c.calls.Close()
 	c.orphans.drop()
@@ -131,9 +139,9 @@ func (c *Core) awaitIdle(ctx context.Context) error {
 	case <-c.idle:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("close client: %w", ctx.Err())
+		return ctx.Err()
 	case <-timer.C:
-		return fmt.Errorf("close client: %w: releases were not answered within CloseTimeout, %s",
+		return fmt.Errorf("%w: releases were not answered within CloseTimeout, %s",
 			backend.ErrIndeterminate, c.opts.CloseTimeout)
 	}
 }

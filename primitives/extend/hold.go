@@ -214,7 +214,7 @@ func (r *lateRelease) HandleLate(runner backend.ScriptRunner) {
 func (h *hold) HandleLoss() {
 	h.endAll(ErrLost)
 	h.releaseInBackground(true)
-	if entry := h.object.core.opts.Logger.Check(zap.DebugLevel, "lease lost"); entry != nil {
+	if entry := h.object.core.opts.Logger.Check(zap.WarnLevel, "lease lost"); entry != nil {
 		// The caller watches other leases too, and the logger may block.
 		h.object.core.background(func(context.Context) { entry.Write(h.object.fields()...) })
 	}

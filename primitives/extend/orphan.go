@@ -3,6 +3,7 @@ package extend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -58,6 +59,10 @@ type orphans struct {
 	timerAt time.Time // when timer fires; zero: it is not armed
 	hurried bool      // the client is being closed, and Close waits
 	dropped bool
+
+	// What a closing client could not release, since its backend was closed.
+	kept      int
+	firstKept *hold
 }
 
 // releaseInBackground releases what h's owner may hold on the server. acquireDone is as for orphan.
@@ -78,7 +83,7 @@ func (all *orphans) schedule(o *orphan) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.dropped {
-		go o.giveUp(nil)
+		go o.giveUp(backend.ErrClosed)
 		return
 	}
 	if all.hurried {
@@ -154,7 +159,31 @@ func (all *orphans) drop() {
 	all.waiting, all.dropped = nil, true
 	all.mu.Unlock()
 	for _, o := range waiting {
-		o.giveUp(nil)
+		go o.giveUp(backend.ErrClosed) // The logger may block.
+	}
+}
+
+// unreleased returns an error that names what was given up because the backend was closed before the client; nil:
+// nothing was.
+func (all *orphans) unreleased() error {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.kept == 0 {
+		return nil
+	}
+	object, others := all.firstKept.object, ""
+	if all.kept > 1 {
+		others = fmt.Sprintf(" and %d more", all.kept-1)
+	}
+	return fmt.Errorf("not released: %s %q%s: %w", object.kind, object.name, others, backend.ErrClosed)
+}
+
+// keep notes that h was given up, and may still be held on the server.
+func (all *orphans) keep(h *hold) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.kept++; all.kept == 1 {
+		all.firstKept = h
 	}
 }
 
@@ -203,13 +232,19 @@ func (all *orphans) release(group []*orphan) {
 		return
 	}
 	refused := backend.MayHaveRun(err) && !errors.Is(err, backend.ErrIndeterminate)
+	var givenUp []*orphan
 	for i, o := range group {
 		o.separate = o.separate || refused && len(group) > 1
 		status := Failed
 		if err == nil && i < len(statuses) {
 			status = statuses[i]
 		}
-		all.settle(o, sent, status, err)
+		if !all.settle(o, sent, status, err) {
+			givenUp = append(givenUp, o)
+		}
+	}
+	for _, o := range givenUp { // Last of all, since the logger may block.
+		o.giveUp(err)
 	}
 }
 
@@ -234,30 +269,37 @@ func releaseGroup(ctx context.Context, group []*orphan) ([]Status, error) {
 	return nil, err
 }
 
-// settle takes the status of a release of o: it ends, gives up, or schedules the next release. It
-// gives up earlier if the client is closed, and at once if the backend is. A release whose answer is late
-// says nothing of what was granted since it was sent.
-func (all *orphans) settle(o *orphan, sent time.Time, status Status, err error) {
+// settle takes the status of a release of o: it ends, or schedules the next release. It reports false if o is to be
+// given up: earlier if the client is closed, and at once if the backend is. A release whose answer is late says nothing
+// of what was granted since it was sent.
+func (all *orphans) settle(o *orphan, sent time.Time, status Status, err error) bool {
 	age := time.Since(o.started)
 	switch {
 	case status == Done, status == NotHeld && o.acquireDone:
 		all.core.leave()
 	case age >= o.hold.mayLast, errors.Is(err, backend.ErrClosed), all.core.ctx.Err() != nil,
 		status == NotHeld && sent.Sub(o.started) >= searchAfterClose && all.core.isClosed():
-		o.giveUp(err)
+		if errors.Is(err, backend.ErrClosed) && all.core.isClosed() {
+			all.keep(o.hold)
+		}
+		return false
 	default:
 		o.releaseAt = time.Now().Add(o.backoff)
 		o.backoff = min(2*o.backoff, backoffLimit(age))
 		all.schedule(o)
 	}
+	return true
 }
 
 // backoffLimit bounds the pauses of an orphan of the given age. They grow with it: a late grant gets
 // less likely, and a lease may take a day.
 func backoffLimit(age time.Duration) time.Duration { return max(maxBackoff, age/8) }
 
+// giveUp ends the releasing of o. Without an error the server has answered that the owner holds nothing: a grant that
+// may have come has not.
 func (o *orphan) giveUp(err error) {
-	o.hold.object.core.opts.Logger.Debug("gave up releasing",
-		append(o.hold.object.fields(), zap.Error(err))...)
-	o.hold.object.core.leave()
+	defer o.hold.object.core.leave()
+	if err != nil {
+		o.hold.object.Logger().Warn("gave up releasing", zap.Error(err))
+	}
 }

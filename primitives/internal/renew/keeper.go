@@ -29,6 +29,9 @@ const (
 	// checksAtOnce is how many entries are checked before others may use the keeper: less than 1 ms.
 	checksAtOnce = 500
 
+	// keysInLog is how many keys a warning names.
+	keysInLog = 10
+
 	// scriptsAtOnce is how many scripts of one group are under way at a time, if very many leases are due at
 	// once. It is for each group, since one may be on a node that is silent.
 	scriptsAtOnce = 32

@@ -33,18 +33,31 @@ func (k *Keeper) groupKeyOf(e *Entry, now time.Time) groupKey {
 func (k *Keeper) renew(group groupKey, entries []*Entry) {
 	ctx, cancel := context.WithTimeout(k.ctx, group.present/3)
 	defer cancel()
-	var failed int
+	var failed []string
 	var failure error
 	for parts := [][]*Entry{entries}; len(parts) > 0; parts = parts[1:] {
 		halves, err := k.renewOnce(ctx, group, parts[0])
 		parts = append(parts, halves...)
 		if err != nil {
-			failed, failure = failed+len(parts[0]), err
+			failed, failure = append(failed, k.stillWatched(parts[0])...), err
 		}
 	}
-	if failure != nil { // Last of all, since the logger may block.
-		k.log.Warn("leases not renewed", zap.Int("count", failed), zap.Error(failure))
+	if len(failed) > 0 { // Last of all, since the logger may block.
+		k.log.Warn("leases not renewed", zap.Int("count", len(failed)),
+			zap.Strings("keys", failed[:min(len(failed), keysInLog)]), zap.Error(failure))
 	}
+}
+
+// stillWatched returns the keys of those entries that are neither released nor lost.
+func (k *Keeper) stillWatched(entries []*Entry) (keys []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, e := range entries {
+		if e.state == statePending || e.state == stateHeld {
+			keys = append(keys, e.Key)
+		}
+	}
+	return keys
 }
 
 // renewOnce sends one script, and settles its entries. If the server's access list denies a key, the
