@@ -58,7 +58,7 @@ LONGEST := conformance/matrix examples/ownbackend conformance
 test: servers ## every module's tests on real servers, which are installed if missing
 	@$(MAKE) --no-print-directory --jobs=2 raced plain
 
-TEST = HASP_REQUIRE_SERVERS=1 go test -short -vet=off -count=1 -timeout $(TIMEOUT)
+TEST = HASP_REQUIRE_SERVERS=1 go test -short -vet=off -count=1 -parallel 8 -timeout $(TIMEOUT)
 raced:
 	$(TEST) -race -p 2 ./conformance/matrix/virtual $(RACED:%=./%/...)
 
@@ -80,7 +80,7 @@ PROVE = HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_SOAK_SEED=$(HASP_SEED) HASP_KIL
 cells: # In a package's folder go test prints as it goes.
 	cd conformance/matrix && $(PROVE)
 waiting:
-	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%)
+	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownbackend
 planted:
 	cd conformance && $(PROVE)
 	cd examples/ownprimitive && $(PROVE)

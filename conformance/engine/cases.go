@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -59,10 +60,10 @@ func (p *Primitive[S, I, O]) newCase(
 }
 
 // walks drives the primitive for a while over sound links, without waiting, and with leases that do not end, so that
-// no answer depends on the time: by fewer steps on a slow machine. Peers are those of what has no times of its own.
+// no answer depends on the time: by fewer steps with -short, and on a slow machine. Peers are those of what has no
+// times of its own.
 func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
-	const fewest, most = 20, 120
-	begin := time.Now()
+	most := map[bool]int{true: 30, false: 120}[testing.Short()]
 	s := p.suited(setting{clients: 2, lease: endlessLease, fixed: endlessLease, poll: Never})
 	m := newMachine(ctx, p, e, s, false, func(string) {})
 	others := []string{"expire", "persist", "unlock", "reenter", "put back", "forget"}
@@ -74,7 +75,7 @@ func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 		return op == nil && !slices.Contains(others, name) || op != nil && op.Waits
 	})
 	draw := drawAct(ops, s)
-	for i := 0; i < most && (i < fewest || time.Since(begin) < harness.Patience/6); i++ {
+	for begin, i := time.Now(), 0; i < most && (i < 20 || time.Since(begin) < harness.Patience/6); i++ {
 		a := draw.Example(rand.IntN(1 << 30)) //nolint:gosec // A schedule.
 		a.Hurry, a.For = 9, a.For+endlessLease
 		if a.Op == "unlock" {

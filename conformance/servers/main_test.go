@@ -15,11 +15,17 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
-// eachKind runs test as a parallel subtest for every server program.
+// eachKind runs test as a parallel subtest for every server program. With -short each test has one of those that are
+// required, by the length of its name.
 func eachKind(t *testing.T, test func(t *testing.T, kind servers.Kind)) {
 	t.Helper()
 	t.Parallel()
-	for _, kind := range servers.Kinds() {
+	kinds := servers.Kinds()
+	if testing.Short() {
+		required := []servers.Kind{servers.Redis, servers.Valkey}
+		kinds = required[len(t.Name())%2:][:1]
+	}
+	for _, kind := range kinds {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
 			servers.Need(t, kind)

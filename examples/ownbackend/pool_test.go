@@ -16,6 +16,9 @@ import (
 // TestAwkwardPool judges the adapter by its own clauses, over what applications configure, too: a pool
 // that is made as in redigo's oldest examples. Nothing of it knows a context, and nothing times out.
 func TestAwkwardPool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make prove runs it: -short leaves it out")
+	}
 	t.Parallel()
 	h := servers.Harness(t, servers.Redis, func(
 		_ context.Context, addr string, dial servers.Dialer,

@@ -1,6 +1,7 @@
 package virtual_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -11,7 +12,15 @@ import (
 	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 )
 
-func TestMain(m *testing.M) { os.Exit(conformance.Main(m)) }
+// TestMain draws 10 random walks of a kind with -short, of which rapid divides the number by 5, unless another number
+// is given.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if walks := flag.Lookup("rapid.checks"); testing.Short() && walks.Value.String() == walks.DefValue {
+		_ = walks.Value.Set("50")
+	}
+	os.Exit(conformance.Main(m))
+}
 
 // TestEmbedded runs the whole suite in real time. It comes before the others, which keep all processors busy: its
 // cases have a minute each.
