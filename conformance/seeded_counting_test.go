@@ -26,6 +26,9 @@ func countingSeeds() []seed {
 		{"ends the key with the newest hold", acquire, edits{
 			{"math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0))", "ends"},
 		}, properties},
+		{"takes a name of which a cluster has two slots", "extend/object.go", edits{
+			{"if sound || !o.core.can.Cluster {", "{"},
+		}, finder{dir: "primitives", test: "TestNamesWithoutAHashTag"}},
 		{"wakes nobody by the release of a slot", release, edits{{"if held then", "if false then"}}, histories},
 		{"says that a hold was released which had ended", release, edits{
 			{"tonumber(ends) >= clock()", "clock()"},

@@ -24,7 +24,7 @@ type AtomicDouble struct {
 // NewAtomicDouble returns the number called name. It sends nothing. The methods return a
 // [*FieldError] for an empty name.
 func (c *Client) NewAtomicDouble(name string) *AtomicDouble {
-	return &AtomicDouble{c.newNumber("atomic double", name)}
+	return &AtomicDouble{number{object: c.newKey("atomic double", name, numberKind)}}
 }
 
 // Load returns the number; 0 if there is none.

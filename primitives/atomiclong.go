@@ -27,7 +27,7 @@ type AtomicLong struct {
 // NewAtomicLong returns the number called name. It sends nothing. The methods return a [*FieldError]
 // for an empty name.
 func (c *Client) NewAtomicLong(name string) *AtomicLong {
-	return &AtomicLong{c.newNumber("atomic long", name)}
+	return &AtomicLong{number{object: c.newKey("atomic long", name, numberKind)}}
 }
 
 // Load returns the number; 0 if there is none.

@@ -9,8 +9,16 @@ type object struct {
 	invalid error // of the arguments; each method returns it
 }
 
-// newObject returns the object of a kind called name, whose key holds a value of the given type.
+// newObject returns the object of a kind called name, whose key holds a value of the given type. It has other keys,
+// or channels.
 func (c *Client) newObject(kind, name, valueType string) object {
+	o := c.newKey(kind, name, valueType)
+	o.reject(o.base.ValidateTag())
+	return o
+}
+
+// newKey is newObject for an object of one key alone, which may be in any slot.
+func (c *Client) newKey(kind, name, valueType string) object {
 	o := object{base: c.core.NewObject(kind, name, valueType)}
 	o.invalid = o.base.Validate()
 	return o

@@ -98,6 +98,21 @@ func (o *Object) Validate() error {
 	return nil
 }
 
+// ValidateTag returns a [*FieldError] if the backend is that of a cluster, and the key has braces of which no hash tag
+// can be made: then [SideName] and [Tagged] of the key are in other slots. A primitive with more than its own key, or
+// with a channel, passes it to each [Call]: else a call might take what another call cannot give back.
+func (o *Object) ValidateTag() error {
+	open := strings.IndexByte(o.key, '{')
+	sound := strings.IndexByte(o.key[open+1:], '}') > 0
+	if open < 0 {
+		sound = !strings.Contains(o.key, "}")
+	}
+	if sound || !o.core.can.Cluster {
+		return nil
+	}
+	return &FieldError{"name", fmt.Sprintf("%q has no hash tag in its braces", o.key)}
+}
+
 // same reports whether o and other are the same object.
 func (o *Object) same(other *Object) bool {
 	return o.core == other.core && o.kind == other.kind && o.name == other.name
