@@ -79,6 +79,9 @@ func countingSeeds() []seed {
 		{"does not tell the holder of a refresh", "internal/renew/refresh.go", edits{
 			{"k.settleOne(e, status, sent, now)", "k.settleOne(e, Failed, sent, now)"},
 		}, refreshes},
+		{"counts a refresh from its answer", "internal/renew/refresh.go", edits{
+			{"if k.settleRefresh(", "sent = k.now()\n\tif k.settleRefresh("},
+		}, finder{dir: "primitives", test: "TestCountingSemaphoreRefreshCountsFromItsRequest"}},
 		{"does not tell that the holder was dropped", "extend/refresh.go", edits{
 			{"\tif _, ended := l.state.check(); ended != nil {\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ended)\n\t}\n\treturn nil", "\treturn nil"},
 		}, onEmbedded("CountingSemaphoreRefreshReportsTheDropped")},

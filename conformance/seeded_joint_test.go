@@ -15,6 +15,9 @@ func jointSeeds() []seed {
 		{"keeps locks after an error", multi, edits{
 			{"\t\t_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout) // What is not answered goes on.\n", ""},
 		}, found("TestMultiLockReleasesWhatIsInDoubt")},
+		{"keeps a lock for as long as another server says nothing", multi, edits{
+			{"context.WithTimeout(ctx, partTimeout)", "context.WithCancel(ctx)"},
+		}, found("TestMultiLockIsBoundedPerLock")},
 		{"takes a key twice for two", multi, edits{{"seen[k] = true", "seen[k] = false"}}, found("TestMultiLockRefusesBadLocks")},
 		{"takes half for a majority", red, edits{{"len(clients)/2 + 1", "len(clients) / 2"}}, found("TestRedLockNeedsAMajority")},
 		{"keeps a minority", red, edits{
@@ -26,6 +29,12 @@ func jointSeeds() []seed {
 		{"has a majority wait for all", red, edits{
 			{"time.AfterFunc(max(time.Since(began), leastStraggling), cancel)", "_ = began"},
 		}, found("TestRedLockIsBoundedPerNode")},
+		{"cuts the other nodes off when a minority failed", red, edits{
+			{"len(l.nodes)-l.need+1 {", "len(l.nodes)-l.need {"},
+		}, found("TestRedLockWaitsForItsMajority")},
+		{"releases a node without a time-out", joint, edits{
+			{"if timeout == 0 {", "if timeout >= 0 {"},
+		}, found("TestRedLockUnlockIsBoundedPerNode")},
 		{"never asks a lost node again", red, edits{{"if l.renewed {\n\t\tconfig", "if false {\n\t\tconfig"}}, found("TestRedLockIsRepaired")},
 		{"goes on after the first repair only", joint, edits{
 			{"\tj.watch(part, l)\n\treturn nil\n", "\treturn nil\n"},

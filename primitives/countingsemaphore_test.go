@@ -418,3 +418,18 @@ func TestCountingSemaphoreInvalid(t *testing.T) {
 		require.Empty(t, s.calls)
 	})
 }
+
+// TestCountingSemaphoreRefreshCountsFromItsRequest has the answer to a refresh take 4 s of a lease of 10 s.
+func TestCountingSemaphoreRefreshCountsFromItsRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		sem := s.client(t, nil).NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Lease: 10 * time.Second})
+		lease, err := sem.TryAcquire(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(string) fault { return fault{after: 4 * time.Second} } })
+		require.NoError(t, sem.Refresh(t.Context(), lease))
+		require.LessOrEqual(t, lease.Remaining(), 6*time.Second)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+	})
+}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 )
 
@@ -35,7 +37,8 @@ type Locker interface {
 // since each resource compares the token of its own lock. Lock and TryLock under [Lease.Reenter] re-enter
 // all parts, and so do those of the locks themselves.
 //
-// A MultiLock is safe for concurrent use. It has no name and no key of its own.
+// A lock whose server says nothing keeps the others for 2 s at most: then the call returns an error, and they are
+// released. A MultiLock is safe for concurrent use. It has no name and no key of its own.
 //
 // Source: Redisson's RedissonMultiLock, which excludes this one by the keys of the locks.
 type MultiLock struct {
@@ -44,7 +47,9 @@ type MultiLock struct {
 }
 
 // NewMultiLock returns the locks as one. It sends nothing. The methods return a [*FieldError] if there is
-// no lock, if one is nil, or if two have the same key: those would exclude each other.
+// no lock, if one is nil, or if two of one client have the same key: those would exclude each other. Two clients of
+// one server are two to it: with the same key by both, TryLock always returns [ErrNotAcquired], and Lock waits for
+// ever.
 func NewMultiLock(locks ...Locker) *MultiLock {
 	m := &MultiLock{locks: slices.Clone(locks)}
 	m.invalid = m.check()
@@ -66,11 +71,17 @@ func (o *object) lockKeys() []lockKey { return []lockKey{{o.base.Core(), o.base.
 // lockKeys implements [keyed].
 func (m *MultiLock) lockKeys() (keys []lockKey) {
 	for _, l := range m.locks {
-		if k, ok := l.(keyed); ok {
+		if k, ok := l.(keyed); ok && !isNil(l) {
 			keys = append(keys, k.lockKeys()...)
 		}
 	}
 	return keys
+}
+
+// isNil reports whether l is nil, or a nil pointer to a lock.
+func isNil(l Locker) bool {
+	v := reflect.ValueOf(l)
+	return l == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // check returns a [*FieldError] for locks that cannot be held together.
@@ -78,7 +89,7 @@ func (m *MultiLock) check() error {
 	if len(m.locks) == 0 {
 		return &FieldError{Field: "locks", Problem: "none"}
 	}
-	if i := slices.Index(m.locks, nil); i >= 0 {
+	if i := slices.IndexFunc(m.locks, isNil); i >= 0 {
 		return &FieldError{Field: "locks", Problem: fmt.Sprintf("number %d is nil", i+1)}
 	}
 	seen := map[lockKey]bool{}
@@ -98,7 +109,9 @@ var multiPauses = extend.Backoff{First: time.Millisecond, Most: 64 * time.Millis
 // takes one round trip, since the requests of one client go together. ctx bounds all that it waits for.
 //
 // On error none is held, and what may have been taken is released in the background. The errors are those
-// of [Lock.Lock], of the lock that caused them.
+// of [Lock.Lock], of the lock that caused them. Each lock is asked for 2 s at most, of which those that wait for
+// replicas use three quarters; without an answer the error wraps [ErrIndeterminate], or [ErrUnavailable] if nothing
+// was sent.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
 	return m.acquire(func(a *multiAttempt) error {
 		return extend.Repeat(ctx, multiPauses, ErrNotAcquired, a)
@@ -171,12 +184,20 @@ func (a *multiAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	return extend.Answer{Granted: true}, nil
 }
 
+// partTimeout is how long one lock may take to answer, while others may be held.
+const partTimeout = 2 * time.Second
+
 // takeOthers tries to get the locks that are not held, side by side. It notes one that was refused. An
 // error is another one.
 func (a *multiAttempt) takeOthers(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, partTimeout)
+	defer cancel()
 	errs := extend.Together(len(a.locks), func(i int) (err error) {
 		if a.leases[i] == nil {
-			a.leases[i], err = a.locks[i].TryLock(ctx)
+			a.leases[i], err = a.locks[i].TryLock(limited)
+		}
+		if err != nil && ctx.Err() == nil && errors.Is(err, limited.Err()) {
+			err = silence(i, err)
 		}
 		return err
 	})
@@ -185,6 +206,15 @@ func (a *multiAttempt) takeOthers(ctx context.Context) error {
 		a.refused = errs[a.first]
 	}
 	return errors.Join(slices.DeleteFunc(errs, isRefusal)...)
+}
+
+// silence returns the error of a lock that gave no answer in time, which is no end of the caller's context.
+func silence(i int, err error) error {
+	outcome := backend.ErrUnavailable
+	if errors.Is(err, backend.ErrIndeterminate) {
+		outcome = backend.ErrIndeterminate
+	}
+	return fmt.Errorf("%w: lock %d gave no answer within %s", outcome, i+1, partTimeout)
 }
 
 func isRefusal(err error) bool { return errors.Is(err, ErrNotAcquired) }

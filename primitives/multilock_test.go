@@ -175,6 +175,30 @@ func TestMultiLockUnlockProvesAllParts(t *testing.T) {
 	})
 }
 
+// TestMultiLockIsBoundedPerLock has one of two servers say nothing: the lock on the other is free again after 2 s.
+func TestMultiLockIsBoundedPerLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newFakeServer(), newFakeServer()
+		multi := primitives.NewMultiLock(one.client(t, nil).NewLock("a", nil), two.client(t, nil).NewLock("b", nil))
+		two.fault = func(string) fault { return fault{before: 20 * time.Second} }
+		start := time.Now()
+		_, err := multi.Lock(t.Context())
+		require.EqualError(t, err, "acquire multi lock: outcome unknown: lock 2 gave no answer within 2s")
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 2*time.Second, time.Since(start))
+		require.Empty(t, one.holder("a"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = multi.Lock(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(time.Minute)
+		require.Empty(t, one.holder("a")+two.holder("b"))
+		two.set(func() { two.fault = func(string) fault { return fault{} } })
+	})
+}
+
 // TestMultiLockReleasesWhatIsInDoubt loses the answer of one part.
 func TestMultiLockReleasesWhatIsInDoubt(t *testing.T) {
 	t.Parallel()
@@ -249,6 +273,8 @@ func TestMultiLockRefusesBadLocks(t *testing.T) {
 		for problem, locks := range map[string][]primitives.Locker{
 			"locks: none":                  nil,
 			"locks: number 2 is nil":       {x, nil},
+			"locks: number 1 is nil":       {(*primitives.Lock)(nil), x},
+			"locks: number 3 is nil":       {x, rw.ReadLock(), (*primitives.MultiLock)(nil)},
 			`locks: two have the key "x"`:  {x, primitives.NewMultiLock(c.NewFairLock("x", nil))},
 			`locks: two have the key "rw"`: {rw.ReadLock(), x, rw.WriteLock()},
 		} {
@@ -257,7 +283,9 @@ func TestMultiLockRefusesBadLocks(t *testing.T) {
 			require.ErrorAs(t, err, &field)
 			require.EqualError(t, field, problem)
 		}
-		_, err := primitives.NewMultiLock(c.NewLock("", nil)).TryLock(t.Context())
+		_, err := primitives.NewMultiLock(x, primitives.NewMultiLock((*primitives.RedLock)(nil))).TryLock(t.Context())
+		require.ErrorContains(t, err, "number 1 is nil")
+		_, err = primitives.NewMultiLock(c.NewLock("", nil)).TryLock(t.Context())
 		require.ErrorAs(t, err, new(*primitives.FieldError))
 	})
 }

@@ -265,3 +265,39 @@ func TestRedLockRefusesBadArguments(t *testing.T) {
 		}
 	})
 }
+
+// TestRedLockWaitsForItsMajority has two of five nodes fail at once: the others have their time all the same.
+func TestRedLockWaitsForItsMajority(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newNodes(5)
+		clients := all.clients(t, nil)
+		all[:2].fault(fault{err: backend.ErrUnavailable})
+		all[2:].fault(fault{before: 50 * time.Millisecond})
+		lease, err := primitives.NewRedLock(clients, "x", nil).TryLock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Unlock(t.Context()))
+		all.fault(fault{})
+	})
+}
+
+// TestRedLockUnlockIsBoundedPerNode has two nodes that say nothing for 3 s: Unlock waits for a NodeTimeout, and they are
+// released in the background.
+func TestRedLockUnlockIsBoundedPerNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newNodes(5)
+		lock := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{
+			NodeTimeout: 100 * time.Millisecond, Lease: 20 * time.Second,
+		})
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		all[:2].fault(fault{before: 3 * time.Second})
+		start := time.Now()
+		require.NoError(t, lease.Unlock(t.Context()))
+		require.LessOrEqual(t, time.Since(start), 200*time.Millisecond)
+		time.Sleep(10 * time.Second)
+		require.Zero(t, all.held("x"))
+		all.fault(fault{})
+	})
+}
