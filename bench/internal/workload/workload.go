@@ -3,6 +3,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -85,23 +86,43 @@ func (s *Setup) clientOn(b backend.Backend) *primitives.Client {
 // use is one operation.
 type use func(ctx context.Context) error
 
-// forAWhile is a turn in which each of the uses is called again and again, side by side, and once at least.
+// forAWhile is a turn in which each of the uses is called again and again, side by side, and once at least. A use
+// that is stuck is given up and counted.
 func forAWhile(lasts time.Duration, uses []use) measure.Turn {
 	return func(ctx context.Context) (measure.Outcome, error) {
 		var over atomic.Bool
 		defer time.AfterFunc(lasts, func() { over.Store(true) }).Stop()
+		ctx, cancel := context.WithCancelCause(ctx) // With a deadline, drivers would do more.
+		defer cancel(nil)
+		defer time.AfterFunc(lasts+stuckAfter, func() { cancel(errStuck) }).Stop()
+		var stuck atomic.Int64
 		start := time.Now()
-		ops, err := sideBySide(ctx, uses, func(ctx context.Context, _ int, call use) (ops int, err error) {
-			for {
-				if err = call(ctx); err != nil {
-					return ops, err
-				}
-				if ops++; over.Load() {
-					return ops, nil
-				}
+		ops, err := sideBySide(ctx, uses, func(ctx context.Context, _ int, call use) (int, error) {
+			ops, err := again(ctx, call, &over)
+			if err != nil && errors.Is(context.Cause(ctx), errStuck) {
+				stuck.Add(1)
+				return ops, nil
 			}
+			return ops, err
 		})
-		return measure.Outcome{Ops: ops, Took: time.Since(start)}, err
+		return measure.Outcome{
+			Ops: ops, Took: time.Since(start), Other: map[string]float64{"stuck": float64(stuck.Load())},
+		}, err
+	}
+}
+
+// errStuck is why a use that did not end was given up.
+var errStuck = errors.New("stuck")
+
+// again calls until it is over, or one call fails, and returns how many ended well.
+func again(ctx context.Context, call use, over *atomic.Bool) (ops int, err error) {
+	for {
+		if err = call(ctx); err != nil {
+			return ops, err
+		}
+		if ops++; over.Load() {
+			return ops, nil
+		}
 	}
 }
 
