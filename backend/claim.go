@@ -24,6 +24,9 @@ func (c *Claim) Take() bool {
 	return c == nil || c.state.CompareAndSwap(claimFree, claimTaken) || c.state.Load() == claimTaken
 }
 
+// Taken reports whether the call may be at a server, or may have been executed.
+func (c *Claim) Taken() bool { return c.state.Load() == claimTaken }
+
 // Return says that the call, whose claim was taken, surely was not executed, and is not under way. why
 // is what the caller gets beside its context's error if it withdraws the call; nil if there is nothing
 // to say yet.

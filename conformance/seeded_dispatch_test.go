@@ -34,11 +34,17 @@ func dispatchSeeds() []seed {
 			{"time.AfterFunc(after, b.giveUpUnclaimed)", "time.AfterFunc(after, b.giveUp)"},
 		}, dispatcher("TestAbandonedCallThatWasNotSent")},
 		{"sends what the server cannot answer", dispatching, edits{
-			{"d.batcher != nil && d.unanswered() >= maxUnanswered", "false"},
+			{"d.unanswered() >= maxUnanswered ||", "false ||"},
 		}, dispatcher("TestOverloadWaitsHere")},
 		{"sends nothing more over other links while one is silent", dispatching, edits{
 			{"b.replicas == 0 && time.Since(b.began) < lateAfter", "b.replicas == 0"},
 		}, dispatcher("TestMoreThanOneBatch")},
+		{"has each batch of a crowd wait for a connection", dispatching, edits{
+			{"d.unsent() >= maxUnsent", "false"},
+		}, dispatcher("TestCrowdWaitsForConnections")},
+		{"minds not that others get their connections", dispatching, edits{
+			{"if d.onePool && d.moved.After(waitsSince) {", "if false {"},
+		}, dispatcher("TestCrowdWaitsForConnections")},
 		{"keeps the call in its request", call, edits{
 			{"\t*r = Request{Shortage: r.Shortage}\n", ""},
 		}, finder{dir: "primitives", test: "TestLeaseKeepsNothingOfItsCall"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,6 +143,11 @@ func (b *batch) take(place int) *Request {
 		b.open--
 	}
 	return c
+}
+
+// sent reports whether the backend may have sent a call.
+func (b *batch) sent() bool {
+	return slices.ContainsFunc(b.toSend, func(c backend.Call) bool { return c.Claim.Taken() })
 }
 
 // unanswered returns how many calls have no outcome.

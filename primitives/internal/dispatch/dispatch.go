@@ -8,7 +8,7 @@
 // A sender takes all that is queued, sends it, and goes on until nothing is queued. There are up to
 // [maxSenders] of them. If nothing is taken from the queue for [queueTimeout], one more starts, so that
 // no call waits for a slow batch, as on a silent link; but not while the server has [maxUnanswered] calls
-// to answer. A call that waits for replicas has a goroutine of its own. There is no goroutine while no call is
+// to answer, nor while [maxUnsent] batches wait for a connection of a driver whose connections are all in use. A call that waits for replicas has a goroutine of its own. There is no goroutine while no call is
 // under way.
 //
 // # Overload
@@ -44,6 +44,12 @@ const (
 	maxUnanswered = 2 * batchSize
 	lateAfter     = 100 * time.Millisecond
 
+	// maxUnsent is how many batches may wait for connections, while others get theirs, before no more senders start
+	// than maxSenders: these would only wait, too. In a cluster a batch that has waited for longer than stuckAfter
+	// does not count: its node may be down, and the others not. If no batch was sent for so long, none counts.
+	maxUnsent  = 16
+	stuckAfter = time.Second
+
 	// leaving is for how many batches' time a caller must still wait to go before those who do not: one that
 	// is under way, that of its answer, and that of the release of what it gets then.
 	leaving = 3
@@ -57,7 +63,8 @@ const (
 	// of a call also just before it finds that it has no connection, and returns it then.
 	claimTimeout = 100 * time.Millisecond
 
-	// unsentTimeout is how long a backend may look for a connection to send a call on.
+	// unsentTimeout is how long a backend may look for a connection to send a call on. Where all use the same
+	// connections, it begins anew when another batch was sent on one of them.
 	unsentTimeout = 5 * time.Second
 
 	// maxWaiting is how many calls wait for replicas at a time. Each has a connection for itself, and a
@@ -72,6 +79,7 @@ const (
 type Dispatcher struct {
 	runner  backend.ScriptRunner
 	batcher backend.Batcher       // nil: the backend has none, and batches are of one call
+	onePool bool                  // all calls go by the same connections: it is no cluster
 	waiter  backend.ReplicaWaiter // nil: the backend cannot wait for replicas
 
 	signals sync.Pool     // empty channels, for requests
@@ -83,6 +91,7 @@ type Dispatcher struct {
 	senders         int                 // that run
 	readySenders    int                 // those that are about to take what is queued
 	takes           uint64              // batches taken from the queue so far
+	moved           time.Time           // when the last batch ended that was sent
 	batches         map[*batch]struct{} // under way
 	queueTimerArmed bool                // a timer will call checkQueue
 	sweepArmed      bool                // a timer will call sweep
@@ -97,6 +106,9 @@ func New(b backend.ScriptRunner) *Dispatcher {
 	}
 	d.batcher, _ = b.(backend.Batcher)
 	d.waiter, _ = b.(backend.ReplicaWaiter)
+	if b, ok := b.(backend.Backend); ok {
+		d.onePool = !b.Capabilities().Cluster
+	}
 	return d
 }
 
@@ -199,6 +211,22 @@ func (d *Dispatcher) unanswered() (n int) {
 	return n
 }
 
+// crowded reports whether more batches would wait for the server's answers, or for the driver's connections. The
+// caller holds mu.
+func (d *Dispatcher) crowded() bool {
+	return d.unanswered() >= maxUnanswered || time.Since(d.moved) < stuckAfter && d.unsent() >= maxUnsent
+}
+
+// unsent returns how many batches wait for connections. The caller holds mu.
+func (d *Dispatcher) unsent() (n int) {
+	for b := range d.batches {
+		if b.replicas == 0 && (d.onePool || time.Since(b.began) < stuckAfter) && !b.sent() {
+			n++
+		}
+	}
+	return n
+}
+
 // send sends batches until nothing is queued. Before each it lets other goroutines run, such as callers
 // that just got their outcomes, so that their next calls go along.
 func (d *Dispatcher) send() {
@@ -222,7 +250,7 @@ func (d *Dispatcher) take() (b *batch, closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.readySenders--
-	if d.senders > maxSenders && d.batcher != nil && d.unanswered() >= maxUnanswered {
+	if d.senders > maxSenders && d.batcher != nil && d.crowded() {
 		d.senders--
 		d.armQueueTimer() // Another sender starts when the server has answered.
 		return nil, d.closed
@@ -278,7 +306,11 @@ func (d *Dispatcher) sweep() {
 	var late []*batch
 	d.mu.Lock()
 	for b := range d.batches {
-		if time.Since(b.began) >= unsentTimeout {
+		waitsSince := b.began
+		if d.onePool && d.moved.After(waitsSince) {
+			waitsSince = d.moved
+		}
+		if time.Since(waitsSince) >= unsentTimeout {
 			late = append(late, b)
 		}
 	}
@@ -296,6 +328,9 @@ func (d *Dispatcher) batchDone(b *batch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.batches, b)
+	if b.sent() {
+		d.moved = time.Now()
+	}
 	if b.replicas == 0 {
 		d.batchTime += (time.Since(b.began) - d.batchTime) / 4
 		d.readySenders++

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 )
 
@@ -109,4 +112,57 @@ func TestShortQueueKeepsItsOrder(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"leaves0", "stays0", "stays1"}, queued(l))
 	})
+}
+
+// pool is a driver with few connections. A batch waits for one of them, and needs it for a while.
+type pool struct {
+	backend.Backend
+	connections chan struct{}
+	takes       time.Duration
+	waiting     atomic.Int32
+	mostWaiting atomic.Int32
+}
+
+func (*pool) Capabilities() backend.Capabilities { return backend.Capabilities{} }
+
+func (p *pool) RunBatch(_ context.Context, calls []backend.Call, report func(int, backend.Outcome)) {
+	for _, c := range calls {
+		c.Claim.Return(nil)
+	}
+	p.mostWaiting.Store(max(p.mostWaiting.Load(), p.waiting.Add(1)))
+	p.connections <- struct{}{}
+	p.waiting.Add(-1)
+	for place, c := range calls {
+		if !c.Claim.Take() {
+			report(place, backend.Outcome{Err: backend.ErrUnavailable})
+		}
+	}
+	time.Sleep(p.takes)
+	for place := range calls {
+		report(place, backend.Outcome{})
+	}
+	<-p.connections
+}
+
+// TestCrowdWaitsForConnections has so many calls that the last ones are sent after far longer than a backend may look for
+// a connection. None fails, since connections are had all the time, and few batches wait in the driver.
+func TestCrowdWaitsForConnections(t *testing.T) {
+	t.Parallel()
+	for _, takes := range []time.Duration{200 * time.Millisecond, 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &pool{connections: make(chan struct{}, 4), takes: takes}
+			d := open(t, p)
+			var all sync.WaitGroup
+			for i := range 40 * most {
+				all.Go(func() {
+					_, err := d.Run(t.Context(), write, []string{fmt.Sprint(i)}, nil)
+					require.NoError(t, err)
+				})
+			}
+			all.Wait()
+			if takes < time.Second {
+				require.LessOrEqual(t, p.mostWaiting.Load(), int32(16+1))
+			}
+		})
+	}
 }
