@@ -10,6 +10,7 @@ func permitSeeds() []seed {
 		renew   = "internal/script/permit_renew.lua.go"
 	)
 	histories, machines := historiesOf("PermitSemaphore"), propertiesOf("PermitSemaphore")
+	named := func(test string) finder { return finder{dir: "conformance/matrix/permits", test: test} }
 	return []seed{
 		{"lends permits that are not there", acquire, edits{{"local taken = left >= #ids", "local taken = true"}}, histories},
 		{"keeps the permits of who crashed", acquire, edits{{"back = ended(leases, now)", "back = 0"}}, machines},
@@ -29,6 +30,12 @@ func permitSeeds() []seed {
 		{"makes a semaphore with the leases of an old one", acquire, edits{
 			{"redis.call('zremrangebyscore', leases, '-inf', '+inf')", ""},
 		}, onEmbedded("PermitSemaphoreForgottenLeasesAreVoid")},
+		{"makes a semaphore with the leases of its twin", acquire, edits{
+			{"if not text and shared(twin) then", "if false then"},
+		}, named("TestNamesInBracesTakeNoLeases")},
+		{"waits for more permits than there are", acquire, edits{
+			{"if all > 0 and #ids > all then", "if false then"},
+		}, named("TestMorePermitsThanThereAre")},
 		{"lends beyond the end of the count", acquire, edits{
 			{"lend(leases, ids, now + lease)\n  if life > 0 then", "lend(leases, ids, now + lease)\n  if false then"},
 		}, onEmbedded("PermitSemaphoreLeasesEndWithTheCount")},

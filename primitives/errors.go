@@ -56,6 +56,9 @@ var (
 	// ErrAboveRate means that a rate limiter never has so many permits free at once: an interval has fewer.
 	ErrAboveRate = errors.New("more permits than an interval has")
 
+	// ErrAboveTotal means that a permit semaphore has fewer permits, free and taken ones together.
+	ErrAboveTotal = errors.New("more permits than there are")
+
 	// ErrOverflow means that a number would leave the range of its type. It is as it was.
 	ErrOverflow = backend.ErrOverflow
 )

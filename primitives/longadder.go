@@ -29,6 +29,11 @@ import "context"
 // they share a subscription, and answer once, with the sum of what they have counted. They must be over the
 // same backend, and not over two that wrap it. A name has adders of one kind, long or double.
 //
+// A name belongs to a server, and not to one of its logical databases, since messages do: adders of one name in two
+// databases would wait for each other's answers, and a Reset in one would reset the other's. Give each database names
+// of its own, by a KeyPrefix, say. Nor is a KeyPrefix shared with Java's NameMapper, which maps the keys of a request
+// twice.
+//
 // A LongAdder is safe for concurrent use.
 //
 // Source: Redisson's RLongAdder: the requests 1:id and 0:id on the channel {name}:adder-topic, a decimal

@@ -100,9 +100,10 @@ func (s *leasablePermits) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
 	result, err := script.PermitAcquire(ctx, r, script.PermitAcquireParams{
-		Permits: s.base.Key(), Leases: s.beside[0], Owner: owner, Lease: lease, Total: s.total,
+		Permits: s.base.Key(), Leases: s.beside[0], Twin: s.twin, Owner: owner, Lease: lease, Total: s.total,
 		Publish: s.publish(), Released: s.channel,
 	})
+	err = (*PermitSemaphore)(s).explain(err)
 	return 0, extend.Answer{
 		Granted: result.Taken, Free: int(max(result.Left, 0)), RetryIn: result.Wait,
 	}, err

@@ -2,8 +2,12 @@ package primitives
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
@@ -43,7 +47,8 @@ type PermitSemaphoreOptions struct {
 // # Holders
 //
 // Acquire takes n permits as one hold: all or none, released together by [Lease.Release]. [Lease.Context]
-// ends when they are lost, before anybody else can have them. Under a context of [Lease.Reenter] an Acquire
+// ends when they are lost, before anybody else can have them, unless UpdateLease, or Java's updateLeaseTime, makes a
+// lease end earlier than its holder knows. Under a context of [Lease.Reenter] an Acquire
 // of no more permits than that lease has shares them; one of more takes its own. There are no fencing
 // tokens, since several hold at once: [Lease.Token] is 0.
 //
@@ -62,7 +67,8 @@ type PermitSemaphoreOptions struct {
 // says when the next lease ends, and one waiter of each client tries then.
 //
 // A PermitSemaphore is a name, not a resource, and safe for concurrent use. Do not use one name for a
-// [Semaphore] and a PermitSemaphore: they count in the same key.
+// [Semaphore] and a PermitSemaphore: they count in the same key. Nor use a name, x, and the same in braces, {x}: they
+// have one set of leases. Where the one exists, what would make the other returns [ErrConflict].
 //
 // Source: Redisson's RPermitExpirableSemaphore: a decimal text at the name, and at {name}:timeout a sorted
 // set of the ids, 16 bytes each, by the ends of their leases. Redisson's processes set these by their own
@@ -71,6 +77,7 @@ type PermitSemaphore struct {
 	number
 	leases  extend.Leases
 	channel string
+	twin    string // the key of a semaphore with the same set of leases; if none has, its own
 	total   *int64 // of a semaphore that Acquire makes; nil: it makes none
 }
 
@@ -104,7 +111,37 @@ func (s *PermitSemaphore) nameKeys() {
 	key := s.base.Key()
 	s.beside = []string{extend.Tagged(key) + permitLeasesKey}
 	s.base = s.base.WithTypedKey("set of permits", s.beside[0], "zset")
-	s.channel = extend.SideName(semaphoreChannel, key)
+	s.channel, s.twin = extend.SideName(semaphoreChannel, key), twinOf(key)
+}
+
+// twinOf returns the other one of two keys of which one is the other in braces: their side keys are the same. A key
+// without such a twin it returns as it is.
+func twinOf(key string) string {
+	plain := strings.TrimSuffix(strings.TrimPrefix(key, "{"), "}")
+	switch {
+	case strings.ContainsAny(plain, "{}"):
+		return key
+	case plain == key:
+		return extend.Tagged(key)
+	case key == extend.Tagged(plain):
+		return plain
+	}
+	return key
+}
+
+// explain adds to an error of the scripts the one that it stands for.
+func (s *PermitSemaphore) explain(err error) error {
+	var server *backend.ServerError
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "SHARED":
+		return fmt.Errorf("%w: the key %q exists, and a semaphore there has the same leases: %w", ErrConflict, s.twin, err)
+	case "TOOMANY":
+		return fmt.Errorf("%w: %w", ErrAboveTotal, err)
+	}
+	return err
 }
 
 // want is what waiters wait for. Those who would make a semaphore do not wait for the same as others.
@@ -121,6 +158,10 @@ func (s *PermitSemaphore) want() extend.Want {
 // Acquire takes n permits, 1 to 1000, and returns their lease. While there are too few it waits: for a
 // release, for the end of a lease, or for the next poll. If there are enough it takes one round trip.
 //
+// More permits than the semaphore has, free and taken ones together, are [ErrAboveTotal], also for those who wait
+// when their number is made smaller. Acquire waits all the same, as for a number that will grow again, if the option
+// Permits says that there are as many, if the semaphore has none at all, or if it does not exist.
+//
 // If the first attempt meets no server, Acquire returns [ErrUnavailable] within the bound of the backend.
 // Once it was refused it waits on through outages, for as long as ctx lasts.
 //
@@ -133,7 +174,7 @@ func (s *PermitSemaphore) Acquire(ctx context.Context, n int) (*Lease, error) {
 
 // TryAcquire takes n permits, 1 to 1000, and returns their lease, or [ErrNotAcquired] if there are too
 // few. It takes one round trip and waits for nothing but replicas, if it is to. Other errors are those of
-// Acquire's first attempt.
+// Acquire's first attempt, such as [ErrAboveTotal].
 func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int) (*Lease, error) {
 	return s.acquire(ctx, n, s.leases.TryAcquireUnits)
 }
@@ -202,8 +243,11 @@ func (s *PermitSemaphore) SetPermits(ctx context.Context, n int) error {
 
 func (s *PermitSemaphore) set(ctx context.Context, n int, change bool) (bool, error) {
 	return extend.Call(ctx, &s.base, s.validateNumber(n, 0, maxPermits), "set", func() (bool, error) {
-		return script.PermitSet(ctx, s.base.Runner(),
-			s.base.Key(), s.beside[0], int64(n), change, s.publish(), s.channel)
+		set, err := script.PermitSet(ctx, s.base.Runner(), script.PermitSetParams{
+			Permits: s.base.Key(), Leases: s.beside[0], Twin: s.twin, Total: int64(n), Change: change,
+			Publish: s.publish(), Released: s.channel,
+		})
+		return set, s.explain(err)
 	})
 }
 
@@ -214,8 +258,9 @@ func (s *PermitSemaphore) set(ctx context.Context, n int, change bool) (bool, er
 func (s *PermitSemaphore) AddPermits(ctx context.Context, n int) error {
 	invalid := s.validateNumber(n, -maxPermits, maxPermits)
 	_, err := extend.Call(ctx, &s.base, invalid, "add to", func() (bool, error) {
-		return script.PermitAdd(ctx, s.base.Runner(),
-			s.base.Key(), s.beside[0], int64(n), s.publish(), s.channel)
+		added, err := script.PermitAdd(ctx, s.base.Runner(),
+			s.base.Key(), s.beside[0], s.twin, int64(n), s.publish(), s.channel)
+		return added, s.explain(err)
 	})
 	return err
 }

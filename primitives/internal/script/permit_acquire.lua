@@ -4,6 +4,7 @@
 ---
 ---@key permits string             free permits
 ---@key leases zset                id -> when its lease ends
+---@key twin string                free permits of a semaphore with the same leases; if none has, of this one
 ---@arg owner string               the ids of its permits, 16 bytes each
 ---@arg lease milliseconds
 ---@arg total int(1..2147483647)?  of a semaphore that it makes; nil: it makes none
@@ -13,6 +14,8 @@
 ---@return int(-2147483648..4294967295) left   free permits, after what was taken
 ---@return milliseconds wait       until the first lease ends, that of a grant included; -1 ms: none does
 ---@error NOTANUMBER the key holds no count of permits
+---@error SHARED another semaphore has the same leases
+---@error TOOMANY there are fewer permits
 ---@include permit_store.lua
 local text, now = redis.call('get', permits), clock()
 if not text and not total then
@@ -22,6 +25,9 @@ local free = count(text or total)
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
+if not text and shared(twin) then
+  return redis.error_reply('SHARED another semaphore has the same leases')
+end
 local ids, back = ids_of(owner), 0
 if text then
   back = ended(leases, now)
@@ -30,6 +36,11 @@ local left = free + back
 local taken = left >= #ids
 if taken then
   left = left - #ids
+elseif #ids > tonumber(total or 0) then
+  local all = left + (text and redis.call('zcard', leases) - back or 0)
+  if all > 0 and #ids > all then
+    return redis.error_reply('TOOMANY there are fewer permits')
+  end
 end
 local function tell(n)
   redis.call(publish, released, n)

@@ -20,6 +20,7 @@ const permitAcquireSource = `
 
 local permits = KEYS[1]
 local leases = KEYS[2]
+local twin = KEYS[3]
 local owner = ARGV[1]
 local lease = ARGV[2]
 local total = ARGV[3] if total == '' then total = nil end
@@ -29,7 +30,9 @@ local released = ARGV[5]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
+
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
 local text, now = redis.call('get', permits), clock()
 if not text and not total then
   return {0, 0, -1}
@@ -37,6 +40,9 @@ end
 local free = count(text or total)
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
+end
+if not text and shared(twin) then
+  return redis.error_reply('SHARED another semaphore has the same leases')
 end
 local ids, back = ids_of(owner), 0
 if text then
@@ -46,6 +52,11 @@ local left = free + back
 local taken = left >= #ids
 if taken then
   left = left - #ids
+elseif #ids > tonumber(total or 0) then
+  local all = left + (text and redis.call('zcard', leases) - back or 0)
+  if all > 0 and #ids > all then
+    return redis.error_reply('TOOMANY there are fewer permits')
+  end
 end
 local function tell(n)
   redis.call(publish, released, n)
@@ -77,19 +88,27 @@ end
 return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now))}
 `
 
-const permitAcquireSHA1 = "9e1563b8f4c8237bfe30dc66c4017878a3cd1d70"
+const permitAcquireSHA1 = "09a8e6dba7cc6326b306d42dd9025c42a35724bd"
 
 var permitAcquireScript = backend.Script{
 	Name:   "permit_acquire",
 	Source: permitAcquireSource,
 	SHA1:   permitAcquireSHA1,
-	Keys:   2,
+	Keys:   3,
 	Retry:  backend.Never,
 }
 
 // ErrPermitAcquireNOTANUMBER means that the script permit_acquire replied NOTANUMBER: the key
 // holds no count of permits.
 var ErrPermitAcquireNOTANUMBER = errors.New("the key holds no count of permits")
+
+// ErrPermitAcquireSHARED means that the script permit_acquire replied SHARED: another semaphore
+// has the same leases.
+var ErrPermitAcquireSHARED = errors.New("another semaphore has the same leases")
+
+// ErrPermitAcquireTOOMANY means that the script permit_acquire replied TOOMANY: there are fewer
+// permits.
+var ErrPermitAcquireTOOMANY = errors.New("there are fewer permits")
 
 // permitAcquireError adds the declared error to a reply of its code.
 func permitAcquireError(err error) error {
@@ -100,6 +119,10 @@ func permitAcquireError(err error) error {
 	switch server.Code {
 	case "NOTANUMBER":
 		return fmt.Errorf("%w: %w", ErrPermitAcquireNOTANUMBER, err)
+	case "SHARED":
+		return fmt.Errorf("%w: %w", ErrPermitAcquireSHARED, err)
+	case "TOOMANY":
+		return fmt.Errorf("%w: %w", ErrPermitAcquireTOOMANY, err)
 	}
 	return err
 }
@@ -110,6 +133,8 @@ type PermitAcquireParams struct {
 	Permits string
 	// zset; id -> when its lease ends
 	Leases string
+	// string; free permits of a semaphore with the same leases; if none has, of this one
+	Twin string
 	// the ids of its permits, 16 bytes each
 	Owner string
 	// in whole milliseconds, the rest is cut off; not negative
@@ -139,6 +164,7 @@ type PermitAcquireResult struct {
 // Keys:
 //   - permits: string; free permits
 //   - leases: zset; id -> when its lease ends
+//   - twin: string; free permits of a semaphore with the same leases; if none has, of this one
 //
 // Arguments:
 //   - owner: the ids of its permits, 16 bytes each
@@ -155,6 +181,8 @@ type PermitAcquireResult struct {
 //
 // Errors:
 //   - [ErrPermitAcquireNOTANUMBER]: the key holds no count of permits
+//   - [ErrPermitAcquireSHARED]: another semaphore has the same leases
+//   - [ErrPermitAcquireTOOMANY]: there are fewer permits
 //
 // The script may write, and is not sent again once it may have run.
 func PermitAcquire(
@@ -176,6 +204,7 @@ func PermitAcquire(
 	words := [...]string{
 		p.Permits,
 		p.Leases,
+		p.Twin,
 		p.Owner,
 		strconv.FormatInt(p.Lease.Milliseconds(), 10),
 		"",
@@ -183,9 +212,9 @@ func PermitAcquire(
 		p.Released,
 	}
 	if p.Total != nil {
-		words[4] = strconv.FormatInt(*p.Total, 10)
+		words[5] = strconv.FormatInt(*p.Total, 10)
 	}
-	reply, err := r.Run(ctx, &permitAcquireScript, words[:2:2], words[2:])
+	reply, err := r.Run(ctx, &permitAcquireScript, words[:3:3], words[3:])
 	if err != nil {
 		return PermitAcquireResult{}, permitAcquireError(err)
 	}

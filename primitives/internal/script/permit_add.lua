@@ -3,14 +3,19 @@
 ---
 ---@key permits string                  free permits
 ---@key leases zset                     id -> when its lease ends
+---@key twin string                     free permits of a semaphore with the same leases; if none has, of this one
 ---@arg delta int(-2147483647..2147483647)
 ---@command publish publish|spublish
 ---@channel released
 ---@return bool added
 ---@error OVERFLOW more permits than a Java int holds, or less
 ---@error NOTANUMBER the key holds no count of permits
+---@error SHARED another semaphore has the same leases
 ---@include permit_store.lua
 local text, now = redis.call('get', permits), clock()
+if not text and shared(twin) then
+  return redis.error_reply('SHARED another semaphore has the same leases')
+end
 local free, taken, after = count(text or '0'), 0, tonumber(delta)
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')

@@ -18,14 +18,19 @@ const permitAddSource = `
 
 local permits = KEYS[1]
 local leases = KEYS[2]
+local twin = KEYS[3]
 local delta = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
 local text, now = redis.call('get', permits), clock()
+if not text and shared(twin) then
+  return redis.error_reply('SHARED another semaphore has the same leases')
+end
 local free, taken, after = count(text or '0'), 0, tonumber(delta)
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
@@ -47,13 +52,13 @@ end
 return 1
 `
 
-const permitAddSHA1 = "f0aa0c3201610432316b87bb41e386a74eab5c80"
+const permitAddSHA1 = "feb62011bfd7359ef91599d6c1b4a9c21b5c3631"
 
 var permitAddScript = backend.Script{
 	Name:   "permit_add",
 	Source: permitAddSource,
 	SHA1:   permitAddSHA1,
-	Keys:   2,
+	Keys:   3,
 	Retry:  backend.Never,
 }
 
@@ -64,6 +69,10 @@ var ErrPermitAddOVERFLOW = errors.New("more permits than a Java int holds, or le
 // ErrPermitAddNOTANUMBER means that the script permit_add replied NOTANUMBER: the key holds no
 // count of permits.
 var ErrPermitAddNOTANUMBER = errors.New("the key holds no count of permits")
+
+// ErrPermitAddSHARED means that the script permit_add replied SHARED: another semaphore has the
+// same leases.
+var ErrPermitAddSHARED = errors.New("another semaphore has the same leases")
 
 // permitAddError adds the declared error to a reply of its code.
 func permitAddError(err error) error {
@@ -76,6 +85,8 @@ func permitAddError(err error) error {
 		return fmt.Errorf("%w: %w", ErrPermitAddOVERFLOW, err)
 	case "NOTANUMBER":
 		return fmt.Errorf("%w: %w", ErrPermitAddNOTANUMBER, err)
+	case "SHARED":
+		return fmt.Errorf("%w: %w", ErrPermitAddSHARED, err)
 	}
 	return err
 }
@@ -87,6 +98,7 @@ func permitAddError(err error) error {
 // Keys:
 //   - permits: string; free permits
 //   - leases: zset; id -> when its lease ends
+//   - twin: string; free permits of a semaphore with the same leases; if none has, of this one
 //
 // Arguments:
 //   - delta: from -2147483647 to 2147483647
@@ -99,11 +111,12 @@ func permitAddError(err error) error {
 // Errors:
 //   - [ErrPermitAddOVERFLOW]: more permits than a Java int holds, or less
 //   - [ErrPermitAddNOTANUMBER]: the key holds no count of permits
+//   - [ErrPermitAddSHARED]: another semaphore has the same leases
 //
 // The script may write, and is not sent again once it may have run.
 func PermitAdd(
 	ctx context.Context, r backend.ScriptRunner,
-	permits, leases string, delta int64, publish, released string,
+	permits, leases, twin string, delta int64, publish, released string,
 ) (added bool, err error) {
 	if delta < -2147483647 || delta > 2147483647 {
 		return false, fmt.Errorf("script permit_add: delta: %w: %d is not in -2147483647..2147483647", backend.ErrArgument, delta)
@@ -117,11 +130,12 @@ func PermitAdd(
 	words := [...]string{
 		permits,
 		leases,
+		twin,
 		strconv.FormatInt(delta, 10),
 		publish,
 		released,
 	}
-	reply, err := r.Run(ctx, &permitAddScript, words[:2:2], words[2:])
+	reply, err := r.Run(ctx, &permitAddScript, words[:3:3], words[3:])
 	if err != nil {
 		return false, permitAddError(err)
 	}

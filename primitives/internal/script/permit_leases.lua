@@ -8,6 +8,12 @@
 ---@include clock.lua
 ---@include permits.lua
 
+-- shared reports whether a semaphore that is to be made would have the leases of another, its twin: it would take out
+-- those that the other has lent, and count them as its own.
+local function shared(twin)
+  return redis.call('type', twin).ok == 'string'
+end
+
 -- ids_of returns the ids of an owner.
 local function ids_of(owner)
   local ids = {}

@@ -3,15 +3,20 @@
 ---
 ---@key permits string                  free permits
 ---@key leases zset                     id -> when its lease ends
+---@key twin string                     free permits of a semaphore with the same leases; if none has, of this one
 ---@arg total int(0..2147483647)        free permits and taken ones
 ---@arg change bool                     also if there is a semaphore
 ---@command publish publish|spublish
 ---@channel released
 ---@return bool set
 ---@error NOTANUMBER the key holds no count of permits
+---@error SHARED another semaphore has the same leases
 ---@include permit_store.lua
 local text = redis.call('get', permits)
 if not text then
+  if shared(twin) then
+    return redis.error_reply('SHARED another semaphore has the same leases')
+  end
   if total ~= '0' then
     redis.call(publish, released, total)
   end

@@ -18,15 +18,20 @@ const permitSetSource = `
 
 local permits = KEYS[1]
 local leases = KEYS[2]
+local twin = KEYS[3]
 local total = ARGV[1]
 local change = ARGV[2] == '1'
 local publish = ARGV[3]
 local released = ARGV[4]
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
 local text = redis.call('get', permits)
 if not text then
+  if shared(twin) then
+    return redis.error_reply('SHARED another semaphore has the same leases')
+  end
   if total ~= '0' then
     redis.call(publish, released, total)
   end
@@ -49,19 +54,23 @@ store(permits, leases, now, free, tonumber(total) - taken, tell)
 return 1
 `
 
-const permitSetSHA1 = "a6c989031cb6845fc9999d7b1fa55b622c053c13"
+const permitSetSHA1 = "e864e470bcff6359d96f8c3208378c3f942c58ae"
 
 var permitSetScript = backend.Script{
 	Name:   "permit_set",
 	Source: permitSetSource,
 	SHA1:   permitSetSHA1,
-	Keys:   2,
+	Keys:   3,
 	Retry:  backend.Never,
 }
 
 // ErrPermitSetNOTANUMBER means that the script permit_set replied NOTANUMBER: the key holds no
 // count of permits.
 var ErrPermitSetNOTANUMBER = errors.New("the key holds no count of permits")
+
+// ErrPermitSetSHARED means that the script permit_set replied SHARED: another semaphore has the
+// same leases.
+var ErrPermitSetSHARED = errors.New("another semaphore has the same leases")
 
 // permitSetError adds the declared error to a reply of its code.
 func permitSetError(err error) error {
@@ -72,8 +81,28 @@ func permitSetError(err error) error {
 	switch server.Code {
 	case "NOTANUMBER":
 		return fmt.Errorf("%w: %w", ErrPermitSetNOTANUMBER, err)
+	case "SHARED":
+		return fmt.Errorf("%w: %w", ErrPermitSetSHARED, err)
 	}
 	return err
+}
+
+// PermitSetParams holds the keys and arguments of [PermitSet].
+type PermitSetParams struct {
+	// string; free permits
+	Permits string
+	// zset; id -> when its lease ends
+	Leases string
+	// string; free permits of a semaphore with the same leases; if none has, of this one
+	Twin string
+	// from 0 to 2147483647; free permits and taken ones
+	Total int64
+	// also if there is a semaphore
+	Change bool
+	// the command PUBLISH|SPUBLISH
+	Publish string
+	// channel
+	Released string
 }
 
 // PermitSet makes a permit semaphore with so many permits, or changes how many one has, and
@@ -83,6 +112,7 @@ func permitSetError(err error) error {
 // Keys:
 //   - permits: string; free permits
 //   - leases: zset; id -> when its lease ends
+//   - twin: string; free permits of a semaphore with the same leases; if none has, of this one
 //
 // Arguments:
 //   - total: from 0 to 2147483647; free permits and taken ones
@@ -95,33 +125,35 @@ func permitSetError(err error) error {
 //
 // Errors:
 //   - [ErrPermitSetNOTANUMBER]: the key holds no count of permits
+//   - [ErrPermitSetSHARED]: another semaphore has the same leases
 //
 // The script may write, and is not sent again once it may have run.
 func PermitSet(
 	ctx context.Context, r backend.ScriptRunner,
-	permits, leases string, total int64, change bool, publish, released string,
+	p PermitSetParams,
 ) (set bool, err error) {
-	if total < 0 || total > 2147483647 {
-		return false, fmt.Errorf("script permit_set: total: %w: %d is not in 0..2147483647", backend.ErrArgument, total)
+	if p.Total < 0 || p.Total > 2147483647 {
+		return false, fmt.Errorf("script permit_set: total: %w: %d is not in 0..2147483647", backend.ErrArgument, p.Total)
 	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script permit_set: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
+		return false, fmt.Errorf("script permit_set: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(permits) {
+	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Permits) {
 		return false, fmt.Errorf("script permit_set: released: %w", backend.ErrCrossSlot)
 	}
 	words := [...]string{
-		permits,
-		leases,
-		strconv.FormatInt(total, 10),
+		p.Permits,
+		p.Leases,
+		p.Twin,
+		strconv.FormatInt(p.Total, 10),
 		"0",
-		publish,
-		released,
+		p.Publish,
+		p.Released,
 	}
-	if change {
-		words[3] = "1"
+	if p.Change {
+		words[4] = "1"
 	}
-	reply, err := r.Run(ctx, &permitSetScript, words[:2:2], words[2:])
+	reply, err := r.Run(ctx, &permitSetScript, words[:3:3], words[3:])
 	if err != nil {
 		return false, permitSetError(err)
 	}

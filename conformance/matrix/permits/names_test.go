@@ -1,0 +1,102 @@
+package permits
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// client returns a client of a server of its own.
+func client(t *testing.T) *primitives.Client {
+	t.Helper()
+	b, err := embedded.New(embedded.NewServer(), nil)
+	require.NoError(t, err)
+	return cells.Over(t, b, nil)
+}
+
+// TestNamesInBracesTakeNoLeases: a name and the same in braces have one set of leases. Nothing that would make the one
+// touches what the other has lent.
+func TestNamesInBracesTakeNoLeases(t *testing.T) {
+	t.Parallel()
+	o := &primitives.PermitSemaphoreOptions{Permits: 2}
+	for name, other := range map[string]string{"p": "{p}", "{p}": "p"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := client(t)
+			s, twin := c.NewPermitSemaphore(name, o), c.NewPermitSemaphore(other, o)
+			lease, err := s.Acquire(t.Context(), 2)
+			require.NoError(t, err)
+			_, err = twin.TryAcquire(t.Context(), 1)
+			require.ErrorIs(t, err, primitives.ErrConflict)
+			_, err = twin.TrySetPermits(t.Context(), 5)
+			require.ErrorIs(t, err, primitives.ErrConflict)
+			require.ErrorIs(t, twin.SetPermits(t.Context(), 5), primitives.ErrConflict)
+			require.ErrorIs(t, twin.AddPermits(t.Context(), 5), primitives.ErrConflict)
+			require.NoError(t, lease.Release(t.Context()))
+			cells.Want(t, 2)(s.AvailablePermits(t.Context()))
+			cells.Want(t, 2)(s.TotalPermits(t.Context()))
+			cells.Want(t, true)(s.Delete(t.Context()))
+			_, err = twin.TryAcquire(t.Context(), 1)
+			require.NoError(t, err, "the other is gone")
+		})
+	}
+	c := client(t)
+	for _, name := range []string{"a{p}", "{p}b", "{a}{p}", "b{p}"} {
+		_, err := c.NewPermitSemaphore(name, o).TryAcquire(t.Context(), 1)
+		require.NoError(t, err, name)
+	}
+}
+
+// TestMorePermitsThanThereAre: to acquire more permits than a semaphore has is an error, and for who waits already,
+// when its number is made smaller. It waits for as many as the option says, and where there are none at all.
+func TestMorePermitsThanThereAre(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := client(t)
+		plain, of3 := c.NewPermitSemaphore("x", nil), c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 3})
+		_, err := of3.TryAcquire(t.Context(), 4)
+		require.ErrorIs(t, err, primitives.ErrAboveTotal, "of a semaphore that it would make")
+		cells.Want(t, 0)(plain.TotalPermits(t.Context()))
+
+		cells.Want(t, true)(plain.TrySetPermits(t.Context(), 3))
+		lease, err := plain.Acquire(t.Context(), 2)
+		require.NoError(t, err)
+		_, err = plain.Acquire(t.Context(), 4)
+		require.ErrorIs(t, err, primitives.ErrAboveTotal)
+		_, err = plain.TryAcquire(t.Context(), 3)
+		require.ErrorIs(t, err, primitives.ErrNotAcquired, "there will be as many")
+
+		waits := func(s *primitives.PermitSemaphore) <-chan error {
+			done := make(chan error, 1)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			t.Cleanup(cancel)
+			go func() {
+				l, err := s.Acquire(ctx, 3)
+				if err == nil {
+					err = l.Release(ctx)
+				}
+				done <- err
+			}()
+			synctest.Wait()
+			return done
+		}
+		gaveUp, stays := waits(plain), waits(of3)
+		require.NoError(t, plain.SetPermits(t.Context(), 2))
+		require.ErrorIs(t, <-gaveUp, primitives.ErrAboveTotal)
+		require.NoError(t, plain.SetPermits(t.Context(), 0))
+		paused := waits(plain)
+		time.Sleep(time.Minute)
+		require.Empty(t, stays)
+		require.NoError(t, lease.Release(t.Context()))
+		require.NoError(t, plain.SetPermits(t.Context(), 3))
+		require.NoError(t, <-stays)
+		require.NoError(t, <-paused)
+	})
+}
