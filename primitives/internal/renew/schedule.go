@@ -95,7 +95,7 @@ func (k *Keeper) followClocks(now instant) {
 
 // arm makes the timer fire when the first entry must be checked, or earlier. The caller holds k.mu.
 func (k *Keeper) arm(now instant) {
-	in := min(k.entries[0].checkAt-now.Sub(k.start.Time), checkInterval)
+	in := min(max(0, k.entries[0].checkAt-now.Sub(k.start.Time)), checkInterval)
 	at := now.Add(in)
 	if !k.timerAt.IsZero() && !at.Before(k.timerAt) {
 		return
@@ -133,12 +133,11 @@ func (r *round) reportLosses() {
 	r.lost = nil
 }
 
-// check checks up to checksAtOnce entries, and returns how many. It stops watching the lost ones, marks those that are
-// due as being renewed, and arms the timer.
+// check checks up to checksAtOnce entries, and returns how many. It stops watching the lost ones, and marks those that
+// are due as being renewed. With the last of them it arms the timer: no other tick runs before.
 func (k *Keeper) check(now instant, r *round) (checked int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.timerAt = time.Time{}
 	if k.closed {
 		return 0
 	}
@@ -147,7 +146,10 @@ func (k *Keeper) check(now instant, r *round) (checked int) {
 	for ; checked < checksAtOnce && len(k.entries) > 0 && k.entries[0].checkAt <= until; checked++ {
 		k.checkFirst(now, r)
 	}
-	if len(k.entries) > 0 {
+	if checked == checksAtOnce {
+		return checked
+	}
+	if k.timerAt = (time.Time{}); len(k.entries) > 0 {
 		k.arm(now)
 	}
 	return checked
