@@ -19,6 +19,10 @@ func adderSeeds() []seed {
 		{"stays subscribed when all are closed", group, edits{
 			{"\t\tunused = g.subscription\n", ""},
 		}, unit("SubscribesWhileOpen")},
+		{"never forgets a group of adders", group, edits{
+			{"\t\tdelete(adderGroups.groups, g.key)\n\t\tunused = g.subscription\n",
+				"\t\tunused, g.subscription = g.subscription, nil\n"},
+		}, unit("SubscribesWhileOpen")},
 		{"opens no adder after another has left", group, edits{
 			{"defer func() { <-g.turn }()",
 				"defer func() {\n\t\t\tif g.subscribed() {\n\t\t\t\t<-g.turn\n\t\t\t}\n\t\t}()"},

@@ -15,6 +15,9 @@ func countingSeeds() []seed {
 	queues := propertiesOf("FairCountingSemaphore")
 	crowds := func(test string) finder { return finder{dir: "conformance/matrix/crowds", test: test} }
 	refreshes := onEmbedded("CountingSemaphoreRefreshes")
+	last := func(what string) finder {
+		return finder{dir: "conformance/matrix/counting", test: "TestHoldLastsItsLastMillisecond/.*" + what}
+	}
 	return []seed{
 		{"lets one more in than the limit", acquire, edits{{"if room <= 0 then", "if room < 0 then"}}, histories},
 		{"counts those whose holds have ended", acquire, edits{
@@ -33,6 +36,19 @@ func countingSeeds() []seed {
 		{"says that a hold was released which had ended", release, edits{
 			{"tonumber(ends) >= clock()", "clock()"},
 		}, properties},
+		{"ends a hold a millisecond early when it is released", release, edits{{">= clock()", "> clock()"}}, last("Release")},
+		{"ends a hold a millisecond early when many are released", "internal/script/counting_release_all.lua.go", edits{
+			{"tonumber(ends) >= now", "tonumber(ends) > now"},
+		}, last("ReleaseAll")},
+		{"ends a hold a millisecond early when it is renewed", renew, edits{
+			{"tonumber(ends) >= now", "tonumber(ends) > now"},
+		}, last("Refresh")},
+		{"ends a hold by arrival a millisecond early when it is released", leave, edits{
+			{"tonumber(score) >= now", "tonumber(score) > now"},
+		}, last("Release")},
+		{"ends a hold by arrival a millisecond early when many are released", many, edits{
+			{"tonumber(score) >= now", "tonumber(score) > now"},
+		}, last("ReleaseAll")},
 		{"renews what has ended", renew, edits{{"tonumber(ends) >= now then", "now then"}},
 			finder{dir: "conformance/matrix/counting", test: "TestEndedHoldIsNotRenewed"}},
 		{"lets in by arrival out of turn", arrival, edits{{"(first == owner or not first)", "true"}}, queues},

@@ -53,8 +53,8 @@ func TestAdderClosesDuringSum(t *testing.T) {
 	}
 }
 
-// TestAdderSubscribesWhileOpen: the first adder subscribes, the last one ends that, and the next one begins
-// anew.
+// TestAdderSubscribesWhileOpen: the first adder subscribes, the last one ends that and leaves nothing, and the next
+// one begins again.
 func TestAdderSubscribesWhileOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,17 +63,20 @@ func TestAdderSubscribesWhileOpen(t *testing.T) {
 		for range 2 {
 			a, b := openAdder(t, c), openAdder(t, c)
 			require.Equal(t, 1, s.subscribed())
+			require.Equal(t, 1, primitives.AdderGroups(s))
 			a.Close()
 			requireSum(t, 0, b)
 			require.Equal(t, 1, s.subscribed(), "what waits for answers is unsubscribed at once")
 			b.Close()
 			require.Zero(t, s.subscribed())
+			require.Zero(t, primitives.AdderGroups(s))
 		}
 		closed := s.client(t, nil)
 		require.NoError(t, closed.Close(t.Context()))
 		_, err := closed.OpenLongAdder(t.Context(), "x")
 		require.ErrorIs(t, err, primitives.ErrClosed)
 		require.Zero(t, s.subscribed())
+		require.Zero(t, primitives.AdderGroups(s))
 	})
 }
 
