@@ -157,7 +157,14 @@ func renewSeeds() []seed {
 
 // lockSeeds are bugs in the lock: its hold, its giving back, its scripts.
 func lockSeeds() []seed {
+	foreign := finder{dir: "conformance/matrix/repro", test: "TestForeignHashIsAConflict"}
 	return []seed{
+		{"takes another program's hash for a held lock", "internal/script/lock_acquire.lua.go", edits{
+			{"return alien(lock, size) or -2", "return -2"},
+		}, foreign},
+		{"deletes another program's hash by force", "internal/script/lock_force_release.lua.go", edits{
+			{"if strange then", "if false then"},
+		}, foreign},
 		{"sends the release before it ends the context", leaseFile, edits{
 			{"\tlast, err := h.endLease(l)\n", `	if len(h.leases) == 1 && h.object.core.keeper.End(&h.Entry) {
 		defer h.endAll(ErrReleased)
@@ -235,12 +242,12 @@ func lockSeeds() []seed {
 			{"FormatInt(lease.Milliseconds(), 10)", "FormatInt(time.Now().Add(lease).UnixMilli(), 10)"},
 		}, properties},
 		{"grants without looking", acquireFile, edits{
-			{"redis.call('hlen', lock) > 0", "false"},
+			{"if size > 0 then", "if false then"},
 		}, histories},
 		{"overwrites what is no lock", acquireFile, edits{
-			{"if redis.call('hlen', lock) > 0",
+			{"local size = redis.call('hlen', lock)",
 				"if redis.call('type', lock).ok ~= 'hash' then redis.call('del', lock) end " +
-					"if redis.call('hlen', lock) > 0"},
+					"local size = redis.call('hlen', lock)"},
 		}, properties},
 		{"counts tokens by one", acquireFile, edits{
 			{"time[1] .. string.format('%06d', time[2])", "'1'"},
@@ -269,7 +276,7 @@ func lockSeeds() []seed {
 			{"status[i] = -1", "for j = 1, #locks do status[j] = 0 end return status"},
 		}, properties},
 		{"frees by force only once", forceFile, edits{
-			{"if redis.call('hlen', lock) == 0 then", "if true then"},
+			{"if size == 0 then", "if true then"},
 		}, properties},
 		{"lets the last token of a fenced lock expire", fencedFile, edits{
 			{"opts, nil)", "opts, &c.tokenTTL)"},
@@ -293,8 +300,8 @@ func spinSeeds() []seed {
 		{"says of many spin locks that they were released", "internal/script/spin_release_all.lua.go", edits{
 			{"redis.call('del', lock)", "1"},
 		}, propertiesOf("SpinLock")},
-		{"looks for another kind when a spin lock is to be freed", spinFile, edits{
-			{`l.base.Key(), nil, "hash")`, `l.base.Key(), nil, "string")`},
+		{"frees no spin lock by force", "internal/script/spin_force_release.lua.go", edits{
+			{"return redis.call('del', lock)", "return size"},
 		}, onEmbedded("SpinLockWalks")},
 		{"does not try again without messages", queueFile, edits{
 			{"trying == 0 ||", "trying < 0 ||"},

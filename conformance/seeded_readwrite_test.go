@@ -8,7 +8,7 @@ func readWriteSeeds() []seed {
 	on := func(test string) finder { return finder{dir: "conformance/matrix/readwrite", test: test} }
 	return []seed{
 		{"lets a reader in beside a writer", scripts + "read_acquire.lua.go", edits{
-			{"(mode or redis.call('hlen', lock) > 0)", "not mode and redis.call('hlen', lock) > 0"},
+			{"mode ~= 'read' and not downgrade and redis.call('hlen', lock) or 0", "not mode and redis.call('hlen', lock) or 0"},
 		}, histories},
 		{"lets a writer in beside a reader", scripts + "write_acquire.lua.go", edits{
 			{"elseif longest > 0 then", "elseif false then"},

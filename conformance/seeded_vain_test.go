@@ -9,7 +9,7 @@ func vainSeeds() []seed {
 		latch     = "countdownlatch.go"
 		number    = "number.go"
 	)
-	refused := edits{{"redis.call('hlen', lock) > 0 then", "redis.call('hlen', lock) > 0 the"}}
+	refused := edits{{"if size > 0 then", "if size > 0 the"}}
 	conflict := edits{{"if err := acquire(a); err != nil {", "if err := error(ErrConflict); err != nil {"}}
 	deafSemaphore := edits{{"\treturn n\n}", "\treturn n * 0\n}"}}
 	deafLatch := edits{{"\t\treturn extend.AllUnits\n\t}\n\treturn 1\n", "\t\treturn 0\n\t}\n\treturn 0\n"}}

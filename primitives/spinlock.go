@@ -115,7 +115,7 @@ func (l *SpinLock) Do(ctx context.Context, work func(ctx context.Context, lease 
 // token protects the resource until then. Errors are those of Lock.
 func (l *SpinLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
-		return script.ObjectDelete(ctx, l.base.Runner(), l.base.Key(), nil, "hash")
+		return script.SpinForceRelease(ctx, l.base.Runner(), l.base.Key())
 	})
 }
 

@@ -179,7 +179,7 @@ func Keep(h Held) Held { return Held{Token: h.Token} }
 func Step(s state, at time.Time, in In, out Out) (state, bool) {
 	mine := s.Kind == engine.Present && s.V.Owner == in.Owner
 	switch other := s.Kind == engine.Other; {
-	case out.Other, other && in.Op != IsLocked && in.Op != Remaining:
+	case out.Other, other && in.Op != Remaining:
 		return s, out.Other && other
 	case in.Op == Acquire && out.Token == 0:
 		return s, s.Kind == engine.Present && s.Remains(at, out.Left)
@@ -193,7 +193,7 @@ func Step(s state, at time.Time, in In, out Out) (state, bool) {
 	case in.Op == Force:
 		return s.Gone(Keep), out.Done == (s.Kind == engine.Present)
 	case in.Op == IsLocked:
-		return s, out.Done == (s.Kind != engine.Absent)
+		return s, out.Done == (s.Kind == engine.Present)
 	case in.Op == HoldCount:
 		return s, mine && out.Count == s.V.Count || !mine && out.Count == 0
 	case in.Op == Remaining:

@@ -39,7 +39,7 @@ func Asks(s *engine.Script) []In {
 
 // single are the scripts of one lock.
 var single = map[string]Op{
-	"release": Release, "force_release": Force, "delete": Force, "exists": IsLocked, "held_by": IsHeldBy,
+	"release": Release, "force_release": Force, "exists": IsLocked, "held_by": IsHeldBy,
 	"holder": IsLocked, "hold_count": HoldCount, "remaining": Remaining, "last_token": LastToken, "holders": Holds,
 }
 

@@ -209,8 +209,8 @@ func (o *Object) kindConflict(ctx context.Context) error {
 			return o.otherKeyConflict(k.name, k.key, found)
 		}
 	}
-	if o.sideKey != "" {
-		return o.sideKeyConflict(o.storedType(ctx, o.sideKey))
+	if found := o.storedType(ctx, o.sideKey); o.sideKey != "" && found != "string" && found != "none" {
+		return o.sideKeyConflict(found)
 	}
 	return o.Conflict(valueType)
 }

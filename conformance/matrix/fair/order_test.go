@@ -129,7 +129,7 @@ func TestExpiredHolderIsFollowed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	clients := s.Clients(t, 2, noPoll)
-	s.do(t, "HSET", key, "gone", "1")
+	s.do(t, "HSET", key, peer, "1")
 	s.do(t, "PEXPIRE", key, "1500")
 	c := s.waitInTurn(t, 2, clients, patient)
 	require.Equal(t, []int{0, 1}, c.serve(t, 2))

@@ -93,7 +93,7 @@ func TestExpiredPeerIsFollowed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	clients := s.Clients(t, 1, noPoll)
-	s.do(t, "HSET", key, "holder", "1")
+	s.do(t, "HSET", key, "5f0c2a9e-0000-4000-8000-00000000000a:1", "1")
 	s.do(t, "PEXPIRE", key, "500")
 	score := s.now(t) + 2500
 	s.enqueue(t, peer, score, 0)

@@ -22,7 +22,7 @@ const farMilliseconds = math.MaxInt64 / int64(time.Millisecond)
 func lockedForLong(t *testing.T) (*servers.Server, *primitives.Lock) {
 	t.Helper()
 	s := servers.Start(t, servers.Redis, nil)
-	do(t, s, "HSET", "x", "java:1", "1")
+	do(t, s, "HSET", "x", "5f0c2a9e-0000-4000-8000-00000000000a:1", "1")
 	do(t, s, "PEXPIRE", "x", "10000000000000")
 	require.Greater(t, number(t, s, "PTTL", "x"), farMilliseconds)
 	return s, client(t, s.Addr()).NewLock("x", nil)

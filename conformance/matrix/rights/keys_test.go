@@ -154,7 +154,10 @@ func useLock(ctx context.Context, client *primitives.Client) {
 }
 
 func useSpinLock(ctx context.Context, client *primitives.Client) {
-	must.Do(must.Get(client.NewSpinLock("declared:spin", nil).TryLock(ctx)).Unlock(ctx))
+	l := client.NewSpinLock("declared:spin", nil)
+	must.Do(must.Get(l.TryLock(ctx)).Unlock(ctx))
+	must.Get(l.TryLock(ctx))
+	must.Return("ForceUnlock", true)(l.ForceUnlock(ctx))
 	for i := range 2 {
 		go func() { _, _ = client.NewSpinLock(fmt.Sprint(lostReply, "spin", i), nil).TryLock(ctx) }()
 	}

@@ -18,7 +18,13 @@
 ---@include token.lua
 ---@include fair_queue.lua
 ---@include fair_heal.lua
-local held, now = redis.call('hlen', lock) > 0, clock()
+---@include alien.lua
+local size, now = redis.call('hlen', lock), clock()
+local held = size > 0
+local strange = held and alien(lock, size)
+if strange then
+  return strange
+end
 heal(queue, timeouts, deadlines, now, owner)
 local first, dead, amount = survey(queue, timeouts, deadlines, now, owner)
 if not held and (first == owner or not first) then

@@ -8,8 +8,14 @@
 ---@channel turn prefix       with the woken owner behind it
 ---@return bool released      false: the lock was free
 ---@include fair_queue.lua
-if redis.call('hlen', lock) == 0 then
+---@include alien.lua
+local size = redis.call('hlen', lock)
+if size == 0 then
   return 0
+end
+local strange = alien(lock, size)
+if strange then
+  return strange
 end
 local first, dead, amount = survey(queue, timeouts, deadlines, clock())
 if first then

@@ -21,8 +21,14 @@ local publish = ARGV[1]
 local turn = ARGV[2]
 
 local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function share() return 300000 end local function lower(timeouts, amount, spared) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do if not spared[scores[i]] then changed[#changed + 1] = scores[i + 1] - amount changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leaver) local dead, amount = {}, 0 local place, waiter = 0, redis.call('lindex', queue, 0) while waiter do if waiter == caller then return waiter, dead, amount elseif waiter ~= leaver then local score = redis.call('zscore', timeouts, waiter) local deadline = redis.call('zscore', deadlines, waiter) local left = score and score - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end place = place + 1 waiter = redis.call('lindex', queue, place) end return false, dead, amount end local function remove(queue, timeouts, deadlines, waiter) redis.call('lrem', queue, 0, waiter) redis.call('zrem', timeouts, waiter) redis.call('zrem', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, owner) local place = redis.call('lpos', queue, owner) if not place then return end local ahead = {} for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do ahead[waiter] = true end remove(queue, timeouts, deadlines, owner) lower(timeouts, share(), ahead) end
-if redis.call('hlen', lock) == 0 then
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+local size = redis.call('hlen', lock)
+if size == 0 then
   return 0
+end
+local strange = alien(lock, size)
+if strange then
+  return strange
 end
 local first, dead, amount = survey(queue, timeouts, deadlines, clock())
 if first then
@@ -33,7 +39,7 @@ drop(queue, timeouts, deadlines, dead, amount)
 return 1
 `
 
-const fairForceReleaseSHA1 = "6cb729456fc1ec6f75d67941382cb980f231e276"
+const fairForceReleaseSHA1 = "49aa753b1bae0f391a1f45c6a01f837a05de8540"
 
 var fairForceReleaseScript = backend.Script{
 	Name:   "fair_force_release",

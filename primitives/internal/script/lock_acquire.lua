@@ -12,8 +12,10 @@
 ---@arg tokenttl milliseconds?  nil: the token key has no end
 ---@return int answer      the token; if the lock is held, -2 less the milliseconds that the holder's lease still has: -1 if it has no end
 ---@include token.lua
-if redis.call('hlen', lock) > 0 then
-  return -2 - redis.call('pttl', lock)
+---@include alien.lua
+local size = redis.call('hlen', lock)
+if size > 0 then
+  return alien(lock, size) or -2 - redis.call('pttl', lock)
 end
 local grant = next_token(token, tokenttl)
 -- This does nothing, since there is no lock yet. A user whose ACL lacks PEXPIRE is refused here and

@@ -26,8 +26,10 @@ local lease = ARGV[2]
 local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
 
 local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
-if redis.call('hlen', lock) > 0 then
-  return -2 - redis.call('pttl', lock)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+local size = redis.call('hlen', lock)
+if size > 0 then
+  return alien(lock, size) or -2 - redis.call('pttl', lock)
 end
 local grant = next_token(token, tokenttl)
 
@@ -39,7 +41,7 @@ redis.call('pexpire', lock, lease)
 return grant
 `
 
-const lockAcquireSHA1 = "abe350144b4a208584b94d49c7adaa4fa7ecdd36"
+const lockAcquireSHA1 = "472e84c1c724ab98563aeb2726351d04d990fa98"
 
 var lockAcquireScript = backend.Script{
 	Name:   "lock_acquire",

@@ -3,4 +3,6 @@
 ---@key lock hash           owner -> hold count
 ---@return bool held
 ---@readonly
-return redis.call('exists', lock)
+---@include alien.lua
+local size = redis.call('hlen', lock)
+return size > 0 and (alien(lock, size) or 1) or 0

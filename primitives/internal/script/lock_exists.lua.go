@@ -15,18 +15,19 @@ const lockExistsSource = `
 local lock = KEYS[1]
 
 
-return redis.call('exists', lock)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+local size = redis.call('hlen', lock)
+return size > 0 and (alien(lock, size) or 1) or 0
 `
 
-const lockExistsSHA1 = "cf7069affec17843dd0df83090988313175acd38"
+const lockExistsSHA1 = "e2ef53f239fbdbcf0d60cfa6d700ac933d52da97"
 
 var lockExistsScript = backend.Script{
-	Name:    "lock_exists",
-	Source:  lockExistsSource,
-	SHA1:    lockExistsSHA1,
-	Keys:    1,
-	Retry:   backend.ReadOnly,
-	Command: "EXISTS",
+	Name:   "lock_exists",
+	Source: lockExistsSource,
+	SHA1:   lockExistsSHA1,
+	Keys:   1,
+	Retry:  backend.ReadOnly,
 }
 
 // LockExists reports whether anybody holds the lock.
@@ -37,7 +38,7 @@ var lockExistsScript = backend.Script{
 // Results:
 //   - held
 //
-// The script only reads. It is sent as the command EXISTS.
+// The script only reads.
 func LockExists(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string,

@@ -4,8 +4,14 @@
 ---@command publish publish|spublish
 ---@channel released
 ---@return bool released    false: the lock was free
-if redis.call('hlen', lock) == 0 then
+---@include alien.lua
+local size = redis.call('hlen', lock)
+if size == 0 then
   return 0
+end
+local strange = alien(lock, size)
+if strange then
+  return strange
 end
 redis.call(publish, released, '0')
 redis.call('del', lock)

@@ -17,15 +17,21 @@ local lock = KEYS[1]
 local publish = ARGV[1]
 local released = ARGV[2]
 
-if redis.call('hlen', lock) == 0 then
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+local size = redis.call('hlen', lock)
+if size == 0 then
   return 0
+end
+local strange = alien(lock, size)
+if strange then
+  return strange
 end
 redis.call(publish, released, '0')
 redis.call('del', lock)
 return 1
 `
 
-const lockForceReleaseSHA1 = "34bc5a23b9da8382b19374362819a5d8571b6251"
+const lockForceReleaseSHA1 = "3dee1446844033a4d713d8c2879d4f42fdb793e8"
 
 var lockForceReleaseScript = backend.Script{
 	Name:   "lock_force_release",

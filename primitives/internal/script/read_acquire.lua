@@ -13,11 +13,13 @@
 ---@return int? token         nil: a writer is in, or waits
 ---@return milliseconds wait  what the writer's lease still has; -1 ms: it has no end; 0: granted
 ---@include token.lua
+---@include alien.lua
 local mode = redis.call('hget', lock, 'mode')
 local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':write') == 1
 -- A hash without a mode is a lock of another kind: it keeps readers out, too.
-if mode ~= 'read' and not downgrade and (mode or redis.call('hlen', lock) > 0) then
-  return {false, redis.call('pttl', lock)}
+local size = mode ~= 'read' and not downgrade and redis.call('hlen', lock) or 0
+if size > 0 then
+  return alien(lock, size) or {false, redis.call('pttl', lock)}
 end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then
   return {false, redis.call('pttl', waiting)}

@@ -28,11 +28,13 @@ local standback = ARGV[5] == '1'
 
 
 local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local mode = redis.call('hget', lock, 'mode')
 local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':write') == 1
 
-if mode ~= 'read' and not downgrade and (mode or redis.call('hlen', lock) > 0) then
-  return {false, redis.call('pttl', lock)}
+local size = mode ~= 'read' and not downgrade and redis.call('hlen', lock) or 0
+if size > 0 then
+  return alien(lock, size) or {false, redis.call('pttl', lock)}
 end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then
   return {false, redis.call('pttl', waiting)}
@@ -46,7 +48,7 @@ redis.call('pexpire', lock, longest)
 return {last, 0}
 `
 
-const readAcquireSHA1 = "d2ca901068285a720f30d965ff5bc0a1635cfac6"
+const readAcquireSHA1 = "91ffcd57956bb6131dd72edfcbaa8b0744997914"
 
 var readAcquireScript = backend.Script{
 	Name:   "read_acquire",

@@ -5,5 +5,11 @@
 ---@return milliseconds remaining   0: there is no reader
 ---@readonly
 ---@include readers.lua
+---@include alien.lua
+local size = redis.call('hlen', lock)
+local strange = size > 0 and alien(lock, size)
+if strange then
+  return strange
+end
 local _, longest = survey(lock, side)
 return longest

@@ -6,8 +6,10 @@
 ---@channel released
 ---@arg message string      0 or 1: whether one waiter may try, or all
 ---@return bool released    false: the lock has not that mode
+---@include alien.lua
 if redis.call('hget', lock, 'mode') ~= mode then
-  return 0
+  local size = redis.call('hlen', lock)
+  return size > 0 and alien(lock, size) or 0
 end
 redis.call(publish, released, message)
 redis.call('del', lock)

@@ -19,15 +19,17 @@ local publish = ARGV[2]
 local released = ARGV[3]
 local message = ARGV[4]
 
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 if redis.call('hget', lock, 'mode') ~= mode then
-  return 0
+  local size = redis.call('hlen', lock)
+  return size > 0 and alien(lock, size) or 0
 end
 redis.call(publish, released, message)
 redis.call('del', lock)
 return 1
 `
 
-const readwriteForceReleaseSHA1 = "78c29ac882287ae460cf118bf53615564bfde6cb"
+const readwriteForceReleaseSHA1 = "d9344488611ea5bca9f5c168e118b8d54397389e"
 
 var readwriteForceReleaseScript = backend.Script{
 	Name:   "readwrite_force_release",

@@ -17,8 +17,14 @@
 ---@return bool reading       readers keep owner out, which others may join
 ---@include token.lua
 ---@include readers.lua
-local used = redis.call('hlen', lock) > 0
+---@include alien.lua
+local size = redis.call('hlen', lock)
+local used = size > 0
 if used then
+  local strange = alien(lock, size)
+  if strange then
+    return strange
+  end
   local mode, longest, _, shortest = survey(lock, side)
   -- A hash without a mode is a lock of another kind: it keeps writers out, too.
   if mode ~= 'read' then

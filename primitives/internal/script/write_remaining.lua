@@ -3,7 +3,9 @@
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
 ---@return milliseconds remaining   -1 ms: no end; -2 ms: nobody writes
 ---@readonly
+---@include alien.lua
 if redis.call('hget', lock, 'mode') ~= 'write' then
-  return -2
+  local size = redis.call('hlen', lock)
+  return size > 0 and alien(lock, size) or -2
 end
 return redis.call('pttl', lock)

@@ -16,13 +16,15 @@ const writeRemainingSource = `
 local lock = KEYS[1]
 
 
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 if redis.call('hget', lock, 'mode') ~= 'write' then
-  return -2
+  local size = redis.call('hlen', lock)
+  return size > 0 and alien(lock, size) or -2
 end
 return redis.call('pttl', lock)
 `
 
-const writeRemainingSHA1 = "d85608357bc2c37796033b0396c149996a2f6f6e"
+const writeRemainingSHA1 = "a86069cb9f2a799501dd4b6811fc502fff2d83b6"
 
 var writeRemainingScript = backend.Script{
 	Name:   "write_remaining",

@@ -1,0 +1,11 @@
+--- Frees the lock no matter who holds it. It publishes nothing: waiters retry on their own.
+---
+---@key lock hash           owner -> hold count
+---@return bool released    false: the lock was free
+---@include alien.lua
+local size = redis.call('hlen', lock)
+local strange = size > 0 and alien(lock, size)
+if strange then
+  return strange
+end
+return redis.call('del', lock)
