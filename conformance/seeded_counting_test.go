@@ -30,7 +30,7 @@ func countingSeeds() []seed {
 			{"math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0))", "ends"},
 		}, properties},
 		{"takes a name of which a cluster has two slots", "extend/object.go", edits{
-			{"if sound || !o.core.can.Cluster {", "{"},
+			{"if sound || !o.core.can.Cluster {", "if sound || true {"},
 		}, finder{dir: "primitives", test: "TestNamesWithoutAHashTag"}},
 		{"wakes nobody by the release of a slot", release, edits{{"if held then", "if false then"}}, histories},
 		{"says that a hold was released which had ended", release, edits{
