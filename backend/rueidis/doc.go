@@ -18,6 +18,9 @@
 // looks at each ping (fanout.Options.PingEvery) whether the client has left the node, and in a
 // cluster asks another node for the list of slots (CLUSTER SLOTS).
 //
+// The driver keeps a connection whose server has become a replica behind the same address, and each write fails with
+// READONLY there: with ClientOption.ConnLifetime it leaves such a connection after that time.
+//
 // # Guarantees
 //
 // What the driver would send a second time by itself, because ClientOption.ConnLifetime ended a

@@ -45,7 +45,7 @@ var (
 )
 
 // New returns a backend over client, which the caller keeps and closes, after the backend. In a
-// cluster, unless opts.Sharded says otherwise, it asks a server whether it knows sharded pub/sub,
+// cluster, unless opts.Sharded says otherwise, it asks all nodes whether they know sharded pub/sub,
 // for up to 5 s, and fails if none answers. Else it sends nothing.
 func New(client valkey.Client, opts *Options) (*Backend, error) {
 	if client == nil {
@@ -74,7 +74,7 @@ func New(client valkey.Client, opts *Options) (*Backend, error) {
 	return &Backend{driver: d, runner: evalsha.New(d, can.Cluster), hub: hub, can: can}, nil
 }
 
-// sharded decides by option, or by asking the server.
+// sharded decides by option, or by asking all nodes: those that answer must all know it. Some may be down.
 func sharded(client valkey.Client, option backend.Sharding) (bool, error) {
 	switch option {
 	case backend.ShardedOn:
@@ -84,13 +84,26 @@ func sharded(client valkey.Client, option backend.Sharding) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), detectWithin)
 	defer cancel()
-	result := client.Do(ctx, client.B().PubsubShardnumsub().Build())
-	err := failure(result)
-	var server *backend.ServerError
-	if errors.As(err, &server) && server.Code == "ERR" {
-		return false, nil // the subcommand is unknown
+	nodes := client.Nodes()
+	answers := make(chan evalsha.Result[error], len(nodes))
+	for _, node := range nodes {
+		go func() {
+			answers <- evalsha.Catch(func() error { return failure(node.Do(ctx, node.B().PubsubShardnumsub().Build())) })
+		}()
 	}
-	return err == nil, err
+	known, errs := false, []error{valkey.ErrNoSlot}
+	for range nodes {
+		err := (<-answers).Get()
+		var server *backend.ServerError
+		if errors.As(err, &server) && server.Code == "ERR" {
+			return false, nil // the subcommand is unknown
+		}
+		known, errs = known || err == nil, append(errs, err)
+	}
+	if known {
+		return true, nil
+	}
+	return false, errors.Join(errs...)
 }
 
 // Capabilities implements [backend.Backend].

@@ -12,6 +12,9 @@
 // The client is a fork of rueidis, and this package is generated from package rueidisbackend,
 // whose guarantees hold here too.
 //
+// The driver keeps a connection whose server has become a replica behind the same address, and each write fails with
+// READONLY there: with ClientOption.ConnLifetime it leaves such a connection after that time.
+//
 // # Guarantees
 //
 // What the driver would send a second time by itself, because ClientOption.ConnLifetime ended a

@@ -148,7 +148,7 @@ func (p *pool) RunBatch(_ context.Context, calls []backend.Call, report func(int
 // a connection. None fails, since connections are had all the time, and few batches wait in the driver.
 func TestCrowdWaitsForConnections(t *testing.T) {
 	t.Parallel()
-	for _, takes := range []time.Duration{200 * time.Millisecond, 3 * time.Second} {
+	for _, takes := range []time.Duration{500 * time.Millisecond, 3 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &pool{connections: make(chan struct{}, 4), takes: takes}
 			d := open(t, p)
