@@ -148,12 +148,12 @@ func (p *pool) RunBatch(_ context.Context, calls []backend.Call, report func(int
 // a connection. None fails, since connections are had all the time, and few batches wait in the driver.
 func TestCrowdWaitsForConnections(t *testing.T) {
 	t.Parallel()
-	for _, takes := range []time.Duration{500 * time.Millisecond, 3 * time.Second} {
+	for takes, batches := range map[time.Duration]int{500 * time.Millisecond: 38, 3 * time.Second: 12} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &pool{connections: make(chan struct{}, 4), takes: takes}
 			d := open(t, p)
 			var all sync.WaitGroup
-			for i := range 40 * most {
+			for i := range batches * most {
 				all.Go(func() {
 					_, err := d.Run(t.Context(), write, []string{fmt.Sprint(i)}, nil)
 					require.NoError(t, err)
