@@ -23,7 +23,8 @@ var (
 	ErrClosed = errors.New("backend closed")
 
 	// ErrNotSupported means that the backend or its server lacks what was asked for. Nothing was
-	// sent, or the server refused it unexecuted.
+	// sent, or the server refused it unexecuted, or it is matched by the [*ServerError] of a script that needs a
+	// command or a function which the server lacks.
 	ErrNotSupported = errors.New("not supported")
 
 	// ErrCrossSlot means that the keys of one script, or a sharded channel beside them, hash to
@@ -52,6 +53,10 @@ var (
 	// it does not say which. It is matched by a [*ServerError].
 	ErrKeyDenied = errors.New("no access to a key")
 
+	// ErrNoPermission means that the server's access list (ACL) denies the user a command, a key or a channel. It is
+	// matched by a [*ServerError]. If a script was refused, it is as far as it had come: hasp's own have written nothing.
+	ErrNoPermission = errors.New("no permission")
+
 	// ErrReplicas means that a script ran, but that replicas could not be waited for (W1).
 	ErrReplicas = errors.New("waiting for replicas failed")
 )
@@ -65,6 +70,13 @@ func NotExecuted(code string) bool {
 		return true
 	}
 	return false
+}
+
+// RefusesWrites reports whether an error reply with this code says that the server takes no writes for now: its
+// memory or its disk is full, or its replicas are missing. It refuses the first write of a script, so that the
+// script has written nothing.
+func RefusesWrites(code string) bool {
+	return code == "OOM" || code == "NOREPLICAS" || code == "MISCONF"
 }
 
 // MayHaveRun reports whether a script that returned err may have been executed, now or later: its

@@ -144,6 +144,14 @@ var refusals = map[error][]string{
 	ErrNotANumber: {"value is not an integer or out of range", "value is not a valid float"},
 	// Of servers ("CROSSSLOT Keys in request don't hash to the same slot"), and of proxies that have no code for it.
 	ErrCrossSlot: {"same slot"},
+	// Of a command; then of one within a script since Redis 7, and before; then of what scripts ask for rights with,
+	// which Redis 7 brought.
+	ErrNotSupported: {
+		"unknown command", "Unknown Redis command called from", "Invalid command passed to redis.acl_check_cmd",
+		"attempt to call field 'acl_check_cmd'",
+	},
+	// Of Redis 7.0's scripts, and of those of Valkey and later Redis, which have the code ERR or NOPERM.
+	ErrNoPermission: {"The user executing the script can't", "ACL failure in script"},
 	// Since Redis 7.2 and in Valkey; then of Redis 6 and 7.0, before the script and within it.
 	ErrKeyDenied: {
 		"No permissions to access a key", "no permissions to access one of the keys",
@@ -151,9 +159,13 @@ var refusals = map[error][]string{
 	},
 }
 
-// Is reports whether the error is of the class target: [ErrOverflow], [ErrNotANumber], [ErrCrossSlot] or
-// [ErrKeyDenied], which servers, or proxies before them, distinguish by their texts only.
+// Is reports whether the error is of the class target: [ErrOverflow], [ErrNotANumber], [ErrCrossSlot],
+// [ErrNotSupported], [ErrNoPermission] or [ErrKeyDenied], which servers, or proxies before them, distinguish by their
+// texts only, but for the code NOPERM.
 func (e *ServerError) Is(target error) bool {
+	if target == ErrNoPermission && e.Code == "NOPERM" {
+		return true
+	}
 	return slices.ContainsFunc(refusals[target], func(text string) bool {
 		return strings.Contains(e.Message, text)
 	})

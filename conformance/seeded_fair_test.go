@@ -12,7 +12,7 @@ func fairSeeds() []seed {
 	machines := propertiesOf("FairLock")
 	return []seed{
 		{"grants out of turn", acquire, edits{{"(first == owner or not first)", "true"}}, machines},
-		{"puts who comes before the others", acquire, edits{{"'rpush'", "'lpush'"}}, machines},
+		{"puts who comes before the others", acquire, edits{{"'rpush', queue, owner", "'lpush', queue, owner"}}, machines},
 		{"never passes the dead", acquire, edits{{"deadline - now > 0 or", "true or"}}, machines},
 		{"takes who lives for dead a second early", acquire, edits{{"deadline - now > 0 or", "deadline - now > 1000 or"}}, machines},
 		{"leaves the dead in the queue", acquire, edits{{"for _, waiter in ipairs(dead) do", "for _, waiter in ipairs({}) do"}}, machines},
@@ -33,7 +33,7 @@ func fairSeeds() []seed {
 		}, machines},
 		{"wakes by a release, and does not free", release, edits{{"redis.call('del', lock)", "redis.call('hlen', lock)"}}, machines},
 		{"keeps the place of one who leaves a held lock", release, edits{
-			{"> 0 then leave(queue, timeouts, deadlines, owner) return", "> 0 then return"},
+			{"ask(queue, timeouts) leave(queue, timeouts, deadlines, owner) return", "return"},
 		}, machines},
 		{"wakes nobody by a release of many", many, edits{{"wake(first)", "first = first"}}, machines},
 		{"wakes nobody by force", force, edits{{"if first then", "if false then"}}, machines},

@@ -239,7 +239,7 @@ func lockSeeds() []seed {
 		}, histories},
 		{"ends the hold by the client's clock", acquireFile, edits{
 			{"owner, 1)\nredis.call('pexpire', lock, lease", "owner, 1)\nredis.call('pexpireat', lock, lease"},
-			{"FormatInt(lease.Milliseconds(), 10)", "FormatInt(time.Now().Add(lease).UnixMilli(), 10)"},
+			{"FormatInt(p.Lease.Milliseconds(), 10)", "FormatInt(time.Now().Add(p.Lease).UnixMilli(), 10)"},
 		}, properties},
 		{"grants without looking", acquireFile, edits{
 			{"if size > 0 then", "if false then"},

@@ -39,7 +39,7 @@ func mutexSeeds() []seed {
 			{"redis.call(publish, channels[i] .. ':' .. group, message)", "group = group"},
 		}, machines},
 		{"frees by force, and grants it to nobody", force, edits{
-			{"pass(holder, token, queue, signs, tokenttl, tell)\nreturn", "redis.call('del', holder)\nreturn"},
+			{"pass(holder, token, queue, signs, tokenttl, tell, may_tell)\nreturn", "redis.call('del', holder)\nreturn"},
 		}, machines},
 		{"comes back to another place", line, edits{
 			{"t.leases.line.At(place, stamp)", "t.leases.line.At(1<<52-place, stamp)"},

@@ -17,7 +17,7 @@ type leasableByTime CountingSemaphore
 func (s *leasableByTime) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	result, err := script.CountingAcquire(ctx, r, s.base.Key(), owner, s.limit, lease)
+	result, err := script.CountingAcquire(ctx, r, s.base.Key(), owner, s.limit, lease, s.publish(), s.channel)
 	return result.Grant, extend.Answer{
 		Granted: result.GrantOK, RetryIn: atLeastSome(result.Wait), Free: int(result.Free),
 	}, err

@@ -59,6 +59,15 @@ var (
 	// ErrAboveTotal means that a permit semaphore has fewer permits, free and taken ones together.
 	ErrAboveTotal = errors.New("more permits than there are")
 
+	// ErrNoPermission means that the server's access list (ACL) denies the user a command, a key or a channel that
+	// the object needs. Nothing was written: an acquire asks for all that its release will need. The error names
+	// what is missing, and how to grant it. docs/guarantees.md has the rights that objects need.
+	ErrNoPermission = backend.ErrNoPermission
+
+	// ErrNotSupported means that the server is older than Redis 7.0 and lacks what the object needs, or that the
+	// backend lacks it. Nothing was written.
+	ErrNotSupported = backend.ErrNotSupported
+
 	// ErrOverflow means that a number would leave the range of its type. It is as it was.
 	ErrOverflow = backend.ErrOverflow
 )

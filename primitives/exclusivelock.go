@@ -12,10 +12,7 @@ import (
 
 // exclusiveLock is embedded by the locks that one owner at a time holds, in a hash of owner and hold
 // count, and that any number of waiters race for.
-type exclusiveLock struct {
-	ownedLock
-	channel string
-}
+type exclusiveLock struct{ ownedLock }
 
 // init makes l the lock of a kind called name.
 func (l *exclusiveLock) init(
@@ -41,14 +38,15 @@ func (l *exclusiveLock) init(
 // lease, or for the next poll, and tries again.
 //
 // If the first attempt meets no server, Lock returns [ErrUnavailable] within the bound of the backend.
-// Once it was refused it waits on through outages, for as long as ctx lasts.
+// Once it was refused it waits on through outages, for as long as ctx lasts, and so while the server takes no
+// writes (OOM, MISCONF, NOREPLICAS).
 //
 // On error nothing is held, and what may have been taken is released in the background. If ctx
 // ended, the error wraps ctx's, and beside it [ErrNotAcquired] if another held the lock,
 // [ErrUnavailable] if no server could be reached, [ErrReplicas] if too few replicas acknowledged the last
 // grant ([LockOptions]), or [ErrIndeterminate] if a request was under way.
 // It wraps [ErrIndeterminate] also if a reply was lost, [ErrConflict] if the key is no lock, [ErrLost]
-// if the grant came too late to be used, and [ErrClosed] or a [*FieldError] if nothing was sent. If the
+// if the grant of the first attempt came too late to be used, and [ErrClosed] or a [*FieldError] if nothing was sent. If the
 // server cannot be asked for its replicas, as where WAIT is unknown, the error wraps [ErrReplicas] at
 // once.
 func (l *exclusiveLock) Lock(ctx context.Context) (*Lease, error) {

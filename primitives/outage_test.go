@@ -16,6 +16,11 @@ import (
 // down is what a call gets while there is no server.
 var down = fault{err: backend.ErrUnavailable}
 
+// readerOnly is what a call gets while a server takes no writes.
+func readerOnly(code string) fault {
+	return fault{err: &backend.ServerError{Code: code, Message: "for now"}}
+}
+
 func TestFirstAttemptReportsAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +92,10 @@ func TestEndOfContextSaysBusyOrDown(t *testing.T) {
 // waited for.
 func TestLockWaitsThroughAnOutage(t *testing.T) {
 	t.Parallel()
-	for name, outage := range map[string]fault{"Down": down, "RepliesLost": {broken: true}} {
+	for name, outage := range map[string]fault{
+		"Down": down, "RepliesLost": {broken: true},
+		"MemoryFull": readerOnly("OOM"), "DiskFull": readerOnly("MISCONF"), "ReplicasGone": readerOnly("NOREPLICAS"),
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -114,8 +122,8 @@ func TestLockWaitsThroughAnOutage(t *testing.T) {
 				require.Greater(t, time.Since(start), 59*time.Second)
 				require.Less(t, time.Since(start), 2*time.Minute)
 				require.Equal(t, lease.Owner(), s.holder("x"))
-				if outage.broken {
-					require.Greater(t, len(owners), 2, "an owner whose outcome is unknown is not used again")
+				if outage != down {
+					require.Greater(t, len(owners), 2, "an owner that the server may know is not used again")
 				} else {
 					require.Equal(t, 2, len(owners)) //nolint:testifylint // Not all of them in the message.
 				}
@@ -127,6 +135,28 @@ func TestLockWaitsThroughAnOutage(t *testing.T) {
 	}
 }
 
+// TestLockWaitsThroughLateGrants has the answers of a server come after the leases that they grant have ended.
+func TestLockWaitsThroughLateGrants(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 5 * time.Second})
+		_, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		late := func(by time.Duration) func() {
+			return func() { s.set(func() { s.fault = func(string) fault { return fault{after: by} } }) }
+		}
+		time.AfterFunc(time.Second, late(6*time.Second))
+		time.AfterFunc(time.Minute, late(0))
+		start := time.Now()
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		require.Greater(t, time.Since(start), 50*time.Second)
+		require.Equal(t, lease.Owner(), s.holder("x"))
+		require.NoError(t, lease.Unlock(t.Context()))
+	})
+}
+
 // TestSemaphoreWaitsThroughAnOutage ends where permits may have been taken: they have no owner.
 func TestSemaphoreWaitsThroughAnOutage(t *testing.T) {
 	t.Parallel()
@@ -135,6 +165,7 @@ func TestSemaphoreWaitsThroughAnOutage(t *testing.T) {
 		err    error
 	}{
 		"Down":        {down, nil},
+		"MemoryFull":  {readerOnly("OOM"), nil},
 		"RepliesLost": {fault{broken: true}, primitives.ErrIndeterminate},
 	} {
 		t.Run(name, func(t *testing.T) {

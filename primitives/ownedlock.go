@@ -15,6 +15,7 @@ type ownedLock struct {
 	object
 	tokenKey string
 	tokenTTL *time.Duration // nil: the token key has no end
+	channel  string         // of its releases; "": they publish nothing, or elsewhere
 	leases   extend.Leases
 }
 
@@ -29,7 +30,10 @@ func (l *ownedLock) init(c *Client, kind, name string, tokenTTL *time.Duration) 
 func (l *ownedLock) acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	answer, err := script.LockAcquire(ctx, r, l.base.Key(), l.tokenKey, owner, lease, l.tokenTTL)
+	answer, err := script.LockAcquire(ctx, r, script.LockAcquireParams{
+		Lock: l.base.Key(), Token: l.tokenKey, Owner: owner, Lease: lease, Tokenttl: l.tokenTTL,
+		Publish: l.publish(), Released: l.channel,
+	})
 	if err != nil || answer > 0 {
 		return answer, extend.Answer{Granted: true}, err
 	}

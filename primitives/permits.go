@@ -40,7 +40,7 @@ func (p *permitAttempt) run(
 	ctx context.Context, r backend.ScriptRunner,
 ) (script.SemaphoreAcquireResult, error) {
 	if p.permits == 0 {
-		return script.SemaphoreAcquire(ctx, r, p.base.Key(), int64(p.n))
+		return script.SemaphoreAcquire(ctx, r, p.base.Key(), int64(p.n), p.publish(), p.want.Channel)
 	}
 	result, err := script.SemaphoreSetAndAcquire(ctx, r,
 		p.base.Key(), int64(p.n), int64(p.permits), p.ttl, p.publish(), p.want.Channel)

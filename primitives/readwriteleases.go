@@ -24,7 +24,7 @@ func (l *leasableRead) Acquire(
 	result, err := script.ReadAcquire(ctx, r, script.ReadAcquireParams{
 		Lock: l.read.base.Key(), Side: l.read.readers, Token: l.read.tokenKey, Waiting: l.read.writers,
 		Owner: owner, Writer: l.write.base.Holder(ctx), Lease: lease, Tokenttl: &l.read.tokenTTL,
-		Standback: l.read.preferWriters,
+		Standback: l.read.preferWriters, Publish: l.read.publish(), Released: l.read.channel,
 	})
 	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
 	if answer.Granted {
@@ -62,6 +62,7 @@ func (l *leasableWrite) Acquire(
 		Lock: s.base.Key(), Side: s.readers, Token: s.tokenKey, Waiting: s.writers,
 		Owner: owner, Lease: lease, Tokenttl: &s.tokenTTL,
 		Prefer: s.preferWriters, Queue: s.preferWriters && l.waits,
+		Publish: s.publish(), Released: s.channel,
 	})
 	answer := extend.Answer{
 		Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait), Queued: s.preferWriters && l.waits,

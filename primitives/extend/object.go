@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -173,9 +174,32 @@ func (o *Object) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", o.notANumber(), err)
 	case replied && server.Code == "OVERFLOW":
 		return fmt.Errorf("%w: %w", backend.ErrOverflow, err)
+	case replied && errors.Is(server, backend.ErrNotSupported):
+		return fmt.Errorf("%w: the server is older than Redis 7.0, or lacks a command: %w", backend.ErrNotSupported, err)
+	case replied && errors.Is(server, backend.ErrNoPermission):
+		return fmt.Errorf("%w: %w%s", backend.ErrNoPermission, err, grantOf(server))
 	}
 	return err
 }
+
+// denied matches what the scripts' function may says.
+var denied = regexp.MustCompile(`^the user has no right to (\w+) (.*)$`)
+
+// grantOf returns the command by which an administrator grants what a user lacks, as far as the error says that.
+func grantOf(err *backend.ServerError) string {
+	lacks := denied.FindStringSubmatch(err.Message)
+	if lacks == nil {
+		return "; docs/guarantees.md lists the rights that are needed (ACL SETUSER)"
+	}
+	command := strings.ToLower(lacks[1])
+	if !strings.HasSuffix(command, "publish") {
+		return "; grant it by ACL SETUSER <user> +" + command
+	}
+	return fmt.Sprintf("; grant it by ACL SETUSER <user> +%s &%s*", command, channelPattern.FindString(lacks[2]))
+}
+
+// channelPattern finds what all channels of a kind begin with.
+var channelPattern = regexp.MustCompile(`^\w+:?`)
 
 // Conflict returns the [ErrConflict] of an object whose key holds a value of the given type, in the
 // words of the server's TYPE.

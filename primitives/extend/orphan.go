@@ -234,11 +234,12 @@ func (all *orphans) release(group []*orphan) {
 	refused := backend.MayHaveRun(err) && !errors.Is(err, backend.ErrIndeterminate)
 	var givenUp []*orphan
 	for i, o := range group {
-		o.separate = o.separate || refused && len(group) > 1
 		status := Failed
 		if err == nil && i < len(statuses) {
 			status = statuses[i]
 		}
+		// One that failed among others is released alone then, which says why.
+		o.separate = o.separate || len(group) > 1 && (refused || err == nil && status == Failed)
 		if !all.settle(o, sent, status, err) {
 			givenUp = append(givenUp, o)
 		}
@@ -270,14 +271,15 @@ func releaseGroup(ctx context.Context, group []*orphan) ([]Status, error) {
 }
 
 // settle takes the status of a release of o: it ends, or schedules the next release. It reports false if o is to be
-// given up: earlier if the client is closed, and at once if the backend is. A release whose answer is late says nothing
-// of what was granted since it was sent.
+// given up: earlier if the client is closed, at once if the user has no right to the release then, or if the backend is
+// closed. A release whose answer is late says nothing of what was granted since it was sent.
 func (all *orphans) settle(o *orphan, sent time.Time, status Status, err error) bool {
 	age := time.Since(o.started)
 	switch {
 	case status == Done, status == NotHeld && o.acquireDone:
 		all.core.leave()
 	case age >= o.hold.mayLast, errors.Is(err, backend.ErrClosed), all.core.ctx.Err() != nil,
+		errors.Is(err, backend.ErrNoPermission) && all.core.isClosed(),
 		status == NotHeld && sent.Sub(o.started) >= searchAfterClose && all.core.isClosed():
 		if errors.Is(err, backend.ErrClosed) && all.core.isClosed() {
 			all.keep(o.hold)

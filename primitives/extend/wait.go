@@ -18,8 +18,8 @@ const AllUnits = wait.AllUnits
 type Attempt interface {
 	// Try asks the server once, by a script. It must not answer from memory: a message may have come
 	// since. An error ends the waiting, with one exception: after a refusal, an error that wraps
-	// [backend.ErrUnavailable] means that nothing was executed, and the waiter tries again after a
-	// pause.
+	// [backend.ErrUnavailable], or a server's that takes no writes for now ([backend.RefusesWrites]), means
+	// that nothing was written, and the waiter tries again after a pause.
 	Try(ctx context.Context) (Answer, error)
 }
 
@@ -169,7 +169,8 @@ func (w *loopAttempt) channel(want Want) (channel string, private bool) {
 }
 
 // Try implements [wait.Attempt]. Once a waiter was refused it goes on waiting through outages: while no
-// server can be reached and, if it has owners, after an unknown outcome. A grant that was undone for lack of
+// server can be reached, or none that takes writes, and, if it has owners, after an unknown outcome, or a grant
+// that came after its lease had ended. A grant that was undone for lack of
 // replicas counts as a refusal there. With the owner its channel may have changed.
 func (w *loopAttempt) Try(ctx context.Context) (wait.Answer, error) {
 	answer, err := w.attempt.Try(ctx)
@@ -194,9 +195,13 @@ func (w *loopAttempt) moved() bool {
 	return w.owned != nil && w.owned.leases.ownChannel != nil && w.owned.hold == nil
 }
 
-// retryable reports whether the waiter may try again after err.
+// retryable reports whether the waiter may try again after err: the server may take the next try, or the next
+// grant may come in time.
 func (w *loopAttempt) retryable(err error) bool {
-	return errors.Is(err, backend.ErrUnavailable) || w.owns && errors.Is(err, backend.ErrIndeterminate)
+	var server *backend.ServerError
+	return errors.Is(err, backend.ErrUnavailable) ||
+		errors.As(err, &server) && backend.RefusesWrites(server.Code) ||
+		w.owns && (errors.Is(err, backend.ErrIndeterminate) || errors.Is(err, ErrLost))
 }
 
 // explain adds the reason to an error by which the end of ctx has ended the waiting: that no server

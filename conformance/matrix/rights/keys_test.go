@@ -42,10 +42,17 @@ type recorder struct {
 	mu      sync.Mutex
 	touched map[string]map[int]bool // by script: the places of KEYS that were touched
 	faults  []string
+
+	// before, unless it is nil, is called before a script. What it returns is called after it, with the commands
+	// that the script called.
+	before func(c backend.Call) (after func(calls []string))
 }
 
 // run runs the script with the spy, and alone among all.
 func (r *recorder) run(ctx context.Context, c backend.Call) (backend.Reply, error) {
+	if c.Script.Name == "read_release_all" {
+		time.Sleep(time.Second) // Virtual: writers of the same locks go first.
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	script := c.Script
@@ -53,8 +60,12 @@ func (r *recorder) run(ctx context.Context, c backend.Call) (backend.Reply, erro
 	if script.Retry == backend.ReadOnly {
 		c.Script.Retry = backend.Never // the spy itself writes
 	}
+	after := func([]string) {}
+	if r.before != nil {
+		after = r.before(backend.Call{Script: script, Keys: c.Keys, Args: c.Args})
+	}
 	reply, err := r.Good(ctx, c)
-	if spyErr := must.Catch(func() { r.note(script, c.Keys) }); spyErr != nil {
+	if spyErr := must.Catch(func() { after(r.note(script, c.Keys)) }); spyErr != nil {
 		r.faults = append(r.faults, spyErr.Error())
 	}
 	if strings.HasSuffix(script.Name, "_acquire") && strings.HasPrefix(c.Keys[0], lostReply) {
@@ -63,8 +74,8 @@ func (r *recorder) run(ctx context.Context, c backend.Call) (backend.Reply, erro
 	return reply, err
 }
 
-// note compares what was touched with the keys that were given.
-func (r *recorder) note(script *backend.Script, keys []string) {
+// note compares what was touched with the keys that were given, and returns which commands were called.
+func (r *recorder) note(script *backend.Script, keys []string) (calls []string) {
 	words := must.Get(must.Get(r.server.Do("LRANGE", "luagen-spy", "0", "-1")).Items())
 	must.Get(r.server.Do("DEL", "luagen-spy"))
 	if r.touched[script.Name] == nil {
@@ -72,6 +83,7 @@ func (r *recorder) note(script *backend.Script, keys []string) {
 	}
 	for pair := range slices.Chunk(words, 2) {
 		name, key := must.Get(pair[0].Text()), must.Get(pair[1].Text())
+		calls = append(calls, name)
 		place := slices.Index(keys, key)
 		if place < 0 { // What begins with a key may be declared, too.
 			place = slices.IndexFunc(keys, func(declared string) bool {
@@ -86,6 +98,7 @@ func (r *recorder) note(script *backend.Script, keys []string) {
 			r.touched[script.Name][place] = true
 		}
 	}
+	return calls
 }
 
 // TestScriptsTouchWhatTheyDeclare runs each script of the primitives: the keys that it touches are
@@ -93,27 +106,8 @@ func (r *recorder) note(script *backend.Script, keys []string) {
 func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := embedded.NewServer()
-		b, err := embedded.New(server, nil)
-		require.NoError(t, err)
-		r := &recorder{server: server, touched: map[string]map[int]bool{}}
-		r.Backend, r.Instead = b, r.run
-		client := cells.Over(t, r, nil)
-		require.NoError(t, must.Catch(func() {
-			useLock(t.Context(), client)
-			useSpinLock(t.Context(), client)
-			useFairLock(t.Context(), client)
-			useMutex(t.Context(), client)
-			useReadWriteLock(t.Context(), client)
-			useSemaphore(t.Context(), client)
-			usePermits(t.Context(), client)
-			useCountingSemaphores(t.Context(), client)
-			useLatch(t.Context(), client)
-			useNumbers(t.Context(), client)
-			useIDGenerator(t.Context(), client)
-			useRateLimiter(t.Context(), client)
-			useAdders(t.Context(), client)
-		}))
+		r, client := newRecorder(t)
+		require.NoError(t, must.Catch(func() { useAll(t.Context(), client) }))
 		require.NoError(t, client.Close(t.Context()))
 		require.Empty(t, r.faults)
 		for name, text := range scripts(t) {
@@ -129,7 +123,26 @@ func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 	})
 }
 
-// These make the client run each of its scripts, through all of their branches that touch a key.
+// newRecorder returns a client on an embedded server, and what sees its scripts.
+func newRecorder(t *testing.T) (*recorder, *primitives.Client) {
+	t.Helper()
+	server := embedded.NewServer()
+	b, err := embedded.New(server, nil)
+	require.NoError(t, err)
+	r := &recorder{server: server, touched: map[string]map[int]bool{}}
+	r.Backend, r.Instead = b, r.run
+	return r, cells.Over(t, r, nil)
+}
+
+// useAll makes the client run each of its scripts, through all of their branches that touch a key.
+func useAll(ctx context.Context, client *primitives.Client) {
+	for _, use := range []func(context.Context, *primitives.Client){
+		useLock, useSpinLock, useFairLock, useMutex, useReadWriteLock, useSemaphore, usePermits, useCountingSemaphores,
+		useLatch, useNumbers, useIDGenerator, useRateLimiter, useAdders,
+	} {
+		use(ctx, client)
+	}
+}
 
 func useLock(ctx context.Context, client *primitives.Client) {
 	lock := client.NewLock("declared", nil)
@@ -142,7 +155,8 @@ func useLock(ctx context.Context, client *primitives.Client) {
 		must.Do(lease.Unlock(ctx))
 	}
 	must.Get(client.NewFencedLock("declared", nil).LastToken(ctx))
-	must.Get(lock.TryLock(ctx))
+	must.Do(must.Get(lock.TryLock(ctx)).Unlock(ctx))
+	must.Get(lock.TryLock(ctx)) // at the same time as before, so that its token is one more
 	must.Get(lock.IsLocked(ctx))
 	must.Get(lock.Remaining(ctx))
 	must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
@@ -243,13 +257,27 @@ func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	must.Get(read.Remaining(ctx))
 	must.Get(read.HoldCount(ctx, reader.Owner()))
 	must.Do(reader.Unlock(ctx))
+	writer = must.Get(write.TryLock(ctx))
+	time.Sleep(15 * time.Second) // virtual: the watchdog renews
+	must.Do(writer.Unlock(ctx))
 	must.Get(write.TryLock(ctx))
 	must.Return("ForceUnlock", true)(write.ForceUnlock(ctx))
+	useJointReleases(ctx, client)
+}
+
+// useJointReleases has holds given back together: of readers, of writers, and of a writer with a reader of its own.
+func useJointReleases(ctx context.Context, client *primitives.Client) {
 	for i := range 2 {
 		side := client.NewReadWriteLock(fmt.Sprint(lostReply, "rw", i), nil)
 		go func() { _, _ = side.ReadLock().TryLock(ctx) }()
 		other := client.NewReadWriteLock(fmt.Sprint(lostReply, "rw", i+2), nil)
 		go func() { _, _ = other.WriteLock().TryLock(ctx) }()
+	}
+	time.Sleep(time.Second) // virtual: all are given back together
+	for i := range 2 {      // Close gives back the writers.
+		both := client.NewReadWriteLock(fmt.Sprint("declared:rw", i), nil)
+		writer := must.Get(both.WriteLock().TryLock(ctx))
+		must.Get(both.ReadLock().TryLock(writer.Reenter(ctx)))
 	}
 	time.Sleep(time.Second) // virtual: all are given back together
 }
@@ -353,6 +381,14 @@ func useNumbers(ctx context.Context, client *primitives.Client) {
 
 // useRateLimiter uses one whose permits all clients have, and one of which each has its own.
 func useRateLimiter(ctx context.Context, client *primitives.Client) {
+	rate := primitives.Rate{Permits: 2, Interval: time.Second}
+	made := client.NewRateLimiter("declared:made", &primitives.RateLimiterOptions{Rate: rate})
+	for range 2 {
+		must.Do(made.TryAcquire(ctx, 2))
+		time.Sleep(2 * time.Second) // virtual: the permits come back
+	}
+	must.Do(made.SetRate(ctx, rate))
+	must.Get(made.Delete(ctx))
 	for mode, name := range map[primitives.RateMode]string{
 		primitives.RateOverall: "declared:rate", primitives.RatePerClient: "declared:rates",
 	} {

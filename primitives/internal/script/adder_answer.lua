@@ -14,11 +14,14 @@
 ---@error NOTANUMBER the semaphore holds no count of answers
 ---@include permits.lua
 ---@include float_plus.lua
+---@include rights.lua
 local before = count(redis.call('get', semaphore) or '0')
 if not before or before < 0 then
   return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
 end
 local answers = string.format('%.0f', before + 1)
+may('set', counter)
+may(long and 'incrby' or 'incrbyfloat', counter)
 redis.call(publish, answered, answers)
 local addend = long or double
 if addend then

@@ -31,11 +31,14 @@ local answered = ARGV[5]
 
 local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
 local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end local function plus(counter, value, delta) local sum = value + number(delta) if sum - sum ~= 0 then return nil elseif math.abs(sum) < 1e300 then return redis.call('incrbyfloat', counter, delta) end local text = string.format('%.17g', sum) redis.call('set', counter, text, 'keepttl') return text end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
 local before = count(redis.call('get', semaphore) or '0')
 if not before or before < 0 then
   return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
 end
 local answers = string.format('%.0f', before + 1)
+may('set', counter)
+may(long and 'incrby' or 'incrbyfloat', counter)
 redis.call(publish, answered, answers)
 local addend = long or double
 if addend then
@@ -55,7 +58,7 @@ redis.call('set', semaphore, answers, 'px', ttl)
 return before + 1
 `
 
-const adderAnswerSHA1 = "3159d4dce517e88c6dcb81561ba5ad51e899c695"
+const adderAnswerSHA1 = "43656fc11b6b52523bdb2f05f5dc16faab847f41"
 
 var adderAnswerScript = backend.Script{
 	Name:   "adder_answer",

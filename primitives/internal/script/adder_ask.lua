@@ -8,6 +8,9 @@
 ---@command publish publish|spublish
 ---@channel topic
 ---@return int(0..2147483647) asked
+---@include rights.lua
+may('set', counter)
+may('del', counter)
 local asked = redis.call(publish, topic, request)
 redis.call('set', counter, '0', 'px', ttl)
 redis.call('set', semaphore, '0', 'px', ttl)

@@ -23,13 +23,16 @@ local ttl = ARGV[2]
 local publish = ARGV[3]
 local topic = ARGV[4]
 
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
+may('set', counter)
+may('del', counter)
 local asked = redis.call(publish, topic, request)
 redis.call('set', counter, '0', 'px', ttl)
 redis.call('set', semaphore, '0', 'px', ttl)
 return asked
 `
 
-const adderAskSHA1 = "cea561ddf47582ccde58c7eeed784e776270f101"
+const adderAskSHA1 = "5faf61d57fda7370205da0dd9cedf94650acb89d"
 
 var adderAskScript = backend.Script{
 	Name:   "adder_ask",

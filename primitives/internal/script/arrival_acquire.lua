@@ -1,6 +1,7 @@
 --- Lets owner in if fewer than limit hold the semaphore and nobody waits who came before; else puts it into
 --- the queue, where it keeps its place for the allowance. It passes the dead. It wakes who is first then, if
---- there is still room, or may be before its next try: only the first is told when.
+--- there is still room, or may be before its next try: only the first is told when. Nothing is written if the user
+--- lacks a right that this needs, or the release.
 ---
 ---@key semaphore zset      holder -> when its hold ends; waiter -> until when it has its place, negative
 ---@key queue zset          waiter -> its number
@@ -21,6 +22,9 @@ local held = holders(semaphore, now)
 local room = limit - held
 local first, dead = survey(semaphore, queue, now, owner)
 if room > 0 and (first == owner or not first) then
+  ask(semaphore)
+  may('zcard', queue)
+  may(publish, turn .. ':' .. owner)
   -- One that waits tries three times within its allowance.
   local soon = first and full_for(semaphore, now, held, lease) < (allowance or lease) / 3
   local after = (room > 1 or soon) and survey(semaphore, queue, now, false, owner)
@@ -45,11 +49,22 @@ if allowance and not redis.call('zscore', queue, owner) then
   local behind = redis.call('zrange', queue, -1, -1, 'withscores')
   number = math.max(previous, tonumber(behind[2] or 0)) + 1
 end
+local wait = -1
+if allowance and not (first and first ~= owner) then
+  wait = room_in(semaphore, now, held - limit)
+end
+if allowance or #dead > 0 then
+  ask(semaphore)
+  may('zscore', semaphore)
+  may('set', counter)
+  may(publish, turn .. ':' .. owner)
+end
 if #dead > 0 and first and first ~= owner then
   redis.call(publish, turn .. ':' .. first, '0')
 end
 drop(semaphore, queue, dead)
 if first and first ~= owner and not redis.call('zscore', semaphore, first) then
+  ask(semaphore)
   local by = now + 30000 -- Until then it has shown that it lives, or is dead.
   enter(semaphore, now, first, -by, last(semaphore, by))
 end
@@ -58,16 +73,13 @@ if not allowance then
 end
 local kept = now + allowance
 local until_last = last(semaphore, kept)
-redis.call('pexpireat', queue, until_last)
 if number then
   redis.call('set', counter, number, 'pxat', until_last)
   redis.call('zadd', queue, number, owner)
-  redis.call('pexpireat', queue, until_last)
+  redis.call('pexpireat', queue, until_last) ---@allow refused the user may
 else
+  redis.call('pexpireat', queue, until_last)
   redis.call('pexpireat', counter, until_last)
 end
 enter(semaphore, now, owner, -kept, until_last)
-if first and first ~= owner then
-  return {false, -1}
-end
-return {false, room_in(semaphore, now, held - limit)}
+return {false, wait}

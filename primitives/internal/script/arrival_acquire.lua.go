@@ -18,6 +18,7 @@ const arrivalAcquireSource = `
 
 
 
+
 local semaphore = KEYS[1]
 local queue = KEYS[2]
 local counter = KEYS[3]
@@ -30,13 +31,16 @@ local turn = ARGV[6]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('pexpireat', semaphore, until_last) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) may('zadd', semaphore) may('zrem', semaphore) may('zremrangebyscore', semaphore) may('pexpireat', semaphore) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
 local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local waiter = redis.call('zrange', queue, 0, 0)[1] while waiter do if waiter == caller then return waiter, dead elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead end dead[#dead + 1] = waiter end place = place + 1 waiter = redis.call('zrange', queue, place, place)[1] end return false, dead end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end
 local now = clock()
 local held = holders(semaphore, now)
 local room = limit - held
 local first, dead = survey(semaphore, queue, now, owner)
 if room > 0 and (first == owner or not first) then
+  ask(semaphore)
+  may('zcard', queue)
+  may(publish, turn .. ':' .. owner)
 
   local soon = first and full_for(semaphore, now, held, lease) < (allowance or lease) / 3
   local after = (room > 1 or soon) and survey(semaphore, queue, now, false, owner)
@@ -61,11 +65,22 @@ if allowance and not redis.call('zscore', queue, owner) then
   local behind = redis.call('zrange', queue, -1, -1, 'withscores')
   number = math.max(previous, tonumber(behind[2] or 0)) + 1
 end
+local wait = -1
+if allowance and not (first and first ~= owner) then
+  wait = room_in(semaphore, now, held - limit)
+end
+if allowance or #dead > 0 then
+  ask(semaphore)
+  may('zscore', semaphore)
+  may('set', counter)
+  may(publish, turn .. ':' .. owner)
+end
 if #dead > 0 and first and first ~= owner then
   redis.call(publish, turn .. ':' .. first, '0')
 end
 drop(semaphore, queue, dead)
 if first and first ~= owner and not redis.call('zscore', semaphore, first) then
+  ask(semaphore)
   local by = now + 30000
   enter(semaphore, now, first, -by, last(semaphore, by))
 end
@@ -74,22 +89,19 @@ if not allowance then
 end
 local kept = now + allowance
 local until_last = last(semaphore, kept)
-redis.call('pexpireat', queue, until_last)
 if number then
   redis.call('set', counter, number, 'pxat', until_last)
   redis.call('zadd', queue, number, owner)
   redis.call('pexpireat', queue, until_last)
 else
+  redis.call('pexpireat', queue, until_last)
   redis.call('pexpireat', counter, until_last)
 end
 enter(semaphore, now, owner, -kept, until_last)
-if first and first ~= owner then
-  return {false, -1}
-end
-return {false, room_in(semaphore, now, held - limit)}
+return {false, wait}
 `
 
-const arrivalAcquireSHA1 = "e8c6f77ef23e2da42defcbde48af06c69b936f77"
+const arrivalAcquireSHA1 = "d766b3c291b9f7f4fae39606d73158f1ba434ac3"
 
 var arrivalAcquireScript = backend.Script{
 	Name:   "arrival_acquire",
@@ -150,7 +162,8 @@ type ArrivalAcquireResult struct {
 // ArrivalAcquire lets owner in if fewer than limit hold the semaphore and nobody waits who came
 // before; else puts it into the queue, where it keeps its place for the allowance. It passes
 // the dead. It wakes who is first then, if there is still room, or may be before its next try:
-// only the first is told when.
+// only the first is told when. Nothing is written if the user lacks a right that this needs, or
+// the release.
 //
 // Keys:
 //   - semaphore: zset; holder -> when its hold ends; waiter -> until when it has its place,

@@ -12,6 +12,7 @@ local function free(semaphore, queue, owner, limit, wake)
   local now = clock()
   local score, waits = redis.call('zscore', semaphore, owner), redis.call('zscore', queue, owner)
   local holds = score and tonumber(score) >= now
+  may('zrem', semaphore)
   local left = holders(semaphore, now) - (holds and 1 or 0)
   if left < limit or waits and survey(semaphore, queue, now, owner) == owner then
     local first, dead = survey(semaphore, queue, now, false, owner)

@@ -4,6 +4,7 @@
 ---
 ---@library
 ---@include clock.lua
+---@include rights.lua
 
 -- holders returns how many hold the semaphore.
 local function holders(semaphore, now)
@@ -28,14 +29,20 @@ local function last(semaphore, ends)
   return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0))
 end
 
+-- ask raises an error if the user lacks a right that a hold, its refreshing or its end needs, but for the channel.
+local function ask(semaphore)
+  may('zadd', semaphore)
+  may('zrem', semaphore)
+  may('zremrangebyscore', semaphore)
+  may('pexpireat', semaphore)
+end
+
 -- enter gives owner a score, and drops the holds that have ended. The key lasts until the time that last has
--- returned.
+-- returned. The user must have been asked for.
 local function enter(semaphore, now, owner, score, until_last)
   redis.call('zremrangebyscore', semaphore, 1, now - 1)
-  -- The first call only finds out whether the second may be refused, which would leave a key for ever.
-  redis.call('pexpireat', semaphore, until_last)
   redis.call('zadd', semaphore, score, owner)
-  redis.call('pexpireat', semaphore, until_last)
+  redis.call('pexpireat', semaphore, until_last) ---@allow refused the user may
 end
 
 -- micros returns the server's time in microseconds, by which grants are told apart.

@@ -1,10 +1,13 @@
 --- Lets owner in if fewer than limit hold the semaphore; else returns how long it is until the first hold
---- ends. Every owner is used for one hold.
+--- ends. Every owner is used for one hold. Nothing is written if the user lacks a right that this needs, or the
+--- release.
 ---
 ---@key semaphore zset      holder -> when its hold ends, in milliseconds
 ---@arg owner string
 ---@arg limit int(1..2147483647)
 ---@arg lease milliseconds
+---@command publish publish|spublish
+---@channel released
 ---@return int? grant       the server's time in microseconds; nil: refused
 ---@return milliseconds wait  until there may be room if nobody releases; 0: there is room for more
 ---@return int free         how many more may come in
@@ -16,5 +19,7 @@ if room <= 0 then
   return {false, room_in(semaphore, now, held - limit), 0}
 end
 local wait = room == 1 and full_for(semaphore, now, held, lease) or 0
+ask(semaphore)
+may(publish, released)
 enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
 return {micros(), wait, room - 1}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -15,14 +16,17 @@ import (
 const countingAcquireSource = `
 
 
+
 local semaphore = KEYS[1]
 local owner = ARGV[1]
 local limit = ARGV[2]
 local lease = ARGV[3]
+local publish = ARGV[4]
+local released = ARGV[5]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('pexpireat', semaphore, until_last) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) may('zadd', semaphore) may('zrem', semaphore) may('zremrangebyscore', semaphore) may('pexpireat', semaphore) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
 local now = clock()
 local held = holders(semaphore, now)
 local room = limit - held
@@ -30,11 +34,13 @@ if room <= 0 then
   return {false, room_in(semaphore, now, held - limit), 0}
 end
 local wait = room == 1 and full_for(semaphore, now, held, lease) or 0
+ask(semaphore)
+may(publish, released)
 enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
 return {micros(), wait, room - 1}
 `
 
-const countingAcquireSHA1 = "8cb9c3f498531dcc77efb0b0fe7a91326af35279"
+const countingAcquireSHA1 = "79a5d2d468f82d335db23bbc586ec25c16345ea6"
 
 var countingAcquireScript = backend.Script{
 	Name:   "counting_acquire",
@@ -56,7 +62,8 @@ type CountingAcquireResult struct {
 }
 
 // CountingAcquire lets owner in if fewer than limit hold the semaphore; else returns how long
-// it is until the first hold ends. Every owner is used for one hold.
+// it is until the first hold ends. Every owner is used for one hold. Nothing is written if the
+// user lacks a right that this needs, or the release.
 //
 // Keys:
 //   - semaphore: zset; holder -> when its hold ends, in milliseconds
@@ -65,6 +72,8 @@ type CountingAcquireResult struct {
 //   - owner
 //   - limit: from 1 to 2147483647
 //   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - publish: the command PUBLISH|SPUBLISH
+//   - released: channel
 //
 // Results:
 //   - grant: the server's time in microseconds; nil: refused; there may be none
@@ -74,7 +83,7 @@ type CountingAcquireResult struct {
 // The script may write, and is not sent again once it may have run.
 func CountingAcquire(
 	ctx context.Context, r backend.ScriptRunner,
-	semaphore, owner string, limit int64, lease time.Duration,
+	semaphore, owner string, limit int64, lease time.Duration, publish, released string,
 ) (CountingAcquireResult, error) {
 	if limit < 1 || limit > 2147483647 {
 		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: limit: %w: %d is not in 1..2147483647", backend.ErrArgument, limit)
@@ -82,7 +91,20 @@ func CountingAcquire(
 	if lease != 0 && lease < time.Millisecond {
 		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
 	}
-	words := [...]string{semaphore, owner, strconv.FormatInt(limit, 10), strconv.FormatInt(lease.Milliseconds(), 10)}
+	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
+		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	}
+	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(semaphore) {
+		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: released: %w", backend.ErrCrossSlot)
+	}
+	words := [...]string{
+		semaphore,
+		owner,
+		strconv.FormatInt(limit, 10),
+		strconv.FormatInt(lease.Milliseconds(), 10),
+		publish,
+		released,
+	}
 	reply, err := r.Run(ctx, &countingAcquireScript, words[:1:1], words[1:])
 	if err != nil {
 		return CountingAcquireResult{}, err

@@ -13,6 +13,7 @@ for i, semaphore in ipairs(semaphores) do
   if type(ends) == 'table' then
     status[i] = -1
   elseif ends and tonumber(ends) >= now then
+    ask(semaphore)
     enter(semaphore, now, owners[i], now + lease, last(semaphore, now + lease))
     status[i] = 1
   else

@@ -1,6 +1,7 @@
 --- Grants the lock to owner if it is free and nobody alive is in the queue before owner; else puts owner
 --- at the end of the queue, unless owner is in it. Tokens are those of lock_acquire. It drops the dead
---- before the first live waiter, and wakes that one if it may have the lock now.
+--- before the first live waiter, and wakes that one if it may have the lock now. Nothing is written if the user
+--- lacks a right that this needs, or the release.
 ---
 ---@key lock hash             owner -> hold count
 ---@key queue list            the waiting owners, the next one first
@@ -25,16 +26,24 @@ local strange = held and alien(lock, size)
 if strange then
   return strange
 end
+may('hset', lock)
+may('pexpire', lock)
+may('pttl', lock)
+may('del', lock)
+may(publish, turn .. ':' .. owner)
 heal(queue, timeouts, deadlines, now, owner)
 local first, dead, amount = survey(queue, timeouts, deadlines, now, owner)
+if first or allowance and held or #dead > 0 then
+  ask(queue, timeouts)
+end
 if not held and (first == owner or not first) then
   local grant = next_token(token, tokenttl)
-  -- As in lock_acquire: this does nothing, but be refused where that leaves no lock for ever.
-  redis.call('pexpire', lock, lease)
   drop(queue, timeouts, deadlines, dead, amount)
-  leave(queue, timeouts, deadlines, owner)
+  if first then
+    leave(queue, timeouts, deadlines, owner)
+  end
   redis.call('hset', lock, owner, 1)
-  redis.call('pexpire', lock, lease)
+  redis.call('pexpire', lock, lease) ---@allow refused the user may
   return {grant, 0}
 end
 if not held and #dead > 0 then

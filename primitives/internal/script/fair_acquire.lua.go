@@ -17,6 +17,7 @@ const fairAcquireSource = `
 
 
 
+
 local lock = KEYS[1]
 local queue = KEYS[2]
 local timeouts = KEYS[3]
@@ -30,9 +31,9 @@ local publish = ARGV[5]
 local turn = ARGV[6]
 
 
-local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function share() return 300000 end local function lower(timeouts, amount, spared) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do if not spared[scores[i]] then changed[#changed + 1] = scores[i + 1] - amount changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leaver) local dead, amount = {}, 0 local place, waiter = 0, redis.call('lindex', queue, 0) while waiter do if waiter == caller then return waiter, dead, amount elseif waiter ~= leaver then local score = redis.call('zscore', timeouts, waiter) local deadline = redis.call('zscore', deadlines, waiter) local left = score and score - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end place = place + 1 waiter = redis.call('lindex', queue, place) end return false, dead, amount end local function remove(queue, timeouts, deadlines, waiter) redis.call('lrem', queue, 0, waiter) redis.call('zrem', timeouts, waiter) redis.call('zrem', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, owner) local place = redis.call('lpos', queue, owner) if not place then return end local ahead = {} for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do ahead[waiter] = true end remove(queue, timeouts, deadlines, owner) lower(timeouts, share(), ahead) end
-local function strip(scores, listed) for _, waiter in ipairs(redis.call('zrange', scores, 0, -1)) do if not listed[waiter] then redis.call('zrem', scores, waiter) end end end local function heal(queue, timeouts, deadlines, now, caller) local length = redis.call('llen', queue) local scores, ours = redis.call('zcard', timeouts), redis.call('zcard', deadlines) if length == scores and length >= ours then return end local listed, kept = {}, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do local scored = redis.call('zscore', timeouts, waiter) if listed[waiter] then redis.call('lrem', queue, -1, waiter) elseif scored or waiter == caller or redis.call('zscore', deadlines, waiter) then listed[waiter] = true kept[#kept + 1] = waiter if not scored then redis.call('zadd', timeouts, now + #kept * share(), waiter) end else redis.call('lrem', queue, 0, waiter) end end strip(timeouts, listed) strip(deadlines, listed) end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function share() return 300000 end local function ask(queue, timeouts) for _, command in ipairs({'lrem', 'rpush', 'lpos', 'lindex', 'lrange'}) do may(command, queue) end for _, command in ipairs({'zadd', 'zrem', 'zrange', 'zscore'}) do may(command, timeouts) end end local function lower(timeouts, amount, spared) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do if not spared[scores[i]] then changed[#changed + 1] = scores[i + 1] - amount changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leaver) local dead, amount = {}, 0 local place, waiter = 0, redis.call('lindex', queue, 0) while waiter do if waiter == caller then return waiter, dead, amount elseif waiter ~= leaver then local score = redis.call('zscore', timeouts, waiter) local deadline = redis.call('zscore', deadlines, waiter) local left = score and score - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end place = place + 1 waiter = redis.call('lindex', queue, place) end return false, dead, amount end local function remove(queue, timeouts, deadlines, waiter) redis.call('lrem', queue, 0, waiter) redis.call('zrem', timeouts, waiter) redis.call('zrem', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, owner) local place = redis.call('lpos', queue, owner) if not place then return end local ahead = {} for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do ahead[waiter] = true end remove(queue, timeouts, deadlines, owner) lower(timeouts, share(), ahead) end
+local function strip(scores, listed) for _, waiter in ipairs(redis.call('zrange', scores, 0, -1)) do if not listed[waiter] then redis.call('zrem', scores, waiter) end end end local function heal(queue, timeouts, deadlines, now, caller) local length = redis.call('llen', queue) local scores, ours = redis.call('zcard', timeouts), redis.call('zcard', deadlines) if length == scores and length >= ours then return end ask(queue, timeouts) local listed, kept = {}, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do local scored = redis.call('zscore', timeouts, waiter) if listed[waiter] then redis.call('lrem', queue, -1, waiter) elseif scored or waiter == caller or redis.call('zscore', deadlines, waiter) then listed[waiter] = true kept[#kept + 1] = waiter if not scored then redis.call('zadd', timeouts, now + #kept * share(), waiter) end else redis.call('lrem', queue, 0, waiter) end end strip(timeouts, listed) strip(deadlines, listed) end
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local size, now = redis.call('hlen', lock), clock()
 local held = size > 0
@@ -40,14 +41,22 @@ local strange = held and alien(lock, size)
 if strange then
   return strange
 end
+may('hset', lock)
+may('pexpire', lock)
+may('pttl', lock)
+may('del', lock)
+may(publish, turn .. ':' .. owner)
 heal(queue, timeouts, deadlines, now, owner)
 local first, dead, amount = survey(queue, timeouts, deadlines, now, owner)
+if first or allowance and held or #dead > 0 then
+  ask(queue, timeouts)
+end
 if not held and (first == owner or not first) then
   local grant = next_token(token, tokenttl)
-
-  redis.call('pexpire', lock, lease)
   drop(queue, timeouts, deadlines, dead, amount)
-  leave(queue, timeouts, deadlines, owner)
+  if first then
+    leave(queue, timeouts, deadlines, owner)
+  end
   redis.call('hset', lock, owner, 1)
   redis.call('pexpire', lock, lease)
   return {grant, 0}
@@ -83,7 +92,7 @@ end
 return {false, left + math.max(1, math.ceil((deadline or score) - now))}
 `
 
-const fairAcquireSHA1 = "0caadd038b58053d4bf002b94edc37852f849145"
+const fairAcquireSHA1 = "ba612082bc9a8a3305c5496c4d22b04ed43fa173"
 
 var fairAcquireScript = backend.Script{
 	Name:   "fair_acquire",
@@ -132,7 +141,8 @@ type FairAcquireResult struct {
 // FairAcquire grants the lock to owner if it is free and nobody alive is in the queue before
 // owner; else puts owner at the end of the queue, unless owner is in it. Tokens are those of
 // lock_acquire. It drops the dead before the first live waiter, and wakes that one if it may
-// have the lock now.
+// have the lock now. Nothing is written if the user lacks a right that this needs, or the
+// release.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

@@ -21,6 +21,9 @@ local first, dead, amount = survey(queue, timeouts, deadlines, clock())
 if first then
   redis.call(publish, turn .. ':' .. first, '0')
 end
+if #dead > 0 then
+  ask(queue, timeouts)
+end
 redis.call('del', lock)
 drop(queue, timeouts, deadlines, dead, amount)
 return 1

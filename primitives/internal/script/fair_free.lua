@@ -9,9 +9,11 @@
 local function free(lock, queue, timeouts, deadlines, owner, wake)
   local holds = redis.call('hexists', lock, owner) == 1
   if not holds and redis.call('hlen', lock) > 0 then
+    ask(queue, timeouts)
     leave(queue, timeouts, deadlines, owner)
     return 0
   end
+  ask(queue, timeouts)
   local first, dead, amount = survey(queue, timeouts, deadlines, clock(), false, owner)
   if first then
     wake(first)

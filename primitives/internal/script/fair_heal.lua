@@ -21,6 +21,7 @@ local function heal(queue, timeouts, deadlines, now, caller)
   if length == scores and length >= ours then
     return
   end
+  ask(queue, timeouts)
   local listed, kept = {}, {}
   for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do
     local scored = redis.call('zscore', timeouts, waiter)

@@ -4,11 +4,22 @@
 ---
 ---@library
 ---@include clock.lua
+---@include rights.lua
 
 -- share is what each waiter adds to the scores of those behind it: Redisson's default, so that its
 -- processes are as patient with ours as with their own.
 local function share()
   return 300000
+end
+
+-- ask raises an error if the user lacks a right that changing the queue needs.
+local function ask(queue, timeouts)
+  for _, command in ipairs({'lrem', 'rpush', 'lpos', 'lindex', 'lrange'}) do
+    may(command, queue)
+  end
+  for _, command in ipairs({'zadd', 'zrem', 'zrange', 'zscore'}) do
+    may(command, timeouts)
+  end
 end
 
 -- lower subtracts an amount from all scores but those of the owners in spared.

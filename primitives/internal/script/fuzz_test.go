@@ -56,7 +56,7 @@ func requireDecoded[T any](t *testing.T, ok bool, want, got T, err error) {
 }
 
 // readAcquire are arguments of a script whose reply is an array.
-var readAcquire = script.ReadAcquireParams{Lock: "{k}", Side: "{k}:s", Token: "{k}:t", Waiting: "{k}:w", Owner: "o"}
+var readAcquire = script.ReadAcquireParams{Publish: "PUBLISH", Lock: "{k}", Side: "{k}:s", Token: "{k}:t", Waiting: "{k}:w", Owner: "o"}
 
 // FuzzNumbers gives the scripts replies with numbers in them, in both forms, and wants these
 // numbers back.
@@ -121,7 +121,9 @@ func FuzzShapes(f *testing.F) {
 		}
 		_, err = script.ReadAcquire(t.Context(), a, readAcquire)
 		require.Equal(t, shape == backend.Array && len(items) == 2 && isNumber, err == nil)
-		token, err := script.LockAcquire(t.Context(), a, "k", "t", "o", time.Second, nil)
+		token, err := script.LockAcquire(t.Context(), a, script.LockAcquireParams{
+			Lock: "k", Token: "t", Owner: "o", Lease: time.Second, Publish: "PUBLISH", Released: "c",
+		})
 		requireDecoded(t, scalar, value, token, err)
 	})
 }

@@ -1,6 +1,5 @@
 --- Takes the next block of ids. A generator that was not initialized begins at 1, with blocks of 5000.
---- What is written before the block is taken does no harm if that fails: it is what others would write. After the
---- last block the next id is one more than the last that there is.
+--- After the last block the next id is one more than the last that there is.
 ---
 ---@key ids string                          the next id
 ---@key allocation string                   the size of blocks
@@ -9,6 +8,7 @@
 ---@error NOTANUMBER the next id, or the size of blocks, is no such number
 ---@error OVERFLOW no whole block is left
 ---@include decimal.lua
+---@include rights.lua
 local past = '9223372036854775808'
 
 -- last_of returns the first id of the last block of a size.
@@ -37,6 +37,7 @@ local last = last_of(size or '5000')
 if first and less(last, first) then
   return redis.error_reply('OVERFLOW no whole block is left')
 end
+may('incrby', ids)
 if not size then
   size = '5000'
   redis.call('set', allocation, size)

@@ -14,7 +14,6 @@ import (
 const idBlockSource = `
 
 
-
 local ids = KEYS[1]
 local allocation = KEYS[2]
 
@@ -22,6 +21,7 @@ local allocation = KEYS[2]
 
 
 local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
 local past = '9223372036854775808'
 
 
@@ -50,6 +50,7 @@ local last = last_of(size or '5000')
 if first and less(last, first) then
   return redis.error_reply('OVERFLOW no whole block is left')
 end
+may('incrby', ids)
 if not size then
   size = '5000'
   redis.call('set', allocation, size)
@@ -66,7 +67,7 @@ end
 return {first, size}
 `
 
-const idBlockSHA1 = "12d8eeb3f3d925de1e70ad7103f655b09be8c0c4"
+const idBlockSHA1 = "817c9914a38476ad5a976cc37c846b1106d75e83"
 
 var idBlockScript = backend.Script{
 	Name:   "id_block",
@@ -107,9 +108,7 @@ type IDBlockResult struct {
 }
 
 // IDBlock takes the next block of ids. A generator that was not initialized begins at 1, with
-// blocks of 5000. What is written before the block is taken does no harm if that fails: it is
-// what others would write. After the last block the next id is one more than the last that
-// there is.
+// blocks of 5000. After the last block the next id is one more than the last that there is.
 //
 // Keys:
 //   - ids: string; the next id

@@ -3,13 +3,15 @@
 --- than the last token where the clock has not passed that. If there is a tokenttl, the token key expires
 --- when the clock has passed the last token by that: a later token is higher, unless the clock was set
 --- back by more. Every owner is used for one hold, so that one who already holds the lock is
---- refused like any other.
+--- refused like any other. Nothing is written if the user lacks a right that this needs, or the release.
 ---
 ---@key lock hash         owner -> hold count
 ---@key token string      the last token granted, decimal
 ---@arg owner string
 ---@arg lease milliseconds
 ---@arg tokenttl milliseconds?  nil: the token key has no end
+---@command publish publish|spublish
+---@arg released string     the channel of the release; empty: it publishes nothing
 ---@return int answer      the token; if the lock is held, -2 less the milliseconds that the holder's lease still has: -1 if it has no end
 ---@include token.lua
 ---@include alien.lua
@@ -17,11 +19,13 @@ local size = redis.call('hlen', lock)
 if size > 0 then
   return alien(lock, size) or -2 - redis.call('pttl', lock)
 end
+may('hset', lock)
+may('pexpire', lock)
+may('del', lock)
+if released ~= '' then
+  may(publish, released)
+end
 local grant = next_token(token, tokenttl)
--- This does nothing, since there is no lock yet. A user whose ACL lacks PEXPIRE is refused here and
--- not below, which would leave a lock for ever. It comes behind SET because servers check for memory
--- before a script's first write only, and PEXPIRE, which counts as one, needs none.
-redis.call('pexpire', lock, lease)
 redis.call('hset', lock, owner, 1)
-redis.call('pexpire', lock, lease)
+redis.call('pexpire', lock, lease) ---@allow refused the user may
 return grant

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -24,24 +25,28 @@ local token = KEYS[2]
 local owner = ARGV[1]
 local lease = ARGV[2]
 local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
+local publish = ARGV[4]
+local released = ARGV[5]
 
-local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local size = redis.call('hlen', lock)
 if size > 0 then
   return alien(lock, size) or -2 - redis.call('pttl', lock)
 end
+may('hset', lock)
+may('pexpire', lock)
+may('del', lock)
+if released ~= '' then
+  may(publish, released)
+end
 local grant = next_token(token, tokenttl)
-
-
-
-redis.call('pexpire', lock, lease)
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
 return grant
 `
 
-const lockAcquireSHA1 = "472e84c1c724ab98563aeb2726351d04d990fa98"
+const lockAcquireSHA1 = "29be99b6210dfcee7487b5bf1bf39284b6bdb452"
 
 var lockAcquireScript = backend.Script{
 	Name:   "lock_acquire",
@@ -51,12 +56,31 @@ var lockAcquireScript = backend.Script{
 	Retry:  backend.Never,
 }
 
+// LockAcquireParams holds the keys and arguments of [LockAcquire].
+type LockAcquireParams struct {
+	// hash; owner -> hold count
+	Lock string
+	// string; the last token granted, decimal
+	Token string
+	Owner string
+	// in whole milliseconds, the rest is cut off; not negative
+	Lease time.Duration
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key has
+	// no end
+	Tokenttl *time.Duration
+	// the command PUBLISH|SPUBLISH
+	Publish string
+	// the channel of the release; empty: it publishes nothing
+	Released string
+}
+
 // LockAcquire grants the lock to owner if it is free, with the next fencing token; else returns
 // how long the holder's lease still runs. A grant's token is the server's time in microseconds,
 // or one more than the last token where the clock has not passed that. If there is a tokenttl,
 // the token key expires when the clock has passed the last token by that: a later token is
 // higher, unless the clock was set back by more. Every owner is used for one hold, so that one
-// who already holds the lock is refused like any other.
+// who already holds the lock is refused like any other. Nothing is written if the user lacks a
+// right that this needs, or the release.
 //
 // Keys:
 //   - lock: hash; owner -> hold count
@@ -67,6 +91,8 @@ var lockAcquireScript = backend.Script{
 //   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
 //     token key has no end
+//   - publish: the command PUBLISH|SPUBLISH
+//   - released: the channel of the release; empty: it publishes nothing
 //
 // Results:
 //   - answer: the token; if the lock is held, -2 less the milliseconds that the holder's lease
@@ -75,23 +101,28 @@ var lockAcquireScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func LockAcquire(
 	ctx context.Context, r backend.ScriptRunner,
-	lock, token, owner string, lease time.Duration, tokenttl *time.Duration,
+	p LockAcquireParams,
 ) (answer int64, err error) {
-	if lease != 0 && lease < time.Millisecond {
-		return 0, fmt.Errorf("script lock_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
+	if p.Lease != 0 && p.Lease < time.Millisecond {
+		return 0, fmt.Errorf("script lock_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
 	}
-	if tokenttl != nil && *tokenttl != 0 && *tokenttl < time.Millisecond {
-		return 0, fmt.Errorf("script lock_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *tokenttl)
+	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
+		return 0, fmt.Errorf("script lock_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
+	}
+	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
+		return 0, fmt.Errorf("script lock_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
 	}
 	words := [...]string{
-		lock,
-		token,
-		owner,
-		strconv.FormatInt(lease.Milliseconds(), 10),
+		p.Lock,
+		p.Token,
+		p.Owner,
+		strconv.FormatInt(p.Lease.Milliseconds(), 10),
 		"",
+		p.Publish,
+		p.Released,
 	}
-	if tokenttl != nil {
-		words[4] = strconv.FormatInt(tokenttl.Milliseconds(), 10)
+	if p.Tokenttl != nil {
+		words[4] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
 	}
 	reply, err := r.Run(ctx, &lockAcquireScript, words[:2:2], words[2:])
 	if err != nil {

@@ -56,6 +56,26 @@ local function survey(queue, signs, now)
   return nil, dead, true
 end
 
+-- ask raises an error if the user lacks a right that giving the mutex to a waiter needs, or dropping some.
+-- may_tell asks for the channel of a group.
+local function ask(holder, queue, signs, first, may_tell)
+  may('set', holder)
+  may('del', holder)
+  may('zremrangebyrank', queue)
+  may('hdel', signs)
+  if first then
+    may_tell(string.match(first.owner, '^(.*):'))
+  end
+end
+
+-- ask_place raises an error if the user lacks a right that a place in the queue needs.
+local function ask_place(queue, signs)
+  may('zadd', queue)
+  may('pexpire', queue)
+  may('hset', signs)
+  may('hdel', signs)
+end
+
 -- drop takes the first waiters out of the queue, of whom it gets the names.
 local function drop(queue, signs, waiters)
   if #waiters > 0 then
@@ -87,8 +107,8 @@ local function raise(holder, lease)
   end
 end
 
--- pass_to gives the mutex to a waiter that survey has found, behind the dead, and tells it first: that is what
--- may be refused. The hold ends when the waiter's sign does.
+-- pass_to gives the mutex to a waiter that survey has found, behind the dead, and tells it. The user has been
+-- asked for. The hold ends when the waiter's sign does.
 local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell)
   local grant = token_at(time, token, tokenttl)
   tell(string.match(first.owner, '^(.*):'), first.owner .. ' ' .. grant .. ' ' .. first.stamp)
@@ -100,9 +120,12 @@ end
 
 -- pass gives the mutex to the first waiter that lives, and returns who that is, and its token. Without one it
 -- frees the mutex, and returns nothing, and whether there may be one behind those who were dropped.
-local function pass(holder, token, queue, signs, tokenttl, tell)
+local function pass(holder, token, queue, signs, tokenttl, tell, may_tell)
   local time = redis.call('time')
   local first, dead, more = survey(queue, signs, millis(time))
+  if first or #dead > 0 then
+    ask(holder, queue, signs, first, may_tell)
+  end
   if first then
     return first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false
   end

@@ -1,6 +1,7 @@
 --- Grants the mutex to owner if it is free and nobody waits who came before; else returns how long the holder
 --- has it yet, and puts owner into the queue, where it keeps its number. If the mutex is free, but for those
---- who came before, the first of them gets it. An owner that has the mutex keeps it for a whole lease.
+--- who came before, the first of them gets it. An owner that has the mutex keeps it for a whole lease. Nothing is
+--- written if the user lacks a right that this needs, or the release.
 ---
 ---@key holder string       owner
 ---@key token string        the last token granted, decimal
@@ -24,6 +25,18 @@ if held == owner then
 end
 if not held then
   local first, dead, more = survey(queue, signs, now)
+  local function may_tell(group)
+    may(publish, granted .. ':' .. group)
+  end
+  may_tell(string.match(owner, '^(.*):'))
+  may('del', holder)
+  if first or #dead > 0 then
+    ask(holder, queue, signs, first, may_tell)
+    may('pttl', holder)
+  end
+  if number then
+    ask_place(queue, signs)
+  end
   local before = first and first.owner ~= owner and not (number and number + 0 > 0 and number + 0 < first.number)
   if before then
     local function tell(group, message)
@@ -50,6 +63,9 @@ local place = number + 0
 if place == 0 then
   local last = redis.call('zrange', queue, -1, -1, 'withscores')
   place = math.max(time[1] * 1000000 + time[2], tonumber(last[2] or 0) + 1)
+end
+if stamp ~= '0' then
+  ask_place(queue, signs)
 end
 local made = redis.call('pexpire', queue, queue_life()) == 0
 if stamp ~= '0' then

@@ -16,6 +16,16 @@
 ---@return int? grant       the token of the one that holds it; nil: none of them does
 ---@return int[] status     per waiter: 0 it has no place, 1 it waits, 2 it holds the mutex
 ---@include mutex.lua
+local function may_tell(group)
+  may(publish, granted .. ':' .. group)
+end
+may_tell(string.match(waiters[1], '^(.*):'))
+ask(holder, queue, signs, nil, may_tell)
+ask_place(queue, signs)
+may('pttl', holder)
+may('zrank', queue)
+may('zrange', queue)
+may('hmget', signs)
 local held, grant = redis.call('get', holder), nil
 local now = millis(redis.call('time'))
 local places = redis.call('zmscore', queue, unpack(waiters))
@@ -35,7 +45,7 @@ if not held then
   local function tell(group, message)
     redis.call(publish, granted .. ':' .. group, message)
   end
-  held, grant = pass(holder, token, queue, signs, tokenttl, tell)
+  held, grant = pass(holder, token, queue, signs, tokenttl, tell, may_tell)
 end
 local rank, mine = -1, false
 for i, waiter in ipairs(waiters) do

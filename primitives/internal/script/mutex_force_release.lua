@@ -13,5 +13,8 @@ local held = redis.call('get', holder)
 local function tell(group, message)
   redis.call(publish, granted .. ':' .. group, message)
 end
-pass(holder, token, queue, signs, tokenttl, tell)
+local function may_tell(group)
+  may(publish, granted .. ':' .. group)
+end
+pass(holder, token, queue, signs, tokenttl, tell, may_tell)
 return held and 1 or 0

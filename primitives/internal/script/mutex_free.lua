@@ -3,15 +3,18 @@
 ---@library
 ---@include mutex.lua
 
--- free does what mutex_release does.
-local function free(holder, token, queue, signs, owner, tokenttl, tell)
+-- free does what mutex_release does. may_tell asks for the channel of a group.
+local function free(holder, token, queue, signs, owner, tokenttl, tell, may_tell)
   local held = redis.call('get', holder)
+  if held ~= owner then
+    ask(holder, queue, signs, nil, may_tell)
+  end
   if held ~= owner and redis.call('zrem', queue, owner) == 1 then
     redis.call('hdel', signs, owner)
   end
   if held and held ~= owner then
     return 0, 0
   end
-  local _, _, more = pass(holder, token, queue, signs, tokenttl, tell)
+  local _, _, more = pass(holder, token, queue, signs, tokenttl, tell, may_tell)
   return held and 1 or 0, more and 1 or 0
 end

@@ -14,5 +14,8 @@
 local function tell(group, message)
   redis.call(publish, granted .. ':' .. group, message)
 end
-local released, more = free(holder, token, queue, signs, owner, tokenttl, tell)
+local function may_tell(group)
+  may(publish, granted .. ':' .. group)
+end
+local released, more = free(holder, token, queue, signs, owner, tokenttl, tell, may_tell)
 return released + 2 * more

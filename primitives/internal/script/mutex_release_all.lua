@@ -13,10 +13,13 @@ for i, owner in ipairs(owners) do
   local function tell(group, message)
     redis.call(publish, channels[i] .. ':' .. group, message) ---@allow channel one for each group
   end
+  local function may_tell(group)
+    may(publish, channels[i] .. ':' .. group)
+  end
   local place = 4 * i - 3
   if type(redis.pcall('get', objects[place])) ~= 'table' then
     local done, released = pcall(free, objects[place], objects[place + 1], objects[place + 2],
-      objects[place + 3], owner, tokenttl, tell)
+      objects[place + 3], owner, tokenttl, tell, may_tell)
     status[i] = done and released or -2
   else
     status[i] = -1

@@ -1,6 +1,7 @@
 --- Grants permits to owner if there are enough, all of them or none, each with a lease; else returns when
 --- the next lease ends. It takes back the permits whose leases have ended. Where there is no semaphore, it
---- makes one with total permits, if total is given. An owner is never used again.
+--- makes one with total permits, if total is given. An owner is never used again. Nothing is taken if the user
+--- lacks a right that this needs, or the release.
 ---
 ---@key permits string             free permits
 ---@key leases zset                id -> when its lease ends
@@ -42,14 +43,23 @@ elseif #ids > tonumber(total or 0) then
     return redis.error_reply('TOOMANY there are fewer permits')
   end
 end
+local life = taken and redis.call('pexpiretime', permits) or 0
+if life > 0 then
+  may('pexpireat', leases)
+end
+may('zrange', leases)
+if taken then
+  may('zadd', leases)
+  may('zrem', leases)
+  may(publish, released)
+end
 local function tell(n)
   redis.call(publish, released, n)
 end
-local life = taken and redis.call('pexpiretime', permits) or 0
-if life > 0 then
-  redis.call('pexpireat', leases, life) -- Whom the server forbids this is refused before anything is taken.
-end
 if not text then
+  may('zremrangebyscore', leases)
+  may('set', permits)
+  may('incrby', permits)
   if left > 0 then
     tell(string.format('%.0f', left))
   end

@@ -18,6 +18,7 @@ const permitAcquireSource = `
 
 
 
+
 local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
@@ -32,7 +33,7 @@ local released = ARGV[5]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) may('incrby', permits) may('zremrangebyscore', leases) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
 local text, now = redis.call('get', permits), clock()
 if not text and not total then
   return {0, 0, -1}
@@ -58,14 +59,23 @@ elseif #ids > tonumber(total or 0) then
     return redis.error_reply('TOOMANY there are fewer permits')
   end
 end
+local life = taken and redis.call('pexpiretime', permits) or 0
+if life > 0 then
+  may('pexpireat', leases)
+end
+may('zrange', leases)
+if taken then
+  may('zadd', leases)
+  may('zrem', leases)
+  may(publish, released)
+end
 local function tell(n)
   redis.call(publish, released, n)
 end
-local life = taken and redis.call('pexpiretime', permits) or 0
-if life > 0 then
-  redis.call('pexpireat', leases, life)
-end
 if not text then
+  may('zremrangebyscore', leases)
+  may('set', permits)
+  may('incrby', permits)
   if left > 0 then
     tell(string.format('%.0f', left))
   end
@@ -88,7 +98,7 @@ end
 return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now))}
 `
 
-const permitAcquireSHA1 = "09a8e6dba7cc6326b306d42dd9025c42a35724bd"
+const permitAcquireSHA1 = "3048d73f42a4e06225db06f02caf212bc5a8918a"
 
 var permitAcquireScript = backend.Script{
 	Name:   "permit_acquire",
@@ -159,7 +169,8 @@ type PermitAcquireResult struct {
 // PermitAcquire grants permits to owner if there are enough, all of them or none, each with a
 // lease; else returns when the next lease ends. It takes back the permits whose leases have
 // ended. Where there is no semaphore, it makes one with total permits, if total is given. An
-// owner is never used again.
+// owner is never used again. Nothing is taken if the user lacks a right that this needs, or the
+// release.
 //
 // Keys:
 //   - permits: string; free permits

@@ -13,6 +13,7 @@ local function give_back(permits, leases, owner, whole, now, free, tell)
   end
   local after = free + held + ended(leases, now)
   if after > free then
+    may('zrem', leases)
     store(permits, leases, now, free, after, tell)
     redis.call('zrem', leases, unpack(ids))
   end

@@ -17,6 +17,8 @@ if not text then
   if shared(twin) then
     return redis.error_reply('SHARED another semaphore has the same leases')
   end
+  may('zremrangebyscore', leases)
+  may('set', permits)
   if total ~= '0' then
     redis.call(publish, released, total)
   end

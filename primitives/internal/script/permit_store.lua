@@ -2,6 +2,7 @@
 ---
 ---@library
 ---@include permit_leases.lua
+---@include rights.lua
 
 -- lend gives ids a lease until then.
 local function lend(leases, ids, ends)
@@ -24,9 +25,10 @@ local function renew(leases, owner, now, ends)
 end
 
 -- store makes the number of free permits another, and takes out the leases that have ended. If it is
--- more than was counted it first tells the waiters: that is what may be refused, and nothing has been
--- written then.
+-- more than was counted it first tells the waiters. If any of that is refused, nothing has been written.
 local function store(permits, leases, now, before, after, tell)
+  may('incrby', permits)
+  may('zremrangebyscore', leases)
   if after > before and after > 0 then
     tell(string.format('%.0f', after))
   end

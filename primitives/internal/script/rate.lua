@@ -6,6 +6,7 @@
 ---
 ---@library
 ---@include permits.lua
+---@include rights.lua
 
 -- all is more permits, grants or milliseconds than there are.
 local function all()
@@ -143,6 +144,10 @@ local function settle(limit, value, grants, now)
   if not last or at <= now then
     return
   end
+  for _, command in ipairs({'zadd', 'zremrangebyscore', 'zcard', 'zcount'}) do
+    may(command, grants)
+  end
+  may('get', value)
   local held, number = held_of(limit, value, grants)
   local past = redis.call('zcount', grants, '-inf', now)
   local permits = math.max(number - past, sum_from(grants, held, number, past))
@@ -150,9 +155,18 @@ local function settle(limit, value, grants, now)
   redis.call('zremrangebyscore', grants, string.format('(%.0f', now), '+inf')
 end
 
+-- ask raises an error if the user lacks a right that keeping grants needs.
+local function ask(limiter, value, grants)
+  may('pexpire', limiter)
+  may('pttl', limiter)
+  may('set', value)
+  may('zadd', grants)
+  may('zremrangebyrank', grants)
+end
+
 -- live has a limiter end that nobody uses, and the keys of its grants with it. Those of one client end
 -- when its last grant is old, but not within an hour, since another client may make the interval longer: else
--- those of each client that ever was would stay. It reports whether they end.
+-- those of each client that ever was would stay.
 local function live(limiter, value, grants, limit)
   if limit.alive > 0 then
     redis.call('pexpire', limiter, limit.alive)
@@ -167,5 +181,4 @@ local function live(limiter, value, grants, limit)
     redis.call('pexpire', value, ttl)
     redis.call('pexpire', grants, ttl)
   end
-  return ttl > 0
 end

@@ -41,6 +41,7 @@ local valued, grants = value, permits
 if limit.own then
   valued, grants = own_value, own_permits
 end
+ask(limiter, valued, grants)
 local early, late = clock_bounds()
 settle(limit, valued, grants, late)
 local held, number = held_of(limit, valued, grants)
@@ -67,7 +68,6 @@ if left < need then
   return {0, math.max(0, left), math.max(1, wait)}
 end
 left = left - need
-local ends = live(limiter, valued, grants, limit)
 if make then
   redis.call('hset', limiter, 'rate', rate, 'interval', interval, 'keepAliveTime', alive, 'type', own and '1' or '0')
 end
@@ -76,9 +76,7 @@ redis.call('set', valued, text_of(limit, limit.rate - left))
 if old > 0 then
   redis.call('zremrangebyrank', grants, 0, old - 1)
 end
-if ends then
-  live(limiter, valued, grants, limit)
-end
+live(limiter, valued, grants, limit)
 local wait = 0
 if left < tonumber(least) then
   number = number + 1 - old

@@ -24,6 +24,10 @@ local valued, grants = value, permits
 if limit.own then
   valued, grants = own_value, own_permits
 end
+ask(limiter, valued, grants)
+may('zrem', grants)
+may('zcard', grants)
+may('del', valued)
 local early, late = clock_bounds()
 settle(limit, valued, grants, late)
 local held, number = held_of(limit, valued, grants)
@@ -38,7 +42,6 @@ local after = limit.rate - held + back + given - rest
 if after > 0 then
   redis.call(publish, changed, string.format('%.0f', after))
 end
-live(limiter, valued, grants, limit)
 local ends = old + gone
 if rest > 0 then
   redis.call('zadd', grants, at, packed(last, rest))
@@ -50,8 +53,8 @@ if ends > 0 then
 end
 if redis.call('zcard', grants) > 0 then
   redis.call('set', valued, text_of(limit, limit.rate - after))
-  live(limiter, valued, grants, limit)
 else
   redis.call('del', valued)
 end
+live(limiter, valued, grants, limit)
 return given - rest

@@ -31,6 +31,10 @@ if own or known then
 else
   held = sum(grants, 0, redis.call('zcard', grants) - 1)
 end
+ask(limiter, valued, grants)
+may('hset', limiter)
+may('del', valued)
+may('persist', limiter)
 if before then
   redis.call(publish, changed, '2147483647')
 end
@@ -39,7 +43,6 @@ if before and (before == '1') ~= own then
   redis.call('del', value, own_value, permits, own_permits)
   held = 0
 end
-live(limiter, valued, grants, limit)
 redis.call('hset', limiter, 'rate', rate, 'interval', interval, 'keepAliveTime', alive, 'type', own and '1' or '0')
 if held > 0 then
   redis.call('set', valued, text_of(limit, held))

@@ -10,6 +10,8 @@
 ---@arg lease milliseconds
 ---@arg tokenttl milliseconds?  nil: the token key has no end
 ---@arg standback bool      a waiting writer keeps owner out
+---@command publish publish|spublish
+---@channel released
 ---@return int? token         nil: a writer is in, or waits
 ---@return milliseconds wait  what the writer's lease still has; -1 ms: it has no end; 0: granted
 ---@include token.lua
@@ -24,10 +26,16 @@ end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then
   return {false, redis.call('pttl', waiting)}
 end
+may('set', token)
+may('hset', lock)
+may('pexpire', lock)
+may('pttl', lock)
+may('hdel', lock)
+may('del', lock)
+may(publish, released)
 local last = redis.call('get', token) or next_token(token, tokenttl)
 redis.call('set', side .. ':' .. owner .. ':rwlock_timeout:1', 1, 'px', lease)
 local longest = math.max(redis.call('pttl', lock), tonumber(lease))
-redis.call('pexpire', lock, longest)
 redis.call('hset', lock, 'mode', mode or 'read', owner, 1)
-redis.call('pexpire', lock, longest)
+redis.call('pexpire', lock, longest) ---@allow refused the user may
 return {last, 0}

@@ -25,9 +25,11 @@ local writer = ARGV[2]
 local lease = ARGV[3]
 local tokenttl = ARGV[4] if tokenttl == '' then tokenttl = nil end
 local standback = ARGV[5] == '1'
+local publish = ARGV[6]
+local released = ARGV[7]
 
 
-local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local mode = redis.call('hget', lock, 'mode')
 local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':write') == 1
@@ -39,16 +41,22 @@ end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then
   return {false, redis.call('pttl', waiting)}
 end
+may('set', token)
+may('hset', lock)
+may('pexpire', lock)
+may('pttl', lock)
+may('hdel', lock)
+may('del', lock)
+may(publish, released)
 local last = redis.call('get', token) or next_token(token, tokenttl)
 redis.call('set', side .. ':' .. owner .. ':rwlock_timeout:1', 1, 'px', lease)
 local longest = math.max(redis.call('pttl', lock), tonumber(lease))
-redis.call('pexpire', lock, longest)
 redis.call('hset', lock, 'mode', mode or 'read', owner, 1)
 redis.call('pexpire', lock, longest)
 return {last, 0}
 `
 
-const readAcquireSHA1 = "91ffcd57956bb6131dd72edfcbaa8b0744997914"
+const readAcquireSHA1 = "1338fa888a434acf7e89367ecc9ce73e585e8c2d"
 
 var readAcquireScript = backend.Script{
 	Name:   "read_acquire",
@@ -79,6 +87,10 @@ type ReadAcquireParams struct {
 	Tokenttl *time.Duration
 	// a waiting writer keeps owner out
 	Standback bool
+	// the command PUBLISH|SPUBLISH
+	Publish string
+	// channel
+	Released string
 }
 
 // ReadAcquireResult is what [ReadAcquire] returns.
@@ -108,6 +120,8 @@ type ReadAcquireResult struct {
 //   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
 //     token key has no end
 //   - standback: a waiting writer keeps owner out
+//   - publish: the command PUBLISH|SPUBLISH
+//   - released: channel
 //
 // Results:
 //   - token: nil: a writer is in, or waits; there may be none
@@ -127,6 +141,12 @@ func ReadAcquire(
 	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
 		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
 	}
+	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
+		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
+	}
+	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Lock) {
+		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: released: %w", backend.ErrCrossSlot)
+	}
 	words := [...]string{
 		p.Lock,
 		p.Side,
@@ -137,6 +157,8 @@ func ReadAcquire(
 		strconv.FormatInt(p.Lease.Milliseconds(), 10),
 		"",
 		"0",
+		p.Publish,
+		p.Released,
 	}
 	if p.Tokenttl != nil {
 		words[7] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)

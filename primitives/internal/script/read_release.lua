@@ -18,6 +18,7 @@ if redis.call('hexists', lock, owner) == 0 then
   end
   return 0
 end
+ask(lock)
 local hold = side .. ':' .. owner .. ':rwlock_timeout:1'
 local held = redis.call('exists', hold)
 local mode, longest, gone = survey(lock, side, owner)

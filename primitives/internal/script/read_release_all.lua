@@ -9,6 +9,7 @@
 ---@include readers.lua
 ---@include readers_keep.lua
 local status = {}
+ask(keys[1])
 for i, owner in ipairs(owners) do
   local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner)

@@ -1,6 +1,13 @@
 --- Removes readers who have gone.
 ---
 ---@library
+---@include rights.lua
+
+-- ask raises an error if the user lacks a right that keep needs.
+local function ask(lock)
+  may('hdel', lock)
+  may('pexpire', lock)
+end
 
 -- keep removes the fields of readers, and makes the lock last as long as the longest lease that is left.
 local function keep(lock, gone, longest)

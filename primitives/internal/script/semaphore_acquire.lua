@@ -1,11 +1,15 @@
---- Takes permits if there are enough, and returns how many are left.
+--- Takes permits if there are enough, and returns how many are left. Nothing is taken if the user lacks a right that
+--- this needs, or the release.
 ---
 ---@key permits string                             free permits
 ---@arg wanted int(1..2147483647)
+---@command publish publish|spublish
+---@channel released
 ---@return bool taken
 ---@return int(-2147483648..2147483647) left      free permits, after what was taken
 ---@error NOTANUMBER the key holds no count of permits
 ---@include permits.lua
+---@include rights.lua
 local free = count(redis.call('get', permits) or '0')
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
@@ -13,4 +17,6 @@ end
 if free < tonumber(wanted) then
   return {0, free}
 end
+may('incrby', permits)
+may(publish, released)
 return {1, redis.call('decrby', permits, wanted)}

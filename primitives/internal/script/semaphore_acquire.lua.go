@@ -8,18 +8,23 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/hasp-go/hasp/backend"
 )
 
 const semaphoreAcquireSource = `
 
+
 local permits = KEYS[1]
 local wanted = ARGV[1]
+local publish = ARGV[2]
+local released = ARGV[3]
 
 
 
 local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
 local free = count(redis.call('get', permits) or '0')
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
@@ -27,10 +32,12 @@ end
 if free < tonumber(wanted) then
   return {0, free}
 end
+may('incrby', permits)
+may(publish, released)
 return {1, redis.call('decrby', permits, wanted)}
 `
 
-const semaphoreAcquireSHA1 = "838af4fb235790061081dada5adb1405d74900fd"
+const semaphoreAcquireSHA1 = "176776c662d3c04f02077580c42a7beb76a09d26"
 
 var semaphoreAcquireScript = backend.Script{
 	Name:   "semaphore_acquire",
@@ -64,13 +71,16 @@ type SemaphoreAcquireResult struct {
 	Left int64
 }
 
-// SemaphoreAcquire takes permits if there are enough, and returns how many are left.
+// SemaphoreAcquire takes permits if there are enough, and returns how many are left. Nothing is
+// taken if the user lacks a right that this needs, or the release.
 //
 // Keys:
 //   - permits: string; free permits
 //
 // Arguments:
 //   - wanted: from 1 to 2147483647
+//   - publish: the command PUBLISH|SPUBLISH
+//   - released: channel
 //
 // Results:
 //   - taken
@@ -82,12 +92,18 @@ type SemaphoreAcquireResult struct {
 // The script may write, and is not sent again once it may have run.
 func SemaphoreAcquire(
 	ctx context.Context, r backend.ScriptRunner,
-	permits string, wanted int64,
+	permits string, wanted int64, publish, released string,
 ) (SemaphoreAcquireResult, error) {
 	if wanted < 1 || wanted > 2147483647 {
 		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: wanted: %w: %d is not in 1..2147483647", backend.ErrArgument, wanted)
 	}
-	words := [...]string{permits, strconv.FormatInt(wanted, 10)}
+	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
+		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	}
+	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(permits) {
+		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: released: %w", backend.ErrCrossSlot)
+	}
+	words := [...]string{permits, strconv.FormatInt(wanted, 10), publish, released}
 	reply, err := r.Run(ctx, &semaphoreAcquireScript, words[:1:1], words[1:])
 	if err != nil {
 		return SemaphoreAcquireResult{}, semaphoreAcquireError(err)

@@ -1,6 +1,5 @@
 --- Adds permits, or takes some away if delta is negative, and publishes what is free where that can
---- help a waiter. It publishes first: that is what may be refused, and nothing has been written
---- then.
+--- help a waiter. If any of that is refused, nothing has been written.
 ---
 ---@key permits string                                  free permits
 ---@arg delta int(-2147483647..2147483647)
@@ -11,6 +10,7 @@
 ---@error OVERFLOW more permits than a Java int holds, or less
 ---@error NOTANUMBER the key holds no count of permits
 ---@include permits.lua
+---@include rights.lua
 local text = redis.call('get', permits)
 if not text and not create then
   return 0
@@ -23,6 +23,7 @@ local after = before + tonumber(delta)
 if after > 2147483647 or after < -2147483648 then
   return redis.error_reply('OVERFLOW more permits than a Java int holds, or less')
 end
+may('incrby', permits)
 if after > before and after > 0 then
   redis.call(publish, free, string.format('%.0f', after))
 end

@@ -16,7 +16,6 @@ import (
 const semaphoreAddSource = `
 
 
-
 local permits = KEYS[1]
 local delta = ARGV[1]
 local create = ARGV[2] == '1'
@@ -26,6 +25,7 @@ local free = ARGV[4]
 
 
 local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
 local text = redis.call('get', permits)
 if not text and not create then
   return 0
@@ -38,6 +38,7 @@ local after = before + tonumber(delta)
 if after > 2147483647 or after < -2147483648 then
   return redis.error_reply('OVERFLOW more permits than a Java int holds, or less')
 end
+may('incrby', permits)
 if after > before and after > 0 then
   redis.call(publish, free, string.format('%.0f', after))
 end
@@ -45,7 +46,7 @@ redis.call('incrby', permits, delta)
 return 1
 `
 
-const semaphoreAddSHA1 = "c03ddf716ad7ce5f72c02c245bc228b1e469783d"
+const semaphoreAddSHA1 = "27493740befae3326c8cc87716335d417258a4ef"
 
 var semaphoreAddScript = backend.Script{
 	Name:   "semaphore_add",
@@ -79,8 +80,7 @@ func semaphoreAddError(err error) error {
 }
 
 // SemaphoreAdd adds permits, or takes some away if delta is negative, and publishes what is
-// free where that can help a waiter. It publishes first: that is what may be refused, and
-// nothing has been written then.
+// free where that can help a waiter. If any of that is refused, nothing has been written.
 //
 // Keys:
 //   - permits: string; free permits

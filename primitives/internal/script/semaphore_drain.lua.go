@@ -17,6 +17,7 @@ local permits = KEYS[1]
 
 
 local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
 local free = count(redis.call('get', permits) or '0')
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
@@ -24,11 +25,12 @@ end
 if free <= 0 then
   return 0
 end
+may('incrby', permits)
 redis.call('set', permits, '0', 'keepttl')
 return free
 `
 
-const semaphoreDrainSHA1 = "1b69581bdbb0bcd3a154d1edffcc3f4f03a8fe4a"
+const semaphoreDrainSHA1 = "b30795e41232b8af948e26a320ef2b7e48ab40f7"
 
 var semaphoreDrainScript = backend.Script{
 	Name:   "semaphore_drain",

@@ -7,9 +7,11 @@
 ---@command publish publish|spublish
 ---@channel free
 ---@return bool made
+---@include rights.lua
 if redis.call('get', permits) then
   return 0
 end
+may('set', permits)
 if count ~= '0' then
   redis.call(publish, free, count)
 end

@@ -22,9 +22,11 @@ local ttl = ARGV[2] if ttl == '' then ttl = nil end
 local publish = ARGV[3]
 local free = ARGV[4]
 
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
 if redis.call('get', permits) then
   return 0
 end
+may('set', permits)
 if count ~= '0' then
   redis.call(publish, free, count)
 end
@@ -36,7 +38,7 @@ end
 return 1
 `
 
-const semaphoreSetSHA1 = "2f33d088f96ba9a446963d9987674d9e7dafccc7"
+const semaphoreSetSHA1 = "c70c0559dc84a99191a107d0b9e7a9545ec9fff1"
 
 var semaphoreSetScript = backend.Script{
 	Name:   "semaphore_set",

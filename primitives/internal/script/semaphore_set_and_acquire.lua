@@ -11,11 +11,14 @@
 ---@return int(-2147483648..2147483647) left      free permits, after what was taken
 ---@error NOTANUMBER the key holds no count of permits
 ---@include permits.lua
+---@include rights.lua
 local text = redis.call('get', permits)
 local free = count(text or total)
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
+may('incrby', permits)
+may(publish, released)
 local taken = free >= tonumber(wanted) and 1 or 0
 if text then
   if taken == 1 then

@@ -27,11 +27,14 @@ local released = ARGV[5]
 
 
 local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
 local text = redis.call('get', permits)
 local free = count(text or total)
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
+may('incrby', permits)
+may(publish, released)
 local taken = free >= tonumber(wanted) and 1 or 0
 if text then
   if taken == 1 then
@@ -51,7 +54,7 @@ end
 return {taken, left}
 `
 
-const semaphoreSetAndAcquireSHA1 = "7e92f9354cc634e2ea5a3d6dd2accbe3deb787d4"
+const semaphoreSetAndAcquireSHA1 = "789633d459acf0aa6fd431b7ceddf772fc5999af"
 
 var semaphoreSetAndAcquireScript = backend.Script{
 	Name:   "semaphore_set_and_acquire",

@@ -1,6 +1,7 @@
 --- Makes fencing tokens.
 ---
 ---@library
+---@include rights.lua
 
 -- token_at stores the token of a new grant, and returns it: the server's time in microseconds, or one
 -- more than the last token where the clock has not passed that. If there is a tokenttl, the key expires
@@ -12,6 +13,7 @@ local function token_at(time, token, tokenttl)
   local last, ttl = redis.call('get', token), tokenttl
   -- Decimal texts of digits only, not numbers: a token may pass 2^53.
   if last and (#last > #now or #last == #now and last >= now) then ---@allow compare same length
+    may('set', token)
     redis.call('incr', token)
     grant = redis.call('get', token)
     if ttl then

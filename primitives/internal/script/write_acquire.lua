@@ -12,6 +12,8 @@
 ---@arg tokenttl milliseconds?  nil: the token key has no end
 ---@arg prefer bool         readers stand back for writers: a grant removes all places
 ---@arg queue bool          owner waits: a refusal by readers leaves it a place, until just after its next try
+---@command publish publish|spublish
+---@channel released
 ---@return int? token         nil: the lock is held
 ---@return milliseconds wait  until it may be free if no message comes; -1 ms: the lease has no end; 0: granted
 ---@return bool reading       readers keep owner out, which others may join
@@ -40,6 +42,11 @@ if used then
     return {false, shortest, 1}
   end
 end
+may('hset', lock)
+may('pexpire', lock)
+may('hdel', lock)
+may('del', lock)
+may(publish, released)
 local grant = next_token(token, tokenttl)
 if used then
   redis.call('del', lock)
@@ -47,8 +54,6 @@ end
 if prefer then
   redis.call('del', waiting)
 end
--- This does nothing, since there is no lock any more: see lock_acquire.lua.
-redis.call('pexpire', lock, lease)
 redis.call('hset', lock, 'mode', 'write', owner .. ':write', 1)
-redis.call('pexpire', lock, lease)
+redis.call('pexpire', lock, lease) ---@allow refused the user may
 return {grant, 0, 0}

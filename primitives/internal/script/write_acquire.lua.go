@@ -27,10 +27,12 @@ local lease = ARGV[2]
 local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
 local prefer = ARGV[4] == '1'
 local queue = ARGV[5] == '1'
+local publish = ARGV[6]
+local released = ARGV[7]
 
 
 
-local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
 local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local size = redis.call('hlen', lock)
@@ -55,6 +57,11 @@ if used then
     return {false, shortest, 1}
   end
 end
+may('hset', lock)
+may('pexpire', lock)
+may('hdel', lock)
+may('del', lock)
+may(publish, released)
 local grant = next_token(token, tokenttl)
 if used then
   redis.call('del', lock)
@@ -62,14 +69,12 @@ end
 if prefer then
   redis.call('del', waiting)
 end
-
-redis.call('pexpire', lock, lease)
 redis.call('hset', lock, 'mode', 'write', owner .. ':write', 1)
 redis.call('pexpire', lock, lease)
 return {grant, 0, 0}
 `
 
-const writeAcquireSHA1 = "f678bc9a467f87988bef6317a2d8b26afac3f558"
+const writeAcquireSHA1 = "1103f2567bb18592d2dad6e2af14aca0f3df351a"
 
 var writeAcquireScript = backend.Script{
 	Name:   "write_acquire",
@@ -100,6 +105,10 @@ type WriteAcquireParams struct {
 	Prefer bool
 	// owner waits: a refusal by readers leaves it a place, until just after its next try
 	Queue bool
+	// the command PUBLISH|SPUBLISH
+	Publish string
+	// channel
+	Released string
 }
 
 // WriteAcquireResult is what [WriteAcquire] returns.
@@ -133,6 +142,8 @@ type WriteAcquireResult struct {
 //     token key has no end
 //   - prefer: readers stand back for writers: a grant removes all places
 //   - queue: owner waits: a refusal by readers leaves it a place, until just after its next try
+//   - publish: the command PUBLISH|SPUBLISH
+//   - released: channel
 //
 // Results:
 //   - token: nil: the lock is held; there may be none
@@ -153,6 +164,12 @@ func WriteAcquire(
 	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
 		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
 	}
+	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
+		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
+	}
+	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Lock) {
+		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: released: %w", backend.ErrCrossSlot)
+	}
 	words := [...]string{
 		p.Lock,
 		p.Side,
@@ -163,6 +180,8 @@ func WriteAcquire(
 		"",
 		"0",
 		"0",
+		p.Publish,
+		p.Released,
 	}
 	if p.Tokenttl != nil {
 		words[6] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)

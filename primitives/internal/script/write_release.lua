@@ -19,6 +19,8 @@ if redis.call('hexists', lock, owner .. ':write') == 0 then
   return 0
 end
 local _, longest, gone = survey(lock, side)
+ask(lock)
+may('hset', lock)
 redis.call(publish, released, '1')
 if longest == 0 then
   redis.call('del', lock)

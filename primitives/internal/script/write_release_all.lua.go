@@ -20,9 +20,11 @@ local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end
 
 local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
-local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function ask(lock) may('hdel', lock) may('pexpire', lock) end local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
 local function give_back(waiting, owner, wake) if redis.call('hexists', waiting, owner) == 0 then return true end if redis.call('hlen', waiting) == 1 and not wake() then return false end redis.call('hdel', waiting, owner) return true end
 local status = {}
+ask(keys[1])
+may('hset', keys[1])
 for i, owner in ipairs(owners) do
   local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner .. ':write')
@@ -51,7 +53,7 @@ end
 return status
 `
 
-const writeReleaseAllSHA1 = "7bb36bd4dd3f3018beb4bc0862d8eb87ba073570"
+const writeReleaseAllSHA1 = "e6b0aec8c5a761de777ffc9f0be3938de587a1ba"
 
 var writeReleaseAllScript = backend.Script{
 	Name:   "write_release_all",

@@ -124,7 +124,8 @@ func (l *line) beatFor(batch []*placeholder) error {
 // caller holds the mutex.
 func (l *line) refuse(batch []*placeholder, owners []string, err error) {
 	var server *backend.ServerError
-	if !errors.As(err, &server) || errors.Is(err, backend.ErrUnavailable) || errors.Is(err, backend.ErrIndeterminate) {
+	if !errors.As(err, &server) || backend.RefusesWrites(server.Code) ||
+		errors.Is(err, backend.ErrUnavailable) || errors.Is(err, backend.ErrIndeterminate) {
 		return
 	}
 	for i, me := range batch {

@@ -1,0 +1,317 @@
+package rights
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// run is one run of a script on the embedded server.
+type run struct {
+	script *backend.Script
+	keys   []string
+	args   []string
+	before state
+	sec    int // the server's time, which it read
+	usec   string
+
+	calls []string // the commands that it called, each once
+}
+
+// state is what keys hold. A key's words are its type, its milliseconds or -1, and what it holds.
+type state map[string][]string
+
+// readState is a script that returns a state: a line for each key, of words in hexadecimal.
+const readState = `
+local function hex(word)
+  return (string.gsub(word, '.', function(c) return string.format('%02x', string.byte(c)) end))
+end
+local lines = {}
+for _, key in ipairs(redis.call('keys', '*')) do
+  local kind, found = redis.call('type', key).ok, {}
+  if kind == 'string' then
+    found = {redis.call('get', key)}
+  elseif kind == 'hash' then
+    found = redis.call('hgetall', key)
+  elseif kind == 'list' then
+    found = redis.call('lrange', key, 0, -1)
+  elseif kind == 'zset' then
+    found = redis.call('zrange', key, 0, -1, 'withscores')
+  end
+  local line = hex(key) .. ' ' .. hex(kind) .. ' ' .. hex(string.format('%.0f', redis.call('pttl', key)))
+  for _, word in ipairs(found) do
+    line = line .. ' ' .. hex(word)
+  end
+  lines[#lines + 1] = line
+end
+return table.concat(lines, '\n')`
+
+func parseState(text string) state {
+	all := state{}
+	for line := range strings.Lines(text) {
+		words := []string{}
+		for _, word := range strings.Split(strings.TrimSuffix(line, "\n"), " ") {
+			words = append(words, string(must.Get(hex.DecodeString(word))))
+		}
+		all[words[0]] = words[1:]
+	}
+	return all
+}
+
+// comparable returns a text of s that does not depend on the order of a hash, and of an expiry says only that
+// there is one.
+func (s state) comparable() string {
+	lines := []string{}
+	for key, words := range s {
+		content := slices.Clone(words[2:])
+		if words[0] == "hash" {
+			content = nil
+			for pair := range slices.Chunk(words[2:], 2) {
+				content = append(content, pair[0]+"="+pair[1])
+			}
+			slices.Sort(content)
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s %q, ends: %t", key, words[0], content, words[1] != "-1"))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// restore returns the commands that make the state.
+func (s state) restore(do func(words ...any)) {
+	for key, words := range s {
+		content := words[2:]
+		switch words[0] {
+		case "string":
+			do("SET", key, content[0])
+		case "hash":
+			do(anyOf("HSET", key, content)...)
+		case "list":
+			do(anyOf("RPUSH", key, content)...)
+		case "zset":
+			scored := []string{}
+			for pair := range slices.Chunk(content, 2) {
+				scored = append(scored, pair[1], pair[0])
+			}
+			do(anyOf("ZADD", key, scored)...)
+		}
+		if words[1] != "-1" {
+			do("PEXPIRE", key, words[1])
+		}
+	}
+}
+
+func anyOf(name, key string, more []string) []any {
+	words := []any{name, key}
+	for _, word := range more {
+		words = append(words, word)
+	}
+	return words
+}
+
+// of returns the part of s that a script with these keys can reach.
+func (s state) of(keys []string) state {
+	s = maps.Clone(s)
+	maps.DeleteFunc(s, func(key string, _ []string) bool {
+		return !slices.ContainsFunc(keys, func(declared string) bool {
+			return key == declared || strings.HasPrefix(key, declared+":")
+		})
+	})
+	return s
+}
+
+// recordRuns has a client run each script of the primitives, and returns the runs that differ in what they call,
+// each also with keys that are not there.
+func recordRuns(t *testing.T) []run {
+	t.Helper()
+	var all []run
+	now := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(now.Add(time.Hour))) // Virtual. Times of the bubble are still to come for real servers.
+		seen := map[string]bool{}
+		r, client := newRecorder(t)
+		r.before = func(c backend.Call) func(calls []string) {
+			before := parseState(must.Get(must.Get(r.server.Do("EVAL", readState, "0")).Text()))
+			clock := must.Get(must.Get(r.server.Do("TIME")).Items())
+			sec, usec := must.Get(strconv.Atoi(must.Get(clock[0].Text()))), must.Get(clock[1].Text())
+			return func(calls []string) {
+				once := fmt.Sprint(c.Script.Name, calls)
+				if calls = uniq(calls); !seen[once] {
+					seen[once] = true
+					all = append(all, run{c.Script, c.Keys, c.Args, before.of(c.Keys), sec, usec, calls})
+				}
+			}
+		}
+		require.NoError(t, must.Catch(func() { useAll(t.Context(), client) }))
+		require.NoError(t, client.Close(t.Context()))
+	})
+	return all
+}
+
+func uniq(words []string) []string {
+	words = slices.Clone(words)
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// frozen is put before a script: its clock stands at a given time. It stays on the first line.
+const frozen = `local real = redis; local redis = {}; for k, v in pairs(real) do redis[k] = v end; ` +
+	`redis.call = function(name, ...) local reply = real.call(name, ...); ` +
+	`if name == 'time' then return {'%d', '%s'} end; return reply end; `
+
+// refusing runs recorded runs on a real server, as users who lack a command each.
+type refusing struct {
+	admin *redis.Client
+	users map[string]*redis.Client // by what they lack
+}
+
+func newRefusing(t *testing.T, kind servers.Kind) *refusing {
+	t.Helper()
+	s := servers.Start(t, kind, nil)
+	return &refusing{
+		admin: redis.NewClient(&redis.Options{Addr: s.Addr(), Protocol: 2, MaxRetries: -1}),
+		users: map[string]*redis.Client{},
+	}
+}
+
+// without returns the connection of a user who lacks a command; of one who lacks all channels, "channels"; or of one
+// who lacks nothing, "".
+func (r *refusing) without(t *testing.T, lacking string) *redis.Client {
+	t.Helper()
+	if r.users[lacking] == nil {
+		rules := []any{"ACL", "SETUSER", "without" + lacking, "on", "nopass", "~*", "&*", "+@all"}
+		switch lacking {
+		case "":
+		case "channels":
+			rules = append(rules, "resetchannels")
+		default:
+			rules = append(rules, "-"+lacking)
+		}
+		require.NoError(t, r.admin.Do(t.Context(), rules...).Err())
+		o := *r.admin.Options()
+		o.Username, o.Password = "without"+lacking, "none"
+		r.users[lacking] = redis.NewClient(&o)
+	}
+	return r.users[lacking]
+}
+
+// times finds numbers that may be milliseconds, which pass.
+var times = regexp.MustCompile(`\b([3-9]|\d{2,})\b`)
+
+// result is what a run returned, and what the keys held before and after it.
+type result struct{ reply, before, after string }
+
+// run repeats a run as a user who lacks something.
+func (r *refusing) run(t *testing.T, what run, before state, lacking string) result {
+	t.Helper()
+	user := r.without(t, lacking)
+	pipe := r.admin.Pipeline()
+	pipe.Do(t.Context(), "FLUSHALL")
+	before.restore(func(words ...any) { pipe.Do(t.Context(), words...) })
+	was := pipe.Do(t.Context(), "EVAL", readState, "0")
+	_, err := pipe.Exec(t.Context())
+	require.NoError(t, err)
+	words := []any{"EVAL", fmt.Sprintf(frozen, what.sec, what.usec) + what.script.Source, len(what.keys)}
+	for _, word := range slices.Concat(what.keys, what.args) {
+		words = append(words, word)
+	}
+	reply, err := user.Do(t.Context(), words...).Result()
+	if err != nil && err != redis.Nil { //nolint:errorlint // it is returned as it is
+		reply = err
+	}
+	is, err := r.admin.Eval(t.Context(), readState, nil).Text()
+	require.NoError(t, err)
+	text, _ := was.Text()
+	return result{times.ReplaceAllString(fmt.Sprintf("%T %v", reply, reply), "n"), parseState(text).comparable(), parseState(is).comparable()}
+}
+
+// TestRefusedCommandChangesNothing runs each script of the primitives, on the keys that it was seen with and on none,
+// as users of whom each lacks one of the commands that it calls, and as one without channels. The server refuses
+// the script then, and all keys are as they were; or the script says so itself, in its reply; or it did not need
+// the command.
+func TestRefusedCommandChangesNothing(t *testing.T) {
+	t.Parallel()
+	runs := recordRuns(t)
+	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			r := newRefusing(t, kind)
+			refused := map[string]map[string]bool{}
+			trials := 0
+			for _, what := range runs {
+				later := what
+				later.sec += 86400
+				for _, trial := range []struct {
+					run
+					state
+				}{{what, what.before}, {later, what.before}, {what, state{}}} {
+					what, before := trial.run, trial.state
+					allowed := r.run(t, what, before, "")
+					for _, lacking := range append([]string{"channels"}, what.calls...) {
+						trials++
+						if r.refuse(t, what, before, lacking, allowed) {
+							if refused[what.script.Name] == nil {
+								refused[what.script.Name] = map[string]bool{}
+							}
+							refused[what.script.Name][lacking] = true
+						}
+					}
+				}
+			}
+			t.Logf("%d runs, %d refusals tried", len(runs), trials)
+			everyCommandWasRefused(t, refused)
+		})
+	}
+}
+
+// refuse repeats a run without what is lacking, and reports whether that made a difference.
+func (r *refusing) refuse(t *testing.T, what run, before state, lacking string, allowed result) bool {
+	t.Helper()
+	got := r.run(t, what, before, lacking)
+	if got.reply == allowed.reply && got.after == allowed.after {
+		return false
+	}
+	if got.before != got.after {
+		t.Errorf("%s without %s returned %s, and has changed the keys\nfrom: %s\nto:   %s\nargs: %q", what.script.Name, lacking,
+			got.reply, got.before, got.after, what.args)
+	}
+	return true
+}
+
+// called finds the commands that a text calls.
+var called = regexp.MustCompile(`redis\.p?call\('([a-z_]+)'`)
+
+// everyCommandWasRefused requires that no script, and no command of one, is left out. A command of a library may be
+// refused in any of the scripts that have it.
+func everyCommandWasRefused(t *testing.T, refused map[string]map[string]bool) {
+	t.Helper()
+	anywhere := map[string]bool{}
+	for _, commands := range refused {
+		maps.Copy(anywhere, commands)
+	}
+	for name, text := range scripts(t) {
+		was := refused[name]
+		if strings.Contains(text, "---@library") {
+			was = anywhere
+		}
+		for _, match := range called.FindAllStringSubmatch(text, -1) {
+			if !was[match[1]] {
+				t.Errorf("%s was never refused in %s", match[1], name)
+			}
+		}
+	}
+}

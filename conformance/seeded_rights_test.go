@@ -1,0 +1,28 @@
+package conformance_test
+
+// rightsSeeds are bugs in what follows from a right that is lacking, or from a server that takes no writes.
+func rightsSeeds() []seed {
+	const scripts = "internal/script/"
+	changes := finder{dir: "conformance/matrix/rights", test: "TestRefusedCommandChangesNothing"}
+	return []seed{
+		{"puts permits back that it may not take out", scripts + "permit_release.lua.go", edits{
+			{"may('zrem', leases) ", ""},
+		}, changes},
+		{"takes permits that it may not lend", scripts + "permit_acquire.lua.go", edits{{"may('zadd', leases)\n", ""}}, changes},
+		{"takes a lock that it may not let expire", scripts + "lock_acquire.lua.go", edits{
+			{"may('pexpire', lock)\n", ""},
+		}, changes},
+		{"takes a lock that it may not release", scripts + "lock_acquire.lua.go", edits{
+			{"may(publish, released)\n", "local _ = publish\n"},
+		}, finder{dir: "conformance/matrix/repro", test: "TestNoChannels"}},
+		{"repeats while it closes what is denied", orphanFile, edits{
+			{"errors.Is(err, backend.ErrNoPermission) && all.core.isClosed(),", ""},
+		}, finder{dir: "conformance/matrix/repro", test: "TestCloseGivesUpWhatIsDenied"}},
+		{"gives up the waiting for a full server", "extend/wait.go", edits{
+			{"errors.As(err, &server) && backend.RefusesWrites(server.Code)", "errors.As(err, &server) && false"},
+		}, finder{dir: "primitives", test: "TestLockWaitsThroughAnOutage"}},
+		{"gives up the waiting after a late grant", "extend/wait.go", edits{
+			{" || errors.Is(err, ErrLost))", ")"},
+		}, finder{dir: "primitives", test: "TestLockWaitsThroughLateGrants"}},
+	}
+}
