@@ -30,7 +30,7 @@ func limiterSeeds() []seed {
 			{"settle(limit, valued, grants, late)\n", ""},
 		}, changed("TestClockSetBackOfManyGrants")},
 		{"believes in a value whose grants are lost", acquire, edits{
-			{"if more < target - left then", "if steps == 0 then"},
+			{"redis.call('set', valued, text_of(limit, back + more), 'keepttl')", "local _ = text_of"},
 		}, onEmbedded("RateLimiterHealsWhatIsLost")},
 		{"lets a limiter end that refuses", acquire, edits{
 			{"  if limit.alive > 0 then\n    live(limiter, valued, grants, limit)\n  end\n", ""},
