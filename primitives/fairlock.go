@@ -50,6 +50,10 @@ type FairLockOptions struct {
 // read and write the scores of all waiters; each waiter subscribes to a channel of its own, and polls
 // by itself.
 //
+// Places end by the server's clock. Where that is set back, a waiter that crashed while it was the first keeps the
+// lock from the others for up to so much longer. Where it is set forward by more than WaitAllowance, all who wait may
+// lose their places at once: they come again at their next polls, in another order.
+//
 // A FairLock is a name, not a resource, and safe for concurrent use. Do not use one name for a Lock and
 // a FairLock: the Lock's waiters do not queue, and are not woken.
 //
