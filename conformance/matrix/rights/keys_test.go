@@ -260,6 +260,8 @@ func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	writer = must.Get(write.TryLock(ctx))
 	time.Sleep(15 * time.Second) // virtual: the watchdog renews
 	must.Do(writer.Unlock(ctx))
+	must.Return("ForceUnlock", false)(write.ForceUnlock(ctx))
+	must.Get(write.Remaining(ctx))
 	must.Get(write.TryLock(ctx))
 	must.Return("ForceUnlock", true)(write.ForceUnlock(ctx))
 	useJointReleases(ctx, client)
