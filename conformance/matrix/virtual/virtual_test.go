@@ -12,12 +12,15 @@ import (
 	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 )
 
-// TestMain draws 10 random walks of a kind with -short, of which rapid divides the number by 5, unless another number
-// is given.
+// TestMain doubts all declarations. With -short it draws 10 random walks of a kind, of which rapid divides the number
+// by 5, unless another number is given.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if walks := flag.Lookup("rapid.checks"); testing.Short() && walks.Value.String() == walks.DefValue {
 		_ = walks.Value.Set("50")
+	}
+	for _, p := range conformance.Primitives() {
+		doubt(p)
 	}
 	os.Exit(conformance.Main(m))
 }
