@@ -114,6 +114,11 @@ func (f *failures) outcome(ctx context.Context, err error) error {
 	if f.loading != nil {
 		err = fmt.Errorf("%w (loading it: %v)", err, f.loading)
 	}
+	for _, lacking := range []error{backend.ErrNotSupported, backend.ErrNoPermission} {
+		if errors.Is(f.loading, lacking) {
+			err = fmt.Errorf("%w: SCRIPT LOAD: %w", lacking, err)
+		}
+	}
 	switch {
 	// An earlier try may have run even if the last surely did not.
 	case f.script.Retry.Writes() && (f.unknown > 0 || isUnknown(err)):

@@ -241,6 +241,20 @@ func TestUnavailableForLoading(t *testing.T) {
 	}
 }
 
+// TestLoadingIsRefused where SCRIPT was renamed away, as behind some proxies, and to a user who may not load.
+func TestLoadingIsRefused(t *testing.T) {
+	t.Parallel()
+	for load, want := range map[error]error{
+		serverError("ERR unknown command 'SCRIPT', with args beginning with: 'LOAD' "):   backend.ErrNotSupported,
+		serverError("NOPERM User u has no permissions to run the 'script|load' command"): backend.ErrNoPermission,
+	} {
+		f := &fake{steps: fails(serverError("NOSCRIPT x")), loadErr: []error{load}}
+		_, err := evalsha.New(f, false).Run(t.Context(), write, []string{"k"}, nil)
+		require.ErrorIs(t, err, want)
+		require.False(t, backend.MayHaveRun(err))
+	}
+}
+
 func TestErrorReplyIsFinal(t *testing.T) {
 	t.Parallel()
 	for _, script := range []*backend.Script{write, repeat, read} {
