@@ -55,13 +55,13 @@ func full(
 func channel(s *primitives.PermitSemaphore) string { return engine.SideName("redisson_sc:", s.Name()) }
 
 func wakesAllWhoFit(ctx context.Context, e *harness.Env) {
-	all, leases := full(ctx, e, 4, 1)
+	all, leases := full(ctx, e, 4, 6)
 	var waiting []<-chan error
 	for i := range 3 {
 		waiting = append(waiting, later(ctx, all[1+i], 1+i))
 	}
 	e.AwaitSubscribers(ctx, channel(all[0]), 3)
-	must.Do(all[0].SetPermits(ctx, 7))
+	must.Do(all[0].SetPermits(ctx, 12))
 	for _, w := range waiting {
 		harness.Finish("a waiter", w)
 	}

@@ -4,11 +4,12 @@
 ---@key lock hash          owner -> hold count
 ---@return bool revoked    false: nobody holds the lock
 ---@since embedded
-if redis.call('pttl', lock) < 0 or redis.call('hexists', lock, 'revoked') == 1 then
+local nobody = '00000000-0000-0000-0000-000000000000:0' -- in the form of an owner, or the hash is no lock
+if redis.call('pttl', lock) < 0 or redis.call('hexists', lock, nobody) == 1 then
   return 0
 end
 local owners = redis.call('hkeys', lock)
 -- The key must not be empty in between: it would be deleted, and its expiry with it.
-redis.call('hset', lock, 'revoked', 1)
+redis.call('hset', lock, nobody, 1)
 redis.call('hdel', lock, unpack(owners))
 return 1

@@ -16,17 +16,18 @@ const revokeSource = `
 local lock = KEYS[1]
 
 
-if redis.call('pttl', lock) < 0 or redis.call('hexists', lock, 'revoked') == 1 then
+local nobody = '00000000-0000-0000-0000-000000000000:0'
+if redis.call('pttl', lock) < 0 or redis.call('hexists', lock, nobody) == 1 then
   return 0
 end
 local owners = redis.call('hkeys', lock)
 
-redis.call('hset', lock, 'revoked', 1)
+redis.call('hset', lock, nobody, 1)
 redis.call('hdel', lock, unpack(owners))
 return 1
 `
 
-const revokeSHA1 = "3f8af9690490e007072f19c68293b98a18432ff9"
+const revokeSHA1 = "b6a32291bf09071d9eec7bb3d50aca39dc58945a"
 
 var revokeScript = backend.Script{
 	Name:   "revoke",
