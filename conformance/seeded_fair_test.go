@@ -10,9 +10,15 @@ func fairSeeds() []seed {
 		force   = "internal/script/fair_force_release.lua.go"
 	)
 	machines := propertiesOf("FairLock")
+	odd := func(test string) finder { return finder{dir: "conformance/matrix/fair", test: test} }
 	return []seed{
 		{"grants out of turn", acquire, edits{{"(first == owner or not first)", "true"}}, machines},
 		{"puts who comes before the others", acquire, edits{{"'rpush', queue, owner", "'lpush', queue, owner"}}, machines},
+		{"passes all the dead by one script", acquire, edits{{"while #dead < 1000 do", "while true do"}}, odd("TestDeadArePassedByTheThousand")},
+		{"lowers scores by whole shares of the dead", acquire, edits{
+			{"math.max(0, math.min(share(), left))", "share()"},
+		}, odd("TestDeadLowerNoScoreByWhatHasPassed")},
+		{"keeps the later of two places", acquire, edits{{"queue, -1, waiter)", "queue, 1, waiter)"}}, odd("TestHealingKeepsTheFirstPlace")},
 		{"never passes the dead", acquire, edits{{"deadline - now > 0 or", "true or"}}, machines},
 		{"takes who lives for dead a second early", acquire, edits{{"deadline - now > 0 or", "deadline - now > 1000 or"}}, machines},
 		{"leaves the dead in the queue", acquire, edits{{"for _, waiter in ipairs(dead) do", "for _, waiter in ipairs({}) do"}}, machines},

@@ -39,7 +39,8 @@ type FairLockOptions struct {
 // background, at once if a server can be reached, and the next one is woken if it may have the lock. One
 // whose process died, or lost its link, is taken for dead WaitAllowance after its last try, and passed
 // over when another tries next, a poll later at most. The time runs for all waiters of that process at
-// once. A waiter that lives is never passed over, however long it waits, unless no server can be reached
+// once, and each try passes a thousand of them at most, so that no script keeps the server busy for long: TryLock then
+// returns [ErrNotAcquired], and Lock goes on. A waiter that lives is never passed over, however long it waits, unless no server can be reached
 // for longer than its WaitAllowance: then it goes to the end of the queue. If a holder's lease expires
 // without a release, the first waiter notices at its next poll, or when the holder's client, if it lives,
 // can reach a server and releases.

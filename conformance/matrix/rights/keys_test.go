@@ -245,6 +245,7 @@ func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	must.Get(write.IsLocked(ctx))
 	must.Get(write.IsHeldBy(ctx, writer.Owner()))
 	must.Get(write.HoldCount(ctx, writer.Owner()))
+	must.Return("ForceUnlock", false)(read.ForceUnlock(ctx))
 	reader := must.Get(read.TryLock(writer.Reenter(ctx)))
 	time.Sleep(15 * time.Second) // virtual: the watchdog renews
 	must.Do(writer.Unlock(ctx))
@@ -256,6 +257,7 @@ func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	time.Sleep(time.Second) // virtual: the writer has given up
 	must.Get(read.Remaining(ctx))
 	must.Get(read.HoldCount(ctx, reader.Owner()))
+	must.Return("IsLocked", false)(write.IsLocked(ctx))
 	must.Do(reader.Unlock(ctx))
 	writer = must.Get(write.TryLock(ctx))
 	time.Sleep(15 * time.Second) // virtual: the watchdog renews

@@ -32,11 +32,11 @@ may('pttl', lock)
 may('del', lock)
 may(publish, turn .. ':' .. owner)
 heal(queue, timeouts, deadlines, now, owner)
-local first, dead, amount = survey(queue, timeouts, deadlines, now, owner)
+local first, dead, amount, more = survey(queue, timeouts, deadlines, now, owner)
 if first or allowance and held or #dead > 0 then
   ask(queue, timeouts)
 end
-if not held and (first == owner or not first) then
+if not held and not more and (first == owner or not first) then
   local grant = next_token(token, tokenttl)
   drop(queue, timeouts, deadlines, dead, amount)
   if first then
@@ -47,7 +47,7 @@ if not held and (first == owner or not first) then
   return {grant, 0}
 end
 if not held and #dead > 0 then
-  redis.call(publish, turn .. ':' .. first, '0')
+  redis.call(publish, turn .. ':' .. (first or owner), '0')
 end
 drop(queue, timeouts, deadlines, dead, amount)
 if not allowance then
@@ -64,6 +64,9 @@ if not listed then
   redis.call('rpush', queue, owner)
 end
 redis.call('zadd', deadlines, now + allowance, owner)
+if more then
+  return {false, 0} -- The next try goes on.
+end
 first = first or owner
 local score, deadline = redis.call('zscore', timeouts, first), redis.call('zscore', deadlines, first)
 -- Time passes for Redisson also while the lock is held. Its processes would drop a waiter of ours whose

@@ -32,7 +32,7 @@ local turn = ARGV[6]
 
 
 local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function share() return 300000 end local function ask(queue, timeouts) for _, command in ipairs({'lrem', 'rpush', 'lpos', 'lindex', 'lrange'}) do may(command, queue) end for _, command in ipairs({'zadd', 'zrem', 'zrange', 'zscore'}) do may(command, timeouts) end end local function lower(timeouts, amount, spared) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do if not spared[scores[i]] then changed[#changed + 1] = scores[i + 1] - amount changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leaver) local dead, amount = {}, 0 local place, waiter = 0, redis.call('lindex', queue, 0) while waiter do if waiter == caller then return waiter, dead, amount elseif waiter ~= leaver then local score = redis.call('zscore', timeouts, waiter) local deadline = redis.call('zscore', deadlines, waiter) local left = score and score - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end place = place + 1 waiter = redis.call('lindex', queue, place) end return false, dead, amount end local function remove(queue, timeouts, deadlines, waiter) redis.call('lrem', queue, 0, waiter) redis.call('zrem', timeouts, waiter) redis.call('zrem', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, owner) local place = redis.call('lpos', queue, owner) if not place then return end local ahead = {} for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do ahead[waiter] = true end remove(queue, timeouts, deadlines, owner) lower(timeouts, share(), ahead) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function share() return 300000 end local function ask(queue, timeouts) for _, command in ipairs({'lrem', 'rpush', 'lpos', 'lindex', 'lrange'}) do may(command, queue) end for _, command in ipairs({'zadd', 'zrem', 'zrange', 'zscore'}) do may(command, timeouts) end end local function lower(timeouts, amount, spared) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do if not spared[scores[i]] then changed[#changed + 1] = scores[i + 1] - amount changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leaver) local dead, amount, place, size = {}, 0, 0, 1 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('zmscore', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif waiter ~= leaver then local score, deadline = scores[i], ends[i] local left = score and score - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local function remove(queue, timeouts, deadlines, waiter, count) redis.call('lrem', queue, count, waiter) redis.call('zrem', timeouts, waiter) redis.call('zrem', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, owner) local place = redis.call('lpos', queue, owner) if not place then return end local ahead = {} for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do ahead[waiter] = true end remove(queue, timeouts, deadlines, owner, 0) lower(timeouts, share(), ahead) end
 local function strip(scores, listed) for _, waiter in ipairs(redis.call('zrange', scores, 0, -1)) do if not listed[waiter] then redis.call('zrem', scores, waiter) end end end local function heal(queue, timeouts, deadlines, now, caller) local length = redis.call('llen', queue) local scores, ours = redis.call('zcard', timeouts), redis.call('zcard', deadlines) if length == scores and length >= ours then return end ask(queue, timeouts) local listed, kept = {}, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do local scored = redis.call('zscore', timeouts, waiter) if listed[waiter] then redis.call('lrem', queue, -1, waiter) elseif scored or waiter == caller or redis.call('zscore', deadlines, waiter) then listed[waiter] = true kept[#kept + 1] = waiter if not scored then redis.call('zadd', timeouts, now + #kept * share(), waiter) end else redis.call('lrem', queue, 0, waiter) end end strip(timeouts, listed) strip(deadlines, listed) end
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local size, now = redis.call('hlen', lock), clock()
@@ -47,11 +47,11 @@ may('pttl', lock)
 may('del', lock)
 may(publish, turn .. ':' .. owner)
 heal(queue, timeouts, deadlines, now, owner)
-local first, dead, amount = survey(queue, timeouts, deadlines, now, owner)
+local first, dead, amount, more = survey(queue, timeouts, deadlines, now, owner)
 if first or allowance and held or #dead > 0 then
   ask(queue, timeouts)
 end
-if not held and (first == owner or not first) then
+if not held and not more and (first == owner or not first) then
   local grant = next_token(token, tokenttl)
   drop(queue, timeouts, deadlines, dead, amount)
   if first then
@@ -62,7 +62,7 @@ if not held and (first == owner or not first) then
   return {grant, 0}
 end
 if not held and #dead > 0 then
-  redis.call(publish, turn .. ':' .. first, '0')
+  redis.call(publish, turn .. ':' .. (first or owner), '0')
 end
 drop(queue, timeouts, deadlines, dead, amount)
 if not allowance then
@@ -79,6 +79,9 @@ if not listed then
   redis.call('rpush', queue, owner)
 end
 redis.call('zadd', deadlines, now + allowance, owner)
+if more then
+  return {false, 0}
+end
 first = first or owner
 local score, deadline = redis.call('zscore', timeouts, first), redis.call('zscore', deadlines, first)
 
@@ -92,7 +95,7 @@ end
 return {false, left + math.max(1, math.ceil((deadline or score) - now))}
 `
 
-const fairAcquireSHA1 = "ba612082bc9a8a3305c5496c4d22b04ed43fa173"
+const fairAcquireSHA1 = "71d991ffcae9ebd10e5d8742c6849a7571a64a87"
 
 var fairAcquireScript = backend.Script{
 	Name:   "fair_acquire",

@@ -17,7 +17,10 @@ local strange = alien(lock, size)
 if strange then
   return strange
 end
-local first, dead, amount = survey(queue, timeouts, deadlines, clock())
+local first, dead, amount, more = survey(queue, timeouts, deadlines, clock())
+if more then
+  first = redis.call('lrange', queue, -1, -1)[1] -- It came last, and passes the others if it lives.
+end
 if first then
   redis.call(publish, turn .. ':' .. first, '0')
 end

@@ -14,7 +14,10 @@ local function free(lock, queue, timeouts, deadlines, owner, wake)
     return 0
   end
   ask(queue, timeouts)
-  local first, dead, amount = survey(queue, timeouts, deadlines, clock(), false, owner)
+  local first, dead, amount, more = survey(queue, timeouts, deadlines, clock(), false, owner)
+  if more then
+    first = redis.call('lrange', queue, -1, -1)[1] -- It came last, and passes the others if it lives.
+  end
   if first then
     wake(first)
   end

@@ -38,33 +38,39 @@ local function lower(timeouts, amount, spared)
 end
 
 -- survey returns the first waiter that is alive, or false; those before it, which are dead, but for leaver;
--- and by how much the scores behind them fall when they are dropped. A caller that waits itself is alive.
+-- by how much the scores behind them fall when they are dropped; and whether it stopped at a thousand dead, behind
+-- whom some may live. A caller that waits itself is alive.
 local function survey(queue, timeouts, deadlines, now, caller, leaver)
-  local dead, amount = {}, 0
-  local place, waiter = 0, redis.call('lindex', queue, 0)
-  while waiter do
-    if waiter == caller then
-      return waiter, dead, amount
-    elseif waiter ~= leaver then
-      local score = redis.call('zscore', timeouts, waiter)
-      local deadline = redis.call('zscore', deadlines, waiter)
-      local left = score and score - amount - now or 0
-      if deadline and deadline - now > 0 or not deadline and left > 0 then
-        return waiter, dead, amount
-      end
-      dead[#dead + 1] = waiter
-      -- Of its share some may have passed already.
-      amount = amount + math.max(0, math.min(share(), left))
+  local dead, amount, place, size = {}, 0, 0, 1
+  while #dead < 1000 do
+    local waiters = redis.call('lrange', queue, place, place + size - 1)
+    if #waiters == 0 then
+      return false, dead, amount, false
     end
-    place = place + 1
-    waiter = redis.call('lindex', queue, place)
+    local scores = redis.call('zmscore', timeouts, unpack(waiters))
+    local ends = redis.call('zmscore', deadlines, unpack(waiters))
+    for i, waiter in ipairs(waiters) do
+      if waiter == caller then
+        return waiter, dead, amount, false
+      elseif waiter ~= leaver then
+        local score, deadline = scores[i], ends[i]
+        local left = score and score - amount - now or 0
+        if deadline and deadline - now > 0 or not deadline and left > 0 then
+          return waiter, dead, amount, false
+        end
+        dead[#dead + 1] = waiter
+        -- Of its share some may have passed already.
+        amount = amount + math.max(0, math.min(share(), left))
+      end
+    end
+    place, size = place + #waiters, math.min(100, 1000 - #dead)
   end
-  return false, dead, amount
+  return false, dead, amount, true
 end
 
--- remove takes a waiter out of the queue. The scores stay.
-local function remove(queue, timeouts, deadlines, waiter)
-  redis.call('lrem', queue, 0, waiter)
+-- remove takes a waiter out of the queue: its first place, or for the count 0 each. The scores stay.
+local function remove(queue, timeouts, deadlines, waiter, count)
+  redis.call('lrem', queue, count, waiter)
   redis.call('zrem', timeouts, waiter)
   redis.call('zrem', deadlines, waiter)
 end
@@ -72,7 +78,7 @@ end
 -- drop takes the dead out of the queue, and lowers the scores of the others by the amount.
 local function drop(queue, timeouts, deadlines, dead, amount)
   for _, waiter in ipairs(dead) do
-    remove(queue, timeouts, deadlines, waiter)
+    remove(queue, timeouts, deadlines, waiter, 1)
   end
   if amount > 0 then
     lower(timeouts, amount, {})
@@ -89,6 +95,6 @@ local function leave(queue, timeouts, deadlines, owner)
   for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do
     ahead[waiter] = true
   end
-  remove(queue, timeouts, deadlines, owner)
+  remove(queue, timeouts, deadlines, owner, 0)
   lower(timeouts, share(), ahead)
 end
