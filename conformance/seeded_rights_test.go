@@ -16,7 +16,7 @@ func rightsSeeds() []seed {
 			{"may(publish, released)\n", "local _ = publish\n"},
 		}, finder{dir: "conformance/matrix/repro", test: "TestNoChannels"}},
 		{"repeats while it closes what is denied", orphanFile, edits{
-			{"errors.Is(err, backend.ErrNoPermission) && all.core.isClosed(),", ""},
+			{"(errors.Is(err, backend.ErrNoPermission) || errors.Is(err, backend.ErrNotSupported)) && all.core.isClosed(),", ""},
 		}, finder{dir: "conformance/matrix/repro", test: "TestCloseGivesUpWhatIsDenied"}},
 		{"gives up the waiting for a full server", "extend/wait.go", edits{
 			{"errors.As(err, &server) && backend.RefusesWrites(server.Code)", "errors.As(err, &server) && false"},

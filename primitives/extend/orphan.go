@@ -271,15 +271,15 @@ func releaseGroup(ctx context.Context, group []*orphan) ([]Status, error) {
 }
 
 // settle takes the status of a release of o: it ends, or schedules the next release. It reports false if o is to be
-// given up: earlier if the client is closed, at once if the user has no right to the release then, or if the backend is
-// closed. A release whose answer is late says nothing of what was granted since it was sent.
+// given up: earlier if the client is closed, at once if the server will refuse the release always then, or if the backend
+// is closed. A release whose answer is late says nothing of what was granted since it was sent.
 func (all *orphans) settle(o *orphan, sent time.Time, status Status, err error) bool {
 	age := time.Since(o.started)
 	switch {
 	case status == Done, status == NotHeld && o.acquireDone:
 		all.core.leave()
 	case age >= o.hold.mayLast, errors.Is(err, backend.ErrClosed), all.core.ctx.Err() != nil,
-		errors.Is(err, backend.ErrNoPermission) && all.core.isClosed(),
+		(errors.Is(err, backend.ErrNoPermission) || errors.Is(err, backend.ErrNotSupported)) && all.core.isClosed(),
 		status == NotHeld && sent.Sub(o.started) >= searchAfterClose && all.core.isClosed():
 		if errors.Is(err, backend.ErrClosed) && all.core.isClosed() {
 			all.keep(o.hold)

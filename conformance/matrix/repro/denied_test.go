@@ -69,11 +69,22 @@ func acquires(c *primitives.Client) map[string]func(context.Context) error {
 // TestCloseGivesUpWhatIsDenied takes the channels from a user who holds locks: Close does not wait for releases that
 // are refused, and would be until it gives up.
 func TestCloseGivesUpWhatIsDenied(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]string{
+		"Denied":    "NOPERM User has no permissions to access one of the channels",
+		"OldServer": "ERR attempt to call field 'acl_check_cmd' (a nil value)",
+	} {
+		t.Run(name, func(t *testing.T) { closesAtOnce(t, refusal) })
+	}
+}
+
+func closesAtOnce(t *testing.T, refusal string) {
+	t.Helper()
 	bubble(t, func(t *testing.T) {
 		u := newUnwilling(t, nil)
 		u.name = "release"
 		u.hold(t, 3)
-		u.refuse(func([]string) string { return "NOPERM User has no permissions to access one of the channels" })
+		u.refuse(func([]string) string { return refusal })
 		began := time.Now()
 		_ = u.client.Close(context.Background())
 		require.Less(t, time.Since(began), time.Second)
