@@ -159,6 +159,7 @@ func TestLeaseIsRenewedWhileHeld(t *testing.T) {
 		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
 		require.NoError(t, err)
 		time.Sleep(10 * time.Minute)
+		synctest.Wait() // A renewal is due at that instant.
 		require.NoError(t, lease.Err())
 		require.Greater(t, lease.Remaining(), 15*time.Second)
 		require.InDelta(t, 60, s.called("lock_renew"), 10)

@@ -212,6 +212,7 @@ func TestForget(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 7, lease.Token())
 		time.Sleep(time.Minute)
+		synctest.Wait() // A renewal is due at that instant.
 		renewals := s.called("seat_renew")
 		require.NotZero(t, renewals)
 		require.NoError(t, lease.Err())
