@@ -25,13 +25,13 @@ func namesOf(t *testing.T, prefix, name string) wireNames {
 	t.Helper()
 	s := newFakeServer()
 	var names wireNames
+	var released string
 	s.seen = func(script string, keys, args []string) {
 		switch script {
 		case "lock_acquire":
 			names.key, names.token = keys[0], keys[1]
 		case "lock_release":
-			require.Equal(t, names.key, keys[0])
-			names.channel = args[2]
+			released, names.channel = keys[0], args[2]
 		}
 	}
 	client, err := primitives.New(s, &primitives.Options{KeyPrefix: prefix})
@@ -42,6 +42,7 @@ func namesOf(t *testing.T, prefix, name string) wireNames {
 	require.NoError(t, err)
 	require.NoError(t, lease.Unlock(t.Context()))
 	require.NoError(t, client.Close(t.Context()))
+	require.Equal(t, names.key, released)
 	return names
 }
 
