@@ -5,9 +5,11 @@
 ---@arg first int                           the next id
 ---@arg size int(1..9223372036854775807)
 ---@return bool set
+---@include rights.lua
 if redis.call('get', ids) or redis.call('get', allocation) then
   return 0
 end
+may('set', ids)
 redis.call('set', allocation, size)
 redis.call('set', ids, first)
 return 1
