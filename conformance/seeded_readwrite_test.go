@@ -52,6 +52,9 @@ func readWriteSeeds() []seed {
 		{"has no reader stand back", leases, edits{
 			{"Queue: s.preferWriters && l.waits,", "Queue: false,"},
 		}, on("TestPreferWritersWhileAnotherWaits")},
+		{"keeps a free lock for a writer that it does not wake", "internal/wait/queue.go", edits{
+			{"\t\tq.wakeBigger(me.need, refused.Free)\n", ""},
+		}, on("TestPreferWritersBehindAReaderThatWaits")},
 		{"has readers stand back for a writer that only tries", "readwritelock.go", edits{
 			{"&leasableWrite{l, false}", "&leasableWrite{l, true}"},
 		}, properties},

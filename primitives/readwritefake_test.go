@@ -52,10 +52,10 @@ func (l *fakeReadWriteLock) expire() {
 
 func (s *fakeServer) readAcquire(l *fakeReadWriteLock, token string, args []string) backend.Reply {
 	if l.writer.owner != "" && l.writer.owner != args[1] {
-		return fakeRefusal(time.Until(l.writer.expires))
+		return fakeRefusal(time.Until(l.writer.expires), truth(false))
 	}
 	l.readers[args[0]] = time.Now().Add(milliseconds(args[2]))
-	return backend.ArrayReply([]backend.Reply{backend.IntegerReply(s.tokens[token]), truth(false)})
+	return backend.ArrayReply([]backend.Reply{backend.IntegerReply(s.tokens[token]), truth(false), truth(false)})
 }
 
 func (s *fakeServer) readRelease(l *fakeReadWriteLock, owner, channel string) backend.Reply {

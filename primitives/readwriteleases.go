@@ -27,8 +27,11 @@ func (l *leasableRead) Acquire(
 		Standback: l.read.preferWriters, Publish: l.read.publish(), Released: l.read.channel,
 	})
 	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
-	if answer.Granted {
+	switch {
+	case answer.Granted:
 		answer.Free = readWriteUnits - 1
+	case result.Free: // For a writer of this client that waits: a message may have woken readers alone.
+		answer.Free = readWriteUnits
 	}
 	return result.Token, answer, err
 }

@@ -15,10 +15,10 @@ type Held struct {
 	Token   int64               // of the last writer
 	Readers engine.List[reader] // the readers that have a field, by their names
 	Waiting engine.List[string] // the writers that have a place, by their names
-	Places  int64               // until when, by the server's clock in microseconds
+	Places  int64               // until when, by the server's clock in nanoseconds
 }
 
-// reader has a lease of its own, until a time of the server's clock in microseconds.
+// reader has a lease of its own, until a time of the server's clock in nanoseconds.
 type reader struct {
 	owner string
 	ends  int64
@@ -35,7 +35,7 @@ func (h Held) with(all []reader) Held {
 // until returns h with a reader whose lease ends at ends.
 func (h Held) until(owner string, ends time.Time) Held {
 	others := h.Readers.Without(func(r reader) bool { return r.owner == owner })
-	return h.with(append(others.All(), reader{owner, ends.UnixMicro(), false}))
+	return h.with(append(others.All(), reader{owner, ends.UnixNano(), false}))
 }
 
 // running returns the readers whose leases have not ended, in the order in which they will.
@@ -46,15 +46,15 @@ func (h Held) running() []reader {
 }
 
 // longest returns when the last of their leases ends.
-func longest(running []reader) time.Time { return time.UnixMicro(running[len(running)-1].ends) }
+func longest(running []reader) time.Time { return time.Unix(0, running[len(running)-1].ends) }
 
 // ages ends leases.
 func ages(h Held, at time.Time) Held {
 	h.Readers = h.Readers.Each(func(r reader) reader {
-		r.ended = at.Add(time.Millisecond).UnixMicro() > r.ends
+		r.ended = at.Add(time.Millisecond).UnixNano() > r.ends
 		return r
 	})
-	if at.UnixMicro() >= h.Places {
+	if at.UnixNano() >= h.Places {
 		h.Waiting, h.Places = engine.List[string]{}, 0
 	}
 	return h
@@ -71,6 +71,9 @@ func (h Held) without(owner string) Held {
 	return h
 }
 
+// moment is how long readers stand back for a writer that may enter.
+const moment = 200 * time.Millisecond
+
 // placed returns what a lock is when a writer that queues was refused: if it was by readers, the writer has a place
 // until 200 ms after the first of their leases has ended. Places that last longer do so still.
 func placed(s state, at time.Time, in lock.In) state {
@@ -78,8 +81,8 @@ func placed(s state, at time.Time, in lock.In) state {
 	if in.Allowance == 0 || mode(s) != lock.Read || len(running) == 0 {
 		return s
 	}
-	left := func(end int64) int64 { return (end - at.UnixMicro()) / 1000 * 1000 }
-	s.V.Places = at.UnixMicro() + max(left(running[0].ends)+200_000, left(max(s.V.Places, at.UnixMicro())))
+	left := func(end int64) time.Duration { return time.Unix(0, end).Sub(at).Truncate(time.Millisecond) }
+	s.V.Places = at.Add(max(left(running[0].ends)+moment, left(max(s.V.Places, at.UnixNano())))).UnixNano()
 	all := append(s.V.without(in.Owner).Waiting.All(), in.Owner)
 	slices.Sort(all)
 	s.V.Waiting = engine.ListOf(all...)
@@ -117,7 +120,7 @@ func ready(s state, in lock.In) bool {
 
 // step is the model.
 func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
-	_, holds := s.V.Readers.Find(func(r reader) bool { return r.owner == in.Owner && at.UnixMicro() < r.ends })
+	_, holds := s.V.Readers.Find(func(r reader) bool { return r.owner == in.Owner && at.UnixNano() < r.ends })
 	holds = holds || s.V.Writer != "" && s.V.Writer == in.Owner
 	switch {
 	case out.Other, s.Kind == engine.Other:
@@ -143,9 +146,9 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 func refused(s state, at time.Time, in lock.In, left time.Duration) bool {
 	switch readers := s.V.running(); {
 	case in.Side == lock.Read && s.V.Writer == "":
-		s = engine.New(s.V).Until(time.UnixMicro(s.V.Places))
+		s = engine.New(s.V).Until(time.Unix(0, s.V.Places))
 	case mode(s) == lock.Read && len(readers) > 0:
-		s = s.Until(time.UnixMicro(readers[0].ends))
+		s = s.Until(time.Unix(0, readers[0].ends))
 	}
 	return s.Remains(at, left)
 }
@@ -179,13 +182,12 @@ func acquire(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	return lasting(whole(s, at).Is(s.V.until(out.Owner, ends)), ends), fits && ready(s, in)
 }
 
-// whole returns s with a life of whole milliseconds from a time on. Leases of readers are in microseconds.
+// whole returns s with a life of whole milliseconds from a time on.
 func whole(s state, at time.Time) state {
 	if s.Ends.IsZero() {
 		return s
 	}
-	left := s.Ends.Truncate(time.Microsecond).Sub(at.Truncate(time.Microsecond))
-	return s.Until(at.Add(left.Truncate(time.Millisecond)))
+	return s.Until(at.Add(s.Ends.Sub(at).Truncate(time.Millisecond)))
 }
 
 // lasting returns s with a life that ends at ends or later.
@@ -225,7 +227,7 @@ func leave(s state, at time.Time, in lock.In) state {
 		return s.Is(next)
 	case len(stay) == 0:
 		if s = s.Gone(keep); !writes && in.Prefer && s.V.Places > 0 {
-			s.V.Places = at.UnixMicro() + 200_000
+			s.V.Places = at.Add(moment).UnixNano()
 		}
 		return s
 	}
@@ -257,7 +259,7 @@ func stored(key string, s state) []engine.Key {
 		all[0].Fields = map[string]string{"mode": "write", s.V.Writer + ":write": "1"}
 	}
 	places := engine.Key{
-		Name: engine.SideName("hasp_rwlock_writer:", key), Fields: map[string]string{}, Ends: time.UnixMicro(s.V.Places),
+		Name: engine.SideName("hasp_rwlock_writer:", key), Fields: map[string]string{}, Ends: time.Unix(0, s.V.Places),
 	}
 	for _, owner := range s.V.Waiting.All() {
 		places.Fields[owner] = "1"
@@ -266,7 +268,7 @@ func stored(key string, s state) []engine.Key {
 	for _, r := range s.V.Readers.All() {
 		if all[0].Fields[r.owner] = "1"; !r.ended {
 			hold := engine.SideName("", key) + ":" + r.owner + ":rwlock_timeout:1"
-			all = append(all, engine.Key{Name: hold, Text: "1", Ends: time.UnixMicro(r.ends)})
+			all = append(all, engine.Key{Name: hold, Text: "1", Ends: time.Unix(0, r.ends)})
 		}
 	}
 	return all

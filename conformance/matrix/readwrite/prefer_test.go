@@ -176,6 +176,30 @@ func TestPreferWritersWithAShorterLease(t *testing.T) {
 	})
 }
 
+// TestPreferWritersBehindAReaderThatWaits has a reader wait before a writer in one client: when the lock is free, it
+// stands back, and the writer is in at once. It was so by its poll alone, and after 200 ms the reader was.
+func TestPreferWritersBehindAReaderThatWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		c, _ := inside(t, s)
+		other, _ := inside(t, s)
+		reader := taken(t.Context(), t, preferring(other).ReadLock())
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = preferring(c).WriteLock().Lock(ctx) }()
+		time.Sleep(time.Second)
+		standing := waiting(t, preferring(c).ReadLock())
+		time.Sleep(time.Second)
+		writer := waiting(t, preferring(c).WriteLock())
+		time.Sleep(time.Second)
+		cancel()
+		time.Sleep(time.Second)
+		began := time.Now()
+		unlock(t, reader)
+		unlock(t, in(t, writer))
+		require.Less(t, time.Since(began), 100*time.Millisecond)
+		unlock(t, in(t, standing))
+	})
+}
+
 // TestPreferWritersAfterAWriterCrashed lets readers in when those who were in have left.
 func TestPreferWritersAfterAWriterCrashed(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {

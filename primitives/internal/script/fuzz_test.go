@@ -55,8 +55,10 @@ func requireDecoded[T any](t *testing.T, ok bool, want, got T, err error) {
 	require.Equal(t, want, got)
 }
 
-// readAcquire are arguments of a script whose reply is an array.
-var readAcquire = script.ReadAcquireParams{Publish: "PUBLISH", Lock: "{k}", Side: "{k}:s", Token: "{k}:t", Waiting: "{k}:w", Owner: "o"}
+// fairAcquire are arguments of a script whose reply is an array.
+var fairAcquire = script.FairAcquireParams{
+	Publish: "PUBLISH", Lock: "{k}", Queue: "{k}:q", Timeouts: "{k}:s", Deadlines: "{k}:d", Token: "{k}:t", Owner: "o",
+}
 
 // FuzzNumbers gives the scripts replies with numbers in them, in both forms, and wants these
 // numbers back.
@@ -68,12 +70,12 @@ func FuzzNumbers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, n, ms int64, some, asText bool) {
 		ctx := t.Context()
 		wait := milliseconds(ms)
-		token, want := backend.Reply{}, script.ReadAcquireResult{Wait: wait}
+		token, want := backend.Reply{}, script.FairAcquireResult{Wait: wait}
 		if some {
 			token, want.Token, want.TokenOK = number(n, asText), n, true
 		}
 		pair := backend.ArrayReply([]backend.Reply{token, number(ms, !asText)})
-		got, err := script.ReadAcquire(ctx, answers{pair}, readAcquire)
+		got, err := script.FairAcquire(ctx, answers{pair}, fairAcquire)
 		requireDecoded(t, true, want, got, err)
 		released, err := script.LockRelease(ctx, answers{number(ms, asText)}, "k", "o", "PUBLISH", "c")
 		requireDecoded(t, true, ms, released, err)
@@ -119,7 +121,7 @@ func FuzzShapes(f *testing.F) {
 		if err == nil {
 			require.Len(t, statuses, len(items))
 		}
-		_, err = script.ReadAcquire(t.Context(), a, readAcquire)
+		_, err = script.FairAcquire(t.Context(), a, fairAcquire)
 		require.Equal(t, shape == backend.Array && len(items) == 2 && isNumber, err == nil)
 		token, err := script.LockAcquire(t.Context(), a, script.LockAcquireParams{
 			Lock: "k", Token: "t", Owner: "o", Lease: time.Second, Publish: "PUBLISH", Released: "c",

@@ -14,6 +14,7 @@
 ---@channel released
 ---@return int? token         nil: a writer is in, or waits
 ---@return milliseconds wait  what the writer's lease still has; -1 ms: it has no end; 0: granted
+---@return bool free         nobody is in, and the lock is kept for a writer that waits
 ---@include token.lua
 ---@include alien.lua
 local mode = redis.call('hget', lock, 'mode')
@@ -21,10 +22,10 @@ local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':wr
 -- A hash without a mode is a lock of another kind: it keeps readers out, too.
 local size = mode ~= 'read' and not downgrade and redis.call('hlen', lock) or 0
 if size > 0 then
-  return alien(lock, size) or {false, redis.call('pttl', lock)}
+  return alien(lock, size) or {false, redis.call('pttl', lock), 0}
 end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then
-  return {false, redis.call('pttl', waiting)}
+  return {false, redis.call('pttl', waiting), mode and 0 or 1}
 end
 may('set', token)
 may('hset', lock)
@@ -38,4 +39,4 @@ redis.call('set', side .. ':' .. owner .. ':rwlock_timeout:1', 1, 'px', lease)
 local longest = math.max(redis.call('pttl', lock), tonumber(lease))
 redis.call('hset', lock, 'mode', mode or 'read', owner, 1)
 redis.call('pexpire', lock, longest) ---@allow refused the user may
-return {last, 0}
+return {last, 0, 0}

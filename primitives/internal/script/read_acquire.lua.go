@@ -29,6 +29,7 @@ local publish = ARGV[6]
 local released = ARGV[7]
 
 
+
 local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local mode = redis.call('hget', lock, 'mode')
@@ -36,10 +37,10 @@ local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':wr
 
 local size = mode ~= 'read' and not downgrade and redis.call('hlen', lock) or 0
 if size > 0 then
-  return alien(lock, size) or {false, redis.call('pttl', lock)}
+  return alien(lock, size) or {false, redis.call('pttl', lock), 0}
 end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then
-  return {false, redis.call('pttl', waiting)}
+  return {false, redis.call('pttl', waiting), mode and 0 or 1}
 end
 may('set', token)
 may('hset', lock)
@@ -53,10 +54,10 @@ redis.call('set', side .. ':' .. owner .. ':rwlock_timeout:1', 1, 'px', lease)
 local longest = math.max(redis.call('pttl', lock), tonumber(lease))
 redis.call('hset', lock, 'mode', mode or 'read', owner, 1)
 redis.call('pexpire', lock, longest)
-return {last, 0}
+return {last, 0, 0}
 `
 
-const readAcquireSHA1 = "1338fa888a434acf7e89367ecc9ce73e585e8c2d"
+const readAcquireSHA1 = "30f3c52072922dfa31260cd01df2999a7bb9905d"
 
 var readAcquireScript = backend.Script{
 	Name:   "read_acquire",
@@ -100,6 +101,8 @@ type ReadAcquireResult struct {
 	TokenOK bool // whether there is one
 	// what the writer's lease still has; -1 ms: it has no end; 0: granted
 	Wait time.Duration
+	// nobody is in, and the lock is kept for a writer that waits
+	Free bool
 }
 
 // ReadAcquire lets owner in as a reader if nobody writes, or if the writer is who asks; else
@@ -126,6 +129,7 @@ type ReadAcquireResult struct {
 // Results:
 //   - token: nil: a writer is in, or waits; there may be none
 //   - wait: what the writer's lease still has; -1 ms: it has no end; 0: granted
+//   - free: nobody is in, and the lock is kept for a writer that waits
 //
 // The script may write, and is not sent again once it may have run.
 func ReadAcquire(
@@ -175,7 +179,7 @@ func ReadAcquire(
 
 // decodeReadAcquire reads the reply of the script.
 func decodeReadAcquire(reply backend.Reply) (result ReadAcquireResult, err error) {
-	items, err := reply.Tuple(2)
+	items, err := reply.Tuple(3)
 	if err != nil {
 		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: %w", err)
 	}
@@ -186,6 +190,9 @@ func decodeReadAcquire(reply backend.Reply) (result ReadAcquireResult, err error
 	}
 	if result.Wait, err = items[1].Duration(time.Millisecond); err != nil {
 		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: wait: %w", err)
+	}
+	if result.Free, err = items[2].Bool(); err != nil {
+		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: free: %w", err)
 	}
 	return result, nil
 }

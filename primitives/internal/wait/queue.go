@@ -130,10 +130,25 @@ func (q *queue) parkUnless(generation uint64, me *waiter, refused Answer) bool {
 		return false
 	}
 	q.park(me, refused)
-	if refused.Free > 0 {
-		q.wake(min(refused.Free, me.need-1))
+	if refused.Free >= me.need {
+		q.wakeBigger(me.need, refused.Free)
+	} else if refused.Free > 0 {
+		q.wake(refused.Free)
 	}
 	return true
+}
+
+// wakeBigger wakes the first parked waiter that needs more than so many units, but no more than are free: they are
+// kept for such a one. The caller holds the mutex.
+func (q *queue) wakeBigger(need, free int) {
+	for e := q.parked.Front(); e != nil; e = e.Next() {
+		if w := e.Value.(*waiter); w.need > need && w.need <= free { //nolint:forcetypeassert // Only waiters.
+			q.generation++
+			q.parked.Remove(e)
+			w.wake()
+			return
+		}
+	}
 }
 
 // park queues me: in front if it was woken before, else at the end. The caller holds the mutex.

@@ -59,7 +59,8 @@ type Answer struct {
 	// RetryIn is how long the object stays unavailable if no message comes before; of a grant, to
 	// others. Negative: unknown.
 	RetryIn time.Duration
-	// Free is how many units of the object are free for others. 0: none, or unknown.
+	// Free is how many units of the object are free for others. 0: none, or unknown. Of a refusal, as many as the
+	// waiter needs, or more: they are kept for one that needs more.
 	Free int
 }
 
