@@ -114,7 +114,7 @@ func renewSeeds() []seed {
 			{"if !e.expired(now) {", "if e.state == stateHeld {"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperRemainingReadsTheClock"}},
 		{"minds a renewal from before the grant", renewalFile, edits{
-			{"status == NotHeld && sent.After(e.grantedAt)", "status == NotHeld"},
+			{"status.Lost() && sent.After(e.grantedAt)", "status.Lost()"},
 		}, watchdog},
 		{"believes to the last moment", entryFile, edits{
 			{"lasts := e.present().length - e.present().allowance", "lasts := e.present().length"},
@@ -201,7 +201,7 @@ func lockSeeds() []seed {
 			{"if granted || backend.MayHaveRun(err) {", "if false {"},
 		}, histories},
 		{"gives back once", orphanFile, edits{
-			{"status == NotHeld && o.acquireDone:", "status == NotHeld:"},
+			{"status.Lost() && o.acquireDone:", "status.Lost():"},
 		}, finder{dir: "primitives", test: "TestLockCancelledLeavesNothing", runs: 1}},
 		{"gives back one by one what is in several slots", orphanFile, edits{
 			{"if errors.Is(err, backend.ErrCrossSlot) && ", "if false && "},
@@ -273,7 +273,7 @@ func lockSeeds() []seed {
 			{"status[i] = redis.call('pexpire', lock, lease)", "status[i] = 1"},
 		}, properties},
 		{"has one status for a whole batch", renewFile, edits{
-			{"status[i] = -1", "for j = 1, #locks do status[j] = 0 end return status"},
+			{"status[i] = fault(held)", "for j = 1, #locks do status[j] = 0 end return status"},
 		}, properties},
 		{"frees by force only once", forceFile, edits{
 			{"if size == 0 then", "if true then"},

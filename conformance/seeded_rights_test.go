@@ -15,6 +15,12 @@ func rightsSeeds() []seed {
 		{"takes a lock that it may not release", scripts + "lock_acquire.lua.go", edits{
 			{"may(publish, released)\n", "local _ = publish\n"},
 		}, finder{dir: "conformance/matrix/repro", test: "TestNoChannels"}},
+		{"takes a key of another kind for no answer", "exclusivelock.go", edits{
+			{"\t\tcase -1:\n\t\t\tresult[i] = extend.OtherKind\n", ""},
+		}, finder{dir: "conformance/matrix/repro", test: "TestOverwrittenKeyIsLostAtTheNextRenewal"}},
+		{"takes a key that it may not read for one of another kind", scripts + "lock_renew.lua.go", edits{
+			{"and -1 or -2", "and -1 or -1"},
+		}, finder{dir: "conformance/matrix/repro", test: "TestRenewalThatMayNotLookLosesNothing"}},
 		{"repeats while it closes what is denied", orphanFile, edits{
 			{"(errors.Is(err, backend.ErrNoPermission) || errors.Is(err, backend.ErrNotSupported)) && all.core.isClosed(),", ""},
 		}, finder{dir: "conformance/matrix/repro", test: "TestCloseGivesUpWhatIsDenied"}},

@@ -70,7 +70,7 @@ func (countingKind) Renew(
 	if err != nil {
 		return nil, fmt.Errorf("renew counting semaphores: %w", err)
 	}
-	return renewalStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }
 
 // ReleaseAll implements [extend.LeasableKind].
@@ -82,7 +82,7 @@ func (k countingKind) ReleaseAll(
 	if err != nil {
 		return nil, fmt.Errorf("release counting semaphores: %w", err)
 	}
-	return releaseStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }
 
 // countingChannels returns the channel of each semaphore.
@@ -113,5 +113,5 @@ func (k arrivalKind) ReleaseAll(
 	if err != nil {
 		return nil, fmt.Errorf("release counting semaphores: %w", err)
 	}
-	return releaseStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }

@@ -178,8 +178,8 @@ func (s *CountingSemaphore) Do(ctx context.Context, work func(ctx context.Contex
 // renews early.
 //
 // If the server has dropped the holder, Refresh ends the lease and returns an error that wraps
-// [ErrNotHeld] and [ErrLost]. If the lease had ended before, the error wraps ErrNotHeld and what had ended it,
-// and nothing is sent. After any other error, such as [ErrUnavailable], the lease is as it was: it lasts
+// [ErrNotHeld] and [ErrLost], and [ErrConflict] if another program has overwritten the key. If the lease had ended
+// before, the error wraps ErrNotHeld and what had ended it, and nothing is sent. After any other error, such as [ErrUnavailable], the lease is as it was: it lasts
 // until its former end, and Refresh may be called again.
 func (s *CountingSemaphore) Refresh(ctx context.Context, lease *Lease) error {
 	_, err := extend.Call(ctx, &s.base, s.invalid, "refresh", func() (struct{}, error) {

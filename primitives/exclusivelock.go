@@ -126,16 +126,7 @@ func (lockKind) Renew(
 	if err != nil {
 		return nil, fmt.Errorf("renew locks: %w", err)
 	}
-	return renewalStatuses(statuses), nil
-}
-
-// renewalStatuses reads the statuses of a script that renews.
-func renewalStatuses(statuses []int64) []extend.Status {
-	result := make([]extend.Status, len(statuses))
-	for i, status := range statuses {
-		result[i] = extend.Status(status)
-	}
-	return result
+	return statusesOf(statuses), nil
 }
 
 // ReleaseAll implements [extend.LeasableKind].
@@ -151,18 +142,20 @@ func (k lockKind) ReleaseAll(
 	if err != nil {
 		return nil, fmt.Errorf("release locks: %w", err)
 	}
-	return releaseStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }
 
-// releaseStatuses reads the statuses of a script that releases many.
-func releaseStatuses(statuses []int64) []extend.Status {
+// statusesOf reads the statuses of a script that renews or releases many.
+func statusesOf(statuses []int64) []extend.Status {
 	result := make([]extend.Status, len(statuses))
 	for i, status := range statuses {
 		switch status {
 		case 1:
 			result[i] = extend.Done
-		case 0, -1: // Not held, or no lock.
+		case 0:
 			result[i] = extend.NotHeld
+		case -1:
+			result[i] = extend.OtherKind
 		default:
 			result[i] = extend.Failed
 		}

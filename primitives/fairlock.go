@@ -161,7 +161,8 @@ func (l *FairLock) Do(ctx context.Context, work func(ctx context.Context, lease 
 
 // ForceUnlock frees the lock no matter who holds it, wakes the first waiter, and reports whether the
 // lock was held. The holder learns of it by its next renewal or by Unlock, up to a third of its lease
-// later: only its fencing token protects the resource until then. Errors are those of Lock.
+// later, or, of a fixed lease, by Unlock or at its end: only its fencing token protects the resource until then. Errors
+// are those of Lock.
 func (l *FairLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.FairForceRelease(ctx, l.base.Runner(),
@@ -231,5 +232,5 @@ func (k fairKind) ReleaseAll(
 	if err != nil {
 		return nil, fmt.Errorf("release fair locks: %w", err)
 	}
-	return releaseStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }

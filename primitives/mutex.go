@@ -127,8 +127,9 @@ func (m *Mutex) Do(ctx context.Context, work func(ctx context.Context, lease *Le
 }
 
 // ForceUnlock ends the hold no matter whose it is, grants the mutex to the first waiter, and reports whether it
-// was held. The holder learns of it by its next renewal or by Unlock, up to a third of its lease later: only
-// its fencing token protects the resource until then. Errors are those of Lock.
+// was held. The holder learns of it by its next renewal or by Unlock, up to a third of its lease later, or,
+// of a fixed lease, by Unlock or at its end: only its fencing token protects the resource until then. Errors are those
+// of Lock.
 func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "force release of", func() (bool, error) {
 		return script.MutexForceRelease(ctx, m.base.Runner(), script.MutexForceReleaseParams{
@@ -259,7 +260,7 @@ func (mutexKind) Renew(
 	if err != nil {
 		return nil, fmt.Errorf("renew mutexes: %w", err)
 	}
-	return renewalStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }
 
 // ReleaseAll implements [extend.LeasableKind].
@@ -276,5 +277,5 @@ func (k mutexKind) ReleaseAll(
 	if err != nil {
 		return nil, fmt.Errorf("release mutexes: %w", err)
 	}
-	return releaseStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }

@@ -128,7 +128,7 @@ func (permitKind) Renew(
 	if err != nil {
 		return nil, fmt.Errorf("renew permits: %w", err)
 	}
-	return renewalStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }
 
 // ReleaseAll implements [extend.LeasableKind].
@@ -144,7 +144,7 @@ func (k permitKind) ReleaseAll(
 	if err != nil {
 		return nil, fmt.Errorf("release permits: %w", err)
 	}
-	return releaseStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }
 
 // permitKeys returns each semaphore's key, followed by that of its leases.

@@ -99,7 +99,7 @@ func (readKind) Renew(
 	if err != nil {
 		return nil, fmt.Errorf("renew read locks: %w", err)
 	}
-	return renewalStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }
 
 // ReleaseAll implements [extend.LeasableKind].
@@ -112,7 +112,7 @@ func (k readKind) ReleaseAll(
 	if err != nil {
 		return nil, fmt.Errorf("release read locks: %w", err)
 	}
-	return releaseStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }
 
 // writeKind renews and releases the leases of many writers of a client.
@@ -126,7 +126,7 @@ func (writeKind) Renew(
 	if err != nil {
 		return nil, fmt.Errorf("renew write locks: %w", err)
 	}
-	return renewalStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }
 
 // ReleaseAll implements [extend.LeasableKind].
@@ -139,7 +139,7 @@ func (k writeKind) ReleaseAll(
 	if err != nil {
 		return nil, fmt.Errorf("release write locks: %w", err)
 	}
-	return releaseStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }
 
 // readWriteNames returns each lock's key, followed by what its readers' side keys begin with and the key of

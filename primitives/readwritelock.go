@@ -180,7 +180,7 @@ func (l *ReadLock) Do(ctx context.Context, work func(ctx context.Context, lease 
 
 // ForceUnlock ends the leases of all readers, and reports whether there was one. While a writer is in,
 // it does nothing. The readers learn of it by their next renewal or by Unlock, up to a third of their
-// lease later. Errors are those of Lock.
+// lease later, or, of a fixed lease, by Unlock or at its end. Errors are those of Lock.
 func (l *ReadLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return l.forceRelease(ctx, "read", "0")
 }
@@ -238,7 +238,8 @@ func (l *WriteLock) Do(ctx context.Context, work func(ctx context.Context, lease
 
 // ForceUnlock ends the writer's lease, and with it those of its own readers, and reports whether there
 // was a writer. The writer learns of it by its next renewal or by Unlock, up to a third of its lease
-// later: only its fencing token protects the resource until then. Errors are those of Lock.
+// later, or, of a fixed lease, by Unlock or at its end: only its fencing token protects the resource until then. Errors
+// are those of Lock.
 func (l *WriteLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return l.forceRelease(ctx, "write", "1")
 }

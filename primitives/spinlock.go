@@ -111,8 +111,8 @@ func (l *SpinLock) Do(ctx context.Context, work func(ctx context.Context, lease 
 }
 
 // ForceUnlock frees the lock no matter who holds it, and reports whether it was held. The holder
-// learns of it by its next renewal or by Unlock, up to a third of its lease later: only its fencing
-// token protects the resource until then. Errors are those of Lock.
+// learns of it by its next renewal or by Unlock, up to a third of its lease later, or, of a fixed lease, by Unlock or
+// at its end: only its fencing token protects the resource until then. Errors are those of Lock.
 func (l *SpinLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.SpinForceRelease(ctx, l.base.Runner(), l.base.Key())
@@ -147,5 +147,5 @@ func (spinKind) ReleaseAll(
 	if err != nil {
 		return nil, fmt.Errorf("release spin locks: %w", err)
 	}
-	return releaseStatuses(statuses), nil
+	return statusesOf(statuses), nil
 }

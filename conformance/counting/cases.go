@@ -74,10 +74,8 @@ func (o order) refreshOfTheDropped(ctx context.Context, e *harness.Env) {
 	next := must.Get(s.TryAcquire(ctx))
 	e.Command(ctx, "DEL", name)
 	e.Command(ctx, "RPUSH", name, "no semaphore")
-	must.Wrap(s.Refresh(ctx, next), primitives.ErrConflict)
-	must.Do(next.Err())
-	e.Command(ctx, "DEL", name)
-	must.Wrap(s.Refresh(ctx, next), primitives.ErrNotHeld, primitives.ErrLost)
+	must.Wrap(s.Refresh(ctx, next), primitives.ErrNotHeld, primitives.ErrLost, primitives.ErrConflict)
+	must.Wrap(next.Err(), primitives.ErrLost)
 }
 
 // passesNobody tries while there is room, and another owner waits for it.

@@ -212,9 +212,6 @@ type Hold[S, I, O comparable] struct {
 
 	// Done is the answer to a release or a renewal: whether the owner had it.
 	Done func(out O) bool
-
-	// Conflict reports whether an answer says that a key is of another kind, of a script of several.
-	Conflict func(out O) bool
 }
 
 // HoldAct is what something does to a hold.

@@ -207,7 +207,7 @@ func (m *machine[S, I, O]) answeredRenewal(r *scriptRun, ins []I) {
 	for i, in := range ins {
 		_, owner, _ := m.of.Hold.Of(in)
 		c := m.claims[owner]
-		if c == nil || !c.over.IsZero() || m.of.Hold.Conflict != nil && m.of.Hold.Conflict(outs[i]) {
+		if c == nil || !c.over.IsZero() {
 			continue
 		}
 		held := m.of.Hold.Done(outs[i])

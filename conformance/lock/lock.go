@@ -118,14 +118,13 @@ func Declare[S comparable](
 			return release(all[0]), all[0] != ""
 		},
 		Hold: &engine.Hold[S, In, Out]{
-			Of:       HoldOf,
-			Fixed:    func(in In) time.Duration { return in.Fixed },
-			Holders:  holders,
-			Grant:    func(out Out) (string, int64, bool) { return out.Owner, out.Token, out.Token > 0 },
-			Granted:  func(owner string, token int64) Out { return Out{Owner: owner, Token: token} },
-			Release:  release,
-			Done:     func(out Out) bool { return out.Done },
-			Conflict: func(out Out) bool { return out.Other },
+			Of:      HoldOf,
+			Fixed:   func(in In) time.Duration { return in.Fixed },
+			Holders: holders,
+			Grant:   func(out Out) (string, int64, bool) { return out.Owner, out.Token, out.Token > 0 },
+			Granted: func(owner string, token int64) Out { return Out{Owner: owner, Token: token} },
+			Release: release,
+			Done:    func(out Out) bool { return out.Done },
 		},
 	}
 }

@@ -114,7 +114,7 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		Granted: func(owner string, _ int64) Out { return Out{Owner: owner, Done: true} },
 		Release: func(owner string) In { return In{Op: lock.Release, Owner: owner} },
 		Apart:   func(outer In, _ string, inner In) (In, bool, error) { return inner, inner.N > outer.N, nil },
-		Done:    func(out Out) bool { return out.Done }, Conflict: func(out Out) bool { return out.Other },
+		Done:    func(out Out) bool { return out.Done },
 	},
 }
 

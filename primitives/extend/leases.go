@@ -49,9 +49,10 @@ type Status = renew.Status
 
 // The statuses of an owner after [LeasableKind.Renew] and [LeasableKind.ReleaseAll].
 const (
-	Failed  Status = renew.Failed  // the server could not answer for it; the request is repeated
-	NotHeld Status = renew.NotHeld // it holds nothing, or its key is of another kind
-	Done    Status = renew.Renewed // it has a whole lease again, or it was released
+	Failed    Status = renew.Failed    // the server could not answer for it; the request is repeated
+	NotHeld   Status = renew.NotHeld   // it holds nothing
+	OtherKind Status = renew.OtherKind // it holds nothing, and its key is of another kind
+	Done      Status = renew.Renewed   // it has a whole lease again, or it was released
 )
 
 // LeaseConfig says how owners hold an object.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
@@ -62,7 +61,7 @@ func (s *Leases) lengthen(ctx context.Context, h *hold) error {
 		return nil
 	}
 	status, err := s.object.core.keeper.Refresh(ctx, s.object.core.calls, s.kind, &h.Entry)
-	if err == nil && status == renew.NotHeld {
+	if err == nil && status.Lost() {
 		return fmt.Errorf("granted too late: %w", ErrLost)
 	}
 	return nil // It has what is left.

@@ -276,11 +276,11 @@ func releaseGroup(ctx context.Context, group []*orphan) ([]Status, error) {
 func (all *orphans) settle(o *orphan, sent time.Time, status Status, err error) bool {
 	age := time.Since(o.started)
 	switch {
-	case status == Done, status == NotHeld && o.acquireDone:
+	case status == Done, status.Lost() && o.acquireDone:
 		all.core.leave()
 	case age >= o.hold.mayLast, errors.Is(err, backend.ErrClosed), all.core.ctx.Err() != nil,
 		(errors.Is(err, backend.ErrNoPermission) || errors.Is(err, backend.ErrNotSupported)) && all.core.isClosed(),
-		status == NotHeld && sent.Sub(o.started) >= searchAfterClose && all.core.isClosed():
+		status.Lost() && sent.Sub(o.started) >= searchAfterClose && all.core.isClosed():
 		if errors.Is(err, backend.ErrClosed) && all.core.isClosed() {
 			all.keep(o.hold)
 		}

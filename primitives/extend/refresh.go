@@ -3,15 +3,16 @@ package extend
 import (
 	"context"
 	"fmt"
+
+	"github.com/hasp-go/hasp/backend"
 )
 
 // Refresh renews the hold of l now, for a whole lease from the request on, whether the watchdog renews it or
 // nobody does. l is a lease of this object, by the same core; otherwise, and for nil, the error is a [*FieldError].
 //
 // If the server answers that the owner holds nothing, l is lost, and the error wraps [ErrNotHeld] and
-// [ErrLost]. If l had ended before, the error wraps ErrNotHeld and what had ended it, and nothing is sent.
-// After any other error, such as [ErrConflict] for a key of another kind, l is as it was. Use Refresh
-// within [Call].
+// [ErrLost], and [ErrConflict] if the key is of another kind. If l had ended before, the error wraps ErrNotHeld and
+// what had ended it, and nothing is sent. After any other error l is as it was. Use Refresh within [Call].
 func (s *Leases) Refresh(ctx context.Context, l *Lease) error {
 	if l == nil || l.state == nil {
 		return &FieldError{"lease", "nil"}
@@ -28,10 +29,14 @@ func (s *Leases) Refresh(ctx context.Context, l *Lease) error {
 	case err != nil:
 		return err
 	case status == Failed:
-		return h.object.kindConflict(ctx)
+		return fmt.Errorf("%w: the server's user may not read the key", backend.ErrNoPermission)
 	}
-	if _, ended := l.state.check(); ended != nil {
-		return fmt.Errorf("%w: %w", ErrNotHeld, ended)
+	_, ended := l.state.check()
+	switch {
+	case ended == nil:
+		return nil
+	case status == OtherKind:
+		return fmt.Errorf("%w: %w: %w", ErrNotHeld, ended, h.object.kindConflict(ctx))
 	}
-	return nil
+	return fmt.Errorf("%w: %w", ErrNotHeld, ended)
 }

@@ -49,7 +49,12 @@ const (
 	NotHeld Status = 0
 	// Renewed means that the owner has a whole lease again.
 	Renewed Status = 1
+	// OtherKind means that the owner does not hold the key, which is of another kind.
+	OtherKind Status = 2
 )
+
+// Lost reports whether the owner does not hold the key.
+func (s Status) Lost() bool { return s == NotHeld || s == OtherKind }
 
 // LossHandler learns that a lease was lost.
 type LossHandler interface {

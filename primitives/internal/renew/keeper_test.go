@@ -195,14 +195,16 @@ func TestKeeperLosesOnlyWhatIsNotHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{statuses: map[string]renew.Status{
-			"gone": renew.NotHeld, "wrong": renew.Failed,
+			"gone": renew.NotHeld, "other": renew.OtherKind, "wrong": renew.Failed,
 		}}
 		k := s.keeper(t)
 		good, gone, wrong := s.acquire(t, k, "good"), s.acquire(t, k, "gone"), s.acquire(t, k, "wrong")
+		other := s.acquire(t, k, "other")
+		losses := func() []int { return []int{good.losses(), gone.losses(), other.losses(), wrong.losses()} }
 		time.Sleep(11 * time.Second)
-		require.Equal(t, []int{0, 1, 0}, []int{good.losses(), gone.losses(), wrong.losses()})
+		require.Equal(t, []int{0, 1, 1, 0}, losses())
 		time.Sleep(2 * lease)
-		require.Equal(t, []int{0, 1, 1}, []int{good.losses(), gone.losses(), wrong.losses()})
+		require.Equal(t, []int{0, 1, 1, 1}, losses())
 	})
 }
 

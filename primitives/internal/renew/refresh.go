@@ -33,7 +33,7 @@ func (k *Keeper) settleRefresh(e *Entry, status Status, sent instant) bool {
 	if k.settleOne(e, status, sent, now) {
 		return true
 	}
-	lost := e.state == stateHeld && status == NotHeld
+	lost := e.state == stateHeld && status.Lost()
 	if lost {
 		k.remove(e, stateLost)
 	}

@@ -129,13 +129,13 @@ func (k *Keeper) settle(entries []*Entry, sent instant, statuses []Status, err e
 }
 
 // settleOne reports whether e is lost. A reply that comes after the lease expired does not renew it.
-// NotHeld counts only from a renewal that was sent after the grant was confirmed.
+// A loss counts only from a renewal that was sent after the grant was confirmed.
 func (k *Keeper) settleOne(e *Entry, status Status, sent, now instant) bool {
 	if e.state != stateHeld && e.state != statePending {
 		return false
 	}
 	granted := e.state == stateHeld
-	if granted && (e.expired(now) || status == NotHeld && sent.After(e.grantedAt)) {
+	if granted && (e.expired(now) || status.Lost() && sent.After(e.grantedAt)) {
 		k.remove(e, stateLost)
 		return true
 	}

@@ -20,6 +20,7 @@ local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
 
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
@@ -28,13 +29,13 @@ for i, lock in ipairs(locks) do
   elseif held == 0 then
     status[i] = 0
   else
-    status[i] = -1
+    status[i] = fault(held)
   end
 end
 return status
 `
 
-const lockRenewSHA1 = "5d02fa4ee78c0a6b12257a3534c2e8a71fdfadf0"
+const lockRenewSHA1 = "ef16bd039107ca77675fab85f1107a4e5c5c292d"
 
 var lockRenewScript = backend.Script{
 	Name:   "lock_renew",
@@ -55,7 +56,7 @@ var lockRenewScript = backend.Script{
 //   - owners: one for each of locks
 //
 // Results:
-//   - status: per lock: 1 renewed, 0 not held by its owner, -1 not a lock
+//   - status: per lock: 1 renewed, 0 not held by its owner, -1 not a lock, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func LockRenew(

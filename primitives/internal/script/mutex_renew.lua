@@ -4,15 +4,16 @@
 ---@key holders string...   owner
 ---@arg lease milliseconds
 ---@arg owners string... per holders
----@return int[] status     per mutex: 1 renewed, 0 not held by its owner, -1 not a mutex
+---@return int[] status     per mutex: 1 renewed, 0 not held by its owner, -1 not a mutex, -2 refused
 ---@retry safe
+---@include fault.lua
 local status = {}
 for i, holder in ipairs(holders) do
   local held = redis.pcall('get', holder)
   if held == owners[i] then
     status[i] = redis.call('pexpire', holder, lease)
   elseif type(held) == 'table' then
-    status[i] = -1
+    status[i] = fault(held)
   else
     status[i] = 0
   end

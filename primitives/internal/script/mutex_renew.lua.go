@@ -20,13 +20,14 @@ local lease = ARGV[1]
 local owners = {} for i = 1, #holders do owners[i] = ARGV[1 + i] end
 
 
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, holder in ipairs(holders) do
   local held = redis.pcall('get', holder)
   if held == owners[i] then
     status[i] = redis.call('pexpire', holder, lease)
   elseif type(held) == 'table' then
-    status[i] = -1
+    status[i] = fault(held)
   else
     status[i] = 0
   end
@@ -34,7 +35,7 @@ end
 return status
 `
 
-const mutexRenewSHA1 = "054be0ff52b3c37a53c037dbd4cb4a00a77563fd"
+const mutexRenewSHA1 = "167a662a3c1d46c152a7aec06f3048a19d6820b9"
 
 var mutexRenewScript = backend.Script{
 	Name:   "mutex_renew",
@@ -55,7 +56,7 @@ var mutexRenewScript = backend.Script{
 //   - owners: one for each of holders
 //
 // Results:
-//   - status: per mutex: 1 renewed, 0 not held by its owner, -1 not a mutex
+//   - status: per mutex: 1 renewed, 0 not held by its owner, -1 not a mutex, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func MutexRenew(

@@ -4,8 +4,9 @@
 ---@key keys any...         in pairs: the lock, and the hold's side key
 ---@arg lease milliseconds
 ---@arg owners string...    one per pair
----@return int[] status     per owner: 1 renewed, 0 not held, -1 not a lock
+---@return int[] status     per owner: 1 renewed, 0 not held, -1 not a lock, -2 refused
 ---@retry safe
+---@include fault.lua
 local status = {}
 for i, owner in ipairs(owners) do
   local lock, hold = keys[2 * i - 1], keys[2 * i]
@@ -18,7 +19,7 @@ for i, owner in ipairs(owners) do
   elseif field == 0 then
     status[i] = 0
   else
-    status[i] = -1
+    status[i] = fault(field)
   end
 end
 return status

@@ -20,6 +20,7 @@ local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
 
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, owner in ipairs(owners) do
   local lock, hold = keys[2 * i - 1], keys[2 * i]
@@ -32,13 +33,13 @@ for i, owner in ipairs(owners) do
   elseif field == 0 then
     status[i] = 0
   else
-    status[i] = -1
+    status[i] = fault(field)
   end
 end
 return status
 `
 
-const readRenewSHA1 = "5faa27c7e0f496187b83a084981f1949f001456e"
+const readRenewSHA1 = "ecf97ed9c4b93e5d18d01b82acea00f9e5af90b3"
 
 var readRenewScript = backend.Script{
 	Name:   "read_renew",
@@ -60,7 +61,7 @@ var readRenewScript = backend.Script{
 //   - owners: one per pair
 //
 // Results:
-//   - status: per owner: 1 renewed, 0 not held, -1 not a lock
+//   - status: per owner: 1 renewed, 0 not held, -1 not a lock, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func ReadRenew(

@@ -4,8 +4,9 @@
 ---@key locks hash...       mode, and the holds: owner -> 1, owner:write -> 1
 ---@arg lease milliseconds
 ---@arg owners string... per locks
----@return int[] status     per lock: 1 renewed, 0 not held by its owner, -1 not a lock
+---@return int[] status     per lock: 1 renewed, 0 not held by its owner, -1 not a lock, -2 refused
 ---@retry safe
+---@include fault.lua
 local status = {}
 for i, lock in ipairs(locks) do
   local field = redis.pcall('hexists', lock, owners[i] .. ':write')
@@ -17,7 +18,7 @@ for i, lock in ipairs(locks) do
   elseif field == 0 then
     status[i] = 0
   else
-    status[i] = -1
+    status[i] = fault(field)
   end
 end
 return status

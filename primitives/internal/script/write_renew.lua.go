@@ -20,6 +20,7 @@ local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
 
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
   local field = redis.pcall('hexists', lock, owners[i] .. ':write')
@@ -31,13 +32,13 @@ for i, lock in ipairs(locks) do
   elseif field == 0 then
     status[i] = 0
   else
-    status[i] = -1
+    status[i] = fault(field)
   end
 end
 return status
 `
 
-const writeRenewSHA1 = "4490532e43fa4fa6dfa08cde54244e55ec0a30a2"
+const writeRenewSHA1 = "289e1a69002fb048e46b06579d246f0df22279c6"
 
 var writeRenewScript = backend.Script{
 	Name:   "write_renew",
@@ -58,7 +59,7 @@ var writeRenewScript = backend.Script{
 //   - owners: one for each of locks
 //
 // Results:
-//   - status: per lock: 1 renewed, 0 not held by its owner, -1 not a lock
+//   - status: per lock: 1 renewed, 0 not held by its owner, -1 not a lock, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func WriteRenew(
