@@ -9,6 +9,7 @@ func adderSeeds() []seed {
 		take    = "internal/script/adder_take.lua.go"
 	)
 	unit := func(test string) finder { return finder{dir: "primitives", test: "TestAdder" + test} }
+	databases := finder{dir: "conformance/matrix/repro", test: "TestAddersInTwoDatabases"}
 	return []seed{
 		{"answers for each adder of a backend", group, edits{
 			{"\t\t\ta.answer(id, &sum)\n\t\t}\n\t\treturn\n", "\t\t\ta.answer(id, &sum)\n\t\t}\n"},
@@ -33,10 +34,10 @@ func adderSeeds() []seed {
 		{"counts itself twice", request, edits{
 			{"if err != nil || q.group.heard(q.id) {", "if err != nil {"},
 		}, propertiesOf("Adder")},
-		{"answers again when the reply was lost", request, edits{
+		{"answers again when the reply was lost", group, edits{
 			{"canResend(err) && sleep(ctx, pause)", "err != nil && sleep(ctx, pause)"},
 		}, unit("AnswersAtMostOnce")},
-		{"gives an answer up that was surely not executed", request, edits{
+		{"gives an answer up that was surely not executed", group, edits{
 			{"canResend(err) && sleep(ctx, pause)", "canResend(err) && ctx.Err() != nil"},
 		}, unit("AnswersAtMostOnce")},
 		{"lets a sum outlive its adder", request, edits{
@@ -48,6 +49,18 @@ func adderSeeds() []seed {
 		{"forgets how many have answered before", request, edits{
 			{"if n := int(q.answered.Load()); n >= best.Answered {", "if n := int(q.answered.Load()); n >= 0 {"},
 		}, unit("SaysHowManyHaveAnsweredBefore")},
+		{"resets the adders of another database", group, edits{
+			{"\t\tif here {\n", "\t\tif here || true {\n"},
+		}, databases},
+		{"resets what was added since a later reset", group, edits{
+			{"if reset > g.obeyed {", "if reset > 0 {"},
+		}, unit("ResetsNoLaterCount")},
+		{"waits for the answers of another database", group, edits{
+			{"\t\tq.elsewhere[group] = struct{}{}\n", "\t\t_ = group\n"},
+		}, databases},
+		{"answers the requests of another database", answer, edits{
+			{"if elsewhere ~= '' and", "if false and"},
+		}, databases},
 		{"takes a sum before all have answered", take, edits{
 			{"answered < tonumber(asked)", "answered + 1 < tonumber(asked)"},
 		}, propertiesOf("Adder")},

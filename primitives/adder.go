@@ -2,8 +2,6 @@ package primitives
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -13,8 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
@@ -28,6 +24,14 @@ const (
 	// adderSum and adderReset begin a request to adders.
 	adderSum   = "1"
 	adderReset = "0"
+
+	// adderElsewhere begins what is published instead of an answer from another logical database: the id of the
+	// request, and the name of the group that heard it. Redisson's adders ignore it.
+	adderElsewhere = "2"
+
+	// madeKeys begins the ids of our requests, whose keys are made before anybody hears of them: where they are
+	// missing is another logical database. It is "hasp" and two zeros, in hex. Redisson's ids are random.
+	madeKeys = "686173700000"
 
 	// adderKeyTTL is how long the keys of a request stay on the server if nobody takes the answers. It is
 	// far longer than anybody waits: Redisson's sum gives up after a minute.
@@ -179,7 +183,7 @@ func (a *adder) forget() {
 }
 
 // Reset makes the count of each adder of this name 0, on all clients. When it returns nil, all have done
-// so: what was added before is in no later sum. After an error some may have done so, and others not.
+// so: what was added before is in no later sum. After an error some may have done so, and others not, or not yet.
 // It waits, and fails, as Sum does.
 func (a *adder) Reset(ctx context.Context) error {
 	_, err := a.ask(ctx, "reset", adderReset)
@@ -215,33 +219,6 @@ func (a *adder) askUntilAnswered(ctx context.Context, what string) (counted, err
 	}
 }
 
-// answer sends the answer of a's group to a request, at most once. It goes on in the background. A sum of
-// nil is that of a request to reset.
-func (a *adder) answer(id string, sum *counted) {
-	counter, semaphore := a.keysOf(id)
-	params := script.AdderAnswerParams{
-		Counter: counter, Semaphore: semaphore, TTL: adderKeyTTL,
-		Publish: a.publish(), Answered: answersChannel(semaphore),
-	}
-	switch {
-	case sum != nil && a.double:
-		params.Double = &sum.double
-	case sum != nil:
-		params.Long = &sum.long
-	}
-	a.base.Go(func(ctx context.Context, r backend.ScriptRunner) {
-		ctx, cancel := context.WithTimeout(ctx, answerWithin)
-		defer cancel()
-		_, err := script.AdderAnswer(ctx, r, params)
-		for pause := initialBackoff; canResend(err) && sleep(ctx, pause); pause = min(2*pause, maxBackoff) {
-			_, err = script.AdderAnswer(ctx, r, params)
-		}
-		if err != nil {
-			a.base.Logger().Warn("a request may have no answer", zap.Error(err))
-		}
-	})
-}
-
 // keysOf returns the keys of the answers to a request: the sum, and how many have answered.
 func (a *adder) keysOf(id string) (counter, semaphore string) {
 	begin := extend.Tagged(a.base.Key()) + ":" + id
@@ -256,7 +233,7 @@ type adderRequest struct {
 	*adder
 	what, id           string
 	counter, semaphore string
-	asked              int64
+	asked              int64 // less those who are in another logical database
 	answered           atomic.Int64
 	unanswered         bool // not all have answered in time
 	sum                string
@@ -264,9 +241,7 @@ type adderRequest struct {
 
 // newRequest returns a request, with an id that was never used before. The form is Redisson's.
 func (a *adder) newRequest(what string) *adderRequest {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // It never fails.
-	q := &adderRequest{adder: a, what: what, id: hex.EncodeToString(id[:])}
+	q := &adderRequest{adder: a, what: what, id: madeKeys + randomHex(10)}
 	q.counter, q.semaphore = a.keysOf(q.id)
 	return q
 }
@@ -294,11 +269,20 @@ func (q *adderRequest) run(ctx context.Context, patience time.Duration) (sum cou
 func (q *adderRequest) await(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := q.base.Wait(ctx, extend.Want{
-		Channel: answersChannel(q.semaphore), Private: true, FreeUnits: q.note, Need: int(q.asked),
-	}, q)
-	q.unanswered = err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
-	return err
+	heard := q.asked
+	for {
+		fewer, stop := context.WithCancel(ctx)
+		q.asked = heard - q.group.elsewhere(q.id, stop)
+		err := q.base.Wait(fewer, extend.Want{
+			Channel: answersChannel(q.semaphore), Private: true, FreeUnits: q.note, Need: int(q.asked),
+		}, q)
+		again := err != nil && fewer.Err() != nil && ctx.Err() == nil
+		stop()
+		if !again {
+			q.unanswered = err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
+			return err
+		}
+	}
 }
 
 // note reads a message on the channel of the answers: how many there are.

@@ -200,6 +200,28 @@ func TestAdderAnswersAtMostOnce(t *testing.T) {
 	}
 }
 
+// TestAdderResetsNoLaterCount: a request to reset that an adder obeys late takes nothing of what was added since another
+// one was obeyed.
+func TestAdderResetsNoLaterCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		a := openAdder(t, s.client(t, nil))
+		s.fault = func(script string) (f fault) {
+			if script == "adder_here" && s.calls[script] == 1 {
+				f.after = 10 * time.Second
+			}
+			return f
+		}
+		a.Add(5)
+		require.NoError(t, a.Reset(t.Context()))
+		require.Equal(t, 2, s.called("adder_ask"))
+		a.Add(3)
+		time.Sleep(time.Minute)
+		requireSum(t, 3, a)
+	})
+}
+
 // TestAdderGivesUpAnAnswer: no server can be reached for longer than anybody waits.
 func TestAdderGivesUpAnAnswer(t *testing.T) {
 	t.Parallel()

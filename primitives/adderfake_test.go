@@ -46,6 +46,11 @@ func (s *fakeServer) adder(script string, keys, args []string) (reply backend.Re
 		request[keys[1]].answered++
 		s.publish(args[4], strconv.FormatInt(request[keys[1]].answered, 10))
 		return backend.IntegerReply(request[keys[1]].answered), true
+	case "adder_here":
+		if request[keys[0]] != nil {
+			return backend.IntegerReply(1), true
+		}
+		return backend.IntegerReply(0), true
 	case "adder_take":
 		r := *request[keys[1]]
 		if r.answered < int64(number(args[0])) {

@@ -2,13 +2,18 @@ package primitives
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"reflect"
 	"strings"
 	"sync"
 
+	"go.uber.org/zap"
+
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
 // adderGroups are the groups of all open adders of this process. It is what clients share that know
@@ -31,13 +36,23 @@ type adderGroupKey struct {
 // adderGroup is all open adders of one name over one backend. It hears a request once, and answers it once.
 type adderGroup struct {
 	key    adderGroupKey
+	name   string // by which an asker tells it from others
 	double bool
 	turn   chan struct{} // has a value while one of them subscribes
 
 	// The registry's mutex guards these.
 	members      map[*adder]struct{}
 	subscription backend.Subscription // nil: it was not acknowledged yet
-	requests     map[string]bool      // of members, under way: whether it came back to the group
+	requests     map[string]*echo     // of members, under way
+	resets       int                  // requests to reset that were heard
+	obeyed       int                  // the last of them that was obeyed
+}
+
+// echo is what a group hears of a member's request.
+type echo struct {
+	heard     bool                // it came back to the group
+	elsewhere map[string]struct{} // the groups that have heard it in another logical database
+	fewer     func()              // to be called when one more has
 }
 
 // join makes a a member of its group.
@@ -68,11 +83,18 @@ func (r *adderRegistry) newGroup(key adderGroupKey, double bool) *adderGroup {
 		r.groups = make(map[adderGroupKey]*adderGroup)
 	}
 	g := &adderGroup{
-		key: key, double: double, turn: make(chan struct{}, 1),
-		members: make(map[*adder]struct{}), requests: make(map[string]bool),
+		key: key, name: randomHex(16), double: double, turn: make(chan struct{}, 1),
+		members: make(map[*adder]struct{}), requests: make(map[string]*echo),
 	}
 	r.groups[key] = g
 	return g
+}
+
+// randomHex returns n random bytes as digits.
+func randomHex(n int) string {
+	digits := make([]byte, n)
+	_, _ = rand.Read(digits) // It never fails.
+	return hex.EncodeToString(digits)
 }
 
 // leave takes a out of the group. The last one ends the subscription.
@@ -131,15 +153,34 @@ func (g *adderGroup) keep(s backend.Subscription) bool {
 // knows the requests that were missed.
 func (g *adderGroup) handle(event backend.Event) {
 	what, id, ok := strings.Cut(event.Payload, ":")
-	if event.Kind != backend.Message || !ok || what != adderSum && what != adderReset {
+	if event.Kind != backend.Message || !ok {
 		return
 	}
 	adderGroups.mu.Lock()
 	defer adderGroups.mu.Unlock()
-	if _, ours := g.requests[id]; ours {
-		g.requests[id] = true
+	switch what {
+	case adderSum, adderReset:
+		g.answer(what, id)
+	case adderElsewhere:
+		g.countOut(id)
 	}
-	sum := g.apply(what)
+}
+
+// answer is handle for a request. The caller holds the mutex.
+func (g *adderGroup) answer(what, id string) {
+	if q := g.requests[id]; q != nil {
+		q.heard = true
+	}
+	var sum counted
+	switch {
+	case what == adderSum:
+		sum = g.apply(what)
+	case strings.HasPrefix(id, madeKeys): // It may be of another logical database.
+		g.resets++
+	default:
+		g.resets++
+		g.obey(g.resets)
+	}
 	for a := range g.members {
 		// Within the mutex: a client that closes has no members any more, and waits for this.
 		if what == adderReset {
@@ -149,6 +190,91 @@ func (g *adderGroup) handle(event backend.Event) {
 		}
 		return
 	}
+}
+
+// answer sends the answer of a's group to a request, at most once. It goes on in the background. A sum of
+// nil is that of a request to reset.
+func (a *adder) answer(id string, sum *counted) {
+	counter, semaphore := a.keysOf(id)
+	params := script.AdderAnswerParams{
+		Counter: counter, Semaphore: semaphore, TTL: adderKeyTTL,
+		Publish: a.publish(), Answered: answersChannel(semaphore), Topic: a.topic,
+	}
+	if strings.HasPrefix(id, madeKeys) {
+		params.Elsewhere = adderElsewhere + ":" + id + ":" + a.group.name
+	}
+	reset := a.group.resets // The caller holds the mutex.
+	switch {
+	case sum != nil && a.double:
+		params.Double = &sum.double
+	case sum != nil:
+		params.Long = &sum.long
+	}
+	a.base.Go(func(ctx context.Context, r backend.ScriptRunner) {
+		ctx, cancel := context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+		err := a.sendAnswer(ctx, r, params, reset)
+		for pause := initialBackoff; canResend(err) && sleep(ctx, pause); pause = min(2*pause, maxBackoff) {
+			err = a.sendAnswer(ctx, r, params, reset)
+		}
+		if err != nil {
+			a.base.Logger().Warn("a request may have no answer", zap.Error(err))
+		}
+	})
+}
+
+// sendAnswer sends an answer once. A request to reset that may be of another logical database is obeyed here, once
+// it is known that it is not. It has the given number.
+func (a *adder) sendAnswer(
+	ctx context.Context, r backend.ScriptRunner, params script.AdderAnswerParams, reset int,
+) error {
+	if params.Elsewhere != "" && params.Long == nil && params.Double == nil {
+		here, err := script.AdderHere(ctx, r, params.Semaphore)
+		if err != nil {
+			return err //nolint:wrapcheck // It is logged.
+		}
+		if here {
+			a.group.obeyLate(reset)
+		}
+	}
+	_, err := script.AdderAnswer(ctx, r, params)
+	return err //nolint:wrapcheck // It is logged.
+}
+
+// obeyLate is obey for a caller who does not hold the mutex.
+func (g *adderGroup) obeyLate(reset int) {
+	adderGroups.mu.Lock()
+	defer adderGroups.mu.Unlock()
+	g.obey(reset)
+}
+
+// obey makes the counts 0, for the request to reset of that number. If a later one was obeyed, what was added since is
+// kept. The caller holds the mutex.
+func (g *adderGroup) obey(reset int) {
+	if reset > g.obeyed {
+		g.obeyed = reset
+		g.apply(adderReset)
+	}
+}
+
+// countOut notes that a member's request was heard in another logical database, by a group that gives no answer. The
+// caller holds the mutex.
+func (g *adderGroup) countOut(message string) {
+	id, group, _ := strings.Cut(message, ":")
+	if q := g.requests[id]; q != nil {
+		q.elsewhere[group] = struct{}{}
+		q.fewer()
+	}
+}
+
+// elsewhere returns how many groups have heard a member's request in another logical database. When there is one more,
+// fewer is called.
+func (g *adderGroup) elsewhere(id string, fewer func()) int64 {
+	adderGroups.mu.Lock()
+	defer adderGroups.mu.Unlock()
+	q := g.requests[id]
+	q.fewer = fewer
+	return int64(len(q.elsewhere))
 }
 
 // serve does what a request asks for, without an answer, and returns what was counted, if it asks for that.
@@ -180,7 +306,7 @@ func (g *adderGroup) apply(what string) (sum counted) {
 func (g *adderGroup) expect(id string) {
 	adderGroups.mu.Lock()
 	defer adderGroups.mu.Unlock()
-	g.requests[id] = false
+	g.requests[id] = &echo{elsewhere: make(map[string]struct{}), fewer: func() {}}
 }
 
 // heard reports whether a member's request came back to the group, which has answered it then. Otherwise
@@ -188,7 +314,7 @@ func (g *adderGroup) expect(id string) {
 func (g *adderGroup) heard(id string) bool {
 	adderGroups.mu.Lock()
 	defer adderGroups.mu.Unlock()
-	return g.requests[id]
+	return g.requests[id].heard
 }
 
 func (g *adderGroup) forget(id string) {

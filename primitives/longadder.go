@@ -29,10 +29,9 @@ import "context"
 // they share a subscription, and answer once, with the sum of what they have counted. They must be over the
 // same backend, and not over two that wrap it. A name has adders of one kind, long or double.
 //
-// A name belongs to a server, and not to one of its logical databases, since messages do: adders of one name in two
-// databases would wait for each other's answers, and a Reset in one would reset the other's. Give each database names
-// of its own, by a KeyPrefix, say. Nor is a KeyPrefix shared with Java's NameMapper, which maps the keys of a request
-// twice.
+// Each logical database of a server has sums of its own. But a channel belongs to the whole server, and Redisson's
+// adders do not ask which database a request came from: beside those, give each database names of its own, by a
+// KeyPrefix, say. Nor is a KeyPrefix shared with Java's NameMapper, which maps the keys of a request twice.
 //
 // A LongAdder is safe for concurrent use.
 //

@@ -1,7 +1,8 @@
 --- Answers one who asks the adders of a name: adds what was counted to the sum, if that was asked for, and
 --- counts the answer. What would bring the sum beyond the range is kept beside it, and all that comes after:
 --- the asker adds it, for whom the sum may be in the range again. A sum that is no number becomes the text
---- "overflow": the asker gets it as an error.
+--- "overflow": the asker gets it as an error. A request whose keys should be there, and are not, came from another
+--- logical database, for channels belong to the whole server: then who asks hears that it gets no answer.
 ---
 ---@key counter string                      the sum
 ---@key semaphore string                    how many have answered
@@ -10,11 +11,17 @@
 ---@arg ttl milliseconds                   of the keys
 ---@command publish publish|spublish
 ---@channel answered
----@return int(1..2147483648) answers       how many have answered
+---@channel topic                           of the requests
+---@arg elsewhere string                    what to publish there if the keys are missing; empty: they may be
+---@return int(0..2147483648) answers       how many have answered; 0: the keys are missing
 ---@error NOTANUMBER the semaphore holds no count of answers
 ---@include permits.lua
 ---@include float_plus.lua
 ---@include rights.lua
+if elsewhere ~= '' and redis.call('pttl', semaphore) <= 0 then
+  redis.call(publish, topic, elsewhere)
+  return 0
+end
 local before = count(redis.call('get', semaphore) or '0')
 if not before or before < 0 then
   return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')

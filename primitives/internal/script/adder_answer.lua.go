@@ -20,6 +20,7 @@ const adderAnswerSource = `
 
 
 
+
 local counter = KEYS[1]
 local semaphore = KEYS[2]
 local long = ARGV[1] if long == '' then long = nil end
@@ -27,11 +28,17 @@ local double = ARGV[2] if double == '' then double = nil end
 local ttl = ARGV[3]
 local publish = ARGV[4]
 local answered = ARGV[5]
+local topic = ARGV[6]
+local elsewhere = ARGV[7]
 
 
 local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
 local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end local function plus(counter, value, delta) local sum = value + number(delta) if sum - sum ~= 0 then return nil elseif math.abs(sum) < 1e300 then return redis.call('incrbyfloat', counter, delta) end local text = string.format('%.17g', sum) redis.call('set', counter, text, 'keepttl') return text end
 local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
+if elsewhere ~= '' and redis.call('pttl', semaphore) <= 0 then
+  redis.call(publish, topic, elsewhere)
+  return 0
+end
 local before = count(redis.call('get', semaphore) or '0')
 if not before or before < 0 then
   return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
@@ -58,7 +65,7 @@ redis.call('set', semaphore, answers, 'px', ttl)
 return before + 1
 `
 
-const adderAnswerSHA1 = "43656fc11b6b52523bdb2f05f5dc16faab847f41"
+const adderAnswerSHA1 = "c81b450f2af27612bf0a546a6eeb7caf16af4a38"
 
 var adderAnswerScript = backend.Script{
 	Name:   "adder_answer",
@@ -101,12 +108,18 @@ type AdderAnswerParams struct {
 	Publish string
 	// channel
 	Answered string
+	// channel; of the requests
+	Topic string
+	// what to publish there if the keys are missing; empty: they may be
+	Elsewhere string
 }
 
 // AdderAnswer answers one who asks the adders of a name: adds what was counted to the sum, if
 // that was asked for, and counts the answer. What would bring the sum beyond the range is kept
 // beside it, and all that comes after: the asker adds it, for whom the sum may be in the range
-// again. A sum that is no number becomes the text "overflow": the asker gets it as an error.
+// again. A sum that is no number becomes the text "overflow": the asker gets it as an error. A
+// request whose keys should be there, and are not, came from another logical database, for
+// channels belong to the whole server: then who asks hears that it gets no answer.
 //
 // Keys:
 //   - counter: string; the sum
@@ -118,9 +131,11 @@ type AdderAnswerParams struct {
 //   - ttl: in whole milliseconds, the rest is cut off; not negative; of the keys
 //   - publish: the command PUBLISH|SPUBLISH
 //   - answered: channel
+//   - topic: channel; of the requests
+//   - elsewhere: what to publish there if the keys are missing; empty: they may be
 //
 // Results:
-//   - answers: how many have answered; from 1 to 2147483648
+//   - answers: how many have answered; 0: the keys are missing; from 0 to 2147483648
 //
 // Errors:
 //   - [ErrAdderAnswerNOTANUMBER]: the semaphore holds no count of answers
@@ -142,6 +157,9 @@ func AdderAnswer(
 	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Answered) != backend.Slot(p.Counter) {
 		return 0, fmt.Errorf("script adder_answer: answered: %w", backend.ErrCrossSlot)
 	}
+	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Topic) != backend.Slot(p.Counter) {
+		return 0, fmt.Errorf("script adder_answer: topic: %w", backend.ErrCrossSlot)
+	}
 	words := [...]string{
 		p.Counter,
 		p.Semaphore,
@@ -150,6 +168,8 @@ func AdderAnswer(
 		strconv.FormatInt(p.TTL.Milliseconds(), 10),
 		p.Publish,
 		p.Answered,
+		p.Topic,
+		p.Elsewhere,
 	}
 	if p.Long != nil {
 		words[2] = strconv.FormatInt(*p.Long, 10)
@@ -169,8 +189,8 @@ func decodeAdderAnswer(reply backend.Reply) (value int64, err error) {
 	if value, err = reply.Int(); err != nil {
 		return 0, fmt.Errorf("script adder_answer: answers: %w", err)
 	}
-	if value < 1 || value > 2147483648 {
-		return 0, fmt.Errorf("script adder_answer: answers: %w: %d is not in 1..2147483648", backend.ErrReply, value)
+	if value < 0 || value > 2147483648 {
+		return 0, fmt.Errorf("script adder_answer: answers: %w: %d is not in 0..2147483648", backend.ErrReply, value)
 	}
 	return value, nil
 }

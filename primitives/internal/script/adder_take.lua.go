@@ -14,6 +14,7 @@ import (
 
 const adderTakeSource = `
 
+
 local counter = KEYS[1]
 local semaphore = KEYS[2]
 local asked = ARGV[1]
@@ -25,7 +26,7 @@ local answered = count(redis.call('get', semaphore) or '0')
 if not answered or answered < 0 then
   return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
 end
-if answered < tonumber(asked) then
+if answered < tonumber(asked) or redis.call('pttl', semaphore) <= 0 then
   return {answered, false}
 end
 local sum = redis.call('get', counter) or '0'
@@ -33,7 +34,7 @@ redis.call('del', counter, semaphore)
 return {answered, sum}
 `
 
-const adderTakeSHA1 = "0f56decd9e4ea678e869c14e4060289c82b99b32"
+const adderTakeSHA1 = "e0d3cfdb6cce29e7baf96aa65f10820e30c27b6b"
 
 var adderTakeScript = backend.Script{
 	Name:   "adder_take",
@@ -70,7 +71,8 @@ type AdderTakeResult struct {
 }
 
 // AdderTake takes the sum if all who were asked have answered, and deletes the keys of their
-// answers.
+// answers. Keys that were lost, and made again by another program, have no expiry: then the sum
+// is that of some only.
 //
 // Keys:
 //   - counter: string; the sum
