@@ -3,6 +3,7 @@ package repro
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +32,8 @@ func leased(c *primitives.Client) map[string]func(context.Context) (*primitives.
 
 // eachLeased runs a test in virtual time for each of them, held, with a lease of 3 s.
 func eachLeased(
-	t *testing.T, test func(t *testing.T, server *embedded.Server, r *cells.Runner, lease *primitives.Lease),
+	t *testing.T, prepare func(r *cells.Runner),
+	test func(t *testing.T, server *embedded.Server, lease *primitives.Lease),
 ) {
 	t.Helper()
 	t.Parallel()
@@ -42,10 +44,11 @@ func eachLeased(
 				server := embedded.NewServer()
 				r := &cells.Runner{Backend: backendOf(t, server)}
 				r.Instead = r.Good
+				prepare(r)
 				c := cells.Over(t, r, &primitives.Options{WatchdogLease: 3 * time.Second})
 				lease, err := leased(c)[kind](t.Context())
 				require.NoError(t, err)
-				test(t, server, r, lease)
+				test(t, server, lease)
 			})
 		})
 	}
@@ -54,7 +57,7 @@ func eachLeased(
 // TestOverwrittenKeyIsLostAtTheNextRenewal has another program write a value of another type to the key. The holder
 // learnt of that when nearly its whole lease was over.
 func TestOverwrittenKeyIsLostAtTheNextRenewal(t *testing.T) {
-	eachLeased(t, func(t *testing.T, server *embedded.Server, _ *cells.Runner, lease *primitives.Lease) {
+	eachLeased(t, func(*cells.Runner) {}, func(t *testing.T, server *embedded.Server, lease *primitives.Lease) {
 		key := "x"
 		if do(t, server, "EXISTS", key) == "0" {
 			key = "hasp_mutex:{x}"
@@ -76,17 +79,19 @@ const unread = `local real = redis; local redis = {}; for k, v in pairs(real) do
 // TestRenewalThatMayNotLookLosesNothing takes from a user, for a moment, the right to the command by which renewals
 // look at the key: that says nothing of who holds it.
 func TestRenewalThatMayNotLookLosesNothing(t *testing.T) {
-	eachLeased(t, func(t *testing.T, _ *embedded.Server, r *cells.Runner, lease *primitives.Lease) {
-		until, refused := time.Now().Add(2*time.Second), 0
+	var refused atomic.Int64
+	eachLeased(t, func(r *cells.Runner) {
+		until := time.Now().Add(2 * time.Second)
 		r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 			if s := c.Script; strings.HasSuffix(s.Name, "_renew") && time.Now().Before(until) {
-				refused++
+				refused.Add(1)
 				c.Script = backend.NewScript(s.Name, unread+s.Source, s.Keys, s.Retry)
 			}
 			return r.Good(ctx, c)
 		}
+	}, func(t *testing.T, _ *embedded.Server, lease *primitives.Lease) {
 		time.Sleep(20 * time.Second)
-		require.Positive(t, refused)
+		require.Positive(t, refused.Load())
 		require.NoError(t, lease.Err())
 		require.NoError(t, lease.Unlock(t.Context()))
 	})
