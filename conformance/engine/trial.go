@@ -101,7 +101,7 @@ func (t *trial) drawn(s Step) Step {
 		return s
 	}
 	drawn := drawStep(t.work.ops).Example(t.log.Len())
-	drawn.Hold, drawn.Strikes = drawn.Hold%workLease, s.Strikes
+	drawn.Hold %= workLease
 	return drawn
 }
 
