@@ -55,14 +55,13 @@ var declared = &engine.Primitive[state, input, output]{
 	Frees:  func(s object) (input, bool) { return input{What: arrives, Parties: 2}, len(running(s)) > 0 },
 	Peer:   peer,
 	Hold: &engine.Hold[state, input, output]{
-		Of:       holdOf,
-		Fixed:    func(input) time.Duration { return 0 },
-		Holders:  running,
-		Grant:    func(out output) (string, int64, bool) { return out.Member, out.Generation, out.Member != "" },
-		Awaits:   func(out output) input { return input{What: passes, Generation: out.Generation} },
-		Release:  func(owner string) input { return input{What: leaves, Member: owner} },
-		Done:     func(out output) bool { return out.Done },
-		Conflict: func(out output) bool { return out.Other },
+		Of:      holdOf,
+		Fixed:   func(input) time.Duration { return 0 },
+		Holders: running,
+		Grant:   func(out output) (string, int64, bool) { return out.Member, out.Generation, out.Member != "" },
+		Awaits:  func(out output) input { return input{What: passes, Generation: out.Generation} },
+		Release: func(owner string) input { return input{What: leaves, Member: owner} },
+		Done:    func(out output) bool { return out.Done },
 	},
 }
 

@@ -47,11 +47,7 @@ func (kind) Renew(
 func (kind) ReleaseAll(
 	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
 ) ([]extend.Status, error) {
-	all, err := statuses(script.LeaveAll(ctx, r, keys, owners))
-	for i := range all {
-		all[i] = max(all[i], extend.NotHeld) // Nobody waits where there is no barrier.
-	}
-	return all, err
+	return statuses(script.LeaveAll(ctx, r, keys, owners))
 }
 
 // statuses are those of scripts that reply 1 for done, 0 for not held and -1 for no barrier.
@@ -61,7 +57,9 @@ func statuses(replies []int64, err error) ([]extend.Status, error) {
 	}
 	result := make([]extend.Status, len(replies))
 	for i, reply := range replies {
-		result[i] = extend.Status(reply)
+		if result[i] = extend.Status(reply); reply < 0 {
+			result[i] = extend.OtherKind // Nobody waits where there is no barrier.
+		}
 	}
 	return result, nil
 }
