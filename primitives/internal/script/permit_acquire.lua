@@ -37,7 +37,7 @@ local left = free + back
 local taken = left >= #ids
 if taken then
   left = left - #ids
-elseif #ids > tonumber(total or 0) then
+elseif #ids > math.max(1, tonumber(total or 0)) then -- One is not more than there are, if there are any.
   local all = left + (text and redis.call('zcard', leases) - back or 0)
   if all > 0 and #ids > all then
     return redis.error_reply('TOOMANY there are fewer permits')

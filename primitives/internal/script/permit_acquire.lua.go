@@ -53,7 +53,7 @@ local left = free + back
 local taken = left >= #ids
 if taken then
   left = left - #ids
-elseif #ids > tonumber(total or 0) then
+elseif #ids > math.max(1, tonumber(total or 0)) then
   local all = left + (text and redis.call('zcard', leases) - back or 0)
   if all > 0 and #ids > all then
     return redis.error_reply('TOOMANY there are fewer permits')
@@ -98,7 +98,7 @@ end
 return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now))}
 `
 
-const permitAcquireSHA1 = "3048d73f42a4e06225db06f02caf212bc5a8918a"
+const permitAcquireSHA1 = "e4aa59b6660735fd097729533d56162a451335c3"
 
 var permitAcquireScript = backend.Script{
 	Name:   "permit_acquire",
