@@ -70,6 +70,7 @@ func runApart(ctx context.Context, e *harness.Env) (keys []string, err error) {
 func refusesSlots(ctx context.Context, e *harness.Env) {
 	keys, err := runApart(ctx, e)
 	must.Wrap(err, backend.ErrCrossSlot)
+	must.If(errors.As(err, new(*backend.ServerError)), "the server was asked: %w", err)
 	e.WantCount(ctx, keys[0], 0)
 	e.WantCount(ctx, keys[1], 0)
 }
