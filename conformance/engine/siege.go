@@ -58,7 +58,7 @@ func (w *workload) siege(where string, keeper int, hold time.Duration) siege {
 		case actor == keeper:
 			s.Actors = append(s.Actors, []Step{once, kept, again, once})
 		case keeper == nobody:
-			first := once // The fault waits for a step that is surely granted: one that is drawn may never be.
+			first := once // The fault waits for its grant: a step that is drawn may never be granted.
 			first.Strikes = actor == 0
 			s.Actors = append(s.Actors, []Step{first, {UntilEnded: true}, once})
 		default:

@@ -233,8 +233,10 @@ func (o *Object) kindConflict(ctx context.Context) error {
 			return o.otherKeyConflict(k.name, k.key, found)
 		}
 	}
-	if found := o.storedType(ctx, o.sideKey); o.sideKey != "" && found != "string" && found != "none" {
-		return o.sideKeyConflict(found)
+	if o.sideKey != "" {
+		if found := o.storedType(ctx, o.sideKey); found != "string" && found != "none" {
+			return o.sideKeyConflict(found)
+		}
 	}
 	return o.Conflict(valueType)
 }

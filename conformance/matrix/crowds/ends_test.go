@@ -106,8 +106,8 @@ func TestWaitersBehindACrashAreInAtEachEnd(t *testing.T) {
 	})
 }
 
-// TestWaitersBehindAGrantAreInAtItsEnd: the one who is granted next has a short lease itself, and crashes: who waits
-// behind is in at its end.
+// TestWaitersBehindAGrantAreInAtItsEnd crashes the next holder, whose lease is short: the waiters behind it acquire when
+// that lease ends, and not at their poll.
 func TestWaitersBehindAGrantAreInAtItsEnd(t *testing.T) {
 	t.Parallel()
 	afterACrash(t, func(t *testing.T, acquire slots, last *primitives.Lease, c *primitives.Client) {
