@@ -81,7 +81,7 @@ func readWriteSeeds() []seed {
 		}, on("TestPreferWritersAfterAWriterCrashed")},
 		{"leaves a crashed writer's place when readers leave together", scripts + "read_release_all.lua.go", edits{
 			{"redis.call('pexpire', waiting, 200)", ""},
-		}, properties},
+		}, on("TestPreferWritersAfterReadersLeftTogether")},
 		{"evicts the readers when writers leave together", scripts + "write_release_all.lua.go", edits{
 			{"elseif longest == 0 then", "elseif true then"},
 		}, on("TestWritersLeaveInTheBackground")},

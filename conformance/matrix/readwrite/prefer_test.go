@@ -200,24 +200,45 @@ func TestPreferWritersBehindAReaderThatWaits(t *testing.T) {
 	})
 }
 
-// TestPreferWritersAfterAWriterCrashed lets readers in when those who were in have left.
+// TestPreferWritersAfterAWriterCrashed lets readers in when the reader that was in has left.
 func TestPreferWritersAfterAWriterCrashed(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
-		crashing, crash := inside(t, s)
 		c, _ := inside(t, s)
 		reader := taken(t.Context(), t, preferring(c).ReadLock())
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = preferring(crashing).WriteLock().Lock(ctx) }()
-		time.Sleep(time.Second)
-		crash()
-		cancel()
-		refused(t, preferring(c).ReadLock())
-		joining := waiting(t, preferring(c).ReadLock())
-		time.Sleep(time.Second)
+		joining := behindACrashedWriter(t, s)
 		began := time.Now()
 		unlock(t, reader)
 		unlock(t, in(t, joining))
 		require.Less(t, time.Since(began), 250*time.Millisecond)
 		cells.Want(t, false)(preferring(c).ReadLock().IsLocked(t.Context()))
 	})
+}
+
+// TestPreferWritersAfterReadersLeftTogether is the same where the reader leaves together with that of another lock.
+func TestPreferWritersAfterReadersLeftTogether(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		c := leavingTogether(t, s, "read_release")
+		reader, other := taken(t.Context(), t, preferring(c).ReadLock()), taken(t.Context(), t, leased(c, "y", 0).ReadLock())
+		joining := behindACrashedWriter(t, s)
+		leaveTogether(t, reader, other)
+		began := time.Now()
+		in(t, joining)
+		require.Less(t, time.Since(began), 250*time.Millisecond)
+	})
+}
+
+// behindACrashedWriter has a writer crash that waits for the readers of x, and a reader wait behind that writer.
+func behindACrashedWriter(t *testing.T, s *embedded.Server) (joining <-chan outcome) {
+	t.Helper()
+	crashing, crash := inside(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { _, _ = preferring(crashing).WriteLock().Lock(ctx) }()
+	time.Sleep(time.Second)
+	crash()
+	cancel()
+	c, _ := inside(t, s)
+	refused(t, preferring(c).ReadLock())
+	joining = waiting(t, preferring(c).ReadLock())
+	time.Sleep(time.Second)
+	return joining
 }
