@@ -15,6 +15,7 @@ var pages = []struct {
 	page, dir string
 	blocks    int
 }{
+	{"README.md", ".", 1},
 	{"docs/adding-a-backend.md", "examples/ownbackend", 6},
 	{"docs/migration.md", "examples/recipes", 1},
 	{"docs/recipes.md", "examples/recipes", 11},

@@ -61,7 +61,7 @@ var (
 
 	// ErrNoPermission means that the server's access list (ACL) denies the user a command, a key or a channel that
 	// the object needs. Nothing was written: an acquire asks for all that its release will need. The error names
-	// what is missing, and how to grant it. docs/guarantees.md has the rights that objects need.
+	// what is missing, and how to grant it. docs/operations.md has the rights that objects need.
 	ErrNoPermission = backend.ErrNoPermission
 
 	// ErrNotSupported means that the server is older than Redis 7.0 and lacks what the object needs, or that the

@@ -189,7 +189,7 @@ var denied = regexp.MustCompile(`^the user has no right to (\w+) (.*)$`)
 func grantOf(err *backend.ServerError) string {
 	lacks := denied.FindStringSubmatch(err.Message)
 	if lacks == nil {
-		return "; docs/guarantees.md lists the rights that are needed (ACL SETUSER)"
+		return "; docs/operations.md lists the rights that are needed (ACL SETUSER)"
 	}
 	command := strings.ToLower(lacks[1])
 	if !strings.HasSuffix(command, "publish") {

@@ -12,7 +12,7 @@ const ScriptRules = "+decr +decrby +del +exists +get +hdel +hexists +hget +hgeta
 const ClusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +
 	"+ssubscribe +sunsubscribe +spublish"
 
-// ACLRules are those of docs/guarantees.md, for names that begin with prefix, which may be in braces, or before them.
+// ACLRules are those of docs/operations.md, for names that begin with prefix, which may be in braces, or before them.
 func ACLRules(prefix string) string {
 	return "-@all " +
 		"~" + prefix + "* ~{" + prefix + "* " + sided("~redisson_lock_token:", prefix) +

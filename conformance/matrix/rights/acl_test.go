@@ -56,7 +56,7 @@ func TestACLAllowsWhatScriptsCall(t *testing.T) {
 // TestACLIsDocumented compares the rules with those of the documentation.
 func TestACLIsDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/guarantees.md")
+	text, err := os.ReadFile("../../../docs/operations.md")
 	require.NoError(t, err)
 	documented := strings.Join(strings.Fields(string(text)), " ")
 	require.Contains(t, documented, cells.ACLRules("app:"))
