@@ -63,7 +63,8 @@ type ScriptRunner interface {
 	// failover, SCRIPT FLUSH, on a new node) the backend must load it with SCRIPT LOAD on that
 	// node and send the hash again, unseen by the caller; it must not use EVAL. If the hash is
 	// unknown again after loading, as while a slot moves, the script is loaded on every primary.
-	// Loads are bounded: after that the NOSCRIPT error is returned.
+	// Loads are bounded: after that the NOSCRIPT error is returned, which then wraps [ErrUnavailable]: calls
+	// and loads reach different servers, as for a moment in a failover.
 	//
 	// R3. A script whose class is not [ReadOnly] must be sent at most once after it might have
 	// been executed. Only an error reply for which [NotExecuted] is true, a failed dial, or a

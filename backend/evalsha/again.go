@@ -136,8 +136,12 @@ func (f *failures) outcome(ctx context.Context, err error) error {
 // the script, or answer one that only reads. A command that was not sent because ctx ended says
 // nothing of servers.
 func (f *failures) unavailable(ctx context.Context, err error) bool {
-	if f.loading != nil && noScript(err) {
+	switch {
+	case f.loading != nil && noScript(err):
 		err = NotSent(f.loading) // what counts is why the script could not be loaded
+	case f.missing > 0 && noScript(err):
+		// The call and the loads reached different servers, as for a moment where a name leads to a new primary.
+		return ctx.Err() == nil
 	}
 	replied := errors.As(err, new(*backend.ServerError))
 	if !replied && ctx.Err() != nil && errors.Is(err, ctx.Err()) {

@@ -123,11 +123,6 @@ func (r *Runner) RunThenWait(
 	if err != nil {
 		reply, err = r.again(ctx, call.Script, call.Keys[0], err, try)
 	}
-	if noScript(err) && !errors.Is(err, backend.ErrIndeterminate) {
-		// This connection leads to another server than those by which scripts are loaded, as for a moment
-		// where a name leads to a new primary.
-		err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
-	}
 	if unknownCommand(waiting) {
 		waiting = fmt.Errorf("%w: %w", backend.ErrNotSupported, waiting)
 	}

@@ -85,6 +85,7 @@ func TestLoadsMissingScript(t *testing.T) {
 
 		f, _, err = run(t, t.Context(), script, fails(missing, missing, missing)...)
 		require.ErrorIs(t, err, missing)
+		require.ErrorIs(t, err, backend.ErrUnavailable)
 		require.False(t, backend.MayHaveRun(err))
 		require.Equal(t, []string{name, load, name, loadAll, name}, f.asked())
 	}
@@ -206,7 +207,7 @@ func TestUnavailable(t *testing.T) {
 func TestNotUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{
-		errEOF, serverError("WRONGTYPE x"), serverError("NOSCRIPT x"),
+		errEOF, serverError("WRONGTYPE x"),
 		evalsha.NotSent(backend.ErrClosed), fmt.Errorf("%w: x", backend.ErrReply),
 	} {
 		for _, script := range []*backend.Script{write, repeat, read} {
