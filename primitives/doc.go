@@ -1,5 +1,5 @@
-// Package primitives synchronizes processes through a Redis-protocol server, over the driver that
-// the application has: a [Client] is made from a [backend.Backend], and makes locks.
+// Package primitives synchronizes processes through a Redis-protocol server, over the application's own driver. A
+// [Client], made from a [backend.Backend], makes locks, semaphores, rate limiters, latches, numbers and id generators.
 //
 //	client, err := primitives.New(b, nil)
 //	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
@@ -11,16 +11,17 @@
 //
 // # Guarantees
 //
-// A [Lease] is held for a time. If it is lost, its contexts end, and Err reports the loss, before
-// the server can give the lock to another, even if the network hangs. This rests on the key being
-// neither deleted nor evicted, on no failover losing it, and on the server's clock not gaining more
-// than the allowance over a lease. Where that is not enough, hand [Lease.Token] to the resource and
-// let it refuse lower ones. docs/guarantees.md says what survives what.
+// A [Lease] ends by time. If it is lost, its contexts end, and Err reports the loss, before the server
+// can give the lock to another holder, even if the network hangs. This is not so if the process is
+// paused (it learns of the loss when it wakes), if the key is deleted or evicted, if a failover loses the
+// key, or if the server's clock gains more than the allowance during a lease. Where that is not enough,
+// send [Lease.Token] to the resource, and let the resource refuse lower tokens. docs/guarantees.md says more.
 //
 // # Errors
 //
 // Errors carry the operation and the object's name, and match the sentinels of this package, those
 // of package backend and the context's error by errors.Is. [ErrUnavailable] says that a request
-// surely was not executed, [ErrIndeterminate] that it may have been, or may yet be. After an error
-// nothing is held: what a call may have taken is released in the background, and Close waits for that.
+// was not executed, [ErrIndeterminate] that it may have been, or may yet be. After an error the caller
+// holds no lease: the client releases a possible grant in the background, and Close waits for that. Permits of
+// a plain [Semaphore] or a [RateLimiter] may be used up after [ErrIndeterminate].
 package primitives

@@ -77,6 +77,6 @@ var (
 type FieldError = extend.FieldError
 
 // Lease is one acquisition of a lock, or of permits. Its holder asks it whether it still holds them, and
-// releases them by it. Its methods are Context, Reenter, Done, Err, Remaining, Token, Owner, and Unlock or
-// Release, which are the same.
+// releases them by it. Its methods are Context, Reenter, Do, Done, Err, Remaining, Token, Owner, Parts, and
+// Unlock or Release, which are the same. They are documented at [extend.Lease].
 type Lease = extend.Lease
