@@ -1,6 +1,7 @@
 package hasp_test
 
 import (
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -35,6 +36,16 @@ func TestPagesHaveTheCodeOfFiles(t *testing.T) {
 			file := path.Join(p.dir, b[1])
 			require.True(t, strings.Contains(read(t, file), b[2]), "%s: not in %s:\n%s", p.page, file, b[2])
 		}
+	}
+}
+
+// TestPicturesAreCurrent compares the pictures with what their script draws.
+func TestPicturesAreCurrent(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"lease", "pause"} {
+		drawn, err := exec.CommandContext(t.Context(), "docs/pictures/draw", name).Output()
+		require.NoError(t, err)
+		require.Equal(t, read(t, "docs/pictures/"+name+".svg"), string(drawn), "run docs/pictures/draw all")
 	}
 }
 
