@@ -81,16 +81,6 @@ func (p *Primitive[S, I, O]) set(ctx context.Context, e *harness.Env, name strin
 	}
 }
 
-// turn makes an object another than it was, as set does. What stays is never gone, not even for a moment.
-func (p *Primitive[S, I, O]) turn(ctx context.Context, e *harness.Env, name string, was, is State[S]) {
-	had := p.Stored(name, was)
-	for _, key := range p.Stored(name, is) {
-		if old, there := named(had, key.Name); !there || !key.same(old) {
-			key.write(func(args ...string) { e.Command(ctx, args...) })
-		}
-	}
-}
-
 // read returns what an object's own key holds.
 func (p *Primitive[S, I, O]) read(ctx context.Context, e *harness.Env, name string) (backend.Reply, error) {
 	return e.Do(ctx, name, p.Stored(name, p.Some)[0].reader()...)

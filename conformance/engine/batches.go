@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"sync"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/must"
 )
 
 // single hides that a backend takes batches.
@@ -19,19 +19,10 @@ func runAll(ctx context.Context, b backend.Backend, calls []backend.Call, report
 		batcher.RunBatch(ctx, calls, report)
 		return
 	}
-	together(len(calls), func(i int) {
+	must.Together(len(calls), func(i int) {
 		reply, err := b.Run(ctx, calls[i].Script, calls[i].Keys, calls[i].Args)
 		report(i, backend.Outcome{Reply: reply, Err: err})
 	})
-}
-
-// together runs work for each number below n, and returns when all is done.
-func together(n int, work func(i int)) {
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { work(i) })
-	}
-	all.Wait()
 }
 
 // runSome is runAll for the calls at some places of a batch, whose reporter it uses.

@@ -16,6 +16,12 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
+var (
+	link   = []harness.Need{harness.Faults}
+	pubsub = []harness.Need{harness.PubSub}
+	record = []harness.Need{harness.Record}
+)
+
 // Cases implements [Subject]: what follows from the declaration, and the special cases.
 func (p *Primitive[S, I, O]) Cases() []harness.Case {
 	cases := []harness.Case{
@@ -26,14 +32,14 @@ func (p *Primitive[S, I, O]) Cases() []harness.Case {
 	if p.Lived != nil {
 		cases = append(cases, p.newCase("Life Counts", "Life", nil, p.lives))
 	}
-	if p.Hold == nil {
-		cases = append(cases, p.newCase("RoundTrip", "TakesOneRoundTrip", record, p.takesOneRoundTrip))
-	}
 	if p.Hold == nil || p.hasLeases() {
-		cases = append(cases, p.newCase("Errors GivingBack", "LostAnswersAreUnknown", link, p.losesAnswers))
+		cases = append(cases, p.newCase("RoundTrip Waiting", "TakesOneRoundTrip", record, p.takesOneRoundTrip))
 	}
 	if p.Ready != nil {
-		cases = append(cases, p.waitingCases()...)
+		cases = append(cases,
+			p.newCase("Wire", "UnderAPrefix", pubsub, p.prefixes),
+			p.newCase("Waiting", "WakesAWaiter", pubsub, p.wakes),
+		)
 	}
 	if p.hasLeases() {
 		cases = append(cases, p.leaseCases()...)
@@ -140,7 +146,7 @@ func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 // refusesInput makes calls that must fail before they reach the backend: with bad names and inputs, with
 // a context that has ended, and after Close.
 func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
-	c, counted, _ := CountedClient(ctx, e, nil)
+	c, counted := CountedClient(ctx, e, nil)
 	isField := func(_ *Op[S, I, O], err error) {
 		must.If(!errors.As(err, new(*primitives.FieldError)), "returned %v, want a FieldError", err)
 	}
@@ -194,15 +200,20 @@ func livesFor(d time.Duration) func(time.Duration, error) {
 	}
 }
 
-// takesOneRoundTrip counts the commands that calls send when their scripts are loaded: one each.
+// takesOneRoundTrip counts the commands that calls send when their scripts are loaded: one each. Each lease is
+// released, so that all that waits for one gets it.
 func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.Env) {
 	c, _ := NewClient(ctx, e, nil)
-	calls := 0
+	name, calls := e.Key("object"), 0
 	all := func() {
 		calls = 0
 		for i := range p.Ops {
-			if op := &p.Ops[i]; !op.Waits {
-				err := op.try(ctx, c, e.Key("object"), op.Draw(Dice[S]{}))
+			switch op := &p.Ops[i]; {
+			case op.Acquire != nil:
+				must.Do(must.Get(op.Acquire(ctx, c, name, p.ask(op))).Unlock(ctx))
+				calls += 2
+			case !op.Waits:
+				err := op.try(ctx, c, name, op.Draw(Dice[S]{}))
 				must.If(err != nil && !errors.Is(err, primitives.ErrNotAcquired), "%s: %w", op.Name, err)
 				calls++
 			}
@@ -215,33 +226,30 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 	must.If(len(sent) != calls, "%d calls took %d commands: %q", calls, len(sent), sent)
 }
 
-// losesAnswers loses the answer to each operation that writes: it was done once, and the error says
-// that it may have been.
-func (p *Primitive[S, I, O]) losesAnswers(ctx context.Context, e *harness.Env) {
-	c, in := NewClient(ctx, e, nil)
-	name := e.Key("object")
-	looked := 0
-	for i := range p.Ops {
-		op := &p.Ops[i]
-		ask := op.Draw(Dice[S]{Which: 1, For: 15 * time.Millisecond})
-		next, _ := p.Step(p.Some, time.Time{}, ask, *new(O))
-		if next == p.Some || op.Acquire != nil || op.Waits {
-			continue // Only what changes the object can be seen to happen once.
-		}
-		looked++
-		must.In(op.Name, func() {
-			p.set(ctx, e, name, p.Some)
-			must.Do(op.try(ctx, c, name, ask)) // Connects, and loads the script.
-			p.set(ctx, e, name, p.Some)
-			lost := in.Link.CutReply(func(words []string) bool {
-				own := p.keyOf(name)
-				return harness.RunsScript(words, own) || len(words) > 1 && words[1] == own && !harness.IsCommand(words, "SPUBLISH")
-			})
-			must.Wrap(op.try(ctx, c, name, ask), backend.ErrIndeterminate)
-			harness.Await(ctx, "a reply to be lost", lost)
-			reply, err := p.read(ctx, e, name)
-			must.If(!holds(p.Stored(name, next)[0], reply, err), "it became %v, %w, want %v", reply, err, next)
-		})
+// prefixes has a client with a prefix and one without wake each other.
+func (p *Primitive[S, I, O]) prefixes(ctx context.Context, e *harness.Env) {
+	for i := range 2 {
+		whole := e.Key(fmt.Sprint("object", i))
+		pair := []Named{Prefixed(ctx, e, whole), {Clients(ctx, e, 1)[0], whole}}
+		bounded, cancel := context.WithTimeout(ctx, harness.Patience/4)
+		must.In("with a prefix and without", func() { must.Do(p.wake(bounded, pair[i], pair[1-i])) })
+		cancel()
 	}
-	must.If(looked == 0 && p.Hold == nil, "no operation changes %v", p.Some)
+}
+
+// wakes frees an object for which a client waits that hears of it by messages alone, and does not poll:
+// under a name in braces and under a plain one.
+func (p *Primitive[S, I, O]) wakes(ctx context.Context, e *harness.Env) {
+	clients := Clients(ctx, e, 2)
+	for _, name := range []string{e.Key("object"), e.Tag + "-plain"} {
+		for range 5 {
+			free := p.occupy(ctx, Named{clients[0], name})
+			waits := must.Beside(func() { p.waitAndLeave(ctx, Named{clients[1], name}) })
+			p.awaitWaiter(ctx, e, name)
+			harness.NotYet("the waiter", waits)
+			free()
+			harness.Finish("the waiter", waits)
+			e.Command(ctx, "DEL", p.keyOf(name))
+		}
+	}
 }

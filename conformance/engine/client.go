@@ -76,13 +76,13 @@ type Counter struct {
 // CountedClient makes a client whose calls of the backend are counted.
 func CountedClient(
 	ctx context.Context, e *harness.Env, o *primitives.Options,
-) (*primitives.Client, *Counter, harness.Link) {
+) (*primitives.Client, *Counter) {
 	var counted *Counter
-	c, in := ClientOver(ctx, e, o, func(b backend.Backend) backend.Backend {
+	c, _ := ClientOver(ctx, e, o, func(b backend.Backend) backend.Backend {
 		counted = &Counter{Backend: b}
 		return counted
 	})
-	return c, counted, in.Link
+	return c, counted
 }
 
 // Run implements [backend.ScriptRunner].

@@ -10,8 +10,7 @@
 // porcupine looks for an order of it that the model explains.
 //
 // Cases: a walk of the machine over sound links, and what any such primitive promises: of keys of
-// another kind, bad input, waiting, lost answers; of what has leases, how they end, are renewed, shared
-// and given back.
+// another kind, bad input, waiting; of leases, what a cluster and a silent link may do to them.
 //
 // Faults and soaks: histories while something goes wrong with the server, or on the way to it. Fault
 // cases are for what has leases.

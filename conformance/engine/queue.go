@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -78,23 +77,16 @@ func (p *Primitive[S, I, O]) queued(ctx context.Context, e *harness.Env, name st
 	return texts(must.Get(e.Command(ctx, command, p.Queue.Key(name), "0", "-1").Items()))
 }
 
-// awaitWaiters waits until n calls of a client wait for an object, and the client hears of it; for 0, until
-// nobody does. It does nothing if there are no messages.
-func (p *Primitive[S, I, O]) awaitWaiters(ctx context.Context, e *harness.Env, name string, n int) {
-	if !p.hears(e.Harness) {
-		return
-	}
+// awaitWaiter waits until a call waits for an object, and its client hears of it by messages.
+func (p *Primitive[S, I, O]) awaitWaiter(ctx context.Context, e *harness.Env, name string) {
 	channel := p.Channel(e.Capabilities, name)
 	if p.Queue == nil {
-		e.AwaitSubscribers(ctx, channel, int64(min(n, 1)))
+		e.AwaitSubscribers(ctx, channel, 1)
 		return
 	}
-	harness.Eventually(ctx, fmt.Sprintf("%d in the queue", n), func() bool {
+	harness.Eventually(ctx, "a waiter in the queue", func() bool {
 		all := p.queued(ctx, e, name)
-		deaf := slices.ContainsFunc(all, func(owner string) bool {
-			return e.Subscribers(ctx, p.channelOf(channel, owner)) == 0
-		})
-		return !deaf && (len(all) == n || n > 0 && len(all) > n)
+		return len(all) > 0 && e.Subscribers(ctx, p.channelOf(channel, all[0])) > 0
 	})
 }
 

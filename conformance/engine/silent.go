@@ -2,11 +2,6 @@ package engine
 
 import "github.com/hasp-go/hasp/conformance/harness"
 
-// hears reports whether those who wait for an object hear of it by messages, on h.
-func (p *Primitive[S, I, O]) hears(h *harness.Harness) bool {
-	return p.Channel != nil && h.Capabilities.PubSub
-}
-
 // over returns h as p sees it: if p has no messages, as if there were no pub/sub.
 func (p *Primitive[S, I, O]) over(h *harness.Harness) *harness.Harness {
 	if p.Retry == 0 {

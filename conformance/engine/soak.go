@@ -161,7 +161,7 @@ func (s *soak) run(t *testing.T, h *harness.Harness, until time.Time) {
 	if h.Bubble == nil {
 		g := s.ground(h, forgets, h.FailOver != nil)
 		g.disturbed(t, func() {
-			together(s.Crowds, func(int) {
+			must.Together(s.Crowds, func(int) {
 				for goesOn() {
 					g.crowd(t)
 				}

@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,22 +36,6 @@ type Subject interface {
 	FaultCases() []harness.Case
 
 	workload() *workload
-}
-
-// eachRound runs the rounds of a test in real time, which mostly wait, side by side. Their seeds are
-// others each time: a failure prints all that was drawn.
-func eachRound(t *testing.T, h *harness.Harness, round func(seed int) error) {
-	t.Helper()
-	first := rand.IntN(1 << 30) //nolint:gosec // A test's schedule.
-	var all sync.WaitGroup
-	for i := range cmp.Or(h.Rounds, 5) {
-		all.Go(func() {
-			if err := round(first + i); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
 }
 
 // picture returns where the pictures of failing histories go, without their numbers: they outlive the test.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/must"
 )
 
 // trouble is what a bad link does to one script on its way.
@@ -129,7 +130,7 @@ func (b *troubled) RunBatch(
 			hard = append(hard, i)
 		}
 	}
-	together(1+len(hard), func(i int) {
+	must.Together(1+len(hard), func(i int) {
 		if i == len(hard) {
 			runSome(ctx, b.Backend, calls, easy, report)
 			return

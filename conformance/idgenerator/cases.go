@@ -41,7 +41,7 @@ func wants(ctx context.Context, g *primitives.IDGenerator, ids ...int64) {
 
 // drawsFromBlocks has two clients draw in turn. Each asks for a block when it needs one.
 func drawsFromBlocks(ctx context.Context, e *harness.Env) {
-	one, calls, _ := engine.CountedClient(ctx, e, nil)
+	one, calls := engine.CountedClient(ctx, e, nil)
 	two, _ := engine.NewClient(ctx, e, nil)
 	a, b := of(ctx, one, e.Key("ids"), 3), two.NewIDGenerator(e.Key("ids"))
 	wants(ctx, a, 1)
@@ -56,7 +56,7 @@ func drawsFromBlocks(ctx context.Context, e *harness.Env) {
 // sharesBlocks has many callers of one client draw at once. No id comes twice, and the ids of a caller rise.
 func sharesBlocks(ctx context.Context, e *harness.Env) {
 	const callers, draws = 40, 5
-	c, calls, _ := engine.CountedClient(ctx, e, nil)
+	c, calls := engine.CountedClient(ctx, e, nil)
 	of(ctx, c, e.Key("ids"), 50)
 	ids := make([][]int64, callers)
 	must.Together(callers, func(i int) {

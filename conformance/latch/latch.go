@@ -60,7 +60,7 @@ type state = engine.State[int64]
 
 // Primitive declares the latch.
 var Primitive engine.Subject = &engine.Primitive[int64, In, Out]{
-	Name: "Latch", Promises: Promises, Limit: "Latch.Waiting", Special: cases(),
+	Name: "Latch", Promises: Promises, Limit: "Latch.Waiting",
 	Some: engine.New[int64](2), NoTexts: []string{"1.5", "abc"},
 	Step: step, Verb: func(in In) string { return string(in.Op) },
 	Asks: asks, Answers: answers, Granted: func(out Out) bool { return !out.Refused },

@@ -11,29 +11,18 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// cases are about several permits, and about their ids.
+// cases are about the ids of permits, and about semaphores that come and go.
 func cases() []harness.Case {
-	pubsub := []harness.Need{harness.PubSub}
-	return []harness.Case{
-		newCase("WakesAllWhoFit", "Waiting", pubsub, wakesAllWhoFit),
-		newCase("FewAndFewWakeOneForMany", "Waiting", pubsub, fewAndFew),
-		newCase("IDsAreReleasedTogether", "IDs", nil, releasedTogether),
-		newCase("ExpiredIDIsRefused", "IDs", nil, expiredIsRefused),
-		newCase("HoldIsWhole", "IDs", nil, holdIsWhole),
-		newCase("LeasesEndWithTheCount", "Counts", nil, endTogether),
-		newCase("ForgottenLeasesAreVoid", "Limit", nil, forgottenAreVoid),
+	of := func(name, part string, run func(context.Context, *harness.Env)) harness.Case {
+		return harness.NewCase(Promises, "PermitSemaphore"+name, "PermitSemaphore."+part, nil, run)
 	}
-}
-
-func newCase(
-	name, clause string, needs []harness.Need, run func(context.Context, *harness.Env),
-) harness.Case {
-	return harness.NewCase(Promises, "PermitSemaphore"+name, "PermitSemaphore."+clause, needs, run)
-}
-
-// later acquires n permits while the case goes on.
-func later(ctx context.Context, s *primitives.PermitSemaphore, n int) <-chan error {
-	return must.Beside(func() { must.Get(s.Acquire(ctx, n)) })
+	return []harness.Case{
+		of("IDsAreReleasedTogether", "IDs", releasedTogether),
+		of("ExpiredIDIsRefused", "IDs", expiredIsRefused),
+		of("HoldIsWhole", "IDs", holdIsWhole),
+		of("LeasesEndWithTheCount", "Counts", endTogether),
+		of("ForgottenLeasesAreVoid", "Limit", forgottenAreVoid),
+	}
 }
 
 // full returns semaphores of one name, each of another client. The first has acquired all permits, by a lease
@@ -49,35 +38,6 @@ func full(
 		leases = append(leases, must.Get(all[0].TryAcquire(ctx, 1)))
 	}
 	return all, leases
-}
-
-// channel is where the messages of a semaphore go.
-func channel(s *primitives.PermitSemaphore) string { return engine.SideName("redisson_sc:", s.Name()) }
-
-func wakesAllWhoFit(ctx context.Context, e *harness.Env) {
-	all, leases := full(ctx, e, 4, 6)
-	var waiting []<-chan error
-	for i := range 3 {
-		waiting = append(waiting, later(ctx, all[1+i], 1+i))
-	}
-	e.AwaitSubscribers(ctx, channel(all[0]), 3)
-	must.Do(all[0].SetPermits(ctx, 12))
-	for _, w := range waiting {
-		harness.Finish("a waiter", w)
-	}
-	must.Do(leases[0].Release(ctx))
-	must.Return("AvailablePermits", 1)(all[0].AvailablePermits(ctx))
-}
-
-// fewAndFew releases two permits by two messages, of which neither is enough for the waiter.
-func fewAndFew(ctx context.Context, e *harness.Env) {
-	all, leases := full(ctx, e, 2, 3)
-	two := later(ctx, all[1], 2)
-	e.AwaitSubscribers(ctx, channel(all[1]), 1)
-	must.Do(leases[0].Release(ctx))
-	harness.NotYet("the waiter for two", two)
-	must.Do(leases[1].Release(ctx))
-	harness.Finish("the waiter for two", two)
 }
 
 // releasedTogether has an unknown id among several: none of them is released.

@@ -2,7 +2,6 @@ package semaphore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -11,66 +10,13 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// cases are about waiters for several permits, and about the making of a semaphore.
+// cases are about the making of a semaphore.
 func cases() []harness.Case {
 	pubsub := []harness.Need{harness.PubSub}
 	return []harness.Case{
-		newCase("WakesWhoFits", "Waiting", pubsub, wakesWhoFits),
-		newCase("WakesAllWhoFit", "Waiting", pubsub, wakesAllWhoFit),
-		newCase("IsMadeByTheFirst", "Counts", pubsub, isMadeByTheFirst),
-		newCase("PollFindsItGone", "Waiting", nil, pollFindsItGone),
+		harness.NewCase(Promises, "SemaphoreIsMadeByTheFirst", "Semaphore.Counts", pubsub, isMadeByTheFirst),
+		harness.NewCase(Promises, "SemaphorePollFindsItGone", "Semaphore.Waiting", nil, pollFindsItGone),
 	}
-}
-
-func newCase(
-	name, clause string, needs []harness.Need, run func(context.Context, *harness.Env),
-) harness.Case {
-	return harness.NewCase(Promises, "Semaphore"+name, "Semaphore."+clause, needs, run)
-}
-
-// waitFor lets waiters for n permits each wait on one client each, and returns when they are parked.
-func waitFor(
-	ctx context.Context, e *harness.Env, clients []*primitives.Client, name string, n ...int,
-) []<-chan error {
-	waiting := make([]<-chan error, len(n))
-	for i := range n {
-		s := clients[i].NewSemaphore(name, nil)
-		waiting[i] = must.Beside(func() { must.Do(s.Acquire(ctx, n[i])) })
-	}
-	e.AwaitSubscribers(ctx, "redisson_sc:"+name, int64(len(n)))
-	return waiting
-}
-
-// wakesWhoFits has a waiter for five before one for one, on two clients and on one.
-func wakesWhoFits(ctx context.Context, e *harness.Env) {
-	clients := engine.Clients(ctx, e, 3)
-	for i, other := range []*primitives.Client{clients[1], clients[0]} {
-		s := clients[2].NewSemaphore(e.Key(fmt.Sprint("permits", i)), nil)
-		must.Get(s.TrySetPermits(ctx, 0))
-		waiting := waitFor(ctx, e, clients, s.Name(), 5)
-		one := must.Beside(func() { must.Do(other.NewSemaphore(s.Name(), nil).Acquire(ctx, 1)) })
-		must.Do(s.Release(ctx, 1))
-		harness.Finish("the waiter for one", one)
-		harness.NotYet("the waiter for five", waiting[0])
-		must.Do(s.Release(ctx, 5))
-		harness.Finish("the waiter for five", waiting[0])
-		must.Return("AvailablePermits", 0)(s.AvailablePermits(ctx))
-	}
-}
-
-func wakesAllWhoFit(ctx context.Context, e *harness.Env) {
-	clients := engine.Clients(ctx, e, 3)
-	s := clients[0].NewSemaphore(e.Key("permits"), nil)
-	for name, release := range map[string]func(context.Context, int) error{
-		"Release": s.Release, "AddPermits": s.AddPermits,
-	} {
-		waiting := waitFor(ctx, e, clients, s.Name(), 1, 2, 3)
-		must.Do(release(ctx, 6))
-		for _, done := range waiting {
-			harness.Finish("a waiter after "+name, done)
-		}
-	}
-	e.WantText(ctx, s.Name(), "0")
 }
 
 // livesForAnHour fails unless the semaphore lives for about an hour.
@@ -86,9 +32,10 @@ func isMadeByTheFirst(ctx context.Context, e *harness.Env) {
 	s := clients[1].NewSemaphore(e.Key("permits"), &primitives.SemaphoreOptions{Permits: 3, TTL: time.Hour})
 	must.Do(s.Release(ctx, 1))
 	must.Return("Exists", false)(s.Exists(ctx))
-	waiting := waitFor(ctx, e, clients, s.Name(), 1)
+	waiting := must.Beside(func() { must.Do(clients[0].NewSemaphore(s.Name(), nil).Acquire(ctx, 1)) })
+	e.AwaitSubscribers(ctx, "redisson_sc:"+s.Name(), 1)
 	must.Do(s.Acquire(ctx, 1))
-	harness.Finish("the waiter", waiting[0])
+	harness.Finish("the waiter", waiting)
 	must.Return("AvailablePermits", 1)(s.AvailablePermits(ctx))
 	livesForAnHour(ctx, s)
 	must.Refuse[struct{}]("TryAcquire", primitives.ErrNotAcquired)(struct{}{}, s.TryAcquire(ctx, 2))
@@ -109,7 +56,7 @@ func isMadeByTheFirst(ctx context.Context, e *harness.Env) {
 // pollFindsItGone has two callers wait: the first without, the second with the option Permits. Another program
 // deletes the semaphore without a message.
 func pollFindsItGone(ctx context.Context, e *harness.Env) {
-	c, counted, _ := engine.CountedClient(ctx, e, &primitives.Options{PollInterval: 500 * time.Millisecond})
+	c, counted := engine.CountedClient(ctx, e, &primitives.Options{PollInterval: 500 * time.Millisecond})
 	name := e.Key("permits")
 	e.Command(ctx, "SET", name, "0")
 	var waiting []<-chan error
