@@ -1,5 +1,5 @@
-// Package counting has tests of counting semaphores on servers: clocks that disagree, holders and waiters
-// that are killed, the order of arrival, and what many waiters cost. The textbook's versions are beside ours.
+// Package counting has tests of counting semaphores on servers: clocks that disagree, the order of arrival, and
+// what many waiters cost. The textbook's versions are beside ours.
 package counting
 
 import (
@@ -17,11 +17,12 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 
-// The semaphore that the tests use, and its keys.
+// The semaphore that the tests use, its keys, and its limit.
 const (
 	name    = "counting"
 	queue   = "{counting}:owner"
 	counter = "{counting}:counter"
+	slots   = 5
 )
 
 // orders are both, by name.

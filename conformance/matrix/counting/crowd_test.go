@@ -51,38 +51,6 @@ func TestServedInOrderOfArrival(t *testing.T) {
 	s.awaitNothingLeft(t)
 }
 
-// TestFreeSlotsAreAllUsed frees all slots at once: so many waiters are in, and no more.
-func TestFreeSlotsAreAllUsed(t *testing.T) {
-	t.Parallel()
-	for title, order := range orders {
-		t.Run(title, func(t *testing.T) {
-			t.Parallel()
-			s := start(t)
-			clients := s.Clients(t, 3, noPoll)
-			held := hold(t, clients[0], slots, patient(order))
-			c := s.wait(t, 2*slots, clients, slots, patient(order))
-			s.settled(t)
-			for _, lease := range held {
-				require.NoError(t, lease.Release(t.Context()))
-			}
-			held = nil
-			for range slots {
-				held = append(held, c.next(t).lease)
-			}
-			s.settled(t)
-			require.Empty(t, c.granted)
-			for range slots {
-				require.NoError(t, held[0].Release(t.Context()))
-				held = append(held[1:], c.next(t).lease)
-			}
-			for _, lease := range held {
-				require.NoError(t, lease.Release(t.Context()))
-			}
-			s.awaitNothingLeft(t)
-		})
-	}
-}
-
 // TestCommandsPerGrantStayConstant counts what ten hand-overs take while about 20 of 20 clients wait, and
 // while very many do.
 func TestCommandsPerGrantStayConstant(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -204,42 +203,5 @@ func TestEndedHoldIsNotRenewed(t *testing.T) {
 		s.Advance(11 * time.Second)
 		require.ErrorIs(t, short.Refresh(t.Context(), dropped), primitives.ErrLost)
 		require.NoError(t, long.Refresh(t.Context(), kept))
-	})
-}
-
-// TestKeysEndByThemselves lets all holders and waiters crash: nothing of them stays.
-func TestKeysEndByThemselves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := embedded.NewServer()
-		b, err := embedded.New(s, nil)
-		require.NoError(t, err)
-		var crashed atomic.Bool
-		r := &cells.Runner{Backend: b}
-		r.Instead = func(ctx context.Context, call backend.Call) (backend.Reply, error) {
-			if crashed.Load() {
-				return backend.Reply{}, backend.ErrUnavailable
-			}
-			return r.Good(ctx, call)
-		}
-		sem := cells.Over(t, r, nil).NewCountingSemaphore(name, 1,
-			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})
-		_, err = sem.Acquire(t.Context())
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		go func() { _, _ = sem.Acquire(ctx) }()
-		time.Sleep(time.Second)
-		exist := func() int64 {
-			reply, err := s.Do("EXISTS", name, queue, counter)
-			require.NoError(t, err)
-			n, err := reply.Int()
-			require.NoError(t, err)
-			return n
-		}
-		require.EqualValues(t, 3, exist())
-		crashed.Store(true)
-		time.Sleep(40 * time.Second)
-		require.Zero(t, exist())
 	})
 }

@@ -127,28 +127,3 @@ func releaseCrowd(
 	require.EqualValues(t, crowd, released.Load())
 	t.Logf("%d waiters of %d clients: %d commands", crowd, crowdClients, commandsRun(t, s)-before)
 }
-
-// TestSemaphoreServesACrowd lets waiters of 20 clients wait for one permit each, and releases
-// one after the other.
-func TestSemaphoreServesACrowd(t *testing.T) {
-	cells.Proof(t)
-	t.Parallel()
-	s, clients := crowdOf(t, crowdClients)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*conformance.Patience)
-	defer cancel()
-	granted := make(chan error, crowd)
-	for i := range crowd {
-		go func() { granted <- clients[i%crowdClients].NewSemaphore("crowd", nil).Acquire(ctx, 1) }()
-	}
-	awaitListeners(t, s, "redisson_sc:{crowd}")
-	before := commandsRun(t, s)
-	for range crowd {
-		require.NoError(t, clients[0].NewSemaphore("crowd", nil).Release(ctx, 1))
-		require.NoError(t, <-granted)
-	}
-	perGrant := float64(commandsRun(t, s)-before) / float64(crowd)
-	t.Logf("%.1f server commands for each grant, with %d clients that wait", perGrant, crowdClients)
-	cells.Want(t, 0)(clients[0].NewSemaphore("crowd", nil).AvailablePermits(ctx))
-	// One release, and at most one try of each client: 4 and 2 commands.
-	require.Less(t, perGrant, float64(4+4*crowdClients))
-}

@@ -20,9 +20,9 @@ import (
 // world is a server in virtual time, and what its clients' links lose.
 type world struct {
 	*embedded.Server
-	deaf, idle bool // messages, and renewals
-	halting    bool // every other beat
-	beats      atomic.Int64
+	deaf    bool // messages
+	halting bool // every other beat
+	beats   atomic.Int64
 }
 
 // client returns a client of its own.
@@ -31,9 +31,6 @@ func (w *world) client(t *testing.T) *primitives.Client {
 	l := newLink(t, w.Server, 0, 0)
 	l.deaf = func() bool { return w.deaf }
 	l.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
-		if w.idle && c.Script.Name == "mutex_renew" {
-			return backend.Reply{}, backend.ErrUnavailable
-		}
 		if c.Script.Name == "mutex_beat" {
 			if n := w.beats.Add(1); w.halting && n%2 == 0 {
 				<-ctx.Done()
@@ -62,38 +59,6 @@ func (w *world) waits(t *testing.T, m *primitives.Mutex) (lease func() *primitiv
 		lease := <-got
 		require.NotNil(t, lease)
 		return lease
-	}
-}
-
-// TestGrantLastsFromItsSign: a grant by a release lasts for 10 s from the waiter's last sign of life on, and not
-// from the message, nor for a whole lease. If a beat finds it, it lasts for 10 s from that beat on, on the server,
-// too. If it is not renewed the holder gives it up before the next one is in.
-func TestGrantLastsFromItsSign(t *testing.T) {
-	t.Parallel()
-	for title, deaf := range map[string]bool{"Message": false, "Beat": true} {
-		t.Run(title, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := &world{Server: embedded.NewServer(), idle: true}
-				held, err := w.client(t).NewMutex(name, nil).Lock(t.Context())
-				require.NoError(t, err)
-				second := w.waits(t, w.client(t).NewMutex(name, nil))
-				third := w.waits(t, w.client(t).NewMutex(name, nil))
-				time.Sleep(2200 * time.Millisecond) // Since then they have not beaten again.
-				w.deaf = deaf
-				require.NoError(t, held.Unlock(t.Context()))
-				lease := second()
-				require.NoError(t, lease.Err())
-				left := lease.Remaining()
-				require.LessOrEqual(t, left, 9*time.Second)
-				if !deaf {
-					require.Less(t, left, 7*time.Second)
-				}
-				next := third()
-				require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-				require.Greater(t, next.Token(), lease.Token())
-			})
-		})
 	}
 }
 

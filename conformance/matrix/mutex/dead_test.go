@@ -1,7 +1,6 @@
 package mutex
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -30,22 +29,6 @@ func (w *world) ghost(t *testing.T, owner string) {
 	now := time.Now().UnixMicro()
 	_, err := w.Do("ZADD", queue, numeral(now), owner)
 	require.NoError(t, err)
-}
-
-// TestNobodyPasses: TryLock does not take a mutex for which somebody waits, even if nobody holds it.
-func TestNobodyPasses(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
-		w.deaf = true
-		got := w.waits(t, other)
-		_, err := w.Do("DEL", key)
-		require.NoError(t, err)
-		_, err = w.client(t).NewMutex(name, nil).TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
-		lease := got()
-		require.Greater(t, lease.Token(), held.Token())
-		require.NoError(t, lease.Unlock(t.Context()))
-	})
 }
 
 // TestDeadWaitersArePassed: who was silent for two thirds of ten seconds is not granted the mutex, nor are 1 500
@@ -152,30 +135,5 @@ func TestDeadHolderIsFollowed(t *testing.T) {
 		require.Greater(t, took, 4320*time.Millisecond)
 		require.Less(t, took, 4321*time.Millisecond+55*time.Millisecond)
 		require.NoError(t, lease.Unlock(t.Context()))
-	})
-}
-
-// TestCloseLeavesTheQueue: the waiters of a client that is closed are out of the queue.
-func TestCloseLeavesTheQueue(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{Server: embedded.NewServer()}
-		held, err := w.client(t).NewMutex(name, nil).Lock(t.Context())
-		require.NoError(t, err)
-		client, failed := w.client(t), make(chan error, 3)
-		for range cap(failed) {
-			go func() {
-				_, err := client.NewMutex(name, nil).Lock(context.Background())
-				failed <- err
-			}()
-		}
-		time.Sleep(time.Second)
-		require.Equal(t, cap(failed), numberOf(t, w.Server, "ZCARD", queue))
-		require.NoError(t, client.Close(t.Context()))
-		for range cap(failed) {
-			require.ErrorIs(t, <-failed, primitives.ErrClosed)
-		}
-		require.Zero(t, numberOf(t, w.Server, "EXISTS", queue, signs))
-		require.NoError(t, held.Unlock(t.Context()))
 	})
 }

@@ -9,32 +9,6 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestLeasesOfDifferentLengthsQueueTogether: waiters of one client with short and with long leases keep their
-// order, and their places, by beats of their own.
-func TestLeasesOfDifferentLengthsQueueTogether(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, _ *primitives.Mutex) {
-		client := w.client(t)
-		var waiting []func() *primitives.Lease
-		for i := range 6 {
-			lease := []time.Duration{500 * time.Millisecond, 5 * time.Second, 0}[i%3]
-			waiting = append(waiting, w.waits(t, client.NewMutex(name, &primitives.LockOptions{Lease: lease})))
-			time.Sleep(time.Millisecond)
-		}
-		owners := textsOf(t, w.Server, "ZRANGE", queue, "0", "-1")
-		time.Sleep(time.Minute)
-		require.Equal(t, owners, textsOf(t, w.Server, "ZRANGE", queue, "0", "-1"))
-		for i, next := range waiting {
-			require.NoError(t, held.Unlock(t.Context()))
-			start := time.Now()
-			held = next()
-			require.Less(t, time.Since(start), 100*time.Millisecond, i)
-			require.Equal(t, owners[i], held.Owner())
-		}
-		require.NoError(t, held.Unlock(t.Context()))
-	})
-}
-
 // TestFixedLeaseIsWhole: a lease of a fixed length that a release granted, long after the waiter's last sign, has
 // its whole length when Lock returns, and nobody renews it then.
 func TestFixedLeaseIsWhole(t *testing.T) {

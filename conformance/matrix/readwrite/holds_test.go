@@ -14,25 +14,6 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestUpgradeIsRefused asks for the write lock as a reader: at once, and by no script.
-func TestUpgradeIsRefused(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
-		lock := client(t, s).NewReadWriteLock("x", nil)
-		reader := taken(t.Context(), t, lock.ReadLock())
-		ctx := reader.Reenter(t.Context())
-		_, err := lock.WriteLock().Lock(ctx)
-		require.ErrorIs(t, err, primitives.ErrUpgrade)
-		_, err = lock.WriteLock().TryLock(ctx)
-		require.ErrorIs(t, err, primitives.ErrUpgrade)
-		require.NotErrorIs(t, err, primitives.ErrNotAcquired)
-		require.NoError(t, reader.Err())
-		require.Equal(t, "1", do(t, s, "HGET", "x", reader.Owner()))
-		unlock(t, reader)
-		// The context has ended with the lease. What it only carries does no harm.
-		unlock(t, taken(context.WithoutCancel(ctx), t, lock.WriteLock()))
-	})
-}
-
 // TestUpgradeWithinAWriter asks for the write lock as a reader who is the writer: it is a re-entry, but
 // no more when the writer has become a reader.
 func TestUpgradeWithinAWriter(t *testing.T) {
@@ -47,26 +28,6 @@ func TestUpgradeWithinAWriter(t *testing.T) {
 		_, err := lock.WriteLock().Lock(ctx)
 		require.ErrorIs(t, err, primitives.ErrUpgrade)
 		unlock(t, reader)
-	})
-}
-
-// TestReadersWithinAWriter are holds of their own: one is released by its own lease, late or not, and
-// no other with it. Only the Reenter of a reader enters its hold again.
-func TestReadersWithinAWriter(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
-		lock := client(t, s).NewReadWriteLock("x", nil)
-		writer := taken(t.Context(), t, lock.WriteLock())
-		ctx := writer.Reenter(t.Context())
-		one, two := taken(ctx, t, lock.ReadLock()), taken(ctx, t, lock.ReadLock())
-		inner := taken(one.Reenter(ctx), t, lock.ReadLock())
-		require.Equal(t, one.Owner(), inner.Owner())
-		require.NotEqual(t, one.Owner(), two.Owner())
-		require.Equal(t, writer.Token(), two.Token())
-		require.Equal(t, "4", do(t, s, "HLEN", "x")) // mode, writer, two readers
-		unlock(t, one, inner, writer)
-		refused(t, lock.WriteLock())
-		unlock(t, two)
-		require.Equal(t, "0", do(t, s, "EXISTS", "x"))
 	})
 }
 
@@ -88,56 +49,6 @@ func TestTokens(t *testing.T) {
 		require.Equal(t, first, token(lock.ReadLock()))
 		require.Greater(t, token(lock.WriteLock()), first)
 		require.Positive(t, left(t, s, "redisson_lock_token:{x}"))
-	})
-}
-
-// TestCrashedReaderEndsWithItsLease crashes one of two readers. The other has a lease of an hour, but
-// leaves early and without a message: a writer that never polls is in when the lease of the first ends.
-func TestCrashedReaderEndsWithItsLease(t *testing.T) {
-	bubble(t, func(t *testing.T, s *embedded.Server) {
-		crashing, crash := inside(t, s)
-		c, _ := inside(t, s)
-		began := time.Now()
-		long := taken(t.Context(), t, leased(c, "x", time.Hour).ReadLock())
-		taken(t.Context(), t, leased(crashing, "x", 10*time.Second).ReadLock())
-		crash()
-		writer := waiting(t, c.NewReadWriteLock("x", nil).WriteLock())
-		time.Sleep(time.Second)
-		unlock(t, long)
-		unlock(t, in(t, writer))
-		require.InDelta(t, 10, time.Since(began).Seconds(), 0.01)
-	})
-}
-
-// TestReleaseAfterTheLeaseWakes a writer that never polls. The writer was refused before a reader joined with a
-// shorter lease than the others have, the others have left without a message, and the reader's release arrives
-// after its lease.
-func TestReleaseAfterTheLeaseWakes(t *testing.T) {
-	bubble(t, func(t *testing.T, s *embedded.Server) {
-		c, _ := inside(t, s)
-		long := taken(t.Context(), t, leased(c, "x", time.Hour).ReadLock())
-		writer := waiting(t, c.NewReadWriteLock("x", nil).WriteLock())
-		time.Sleep(time.Second)
-		b, err := embedded.New(s, nil)
-		require.NoError(t, err)
-		r := &cells.Runner{Backend: b}
-		arrive := make(chan struct{})
-		r.Instead = func(ctx context.Context, call backend.Call) (backend.Reply, error) {
-			if call.Script.Name == "read_release" {
-				<-arrive
-			}
-			return r.Good(ctx, call)
-		}
-		joined := taken(t.Context(), t, leased(cells.Over(t, r, nil), "x", time.Second).ReadLock())
-		go func() { _ = joined.Unlock(t.Context()) }()
-		unlock(t, long)
-		time.Sleep(2 * time.Second)
-		require.Zero(t, number(t, s, "EXISTS", "x"))
-		require.Empty(t, writer)
-		close(arrive)
-		began := time.Now()
-		unlock(t, in(t, writer))
-		require.Less(t, time.Since(began), 10*time.Millisecond)
 	})
 }
 
@@ -218,22 +129,7 @@ func TestWritersRenewalKeepsItsReadersLease(t *testing.T) {
 	})
 }
 
-// TestLostReaderIsNotHeld takes the lease of a reader away, of whom the lock still has the field.
-func TestLostReaderIsNotHeld(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
-		lock := client(t, s).NewReadWriteLock("x", nil)
-		lost, other := taken(t.Context(), t, lock.ReadLock()), taken(t.Context(), t, lock.ReadLock())
-		do(t, s, "DEL", sideKey("x", lost))
-		cells.Want(t, int64(0))(lock.ReadLock().HoldCount(t.Context(), lost.Owner()))
-		err := lost.Unlock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNotHeld)
-		require.ErrorIs(t, err, primitives.ErrLost)
-		require.Equal(t, "0", do(t, s, "HEXISTS", "x", lost.Owner()), "its field is removed")
-		unlock(t, other)
-	})
-}
-
-// TestRenewalReportsALostReader does so for the watchdog.
+// TestRenewalReportsALostReader takes the lease of a reader away, of whom the lock still has the field.
 func TestRenewalReportsALostReader(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		c, _ := inside(t, s)
@@ -243,25 +139,6 @@ func TestRenewalReportsALostReader(t *testing.T) {
 		time.Sleep(10*time.Second + time.Millisecond)
 		require.ErrorIs(t, lost.Err(), primitives.ErrLost)
 		unlock(t, other)
-	})
-}
-
-// TestForceUnlock frees each side alone, and its holders learn of it.
-func TestForceUnlock(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
-		lock := client(t, s).NewReadWriteLock("x", nil)
-		reader := taken(t.Context(), t, lock.ReadLock())
-		writer := waiting(t, lock.WriteLock())
-		cells.Want(t, false)(lock.WriteLock().ForceUnlock(t.Context()))
-		cells.Want(t, true)(lock.ReadLock().ForceUnlock(t.Context()))
-		forced := in(t, writer)
-		require.ErrorIs(t, reader.Unlock(t.Context()), primitives.ErrNotHeld)
-		one, two := waiting(t, lock.ReadLock()), waiting(t, lock.ReadLock())
-		cells.Want(t, false)(lock.ReadLock().ForceUnlock(t.Context()))
-		cells.Want(t, true)(lock.WriteLock().ForceUnlock(t.Context()))
-		unlock(t, in(t, one), in(t, two))
-		require.ErrorIs(t, forced.Unlock(t.Context()), primitives.ErrNotHeld)
-		cells.Want(t, false)(lock.ReadLock().ForceUnlock(t.Context()))
 	})
 }
 

@@ -52,17 +52,9 @@ func bubble(t *testing.T, test func(t *testing.T, s *embedded.Server)) {
 }
 
 // inside returns a client of a server within the process, which never polls, and what cuts it off for
-// good, as a crash does.
-func inside(t *testing.T, s *embedded.Server) (c *primitives.Client, crash func()) {
-	t.Helper()
-	return polling(t, s, time.Hour)
-}
-
-// polling is inside, but the client polls. Its scripts come to the server at whole milliseconds, which is
+// good, as a crash does. Its scripts come to the server at whole milliseconds, which is
 // what Redis counts; the embedded server has parts of one, and PTTL, by which scripts reckon, does not.
-func polling(
-	t *testing.T, s *embedded.Server, interval time.Duration,
-) (c *primitives.Client, crash func()) {
+func inside(t *testing.T, s *embedded.Server) (c *primitives.Client, crash func()) {
 	t.Helper()
 	b, err := embedded.New(s, nil)
 	require.NoError(t, err)
@@ -77,7 +69,7 @@ func polling(
 		}
 		return r.Good(ctx, call)
 	}
-	return cells.Over(t, r, &primitives.Options{PollInterval: interval}), func() { crashed.Store(true) }
+	return cells.Over(t, r, &primitives.Options{PollInterval: time.Hour}), func() { crashed.Store(true) }
 }
 
 // leased returns a lock of that name whose leases nobody renews.
