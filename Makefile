@@ -10,6 +10,9 @@ PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey c
 LINT_VERSION := v2.15.0
 LINT := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)
 
+VALE_VERSION := v3.21.0
+VALE := $(CURDIR)/.bin/vale-$(VALE_VERSION)
+
 # What runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in
 # virtual time (Go's issue 78156). It is fetched if the machine has another.
 test raced plain prove cells waiting planted busy race soak conformance redisson: export GOTOOLCHAIN := go1.27.4
@@ -41,7 +44,7 @@ go_files = find . \( -name '*.go' -o -path ./docs/scripts.md \) -not -path './.b
 fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
-.PHONY: help demo test prove verify lint generate race fuzz soak conformance redisson bench
+.PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check servers
 .PHONY: test-newest formatted sized vetted portable generated tidy
 
@@ -87,10 +90,15 @@ planted:
 busy:
 	$(PROVE) -p 1 $(BUSY:%=./conformance/matrix/%)
 
-verify: formatted sized vetted portable lint generated tidy ## formatted, not larger, vetted, linted, generated, tidy
+verify: formatted sized vetted portable lint prose generated tidy ## formatted, not larger, vetted, linted, plain English, generated, tidy
 
 lint: $(LINT) ## golangci-lint, by the version pinned here
 	$(call in_modules,$(LINT) run ./...)
+
+# Only .vale.ini and styles/Hasp decide. docs/scripts.md is generated from the scripts' comments.
+prose: $(VALE) ## Vale on the pages, by the rules in styles/Hasp and the version pinned here
+	$(VALE) --no-global --config=.vale.ini --minAlertLevel=error --output=line \
+		README.md CHANGELOG.md CONTRIBUTING.md $(filter-out docs/scripts.md,$(wildcard docs/*.md))
 
 generate: ## run all generators
 	$(call in_modules,go generate ./...)
@@ -182,3 +190,8 @@ $(LINT):
 	GOWORK=off GOBIN=$(CURDIR)/.bin go install \
 		github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	mv .bin/golangci-lint $@
+
+# Needs a C compiler, as the race detector does.
+$(VALE):
+	GOWORK=off GOBIN=$(CURDIR)/.bin go install github.com/vale-cli/vale/v3/cmd/vale@$(VALE_VERSION)
+	mv .bin/vale $@
