@@ -141,7 +141,7 @@ func (b *Backend) waitOutage(ctx context.Context) error {
 	return nil
 }
 
-// resubscribed tells all subscriptions of a gap that has ended. It waits for none of them.
+// resubscribed reports to all subscriptions a gap that has ended. It waits for none of them.
 func (b *Backend) resubscribed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

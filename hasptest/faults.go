@@ -74,7 +74,7 @@ func (s *Server) endOutageInTime() {
 	}
 }
 
-// endOutage ends an outage, if there is one, and tells all subscriptions that they may have missed
+// endOutage ends an outage, if there is one, and reports to all subscriptions that they may have missed
 // messages.
 func (s *Server) endOutage() {
 	s.mu.Lock()

@@ -88,8 +88,8 @@ func (s *Server) Client(opts *primitives.Options) *primitives.Client {
 // primitives.ErrNotHeld and primitives.ErrLost. A fixed lease is not renewed: its holder learns of the
 // loss at the lease's end, or by Unlock.
 //
-// Nobody is woken, but the lock is free at once: others may acquire it while the holder still believes
-// that it has it, as after any deletion. Those who wait do so at their next poll, up to a PollInterval
+// Nobody is woken, but the lock is free at once: others may acquire it before the holder learns of the
+// loss, as after any deletion. Waiters acquire it at their next poll, up to a PollInterval
 // later. To lose a lock that nobody else can have before the holder knows, call Revoke of
 // [Server.Embedded]; to have waiters woken, call ForceUnlock of the lock.
 func (s *Server) Lose(name string) {

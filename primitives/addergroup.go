@@ -36,7 +36,7 @@ type adderGroupKey struct {
 // adderGroup is all open adders of one name over one backend. It hears a request once, and answers it once.
 type adderGroup struct {
 	key    adderGroupKey
-	name   string // by which an asker tells it from others
+	name   string // by which an asker distinguishes it from others
 	double bool
 	turn   chan struct{} // has a value while one of them subscribes
 

@@ -57,10 +57,10 @@ type CountingSemaphoreOptions struct {
 // ByTime, a release wakes one waiter of each client, and the first whose try comes to the server is in.
 //
 // ByArrival, a caller that is refused gets a number on the server and waits in a queue; a release wakes the
-// first alone. It keeps its place for as long as it lives, however long that is: its tries refresh it. One
-// that leaves is taken out of the queue in the background. One whose process died is passed over
-// WaitAllowance after its last try, and keeps those behind it waiting until then. If its place is lost
-// because no server could be reached for so long, it goes to the end. TryAcquire never passes those who wait.
+// first alone. A waiter keeps its place for as long as it lives, because its tries refresh the place. A waiter
+// that leaves is taken out of the queue in the background. A waiter whose process has crashed loses its place
+// WaitAllowance after its last try, and keeps the waiters behind it waiting until then. A waiter that can reach no
+// server for that long goes to the end. TryAcquire never passes those who wait.
 //
 // # Leases
 //

@@ -16,11 +16,11 @@ type FairLockOptions struct {
 	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Unlock.
 	Lease time.Duration
 
-	// WaitAllowance is after how long without a try a waiter of this client is taken for dead, so that
-	// those behind it pass. Waiters try at each poll, and at least three times within it. A shorter one
-	// costs more tries; one that is shorter than an outage costs waiters their place. It may differ from
+	// WaitAllowance is how long a waiter of this client may go without a try before the waiters behind it
+	// may pass. Waiters try at each poll, and at least three times within it. A shorter one
+	// costs more tries; an outage that is longer costs waiters their place. It may differ from
 	// client to client. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease: a
-	// process that is silent for so long loses what it holds, too.
+	// process that is silent for a whole lease loses its holds, too.
 	WaitAllowance time.Duration
 
 	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock returns it, and
@@ -36,12 +36,12 @@ type FairLockOptions struct {
 // each into a queue there when it refuses it. A release wakes the first of them alone.
 //
 // A waiter that leaves without the lock, for whatever reason, is taken out of the queue in the
-// background, at once if a server can be reached, and the next one is woken if it may have the lock. One
-// whose process died, or lost its link, is taken for dead WaitAllowance after its last try, and passed
-// over when another tries next, a poll later at most. The time runs for all waiters of that process at
-// once, and each try passes a thousand of them at most, so that no script keeps the server busy for long: TryLock then
-// returns [ErrNotAcquired], and Lock goes on. A waiter that lives is never passed over, however long it waits, unless no server can be reached
-// for longer than its WaitAllowance: then it goes to the end of the queue. If a holder's lease expires
+// background, at once if a server can be reached, and the next one is woken if it may have the lock. If
+// its process has crashed or lost its link, a waiter loses its place at the first try of another waiter more than
+// WaitAllowance after its own last try, at most a poll later. The time runs for all waiters of that process at
+// once, and each try removes a thousand of them at most, so that no script keeps the server busy for long: TryLock then
+// returns [ErrNotAcquired], and Lock continues. A waiter that lives keeps its place, however long it waits, unless it can
+// reach no server for longer than its WaitAllowance: then it goes to the end of the queue. If a holder's lease expires
 // without a release, the first waiter notices at its next poll, or when the holder's client, if it lives,
 // can reach a server and releases.
 //
@@ -61,9 +61,9 @@ type FairLockOptions struct {
 // # Java
 //
 // Queue, scores and channels are Redisson's, and its processes see each of our waiters as one with the
-// default of five minutes (fairLockWaitTimeout): if only Java processes wait behind a dead waiter of
-// ours, they pass it when its score says so. Ours are passed earlier, by deadlines in a key that Java
-// does not know. A Java waiter without a score is taken for dead.
+// default of five minutes (fairLockWaitTimeout): if only Java processes wait behind a crashed waiter of
+// ours, they pass it by its score. Ours are passed earlier, by deadlines in a key that Java
+// does not know. A Java waiter without a score loses its place.
 //
 // Source: Redisson's RFairLock, by key, queue, scores and channels.
 type FairLock struct {
@@ -103,8 +103,7 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 // leastAllowance leaves time for three tries.
 const leastAllowance = 100 * time.Millisecond
 
-// waitAllowance returns after how long without a try one who waits in a queue is taken for dead, by the
-// option that says so.
+// waitAllowance returns how long a waiter in a queue may go without a try, by the option.
 func (c *Client) waitAllowance(option time.Duration) (time.Duration, error) {
 	if option == 0 {
 		option = c.core.WatchdogLease()

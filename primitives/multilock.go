@@ -56,7 +56,7 @@ func NewMultiLock(locks ...Locker) *MultiLock {
 	return m
 }
 
-// keyed is a lock that tells its keys.
+// keyed is a lock that reports its keys.
 type keyed interface{ lockKeys() []lockKey }
 
 // lockKey is where a lock is.

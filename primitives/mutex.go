@@ -18,16 +18,15 @@ import (
 // two thirds of that, and a grant by a release lasts so long from the sign on.
 const signWorth = 10 * time.Second
 
-// Mutex is a [Lock] whose release grants it to the next waiter, and tells that one alone. Waiters, of all
-// clients, get it in the order in which they came to the server. A hand-over costs the same number of the
+// Mutex is a [Lock] whose release grants it to the next waiter, and sends a message to that waiter alone. Waiters of
+// all clients acquire it in the order in which they came to the server. A hand-over costs the same number of the
 // server's commands for two clients as for two hundred, while a release of a Lock makes several clients try.
 //
-// A waiter shows the server every 2.5 seconds, or four times in a shorter lease, that it lives, together with
-// all others of its client; those behind the first hundred a third less often. One that leaves is taken out of
-// the queue in the background; one whose process has died is passed two thirds of 10 seconds, or of a shorter
-// lease, after its last sign. If a live waiter was silent for so long, because no server could be reached, and was
-// passed, it comes back to its place. If a holder dies, the first waiter has the mutex within 50 ms of the end of
-// the holder's lease.
+// Every 2.5 seconds, or four times in a shorter lease, a client shows the server that its waiters live; it shows those
+// behind the first hundred a third less often. A waiter that leaves is taken out of the queue in the background. A
+// waiter whose process has crashed loses its place after its last sign of life, two thirds of 10 seconds or of a
+// shorter lease later. A live waiter that was silent for that long, because it could reach no server, returns to its
+// place. If a holder crashes, the first waiter has the mutex within 50 ms of the end of the holder's lease.
 //
 // Each call of Lock or TryLock is an owner of its own; only [Lease.Reenter] re-enters. TryLock does not pass
 // those who wait.
@@ -234,7 +233,7 @@ func (l leasableMutex) Release(
 	return released, err
 }
 
-// release runs the script once, which looks at a bounded number of dead waiters: more says that it is to be
+// release runs the script once, which removes a bounded number of expired waiters: more says that it is to be
 // repeated.
 func (l leasableMutex) release(
 	ctx context.Context, r backend.ScriptRunner, owner string,

@@ -209,7 +209,7 @@ func (s *PermitSemaphore) Release(ctx context.Context, ids ...PermitID) error {
 // It may be repeated.
 //
 // It is for permits that were passed on. A [Lease] does not know of it, and its watchdog goes on renewing:
-// a shorter lease than the holder's own may end while the holder believes in it. Waiters that know of a
+// a shorter lease than the holder's own may end while the holder still trusts it. Waiters that know of a
 // later end find out at their next poll.
 func (s *PermitSemaphore) UpdateLease(ctx context.Context, id PermitID, d time.Duration) error {
 	invalid := extend.AtLeast("d", d, time.Millisecond)

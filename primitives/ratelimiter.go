@@ -85,7 +85,7 @@ func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
 //
 // # Waiting
 //
-// A waiter goes on when enough permits are free: the server tells when that will be. One waiter of a client
+// A waiter goes on when enough permits are free: the server reports when that will be. One waiter of a client
 // then asks for all; if it is granted, two more ask, and so on, so that many waiters cost hardly more commands
 // for each grant than few. A Release, a change of the rate and a Delete wake them before. They are woken in
 // the order of their coming, but a waiter for many permits holds up none for few: while others take permits as

@@ -31,7 +31,7 @@ type SpinLockOptions struct {
 	_ struct{}
 }
 
-// SpinLock is a [Lock] without messages: a release tells nobody, and waiters try again and again, with
+// SpinLock is a [Lock] without messages: a release sends none, and waiters try again and again, with
 // pauses. It is for clusters of many nodes, in which every node passes each message on to all others, and
 // for locks that are held briefly and seldom waited for. Where sharded pub/sub is to be had (Redis 7,
 // Valkey), a message costs the nodes of one shard alone, and a Lock is the better choice.

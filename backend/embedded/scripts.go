@@ -169,7 +169,7 @@ func (s *scripts) load(source string) (backend.Reply, bool, error) {
 	return backend.StringReply(p.sha), true, nil
 }
 
-// exist tells for each SHA-1 whether evalSHA knows a program.
+// exist reports for each SHA-1 whether evalSHA knows a program.
 func (s *scripts) exist(shas []string) backend.Reply {
 	s.mini.Lock()
 	defer s.mini.Unlock()

@@ -55,8 +55,8 @@ func (s *Server) Do(args ...string) (backend.Reply, error) {
 // expire, and TIME continues from there. It serves scripts that read the server's clock.
 //
 // It is not a way to lose a lock. A holder counts its lease by its own clock, so that after an
-// Advance past the lease's end two clients believe that they hold the same lock: this is what an
-// operator does who sets a server's clock forward. To make a holder lose its lock call
+// Advance past the lease's end two clients hold the same lock by their clocks. The same happens when an
+// operator sets a server's clock forward. To make a holder lose its lock call
 // [Server.Revoke]; to move all clocks sleep inside a testing/synctest bubble. It panics if d is
 // negative.
 func (s *Server) Advance(d time.Duration) {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// slotsFor is how long a list of slots is believed when nothing speaks against it.
+	// slotsFor is how long a list of slots is used if no node was lost.
 	slotsFor = time.Minute
 
 	// askWithin bounds the question to one node.

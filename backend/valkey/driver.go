@@ -14,7 +14,7 @@ import (
 	"github.com/hasp-go/hasp/backend/evalsha"
 )
 
-// loadWithin bounds the loading of a script on one of all nodes, so that a dead one does not hold
+// loadWithin bounds the loading of a script on one of all nodes, so that a crashed one does not hold
 // up the others.
 const loadWithin = 2 * time.Second
 

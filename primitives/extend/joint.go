@@ -63,7 +63,7 @@ type joint struct {
 
 	// Guarded by holder.mu.
 	all   []*Lease // the parts
-	ended error    // why nobody believes in it any more; nil: somebody does
+	ended error    // why it ended; nil: it has not
 }
 
 // remaining implements [held]: the time until too few parts are held.
@@ -102,7 +102,7 @@ func (j *joint) lossCause() error {
 	return ErrLost
 }
 
-// end notes that nobody believes in it any more, unless that is known. It returns the cause that is known.
+// end notes that the lease has ended, and why, unless it had. It returns the cause of the first end.
 func (j *joint) end(cause error) (known error, first bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -9,12 +9,12 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
-// Line is how owners wait for an object that a release grants to the first of those in a queue on the server,
-// and that tells this one alone. Waiters show the server again and again that they live: who is silent is
-// passed. A grant lasts from the sending of the last such sign that the server had, for as long as a sign is
-// worth something; after that the lease is renewed as always.
+// Line is how owners wait for an object that a release grants to the first owner of a queue on the server, by a
+// message to that owner alone. Clients regularly send signs of life of their waiters: a silent waiter loses its
+// place. A grant lasts for the time Wait from the sending of the last sign that the server had. After that the lease is
+// renewed as always.
 type Line struct {
-	// Channel is where the releases of all clients tell the owners of this client of their grants. The
+	// Channel is where the releases of all clients send this client the grants of its owners. The
 	// payload is "owner token stamp": the owner, the token of the grant, and the stamp of the sign.
 	Channel string
 

@@ -95,7 +95,7 @@ func (l *line) forget(now time.Time) {
 	l.sent = slices.DeleteFunc(l.sent, func(s sending) bool { return now.Sub(s.at) > l.Wait })
 }
 
-// beatFor shows that a batch lives, and tells each what it has.
+// beatFor shows that a batch lives, and gives each its state.
 func (l *line) beatFor(batch []*placeholder) error {
 	w := l.waiters
 	owners, sent := l.send(batch)
@@ -149,7 +149,7 @@ func (l *line) send(batch []*placeholder) (owners []string, s sending) {
 	return owners, s
 }
 
-// take tells me what the server has of it, if me waits yet as it did when the beat was sent. The caller holds
+// take gives me its state on the server, if me still waits as when the beat was sent. The caller holds
 // the mutex.
 func (l *line) take(me *placeholder, owner string, status BeatStatus, token int64, sent sending) {
 	if me.index < 0 || me.owner != owner || me.asked.stamp > sent.stamp {
@@ -201,7 +201,7 @@ func (l *line) lookAt(heldFor time.Duration, rank int64) {
 	l.alarm.within(next)
 }
 
-// fullInterval is the time between two beats of all who wait. A waiter is taken for dead after two of them, so
+// fullInterval is the time between two beats of all who wait. A waiter loses its place after two of them, so
 // that one beat that is lost, and found to be so within a quarter of Wait, costs no place.
 func (l *line) fullInterval() time.Duration { return l.beatInterval() * 4 / 3 }
 

@@ -23,16 +23,16 @@ type channel struct {
 	dropped       bool
 }
 
-// listener is told what becomes of a channel.
+// listener gets the events of a channel.
 type listener interface {
 	// handle takes an event. Nobody holds the mutex.
 	handle(event backend.Event)
 
-	// acknowledged is told that messages come from now on. One from before may have been missed. The
+	// acknowledged says that messages come from now on. An earlier one may have been missed. The
 	// caller holds the mutex.
 	acknowledged()
 
-	// unsubscribed is told that subscribing has failed, and reports whether anybody still waits. The
+	// unsubscribed says that subscribing has failed, and reports whether anybody still waits. The
 	// caller holds the mutex.
 	unsubscribed() (used bool)
 }

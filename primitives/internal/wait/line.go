@@ -19,7 +19,7 @@ const (
 	rejoinsAtOnce = 8
 
 	// nearRank is the rank up to which waiters look one after the other when a holder's time has passed.
-	// Those behind look at random: all before them may be dead.
+	// Those behind look at random: all before them may have crashed.
 	nearRank = 8
 
 	// deafAfter is how many grants in a row may be found without their messages before the beats follow
@@ -52,7 +52,7 @@ type Beater interface {
 // Beats is the answer to a beat.
 type Beats struct {
 	HeldFor time.Duration // by the present holder; negative: unknown, or forever
-	Nobody  bool          // holds the object yet: the server has found dead waiters only, and wants another beat
+	Nobody  bool          // holds the object yet: the server has found only expired waiters, and wants another beat
 	Rank    int64         // how many are before the first of the owners that waits; -1: none of them waits
 	Token   int64         // of the owner that holds
 	Status  []BeatStatus
@@ -397,7 +397,7 @@ func (l *line) sentAt(me *placeholder, stamp int64) (time.Time, bool) {
 	return l.sent[i].at, true
 }
 
-// settle tells me that it was granted the object, or, without a grant, that it has no place. The caller holds
+// settle ends the waiting of me: it was granted the object, or, without a grant, has no place. The caller holds
 // the mutex.
 func (l *line) settle(me *placeholder, g *grant) {
 	l.remove(me)

@@ -107,8 +107,8 @@ func (q *queue) wakeForRest(free int) {
 }
 
 // wakeAtEnd arms the timer for the end of a lease that one of the waiters was granted. The others know
-// only when an earlier lease ends: no message tells them of this one if it expires. With a backoff they
-// begin anew with short pauses.
+// only when an earlier lease ends: no message comes if this lease expires. With a backoff they
+// begin again with short pauses.
 func (q *queue) wakeAtEnd(lease time.Duration) {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
