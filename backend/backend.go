@@ -93,7 +93,7 @@ type ScriptRunner interface {
 	// reached, Run must give up within a bound of its own, however long ctx lasts.
 	//
 	// R8. A script of class [ReadOnly] should be sent as EVALSHA_RO where the server knows it, may
-	// be sent again within bounds, and must always run on the primary, also if the client is
+	// be sent again within bounds, and must always run on the primary, even if the client is
 	// configured to read from replicas: a replica's stale answer would park a waiter for ever.
 	//
 	// R9. No goroutine, connection or subscription may outlive Close, except a call in flight,

@@ -28,7 +28,7 @@ func (c *Claim) Take() bool {
 func (c *Claim) Taken() bool { return c.state.Load() == claimTaken }
 
 // Return says that the call, whose claim was taken, surely was not executed, and is not under way. why
-// is what the caller gets beside its context's error if it withdraws the call; nil if there is nothing
+// is what the caller gets with its context's error if it withdraws the call; nil if there is nothing
 // to say yet.
 func (c *Claim) Return(why error) {
 	if c == nil {

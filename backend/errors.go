@@ -27,7 +27,7 @@ var (
 	// command or a function which the server lacks.
 	ErrNotSupported = errors.New("not supported")
 
-	// ErrCrossSlot means that the keys of one script, or a sharded channel beside them, hash to
+	// ErrCrossSlot means that the keys of one script, or a sharded channel with them, hash to
 	// different slots of a cluster. Nothing was sent, or it is matched by the [*ServerError] of a cluster
 	// that the backend takes for one server.
 	ErrCrossSlot = errors.New("keys hash to different slots")

@@ -30,7 +30,7 @@ func SameSlot(keys []string) error {
 	return nil
 }
 
-// crcTable is that of CRC-16/XMODEM, whose polynomial is 0x1021.
+// crcTable is the table of CRC-16/XMODEM, whose polynomial is 0x1021.
 var crcTable = func() (table [256]uint16) {
 	for i := range table {
 		crc := uint16(i) << 8

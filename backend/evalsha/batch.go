@@ -22,11 +22,11 @@ type Pipeline interface {
 	Node(key string) string
 }
 
-// RunBatch runs calls through driver, which is that of the runner, in one round trip to each node,
+// RunBatch runs calls through driver, the runner's own driver, in one round trip to each node,
 // side by side. A script that the node lacks is loaded once for all calls, which are then sent once
 // more; others that may be sent again go by themselves. Where ctx ends nothing more is sent, but the
 // driver sees a context that does not end: what makes it return at once costs goroutines in some
-// drivers, and those who call RunBatch do not wait for it. It serves adapters that implement
+// drivers, and callers of RunBatch do not wait for it. It serves adapters that implement
 // [backend.Batcher].
 func (r *Runner) RunBatch(
 	ctx context.Context, driver Pipeline, calls []backend.Call,

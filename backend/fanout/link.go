@@ -7,9 +7,9 @@ import "context"
 type Dialer interface {
 	// Node names the node that serves channel, in a form that Dial takes. Channels of one node
 	// share a connection (S3). A backend to whom all nodes are one returns the same name always,
-	// such as "". Node is asked anew after each loss, so that a failover is followed. An answer
+	// such as "". The hub asks again after each loss, so that it follows a failover. An answer
 	// that is out of date does no harm if the server then refuses the channel with MOVED: the hub
-	// goes on to the node that the refusal names, in the server's spelling (host:port).
+	// turns to the node that the refusal names, in the server's spelling (host:port).
 	Node(ctx context.Context, channel string) (string, error)
 
 	// Dial opens a connection to node that is the backend's own, and reports what arrives on it
@@ -50,7 +50,7 @@ type Link interface {
 type Follower interface {
 	// Left returns an error if the client now takes another node for the one that the link should
 	// lead to: the link is then lost. It returns nil if the client does not, or if it cannot be
-	// known. The hub calls it each Options.PingEvery, one call at a time but beside the other
+	// known. The hub calls it each Options.PingEvery, one call at a time but concurrently with the other
 	// methods, so that a slow answer delays nobody. It must return promptly when ctx ends, with
 	// the link or after Options.AnswerWithin.
 	Left(ctx context.Context) error

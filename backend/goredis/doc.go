@@ -29,14 +29,14 @@
 // connection every 4 s. The answer is the connection's remote address. With an Options.Dialer whose
 // connections have the same remote address for all servers, as some proxies do, a failover in which
 // the old primary lives on is not noticed; with one that gives a server several, subscriptions are
-// made anew for nothing.
+// made again for nothing.
 //
 // In a cluster the backend asks for the list of slots instead (CLUSTER SLOTS).
 //
 // # Guarantees
 //
 // The driver retries commands by itself, up to Options.MaxRetries times; for what the backend
-// sends it does not. Scripts go to primaries, also if ClusterOptions send reads to replicas. A
+// sends it does not. Scripts go to primaries, even if ClusterOptions send reads to replicas. A
 // [redis.Ring] is refused, because it spreads keys over servers that know nothing of each other.
 //
 // # Errors

@@ -44,7 +44,7 @@ func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, 
 	return c.outcome(err)
 }
 
-// SendAll implements [evalsha.Pipeline]. It leaves redirects to those who send again: within a
+// SendAll implements [evalsha.Pipeline]. It leaves redirects to later sends: within a
 // pipeline, the driver may take a command that was redirected, sent there and lost for one that was
 // only redirected.
 func (d *driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.Outcome {

@@ -36,8 +36,8 @@ const (
 )
 
 // link implements [fanout.Link] on a connection of its own. Each command names one channel: the
-// server answers in order, so that an error, which names none, is that of the first command yet to
-// be answered.
+// server answers in order, so that an error, which names none, answers the first unanswered
+// command.
 type link struct {
 	dialer *dialer
 	events fanout.Events

@@ -169,7 +169,7 @@ func (s *sending) notSent(err error) bool {
 	switch {
 	case errors.As(err, &op):
 		return op.Op == "dial"
-	// A command withdrawn while its connection was set up ends that for those who share it, too.
+	// A command withdrawn while its connection was set up ends that for all calls that share it.
 	case err == rueidis.ErrNoSlot, err == errUnwritten, err == errWithdrawn:
 		return true
 	case err == errResend:

@@ -13,12 +13,12 @@ import (
 )
 
 // pools takes connections out of the pools of a client's nodes. The client's own function knows no
-// context, and may block for long: on a pool that is used up, or dialing. So that those who gave up
-// leave nothing behind, one goroutine for each node calls it for all who ask; when they have left,
-// it is there for the next. It ends when the pool yields, or the client is closed.
+// context, and may block for long: on a pool that is used up, or dialing. So that callers that gave up
+// leave nothing behind, one goroutine for each node calls it for all callers; when they have left,
+// it serves the next. It ends when the pool yields, or the client is closed.
 type pools struct {
 	mu    sync.Mutex
-	queue map[string][]chan taken // those who wait, by node; has the node while a goroutine works
+	queue map[string][]chan taken // the waiting callers, by node; has the node while a goroutine works
 }
 
 // taken is a connection, what gives it back, or a panic of the client.

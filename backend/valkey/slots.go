@@ -48,7 +48,7 @@ func (s *slots) forget() {
 }
 
 // known returns the address of the primary of key's slot, if it was ever known, and else has it
-// found out for later. What has changed since costs those who send a redirect.
+// found out for later. A slot that has moved since costs a redirect.
 func (s *slots) known(key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
