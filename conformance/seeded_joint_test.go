@@ -10,14 +10,20 @@ func jointSeeds() []seed {
 	found := func(test string) finder { return finder{dir: "primitives", test: test} }
 	return []seed{
 		{"keeps locks while it waits for another", multi, edits{
-			{"if slices.Contains(a.leases, nil) {\n\t\t_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout)\n", "if slices.Contains(a.leases, nil) {\n"},
+			{"if err != nil {\n\t\t_ = extend.ReleaseAll(", "if err != nil && !isRefusal(err) {\n\t\t_ = extend.ReleaseAll("},
 		}, found("TestMultiLockHasOneDeadline")},
 		{"keeps locks after an error", multi, edits{
-			{"\t\t_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout) // What is not answered goes on.\n", ""},
+			{"if err != nil {\n\t\t_ = extend.ReleaseAll(", "if isRefusal(err) {\n\t\t_ = extend.ReleaseAll("},
 		}, found("TestMultiLockReleasesWhatIsInDoubt")},
 		{"keeps a lock for as long as another server says nothing", multi, edits{
 			{"context.WithTimeout(ctx, partTimeout)", "context.WithCancel(ctx)"},
 		}, found("TestMultiLockIsBoundedPerLock")},
+		{"asks for all locks while a server is down", multi, edits{
+			{"\t\t\treturn errs[a.first]\n", "\t\t\tfirst := a.first\n\t\t\ta.first = -1\n\t\t\treturn errs[first]\n"},
+		}, found("TestMultiLockInOutages")},
+		{"gives up when a server is silent", multi, edits{
+			{"case !isSilence(err):", "case err != nil:"},
+		}, found("TestMultiLockInOutages")},
 		{"takes a key twice for two", multi, edits{{"seen[k] = true", "seen[k] = false"}}, found("TestMultiLockRefusesBadLocks")},
 		{"takes half for a majority", red, edits{{"len(clients)/2 + 1", "len(clients) / 2"}}, found("TestRedLockNeedsAMajority")},
 		{"keeps a minority", red, edits{

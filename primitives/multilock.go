@@ -30,6 +30,12 @@ type Locker interface {
 // long as they hold none while they wait for a MultiLock. The price is that a MultiLock may wait for long
 // while others keep its locks in turn: it is not fair, even if its locks are.
 //
+// # A server that is down
+//
+// A server that gives no answer keeps the locks of the other servers for 2 s at most: then they are released. Lock
+// waits for the silent server's lock alone, like for a lock that another owner holds, and so it does while a server
+// cannot be reached. The other locks are free meanwhile.
+//
 // # The lease
 //
 // The lease is held while each of its parts is: the loss of one is the loss of all, and the others are
@@ -37,8 +43,7 @@ type Locker interface {
 // since each resource compares the token of its own lock. Lock and TryLock under [Lease.Reenter] re-enter
 // all parts, and so do those of the locks themselves.
 //
-// A lock whose server says nothing keeps the others for 2 s at most: then the call returns an error, and they are
-// released. A MultiLock is safe for concurrent use. It has no name and no key of its own.
+// A MultiLock is safe for concurrent use. It has no name and no key of its own.
 //
 // Source: Redisson's RedissonMultiLock, which excludes this one by the keys of the locks.
 type MultiLock struct {
@@ -108,24 +113,24 @@ var multiPauses = extend.Backoff{First: time.Millisecond, Most: 64 * time.Millis
 // Lock waits until it holds all locks, ctx ends, a client is closed or a backend fails. If all are free it
 // takes one round trip, since the requests of one client go together. ctx bounds all that it waits for.
 //
+// If the first attempt meets a server that cannot be reached, Lock returns [ErrUnavailable], and if a reply was lost
+// [ErrIndeterminate], within 2 s and the bound of that server's backend. Silence alone is no error: Lock waits for an
+// answer until the backend gives up. Once a lock was refused, Lock waits on through outages of any of the servers, for
+// as long as ctx lasts.
+//
 // On error none is held, and what may have been taken is released in the background. The errors are those
-// of [Lock.Lock], of the lock that caused them. Each lock is asked for 2 s at most, of which those that wait for
-// replicas use three quarters; without an answer the error wraps [ErrIndeterminate], or [ErrUnavailable] if nothing
-// was sent.
+// of [Lock.Lock], of the first lock that failed. Locks that wait for replicas use three quarters of the 2 s.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
 	return m.acquire(func(a *multiAttempt) error {
 		return extend.Repeat(ctx, multiPauses, ErrNotAcquired, a)
 	})
 }
 
-// TryLock acquires all locks if all are free, and returns [ErrNotAcquired] otherwise. It does not wait.
+// TryLock acquires all locks if all are free, and returns [ErrNotAcquired] if another owner holds one. It does not
+// wait. If a server gives no answer within 2 s, the error wraps [ErrIndeterminate], or [ErrUnavailable] if nothing
+// was sent. Other errors are those of Lock's first attempt.
 func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
-	return m.acquire(func(a *multiAttempt) error {
-		if answer, err := a.Try(ctx); err != nil || answer.Granted {
-			return err
-		}
-		return a.refused
-	})
+	return m.acquire(func(a *multiAttempt) error { return a.ask(ctx) })
 }
 
 // Do is [Lock.Do] for all of the locks. The tokens are those of the lease's Parts.
@@ -157,38 +162,48 @@ const partReleaseTimeout = time.Second
 
 // multiAttempt is one caller's attempt to get all locks.
 type multiAttempt struct {
-	locks   []Locker
-	leases  []*Lease
-	first   int   // the lock that was refused last, and is waited for alone; -1: none
-	refused error // that refusal
+	locks  []Locker
+	leases []*Lease
+	first  int // the lock that the last attempt lacked, and that is waited for alone; -1: none
 }
 
-// Try implements [extend.Attempt].
+// Try implements [extend.Attempt]. A lock that has given no answer in time is waited for at once, since that is no
+// refusal: until its server answers, or its backend gives up.
 func (a *multiAttempt) Try(ctx context.Context) (extend.Answer, error) {
+	for {
+		err := a.ask(ctx)
+		switch {
+		case err == nil:
+			return extend.Answer{Granted: true}, nil
+		case isRefusal(err) && ctx.Err() == nil:
+			return extend.Answer{}, nil
+		case !isSilence(err):
+			return extend.Answer{}, err
+		}
+	}
+}
+
+// ask waits for the lock that is first, if there is one, and then asks for the others. On error none is held.
+func (a *multiAttempt) ask(ctx context.Context) error {
 	a.leases = make([]*Lease, len(a.locks))
 	if a.first >= 0 {
 		lease, err := a.locks[a.first].Lock(ctx)
 		if err != nil {
-			return extend.Answer{}, err
+			return err
 		}
 		a.leases[a.first] = lease
 	}
-	if err := a.takeOthers(ctx); err != nil {
+	err := a.takeOthers(ctx)
+	if err != nil {
 		_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout) // What is not answered goes on.
-		return extend.Answer{}, err
 	}
-	if slices.Contains(a.leases, nil) {
-		_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout)
-		return extend.Answer{}, nil
-	}
-	return extend.Answer{Granted: true}, nil
+	return err
 }
 
 // partTimeout is how long one lock may take to answer, while others may be held.
 const partTimeout = 2 * time.Second
 
-// takeOthers tries to get the locks that are not held, side by side. It notes one that was refused. An
-// error is another one.
+// takeOthers tries to get the locks that are not held, side by side. The one that it lacks is first from then on.
 func (a *multiAttempt) takeOthers(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
@@ -197,24 +212,39 @@ func (a *multiAttempt) takeOthers(ctx context.Context) error {
 			a.leases[i], err = a.locks[i].TryLock(limited)
 		}
 		if err != nil && ctx.Err() == nil && errors.Is(err, limited.Err()) {
-			err = silence(i, err)
+			err = newSilence(i, err)
 		}
 		return err
 	})
-	a.first = slices.IndexFunc(errs, isRefusal)
-	if a.first >= 0 {
-		a.refused = errs[a.first]
+	for _, is := range []func(error) bool{isFailure, isSilence, isRefusal} {
+		if a.first = slices.IndexFunc(errs, is); a.first >= 0 {
+			return errs[a.first]
+		}
 	}
-	return errors.Join(slices.DeleteFunc(errs, isRefusal)...)
+	return nil
 }
 
-// silence returns the error of a lock that gave no answer in time, which is no end of the caller's context.
-func silence(i int, err error) error {
-	outcome := backend.ErrUnavailable
-	if errors.Is(err, backend.ErrIndeterminate) {
-		outcome = backend.ErrIndeterminate
-	}
-	return fmt.Errorf("%w: lock %d gave no answer within %s", outcome, i+1, partTimeout)
+// silence is the error of a lock that gave no answer in time, which is no end of the caller's context.
+type silence struct {
+	lock    int
+	outcome error
 }
+
+func newSilence(i int, err error) silence {
+	if errors.Is(err, backend.ErrIndeterminate) {
+		return silence{i + 1, backend.ErrIndeterminate}
+	}
+	return silence{i + 1, backend.ErrUnavailable}
+}
+
+func (s silence) Error() string {
+	return fmt.Sprintf("%v: lock %d gave no answer within %s", s.outcome, s.lock, partTimeout)
+}
+
+func (s silence) Unwrap() error { return s.outcome }
+
+func isSilence(err error) bool { return errors.As(err, new(silence)) }
 
 func isRefusal(err error) bool { return errors.Is(err, ErrNotAcquired) }
+
+func isFailure(err error) bool { return err != nil && !isSilence(err) && !isRefusal(err) }

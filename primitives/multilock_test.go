@@ -2,6 +2,7 @@ package primitives_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -183,7 +184,7 @@ func TestMultiLockIsBoundedPerLock(t *testing.T) {
 		multi := primitives.NewMultiLock(one.client(t, nil).NewLock("a", nil), two.client(t, nil).NewLock("b", nil))
 		two.fault = func(string) fault { return fault{before: 20 * time.Second} }
 		start := time.Now()
-		_, err := multi.Lock(t.Context())
+		_, err := multi.TryLock(t.Context())
 		require.EqualError(t, err, "acquire multi lock: outcome unknown: lock 2 gave no answer within 2s")
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
@@ -197,6 +198,65 @@ func TestMultiLockIsBoundedPerLock(t *testing.T) {
 		require.Empty(t, one.holder("a")+two.holder("b"))
 		two.set(func() { two.fault = func(string) fault { return fault{} } })
 	})
+}
+
+// TestMultiLockInOutages has one of two servers fail for 10 s, before the first attempt or after a refusal. The lock
+// on the other server is free most of the time.
+func TestMultiLockInOutages(t *testing.T) {
+	t.Parallel()
+	const outage, tick = 10 * time.Second, 50 * time.Millisecond
+	for name, c := range map[string]struct {
+		fault fault
+		err   error // of a first attempt; nil: it is granted
+	}{
+		"silent":        {fault{before: outage}, nil},
+		"hangs up":      {fault{before: 5 * time.Second, broken: true}, backend.ErrIndeterminate},
+		"takes no link": {fault{err: backend.ErrUnavailable}, backend.ErrUnavailable},
+		"no route":      {fault{err: backend.ErrUnavailable, before: 5 * time.Second}, backend.ErrUnavailable},
+	} {
+		for _, refused := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, refused), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					all, result := newNodes(2), make(chan error, 1)
+					clients := all.clients(t, nil)
+					a, b := clients[0].NewLock("a", nil), clients[1].NewLock("b", nil)
+					held, err := a.Lock(t.Context())
+					require.NoError(t, err)
+					if !refused {
+						require.NoError(t, held.Unlock(t.Context()))
+						all[1:].fault(c.fault)
+					}
+					go func() {
+						result <- primitives.NewMultiLock(a, b).Do(t.Context(), func(context.Context, *primitives.Lease) error { return nil })
+					}()
+					synctest.Wait()
+					if refused {
+						all[1:].fault(c.fault)
+						require.NoError(t, held.Unlock(t.Context()))
+					}
+					streak, longest, sum := time.Duration(0), time.Duration(0), time.Duration(0)
+					for range outage / tick {
+						streak += tick
+						if time.Sleep(tick); all.held("a") == 0 {
+							streak = 0
+						}
+						longest, sum = max(longest, streak), sum+min(streak, tick)
+					}
+					require.LessOrEqual(t, longest, 2*time.Second)
+					require.LessOrEqual(t, sum, outage/4)
+					all.fault(fault{})
+					if refused || c.err == nil {
+						require.NoError(t, <-result)
+					} else {
+						require.ErrorIs(t, <-result, c.err)
+					}
+					time.Sleep(time.Minute)
+					require.Zero(t, all.held("a")+all.held("b"))
+				})
+			})
+		}
+	}
 }
 
 // TestMultiLockReleasesWhatIsInDoubt loses the answer of one part.
