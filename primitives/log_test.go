@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -120,6 +121,42 @@ func (s *stuckSink) stuck() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.messages
+}
+
+// TestCloseNamesWhatIsUnanswered closes a client whose server answers nothing: Close names the locks that it releases,
+// and those whose callers have left before the answer.
+func TestCloseNamesWhatIsUnanswered(t *testing.T) {
+	t.Parallel()
+	for want, names := range map[string][]string{
+		`lock "held"`:             {"held"},
+		`lock "unlocked"`:         {"unlocked"},
+		`lock "asked"`:            {"asked"},
+		`lock "asked" and 2 more`: {"unlocked", "held", "asked"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, leases := newFakeServer(), map[string]*primitives.Lease{}
+			client, err := primitives.New(s, nil)
+			require.NoError(t, err)
+			for _, name := range names {
+				if name != "asked" {
+					leases[name], err = client.NewLock(name, nil).Lock(t.Context())
+					require.NoError(t, err)
+				}
+			}
+			s.set(func() { s.fault = func(string) fault { return fault{lost: true} } })
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if lease := leases["unlocked"]; lease != nil {
+				go func() { _ = lease.Unlock(ctx) }()
+			}
+			if slices.Contains(names, "asked") {
+				go func() { _, _ = client.NewLock("asked", nil).Lock(ctx) }()
+			}
+			time.Sleep(2 * time.Second)
+			require.EqualError(t, client.Close(t.Context()), "close client: not released: "+want+
+				": outcome unknown: releases were not answered within CloseTimeout, 5s")
+		})
+	}
 }
 
 // TestCloseAfterItsBackend closes a client whose backend was closed before: Close names what it leaves, and so do

@@ -94,8 +94,8 @@ func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }
 // and renewals included, when ctx ends, or after CloseTimeout. In the last two cases it gives up the
 // requests without an answer, and its error wraps ctx's or [backend.ErrIndeterminate]: what is still
 // held on the server expires with its lease, and permits that were being released may be lost.
-// If the backend was closed before, or its client, nothing can be released: the error names what is still held, and
-// wraps [backend.ErrClosed]. A second
+// If the backend was closed before, or its client, nothing can be released: the error wraps [backend.ErrClosed]. Each
+// of these errors names an object that may still be held, and says how many more there are. A second
 // Close waits for the first, and returns the same. The backend stays open.
 func (c *Core) Close(ctx context.Context) error {
 	if !c.beginClose() {
@@ -117,11 +117,7 @@ func (c *Core) Close(ctx context.Context) error {
 		c.keeper.AwaitEnd()
 	})
 	c.leave()
-	err := c.awaitIdle(ctx)
-	if err == nil {
-		err = c.orphans.unreleased()
-	}
-	if err != nil {
+	if err := c.orphans.explain(c.awaitIdle(ctx)); err != nil {
 		c.closeErr = fmt.Errorf("close client: %w", err)
 	}
 	c.cancel()

@@ -1,6 +1,7 @@
 package extend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,10 +61,12 @@ type orphans struct {
 	hurried bool      // the client is being closed, and Close waits
 	dropped bool
 
-	// What a closing client could not release, since its backend was closed.
-	kept      int
-	firstKept *hold
+	// How many owners of each object may hold it without a lease: orphans, and callers that left before the answer.
+	unreleased map[objectName]int
 }
+
+// objectName is how errors name an object.
+type objectName struct{ kind, name string }
 
 // releaseInBackground releases what h's owner may hold on the server. acquireDone is as for orphan.
 func (h *hold) releaseInBackground(acquireDone bool) {
@@ -75,6 +78,7 @@ func (h *hold) releaseInBackground(acquireDone bool) {
 	if o.releaseAt = o.started; !acquireDone {
 		o.releaseAt = o.started.Add(batchDelay)
 	}
+	h.object.core.orphans.note(h.object, 1)
 	h.object.core.orphans.schedule(o)
 }
 
@@ -163,28 +167,37 @@ func (all *orphans) drop() {
 	}
 }
 
-// unreleased returns an error that names what was given up because the backend was closed before the client; nil:
-// nothing was.
-func (all *orphans) unreleased() error {
+// note notes that so many more owners of an object may hold it without a lease.
+func (all *orphans) note(o *Object, more int) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.kept == 0 {
-		return nil
+	if all.unreleased == nil {
+		all.unreleased = make(map[objectName]int)
 	}
-	object, others := all.firstKept.object, ""
-	if all.kept > 1 {
-		others = fmt.Sprintf(" and %d more", all.kept-1)
+	name := objectName{o.kind, o.name}
+	if all.unreleased[name] += more; all.unreleased[name] == 0 {
+		delete(all.unreleased, name)
 	}
-	return fmt.Errorf("not released: %s %q%s: %w", object.kind, object.name, others, backend.ErrClosed)
 }
 
-// keep notes that h was given up, and may still be held on the server.
-func (all *orphans) keep(h *hold) {
+// explain adds to the error by which the closing ends, if any, the objects that may still be held. Without one only
+// those are left whose backend was closed before.
+func (all *orphans) explain(err error) error {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.kept++; all.kept == 1 {
-		all.firstKept = h
+	if len(all.unreleased) == 0 {
+		return err
 	}
+	first, others := objectName{}, ""
+	for name := range all.unreleased {
+		if first == (objectName{}) || name.name < first.name {
+			first = name
+		}
+	}
+	if n := len(all.unreleased); n > 1 {
+		others = fmt.Sprintf(" and %d more", n-1)
+	}
+	return fmt.Errorf("not released: %s %q%s: %w", first.kind, first.name, others, cmp.Or(err, backend.ErrClosed))
 }
 
 // groupKey is what orphans must have in common, so that one script can release them.
@@ -277,12 +290,13 @@ func (all *orphans) settle(o *orphan, sent time.Time, status Status, err error) 
 	age := time.Since(o.started)
 	switch {
 	case status == Done, status.Lost() && o.acquireDone:
+		all.note(o.hold.object, -1)
 		all.core.leave()
 	case age >= o.hold.mayLast, errors.Is(err, backend.ErrClosed), all.core.ctx.Err() != nil,
 		(errors.Is(err, backend.ErrNoPermission) || errors.Is(err, backend.ErrNotSupported)) && all.core.isClosed(),
 		status.Lost() && sent.Sub(o.started) >= searchAfterClose && all.core.isClosed():
-		if errors.Is(err, backend.ErrClosed) && all.core.isClosed() {
-			all.keep(o.hold)
+		if !errors.Is(err, backend.ErrClosed) || !all.core.isClosed() {
+			all.note(o.hold.object, -1)
 		}
 		return false
 	default:
