@@ -34,13 +34,22 @@ type link struct {
 	down  atomic.Bool  // nothing goes through
 	loses atomic.Value // the name of a script whose replies are lost
 	after func()       // is called when a script was executed, before its reply
+
+	denied atomic.Bool // scripts for many members may not look at the key
 }
+
+// unread is put before a script: the server refuses what may be refused.
+const unread = `local real = redis; local redis = {}; for k, v in pairs(real) do redis[k] = v end; ` +
+	`redis.pcall = function() return {err = 'NOPERM WRONGTYPE may not be said'} end; `
 
 func (l *link) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
 	if l.down.Load() {
 		return backend.Reply{}, backend.ErrUnavailable
+	}
+	if l.denied.Load() && (script.Name == "renew" || script.Name == "leave_all") {
+		script = backend.NewScript(script.Name, unread+script.Source, script.Keys, script.Retry)
 	}
 	reply, err := l.Backend.Run(ctx, script, keys, args)
 	if l.after != nil {
@@ -295,6 +304,22 @@ func TestBarrierOverSomethingElse(t *testing.T) {
 	err = barrier.New(p.Client, "x", 2).Await(t.Context())
 	require.ErrorIs(t, err, primitives.ErrConflict)
 	require.ErrorContains(t, err, "the key of this barrier holds a string")
+}
+
+// TestMemberThatMayNotBeLookedAtWaitsOn: a renewal that the server refuses for a moment says nothing of the member.
+func TestMemberThatMayNotBeLookedAtWaitsOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, embedded.NewServer())
+		first := p.await(t.Context(), 2)
+		p.link.denied.Store(true)
+		time.Sleep(lease / 2)
+		p.link.denied.Store(false)
+		time.Sleep(lease)
+		require.Empty(t, first)
+		require.NoError(t, <-p.await(t.Context(), 2))
+		require.NoError(t, <-first)
+	})
 }
 
 // TestNumberIsKeptWhileMembersWait: the key outlives any wait, and is gone an hour after the last.

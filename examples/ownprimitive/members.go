@@ -50,15 +50,19 @@ func (kind) ReleaseAll(
 	return statuses(script.LeaveAll(ctx, r, keys, owners))
 }
 
-// statuses are those of scripts that reply 1 for done, 0 for not held and -1 for no barrier.
+// statuses are those of scripts that reply 1 for done, 0 for not held, -1 for no barrier and -2 for a command that the
+// server refuses, which says nothing of the member: extend repeats the request.
 func statuses(replies []int64, err error) ([]extend.Status, error) {
 	if err != nil {
 		return nil, fmt.Errorf("barriers: %w", err)
 	}
 	result := make([]extend.Status, len(replies))
 	for i, reply := range replies {
-		if result[i] = extend.Status(reply); reply < 0 {
+		switch result[i] = extend.Status(reply); reply {
+		case -1:
 			result[i] = extend.OtherKind // Nobody waits where there is no barrier.
+		case -2:
+			result[i] = extend.Failed
 		}
 	}
 	return result, nil

@@ -15,11 +15,12 @@ const leaveAllSource = `
 local barriers = {} for i = 1, #KEYS do barriers[i] = KEYS[i] end
 local members = {} for i = 1, #barriers do members[i] = ARGV[i] end
 
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, barrier in ipairs(barriers) do
   local left = redis.pcall('hdel', barrier, members[i])
   if type(left) == 'table' then
-    status[i] = -1
+    status[i] = fault(left)
   else
     status[i] = left
   end
@@ -27,7 +28,7 @@ end
 return status
 `
 
-const leaveAllSHA1 = "64910a447fa7da7102e06abb4da4a90623311e94"
+const leaveAllSHA1 = "33df87280453470811b9929615f81165f0611b40"
 
 var leaveAllScript = backend.Script{
 	Name:   "leave_all",
@@ -46,7 +47,7 @@ var leaveAllScript = backend.Script{
 //   - members: one for each of barriers
 //
 // Results:
-//   - status: per member: 1 it has left, 0 it did not wait there, -1 no barrier
+//   - status: per member: 1 it has left, 0 it did not wait there, -1 no barrier, -2 refused
 //
 // The script may write, and is not sent again once it may have run.
 func LeaveAll(

@@ -19,13 +19,14 @@ local lease = ARGV[1]
 local members = {} for i = 1, #barriers do members[i] = ARGV[1 + i] end
 
 
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local status = {}
 for i, barrier in ipairs(barriers) do
   local ends = redis.pcall('hget', barrier, members[i])
   if type(ends) == 'table' then
-    status[i] = -1
+    status[i] = fault(ends)
   elseif ends and tonumber(ends) > now then
     redis.call('hset', barrier, members[i], now + lease)
     status[i] = redis.call('pexpire', barrier, lease + 3600000)
@@ -36,7 +37,7 @@ end
 return status
 `
 
-const renewSHA1 = "e1246821daa31842ae7ee06c58315705bce8dd42"
+const renewSHA1 = "bc1512a11c4243c27065f14f0f084e12816c9072"
 
 var renewScript = backend.Script{
 	Name:   "renew",
@@ -57,7 +58,7 @@ var renewScript = backend.Script{
 //   - members: one for each of barriers
 //
 // Results:
-//   - status: per member: 1 renewed, 0 it does not wait there, -1 no barrier
+//   - status: per member: 1 renewed, 0 it does not wait there, -1 no barrier, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func Renew(
