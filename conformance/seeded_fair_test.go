@@ -39,7 +39,7 @@ func fairSeeds() []seed {
 		}, machines},
 		{"wakes by a release, and does not free", release, edits{{"redis.call('del', lock)", "redis.call('hlen', lock)"}}, machines},
 		{"keeps the place of one who leaves a held lock", release, edits{
-			{"ask(queue, timeouts) leave(queue, timeouts, deadlines, owner) return", "return"},
+			{"ask_drop(queue, timeouts) leave(queue, timeouts, deadlines, owner) return", "return"},
 		}, machines},
 		{"wakes nobody by a release of many", many, edits{{"wake(first)", "first = first"}}, machines},
 		{"wakes nobody by force", force, edits{{"if first then", "if false then"}}, machines},

@@ -165,6 +165,12 @@ func lockSeeds() []seed {
 		{"deletes another program's hash by force", "internal/script/lock_force_release.lua.go", edits{
 			{"if strange then", "if false then"},
 		}, foreign},
+		{"takes another program's hash for a lock of others", "internal/script/lock_held_by.lua.go", edits{
+			{"and alien(lock, size) or 0", "and 0 or 0"},
+		}, foreign},
+		{"takes another program's hash for a limiter without a rate", "internal/script/rate_set.lua.go", edits{
+			{"if strange then", "if false then"},
+		}, foreign},
 		{"sends the release before it ends the context", leaseFile, edits{
 			{"\tlast, err := h.endLease(l)\n", `	if len(h.leases) == 1 && h.object.core.keeper.End(&h.Entry) {
 		defer h.endAll(ErrReleased)
@@ -288,7 +294,7 @@ func lockSeeds() []seed {
 			{"l.tokenKey)", "l.tokenKey+l.Name())"},
 		}, propertiesOf("FencedLock")},
 		{"asks what is no lock for its last token", "internal/script/lock_last_token.lua.go", edits{
-			{"redis.call('hlen', lock)\n", "\n"},
+			{"redis.call('hlen', lock)\n", "0\n"},
 		}, onEmbedded("FencedLockConflict")},
 	}
 }

@@ -21,6 +21,12 @@ func rightsSeeds() []seed {
 		{"takes a key that it may not read for one of another kind", scripts + "lock_renew.lua.go", edits{
 			{"and -1 or -2", "and -1 or -1"},
 		}, finder{dir: "conformance/matrix/repro", test: "TestRenewalThatMayNotLookLosesNothing"}},
+		{"drops releases that may not look at the key", scripts + "lock_release_all.lua.go", edits{
+			{"status[i] = fault(held)", "status[i] = -1"},
+		}, finder{dir: "conformance/matrix/repro", test: "TestReleasesThatMayNotLookAreRepeated"}},
+		{"takes a lock without the right to look whether it holds it", scripts + "lock_acquire.lua.go", edits{
+			{"may('hexists', lock)\n", ""},
+		}, changes},
 		{"repeats while it closes what is denied", orphanFile, edits{
 			{"(errors.Is(err, backend.ErrNoPermission) || errors.Is(err, backend.ErrNotSupported)) && all.core.isClosed(),", ""},
 		}, finder{dir: "conformance/matrix/repro", test: "TestCloseGivesUpWhatIsDenied"}},

@@ -232,6 +232,9 @@ func (o *orphan) groupKey() groupKey {
 	return key
 }
 
+// errReleaseFailed is the failure of an orphan for which a joint release could not answer.
+var errReleaseFailed = errors.New("the server refuses the release")
+
 // release releases a group once, and schedules another release of those that this did not settle.
 func (all *orphans) release(group []*orphan) {
 	ctx, cancel := context.WithTimeout(all.core.ctx, releaseTimeout)
@@ -245,20 +248,24 @@ func (all *orphans) release(group []*orphan) {
 		return
 	}
 	refused := backend.MayHaveRun(err) && !errors.Is(err, backend.ErrIndeterminate)
-	var givenUp []*orphan
+	givenUp := map[*orphan]error{}
 	for i, o := range group {
-		status := Failed
+		status, failure := Failed, err
 		if err == nil && i < len(statuses) {
 			status = statuses[i]
 		}
-		// One that failed among others is released alone then, which says why.
-		o.separate = o.separate || len(group) > 1 && (refused || err == nil && status == Failed)
-		if !all.settle(o, sent, status, err) {
-			givenUp = append(givenUp, o)
+		failed := err == nil && status == Failed
+		if failed {
+			failure = errReleaseFailed
+		}
+		// An orphan that failed among others is released alone next, which says why.
+		o.separate = o.separate || len(group) > 1 && (refused || failed)
+		if !all.settle(o, sent, status, failure) {
+			givenUp[o] = failure
 		}
 	}
-	for _, o := range givenUp { // Last of all, since the logger may block.
-		o.giveUp(err)
+	for o, failure := range givenUp { // Last of all, since the logger may block.
+		o.giveUp(failure)
 	}
 }
 

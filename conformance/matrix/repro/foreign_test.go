@@ -2,7 +2,9 @@ package repro
 
 import (
 	"context"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,10 +18,38 @@ type lockOfHash interface {
 	TryLock(ctx context.Context) (*primitives.Lease, error)
 	ForceUnlock(ctx context.Context) (bool, error)
 	IsLocked(ctx context.Context) (bool, error)
+	IsHeldBy(ctx context.Context, owner string) (bool, error)
+	HoldCount(ctx context.Context, owner string) (int64, error)
+	Remaining(ctx context.Context) (time.Duration, error)
 }
 
-// TestForeignHashIsAConflict has another program's hash at a lock's name, of one field or of several, of which one looks
-// like a count of holds: no lock takes it for its own, waits for it, or deletes it.
+// calls returns the calls that look at a lock's hash.
+func calls(lock lockOfHash) map[string]func(context.Context) (any, error) {
+	return map[string]func(context.Context) (any, error){
+		"TryLock": get(lock.TryLock), "ForceUnlock": get(lock.ForceUnlock), "IsLocked": get(lock.IsLocked),
+		"IsHeldBy": with(lock.IsHeldBy, "somebody"), "HoldCount": with(lock.HoldCount, "somebody"),
+		"Remaining": get(lock.Remaining),
+	}
+}
+
+// rateCalls returns the calls that look at a rate limiter's hash.
+func rateCalls(c *primitives.Client) map[string]func(context.Context) (any, error) {
+	rate := primitives.Rate{Permits: 1, Interval: time.Second}
+	l, made := c.NewRateLimiter("x", nil), c.NewRateLimiter("x", &primitives.RateLimiterOptions{Rate: rate})
+	return map[string]func(context.Context) (any, error){
+		"TryAcquire": only(l.TryAcquire, 1), "Acquire": only(made.Acquire, 1), "Release": only(l.Release, 1),
+		"AvailablePermits": get(l.AvailablePermits), "Delete": get(l.Delete),
+		"SetRate": only(l.SetRate, rate), "TrySetRate": with(l.TrySetRate, rate), "UpdateRate": with(l.UpdateRate, rate),
+		"Config": func(ctx context.Context) (any, error) {
+			_, ok, err := l.Config(ctx)
+			return ok, err
+		},
+	}
+}
+
+// TestForeignHashIsAConflict has another program's hash at the name of a lock, or of a rate limiter: of one field or of
+// several, of which one may look like a count of holds. No lock or limiter takes the hash for its own, waits for it, or
+// changes it.
 func TestForeignHashIsAConflict(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
@@ -28,23 +58,27 @@ func TestForeignHashIsAConflict(t *testing.T) {
 			s := servers.Start(t, kind, nil)
 			c := cells.Named("GoRedis").Primitives(t, cells.At(s.Addr()), nil)
 			rw := c.NewReadWriteLock("x", nil)
-			all := map[string]lockOfHash{
-				"Lock": c.NewLock("x", nil), "FencedLock": c.NewFencedLock("x", nil), "SpinLock": c.NewSpinLock("x", nil),
-				"FairLock": c.NewFairLock("x", nil), "ReadLock": rw.ReadLock(), "WriteLock": rw.WriteLock(),
+			fenced := c.NewFencedLock("x", nil)
+			all := map[string]map[string]func(context.Context) (any, error){
+				"Lock": calls(c.NewLock("x", nil)), "FencedLock": calls(fenced), "SpinLock": calls(c.NewSpinLock("x", nil)),
+				"FairLock": calls(c.NewFairLock("x", nil)), "ReadLock": calls(rw.ReadLock()), "WriteLock": calls(rw.WriteLock()),
+				"RateLimiter": rateCalls(c), "Token": {"LastToken": get(fenced.LastToken)},
 			}
-			for _, fields := range [][]string{{"name", "bob"}, {"name", "bob", "visits", "9000000000000"}, {"mode", "dark"}} {
+			for _, fields := range [][]string{
+				{"name", "bob"}, {"name", "bob", "visits", "9000000000000"}, {"mode", "dark"}, {"type", "0"},
+			} {
 				do(t, s, "DEL", "x")
 				do(t, s, append([]string{"HSET", "x"}, fields...)...)
-				for name, lock := range all {
-					_, err := lock.TryLock(t.Context())
-					require.ErrorIs(t, err, primitives.ErrConflict, name)
-					require.ErrorContains(t, err, "holds a hash", name)
-					_, err = lock.IsLocked(t.Context())
-					require.ErrorIs(t, err, primitives.ErrConflict, name)
-					_, err = lock.ForceUnlock(t.Context())
-					require.ErrorIs(t, err, primitives.ErrConflict, name)
+				for kind, calls := range all {
+					for name, call := range calls {
+						_, err := call(t.Context())
+						require.ErrorIs(t, err, primitives.ErrConflict, "%s: %s", kind, name)
+						require.ErrorContains(t, err, "holds a hash", "%s: %s", kind, name)
+					}
 				}
 				require.Equal(t, fields[1], do(t, s, "HGET", "x", fields[0]))
+				require.Equal(t, strconv.Itoa(len(fields)/2), do(t, s, "HLEN", "x"))
+				require.Equal(t, "1", do(t, s, "DBSIZE"))
 			}
 		})
 	}

@@ -2,6 +2,8 @@ package repro
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -9,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
@@ -16,16 +20,16 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// leased are all kinds of objects whose leases the watchdog renews, called x.
-func leased(c *primitives.Client) map[string]func(context.Context) (*primitives.Lease, error) {
-	rw := c.NewReadWriteLock("x", nil)
+// leased are all kinds of objects whose leases the watchdog renews, by their kinds.
+func leased(c *primitives.Client, name string) map[string]func(context.Context) (*primitives.Lease, error) {
+	rw := c.NewReadWriteLock(name, nil)
 	arrival := &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}
-	permits := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 2})
+	permits := c.NewPermitSemaphore(name, &primitives.PermitSemaphoreOptions{Permits: 2})
 	return map[string]func(context.Context) (*primitives.Lease, error){
-		"Lock": c.NewLock("x", nil).Lock, "FencedLock": c.NewFencedLock("x", nil).Lock,
-		"SpinLock": c.NewSpinLock("x", nil).Lock, "FairLock": c.NewFairLock("x", nil).Lock,
-		"Mutex": c.NewMutex("x", nil).Lock, "ReadLock": rw.ReadLock().Lock, "WriteLock": rw.WriteLock().Lock,
-		"ByTime": c.NewCountingSemaphore("x", 1, nil).Acquire, "ByArrival": c.NewCountingSemaphore("x", 1, arrival).Acquire,
+		"Lock": c.NewLock(name, nil).Lock, "FencedLock": c.NewFencedLock(name, nil).Lock,
+		"SpinLock": c.NewSpinLock(name, nil).Lock, "FairLock": c.NewFairLock(name, nil).Lock,
+		"Mutex": c.NewMutex(name, nil).Lock, "ReadLock": rw.ReadLock().Lock, "WriteLock": rw.WriteLock().Lock,
+		"ByTime": c.NewCountingSemaphore(name, 1, nil).Acquire, "ByArrival": c.NewCountingSemaphore(name, 1, arrival).Acquire,
 		"Permits": func(ctx context.Context) (*primitives.Lease, error) { return permits.Acquire(ctx, 2) },
 	}
 }
@@ -37,7 +41,7 @@ func eachLeased(
 ) {
 	t.Helper()
 	t.Parallel()
-	for kind := range leased(cells.Over(t, backendOf(t, embedded.NewServer()), nil)) {
+	for kind := range leased(cells.Over(t, backendOf(t, embedded.NewServer()), nil), "x") {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -46,7 +50,7 @@ func eachLeased(
 				r.Instead = r.Good
 				prepare(r)
 				c := cells.Over(t, r, &primitives.Options{WatchdogLease: 3 * time.Second})
-				lease, err := leased(c)[kind](t.Context())
+				lease, err := leased(c, "x")[kind](t.Context())
 				require.NoError(t, err)
 				test(t, server, lease)
 			})
@@ -95,4 +99,70 @@ func TestRenewalThatMayNotLookLosesNothing(t *testing.T) {
 		require.NoError(t, lease.Err())
 		require.NoError(t, lease.Unlock(t.Context()))
 	})
+}
+
+// unasked is put before a script: all that it asks the server is refused, but for the time.
+const unasked = unread + `redis.call = function(name, ...) if name == 'time' then return real.call(name, ...) end; ` +
+	`error('NOPERM WRONGTYPE may not be said', 0) end; `
+
+// TestReleasesThatMayNotLookAreRepeated has two holds of a kind given back together by a user who lacks the rights to
+// that. If the user gets them, the holds are released. If not, a warning names each: they were dropped, as if their
+// keys were of another type.
+func TestReleasesThatMayNotLookAreRepeated(t *testing.T) {
+	t.Parallel()
+	for kind := range leased(cells.Over(t, backendOf(t, embedded.NewServer()), nil), "") {
+		for _, refused := range []time.Duration{time.Second, time.Hour} {
+			t.Run(fmt.Sprint(kind, refused), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { releaseUnasked(t, kind, refused) })
+			})
+		}
+	}
+}
+
+// releaseUnasked loses the replies to two releases, and refuses later ones for a time.
+func releaseUnasked(t *testing.T, kind string, refused time.Duration) {
+	t.Helper()
+	r, began := &cells.Runner{Backend: backendOf(t, embedded.NewServer())}, time.Now()
+	var together atomic.Int64
+	r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+		s, age := c.Script, time.Since(began)
+		switch {
+		case !strings.Contains(s.Name, "_release"), age >= refused:
+		case age < 10*time.Millisecond: // The first releases, and the first in the background.
+			return backend.Reply{}, backend.Indeterminate(errors.New("EOF"))
+		case strings.HasSuffix(s.Name, "_all"):
+			together.Add(1)
+			fallthrough
+		default:
+			c.Script = backend.NewScript(s.Name, unasked+s.Source, s.Keys, s.Retry)
+		}
+		return r.Good(ctx, c)
+	}
+	log, logged := observer.New(zap.WarnLevel)
+	c := cells.Over(t, r, &primitives.Options{WatchdogLease: 3 * time.Second, Logger: zap.New(log)})
+	for _, name := range []string{"x", "y"} {
+		lease, err := leased(c, name)[kind](t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, lease.Unlock(t.Context()), backend.ErrIndeterminate)
+	}
+	time.Sleep(2 * time.Second)
+	require.Equal(t, int64(1), together.Load())
+	if refused == time.Second {
+		other := strings.Replace(kind, "Read", "Write", 1) // A reader keeps no reader out.
+		for _, name := range []string{"x", "y"} {
+			_, err := leased(c, name)[other](t.Context())
+			require.NoError(t, err)
+		}
+		require.Less(t, time.Since(began), 3*time.Second)
+		require.Zero(t, logged.Len())
+		return
+	}
+	time.Sleep(time.Minute)
+	names := []any{}
+	for _, entry := range logged.FilterMessage("gave up releasing").All() {
+		names = append(names, entry.ContextMap()["name"])
+		require.Contains(t, entry.ContextMap()["error"], "NOPERM")
+	}
+	require.ElementsMatch(t, []any{"x", "y"}, names)
 }

@@ -151,6 +151,8 @@ func useLock(ctx context.Context, client *primitives.Client) {
 		must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(lock.TryLock(ctx))
 		must.Get(lock.IsHeldBy(ctx, lease.Owner()))
 		must.Get(lock.HoldCount(ctx, lease.Owner()))
+		must.Get(lock.IsHeldBy(ctx, "nobody"))
+		must.Get(lock.HoldCount(ctx, "nobody"))
 		time.Sleep(15 * time.Second) // virtual: the watchdog renews
 		must.Do(lease.Unlock(ctx))
 	}
@@ -257,6 +259,7 @@ func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	time.Sleep(time.Second) // virtual: the writer has given up
 	must.Get(read.Remaining(ctx))
 	must.Get(read.HoldCount(ctx, reader.Owner()))
+	must.Get(read.HoldCount(ctx, "nobody"))
 	must.Return("IsLocked", false)(write.IsLocked(ctx))
 	must.Do(reader.Unlock(ctx))
 	writer = must.Get(write.TryLock(ctx))

@@ -239,10 +239,40 @@ func (r *refusing) run(t *testing.T, what run, before state, lacking string) res
 	return result{times.ReplaceAllString(fmt.Sprintf("%T %v", reply, reply), "n"), parseState(text).comparable(), parseState(is).comparable()}
 }
 
+// releasing returns, by acquire, the commands that the releases of its grants were seen to call. TestNoChannels judges
+// messages; the permits of a rate limiter end by themselves.
+func releasing(runs []run) map[string][]string {
+	all := map[string][]string{}
+	for _, what := range runs {
+		kind, released := strings.CutSuffix(strings.TrimSuffix(what.script.Name, "_all"), "_release")
+		if kind == "spin" {
+			kind = "lock"
+		}
+		if acquire := kind + "_acquire"; released && kind != "rate" && !strings.HasSuffix(kind, "_force") {
+			all[acquire] = slices.DeleteFunc(uniq(append(all[acquire], what.calls...)), func(call string) bool {
+				return strings.HasSuffix(call, "publish")
+			})
+		}
+	}
+	return all
+}
+
+// grants reports whether a run has made its first argument, an owner, hold its object or wait for it.
+func (what run) grants(got result) bool {
+	owner := strings.Trim(strconv.Quote(what.args[0]), `"`)
+	has := func(state string) bool {
+		return slices.ContainsFunc(strings.Split(state, "\n"), func(line string) bool {
+			key, content, _ := strings.Cut(line, ": ")
+			return slices.Contains(what.keys[:min(2, len(what.keys))], key) && strings.Contains(content, owner)
+		})
+	}
+	return has(got.after) && !has(got.before)
+}
+
 // TestRefusedCommandChangesNothing runs each script of the primitives, on the keys that it was seen with and on none,
 // as users of whom each lacks one of the commands that it calls, and as one without channels. The server refuses
 // the script then, and all keys are as they were; or the script says so itself, in its reply; or it did not need
-// the command.
+// the command. An acquire needs what its release calls, too.
 func TestRefusedCommandChangesNothing(t *testing.T) {
 	t.Parallel()
 	runs := recordRuns(t)
@@ -251,7 +281,8 @@ func TestRefusedCommandChangesNothing(t *testing.T) {
 			t.Parallel()
 			r := newRefusing(t, kind)
 			refused := map[string]map[string]bool{}
-			trials := 0
+			trials, releases := 0, releasing(runs)
+			require.Len(t, releases, 8)
 			for _, what := range runs {
 				later := what
 				later.sec += 86400
@@ -261,6 +292,12 @@ func TestRefusedCommandChangesNothing(t *testing.T) {
 				}{{what, what.before}, {later, what.before}, {what, state{}}} {
 					what, before := trial.run, trial.state
 					allowed := r.run(t, what, before, "")
+					for _, lacking := range releases[what.script.Name] {
+						trials++
+						if what.grants(allowed) && what.grants(r.run(t, what, before, lacking)) {
+							t.Errorf("%s without %s grants what cannot be released", what.script.Name, lacking)
+						}
+					}
 					for _, lacking := range append([]string{"channels"}, what.calls...) {
 						trials++
 						if r.refuse(t, what, before, lacking, allowed) {

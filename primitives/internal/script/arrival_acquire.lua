@@ -23,6 +23,7 @@ local room = limit - held
 local first, dead = survey(semaphore, queue, now, owner)
 if room > 0 and (first == owner or not first) then
   ask(semaphore)
+  may('zscore', semaphore)
   may('zcard', queue)
   may(publish, turn .. ':' .. owner)
   -- One that waits tries three times within its allowance.

@@ -39,6 +39,7 @@ local room = limit - held
 local first, dead = survey(semaphore, queue, now, owner)
 if room > 0 and (first == owner or not first) then
   ask(semaphore)
+  may('zscore', semaphore)
   may('zcard', queue)
   may(publish, turn .. ':' .. owner)
 
@@ -101,7 +102,7 @@ enter(semaphore, now, owner, -kept, until_last)
 return {false, wait}
 `
 
-const arrivalAcquireSHA1 = "d766b3c291b9f7f4fae39606d73158f1ba434ac3"
+const arrivalAcquireSHA1 = "9b895738ec3cf84d3c5407d7cbf6977511b4cb83"
 
 var arrivalAcquireScript = backend.Script{
 	Name:   "arrival_acquire",

@@ -8,17 +8,14 @@
 ---@arg turns string... per owners   the channels of arrival_release
 ---@return int[] status     per owner: 1 released, 0 not held by it, -1 not a semaphore, -2 refused
 ---@include arrival_free.lua
+---@include fault.lua
 local status = {}
 for i, owner in ipairs(owners) do
   local function wake(waiter)
     redis.call(publish, turns[i] .. ':' .. waiter, '0') ---@allow channel one for each waiter
   end
   local place = 2 * i - 1
-  if type(redis.pcall('zcard', objects[place])) == 'number' then
-    local done, freed = pcall(free, objects[place], objects[place + 1], owner, tonumber(limit), wake)
-    status[i] = done and freed or -2
-  else
-    status[i] = -1
-  end
+  local done, freed = pcall(free, objects[place], objects[place + 1], owner, tonumber(limit), wake)
+  status[i] = done and freed or fault(freed)
 end
 return status

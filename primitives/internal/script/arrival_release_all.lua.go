@@ -22,23 +22,20 @@ local owners = {} for i = 1, (#ARGV - 2) / 2 do owners[i] = ARGV[2 + i] end
 local turns = {} for i = 1, #owners do turns[i] = ARGV[2 + #owners + i] end
 
 local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) may('zadd', semaphore) may('zrem', semaphore) may('zremrangebyscore', semaphore) may('pexpireat', semaphore) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local waiter = redis.call('zrange', queue, 0, 0)[1] while waiter do if waiter == caller then return waiter, dead elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead end dead[#dead + 1] = waiter end place = place + 1 waiter = redis.call('zrange', queue, place, place)[1] end return false, dead end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end local function free(semaphore, queue, owner, limit, wake) local now = clock() local score, waits = redis.call('zscore', semaphore, owner), redis.call('zscore', queue, owner) local holds = score and tonumber(score) >= now may('zrem', semaphore) local left = holders(semaphore, now) - (holds and 1 or 0) if left < limit or waits and survey(semaphore, queue, now, owner) == owner then local first, dead = survey(semaphore, queue, now, false, owner) if first then wake(first) end drop(semaphore, queue, dead) end redis.call('zrem', semaphore, owner) if waits then redis.call('zrem', queue, owner) end return holds and 1 or 0 end
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, owner in ipairs(owners) do
   local function wake(waiter)
     redis.call(publish, turns[i] .. ':' .. waiter, '0')
   end
   local place = 2 * i - 1
-  if type(redis.pcall('zcard', objects[place])) == 'number' then
-    local done, freed = pcall(free, objects[place], objects[place + 1], owner, tonumber(limit), wake)
-    status[i] = done and freed or -2
-  else
-    status[i] = -1
-  end
+  local done, freed = pcall(free, objects[place], objects[place + 1], owner, tonumber(limit), wake)
+  status[i] = done and freed or fault(freed)
 end
 return status
 `
 
-const arrivalReleaseAllSHA1 = "03b5999620a3877a3cd733a65cc94ce7dfd61851"
+const arrivalReleaseAllSHA1 = "da3b7c713abd507f2fbedf0852b6c23cdab49a83"
 
 var arrivalReleaseAllScript = backend.Script{
 	Name:   "arrival_release_all",

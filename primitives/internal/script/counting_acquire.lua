@@ -20,6 +20,7 @@ if room <= 0 then
 end
 local wait = room == 1 and full_for(semaphore, now, held, lease) or 0
 ask(semaphore)
+may('zscore', semaphore)
 may(publish, released)
 enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
 return {micros(), wait, room - 1}

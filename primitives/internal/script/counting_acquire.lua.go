@@ -35,12 +35,13 @@ if room <= 0 then
 end
 local wait = room == 1 and full_for(semaphore, now, held, lease) or 0
 ask(semaphore)
+may('zscore', semaphore)
 may(publish, released)
 enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
 return {micros(), wait, room - 1}
 `
 
-const countingAcquireSHA1 = "79a5d2d468f82d335db23bbc586ec25c16345ea6"
+const countingAcquireSHA1 = "7b4605cd443ef28f6f935881568d8301c612510f"
 
 var countingAcquireScript = backend.Script{
 	Name:   "counting_acquire",

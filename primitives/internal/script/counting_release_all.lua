@@ -7,11 +7,12 @@
 ---@arg channels string... per semaphores   where the waiters of each listen
 ---@return int[] status            per owner: 1 released, 0 not held, -1 not a semaphore, -2 refused
 ---@include clock.lua
+---@include fault.lua
 local status, now = {}, clock()
 for i, semaphore in ipairs(semaphores) do
   local ends = redis.pcall('zscore', semaphore, owners[i])
   if type(ends) == 'table' then
-    status[i] = -1
+    status[i] = fault(ends)
   elseif ends and tonumber(ends) >= now then
     local sent = redis.pcall(publish, channels[i], '1') ---@allow channel one for each semaphore
     if type(sent) == 'number' then

@@ -26,6 +26,7 @@ local strange = held and alien(lock, size)
 if strange then
   return strange
 end
+may('hexists', lock)
 may('hset', lock)
 may('pexpire', lock)
 may('pttl', lock)
@@ -35,6 +36,8 @@ heal(queue, timeouts, deadlines, now, owner)
 local first, dead, amount, more = survey(queue, timeouts, deadlines, now, owner)
 if first or allowance and held or #dead > 0 then
   ask(queue, timeouts)
+elseif not held then
+  ask_drop(queue, timeouts)
 end
 if not held and not more and (first == owner or not first) then
   local grant = next_token(token, tokenttl)

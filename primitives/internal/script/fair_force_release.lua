@@ -25,7 +25,7 @@ if first then
   redis.call(publish, turn .. ':' .. first, '0')
 end
 if #dead > 0 then
-  ask(queue, timeouts)
+  ask_drop(queue, timeouts)
 end
 redis.call('del', lock)
 drop(queue, timeouts, deadlines, dead, amount)

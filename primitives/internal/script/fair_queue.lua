@@ -12,14 +12,23 @@ local function share()
   return 300000
 end
 
+-- ask_drop raises an error if the user lacks a right that taking waiters out of the queue needs.
+local function ask_drop(queue, timeouts)
+  may('lrem', queue)
+  may('lpos', queue)
+  may('zadd', timeouts)
+  may('zrem', timeouts)
+  may('zrange', timeouts)
+  may('zmscore', timeouts)
+end
+
 -- ask raises an error if the user lacks a right that changing the queue needs.
 local function ask(queue, timeouts)
-  for _, command in ipairs({'lrem', 'rpush', 'lpos', 'lindex', 'lrange'}) do
-    may(command, queue)
-  end
-  for _, command in ipairs({'zadd', 'zrem', 'zrange', 'zscore'}) do
-    may(command, timeouts)
-  end
+  ask_drop(queue, timeouts)
+  may('rpush', queue)
+  may('lindex', queue)
+  may('lrange', queue)
+  may('zscore', timeouts)
 end
 
 -- lower subtracts an amount from all scores but those of the owners in spared.

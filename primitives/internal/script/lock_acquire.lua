@@ -21,6 +21,7 @@ if size > 0 then
 end
 may('hset', lock)
 may('pexpire', lock)
+may('hexists', lock)
 may('del', lock)
 if released ~= '' then
   may(publish, released)

@@ -36,6 +36,7 @@ if size > 0 then
 end
 may('hset', lock)
 may('pexpire', lock)
+may('hexists', lock)
 may('del', lock)
 if released ~= '' then
   may(publish, released)
@@ -46,7 +47,7 @@ redis.call('pexpire', lock, lease)
 return grant
 `
 
-const lockAcquireSHA1 = "29be99b6210dfcee7487b5bf1bf39284b6bdb452"
+const lockAcquireSHA1 = "e38745512479fce4d9eeb7dd12b848c20837f2e4"
 
 var lockAcquireScript = backend.Script{
 	Name:   "lock_acquire",

@@ -4,4 +4,9 @@
 ---@arg owner string
 ---@return bool held
 ---@readonly
-return redis.call('hexists', lock, owner)
+---@include alien.lua
+if redis.call('hexists', lock, owner) == 1 then
+  return 1
+end
+local size = redis.call('hlen', lock)
+return size > 0 and alien(lock, size) or 0

@@ -16,18 +16,22 @@ local lock = KEYS[1]
 local owner = ARGV[1]
 
 
-return redis.call('hexists', lock, owner)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+if redis.call('hexists', lock, owner) == 1 then
+  return 1
+end
+local size = redis.call('hlen', lock)
+return size > 0 and alien(lock, size) or 0
 `
 
-const lockHeldBySHA1 = "64ef3e700b9285eca0f245541d04cf541510218f"
+const lockHeldBySHA1 = "5810cf6a9eeec647b22c3fd81fb81193e0190a81"
 
 var lockHeldByScript = backend.Script{
-	Name:    "lock_held_by",
-	Source:  lockHeldBySource,
-	SHA1:    lockHeldBySHA1,
-	Keys:    1,
-	Retry:   backend.ReadOnly,
-	Command: "HEXISTS",
+	Name:   "lock_held_by",
+	Source: lockHeldBySource,
+	SHA1:   lockHeldBySHA1,
+	Keys:   1,
+	Retry:  backend.ReadOnly,
 }
 
 // LockHeldBy reports whether owner holds the lock.
@@ -41,7 +45,7 @@ var lockHeldByScript = backend.Script{
 // Results:
 //   - held
 //
-// The script only reads. It is sent as the command HEXISTS.
+// The script only reads.
 func LockHeldBy(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, owner string,

@@ -4,4 +4,7 @@
 ---@arg owner string
 ---@return int? count       nil: owner does not hold it
 ---@readonly
-return redis.call('hget', lock, owner)
+---@include alien.lua
+local count = redis.call('hget', lock, owner)
+local size = not count and redis.call('hlen', lock) or 0
+return size > 0 and alien(lock, size) or count

@@ -16,18 +16,20 @@ local lock = KEYS[1]
 local owner = ARGV[1]
 
 
-return redis.call('hget', lock, owner)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+local count = redis.call('hget', lock, owner)
+local size = not count and redis.call('hlen', lock) or 0
+return size > 0 and alien(lock, size) or count
 `
 
-const lockHoldCountSHA1 = "d90c30bb0a7afc4952f6c8ea79a317a22739488e"
+const lockHoldCountSHA1 = "96bc110d735d18c8774ea6f01e3a628b8a37a39b"
 
 var lockHoldCountScript = backend.Script{
-	Name:    "lock_hold_count",
-	Source:  lockHoldCountSource,
-	SHA1:    lockHoldCountSHA1,
-	Keys:    1,
-	Retry:   backend.ReadOnly,
-	Command: "HGET",
+	Name:   "lock_hold_count",
+	Source: lockHoldCountSource,
+	SHA1:   lockHoldCountSHA1,
+	Keys:   1,
+	Retry:  backend.ReadOnly,
 }
 
 // LockHoldCount returns how often owner holds the lock.
@@ -41,7 +43,7 @@ var lockHoldCountScript = backend.Script{
 // Results:
 //   - count: nil: owner does not hold it; there may be none
 //
-// The script only reads. It is sent as the command HGET.
+// The script only reads.
 func LockHoldCount(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, owner string,

@@ -4,5 +4,6 @@
 ---@key token string        the last token granted, decimal
 ---@return int? last        nil: there is none
 ---@readonly
-redis.call('hlen', lock) -- It fails if the key is no lock.
-return redis.call('get', token)
+---@include alien.lua
+local size = redis.call('hlen', lock)
+return size > 0 and alien(lock, size) or redis.call('get', token)

@@ -16,11 +16,12 @@ local lock = KEYS[1]
 local token = KEYS[2]
 
 
-redis.call('hlen', lock)
-return redis.call('get', token)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+local size = redis.call('hlen', lock)
+return size > 0 and alien(lock, size) or redis.call('get', token)
 `
 
-const lockLastTokenSHA1 = "3682b72ae3aac656661734a76fb1a0ba9cd7365d"
+const lockLastTokenSHA1 = "261f79c22142870393fe14a62d809dbe1c38dc00"
 
 var lockLastTokenScript = backend.Script{
 	Name:   "lock_last_token",

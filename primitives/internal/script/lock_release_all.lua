@@ -6,6 +6,7 @@
 ---@arg owners string... per locks
 ---@arg channels string... per locks   where the waiters of each listen
 ---@return int[] status            per lock: 1 freed, 0 not held by its owner, -1 not a lock, -2 refused
+---@include fault.lua
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
@@ -19,7 +20,7 @@ for i, lock in ipairs(locks) do
   elseif held == 0 then
     status[i] = 0
   else
-    status[i] = -1
+    status[i] = fault(held)
   end
 end
 return status

@@ -19,6 +19,7 @@ local publish = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #locks do channels[i] = ARGV[1 + #owners + i] end
 
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
@@ -32,13 +33,13 @@ for i, lock in ipairs(locks) do
   elseif held == 0 then
     status[i] = 0
   else
-    status[i] = -1
+    status[i] = fault(held)
   end
 end
 return status
 `
 
-const lockReleaseAllSHA1 = "fa8b500a13d9a71ceaab7adcdce7d9ca4e9d6dab"
+const lockReleaseAllSHA1 = "33b3be397ceb5c53d0bad8c3a1e6f7a4a862bec8"
 
 var lockReleaseAllScript = backend.Script{
 	Name:   "lock_release_all",

@@ -3,4 +3,9 @@
 ---@key lock hash           owner -> hold count
 ---@return milliseconds remaining   -1 ms: no end; -2 ms: the lock is free
 ---@readonly
-return redis.call('pttl', lock)
+---@include alien.lua
+local size = redis.call('hlen', lock)
+if size == 0 then
+  return -2
+end
+return alien(lock, size) or redis.call('pttl', lock)

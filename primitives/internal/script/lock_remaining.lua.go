@@ -16,18 +16,22 @@ const lockRemainingSource = `
 local lock = KEYS[1]
 
 
-return redis.call('pttl', lock)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+local size = redis.call('hlen', lock)
+if size == 0 then
+  return -2
+end
+return alien(lock, size) or redis.call('pttl', lock)
 `
 
-const lockRemainingSHA1 = "bc37418e7c76910e68f0dd4ed804c7c3811424d8"
+const lockRemainingSHA1 = "0429b0c3060a78265bf1124dfbec710cf0f9eef4"
 
 var lockRemainingScript = backend.Script{
-	Name:    "lock_remaining",
-	Source:  lockRemainingSource,
-	SHA1:    lockRemainingSHA1,
-	Keys:    1,
-	Retry:   backend.ReadOnly,
-	Command: "PTTL",
+	Name:   "lock_remaining",
+	Source: lockRemainingSource,
+	SHA1:   lockRemainingSHA1,
+	Keys:   1,
+	Retry:  backend.ReadOnly,
 }
 
 // LockRemaining returns what remains of the holder's lease.
@@ -38,7 +42,7 @@ var lockRemainingScript = backend.Script{
 // Results:
 //   - remaining: -1 ms: no end; -2 ms: the lock is free
 //
-// The script only reads. It is sent as the command PTTL.
+// The script only reads.
 func LockRemaining(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string,

@@ -44,15 +44,17 @@ if not held then
     may(publish, granted .. ':' .. group)
   end
   may_tell(string.match(owner, '^(.*):'))
-  may('del', holder)
-  if first or #dead > 0 then
-    ask(holder, queue, signs, first, may_tell)
-    may('pttl', holder)
-  end
-  if number then
-    ask_place(queue, signs)
-  end
+  ask(holder, queue, signs, first, may_tell)
+  may('incr', token)
+  may('zrem', queue)
+  may('hmget', signs)
   local before = first and first.owner ~= owner and not (number and number + 0 > 0 and number + 0 < first.number)
+  if before or more then
+    may('pttl', holder)
+    if number then
+      ask_place(queue, signs)
+    end
+  end
   if before then
     local function tell(group, message)
       redis.call(publish, granted .. ':' .. group, message)
@@ -79,6 +81,8 @@ if place == 0 then
   local last = redis.call('zrange', queue, -1, -1, 'withscores')
   place = math.max(time[1] * 1000000 + time[2], tonumber(last[2] or 0) + 1)
 end
+may('zrem', queue)
+may('hdel', signs)
 if stamp ~= '0' then
   ask_place(queue, signs)
 end
@@ -94,7 +98,7 @@ end
 return wait .. text
 `
 
-const mutexAcquireSHA1 = "a2aa5a16faee23529c01419c700741770bf33a4c"
+const mutexAcquireSHA1 = "429219be26fcc7f59f131ecb136665a218cb973e"
 
 var mutexAcquireScript = backend.Script{
 	Name:   "mutex_acquire",

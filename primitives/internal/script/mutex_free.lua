@@ -6,8 +6,13 @@
 -- free does what mutex_release does. may_tell asks for the channel of a group.
 local function free(holder, token, queue, signs, owner, tokenttl, tell, may_tell)
   local held = redis.call('get', holder)
-  if held ~= owner then
+  if not held then
     ask(holder, queue, signs, nil, may_tell)
+    may('incr', token)
+    may('zrange', queue)
+    may('hmget', signs)
+  elseif held ~= owner then
+    may('hdel', signs)
   end
   if held ~= owner and redis.call('zrem', queue, owner) == 1 then
     redis.call('hdel', signs, owner)

@@ -8,6 +8,7 @@
 ---@arg channels string... per owners   the channels of mutex_release
 ---@return int[] status       per owner: 1 released, 0 not held by it, -1 not a mutex, -2 refused
 ---@include mutex_free.lua
+---@include fault.lua
 local status = {}
 for i, owner in ipairs(owners) do
   local function tell(group, message)
@@ -17,12 +18,8 @@ for i, owner in ipairs(owners) do
     may(publish, channels[i] .. ':' .. group)
   end
   local place = 4 * i - 3
-  if type(redis.pcall('get', objects[place])) ~= 'table' then
-    local done, released = pcall(free, objects[place], objects[place + 1], objects[place + 2],
-      objects[place + 3], owner, tokenttl, tell, may_tell)
-    status[i] = done and released or -2
-  else
-    status[i] = -1
-  end
+  local done, released = pcall(free, objects[place], objects[place + 1], objects[place + 2],
+    objects[place + 3], owner, tokenttl, tell, may_tell)
+  status[i] = done and released or fault(released)
 end
 return status

@@ -49,6 +49,7 @@ if life > 0 then
 end
 may('zrange', leases)
 if taken then
+  may('zscore', leases)
   may('zadd', leases)
   may('zrem', leases)
   may(publish, released)
@@ -57,6 +58,7 @@ local function tell(n)
   redis.call(publish, released, n)
 end
 if not text then
+  may('zcount', leases)
   may('zremrangebyscore', leases)
   may('set', permits)
   may('incrby', permits)

@@ -65,6 +65,7 @@ if life > 0 then
 end
 may('zrange', leases)
 if taken then
+  may('zscore', leases)
   may('zadd', leases)
   may('zrem', leases)
   may(publish, released)
@@ -73,6 +74,7 @@ local function tell(n)
   redis.call(publish, released, n)
 end
 if not text then
+  may('zcount', leases)
   may('zremrangebyscore', leases)
   may('set', permits)
   may('incrby', permits)
@@ -98,7 +100,7 @@ end
 return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now))}
 `
 
-const permitAcquireSHA1 = "e4aa59b6660735fd097729533d56162a451335c3"
+const permitAcquireSHA1 = "0dfddd8f68d56cf786845fa0a1820b1db64cae4d"
 
 var permitAcquireScript = backend.Script{
 	Name:   "permit_acquire",

@@ -7,6 +7,7 @@
 ---@arg channels string... per owners   where the waiters of each listen
 ---@return int[] status       per owner: 1 released, 0 not all held, -1 no such semaphore, -2 refused
 ---@include permit_give_back.lua
+---@include fault.lua
 local status, now = {}, clock()
 for i, owner in ipairs(owners) do
   local function tell(n)
@@ -16,9 +17,9 @@ for i, owner in ipairs(owners) do
   local free = type(text) == 'string' and count(text)
   if free then
     local done, given = pcall(give_back, objects[2 * i - 1], objects[2 * i], owner, false, now, free, tell)
-    status[i] = done and given or -2
+    status[i] = done and given or fault(given)
   else
-    status[i] = text and -1 or 0
+    status[i] = text and fault(text) or 0
   end
 end
 return status

@@ -7,6 +7,7 @@
 ---@library
 ---@include permits.lua
 ---@include rights.lua
+---@include rate_fields.lua
 
 -- all is more permits, grants or milliseconds than there are.
 local function all()
@@ -22,20 +23,23 @@ local function span(text)
   return nil
 end
 
--- limit_of returns what a limiter's hash says, or nil if there is none. If it has other texts than numbers
--- it returns true behind that.
-local function limit_of(limiter)
-  local fields = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime')
-  if not (fields[1] and fields[2] and fields[3]) then
-    return nil, false
-  end
+-- limit_in returns what the fields of a limiter's hash say, or nil if they have other texts than numbers.
+local function limit_in(fields)
   local limit = {
     rate = count(fields[1]), interval = span(fields[2]), own = fields[3] == '1', alive = span(fields[4] or '0'),
   }
-  if not (limit.rate and limit.interval and limit.alive) then
-    return nil, true
+  return limit.rate and limit.interval and limit.alive and limit or nil
+end
+
+-- limit_of returns what a limiter's hash says, or nil if there is none. If the hash is another program's, or has other
+-- texts than numbers, it returns nil and an error.
+local function limit_of(limiter)
+  local fields, strange = fields_of(limiter)
+  local limit = fields and limit_in(fields)
+  if fields and not limit then
+    return nil, redis.error_reply('NOTANUMBER the limiter has a text in the place of a number')
   end
-  return limit, false
+  return limit, strange
 end
 
 -- clock_bounds returns the server's time in milliseconds, rounded down and up. A grant is made at the later one, and

@@ -24,7 +24,7 @@
 ---@include rate.lua
 local limit, bad = limit_of(limiter)
 if bad then
-  return redis.error_reply('NOTANUMBER the limiter has a text in the place of a number')
+  return bad
 end
 local make = not limit
 if make then

@@ -12,7 +12,7 @@
 ---@include rate.lua
 local limit, bad = limit_of(limiter)
 if bad then
-  return redis.error_reply('NOTANUMBER the limiter has a text in the place of a number')
+  return bad
 end
 if not limit then
   return redis.error_reply('NORATE nobody has set a rate')

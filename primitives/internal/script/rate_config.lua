@@ -6,4 +6,6 @@
 ---@return string? kind       1: each client has its own permits
 ---@return milliseconds? alive   how long the limiter exists without being used; 0: for ever
 ---@readonly
-return redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime')
+---@include rate_fields.lua
+local fields, strange = fields_of(limiter)
+return strange or fields or {false, false, false, false}

@@ -19,10 +19,12 @@ local limiter = KEYS[1]
 
 
 
-return redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime')
+local function fields_of(limiter) local fields = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if fields[1] and fields[2] and fields[3] then return fields, nil elseif redis.call('hlen', limiter) == 0 then return nil, nil end return nil, redis.error_reply('OTHERKIND the key holds a hash that is no rate limiter') end
+local fields, strange = fields_of(limiter)
+return strange or fields or {false, false, false, false}
 `
 
-const rateConfigSHA1 = "57e1519d45f66828bbc5383b5a323c1fc52a08d0"
+const rateConfigSHA1 = "96db20ba6480777016c0c006e5390b7e9c87d639"
 
 var rateConfigScript = backend.Script{
 	Name:   "rate_config",

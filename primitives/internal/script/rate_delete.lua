@@ -8,14 +8,12 @@
 ---@command publish publish|spublish
 ---@channel changed
 ---@return bool deleted       false: there was none
----@error OTHERKIND the key is of another kind
----@include kind.lua
-local wrong = other(limiter, 'hash')
-if wrong then
-  return wrong
+---@include rate_fields.lua
+local there, strange = fields_of(limiter)
+if strange then
+  return strange
 end
-local there = redis.call('exists', limiter)
-if there == 1 then
+if there then
   redis.call(publish, changed, '2147483647')
 end
 redis.call('del', limiter)
@@ -23,4 +21,4 @@ redis.call('del', value)
 redis.call('del', own_value)
 redis.call('del', permits)
 redis.call('del', own_permits)
-return there
+return there and 1 or 0

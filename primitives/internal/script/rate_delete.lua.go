@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -22,14 +21,12 @@ local own_permits = KEYS[5]
 local publish = ARGV[1]
 local changed = ARGV[2]
 
-
-local function other(key, kind) local found = redis.call('type', key).ok if found ~= 'none' and found ~= kind then return redis.error_reply('OTHERKIND the key holds a ' .. found) end return nil end
-local wrong = other(limiter, 'hash')
-if wrong then
-  return wrong
+local function fields_of(limiter) local fields = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if fields[1] and fields[2] and fields[3] then return fields, nil elseif redis.call('hlen', limiter) == 0 then return nil, nil end return nil, redis.error_reply('OTHERKIND the key holds a hash that is no rate limiter') end
+local there, strange = fields_of(limiter)
+if strange then
+  return strange
 end
-local there = redis.call('exists', limiter)
-if there == 1 then
+if there then
   redis.call(publish, changed, '2147483647')
 end
 redis.call('del', limiter)
@@ -37,10 +34,10 @@ redis.call('del', value)
 redis.call('del', own_value)
 redis.call('del', permits)
 redis.call('del', own_permits)
-return there
+return there and 1 or 0
 `
 
-const rateDeleteSHA1 = "4fe9b837159d571e019f9e7c8d43a7da069a246f"
+const rateDeleteSHA1 = "56e6aac7d94839a56253e475a850fe4785fa1057"
 
 var rateDeleteScript = backend.Script{
 	Name:   "rate_delete",
@@ -48,23 +45,6 @@ var rateDeleteScript = backend.Script{
 	SHA1:   rateDeleteSHA1,
 	Keys:   5,
 	Retry:  backend.Never,
-}
-
-// ErrRateDeleteOTHERKIND means that the script rate_delete replied OTHERKIND: the key is of
-// another kind.
-var ErrRateDeleteOTHERKIND = errors.New("the key is of another kind")
-
-// rateDeleteError adds the declared error to a reply of its code.
-func rateDeleteError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "OTHERKIND":
-		return fmt.Errorf("%w: %w", ErrRateDeleteOTHERKIND, err)
-	}
-	return err
 }
 
 // RateDeleteParams holds the keys and arguments of [RateDelete].
@@ -101,9 +81,6 @@ type RateDeleteParams struct {
 // Results:
 //   - deleted: false: there was none
 //
-// Errors:
-//   - [ErrRateDeleteOTHERKIND]: the key is of another kind
-//
 // The script may write, and is not sent again once it may have run.
 func RateDelete(
 	ctx context.Context, r backend.ScriptRunner,
@@ -126,7 +103,7 @@ func RateDelete(
 	}
 	reply, err := r.Run(ctx, &rateDeleteScript, words[:5:5], words[5:])
 	if err != nil {
-		return false, rateDeleteError(err)
+		return false, err
 	}
 	return decodeRateDelete(reply)
 }

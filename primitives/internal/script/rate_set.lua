@@ -16,7 +16,10 @@
 ---@channel changed
 ---@return bool set
 ---@include rate.lua
-local before = redis.call('hget', limiter, 'type')
+local before, strange = fields_of(limiter)
+if strange then
+  return strange
+end
 if before and not change or not before and not create then
   return 0
 end
@@ -25,7 +28,7 @@ if own then
   valued, grants = own_value, own_permits
 end
 local limit = {rate = tonumber(rate), interval = tonumber(interval), own = own, alive = tonumber(alive)}
-local known, held = limit_of(limiter), 0
+local known, held = before and limit_in(before), 0
 if own or known then
   held = held_of(known or limit, valued, grants)
 else
@@ -38,7 +41,7 @@ may('persist', limiter)
 if before then
   redis.call(publish, changed, '2147483647')
 end
-if before and (before == '1') ~= own then
+if before and (before[3] == '1') ~= own then
   -- They counted otherwise.
   redis.call('del', value, own_value, permits, own_permits)
   held = 0

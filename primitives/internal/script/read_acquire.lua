@@ -27,6 +27,11 @@ end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then
   return {false, redis.call('pttl', waiting), mode and 0 or 1}
 end
+if not downgrade then
+  may('hexists', lock)
+end
+may('exists', lock)
+may('hgetall', lock)
 may('set', token)
 may('hset', lock)
 may('pexpire', lock)

@@ -42,6 +42,11 @@ end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then
   return {false, redis.call('pttl', waiting), mode and 0 or 1}
 end
+if not downgrade then
+  may('hexists', lock)
+end
+may('exists', lock)
+may('hgetall', lock)
 may('set', token)
 may('hset', lock)
 may('pexpire', lock)
@@ -57,7 +62,7 @@ redis.call('pexpire', lock, longest)
 return {last, 0, 0}
 `
 
-const readAcquireSHA1 = "30f3c52072922dfa31260cd01df2999a7bb9905d"
+const readAcquireSHA1 = "3aa2ef181b90b5f2ceb6860f80a7dfdb7911aff5"
 
 var readAcquireScript = backend.Script{
 	Name:   "read_acquire",

@@ -5,8 +5,14 @@
 ---@arg owner string
 ---@return int count
 ---@readonly
-local count = 0
-for n = 1, tonumber(redis.call('hget', lock, owner) or '0') or 0 do
+---@include alien.lua
+local holds, count = redis.call('hget', lock, owner), 0
+local size = not holds and redis.call('hlen', lock) or 0
+local strange = size > 0 and alien(lock, size)
+if strange then
+  return strange
+end
+for n = 1, tonumber(holds or '0') or 0 do
   count = count + redis.call('exists', side .. ':' .. owner .. ':rwlock_timeout:' .. n)
 end
 return count

@@ -18,14 +18,20 @@ local side = KEYS[2]
 local owner = ARGV[1]
 
 
-local count = 0
-for n = 1, tonumber(redis.call('hget', lock, owner) or '0') or 0 do
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+local holds, count = redis.call('hget', lock, owner), 0
+local size = not holds and redis.call('hlen', lock) or 0
+local strange = size > 0 and alien(lock, size)
+if strange then
+  return strange
+end
+for n = 1, tonumber(holds or '0') or 0 do
   count = count + redis.call('exists', side .. ':' .. owner .. ':rwlock_timeout:' .. n)
 end
 return count
 `
 
-const readHoldCountSHA1 = "4c773a3a58775a9bbe7fc5aac5e9e92086c05d69"
+const readHoldCountSHA1 = "7516545510924b5af77fd15a2a6ca7ac371ca813"
 
 var readHoldCountScript = backend.Script{
 	Name:   "read_hold_count",

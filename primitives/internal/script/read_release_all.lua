@@ -8,6 +8,7 @@
 ---@return int[] status     per owner: 1 released, 0 not held, -1 not a lock, -2 refused
 ---@include readers.lua
 ---@include readers_keep.lua
+---@include fault.lua
 local status = {}
 ask(keys[1])
 for i, owner in ipairs(owners) do
@@ -35,7 +36,7 @@ for i, owner in ipairs(owners) do
       status[i] = -2
     end
   else
-    status[i] = -1
+    status[i] = fault(field)
   end
 end
 return status

@@ -3,7 +3,8 @@
 ---
 ---@key locks hash...              owner -> hold count
 ---@arg owners string... per locks
----@return int[] status            per lock: 1 freed, 0 not held by its owner, -1 not a lock
+---@return int[] status            per lock: 1 freed, 0 not held by its owner, -1 not a lock, -2 refused
+---@include fault.lua
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
@@ -12,7 +13,7 @@ for i, lock in ipairs(locks) do
   elseif held == 0 then
     status[i] = 0
   else
-    status[i] = -1
+    status[i] = fault(held)
   end
 end
 return status

@@ -16,6 +16,7 @@ const spinReleaseAllSource = `
 local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local owners = {} for i = 1, #locks do owners[i] = ARGV[i] end
 
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
@@ -24,13 +25,13 @@ for i, lock in ipairs(locks) do
   elseif held == 0 then
     status[i] = 0
   else
-    status[i] = -1
+    status[i] = fault(held)
   end
 end
 return status
 `
 
-const spinReleaseAllSHA1 = "3a869b73cae36acf2c7ad9b02442fbd384c8e080"
+const spinReleaseAllSHA1 = "eed9fe51586c6c0b6aa61961307b80692020154d"
 
 var spinReleaseAllScript = backend.Script{
 	Name:   "spin_release_all",
@@ -50,7 +51,7 @@ var spinReleaseAllScript = backend.Script{
 //   - owners: one for each of locks
 //
 // Results:
-//   - status: per lock: 1 freed, 0 not held by its owner, -1 not a lock
+//   - status: per lock: 1 freed, 0 not held by its owner, -1 not a lock, -2 refused
 //
 // The script may write, and is not sent again once it may have run.
 func SpinReleaseAll(

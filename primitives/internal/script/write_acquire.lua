@@ -33,6 +33,9 @@ if used then
     return {false, redis.call('pttl', lock), 0}
   elseif longest > 0 then
     if queue then
+      may('hexists', lock)
+      may('hdel', lock)
+      may(publish, released)
       -- By then owner has tried again. Before there is a place this does nothing: see lock_acquire.lua.
       local life = math.max(redis.call('pttl', waiting), shortest + 200)
       redis.call('pexpire', waiting, life)
@@ -42,6 +45,11 @@ if used then
     return {false, shortest, 1}
   end
 end
+if not used then
+  may('hgetall', lock)
+  may('pttl', lock)
+end
+may('hexists', lock)
 may('hset', lock)
 may('pexpire', lock)
 may('hdel', lock)

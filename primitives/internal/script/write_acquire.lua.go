@@ -48,6 +48,9 @@ if used then
     return {false, redis.call('pttl', lock), 0}
   elseif longest > 0 then
     if queue then
+      may('hexists', lock)
+      may('hdel', lock)
+      may(publish, released)
 
       local life = math.max(redis.call('pttl', waiting), shortest + 200)
       redis.call('pexpire', waiting, life)
@@ -57,6 +60,11 @@ if used then
     return {false, shortest, 1}
   end
 end
+if not used then
+  may('hgetall', lock)
+  may('pttl', lock)
+end
+may('hexists', lock)
 may('hset', lock)
 may('pexpire', lock)
 may('hdel', lock)
@@ -74,7 +82,7 @@ redis.call('pexpire', lock, lease)
 return {grant, 0, 0}
 `
 
-const writeAcquireSHA1 = "1103f2567bb18592d2dad6e2af14aca0f3df351a"
+const writeAcquireSHA1 = "b870de2b10ba741bb4591191a82ae354d7c27b6e"
 
 var writeAcquireScript = backend.Script{
 	Name:   "write_acquire",

@@ -9,6 +9,7 @@
 ---@include readers.lua
 ---@include readers_keep.lua
 ---@include writers.lua
+---@include fault.lua
 local status = {}
 ask(keys[1])
 may('hset', keys[1])
@@ -34,7 +35,7 @@ for i, owner in ipairs(owners) do
     end
     status[i] = give_back(waiting, owner, free) and 0 or -2
   else
-    status[i] = -1
+    status[i] = fault(field)
   end
 end
 return status
