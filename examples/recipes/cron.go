@@ -31,7 +31,7 @@ func RunOnce(
 	if err != nil {
 		return false, err
 	}
-	defer extend.Forget(lease) // The lock stays on the server until its lease ends, also if client is closed.
+	defer extend.Forget(lease) // The lock stays on the server until its lease ends, even if client is closed.
 	err = job(lease.Context(ctx))
 	return true, errors.Join(err, lease.Err())
 }

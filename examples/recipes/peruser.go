@@ -34,7 +34,7 @@ func PerUser(client *primitives.Client, user func(*http.Request) string, next ht
 // unlock releases the lock of a request. The answer is written by then, so that a loss can only be logged:
 // data that must not be written twice needs the fencing token.
 func unlock(ctx context.Context, lease *primitives.Lease) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // also if the user is gone
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // even if the user is gone
 	defer cancel()
 	if err := lease.Unlock(ctx); err != nil {
 		slog.ErrorContext(ctx, "unlock a user", "error", err)
