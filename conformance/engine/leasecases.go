@@ -51,7 +51,7 @@ var renewing = primitives.Options{WatchdogLease: harness.Patience / 10}
 // renewsSlots holds several names: in a cluster no script may renew what is in different slots, nor behind the one
 // endpoint of a cluster.
 func (p *Primitive[S, I, O]) renewsSlots(ctx context.Context, e *harness.Env) {
-	c, _ := NewClient(ctx, e, &renewing)
+	c, _ := NewClient(ctx, e, &primitives.Options{WatchdogLease: harness.Patience / 4})
 	held := map[string]*primitives.Lease{}
 	for _, name := range e.Slots() {
 		held[name] = p.acquire(ctx, Named{c, name})

@@ -113,9 +113,10 @@ func compete(ctx context.Context, locks []peers.Lock, lasts, stay time.Duration)
 	}, err
 }
 
-// take enters a lock again and again. It returns how long it waited each time, and how often it was served in time.
+// take enters a lock again and again, at least once. It returns how long it waited each time, and how often it was
+// served in time.
 func (c *contest) take(ctx context.Context, lock peers.Lock) (waits []time.Duration, served int, err error) {
-	for !c.over.Load() {
+	for first := true; first || !c.over.Load(); first = false {
 		begin := time.Now()
 		unlock, err := lock(ctx)
 		switch {
