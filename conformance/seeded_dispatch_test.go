@@ -7,6 +7,7 @@ func dispatchSeeds() []seed {
 		call        = "internal/dispatch/call.go"
 		dispatching = "internal/dispatch/dispatch.go"
 		queued      = "internal/dispatch/queue.go"
+		direct      = "internal/dispatch/direct.go"
 	)
 	dispatcher := func(test string) finder {
 		return finder{dir: "primitives/internal/dispatch", test: test}
@@ -45,6 +46,22 @@ func dispatchSeeds() []seed {
 		{"minds not that others get their connections", dispatching, edits{
 			{"if d.onePool && d.moved.After(waitsSince) {", "if false {"},
 		}, dispatcher("TestCrowdWaitsForConnections")},
+		{"has a caller that may leave send by itself", call, edits{
+			{"ctx.Done() != nil || !d.sendDirectly(r)", "!d.sendDirectly(r)"},
+		}, dispatcher("TestStoppedServer")},
+		{"has a caller look for a connection by itself", direct, edits{
+			{" || time.Since(d.answered) > warm", ""},
+		}, dispatcher("TestCallerSends")},
+		{"has a caller send by itself after Close", direct, edits{
+			{"d.closed || ", ""},
+		}, dispatcher("TestCloseGivesUpACallerInTheDriver")},
+		{"forgets what has queued behind a caller that sends", direct, edits{
+			{"\t\tgo d.send()\n\t\treturn\n", ""},
+		}, dispatcher("TestCallsBehindACallerInTheDriver")},
+		{"counts a caller as a sender whose goroutine a hook has ended", direct, edits{
+			{"\tdefer d.endDirectly() // Also if a hook of the driver ends the goroutine.\n\tb.run(d)\n",
+				"\tb.run(d)\n\td.endDirectly()\n"},
+		}, dispatcher("TestCallsBehindACallerInTheDriver")},
 		{"keeps the call in its request", call, edits{
 			{"\t*r = Request{Shortage: r.Shortage}\n", ""},
 		}, finder{dir: "primitives", test: "TestLeaseKeepsNothingOfItsCall"}},

@@ -3,6 +3,7 @@ package repro
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
 
@@ -57,6 +58,44 @@ func lockFor(t *testing.T, c *primitives.Client, name string, patience time.Dura
 	lease, err := c.NewLock(name, nil).Lock(ctx)
 	require.Nil(t, lease)
 	return err
+}
+
+// patient is a connection on which a driver waits for ever, whatever its own time-outs are.
+type patient struct{ net.Conn }
+
+func (patient) SetDeadline(time.Time) error     { return nil }
+func (patient) SetReadDeadline(time.Time) error { return nil }
+
+// TestCallersLeaveAStoppedServer stops the server right after an answer. A caller whose context ends after 100 ms gets its
+// error then, and so does an Unlock after its grace.
+func TestCallersLeaveAStoppedServer(t *testing.T) {
+	cells.Proof(t)
+	side(t, func(t *testing.T, a cells.Adapter) {
+		s := servers.Start(t, servers.Redis, nil)
+		at := cells.At(s.Addr())
+		at.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return patient{conn}, err
+		}
+		c := a.Primitives(t, at, nil)
+		require.NoError(t, lock(t, c, "x").Unlock(context.Background()))
+		lease := lock(t, c, "x")
+		require.NoError(t, s.Pause())
+		defer func() { require.NoError(t, s.Resume()) }()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		left := make(chan error)
+		go func() { left <- lease.Unlock(ctx) }()
+		go func() { left <- lockFor(t, c, "free", 100*time.Millisecond) }()
+		for range 2 {
+			select {
+			case err := <-left:
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			case <-time.After(time.Minute):
+				require.Fail(t, "a caller waits for the driver")
+			}
+		}
+	})
 }
 
 // R9: while the application has all connections of the pool for blocking commands, attempts to

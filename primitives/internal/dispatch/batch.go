@@ -24,6 +24,7 @@ type batch struct {
 	replicaTimeout time.Duration   // for how long
 	waitingCallers atomic.Int32    // callers that wait for an outcome
 	ended          atomic.Bool
+	replied        atomic.Bool // a call has a reply
 
 	mu            sync.Mutex
 	calls         []*Request    // nil: the call has its outcome, and may be in use again
@@ -125,6 +126,9 @@ func (b *batch) report(place int, outcome backend.Outcome) { b.answer(place, out
 
 // answer ends a call with its outcome, and the shortage of replicas.
 func (b *batch) answer(place int, outcome backend.Outcome, shortage error) {
+	if outcome.Err == nil {
+		b.replied.Store(true)
+	}
 	if c := b.take(place); c != nil {
 		c.outcome, c.Shortage = outcome, shortage
 		if c.settle() {

@@ -67,15 +67,17 @@ const (
 
 // Do sends r, and returns the outcome. When ctx ends it waits for r.Grace, and then returns an error
 // that wraps ctx's, and [backend.ErrIndeterminate] too if the call may be executed. A panic of the
-// driver it raises in the caller, unless r is Contained.
+// driver it raises in the caller, unless r is Contained. A call whose ctx cannot end is sent by its caller, if no other
+// call is under way: then Do returns when the driver does, even after Close.
 func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) {
 	if err := ctx.Err(); err != nil && !r.AlwaysSend {
 		return backend.Reply{}, err
 	}
 	r.values, r.answered, r.claim = ctx, d.newSignal(), new(backend.Claim)
-	if r.Replicas > 0 {
+	switch {
+	case r.Replicas > 0:
 		d.sendAlone(r)
-	} else {
+	case ctx.Done() != nil || !d.sendDirectly(r):
 		d.enqueue(r)
 	}
 	select {

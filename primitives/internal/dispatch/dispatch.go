@@ -92,6 +92,7 @@ type Dispatcher struct {
 	readySenders    int                 // those that are about to take what is queued
 	takes           uint64              // batches taken from the queue so far
 	moved           time.Time           // when the last batch ended that was sent
+	answered        time.Time           // when the last batch ended, if a call of it had a reply; else zero
 	batches         map[*batch]struct{} // under way
 	queueTimerArmed bool                // a timer will call checkQueue
 	sweepArmed      bool                // a timer will call sweep
@@ -328,11 +329,16 @@ func (d *Dispatcher) batchDone(b *batch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.batches, b)
+	now := time.Now()
 	if b.sent() {
-		d.moved = time.Now()
+		d.moved = now
 	}
-	if b.replicas == 0 {
-		d.batchTime += (time.Since(b.began) - d.batchTime) / 4
-		d.readySenders++
+	if b.replicas > 0 {
+		return
+	}
+	d.batchTime += (now.Sub(b.began) - d.batchTime) / 4
+	d.readySenders++
+	if d.answered = (time.Time{}); b.replied.Load() {
+		d.answered = now
 	}
 }

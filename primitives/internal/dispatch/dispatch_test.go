@@ -534,8 +534,7 @@ func TestValuesOfTheOnlyCaller(t *testing.T) {
 // never: however busy the machine is, there are both.
 func TestEachCallHasOneOutcome(t *testing.T) {
 	t.Parallel()
-	l := &link{takes: 100 * time.Microsecond}
-	d := open(t, l)
+	d := open(t, &oneServer{link: &link{takes: 100 * time.Microsecond}})
 	var answered, late, withdrawn atomic.Int32
 	var all sync.WaitGroup
 	const calls = 2000
@@ -546,7 +545,8 @@ func TestEachCallHasOneOutcome(t *testing.T) {
 			switch i % 7 {
 			case 0:
 				cancel()
-			case 6: // It stays.
+			case 6: // It stays, and may send by itself.
+				ctx = context.Background()
 			default:
 				time.AfterFunc(time.Duration(i%7)*50*time.Microsecond, cancel)
 			}

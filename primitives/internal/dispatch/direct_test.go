@@ -1,0 +1,224 @@
+package dispatch_test
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
+)
+
+// oneServer is a link of a driver that pays no attention to contexts, to one server or to a cluster.
+type oneServer struct {
+	backend.Backend
+	*link
+	cluster bool
+}
+
+func (s *oneServer) Capabilities() backend.Capabilities {
+	return backend.Capabilities{Cluster: s.cluster}
+}
+
+func (s *oneServer) Run(context.Context, *backend.Script, []string, []string) (backend.Reply, error) {
+	panic("it batches")
+}
+
+func (s *oneServer) RunBatch(ctx context.Context, calls []backend.Call, report func(int, backend.Outcome)) {
+	s.link.RunBatch(context.WithoutCancel(ctx), calls, report)
+}
+
+// answered returns a dispatcher that has just had an answer.
+func answered(t *testing.T, s *oneServer) *dispatch.Dispatcher {
+	t.Helper()
+	d := open(t, s)
+	reply, err := d.Run(t.Context(), write, []string{"first"}, nil)
+	requireEcho(t, "first", reply, err)
+	synctest.Wait() // Its sender has ended.
+	return d
+}
+
+// inCaller reports whether it is called in the goroutine of a call's caller.
+func inCaller() bool { return strings.Contains(string(debug.Stack()), "dispatch.(*Dispatcher).Do(") }
+
+// TestCallerSends looks at whose goroutine a call is sent by.
+func TestCallerSends(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cluster, ends, beside, fails bool
+		idle                         time.Duration
+		caller                       bool
+	}{
+		"AfterAnAnswer":     {caller: true, idle: time.Second},
+		"LongAfter":         {idle: time.Second + 1},
+		"AfterALostReply":   {fails: true},
+		"ContextThatEnds":   {ends: true},
+		"BesideAnotherCall": {beside: true},
+		"Cluster":           {cluster: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &oneServer{cluster: c.cluster, link: &link{}}
+				var byCaller bool
+				s.do = func(_ context.Context, call backend.Call) (backend.Reply, error) {
+					switch call.Keys[0] {
+					case "lost":
+						return backend.Reply{}, backend.ErrIndeterminate
+					case "beside":
+						time.Sleep(time.Minute)
+					case "k":
+						byCaller = inCaller()
+					}
+					return backend.StringReply(call.Keys[0]), nil
+				}
+				d := answered(t, s)
+				if c.fails {
+					_, err := d.Run(context.Background(), write, []string{"lost"}, nil)
+					require.ErrorIs(t, err, backend.ErrIndeterminate)
+				}
+				if c.beside {
+					go func() { _, _ = d.Run(context.Background(), write, []string{"beside"}, nil) }()
+				}
+				synctest.Wait()
+				time.Sleep(c.idle)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if !c.ends {
+					ctx = context.WithoutCancel(ctx)
+				}
+				reply, err := d.Run(ctx, write, []string{"k"}, nil)
+				requireEcho(t, "k", reply, err)
+				require.Equal(t, c.caller, byCaller)
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// TestStoppedServer stops a server right after an answer. Whoever has a context that ends leaves at once, beside a
+// caller that waits in the driver; and what is late or lost is had by nobody else.
+func TestStoppedServer(t *testing.T) {
+	t.Parallel()
+	for name, waits := range map[string]bool{"Alone": false, "BesideACallerInTheDriver": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &oneServer{link: &link{}}
+				d := answered(t, s)
+				const stopped = 4 * time.Second
+				s.takes = stopped
+				start := time.Now()
+				var all sync.WaitGroup
+				if waits {
+					all.Go(func() {
+						reply, err := d.Run(context.Background(), write, []string{"waits"}, nil)
+						requireEcho(t, "waits", reply, err)
+						require.Equal(t, stopped, time.Since(start))
+					})
+					synctest.Wait()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				h := newLateReceiver()
+				r := request(write, "k")
+				r.Late = h
+				_, err := d.Do(ctx, r)
+				require.Equal(t, 100*time.Millisecond, time.Since(start))
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, backend.ErrIndeterminate)
+				requireEcho(t, "k", (<-h.late).Reply, nil)
+				all.Wait()
+			})
+		})
+	}
+}
+
+// TestCloseGivesUpACallerInTheDriver has answers come after Close, and none: nothing is sent again, nor anything more.
+func TestCloseGivesUpACallerInTheDriver(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		unsent bool
+		want   error
+	}{"Sent": {want: backend.ErrIndeterminate}, "Unsent": {unsent: true, want: backend.ErrUnavailable}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &oneServer{link: &link{}}
+				d := answered(t, s)
+				s.do = func(_ context.Context, call backend.Call) (backend.Reply, error) {
+					if c.unsent {
+						call.Claim.Return(nil)
+					}
+					time.Sleep(3 * time.Second)
+					require.Equal(t, !c.unsent, call.Claim.Take())
+					return backend.StringReply("late"), nil
+				}
+				start := time.Now()
+				time.AfterFunc(time.Second, d.Close)
+				reply, err := d.Run(context.Background(), write, []string{"k"}, nil)
+				require.ErrorIs(t, err, c.want)
+				require.Equal(t, !c.unsent, backend.MayHaveRun(err))
+				require.Zero(t, reply)
+				require.Equal(t, 3*time.Second, time.Since(start), "the driver has returned")
+				_, err = d.Run(context.Background(), write, []string{"k"}, nil)
+				require.Equal(t, backend.ErrClosed, err)
+				require.Equal(t, [][]string{{"first"}, {"k"}}, s.sent())
+			})
+		})
+	}
+}
+
+// TestCallsBehindACallerInTheDriver come while a caller sends, more than are sent at once beside it: the rest is sent as
+// soon as the caller is back from the driver, however it comes back. Later callers send by themselves again.
+func TestCallsBehindACallerInTheDriver(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(){
+		"Returns": func() {}, "Panics": func() { panic("hook") }, "EndsItsGoroutine": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &oneServer{link: &link{}}
+				d := answered(t, s)
+				var byCaller bool
+				s.do = func(_ context.Context, call backend.Call) (backend.Reply, error) {
+					byCaller = inCaller()
+					switch time.Sleep(time.Millisecond); call.Keys[0] {
+					case "caller":
+						end()
+					case "beside":
+						time.Sleep(time.Minute)
+					}
+					return backend.StringReply(call.Keys[0]), nil
+				}
+				go func() {
+					defer func() { _ = recover() }()
+					_, _ = d.Run(context.Background(), write, []string{"caller"}, nil)
+				}()
+				synctest.Wait()
+				require.True(t, byCaller)
+				for _, key := range []string{"beside", "behind"} {
+					go func() { _, _ = d.Run(context.Background(), write, []string{key}, nil) }()
+					synctest.Wait()
+				}
+				time.Sleep(1500 * time.Microsecond)
+				require.Equal(t, [][]string{{"first"}, {"caller"}, {"beside"}, {"behind"}}, s.sent())
+				time.Sleep(time.Hour)
+				for range 2 {
+					reply, err := d.Run(context.Background(), write, []string{"next"}, nil)
+					requireEcho(t, "next", reply, err)
+					synctest.Wait()
+				}
+				require.True(t, byCaller, "nobody counts as a sender any more")
+			})
+		})
+	}
+}
