@@ -21,10 +21,14 @@ func fairSeeds() []seed {
 		{"keeps the later of two places", acquire, edits{{"queue, -1, waiter)", "queue, 1, waiter)"}}, odd("TestHealingKeepsTheFirstPlace")},
 		{"never passes the dead", acquire, edits{{"deadline - now > 0 or", "true or"}}, machines},
 		{"takes who lives for dead a second early", acquire, edits{{"deadline - now > 0 or", "deadline - now > 1000 or"}}, machines},
+		{"keeps the deadlines that a clock set back has left", acquire, edits{{"if late then\n", "if false then\n"}}, odd("TestClockSetBack")},
+		{"gives all waiters the allowance of the first when the clock is set back", acquire, edits{
+			{"deadline .. string.match(fields[i + 1], ' %d+$')", "now + 1000 .. ' 1000'"},
+		}, odd("TestClockSetBack")},
 		{"leaves the dead in the queue", acquire, edits{{"for _, waiter in ipairs(dead) do", "for _, waiter in ipairs({}) do"}}, machines},
 		{"does not wake who is first behind the dead", acquire, edits{{"if not held and #dead > 0 then", "if false then"}}, machines},
 		{"never moves a deadline", acquire, edits{
-			{"redis.call('zadd', deadlines, now", "redis.call('zadd', deadlines, 'nx', now"},
+			{"redis.call('hset', deadlines, owner", "redis.call('hsetnx', deadlines, owner"},
 		}, machines},
 		{"does not lower the scores behind the dead", acquire, edits{{"if amount > 0 then", "if false then"}}, machines},
 		{"does not raise the scores", acquire, edits{{"< share() * 0.9", "< share() * 0"}}, machines},
@@ -39,7 +43,7 @@ func fairSeeds() []seed {
 		}, machines},
 		{"wakes by a release, and does not free", release, edits{{"redis.call('del', lock)", "redis.call('hlen', lock)"}}, machines},
 		{"keeps the place of one who leaves a held lock", release, edits{
-			{"ask_drop(queue, timeouts) leave(queue, timeouts, deadlines, owner) return", "return"},
+			{"ask_drop(queue, timeouts, deadlines) leave(queue, timeouts, deadlines, owner) return", "return"},
 		}, machines},
 		{"wakes nobody by a release of many", many, edits{{"wake(first)", "first = first"}}, machines},
 		{"wakes nobody by force", force, edits{{"if first then", "if false then"}}, machines},

@@ -51,9 +51,10 @@ type FairLockOptions struct {
 // read and write the scores of all waiters; each waiter subscribes to a channel of its own, and polls
 // by itself.
 //
-// Places end by the server's clock. Where that is set back, a waiter that crashed while it was the first keeps the
-// lock from the others for up to so much longer. Where it is set forward by more than WaitAllowance, all who wait may
-// lose their places at once: they come again at their next polls, in another order.
+// Places end by the server's clock. Where that is set back, the next try finds deadlines that are too late, and sets
+// them right: a crashed waiter keeps its place for its WaitAllowance from then, and live waiters keep theirs. Where it
+// is set forward by more than WaitAllowance, all waiters may lose their places at once: they queue again at their next
+// polls, in another order.
 //
 // A FairLock is a name, not a resource, and safe for concurrent use. Do not use one name for a Lock and
 // a FairLock: the Lock's waiters do not queue, and are not woken.
@@ -63,7 +64,8 @@ type FairLockOptions struct {
 // Queue, scores and channels are Redisson's, and its processes see each of our waiters as one with the
 // default of five minutes (fairLockWaitTimeout): if only Java processes wait behind a crashed waiter of
 // ours, they pass it by its score. Ours are passed earlier, by deadlines in a key that Java
-// does not know. A Java waiter without a score loses its place.
+// does not know. A Java waiter without a score loses its place. If the server's clock is set back, a crashed Java waiter
+// keeps its place for that much longer.
 //
 // Source: Redisson's RFairLock, by key, queue, scores and channels.
 type FairLock struct {
@@ -121,7 +123,7 @@ func (l *FairLock) nameKeys() {
 	l.turn = extend.SideName(lockChannel, key)
 	l.base = l.base.WithTypedKey("queue", l.queueKey, "list").
 		WithTypedKey("set of scores", l.timeoutsKey, "zset").
-		WithTypedKey("set of deadlines", l.deadlinesKey, "zset")
+		WithTypedKey("deadlines", l.deadlinesKey, "hash")
 }
 
 // Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. A free lock

@@ -3,6 +3,7 @@
 package fairlock
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -56,18 +57,18 @@ func keep(f Fair) Fair {
 
 // stored returns the keys of a fair lock.
 func stored(key string, s state) []engine.Key {
-	list, scores, deadlines := []string{}, map[string]int64{}, map[string]int64{}
+	list, scores, deadlines := []string{}, map[string]int64{}, map[string]string{}
 	for _, w := range s.V.Waiters.All() {
 		list = append(list, w.Owner)
 		scores[w.Owner] = s.V.Base + w.Score
 		if w.ours() {
-			deadlines[w.Owner] = w.Deadline
+			deadlines[w.Owner] = fmt.Sprint(w.Deadline, " ", w.Allowance.Milliseconds())
 		}
 	}
 	return append(lock.Stored(key, locked(s), lock.TokenLife),
 		engine.Key{Name: engine.SideName("redisson_lock_queue:", key), List: list},
 		engine.Key{Name: engine.SideName("redisson_lock_timeout:", key), Set: scores},
-		engine.Key{Name: engine.SideName("hasp_lock_deadline:", key), Set: deadlines})
+		engine.Key{Name: engine.SideName("hasp_lock_deadline:", key), Fields: deadlines})
 }
 
 // asks returns what a script asks of each of its locks.

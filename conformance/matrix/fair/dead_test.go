@@ -113,7 +113,7 @@ func TestTryThatPassesTheDeadWakesTheFirst(t *testing.T) {
 	c := s.waitInTurn(t, 1, clients[1:], patient)
 	// A waiter that had still to try since it listens would itself find the dead.
 	s.Await(t, "it sleeps", func() bool { return s.scripts(t) == scripts+2 })
-	s.do(t, "ZADD", deadlines, strconv.FormatInt(now-1, 10), "ours")
+	s.do(t, "HSET", deadlines, "ours", strconv.FormatInt(now-1, 10)+" 36000000")
 	require.Empty(t, c.granted)
 	_, err = clients[0].NewFairLock(key, nil).TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
@@ -159,6 +159,7 @@ func TestQueueHeals(t *testing.T) {
 		"NoScores":        func(t *testing.T, s server, _, _ string) { s.do(t, "DEL", timeouts) },
 		"NoDeadlines":     func(t *testing.T, s server, _, _ string) { s.do(t, "DEL", deadlines) },
 		"OneScoreLost":    func(t *testing.T, s server, first, _ string) { s.do(t, "ZREM", timeouts, first) },
+		"StrayDeadline":   func(t *testing.T, s server, _, _ string) { s.do(t, "HSET", deadlines, "nobody", "9000000000000 1") },
 		"ScoreOfNobody":   func(t *testing.T, s server, _, _ string) { s.do(t, "ZADD", timeouts, "9e12", "nobody") },
 		"Twice":           func(t *testing.T, s server, first, _ string) { s.do(t, "RPUSH", queue, first) },
 		"DroppedFromList": func(t *testing.T, s server, first, _ string) { s.do(t, "LREM", queue, "0", first) },
@@ -191,12 +192,12 @@ func agree(t *testing.T, s server, n int) bool {
 	t.Helper()
 	listed := s.Texts(t, "LRANGE", queue, "0", "-1")
 	for _, owner := range listed {
-		if s.do(t, "ZSCORE", timeouts, owner).IsNil() || s.do(t, "ZSCORE", deadlines, owner).IsNil() {
+		if s.do(t, "ZSCORE", timeouts, owner).IsNil() || s.do(t, "HGET", deadlines, owner).IsNil() {
 			return false
 		}
 	}
 	return len(listed) == n && int(s.number(t, "ZCARD", timeouts)) == n &&
-		int(s.number(t, "ZCARD", deadlines)) == n
+		int(s.number(t, "HLEN", deadlines)) == n
 }
 
 // TestHandOverCommandsStayConstant counts the commands of ten hand-overs while ten wait, and while 300

@@ -80,14 +80,13 @@ func (s server) now(t *testing.T) int64 {
 	return seconds*1000 + micros/1000
 }
 
-// enqueue puts a waiter into the queue as another program does. It is one of ours if it has a deadline,
-// else of Redisson's. 0 leaves out what it stands for.
+// enqueue puts a waiter into the queue as another program does. It is one of ours if it has a deadline, and has an
+// allowance of ten hours then, else of Redisson's. 0 leaves out what it stands for.
 func (s server) enqueue(t *testing.T, owner string, score, deadline int64) {
 	t.Helper()
 	s.do(t, "EVAL", `redis.call('rpush', KEYS[1], ARGV[1])
-		for i = 2, 3 do
-			if ARGV[i] ~= '0' then redis.call('zadd', KEYS[i], ARGV[i], ARGV[1]) end
-		end`, "3", queue, timeouts, deadlines, owner,
+		if ARGV[2] ~= '0' then redis.call('zadd', KEYS[2], ARGV[2], ARGV[1]) end
+		if ARGV[3] ~= '0' then redis.call('hset', KEYS[3], ARGV[1], ARGV[3] .. ' 36000000') end`, "3", queue, timeouts, deadlines, owner,
 		strconv.FormatInt(score, 10), strconv.FormatInt(deadline, 10))
 }
 

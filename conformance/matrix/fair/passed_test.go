@@ -3,9 +3,13 @@ package fair
 import (
 	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -52,4 +56,86 @@ func TestHealingKeepsTheFirstPlace(t *testing.T) {
 	_, err := s.Clients(t, 1, noPoll)[0].NewFairLock(key, nil).TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
 	require.Equal(t, []string{peer, peer + "1"}, s.Texts(t, "LRANGE", queue, "0", "-1"))
+}
+
+// TestClockSetBack sets the server's clock back by an hour while two crashed waiters are the first: they lose their
+// places an allowance after the next try, and live waiters keep theirs.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	type locks = func(allowance time.Duration) *primitives.FairLock
+	for name, run := range map[string]func(t *testing.T, setBack func(), fair locks){
+		"OneWaits": func(t *testing.T, setBack func(), fair locks) {
+			setBack()
+			begin := time.Now()
+			_, err := fair(3 * time.Second).Lock(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, time.Second, time.Since(begin).Truncate(time.Second))
+		},
+		"OneTries": func(t *testing.T, setBack func(), fair locks) {
+			setBack()
+			for range 10 { // Only the first of them moves the deadlines.
+				_, err := fair(time.Hour).TryLock(t.Context())
+				require.ErrorIs(t, err, primitives.ErrNotAcquired)
+				time.Sleep(100 * time.Millisecond)
+			}
+			_, err := fair(time.Hour).TryLock(t.Context())
+			require.NoError(t, err)
+		},
+		"ManyWait": func(t *testing.T, setBack func(), fair locks) {
+			holder, err := fair(time.Hour).Lock(t.Context())
+			require.NoError(t, err)
+			order := make(chan int, 4)
+			for i, allowance := range []time.Duration{10 * time.Second, time.Second, 10 * time.Hour, 2 * time.Second} {
+				go func() {
+					lease, err := fair(allowance).Lock(t.Context())
+					order <- i
+					if err == nil {
+						_ = lease.Unlock(t.Context())
+					}
+				}()
+				time.Sleep(10 * time.Millisecond)
+			}
+			setBack()
+			begin := time.Now()
+			require.NoError(t, holder.Unlock(t.Context()))
+			for i := range 4 {
+				require.Equal(t, i, <-order)
+			}
+			require.Less(t, time.Since(begin), 2*time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := embedded.NewServer()
+				b, err := embedded.New(s, nil)
+				require.NoError(t, err)
+				c := cells.Over(t, b, noPoll)
+				run(t, func() { setBack(t, s) }, func(allowance time.Duration) *primitives.FairLock {
+					return c.NewFairLock(key, &primitives.FairLockOptions{WaitAllowance: allowance})
+				})
+				left, err := s.Do("EXISTS", queue, timeouts, deadlines)
+				require.NoError(t, err)
+				cells.Want(t, int64(0))(left.Int())
+			})
+		})
+	}
+}
+
+// setBack puts two crashed waiters with an allowance of a second each before the others, and makes all times of the
+// queue an hour later, as if the clock had been set back.
+func setBack(t *testing.T, s *embedded.Server) {
+	t.Helper()
+	_, err := s.Do("EVAL", `
+		for i = 1, 2 do
+			redis.call('lpush', KEYS[1], 'crashed' .. i)
+			redis.call('zadd', KEYS[2], ARGV[1] + 300000, 'crashed' .. i)
+			redis.call('hset', KEYS[3], 'crashed' .. i, ARGV[1] + 1000 .. ' 1000')
+		end
+		for _, waiter in ipairs(redis.call('lrange', KEYS[1], 0, -1)) do
+			local deadline, allowance = string.match(redis.call('hget', KEYS[3], waiter), '(%d+)( %d+)')
+			redis.call('zincrby', KEYS[2], 3600000, waiter)
+			redis.call('hset', KEYS[3], waiter, deadline + 3600000 .. allowance)
+		end`, "3", queue, timeouts, deadlines, strconv.FormatInt(time.Now().UnixMilli(), 10))
+	require.NoError(t, err)
 }

@@ -1,12 +1,12 @@
 --- Grants the lock to owner if it is free and nobody alive is in the queue before owner; else puts owner
 --- at the end of the queue, unless owner is in it. Tokens are those of lock_acquire. It drops the dead
---- before the first live waiter, and wakes that one if it may have the lock now. Nothing is written if the user
---- lacks a right that this needs, or the release.
+--- before the first live waiter, and wakes that one if it may have the lock now. Where the server's clock was set
+--- back it sets the deadlines right. Nothing is written if the user lacks a right that this needs, or the release.
 ---
 ---@key lock hash             owner -> hold count
 ---@key queue list            the waiting owners, the next one first
 ---@key timeouts zset         waiting owner -> when Redisson takes it for dead
----@key deadlines zset        our waiting owner -> when we take it for dead
+---@key deadlines hash        our waiting owner -> when we take it for dead, and its allowance
 ---@key token string          the last token granted, decimal
 ---@arg owner string
 ---@arg lease milliseconds
@@ -33,11 +33,11 @@ may('pttl', lock)
 may('del', lock)
 may(publish, turn .. ':' .. owner)
 heal(queue, timeouts, deadlines, now, owner)
-local first, dead, amount, more = survey(queue, timeouts, deadlines, now, owner)
+local first, dead, amount, more, deadline, late = survey(queue, timeouts, deadlines, now, owner)
 if first or allowance and held or #dead > 0 then
-  ask(queue, timeouts)
+  ask(queue, timeouts, deadlines)
 elseif not held then
-  ask_drop(queue, timeouts)
+  ask_drop(queue, timeouts, deadlines)
 end
 if not held and not more and (first == owner or not first) then
   local grant = next_token(token, tokenttl)
@@ -48,6 +48,9 @@ if not held and not more and (first == owner or not first) then
   redis.call('hset', lock, owner, 1)
   redis.call('pexpire', lock, lease) ---@allow refused the user may
   return {grant, 0}
+end
+if late then
+  set_right(deadlines, now)
 end
 if not held and #dead > 0 then
   redis.call(publish, turn .. ':' .. (first or owner), '0')
@@ -66,12 +69,14 @@ end
 if not listed then
   redis.call('rpush', queue, owner)
 end
-redis.call('zadd', deadlines, now + allowance, owner)
+redis.call('hset', deadlines, owner, now + allowance .. ' ' .. allowance)
 if more then
   return {false, 0} -- The next try goes on.
 end
-first = first or owner
-local score, deadline = redis.call('zscore', timeouts, first), redis.call('zscore', deadlines, first)
+if not first or first == owner then
+  first, deadline = owner, now + allowance
+end
+local score = redis.call('zscore', timeouts, first)
 -- Time passes for Redisson also while the lock is held. Its processes would drop a waiter of ours whose
 -- score has passed: where the first is one, all scores rise together, now and then.
 if held and deadline and score and score - now < share() * 0.9 then

@@ -32,8 +32,8 @@ local turn = ARGV[6]
 
 
 local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function share() return 300000 end local function ask_drop(queue, timeouts) may('lrem', queue) may('lpos', queue) may('zadd', timeouts) may('zrem', timeouts) may('zrange', timeouts) may('zmscore', timeouts) end local function ask(queue, timeouts) ask_drop(queue, timeouts) may('rpush', queue) may('lindex', queue) may('lrange', queue) may('zscore', timeouts) end local function lower(timeouts, amount, spared) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do if not spared[scores[i]] then changed[#changed + 1] = scores[i + 1] - amount changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leaver) local dead, amount, place, size = {}, 0, 0, 1 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('zmscore', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif waiter ~= leaver then local score, deadline = scores[i], ends[i] local left = score and score - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local function remove(queue, timeouts, deadlines, waiter, count) redis.call('lrem', queue, count, waiter) redis.call('zrem', timeouts, waiter) redis.call('zrem', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, owner) local place = redis.call('lpos', queue, owner) if not place then return end local ahead = {} for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do ahead[waiter] = true end remove(queue, timeouts, deadlines, owner, 0) lower(timeouts, share(), ahead) end
-local function strip(scores, listed) for _, waiter in ipairs(redis.call('zrange', scores, 0, -1)) do if not listed[waiter] then redis.call('zrem', scores, waiter) end end end local function heal(queue, timeouts, deadlines, now, caller) local length = redis.call('llen', queue) local scores, ours = redis.call('zcard', timeouts), redis.call('zcard', deadlines) if length == scores and length >= ours then return end ask(queue, timeouts) local listed, kept = {}, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do local scored = redis.call('zscore', timeouts, waiter) if listed[waiter] then redis.call('lrem', queue, -1, waiter) elseif scored or waiter == caller or redis.call('zscore', deadlines, waiter) then listed[waiter] = true kept[#kept + 1] = waiter if not scored then redis.call('zadd', timeouts, now + #kept * share(), waiter) end else redis.call('lrem', queue, 0, waiter) end end strip(timeouts, listed) strip(deadlines, listed) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function share() return 300000 end local function ask_drop(queue, timeouts, deadlines) may('lrem', queue) may('lpos', queue) may('zadd', timeouts) may('zrem', timeouts) may('zrange', timeouts) may('zmscore', timeouts) may('hdel', deadlines) end local function ask(queue, timeouts, deadlines) ask_drop(queue, timeouts, deadlines) may('rpush', queue) may('lindex', queue) may('lrange', queue) may('zscore', timeouts) end local function deadline_of(field, now) local deadline, allowance = string.match(field or '', '^(%d+) (%d+)$') if not deadline then return nil, false end local latest = now + tonumber(allowance) return math.min(tonumber(deadline), latest), tonumber(deadline) > latest end local function lower(timeouts, amount, spared) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do if not spared[scores[i]] then changed[#changed + 1] = scores[i + 1] - amount changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leaver) local dead, amount, place, size = {}, 0, 0, 1 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('hmget', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif waiter ~= leaver then local score = scores[i] local deadline, late = deadline_of(ends[i], now) local left = score and score - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false, deadline, late end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local function remove(queue, timeouts, deadlines, waiter, count) redis.call('lrem', queue, count, waiter) redis.call('zrem', timeouts, waiter) redis.call('hdel', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, owner) local place = redis.call('lpos', queue, owner) if not place then return end local ahead = {} for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do ahead[waiter] = true end remove(queue, timeouts, deadlines, owner, 0) lower(timeouts, share(), ahead) end
+local function strip(timeouts, deadlines, listed) for _, waiter in ipairs(redis.call('zrange', timeouts, 0, -1)) do if not listed[waiter] then redis.call('zrem', timeouts, waiter) end end local fields = redis.call('hgetall', deadlines) for i = 1, #fields, 2 do if not listed[fields[i]] then redis.call('hdel', deadlines, fields[i]) end end end local function set_right(deadlines, now) local fields, changed = redis.call('hgetall', deadlines), {} for i = 1, #fields, 2 do local deadline, late = deadline_of(fields[i + 1], now) if late then changed[#changed + 1] = fields[i] changed[#changed + 1] = deadline .. string.match(fields[i + 1], ' %d+$') end if #changed == 2000 or i + 1 == #fields and #changed > 0 then redis.call('hset', deadlines, unpack(changed)) changed = {} end end end local function heal(queue, timeouts, deadlines, now, caller) local length = redis.call('llen', queue) local scores, ours = redis.call('zcard', timeouts), redis.call('hlen', deadlines) if length == scores and length >= ours then return end ask(queue, timeouts, deadlines) for _, command in ipairs({'hexists', 'hgetall', 'hmget'}) do may(command, deadlines) end local listed, kept = {}, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do local scored = redis.call('zscore', timeouts, waiter) if listed[waiter] then redis.call('lrem', queue, -1, waiter) elseif scored or waiter == caller or redis.call('hexists', deadlines, waiter) == 1 then listed[waiter] = true kept[#kept + 1] = waiter if not scored then redis.call('zadd', timeouts, now + #kept * share(), waiter) end else redis.call('lrem', queue, 0, waiter) end end strip(timeouts, deadlines, listed) end
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local size, now = redis.call('hlen', lock), clock()
 local held = size > 0
@@ -48,11 +48,11 @@ may('pttl', lock)
 may('del', lock)
 may(publish, turn .. ':' .. owner)
 heal(queue, timeouts, deadlines, now, owner)
-local first, dead, amount, more = survey(queue, timeouts, deadlines, now, owner)
+local first, dead, amount, more, deadline, late = survey(queue, timeouts, deadlines, now, owner)
 if first or allowance and held or #dead > 0 then
-  ask(queue, timeouts)
+  ask(queue, timeouts, deadlines)
 elseif not held then
-  ask_drop(queue, timeouts)
+  ask_drop(queue, timeouts, deadlines)
 end
 if not held and not more and (first == owner or not first) then
   local grant = next_token(token, tokenttl)
@@ -63,6 +63,9 @@ if not held and not more and (first == owner or not first) then
   redis.call('hset', lock, owner, 1)
   redis.call('pexpire', lock, lease)
   return {grant, 0}
+end
+if late then
+  set_right(deadlines, now)
 end
 if not held and #dead > 0 then
   redis.call(publish, turn .. ':' .. (first or owner), '0')
@@ -81,12 +84,14 @@ end
 if not listed then
   redis.call('rpush', queue, owner)
 end
-redis.call('zadd', deadlines, now + allowance, owner)
+redis.call('hset', deadlines, owner, now + allowance .. ' ' .. allowance)
 if more then
   return {false, 0}
 end
-first = first or owner
-local score, deadline = redis.call('zscore', timeouts, first), redis.call('zscore', deadlines, first)
+if not first or first == owner then
+  first, deadline = owner, now + allowance
+end
+local score = redis.call('zscore', timeouts, first)
 
 
 if held and deadline and score and score - now < share() * 0.9 then
@@ -98,7 +103,7 @@ end
 return {false, left + math.max(1, math.ceil((deadline or score) - now))}
 `
 
-const fairAcquireSHA1 = "ca233b931e7227d2a3422523b2b45f9b6870f185"
+const fairAcquireSHA1 = "526ef3dc71d95dcfd70c32503b839801af6fe432"
 
 var fairAcquireScript = backend.Script{
 	Name:   "fair_acquire",
@@ -116,7 +121,7 @@ type FairAcquireParams struct {
 	Queue string
 	// zset; waiting owner -> when Redisson takes it for dead
 	Timeouts string
-	// zset; our waiting owner -> when we take it for dead
+	// hash; our waiting owner -> when we take it for dead, and its allowance
 	Deadlines string
 	// string; the last token granted, decimal
 	Token string
@@ -147,14 +152,14 @@ type FairAcquireResult struct {
 // FairAcquire grants the lock to owner if it is free and nobody alive is in the queue before
 // owner; else puts owner at the end of the queue, unless owner is in it. Tokens are those of
 // lock_acquire. It drops the dead before the first live waiter, and wakes that one if it may
-// have the lock now. Nothing is written if the user lacks a right that this needs, or the
-// release.
+// have the lock now. Where the server's clock was set back it sets the deadlines right. Nothing
+// is written if the user lacks a right that this needs, or the release.
 //
 // Keys:
 //   - lock: hash; owner -> hold count
 //   - queue: list; the waiting owners, the next one first
 //   - timeouts: zset; waiting owner -> when Redisson takes it for dead
-//   - deadlines: zset; our waiting owner -> when we take it for dead
+//   - deadlines: hash; our waiting owner -> when we take it for dead, and its allowance
 //   - token: string; the last token granted, decimal
 //
 // Arguments:

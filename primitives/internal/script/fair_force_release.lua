@@ -3,7 +3,7 @@
 ---@key lock hash             owner -> hold count
 ---@key queue list            the waiting owners, the next one first
 ---@key timeouts zset         waiting owner -> when Redisson takes it for dead
----@key deadlines zset        our waiting owner -> when we take it for dead
+---@key deadlines hash        our waiting owner -> when we take it for dead, and its allowance
 ---@command publish publish|spublish
 ---@channel turn prefix       with the woken owner behind it
 ---@return bool released      false: the lock was free
@@ -25,7 +25,7 @@ if first then
   redis.call(publish, turn .. ':' .. first, '0')
 end
 if #dead > 0 then
-  ask_drop(queue, timeouts)
+  ask_drop(queue, timeouts, deadlines)
 end
 redis.call('del', lock)
 drop(queue, timeouts, deadlines, dead, amount)

@@ -9,13 +9,13 @@
 local function free(lock, queue, timeouts, deadlines, owner, wake)
   local holds = redis.call('hexists', lock, owner) == 1
   if not holds and redis.call('hlen', lock) > 0 then
-    ask_drop(queue, timeouts)
+    ask_drop(queue, timeouts, deadlines)
     leave(queue, timeouts, deadlines, owner)
     return 0
   end
   local first, dead, amount, more = survey(queue, timeouts, deadlines, clock(), false, owner)
   if #dead > 0 or not holds then
-    ask_drop(queue, timeouts)
+    ask_drop(queue, timeouts, deadlines)
   end
   if more then
     first = redis.call('lrange', queue, -1, -1)[1] -- It came last, and passes the others if it lives.

@@ -3,31 +3,57 @@
 ---@library
 ---@include fair_queue.lua
 
--- strip removes from a zset who is not in the queue.
-local function strip(scores, listed)
-  for _, waiter in ipairs(redis.call('zrange', scores, 0, -1)) do
+-- strip removes the scores and the deadlines of waiters that are not in the queue.
+local function strip(timeouts, deadlines, listed)
+  for _, waiter in ipairs(redis.call('zrange', timeouts, 0, -1)) do
     if not listed[waiter] then
-      redis.call('zrem', scores, waiter)
+      redis.call('zrem', timeouts, waiter)
+    end
+  end
+  local fields = redis.call('hgetall', deadlines)
+  for i = 1, #fields, 2 do
+    if not listed[fields[i]] then
+      redis.call('hdel', deadlines, fields[i])
     end
   end
 end
 
--- heal makes the list and the zsets agree, if their lengths do not. A waiter that is listed twice has
+-- set_right gives all of our waiters whose deadlines are too late the latest that can be: a waiter that crashed
+-- before the server's clock was set back is dead an allowance from now, and no live waiter loses its place.
+local function set_right(deadlines, now)
+  local fields, changed = redis.call('hgetall', deadlines), {}
+  for i = 1, #fields, 2 do
+    local deadline, late = deadline_of(fields[i + 1], now)
+    if late then
+      changed[#changed + 1] = fields[i]
+      changed[#changed + 1] = deadline .. string.match(fields[i + 1], ' %d+$')
+    end
+    if #changed == 2000 or i + 1 == #fields and #changed > 0 then
+      redis.call('hset', deadlines, unpack(changed))
+      changed = {}
+    end
+  end
+end
+
+-- heal makes the list, the scores and the deadlines agree, if their lengths do not. A waiter that is listed twice has
 -- its first place. One without a score gets one if it has a deadline or is the caller; otherwise
 -- nobody knows whether it lives, and it leaves.
 local function heal(queue, timeouts, deadlines, now, caller)
   local length = redis.call('llen', queue)
-  local scores, ours = redis.call('zcard', timeouts), redis.call('zcard', deadlines)
+  local scores, ours = redis.call('zcard', timeouts), redis.call('hlen', deadlines)
   if length == scores and length >= ours then
     return
   end
-  ask(queue, timeouts)
+  ask(queue, timeouts, deadlines)
+  for _, command in ipairs({'hexists', 'hgetall', 'hmget'}) do
+    may(command, deadlines)
+  end
   local listed, kept = {}, {}
   for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do
     local scored = redis.call('zscore', timeouts, waiter)
     if listed[waiter] then
       redis.call('lrem', queue, -1, waiter)
-    elseif scored or waiter == caller or redis.call('zscore', deadlines, waiter) then
+    elseif scored or waiter == caller or redis.call('hexists', deadlines, waiter) == 1 then
       listed[waiter] = true
       kept[#kept + 1] = waiter
       if not scored then
@@ -37,6 +63,5 @@ local function heal(queue, timeouts, deadlines, now, caller)
       redis.call('lrem', queue, 0, waiter)
     end
   end
-  strip(timeouts, listed)
-  strip(deadlines, listed)
+  strip(timeouts, deadlines, listed)
 end

@@ -1,6 +1,7 @@
 --- The queue of a fair lock. The list has the waiting owners, the next one first. A Java peer takes a
 --- waiter for dead when its score has passed, and this package takes its own for dead when their
---- deadline has: it counts instead of the score. Both are milliseconds of the server's clock.
+--- deadline has: it counts instead of the score. Both are milliseconds of the server's clock. The deadline is in a
+--- hash, "deadline allowance": the allowance later than the waiter's last try.
 ---
 ---@library
 ---@include clock.lua
@@ -13,22 +14,35 @@ local function share()
 end
 
 -- ask_drop raises an error if the user lacks a right that taking waiters out of the queue needs.
-local function ask_drop(queue, timeouts)
+local function ask_drop(queue, timeouts, deadlines)
   may('lrem', queue)
   may('lpos', queue)
   may('zadd', timeouts)
   may('zrem', timeouts)
   may('zrange', timeouts)
   may('zmscore', timeouts)
+  may('hdel', deadlines)
 end
 
 -- ask raises an error if the user lacks a right that changing the queue needs.
-local function ask(queue, timeouts)
-  ask_drop(queue, timeouts)
+local function ask(queue, timeouts, deadlines)
+  ask_drop(queue, timeouts, deadlines)
   may('rpush', queue)
   may('lindex', queue)
   may('lrange', queue)
   may('zscore', timeouts)
+end
+
+-- deadline_of returns the deadline in a waiter's field, and whether it is too late: further from now than the
+-- allowance, since the server's clock was set back after the waiter's last try. Then it returns the latest that can
+-- be. nil: the waiter is a Java peer's.
+local function deadline_of(field, now)
+  local deadline, allowance = string.match(field or '', '^(%d+) (%d+)$')
+  if not deadline then
+    return nil, false
+  end
+  local latest = now + tonumber(allowance)
+  return math.min(tonumber(deadline), latest), tonumber(deadline) > latest
 end
 
 -- lower subtracts an amount from all scores but those of the owners in spared.
@@ -47,8 +61,9 @@ local function lower(timeouts, amount, spared)
 end
 
 -- survey returns the first waiter that is alive, or false; those before it, which are dead, but for leaver;
--- by how much the scores behind them fall when they are dropped; and whether it stopped at a thousand dead, behind
--- whom some may live. A caller that waits itself is alive.
+-- by how much the scores behind them fall when they are dropped; whether it stopped at a thousand dead, behind
+-- whom some may live; and the deadline of the first, if it is ours, and whether that was too late. A caller that
+-- waits itself is alive.
 local function survey(queue, timeouts, deadlines, now, caller, leaver)
   local dead, amount, place, size = {}, 0, 0, 1
   while #dead < 1000 do
@@ -57,15 +72,16 @@ local function survey(queue, timeouts, deadlines, now, caller, leaver)
       return false, dead, amount, false
     end
     local scores = redis.call('zmscore', timeouts, unpack(waiters))
-    local ends = redis.call('zmscore', deadlines, unpack(waiters))
+    local ends = redis.call('hmget', deadlines, unpack(waiters))
     for i, waiter in ipairs(waiters) do
       if waiter == caller then
         return waiter, dead, amount, false
       elseif waiter ~= leaver then
-        local score, deadline = scores[i], ends[i]
+        local score = scores[i]
+        local deadline, late = deadline_of(ends[i], now)
         local left = score and score - amount - now or 0
         if deadline and deadline - now > 0 or not deadline and left > 0 then
-          return waiter, dead, amount, false
+          return waiter, dead, amount, false, deadline, late
         end
         dead[#dead + 1] = waiter
         -- Of its share some may have passed already.
@@ -81,7 +97,7 @@ end
 local function remove(queue, timeouts, deadlines, waiter, count)
   redis.call('lrem', queue, count, waiter)
   redis.call('zrem', timeouts, waiter)
-  redis.call('zrem', deadlines, waiter)
+  redis.call('hdel', deadlines, waiter)
 end
 
 -- drop takes the dead out of the queue, and lowers the scores of the others by the amount.
