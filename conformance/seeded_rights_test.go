@@ -9,6 +9,9 @@ func rightsSeeds() []seed {
 			{"may('zrem', leases) ", ""},
 		}, changes},
 		{"takes permits that it may not lend", scripts + "permit_acquire.lua.go", edits{{"may('zadd', leases)\n", ""}}, changes},
+		{"settles grants of a rate that it may not announce", scripts + "rate_release.lua.go", edits{
+			{"may(publish, changed)\n", ""},
+		}, changes},
 		{"takes a lock that it may not let expire", scripts + "lock_acquire.lua.go", edits{
 			{"may('pexpire', lock)\n", ""},
 		}, changes},

@@ -188,6 +188,8 @@ func useFairLock(ctx context.Context, client *primitives.Client) {
 		waiting, cancel := context.WithCancel(ctx)
 		go func() { _, _ = lock.Lock(waiting) }()
 		time.Sleep(time.Second) // virtual: it waits
+		_, err := lock.TryLock(ctx)
+		must.If(!errors.Is(err, primitives.ErrNotAcquired), "TryLock returned %w", err)
 		must.Do(lease.Unlock(ctx))
 		time.Sleep(time.Second) // virtual: it holds
 		go func() { _, _ = lock.Lock(waiting) }()

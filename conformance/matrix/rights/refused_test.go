@@ -284,12 +284,13 @@ func TestRefusedCommandChangesNothing(t *testing.T) {
 			trials, releases := 0, releasing(runs)
 			require.Len(t, releases, 8)
 			for _, what := range runs {
-				later := what
+				later, earlier := what, what
 				later.sec += 86400
+				earlier.sec -= 600 // The server's clock was set back.
 				for _, trial := range []struct {
 					run
 					state
-				}{{what, what.before}, {later, what.before}, {what, state{}}} {
+				}{{what, what.before}, {later, what.before}, {earlier, what.before}, {what, state{}}} {
 					what, before := trial.run, trial.state
 					allowed := r.run(t, what, before, "")
 					for _, lacking := range releases[what.script.Name] {

@@ -43,6 +43,7 @@ ask(limiter, valued, grants)
 may('zrem', grants)
 may('zcard', grants)
 may('del', valued)
+may(publish, changed)
 local early, late = clock_bounds()
 settle(limit, valued, grants, late)
 local held, number = held_of(limit, valued, grants)
@@ -75,7 +76,7 @@ live(limiter, valued, grants, limit)
 return given - rest
 `
 
-const rateReleaseSHA1 = "832f80e0b51655224ae94cac8293e5f586f3401b"
+const rateReleaseSHA1 = "80417b59eadc824846dc9f8ec715017ce6bb8707"
 
 var rateReleaseScript = backend.Script{
 	Name:   "rate_release",
