@@ -45,7 +45,7 @@ local function heal(queue, timeouts, deadlines, now, caller)
     return
   end
   ask(queue, timeouts, deadlines)
-  for _, command in ipairs({'hexists', 'hgetall', 'hmget'}) do
+  for _, command in ipairs({'hexists', 'hgetall'}) do
     may(command, deadlines)
   end
   local listed, kept = {}, {}

@@ -22,6 +22,7 @@ local function ask_drop(queue, timeouts, deadlines)
   may('zrange', timeouts)
   may('zmscore', timeouts)
   may('hdel', deadlines)
+  may('hmget', deadlines)
 end
 
 -- ask raises an error if the user lacks a right that changing the queue needs.
