@@ -50,9 +50,9 @@ func (o outcome[O]) String() string {
 func (p *Primitive[S, I, O]) model(forgetful bool) porcupine.Model {
 	switch {
 	case forgetful:
-		return p.tokenModel()
+		return p.ordered(p.grants, p.tokenStep)
 	case p.hasLeases():
-		return p.holdModel()
+		return p.ordered(p.narrow, p.holdStep)
 	}
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{p.Init} },
@@ -101,47 +101,39 @@ func (p *Primitive[S, I, O]) unseen(s State[S]) []State[S] {
 	return all
 }
 
-// tokenModel returns the model of a server that may forget any hold, and grant it twice: a grant need only fit
-// the last one's token.
-func (p *Primitive[S, I, O]) tokenModel() porcupine.Model {
+// tokenStep is holdStep on a server that may forget any hold, and grant it twice: a grant need only fit the last
+// one's token.
+func (p *Primitive[S, I, O]) tokenStep(s State[S], e event[I], out outcome[O]) (State[S], bool) {
+	if s.Kind == Present {
+		s = s.Gone(p.Keep)
+	}
+	return p.Step(s, time.Time{}, e.in, out.out)
+}
+
+// ordered returns the model by which step explains what part chooses of a history.
+func (p *Primitive[S, I, O]) ordered(
+	part func(all []porcupine.Operation) []porcupine.Operation,
+	step func(s State[S], e event[I], out outcome[O]) (State[S], bool),
+) porcupine.Model {
 	return porcupine.Model{
 		Partition: func(all []porcupine.Operation) [][]porcupine.Operation {
-			return [][]porcupine.Operation{p.grants(all)}
+			return [][]porcupine.Operation{part(all)}
 		},
 		Init: func() any { return p.Init },
 		Step: func(state, input, output any) (bool, any) {
-			s := state.(State[S])
-			if s.Kind == Present {
-				s = s.Gone(p.Keep)
-			}
-			next, ok := p.Step(s, time.Time{}, input.(event[I]).in, output.(outcome[O]).out)
+			out, _ := output.(outcome[O]) // An event about a hold has none.
+			next, ok := step(state.(State[S]), input.(event[I]), out)
 			return ok, next
 		},
 		DescribeOperation: describe,
+		DescribeState:     func(state any) string { return fmt.Sprint(state) },
 	}
 }
 
 func describe(input, output any) string { return fmt.Sprintf("%v: %v", input, output) }
 
-// holdModel returns the model of a primitive with leases. It accepts every refusal, since an acquire without an
-// answer may hold the object.
-func (p *Primitive[S, I, O]) holdModel() porcupine.Model {
-	return porcupine.Model{
-		Partition: func(all []porcupine.Operation) [][]porcupine.Operation {
-			return [][]porcupine.Operation{p.narrow(all)}
-		},
-		Init: func() any { return p.Init },
-		Step: func(state, input, output any) (bool, any) {
-			out, _ := output.(outcome[O]) // An event about a hold has none.
-			next, ok := p.holdStep(state.(State[S]), input.(event[I]), out)
-			return ok, next
-		},
-		DescribeOperation: describe,
-		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },
-	}
-}
-
-// holdStep returns the state after an event, and whether the event is possible in s.
+// holdStep returns the state after an event, and whether the event is possible in s. It accepts every refusal, since an
+// acquire without an answer may hold the object.
 func (p *Primitive[S, I, O]) holdStep(s State[S], e event[I], out outcome[O]) (State[S], bool) {
 	act, owner, _ := p.Hold.Of(e.in)
 	if e.what != "" {
