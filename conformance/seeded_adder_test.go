@@ -12,7 +12,7 @@ func adderSeeds() []seed {
 	databases := finder{dir: "conformance/matrix/repro", test: "TestAddersInTwoDatabases"}
 	return []seed{
 		{"answers for each adder of a backend", group, edits{
-			{"\t\t\ta.answer(id, &sum)\n\t\t}\n\t\treturn\n", "\t\t\ta.answer(id, &sum)\n\t\t}\n"},
+			{"\t\ta.answer(id, sum) //", "\t\tfor range g.members {\n\t\t\ta.answer(id, sum)\n\t\t} //"},
 		}, propertiesOf("Adder")},
 		{"counts an adder that is closed", group, edits{
 			{"\tdelete(g.members, a)\n", ""},
@@ -49,6 +49,15 @@ func adderSeeds() []seed {
 		{"forgets how many have answered before", request, edits{
 			{"if n := int(q.answered.Load()); n >= best.Answered {", "if n := int(q.answered.Load()); n >= 0 {"},
 		}, unit("SaysHowManyHaveAnsweredBefore")},
+		{"asks for ever", request, edits{
+			{"case patience == maxPatience:", "case false:"},
+		}, unit("GivesUpAnAnswer")},
+		{"does not look where Redisson answers under a prefix", request, edits{
+			{"if prefix == \"\" ||", "if true ||"},
+		}, unit("UnderAPrefix")},
+		{"hears of no answer under a prefix", request, edits{
+			{"if len(q.begins) > 1 {", "if len(q.begins) > 2 {"},
+		}, unit("UnderAPrefix")},
 		{"resets the adders of another database", group, edits{
 			{"\t\tif here {\n", "\t\tif here || true {\n"},
 		}, databases},
@@ -65,7 +74,7 @@ func adderSeeds() []seed {
 			{"answered < tonumber(asked)", "answered + 1 < tonumber(asked)"},
 		}, propertiesOf("Adder")},
 		{"leaves the sum behind", take, edits{
-			{"redis.call('del', counter, semaphore)", "redis.call('del', semaphore)"},
+			{"redis.call('del', key)", "if key ~= answers[1] then redis.call('del', key) end"},
 		}, onEmbedded("AdderAsksAPeer")},
 		{"leaves a count of answers that has no end", answer, edits{
 			{"redis.call('set', semaphore, answers, 'px', ttl)", "redis.call('set', semaphore, answers)"},

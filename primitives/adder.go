@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,17 +39,24 @@ const (
 	adderKeyTTL = time.Hour
 
 	// firstPatience is how long answers are awaited before all are asked anew. Then it is twice as long each
-	// time, up to maxPatience.
+	// time, up to maxPatience, after which the call ends: about a minute later, as Redisson's sum does.
 	firstPatience = time.Second
 	maxPatience   = 30 * time.Second
+
+	// mappedKeyTTL is adderKeyTTL for the answers to Redisson under a KeyPrefix, half of which nobody takes.
+	mappedKeyTTL = 2 * time.Minute
+
+	// firstLook is when answers under a KeyPrefix are looked for without a message. Then it is twice as long each
+	// time.
+	firstLook = 5 * time.Millisecond
 
 	// answerWithin bounds the sending of one answer, while no server can be reached.
 	answerWithin = time.Minute
 )
 
-// UnansweredError means that the context of a Sum or a Reset ended before all who were asked had answered.
-// The error wraps it beside the context's error. Of several requests it is about the one that most have
-// answered.
+// UnansweredError means that some of those that were asked by a Sum or a Reset have not answered within a minute, or
+// before its context ended. The error then wraps the context's as well. Of several requests it is about the one with
+// the most answers.
 type UnansweredError struct {
 	Asked    int // how many were asked: each counts for all adders of the name over one backend
 	Answered int // how many of them have answered
@@ -79,6 +87,10 @@ type adder struct {
 	object
 	client *Client
 	topic  string // the channel of requests
+
+	// begins has the beginnings of the keys of answers. The second one, under a KeyPrefix, is Redisson's, which maps
+	// names of keys that it has mapped before.
+	begins []string
 	double bool
 	group  *adderGroup
 
@@ -93,13 +105,23 @@ type adder struct {
 func (a *adder) open(ctx context.Context, c *Client, kind, name string) error {
 	a.object = c.newObject(kind, name, numberKind)
 	a.client, a.double = c, kind == doubleAdderKind
-	a.topic = extend.Tagged(a.base.Key()) + adderTopic
+	a.begins = beginsOf(strings.TrimSuffix(a.base.Key(), name), extend.Tagged(a.base.Key()))
+	a.topic = a.begins[0] + adderTopic
 	a.life, a.end = context.WithCancel(context.Background())
 	a.reject(adderSupport(c.core.Capabilities()))
 	_, err := extend.Call(ctx, &a.base, a.invalid, "open", func() (struct{}, error) {
 		return struct{}{}, a.join(ctx)
 	})
 	return err
+}
+
+// beginsOf returns the beginnings of the keys of the answers to adders, under a prefix, whose key is tagged. Those in
+// another slot cannot be used together.
+func beginsOf(prefix, tagged string) []string {
+	if prefix == "" || backend.Slot(prefix+tagged) != backend.Slot(tagged) {
+		return []string{tagged}
+	}
+	return []string{tagged, prefix + tagged}
 }
 
 // adderSupport returns [backend.ErrNotSupported] if requests would not reach all adders, or the number of
@@ -213,16 +235,18 @@ func (a *adder) askUntilAnswered(ctx context.Context, what string) (counted, err
 		if n := int(q.answered.Load()); n >= best.Answered {
 			best = UnansweredError{Asked: int(q.asked), Answered: n}
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return counted{}, fmt.Errorf("%w: %w", &best, err)
+		case patience == maxPatience:
+			return counted{}, fmt.Errorf("%w within a minute", &best)
 		}
 	}
 }
 
-// keysOf returns the keys of the answers to a request: the sum, and how many have answered.
-func (a *adder) keysOf(id string) (counter, semaphore string) {
-	begin := extend.Tagged(a.base.Key()) + ":" + id
-	return begin + adderCounterKey, begin + adderSemaphoreKey
+// keysOf returns the keys of the answers to a request that begin so: the sum, and how many have answered.
+func keysOf(begin, id string) (counter, semaphore string) {
+	return begin + ":" + id + adderCounterKey, begin + ":" + id + adderSemaphoreKey
 }
 
 // answersChannel returns the channel on which each answer is published.
@@ -231,18 +255,22 @@ func answersChannel(semaphore string) string { return extend.SideName(semaphoreC
 // adderRequest is one request to all adders of a name.
 type adderRequest struct {
 	*adder
-	what, id           string
-	counter, semaphore string
-	asked              int64 // less those who are in another logical database
-	answered           atomic.Int64
-	unanswered         bool // not all have answered in time
-	sum                string
+	what, id   string
+	keys       []string // of the answers: pairs of the sum, and how many have answered
+	look       time.Duration
+	asked      int64 // less those who are in another logical database
+	answered   atomic.Int64
+	unanswered bool // not all have answered in time
+	sum        string
 }
 
 // newRequest returns a request, with an id that was never used before. The form is Redisson's.
 func (a *adder) newRequest(what string) *adderRequest {
-	q := &adderRequest{adder: a, what: what, id: madeKeys + randomHex(10)}
-	q.counter, q.semaphore = a.keysOf(q.id)
+	q := &adderRequest{adder: a, what: what, id: madeKeys + randomHex(10), look: firstLook}
+	for _, begin := range a.begins {
+		counter, semaphore := keysOf(begin, q.id)
+		q.keys = append(q.keys, counter, semaphore)
+	}
 	return q
 }
 
@@ -252,7 +280,7 @@ func (q *adderRequest) run(ctx context.Context, patience time.Duration) (sum cou
 	q.group.expect(q.id)
 	defer q.group.forget(q.id)
 	q.asked, err = script.AdderAsk(ctx, q.base.Runner(),
-		q.counter, q.semaphore, q.what+":"+q.id, adderKeyTTL, q.publish(), q.topic)
+		q.keys, q.what+":"+q.id, adderKeyTTL, q.publish(), q.topic)
 	if err == nil {
 		err = q.await(ctx, patience)
 	}
@@ -274,7 +302,7 @@ func (q *adderRequest) await(ctx context.Context, patience time.Duration) error 
 		fewer, stop := context.WithCancel(ctx)
 		q.asked = heard - q.group.elsewhere(q.id, stop)
 		err := q.base.Wait(fewer, extend.Want{
-			Channel: answersChannel(q.semaphore), Private: true, FreeUnits: q.note, Need: int(q.asked),
+			Channel: answersChannel(q.keys[1]), Private: true, FreeUnits: q.note, Need: int(q.asked),
 		}, q)
 		again := err != nil && fewer.Err() != nil && ctx.Err() == nil
 		stop()
@@ -288,29 +316,35 @@ func (q *adderRequest) await(ctx context.Context, patience time.Duration) error 
 // note reads a message on the channel of the answers: how many there are.
 func (q *adderRequest) note(payload string) int {
 	n := semaphoreFreeUnits(payload)
-	q.answered.Store(int64(n))
+	q.answered.Store(max(int64(n), q.answered.Load()))
 	return n
 }
 
-// Try implements [extend.Attempt]. It takes the sum once all have answered.
+// Try implements [extend.Attempt]. It takes the sum once all have answered. No message of the second keys is heard.
 func (q *adderRequest) Try(ctx context.Context) (extend.Answer, error) {
-	result, err := script.AdderTake(ctx, q.base.Runner(), q.counter, q.semaphore, q.asked)
+	result, err := script.AdderTake(ctx, q.base.Runner(), q.keys, q.asked)
 	if err == nil {
 		q.answered.Store(result.Answered)
 		q.sum = result.Sum
 	}
-	return extend.Answer{Granted: result.SumOK}, err
+	answer := extend.Answer{Granted: result.SumOK}
+	if len(q.begins) > 1 {
+		answer.RetryIn = q.look
+		q.look *= 2
+	}
+	return answer, err
 }
 
 // parse reads the sum: a number and, once it would have been beyond the range, those that were not added to it.
 func (q *adderRequest) parse() (sum counted, err error) {
+	texts := strings.Fields(q.sum)
 	if q.double {
-		sum.double, err = sumOfDoubles(strings.Fields(q.sum))
+		sum.double, err = sumOfDoubles(texts)
 	} else {
-		sum.long, err = sumOfLongs(strings.Fields(q.sum))
+		sum.long, err = sumOfLongs(texts)
 	}
 	switch {
-	case errors.Is(err, strconv.ErrRange), q.sum == "overflow":
+	case errors.Is(err, strconv.ErrRange), slices.Contains(texts, "overflow"):
 		return counted{}, ErrOverflow
 	case err != nil:
 		return counted{}, fmt.Errorf("%w: %w", backend.ErrNotANumber, err)

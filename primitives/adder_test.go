@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -236,8 +237,10 @@ func TestAdderGivesUpAnAnswer(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
+		start := time.Now()
 		_, err := a.Sum(ctx)
-		require.ErrorContains(t, err, "0 of 1 have answered")
+		require.EqualError(t, err, `sum long adder "x": 0 of 1 have answered within a minute`)
+		require.Equal(t, 61*time.Second, time.Since(start))
 		time.Sleep(time.Hour)
 		tries := s.called("adder_answer")
 		time.Sleep(time.Hour)
@@ -293,6 +296,33 @@ func TestAdderStress(t *testing.T) {
 		all.Wait()
 		requireSum(t, 300, stays)
 		require.Equal(t, 1, s.subscribed())
+	})
+}
+
+// TestAdderUnderAPrefix shares an adder with Redisson, which puts the prefix in front of the keys of answers, too.
+func TestAdderUnderAPrefix(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		a := openAdder(t, s.client(t, &primitives.Options{KeyPrefix: "p:"}))
+		a.Add(1)
+		java, err := (&fakeLink{fakeServer: s}).Subscribe(t.Context(), "{p:x}:adder-topic", func(e backend.Event) {
+			if id, isSum := strings.CutPrefix(e.Payload, "1:"); isSum {
+				time.Sleep(100 * time.Millisecond) // Ours have answered: no more messages come.
+				s.set(func() { s.adderRequests["p:{p:x}:"+id+":semaphore"] = &fakeAdderRequest{20, 1} })
+			}
+		})
+		require.NoError(t, err)
+		start := time.Now()
+		requireSum(t, 21, a)
+		require.Less(t, time.Since(start), 200*time.Millisecond)
+		require.Empty(t, s.requests())
+		java.Cancel()
+		s.set(func() { s.publish("{p:x}:adder-topic", "1:java") })
+		time.Sleep(time.Second)
+		for _, key := range []string{"{p:x}:java:semaphore", "p:{p:x}:java:semaphore"} {
+			s.set(func() { require.Equal(t, &fakeAdderRequest{1, 1}, s.adderRequests[key]) })
+		}
 	})
 }
 

@@ -34,7 +34,9 @@ func (s *fakeServer) adder(script string, keys, args []string) (reply backend.Re
 	request := s.adderRequests
 	switch script {
 	case "adder_ask":
-		request[keys[1]] = &fakeAdderRequest{}
+		for i := 1; i < len(keys); i += 2 {
+			request[keys[i]] = &fakeAdderRequest{}
+		}
 		return backend.IntegerReply(s.publishToLinks(args[3], args[0])), true
 	case "adder_answer":
 		if request[keys[1]] == nil {
@@ -52,11 +54,17 @@ func (s *fakeServer) adder(script string, keys, args []string) (reply backend.Re
 		}
 		return backend.IntegerReply(0), true
 	case "adder_take":
-		r := *request[keys[1]]
+		r := fakeAdderRequest{}
+		for i := 1; i < len(keys); i += 2 {
+			r.sum += request[keys[i]].sum
+			r.answered += request[keys[i]].answered
+		}
 		if r.answered < int64(number(args[0])) {
 			return backend.ArrayReply([]backend.Reply{backend.IntegerReply(r.answered), {}}), true
 		}
-		delete(request, keys[1])
+		for _, key := range keys {
+			delete(request, key)
+		}
 		return backend.ArrayReply([]backend.Reply{
 			backend.IntegerReply(r.answered), backend.StringReply(strconv.FormatInt(r.sum, 10)),
 		}), true

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -171,33 +172,53 @@ func (g *adderGroup) answer(what, id string) {
 	if q := g.requests[id]; q != nil {
 		q.heard = true
 	}
-	var sum counted
+	var sum *counted
 	switch {
 	case what == adderSum:
-		sum = g.apply(what)
+		part := g.apply(what)
+		sum = &part
 	case strings.HasPrefix(id, madeKeys): // It may be of another logical database.
 		g.resets++
 	default:
 		g.resets++
 		g.obey(g.resets)
 	}
-	for a := range g.members {
-		// Within the mutex: a client that closes has no members any more, and waits for this.
-		if what == adderReset {
-			a.answer(id, nil)
-		} else {
-			a.answer(id, &sum)
-		}
-		return
+	if a := g.speaker(); a != nil {
+		a.answer(id, sum) // Within the mutex: a client that closes has no members any more, and waits for this.
 	}
 }
 
-// answer sends the answer of a's group to a request, at most once. It goes on in the background. A sum of
-// nil is that of a request to reset.
+// speaker returns the member that answers: one with a KeyPrefix, if there is any, since it answers at more keys. nil:
+// there is no member. The caller holds the mutex.
+func (g *adderGroup) speaker() (speaker *adder) {
+	for a := range g.members {
+		if speaker == nil || len(a.begins) > len(speaker.begins) {
+			speaker = a
+		}
+	}
+	return speaker
+}
+
+// answer sends the answer of a's group to a request. A sum of nil is that of a request to reset. Under a KeyPrefix a
+// request of Redisson's is answered at both pairs of keys, since either may be those of its asker.
 func (a *adder) answer(id string, sum *counted) {
-	counter, semaphore := a.keysOf(id)
+	begins, ttl := a.begins, adderKeyTTL
+	switch {
+	case strings.HasPrefix(id, madeKeys):
+		begins = begins[:1]
+	case len(begins) > 1:
+		ttl = mappedKeyTTL
+	}
+	for _, begin := range begins {
+		a.answerAt(begin, id, sum, ttl)
+	}
+}
+
+// answerAt sends an answer to keys that begin so, at most once. It goes on in the background.
+func (a *adder) answerAt(begin, id string, sum *counted, ttl time.Duration) {
+	counter, semaphore := keysOf(begin, id)
 	params := script.AdderAnswerParams{
-		Counter: counter, Semaphore: semaphore, TTL: adderKeyTTL,
+		Counter: counter, Semaphore: semaphore, TTL: ttl,
 		Publish: a.publish(), Answered: answersChannel(semaphore), Topic: a.topic,
 	}
 	if strings.HasPrefix(id, madeKeys) {

@@ -18,8 +18,8 @@ import "context"
 // it is as fast as the slowest of them, and:
 //
 //   - a process that is stopped, or a connection that has gone silent, is waited for until the server knows
-//     that it is gone. Give Sum a deadline: the error then wraps an [*UnansweredError], which says how many
-//     have answered.
+//     that it is gone, but no longer than a minute. Then, or at an earlier deadline, the error wraps an
+//     [*UnansweredError], which says how many have answered.
 //   - a process whose connection is just being restored is left out, without a word. Not so the one that
 //     asks: its own adders are always part of the sum.
 //
@@ -30,13 +30,14 @@ import "context"
 // same backend, and not over two that wrap it. A name has adders of one kind, long or double.
 //
 // Each logical database of a server has sums of its own. But a channel belongs to the whole server, and Redisson's
-// adders do not ask which database a request came from: beside those, give each database names of its own, by a
-// KeyPrefix, say. Nor is a KeyPrefix shared with Java's NameMapper, which maps the keys of a request twice.
+// adders do not ask which database a request came from: while one of them is open in another database, each Sum
+// fails after a minute. Next to Redisson, give each database names of its own, by a KeyPrefix, say.
 //
 // A LongAdder is safe for concurrent use.
 //
 // Source: Redisson's RLongAdder: the requests 1:id and 0:id on the channel {name}:adder-topic, a decimal
-// text at {name}:id:counter, and a semaphore at {name}:id:semaphore, which end after an hour.
+// text at {name}:id:counter, and a semaphore at {name}:id:semaphore, which end after an hour. Under a KeyPrefix
+// these keys also have the prefix in front, as Redisson with a NameMapper has them.
 type LongAdder struct{ adder }
 
 // OpenLongAdder returns an adder called name, which takes part in sums from now on, until it is closed. It
@@ -64,8 +65,9 @@ func (a *LongAdder) Increment() { a.Add(1) }
 // Decrement subtracts 1.
 func (a *LongAdder) Decrement() { a.Add(-1) }
 
-// Sum asks all adders of that name, and returns the sum of their answers. It waits for them until ctx ends,
-// the adder or the client is closed, or the backend fails. It changes nothing: after any error, also after
+// Sum asks all adders of that name, and returns the sum of their answers. It waits for them for up to a minute, until
+// ctx ends, the adder or the client is closed, or the backend fails. If some have not answered, the error wraps an
+// [*UnansweredError]. It changes nothing: after any error, also after
 // [ErrIndeterminate], it may be called again.
 func (a *LongAdder) Sum(ctx context.Context) (int64, error) {
 	sum, err := a.ask(ctx, "sum", adderSum)

@@ -10,8 +10,8 @@ from after its return. It changes nothing. A sum beyond the range is ErrOverflow
 	"Adder.OneReceiver": `The adders of one name over one backend share a subscription, and answer a request
 once, with the sum of their counts. The count of a closed adder is gone.`,
 
-	"Adder.Answers": `Sum and Reset wait until each receiver of the request has answered. If the context ends before,
-an UnansweredError says how many have; the keys of the request end by themselves. A client that asks while its link is
+	"Adder.Answers": `Sum and Reset wait until each receiver of the request has answered. After a minute, or at the
+end of the context, an UnansweredError says how many have; the keys of the request end by themselves. A client that asks while its link is
 being restored counts itself.`,
 
 	"Adder.Wire": `The channel, the requests and the keys are Redisson's.`,

@@ -1,10 +1,13 @@
 package redisson
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -43,6 +46,73 @@ func testLongAdder(t *testing.T, ours *primitives.Client, java *peer) {
 		other.Close()
 		java.does("0", "keys.count", "*adder*") // No key of a request is left.
 	}
+}
+
+// testLongAdderUnderAPrefix shares an adder under a prefix: with a client that has a NameMapper, and then with a client
+// that has the prefix in the name. No request leaves a key without an end.
+func testLongAdderUnderAPrefix(t *testing.T, _ *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	ours := cells.Named("Rueidis").Primitives(t, java.at, &primitives.Options{KeyPrefix: "pre:"})
+	for name, open := range map[string]func(name string){
+		"mapped":      func(name string) { java.does("opened", "longAdder.openMapped", name, "pre:") },
+		"pre:spelled": func(name string) { java.does("opened", "longAdder.open", name) },
+	} {
+		key := "pre:" + strings.TrimPrefix(name, "pre:")
+		mine, err := ours.OpenLongAdder(ctx, strings.TrimPrefix(name, "pre:"))
+		require.NoError(t, err)
+		open(name)
+		mine.Add(1)
+		java.does("added", "longAdder.add", name, 20)
+		cells.Want(t, int64(21))(mine.Sum(ctx))
+		require.NoError(t, mine.Reset(ctx))
+		cells.Want(t, int64(0))(mine.Sum(ctx))
+		java.does("added", "longAdder.add", name, -5)
+		mine.Add(3)
+		cells.Want(t, int64(-2))(mine.Sum(ctx))
+		java.does("0", "keys.count", "*"+key+"*") // Of ours none is left.
+
+		java.does("-2", "longAdder.sum", name)
+		java.does("reset", "longAdder.reset", name)
+		java.does("0", "longAdder.sum", name)
+		cells.Want(t, int64(0))(mine.Sum(ctx))
+		java.does("0", "keys.countEndless", "*"+key+"*")
+		java.does("destroyed", "longAdder.destroy", name)
+		mine.Close()
+	}
+}
+
+// testLongAdderInAnotherDatabase has one of ours in another database, which says so on the channel whenever another asks.
+func testLongAdderInAnotherDatabase(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	if java.at.Cluster {
+		t.Skip("a cluster has one database")
+	}
+	ctx := bounded(t)
+	c := redis.NewClient(&redis.Options{Addr: java.at.Addrs[0], DB: 1})
+	t.Cleanup(func() { _ = c.Close() })
+	b, err := goredisbackend.New(c, nil)
+	require.NoError(t, err)
+	away, err := cells.Over(t, b, nil).OpenLongAdder(ctx, "databases")
+	require.NoError(t, err)
+	mine, err := ours.OpenLongAdder(ctx, "databases")
+	require.NoError(t, err)
+	java.does("opened", "longAdder.open", "databases")
+	away.Add(300)
+	mine.Add(1)
+	java.does("added", "longAdder.add", "databases", 20)
+	for range 10 {
+		cells.Want(t, int64(21))(mine.Sum(ctx))
+	}
+	away.Close()
+	require.Eventually(t, func() bool {
+		return c.PubSubNumSub(ctx, "{databases}:adder-topic").Val()["{databases}:adder-topic"] == 2
+	}, patience, aWhile/30)
+	java.does("21", "longAdder.sum", "databases")
+	require.NoError(t, mine.Reset(ctx))
+	java.does("0", "longAdder.sum", "databases")
+	java.does("destroyed", "longAdder.destroy", "databases")
+	mine.Close()
 }
 
 // many is how often each of three adders adds.

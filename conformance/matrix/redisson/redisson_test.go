@@ -34,6 +34,8 @@ var tests = []struct {
 	{"RateLimiter", testRateLimiter},
 	{"RateLimiterWindows", testRateLimiterWindows},
 	{"LongAdder", testLongAdder},
+	{"LongAdderUnderAPrefix", testLongAdderUnderAPrefix},
+	{"LongAdderInAnotherDatabase", testLongAdderInAnotherDatabase},
 	{"DoubleAdder", testDoubleAdder},
 	{"AtomicLong", testAtomicLong},
 	{"AtomicDouble", testAtomicDouble},

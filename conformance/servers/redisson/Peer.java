@@ -32,6 +32,7 @@ import org.redisson.api.RateType;
 import org.redisson.api.RLongAdder;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
+import org.redisson.config.NameMapper;
 import org.redisson.connection.ServiceManager;
 
 /**
@@ -145,6 +146,9 @@ public class Peer {
       case "longAdder.open" -> {
         yield longAdders.putIfAbsent(name, redisson.getLongAdder(name)) == null ? "opened" : "opened another";
       }
+      case "longAdder.openMapped" -> { // By a client whose names begin with a prefix.
+        yield longAdders.putIfAbsent(name, mapped(words[3]).getLongAdder(name)) == null ? "opened" : "opened another";
+      }
       case "longAdder.add" -> {
         longAdders.get(name).add(Long.parseLong(words[3]));
         yield "added";
@@ -173,6 +177,8 @@ public class Peer {
         yield "reset";
       }
       case "keys.count" -> redisson.getKeys().getKeysStreamByPattern(name).count();
+      case "keys.countEndless" -> redisson.getKeys().getKeysStreamByPattern(name)
+          .filter(key -> redisson.getKeys().remainTimeToLive(key) == -1).count();
       case "long.get" -> redisson.getAtomicLong(name).get();
       case "long.addAndGet" -> redisson.getAtomicLong(name).addAndGet(Long.parseLong(words[3]));
       case "long.getAndSet" -> redisson.getAtomicLong(name).getAndSet(Long.parseLong(words[3]));
@@ -203,6 +209,24 @@ public class Peer {
         yield call(lock(parts[0], name), parts[1], parts[0].equals("read") ? 1 : WRITER, words);
       }
     };
+  }
+
+  /** Clients that put a prefix before all names. */
+  private final Map<String, RedissonClient> mapped = new ConcurrentHashMap<>();
+
+  private RedissonClient mapped(String prefix) {
+    return mapped.computeIfAbsent(prefix, p -> Redisson.create(new Config(redisson.getConfig()).setNameMapper(
+        new NameMapper() {
+          @Override
+          public String map(String name) {
+            return p + name;
+          }
+
+          @Override
+          public String unmap(String name) {
+            return name.substring(p.length());
+          }
+        })));
   }
 
   private RPermitExpirableSemaphore permits(String name) {

@@ -16,29 +16,29 @@ import (
 const adderAskSource = `
 
 
-local counter = KEYS[1]
-local semaphore = KEYS[2]
+local answers = {} for i = 1, #KEYS do answers[i] = KEYS[i] end
 local request = ARGV[1]
 local ttl = ARGV[2]
 local publish = ARGV[3]
 local topic = ARGV[4]
 
 local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
-may('set', counter)
-may('del', counter)
+may('set', answers[1])
+may('del', answers[1])
 local asked = redis.call(publish, topic, request)
-redis.call('set', counter, '0', 'px', ttl)
-redis.call('set', semaphore, '0', 'px', ttl)
+for _, key in ipairs(answers) do
+  redis.call('set', key, '0', 'px', ttl)
+end
 return asked
 `
 
-const adderAskSHA1 = "5faf61d57fda7370205da0dd9cedf94650acb89d"
+const adderAskSHA1 = "e385452bc7d40a097d048a9551aac49dead11c44"
 
 var adderAskScript = backend.Script{
 	Name:   "adder_ask",
 	Source: adderAskSource,
 	SHA1:   adderAskSHA1,
-	Keys:   2,
+	Keys:   -1,
 	Retry:  backend.Never,
 }
 
@@ -47,8 +47,7 @@ var adderAskScript = backend.Script{
 // these.
 //
 // Keys:
-//   - counter: string; the sum
-//   - semaphore: string; how many have answered
+//   - answers: string each; in pairs: the sum, and how many have answered
 //
 // Arguments:
 //   - request: 1 or 0, a colon, and the id in the names of the keys
@@ -62,26 +61,28 @@ var adderAskScript = backend.Script{
 // The script may write, and is not sent again once it may have run.
 func AdderAsk(
 	ctx context.Context, r backend.ScriptRunner,
-	counter, semaphore, request string, ttl time.Duration, publish, topic string,
+	answers []string, request string, ttl time.Duration, publish, topic string,
 ) (asked int64, err error) {
+	if len(answers) == 0 {
+		return 0, fmt.Errorf("script adder_ask: answers: %w: no key", backend.ErrArgument)
+	}
 	if ttl != 0 && ttl < time.Millisecond {
 		return 0, fmt.Errorf("script adder_ask: ttl: %w: %v is less than a millisecond", backend.ErrArgument, ttl)
 	}
 	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
 		return 0, fmt.Errorf("script adder_ask: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(topic) != backend.Slot(counter) {
+	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(topic) != backend.Slot(answers[0]) {
 		return 0, fmt.Errorf("script adder_ask: topic: %w", backend.ErrCrossSlot)
 	}
-	words := [...]string{
-		counter,
-		semaphore,
-		request,
-		strconv.FormatInt(ttl.Milliseconds(), 10),
-		publish,
-		topic,
-	}
-	reply, err := r.Run(ctx, &adderAskScript, words[:2:2], words[2:])
+	words := make([]string, 0, 4+len(answers))
+	words = append(words, answers...)
+	keys := len(words)
+	words = append(words, request)
+	words = append(words, strconv.FormatInt(ttl.Milliseconds(), 10))
+	words = append(words, publish)
+	words = append(words, topic)
+	reply, err := r.Run(ctx, &adderAskScript, words[:keys:keys], words[keys:])
 	if err != nil {
 		return 0, err
 	}

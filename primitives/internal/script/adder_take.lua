@@ -1,20 +1,26 @@
 --- Takes the sum if all who were asked have answered, and deletes the keys of their answers. Keys that were lost, and
 --- made again by another program, have no expiry: then the sum is that of some only.
 ---
----@key counter string                      the sum
----@key semaphore string                    how many have answered
+---@key answers string...                  in pairs: the sum, and how many have answered
 ---@arg asked int(0..2147483647)
 ---@return int(0..2147483647) answered
----@return string? sum                      nil: not all have answered
+---@return string? sum                      of each pair, with a space between; nil: not all have answered
 ---@error NOTANUMBER the semaphore holds no count of answers
 ---@include permits.lua
-local answered = count(redis.call('get', semaphore) or '0')
-if not answered or answered < 0 then
-  return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
+local answered, lost, sums = 0, false, {}
+for i = 2, #answers, 2 do
+  local here = count(redis.call('get', answers[i]) or '0')
+  if not here or here < 0 then
+    return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
+  end
+  answered = answered + here
+  lost = lost or redis.call('pttl', answers[i]) <= 0
+  sums[i / 2] = redis.call('get', answers[i - 1]) or '0'
 end
-if answered < tonumber(asked) or redis.call('pttl', semaphore) <= 0 then
+if answered < tonumber(asked) or lost then
   return {answered, false}
 end
-local sum = redis.call('get', counter) or '0'
-redis.call('del', counter, semaphore)
-return {answered, sum}
+for _, key in ipairs(answers) do
+  redis.call('del', key)
+end
+return {answered, table.concat(sums, ' ')}

@@ -15,32 +15,38 @@ import (
 const adderTakeSource = `
 
 
-local counter = KEYS[1]
-local semaphore = KEYS[2]
+local answers = {} for i = 1, #KEYS do answers[i] = KEYS[i] end
 local asked = ARGV[1]
 
 
 
 local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
-local answered = count(redis.call('get', semaphore) or '0')
-if not answered or answered < 0 then
-  return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
+local answered, lost, sums = 0, false, {}
+for i = 2, #answers, 2 do
+  local here = count(redis.call('get', answers[i]) or '0')
+  if not here or here < 0 then
+    return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
+  end
+  answered = answered + here
+  lost = lost or redis.call('pttl', answers[i]) <= 0
+  sums[i / 2] = redis.call('get', answers[i - 1]) or '0'
 end
-if answered < tonumber(asked) or redis.call('pttl', semaphore) <= 0 then
+if answered < tonumber(asked) or lost then
   return {answered, false}
 end
-local sum = redis.call('get', counter) or '0'
-redis.call('del', counter, semaphore)
-return {answered, sum}
+for _, key in ipairs(answers) do
+  redis.call('del', key)
+end
+return {answered, table.concat(sums, ' ')}
 `
 
-const adderTakeSHA1 = "e0d3cfdb6cce29e7baf96aa65f10820e30c27b6b"
+const adderTakeSHA1 = "d8ed7698b1dc1749e2c3b23b51414efbce93664a"
 
 var adderTakeScript = backend.Script{
 	Name:   "adder_take",
 	Source: adderTakeSource,
 	SHA1:   adderTakeSHA1,
-	Keys:   2,
+	Keys:   -1,
 	Retry:  backend.Never,
 }
 
@@ -65,7 +71,7 @@ func adderTakeError(err error) error {
 type AdderTakeResult struct {
 	// from 0 to 2147483647
 	Answered int64
-	// nil: not all have answered; there may be none
+	// of each pair, with a space between; nil: not all have answered; there may be none
 	Sum   string
 	SumOK bool // whether there is one
 }
@@ -75,15 +81,14 @@ type AdderTakeResult struct {
 // is that of some only.
 //
 // Keys:
-//   - counter: string; the sum
-//   - semaphore: string; how many have answered
+//   - answers: string each; in pairs: the sum, and how many have answered
 //
 // Arguments:
 //   - asked: from 0 to 2147483647
 //
 // Results:
 //   - answered: from 0 to 2147483647
-//   - sum: nil: not all have answered; there may be none
+//   - sum: of each pair, with a space between; nil: not all have answered; there may be none
 //
 // Errors:
 //   - [ErrAdderTakeNOTANUMBER]: the semaphore holds no count of answers
@@ -91,13 +96,19 @@ type AdderTakeResult struct {
 // The script may write, and is not sent again once it may have run.
 func AdderTake(
 	ctx context.Context, r backend.ScriptRunner,
-	counter, semaphore string, asked int64,
+	answers []string, asked int64,
 ) (AdderTakeResult, error) {
+	if len(answers) == 0 {
+		return AdderTakeResult{}, fmt.Errorf("script adder_take: answers: %w: no key", backend.ErrArgument)
+	}
 	if asked < 0 || asked > 2147483647 {
 		return AdderTakeResult{}, fmt.Errorf("script adder_take: asked: %w: %d is not in 0..2147483647", backend.ErrArgument, asked)
 	}
-	words := [...]string{counter, semaphore, strconv.FormatInt(asked, 10)}
-	reply, err := r.Run(ctx, &adderTakeScript, words[:2:2], words[2:])
+	words := make([]string, 0, 1+len(answers))
+	words = append(words, answers...)
+	keys := len(words)
+	words = append(words, strconv.FormatInt(asked, 10))
+	reply, err := r.Run(ctx, &adderTakeScript, words[:keys:keys], words[keys:])
 	if err != nil {
 		return AdderTakeResult{}, adderTakeError(err)
 	}
