@@ -20,7 +20,7 @@ local owners = {} for i = 1, #semaphores do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #semaphores do channels[i] = ARGV[1 + #owners + i] end
 
 local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status, now = {}, clock()
 for i, semaphore in ipairs(semaphores) do
   local ends = redis.pcall('zscore', semaphore, owners[i])
@@ -41,7 +41,7 @@ end
 return status
 `
 
-const countingReleaseAllSHA1 = "3fc8ca9b21591574f727cbf1b6655b268728f00d"
+const countingReleaseAllSHA1 = "9e22186e34c60e9402a0b28415714cf57a5c22f7"
 
 var countingReleaseAllScript = backend.Script{
 	Name:   "counting_release_all",

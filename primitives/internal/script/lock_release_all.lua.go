@@ -19,7 +19,7 @@ local publish = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #locks do channels[i] = ARGV[1 + #owners + i] end
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
@@ -39,7 +39,7 @@ end
 return status
 `
 
-const lockReleaseAllSHA1 = "33b3be397ceb5c53d0bad8c3a1e6f7a4a862bec8"
+const lockReleaseAllSHA1 = "33176fbc45b7448a2c695d8469587605a3757560"
 
 var lockReleaseAllScript = backend.Script{
 	Name:   "lock_release_all",

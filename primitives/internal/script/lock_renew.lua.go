@@ -20,7 +20,7 @@ local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
@@ -35,7 +35,7 @@ end
 return status
 `
 
-const lockRenewSHA1 = "ef16bd039107ca77675fab85f1107a4e5c5c292d"
+const lockRenewSHA1 = "63b42d34c254bfa716438cf3de79e8c163192c5b"
 
 var lockRenewScript = backend.Script{
 	Name:   "lock_renew",

@@ -20,7 +20,7 @@ local lease = ARGV[1]
 local owners = {} for i = 1, #holders do owners[i] = ARGV[1 + i] end
 
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, holder in ipairs(holders) do
   local held = redis.pcall('get', holder)
@@ -35,7 +35,7 @@ end
 return status
 `
 
-const mutexRenewSHA1 = "167a662a3c1d46c152a7aec06f3048a19d6820b9"
+const mutexRenewSHA1 = "19c1cac56748b808e1f9289da25ba75655ea245d"
 
 var mutexRenewScript = backend.Script{
 	Name:   "mutex_renew",

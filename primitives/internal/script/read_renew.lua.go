@@ -20,7 +20,7 @@ local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, owner in ipairs(owners) do
   local lock, hold = keys[2 * i - 1], keys[2 * i]
@@ -39,7 +39,7 @@ end
 return status
 `
 
-const readRenewSHA1 = "ecf97ed9c4b93e5d18d01b82acea00f9e5af90b3"
+const readRenewSHA1 = "c83d9558b1c0cd93804564c7b4f497edbdb019d8"
 
 var readRenewScript = backend.Script{
 	Name:   "read_renew",

@@ -16,7 +16,7 @@ const spinReleaseAllSource = `
 local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local owners = {} for i = 1, #locks do owners[i] = ARGV[i] end
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
@@ -31,7 +31,7 @@ end
 return status
 `
 
-const spinReleaseAllSHA1 = "eed9fe51586c6c0b6aa61961307b80692020154d"
+const spinReleaseAllSHA1 = "92e90ce5d8f40f6b8b42026f8fa5883460d9da1a"
 
 var spinReleaseAllScript = backend.Script{
 	Name:   "spin_release_all",

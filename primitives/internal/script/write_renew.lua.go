@@ -20,7 +20,7 @@ local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
   local field = redis.pcall('hexists', lock, owners[i] .. ':write')
@@ -38,7 +38,7 @@ end
 return status
 `
 
-const writeRenewSHA1 = "289e1a69002fb048e46b06579d246f0df22279c6"
+const writeRenewSHA1 = "ee1cac091c33ff29d15015cd32f069ddc4e8908d"
 
 var writeRenewScript = backend.Script{
 	Name:   "write_renew",
