@@ -15,7 +15,7 @@ const leaveAllSource = `
 local barriers = {} for i = 1, #KEYS do barriers[i] = KEYS[i] end
 local members = {} for i = 1, #barriers do members[i] = ARGV[i] end
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, barrier in ipairs(barriers) do
   local left = redis.pcall('hdel', barrier, members[i])
@@ -28,7 +28,7 @@ end
 return status
 `
 
-const leaveAllSHA1 = "33df87280453470811b9929615f81165f0611b40"
+const leaveAllSHA1 = "f5857d2e49e1175f0ff2dc875d8a978c2693fee8"
 
 var leaveAllScript = backend.Script{
 	Name:   "leave_all",

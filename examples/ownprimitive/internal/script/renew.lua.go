@@ -19,7 +19,7 @@ local lease = ARGV[1]
 local members = {} for i = 1, #barriers do members[i] = ARGV[1 + i] end
 
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S+:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local status = {}
@@ -37,7 +37,7 @@ end
 return status
 `
 
-const renewSHA1 = "bc1512a11c4243c27065f14f0f084e12816c9072"
+const renewSHA1 = "ce3a2ab33bd64f17fb3e76a5fc0e483101c7ad74"
 
 var renewScript = backend.Script{
 	Name:   "renew",
