@@ -62,9 +62,6 @@ func dispatchSeeds() []seed {
 			{"\tdefer d.endDirectly() // Also if a hook of the driver ends the goroutine.\n\tb.run(d)\n",
 				"\tb.run(d)\n\td.endDirectly()\n"},
 		}, dispatcher("TestCallsBehindACallerInTheDriver")},
-		{"keeps the call in its request", call, edits{
-			{"\t*r = Request{Shortage: r.Shortage}\n", ""},
-		}, finder{dir: "primitives", test: "TestLeaseKeepsNothingOfItsCall"}},
 		{"has releases wait for acquires", queued, edits{
 			{"if r.AlwaysSend || r.Contained {", "if false {"},
 		}, dispatcher("TestUrgentCallsGoFirst")},

@@ -55,8 +55,8 @@ func fairSeeds() []seed {
 			{"err == nil && (answer.Granted || answer.Queued)", "err == nil && answer.Granted"},
 			{"took || h.queued", "took"},
 		}, machines},
-		{"gives up a place with the lease", takeFile, edits{
-			{"max(s.lease, s.place)", "s.lease"},
+		{"gives up a place with the lease", leaseFile, edits{
+			{"max(h.source.terms.Lease, h.source.place)", "h.source.terms.Lease"},
 		}, finder{dir: "primitives", test: "TestFairLockLeavesAfterALongOutage"}},
 		{"does not hurry when it is closed", "extend/core.go", edits{
 			{"\tc.orphans.hurry()\n", ""},

@@ -104,7 +104,7 @@ func renewSeeds() []seed {
 			{"if e.state != statePending || e.expired(now) {", "if e.state != statePending {"},
 		}, watchdog},
 		{"counts a grant from its reply", keeperFile, edits{
-			{"e.state, e.grantedAt = stateHeld, now.Time", "e.state, e.grantedAt, e.validFrom = stateHeld, now.Time, now"},
+			{"e.state, e.grantedAt = stateHeld, now.at", "e.state, e.grantedAt, e.validFrom = stateHeld, now.at, now"},
 		}, watchdog},
 		{"counts a renewal from its reply", renewalFile, edits{
 			{"e.validFrom, e.first = sent, span{}", "e.validFrom, e.first = now, span{}"},
@@ -114,16 +114,16 @@ func renewSeeds() []seed {
 			{"if !e.expired(now) {", "if e.state == stateHeld {"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperRemainingReadsTheClock"}},
 		{"minds a renewal from before the grant", renewalFile, edits{
-			{"status.Lost() && sent.After(e.grantedAt)", "status.Lost()"},
+			{"status.Lost() && sent.at > e.grantedAt", "status.Lost()"},
 		}, watchdog},
 		{"believes to the last moment", entryFile, edits{
 			{"lasts := e.present().length - e.present().allowance", "lasts := e.present().length"},
 		}, watchdog},
 		{"renews late", renewalFile, edits{
-			{"e.renewAt = sent.Add(e.Lease / 3)", "e.renewAt = sent.Add(e.Lease)"},
+			{"e.renewAt = sent.at + e.Lease/3", "e.renewAt = sent.at + e.Lease"},
 		}, watchdog},
 		{"does not repeat a renewal that failed", renewalFile, edits{
-			{"e.renewAt = now.Add(e.present().length / 10)", "e.renewAt = now.Add(e.Lease)"},
+			{"e.renewAt = now.at + e.present().length/10", "e.renewAt = now.at + e.Lease"},
 		}, watchdog},
 		{"has a goroutine for each script", "internal/renew/queue.go", edits{
 			{"min(len(q.scripts), scriptsAtOnce-q.senders)", "len(q.scripts)"},
@@ -172,7 +172,7 @@ func lockSeeds() []seed {
 			{"if strange then", "if false then"},
 		}, foreign},
 		{"sends the release before it ends the context", leaseFile, edits{
-			{"\tlast, err := h.endLease(l)\n", `	if len(h.leases) == 1 && h.object.core.keeper.End(&h.Entry) {
+			{"\tlast, err := h.endLease(l)\n", `	if h.leases != nil && h.leases.next == nil && h.object.core.keeper.End(&h.Entry) {
 		defer h.endAll(ErrReleased)
 		return h.release(ctx, grace)
 	}
@@ -184,7 +184,7 @@ func lockSeeds() []seed {
 				"if h.object.core.keeper.Remaining(&h.Entry) <= 0 {\n\t\th.releaseInBackground(true)\n\t\treturn fmt"},
 		}, properties},
 		{"frees the outer hold with the inner one", "extend/holder.go", edits{
-			{"last = len(r.leases) == 0", "last = true"},
+			{"last = r.leases == nil", "last = true"},
 		}, properties},
 		{"believes that an Unlock which found nothing has freed the lock", leaseFile, edits{
 			{"err == nil:\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ErrLost)",
@@ -222,10 +222,10 @@ func lockSeeds() []seed {
 			{"sent.Sub(o.started) >= searchAfterClose", "age >= searchAfterClose"},
 		}, finder{dir: "primitives", test: "TestCloseLooksForALateGrant", runs: 1}},
 		{"renews a hold for ever", takeFile, edits{
-			{"h.Renewer, h.MaxHold = s.kind, s.object.core.opts.MaxHold", "h.Renewer = s.kind"},
+			{"s.terms.Renewer, s.terms.MaxHold = s.kind, o.core.opts.MaxHold", "s.terms.Renewer = s.kind"},
 		}, finder{dir: "primitives", test: "TestMaxHold.*", runs: 1}},
 		{"bounds a hold from its last renewal on", entryFile, edits{
-			{"e.grantedAt.Add(e.MaxHold).Sub(e.validFrom.Time)", "e.MaxHold"},
+			{"e.grantedAt+e.MaxHold-e.validFrom.at", "e.MaxHold"},
 		}, finder{dir: "primitives", test: "TestMaxHold.*", runs: 1}},
 		{"keeps the lock after a panic of the work", doFile, edits{
 			{"defer func() { err = errors.Join(err, l.unlock(ctx, unlockGrace)) }()\n\treturn work(l.Context(ctx))",

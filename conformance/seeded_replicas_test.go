@@ -45,7 +45,7 @@ func replicaSeeds() []seed {
 			{"return !denied && !errors.Is(err, backend.ErrNotSupported)", "return !denied || err != nil"},
 		}, inPrimitives("TestWaitFails")},
 		{"has its own idea of the timeout", leaseFile, edits{
-			{"h.replicas.timeoutUnder(ctx)", "time.Minute + 0*h.replicas.timeoutUnder(ctx)"},
+			{"r.timeoutUnder(ctx)", "time.Minute + 0*r.timeoutUnder(ctx)"},
 		}, inPrimitives("TestTryLockWithTooFewReplicas")},
 		{"waits for longer than the context lasts", replicasFile, edits{
 			{"min(r.timeout, (left", "max(r.timeout, (left"},

@@ -10,7 +10,7 @@ func vainSeeds() []seed {
 		number    = "number.go"
 	)
 	refused := edits{{"if size > 0 then", "if size > 0 the"}}
-	conflict := edits{{"if err := acquire(a); err != nil {", "if err := error(ErrConflict); err != nil {"}}
+	conflict := edits{{"a.lease(ctx, acquire(a))", "a.lease(ctx, ErrConflict)"}}
 	deafSemaphore := edits{{"\treturn n\n}", "\treturn n * 0\n}"}}
 	deafLatch := edits{{"\t\treturn extend.AllUnits\n\t}\n\treturn 1\n", "\t\treturn 0\n\t}\n\treturn 0\n"}}
 	kept := edits{{"\t\ttaken = p.n\n", ""}}
@@ -56,10 +56,10 @@ func vainSeeds() []seed {
 			{"key := l.base.Key()\n\tif strings", "key := l.Name()\n\tif strings"},
 		}, propertiesOf("Latch")},
 		{"minds the monotonic clock alone", "internal/renew/clock.go", edits{
-			{"max(now.Sub(start.Time), now.wall.Sub(start.wall))", "now.Sub(start.Time)"},
+			{"max(now.at-start.at, now.wall-start.wall)", "now.at - start.at"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperMindsBothClocks"}},
 		{"minds the wall clock alone", "internal/renew/clock.go", edits{
-			{"max(now.Sub(start.Time), now.wall.Sub(start.wall))", "now.wall.Sub(start.wall)"},
+			{"max(now.at-start.at, now.wall-start.wall)", "now.wall - start.wall"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperMindsBothClocks"}},
 		{"serves the last waiter first", queueFile, edits{
 			{"me.element = q.parked.PushBack(me)", "me.element = q.parked.PushFront(me)"},

@@ -16,21 +16,23 @@ import (
 // lease first, and with it the lease's contexts, one of which may be its own.
 const unlockGrace = time.Second
 
-// hold is what one owner holds: the object on the server, with one entry in the watchdog.
+// hold is what one owner holds: the object on the server, with one entry in the watchdog. A client may have very many, so
+// that its size counts: what holds of one object have in common is in their Leases.
 type hold struct {
 	renew.Entry
 	holder
 	object   *Object
+	source   *Leases // that it is of
 	leasable Leasable
-	kind     LeasableKind
-	replicas replicas
 	units    int // that the owner asked for; 0: as configured
 	token    int64
-	queued   bool          // the owner waits in a queue on the server
-	inLine   bool          // it has waited in a line, where it is known until its hold ends
-	mayLast  time.Duration // how long what may be left of the owner lasts on the server
-	request  Request       // the acquire, and after that the release
+	queued   bool // the owner waits in a queue on the server
+	inLine   bool // it has waited in a line, where it is known until its hold ends
+	left     bool // its last caller has left before the answer
 }
+
+// mayLast returns how long what may be left of the owner lasts on the server.
+func (h *hold) mayLast() time.Duration { return max(h.source.terms.Lease, h.source.place) }
 
 // try tries once to acquire. The watchdog watches the hold from before the request is sent until it is
 // refused or released. After an error the caller may use h again only if surely nothing was executed:
@@ -44,11 +46,11 @@ func (h *hold) try(ctx context.Context) (Answer, error) {
 			keeper.End(&h.Entry) // Also if the driver has panicked.
 		}
 	}()
-	token, answer, err := h.acquire(ctx)
+	token, answer, shortage, err := h.acquire(ctx)
 	if err != nil || !answer.Granted {
 		return answer, err
 	}
-	if shortage := h.request.call.Shortage; shortage != nil {
+	if shortage != nil {
 		keeper.End(&h.Entry)
 		h.undo(ctx)
 		return Answer{}, shortage
@@ -72,12 +74,12 @@ func (h *hold) undo(ctx context.Context) {
 	}
 }
 
-// acquire sends the request. If it fails, acquire releases in the background what it may have taken.
-func (h *hold) acquire(ctx context.Context) (token int64, answer Answer, err error) {
-	h.request = Request{Object: h.object, Late: (*lateAcquire)(h)}
-	if h.replicas.count > 0 {
-		h.request.call.Replicas = h.replicas.count
-		h.request.call.ReplicaTimeout = h.replicas.timeoutUnder(ctx)
+// acquire sends the request. If it fails, acquire releases in the background what it may have taken. shortage is that of
+// replicas that have the grant.
+func (h *hold) acquire(ctx context.Context) (token int64, answer Answer, shortage, err error) {
+	q := newRequest(h.object, (*lateAcquire)(h))
+	if r := h.source.replicas; r.count > 0 {
+		q.call.Replicas, q.call.ReplicaTimeout = r.count, r.timeoutUnder(ctx)
 	}
 	panicked := true
 	defer func() {
@@ -85,22 +87,24 @@ func (h *hold) acquire(ctx context.Context) (token int64, answer Answer, err err
 			h.releaseInBackground(false)
 		}
 	}()
-	token, answer, err = h.leasable.Acquire(ctx, &h.request, h.Owner, h.Lease)
+	token, answer, err = h.leasable.Acquire(ctx, q, h.Owner, h.Lease)
 	panicked = false
+	h.left = q.left
+	shortage = q.free()
 	switch {
 	case err == nil:
 		h.queued = answer.Queued
-	case !h.request.left:
+	case !h.left:
 		h.releaseUnwanted(false, err)
 		h.queued = h.queued && !backend.MayHaveRun(err)
 	}
-	return token, answer, err
+	return token, answer, shortage, err
 }
 
 // leaveQueue releases the owner if it waits in a queue. If the last request's caller has left,
 // HandleLate does so.
 func (h *hold) leaveQueue() {
-	if !h.request.left && h.queued {
+	if !h.left && h.queued {
 		h.queued = false
 		h.releaseInBackground(true)
 	}
@@ -134,15 +138,15 @@ func (h *hold) reenter(s *Leases) (*Lease, error) {
 	switch {
 	case h.cause != nil:
 		return nil, h.cause
-	case len(h.leases) == 0:
+	case h.leases == nil:
 		return nil, nil //nolint:nilnil // Internal, and documented above.
 	case lost != nil:
 		return nil, lost
-	case h.Lease != s.lease || (h.Renewer == nil) != s.fixed:
+	case h.Lease != s.terms.Lease || (h.Renewer == nil) != s.fixed():
 		return nil, &FieldError{"Lease", "not that of the hold that is re-entered"}
 	}
-	l := &leaseState{holder: &h.holder}
-	h.leases = append(h.leases, l)
+	l := &leaseState{holder: &h.holder, next: h.leases}
+	h.leases = l
 	return &Lease{state: l}, nil
 }
 
@@ -172,15 +176,18 @@ func (h *hold) unlock(ctx context.Context, l *leaseState, grace time.Duration) e
 // request may not have arrived, it is repeated in the background.
 func (h *hold) release(ctx context.Context, grace time.Duration) error {
 	defer h.leaveLine() // Not before: a second message of the grant would release it, too.
-	h.request = Request{Object: h.object, Late: (*lateRelease)(h), AlwaysSend: true, Grace: grace}
+	q := newRequest(h.object, (*lateRelease)(h))
+	q.AlwaysSend, q.Grace = true, grace
 	panicked := true
 	defer func() {
 		if panicked {
 			h.releaseInBackground(true)
 		}
 	}()
-	released, err := h.leasable.Release(ctx, &h.request, h.Owner)
+	released, err := h.leasable.Release(ctx, q, h.Owner)
 	panicked = false
+	left := q.left
+	_ = q.free()
 	switch {
 	case err == nil && released:
 		return nil
@@ -188,7 +195,7 @@ func (h *hold) release(ctx context.Context, grace time.Duration) error {
 		return fmt.Errorf("%w: %w", ErrNotHeld, ErrLost)
 	case otherKind(err):
 		return fmt.Errorf("%w: %w: %w", ErrNotHeld, ErrLost, err)
-	case h.request.left, errors.Is(err, backend.ErrClosed):
+	case left, errors.Is(err, backend.ErrClosed):
 		return err
 	}
 	h.releaseInBackground(true)

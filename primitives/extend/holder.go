@@ -3,7 +3,6 @@ package extend
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 )
@@ -13,13 +12,12 @@ type holder struct {
 	held held
 
 	mu     sync.Mutex
-	cause  error         // why all leases ended, if not by Unlock
-	leases []*leaseState // those that have not ended
+	cause  error       // why all leases ended, if not by Unlock
+	leases *leaseState // the first of those that have not ended
 
 	// These are here to be one allocation with the holder.
 	first      Lease
 	firstState leaseState
-	single     [1]*leaseState
 }
 
 // held is what leases hold: an object on one server, or several leases as one.
@@ -53,8 +51,7 @@ func (r *holder) init(what held) *Lease {
 	r.held = what
 	r.first.state = &r.firstState
 	r.firstState.holder = r
-	r.single[0] = &r.firstState
-	r.leases = r.single[:]
+	r.leases = &r.firstState
 	return &r.first
 }
 
@@ -63,7 +60,7 @@ func (r *holder) isHeld() bool {
 	_, lost := r.held.remaining()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return lost == nil && len(r.leases) > 0
+	return lost == nil && r.leases != nil
 }
 
 // endLease ends l, and reports whether it was the last lease.
@@ -75,11 +72,20 @@ func (r *holder) endLease(l *leaseState) (last bool, err error) {
 		return false, fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	cancel := l.end(ErrReleased)
-	r.leases = slices.DeleteFunc(r.leases, func(other *leaseState) bool { return other == l })
-	last = len(r.leases) == 0
+	r.remove(l)
+	last = r.leases == nil
 	r.mu.Unlock()
 	cancel()
 	return last, nil
+}
+
+// remove removes l from those that have not ended. The caller holds mu.
+func (r *holder) remove(l *leaseState) {
+	at := &r.leases
+	for *at != l {
+		at = &(*at).next
+	}
+	*at = l.next
 }
 
 // endAll ends all leases.
@@ -87,7 +93,7 @@ func (r *holder) endAll(cause error) {
 	r.mu.Lock()
 	r.cause = cause
 	var cancels []func()
-	for _, l := range r.leases {
+	for l := r.leases; l != nil; l = l.next {
 		cancels = append(cancels, l.end(cause))
 	}
 	r.leases = nil

@@ -31,6 +31,7 @@ type leaseState struct {
 	holder *holder
 
 	// Guarded by holder.mu.
+	next        *leaseState // of those of the holder that have not ended
 	err         error
 	done        chan struct{}                   // made by the first call of Done
 	contextEnds map[<-chan struct{}]*contextEnd // of the contexts, by their parents' Done

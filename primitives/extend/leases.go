@@ -3,6 +3,7 @@ package extend
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -110,10 +111,12 @@ type Leases struct {
 	ownChannel  func(owner string) string // nil: that of want
 	line        *Line
 	place       time.Duration
-	lease       time.Duration
-	fixed       bool
+	terms       renew.Terms // of each lease
 	replicas    replicas
 }
+
+// fixed reports whether nobody renews the leases.
+func (s *Leases) fixed() bool { return s.terms.Renewer == nil }
 
 // NewLeases returns what hands out the leases of o. It keeps o. It returns a [*FieldError] for a lease
 // that is too short, and for replicas that cannot be waited for. It sends nothing.
@@ -121,20 +124,22 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	s := Leases{
 		object: o, leasable: config.Leasable, tryLeasable: config.Try, kind: config.Kind,
 		want: config.Want, newOwner: config.Owner, ownChannel: config.OwnChannel, line: config.Line, place: config.Place,
-		lease: config.Lease.Truncate(time.Millisecond), fixed: true,
+		terms: renew.Terms{Lease: config.Lease.Truncate(time.Millisecond)},
 	}
 	if s.tryLeasable == nil {
 		s.tryLeasable = s.leasable
 	}
 	if config.Lease == 0 {
-		s.lease, s.fixed = o.core.opts.WatchdogLease, false
+		s.terms.Lease = o.core.opts.WatchdogLease
+		s.terms.Renewer, s.terms.MaxHold = s.kind, o.core.opts.MaxHold
 	}
-	err := o.core.opts.validateLease("Lease", s.lease)
+	s.terms.Allowance = o.core.opts.allowanceFor(s.terms.Lease)
+	err := o.core.opts.validateLease("Lease", s.terms.Lease)
 	if err == nil && s.line != nil {
 		err = o.core.opts.validateLease("Lease", s.line.Wait)
 	}
 	if err == nil {
-		s.replicas, err = o.core.newReplicas(config, s.lease)
+		s.replicas, err = o.core.newReplicas(config, s.terms.Lease)
 	}
 	return s, err
 }
@@ -182,17 +187,14 @@ func (s *Leases) take(
 			return lease, err
 		}
 	}
-	a := s.newAttempt(leasable, units)
-	if err := acquire(a); err != nil {
-		a.leave()
-		return nil, err
+	a := attempts.Get().(*attempt) //nolint:forcetypeassert // It has nothing else.
+	*a = attempt{leases: s, leasable: leasable, units: units}
+	lease, err := a.lease(ctx, acquire(a))
+	if s.line == nil { // There a message may look for it still.
+		*a = attempt{}
+		attempts.Put(a)
 	}
-	if err := ctx.Err(); err != nil {
-		// The grant raced with the end of ctx: a caller that gave up does not expect to hold.
-		a.hold.abandon()
-		return nil, err
-	}
-	return &a.hold.first, nil
+	return lease, err
 }
 
 // attempt is one caller's [Attempt] to get a lease. It takes a new owner whenever the old one may hold
@@ -205,16 +207,21 @@ type attempt struct {
 	hold     *hold // nil: the next try has a new owner
 }
 
-// newAttempt returns an attempt with its first hold, in one allocation.
-func (s *Leases) newAttempt(leasable Leasable, units int) *attempt {
-	var first struct {
-		attempt
-		hold
+// attempts are some that are not used any more.
+var attempts = sync.Pool{New: func() any { return new(attempt) }}
+
+// lease returns the lease of an attempt that has ended with the given error.
+func (a *attempt) lease(ctx context.Context, err error) (*Lease, error) {
+	if err != nil {
+		a.leave()
+		return nil, err
 	}
-	first.attempt = attempt{
-		leases: s, leasable: leasable, units: units, hold: s.init(&first.hold, leasable, units),
+	if err := ctx.Err(); err != nil {
+		// The grant raced with the end of ctx: a caller that gave up does not expect to hold.
+		a.hold.abandon()
+		return nil, err
 	}
-	return &first.attempt
+	return &a.hold.first, nil
 }
 
 // current returns the hold of the owner that tries next.
@@ -256,17 +263,8 @@ func (a *attempt) want() Want {
 
 // init makes h the hold of a new owner.
 func (s *Leases) init(h *hold, leasable Leasable, units int) *hold {
-	h.object, h.leasable, h.kind, h.replicas = s.object, leasable, s.kind, s.replicas
-	h.units = units
-	h.mayLast = max(s.lease, s.place)
-	h.Entry = renew.Entry{
-		Key: s.object.key, Owner: s.ownerOf(units), Lease: s.lease,
-		Allowance: s.object.core.opts.allowanceFor(s.lease),
-	}
-	if !s.fixed {
-		h.Renewer, h.MaxHold = s.kind, s.object.core.opts.MaxHold
-	}
-	h.OnLost = h
+	h.object, h.source, h.leasable, h.units = s.object, s, leasable, units
+	h.Entry = renew.Entry{Terms: &s.terms, Key: s.object.key, Owner: s.ownerOf(units), OnLost: h}
 	h.holder.init(h)
 	return h
 }

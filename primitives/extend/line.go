@@ -57,7 +57,7 @@ func (s *Leases) waitInLine(ctx context.Context, a *attempt) error {
 
 // lengthen gives a hold that nobody renews its whole lease, if others have waited for much of it already.
 func (s *Leases) lengthen(ctx context.Context, h *hold) error {
-	if left, lost := h.remaining(); !s.fixed || lost != nil || left >= (s.lease-h.Allowance)*9/10 {
+	if left, lost := h.remaining(); !s.fixed() || lost != nil || left >= (h.Lease-h.Allowance)*9/10 {
 		return nil
 	}
 	status, err := s.object.core.keeper.Refresh(ctx, s.object.core.calls, s.kind, &h.Entry)

@@ -225,7 +225,7 @@ func grouped(due []*orphan) (groups [][]*orphan) {
 }
 
 func (o *orphan) groupKey() groupKey {
-	key := groupKey{kind: o.hold.kind}
+	key := groupKey{kind: o.hold.source.kind}
 	if o.hold.object.core.bySlot.Load() {
 		key.slot = backend.Slot(o.hold.object.key)
 	}
@@ -278,7 +278,7 @@ func releaseGroup(ctx context.Context, group []*orphan) ([]Status, error) {
 		for i, o := range group {
 			keys[i], owners[i] = o.hold.Key, o.hold.Owner
 		}
-		return first.kind.ReleaseAll(ctx, runner, keys, owners)
+		return first.source.kind.ReleaseAll(ctx, runner, keys, owners)
 	}
 	released, err := first.leasable.Release(ctx, runner, first.Owner)
 	switch {
@@ -299,7 +299,7 @@ func (all *orphans) settle(o *orphan, sent time.Time, status Status, err error) 
 	case status == Done, status.Lost() && o.acquireDone:
 		all.note(o.hold.object, -1)
 		all.core.leave()
-	case age >= o.hold.mayLast, errors.Is(err, backend.ErrClosed), all.core.ctx.Err() != nil,
+	case age >= o.hold.mayLast(), errors.Is(err, backend.ErrClosed), all.core.ctx.Err() != nil,
 		(errors.Is(err, backend.ErrNoPermission) || errors.Is(err, backend.ErrNotSupported)) && all.core.isClosed(),
 		status.Lost() && sent.Sub(o.started) >= searchAfterClose && all.core.isClosed():
 		if !errors.Is(err, backend.ErrClosed) || !all.core.isClosed() {

@@ -24,7 +24,7 @@ func (s *Leases) Refresh(ctx context.Context, l *Lease) error {
 	if _, ended := l.state.check(); ended != nil {
 		return fmt.Errorf("%w: %w", ErrNotHeld, ended)
 	}
-	status, err := h.object.core.keeper.Refresh(ctx, h.object.core.calls, h.kind, &h.Entry)
+	status, err := h.object.core.keeper.Refresh(ctx, h.object.core.calls, h.source.kind, &h.Entry)
 	switch {
 	case err != nil:
 		return err

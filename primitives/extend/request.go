@@ -2,6 +2,7 @@ package extend
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -25,8 +26,31 @@ type Request struct {
 	// Grace is how long the caller still waits for the answer after its context has ended.
 	Grace time.Duration
 
-	call dispatch.Request
-	left bool // the caller has left, and Late gets the outcome; only the caller reads it
+	call     dispatch.Request
+	left     bool // the caller has left, and Late gets the outcome; only the caller reads it
+	answered bool // the caller has the outcome, and nobody else uses the call
+}
+
+// requests are some that are not used any more. What is held keeps none: a request has the caller's context, the keys, the
+// arguments and the reply.
+var requests = sync.Pool{New: func() any { return new(Request) }}
+
+// newRequest returns an unused request. Its caller frees it.
+func newRequest(o *Object, late LateHandler) *Request {
+	q := requests.Get().(*Request) //nolint:forcetypeassert // It has nothing else.
+	q.Object, q.Late = o, late
+	return q
+}
+
+// free gives up q, whose caller has returned, and returns the shortage of replicas of its outcome. Without an outcome q may
+// still be under way.
+func (q *Request) free() (shortage error) {
+	if q.answered {
+		shortage = q.call.Shortage
+		*q = Request{}
+		requests.Put(q)
+	}
+	return shortage
 }
 
 // LateHandler handles the outcome of a request whose caller has left.
@@ -43,7 +67,9 @@ func (q *Request) Run(
 ) (backend.Reply, error) {
 	q.call.Script, q.call.Keys, q.call.Args = script, keys, args
 	q.call.AlwaysSend, q.call.Grace, q.call.Late = q.AlwaysSend, q.Grace, (*lateReceiver)(q)
-	return q.Object.core.calls.Do(ctx, &q.call)
+	reply, err := q.Object.core.calls.Do(ctx, &q.call)
+	q.answered = err == nil
+	return reply, err
 }
 
 // lateReceiver is a request as the dispatcher sees it.

@@ -56,6 +56,11 @@ type Want struct {
 	// unsubscribed at once when Wait returns, and not only if nobody waits again soon.
 	Private bool
 
+	// Returns says that units come back without a message, too, at times of which a refusal knows the first
+	// (Answer.RetryIn). Then a message of too few units for all who wait makes one of them try, who
+	// learns what the first of these times is now. It must be the same for all who wait for the object.
+	Returns bool
+
 	// Condition names what this waiter waits for, if the waiters for one object wait for different things,
 	// of which one may be there without the others. The waiters for each have a queue of their own.
 	Condition string
@@ -70,11 +75,6 @@ type Want struct {
 	// and which is never used up. Where some need the whole object, it has a number of units that
 	// FreeUnits and Answer.Free say: of a read-write lock a reader needs one, a writer all.
 	Need int
-
-	// Returns says that units come back without a message, too, at times of which a refusal knows the first
-	// (Answer.RetryIn). Then a message of too few units for all who wait makes one of them try, who
-	// learns what the first of these times is now. It must be the same for all who wait for the object.
-	Returns bool
 
 	// Backoff says when to try again if there are no messages. Zero means the client's polls.
 	Backoff Backoff

@@ -9,8 +9,8 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Request is one call. It is used once: set it to a new value for another call. A request whose Do has returned an
-// outcome keeps nothing of the call but Shortage: it may be part of what lives for much longer than the call.
+// Request is one call. It is used once: set it to a new value for another call. Once Do has returned an outcome,
+// nobody else uses it.
 type Request struct {
 	Script *backend.Script
 	Keys   []string
@@ -90,13 +90,10 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 		}
 	}
 	d.signals.Put(r.answered)
-	outcome, panicked := r.outcome, r.panicked
-	contained := r.Contained
-	*r = Request{Shortage: r.Shortage}
-	if panicked != nil && !contained {
-		panic(panicked)
+	if r.panicked != nil && !r.Contained {
+		panic(r.panicked)
 	}
-	return outcome.Reply, outcome.Err
+	return r.outcome.Reply, r.outcome.Err
 }
 
 // newSignal returns an empty channel that signals an outcome.

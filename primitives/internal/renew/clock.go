@@ -2,23 +2,29 @@ package renew
 
 import "time"
 
-// instant is a reading of both clocks. The monotonic clock stands still while the machine is
-// suspended; the wall clock may be set back.
+// epoch is when the monotonic clock is taken to have begun: so far back that all readings are positive, in virtual time,
+// too.
+var epoch = time.Now().Add(-50 * 365 * 24 * time.Hour)
+
+// instant is a reading of both clocks, each since an epoch of its own: so an entry keeps it in few bytes. The monotonic
+// clock stands still while the machine is suspended; the wall clock may be set back.
 type instant struct {
-	time.Time // by the monotonic clock
-	wall      time.Time
+	at   time.Duration // by the monotonic clock
+	wall time.Duration
 }
 
 // clock reads the clocks.
 type clock func() instant
 
 // systemClock reads those of the machine.
-func systemClock() instant {
-	now := time.Now()
-	return instant{Time: now, wall: now.Round(0)}
+func systemClock() instant { return instantOf(time.Now()) }
+
+// instantOf returns a reading of the machine's clocks.
+func instantOf(t time.Time) instant {
+	return instant{at: t.Sub(epoch), wall: time.Duration(t.UnixNano())}
 }
 
 // since is the time from start to now by the clock that went further.
 func (now instant) since(start instant) time.Duration {
-	return max(now.Sub(start.Time), now.wall.Sub(start.wall))
+	return max(now.at-start.at, now.wall-start.wall)
 }

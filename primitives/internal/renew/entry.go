@@ -7,27 +7,32 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Entry is one lease that a [Keeper] watches. Its user sets the exported fields once, and leaves the
-// others to the keeper.
-type Entry struct {
-	Key       string        // the key whose expiry is the lease
-	Owner     string        // who holds it
+// Terms are what the leases of one object have in common.
+type Terms struct {
 	Lease     time.Duration // in whole milliseconds
 	Allowance time.Duration // how much earlier than the server the holder gives it up
 	Renewer   Renewer       // nil: nobody renews the lease
 	MaxHold   time.Duration // after the grant it is lost, however it was renewed; 0: it is not
-	OnLost    LossHandler
+}
 
-	// Guarded by the keeper's mutex.
-	state       entryState
+// Entry is one lease that a [Keeper] watches. Its user sets the exported fields once, and leaves the
+// others to the keeper. There are very many: its size counts.
+type Entry struct {
+	*Terms
+	Key    string // the key whose expiry is the lease
+	Owner  string // who holds it
+	OnLost LossHandler
+
+	// Guarded by the keeper's mutex. Times are by the monotonic clock, if nothing else is said.
 	first       span          // of a grant that lasts for another time than Lease; zero after a renewal
-	index       int           // in Keeper.entries
 	checkAt     time.Duration // when the keeper checks it next, since its start
 	validFrom   instant       // when the request that granted or last renewed the lease was sent
-	grantedAt   time.Time     // when the grant was confirmed
-	renewAt     time.Time
-	renewing    bool      // a renewal is under way
-	deniedUntil time.Time // until then the key counts as denied
+	grantedAt   time.Duration // when the grant was confirmed; 0: it was not
+	renewAt     time.Duration
+	deniedUntil time.Duration // until then the key counts as denied
+	index       int32         // in Keeper.entries
+	state       entryState
+	renewing    bool // a renewal is under way
 }
 
 // Renewer renews entries of one kind. It is the key of a map, so that its type must be comparable.
@@ -62,7 +67,7 @@ type LossHandler interface {
 	HandleLoss()
 }
 
-type entryState int
+type entryState uint8
 
 const (
 	stateIdle    entryState = iota // not watched
@@ -85,8 +90,8 @@ func (e *Entry) present() span {
 // validFor is how long after validFrom the holder may trust its lease.
 func (e *Entry) validFor() time.Duration {
 	lasts := e.present().length - e.present().allowance
-	if e.MaxHold > 0 && !e.grantedAt.IsZero() {
-		lasts = min(lasts, e.grantedAt.Add(e.MaxHold).Sub(e.validFrom.Time))
+	if e.MaxHold > 0 && e.grantedAt != 0 {
+		lasts = min(lasts, e.grantedAt+e.MaxHold-e.validFrom.at)
 	}
 	return lasts
 }

@@ -54,7 +54,7 @@ type Keeper struct {
 	entries schedule
 	queues  map[groupKey]*renewals // of the groups that are being renewed
 	timer   *time.Timer
-	timerAt time.Time // when timer fires; zero: it is not armed
+	timerAt time.Duration // when timer fires, by the monotonic clock; 0: it is not armed
 	closed  bool
 }
 
@@ -82,8 +82,8 @@ func (k *Keeper) Begin(e *Entry) {
 
 // watch begins to watch e, whose lease lasts from a time on. The caller holds k.mu.
 func (k *Keeper) watch(e *Entry, as entryState, from, now instant) {
-	e.state, e.validFrom, e.grantedAt, e.renewing = as, from, time.Time{}, false
-	e.renewAt = from.Add(e.present().length / 3)
+	e.state, e.validFrom, e.grantedAt, e.renewing = as, from, 0, false
+	e.renewAt = from.at + e.present().length/3
 	e.checkAt = k.nextCheck(e, now)
 	heap.Push(&k.entries, e)
 	k.arm(now)
@@ -97,11 +97,11 @@ func (k *Keeper) Adopt(e *Entry, started time.Time, length, allowance time.Durat
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e.first = span{length, allowance}
-	if e.validFrom = (instant{started, started.Round(0)}); k.closed || e.expired(now) {
+	if e.validFrom = instantOf(started); k.closed || e.expired(now) {
 		return false
 	}
 	k.watch(e, stateHeld, e.validFrom, now)
-	e.grantedAt = now.Time
+	e.grantedAt = now.at
 	k.plan(e, now)
 	return true
 }
@@ -116,7 +116,7 @@ func (k *Keeper) Confirm(e *Entry) bool {
 		k.remove(e, stateIdle)
 		return false
 	}
-	e.state, e.grantedAt = stateHeld, now.Time
+	e.state, e.grantedAt = stateHeld, now.at
 	k.plan(e, now)
 	return true
 }
@@ -178,7 +178,7 @@ func (k *Keeper) AwaitEnd() { k.running.Wait() }
 // remove stops watching e, and sets its state. The caller holds k.mu.
 func (k *Keeper) remove(e *Entry, as entryState) {
 	if e.state == statePending || e.state == stateHeld {
-		heap.Remove(&k.entries, e.index)
+		heap.Remove(&k.entries, int(e.index))
 		e.state = as
 	}
 }

@@ -19,9 +19,9 @@ type groupKey struct {
 	denied  bool // their keys count as denied
 }
 
-func (k *Keeper) groupKeyOf(e *Entry, now time.Time) groupKey {
+func (k *Keeper) groupKeyOf(e *Entry, now instant) groupKey {
 	group := groupKey{
-		renewer: e.Renewer, lease: e.Lease, present: e.present().length, denied: now.Before(e.deniedUntil),
+		renewer: e.Renewer, lease: e.Lease, present: e.present().length, denied: now.at < e.deniedUntil,
 	}
 	if k.bySlot.Load() {
 		group.slot = backend.Slot(e.Key)
@@ -93,7 +93,7 @@ func (k *Keeper) split(entries []*Entry) bool {
 	k.mu.Lock()
 	now := k.now()
 	for _, e := range entries {
-		group := k.groupKeyOf(e, now.Time)
+		group := k.groupKeyOf(e, now)
 		slots[group] = append(slots[group], e)
 	}
 	k.mu.Unlock()
@@ -113,7 +113,7 @@ func (k *Keeper) settle(entries []*Entry, sent instant, statuses []Status, err e
 	now := k.now()
 	if len(entries) == 1 && errors.Is(err, backend.ErrKeyDenied) {
 		// Meanwhile it is renewed apart from the others, so that they need not be halved again.
-		entries[0].deniedUntil = now.Add(entries[0].present().length / 3)
+		entries[0].deniedUntil = now.at + entries[0].present().length/3
 	}
 	for i, e := range entries {
 		status := Failed
@@ -135,14 +135,14 @@ func (k *Keeper) settleOne(e *Entry, status Status, sent, now instant) bool {
 		return false
 	}
 	granted := e.state == stateHeld
-	if granted && (e.expired(now) || status.Lost() && sent.After(e.grantedAt)) {
+	if granted && (e.expired(now) || status.Lost() && sent.at > e.grantedAt) {
 		k.remove(e, stateLost)
 		return true
 	}
-	e.renewAt = now.Add(e.present().length / 10)
-	if status == Renewed && !sent.Before(e.validFrom.Time) {
+	e.renewAt = now.at + e.present().length/10
+	if status == Renewed && sent.at >= e.validFrom.at {
 		e.validFrom, e.first = sent, span{}
-		e.renewAt = sent.Add(e.Lease / 3)
+		e.renewAt = sent.at + e.Lease/3
 	}
 	k.plan(e, now)
 	return false

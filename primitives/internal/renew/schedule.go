@@ -26,19 +26,19 @@ func (s schedule) Less(i, j int) bool {
 	if s[i].checkAt != s[j].checkAt {
 		return s[i].checkAt < s[j].checkAt
 	}
-	return s[i].renewAt.Before(s[j].renewAt)
+	return s[i].renewAt < s[j].renewAt
 }
 
 // Swap implements [heap.Interface].
 func (s schedule) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
-	s[i].index, s[j].index = i, j
+	s[i].index, s[j].index = int32(i), int32(j) //nolint:gosec // Of far fewer leases than that.
 }
 
 // Push implements [heap.Interface].
 func (s *schedule) Push(x any) {
-	e := x.(*Entry) //nolint:forcetypeassert // Only entries are pushed.
-	e.index = len(*s)
+	e := x.(*Entry)          //nolint:forcetypeassert // Only entries are pushed.
+	e.index = int32(len(*s)) //nolint:gosec // As above.
 	*s = append(*s, e)
 }
 
@@ -55,7 +55,7 @@ func (s *schedule) Pop() any {
 func (k *Keeper) plan(e *Entry, now instant) {
 	if at := k.nextCheck(e, now); at != e.checkAt {
 		e.checkAt = at
-		heap.Fix(&k.entries, e.index)
+		heap.Fix(&k.entries, int(e.index))
 	}
 	k.arm(now)
 }
@@ -64,7 +64,7 @@ func (k *Keeper) plan(e *Entry, now instant) {
 func (k *Keeper) nextCheck(e *Entry, now instant) time.Duration {
 	next := never
 	if e.state == stateHeld {
-		next = now.Sub(k.start.Time) + e.validFor() - now.since(e.validFrom)
+		next = now.at - k.start.at + e.validFor() - now.since(e.validFrom)
 	}
 	if e.Renewer != nil && !e.renewing {
 		next = min(next, k.renewalTime(e))
@@ -75,13 +75,13 @@ func (k *Keeper) nextCheck(e *Entry, now instant) time.Duration {
 // renewalTime returns when to renew e, since the keeper's start. It is earlier than need be, by up to a thirtieth of
 // the lease, so that one script renews all leases of a kind that are due within such a time.
 func (k *Keeper) renewalTime(e *Entry) time.Duration {
-	return e.renewAt.Sub(k.start.Time).Truncate(e.present().length / 30)
+	return (e.renewAt - k.start.at).Truncate(e.present().length / 30)
 }
 
 // followClocks plans all entries anew if the wall clock has run ahead of the monotonic one, by which they are planned,
 // as in a suspend of the machine. The caller holds k.mu.
 func (k *Keeper) followClocks(now instant) {
-	ahead := now.wall.Sub(k.start.wall) - now.Sub(k.start.Time)
+	ahead := now.wall - k.start.wall - (now.at - k.start.at)
 	if ahead < k.ahead+clocksDiffer {
 		k.ahead = min(k.ahead, ahead)
 		return
@@ -95,9 +95,9 @@ func (k *Keeper) followClocks(now instant) {
 
 // arm makes the timer fire when the first entry must be checked, or earlier. The caller holds k.mu.
 func (k *Keeper) arm(now instant) {
-	in := min(max(0, k.entries[0].checkAt-now.Sub(k.start.Time)), checkInterval)
-	at := now.Add(in)
-	if !k.timerAt.IsZero() && !at.Before(k.timerAt) {
+	in := min(max(0, k.entries[0].checkAt-(now.at-k.start.at)), checkInterval)
+	at := now.at + in
+	if k.timerAt != 0 && at >= k.timerAt {
 		return
 	}
 	k.timerAt = at
@@ -142,14 +142,14 @@ func (k *Keeper) check(now instant, r *round) (checked int) {
 		return 0
 	}
 	k.followClocks(now)
-	until := now.Sub(k.start.Time)
+	until := now.at - k.start.at
 	for ; checked < checksAtOnce && len(k.entries) > 0 && k.entries[0].checkAt <= until; checked++ {
 		k.checkFirst(now, r)
 	}
 	if checked == checksAtOnce {
 		return checked
 	}
-	if k.timerAt = (time.Time{}); len(k.entries) > 0 {
+	if k.timerAt = 0; len(k.entries) > 0 {
 		k.arm(now)
 	}
 	return checked
@@ -163,11 +163,11 @@ func (k *Keeper) checkFirst(now instant, r *round) {
 		r.lost = append(r.lost, e)
 		return
 	}
-	if e.Renewer != nil && !e.renewing && k.renewalTime(e) <= now.Sub(k.start.Time) {
+	if e.Renewer != nil && !e.renewing && k.renewalTime(e) <= now.at-k.start.at {
 		e.renewing = true
-		group := k.groupKeyOf(e, now.Time)
+		group := k.groupKeyOf(e, now)
 		r.due[group] = append(r.due[group], e)
 	}
 	e.checkAt = k.nextCheck(e, now)
-	heap.Fix(&k.entries, e.index)
+	heap.Fix(&k.entries, int(e.index))
 }

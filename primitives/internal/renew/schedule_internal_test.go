@@ -58,12 +58,12 @@ func TestKeeperFollowsTheWallClock(t *testing.T) {
 				var suspended atomic.Int64
 				k.now = func() instant {
 					now := systemClock()
-					now.wall = now.wall.Add(time.Duration(suspended.Load()))
+					now.wall += time.Duration(suspended.Load())
 					return now
 				}
 				lost := make(chan time.Time, 1)
 				e := &Entry{
-					Key: "x", Lease: 30 * time.Second, Allowance: 3 * time.Second, Renewer: unanswered{},
+					Key: "x", Terms: &Terms{Lease: 30 * time.Second, Allowance: 3 * time.Second, Renewer: unanswered{}},
 					OnLost: lossFunc(func() { lost <- time.Now() }),
 				}
 				if fixed {
@@ -91,7 +91,7 @@ func TestKeeperFollowsTheWallClock(t *testing.T) {
 func hold(t *testing.T, k *Keeper, key string, lease time.Duration) *Entry {
 	t.Helper()
 	e := &Entry{
-		Key: key, Lease: lease, Allowance: lease / 10, Renewer: unanswered{}, OnLost: lossFunc(func() {}),
+		Key: key, Terms: &Terms{Lease: lease, Allowance: lease / 10, Renewer: unanswered{}}, OnLost: lossFunc(func() {}),
 	}
 	k.Begin(e)
 	require.True(t, k.Confirm(e))

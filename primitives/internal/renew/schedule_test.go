@@ -111,7 +111,7 @@ func (w *randomWorld) travel() {
 func (w *randomWorld) watch(key string) {
 	e := &expectation{randomWorld: w, begun: time.Now()}
 	e.entry = renew.Entry{
-		Key: key, Lease: lease, Allowance: lease / 10, Renewer: w, OnLost: e,
+		Key: key, Terms: &renew.Terms{Lease: lease, Allowance: lease / 10, Renewer: w}, OnLost: e,
 	}
 	w.mu.Lock()
 	w.leases[key] = e
