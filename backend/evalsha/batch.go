@@ -32,11 +32,11 @@ func (r *Runner) RunBatch(
 	ctx context.Context, driver Pipeline, calls []backend.Call,
 	report func(place int, outcome backend.Outcome),
 ) {
-	b := batch{runner: r, driver: driver, calls: calls, report: report}
 	if len(calls) == 1 {
-		b.only(ctx)
+		r.runOnly(ctx, driver, calls, report)
 		return
 	}
+	b := batch{runner: r, driver: driver, calls: calls, report: report}
 	groups := b.groups(ctx)
 	together(len(groups), func(i int) { b.run(ctx, groups[i]) })
 }
@@ -49,19 +49,23 @@ type batch struct {
 	report func(place int, outcome backend.Outcome)
 }
 
-// only runs the only call.
-func (b *batch) only(ctx context.Context) {
-	call := b.calls[0]
-	if err := b.runner.refuse(ctx, call.Script, call.Keys); err != nil {
-		b.report(0, backend.Outcome{Err: err})
+// runOnly runs the only call. It makes a batch only if the first try fails.
+func (r *Runner) runOnly(
+	ctx context.Context, driver Pipeline, calls []backend.Call,
+	report func(place int, outcome backend.Outcome),
+) {
+	call := calls[0]
+	if err := r.refuse(ctx, call.Script, call.Keys); err != nil {
+		report(0, backend.Outcome{Err: err})
 		return
 	}
-	reply, err := b.driver.Send(context.WithoutCancel(ctx), b.command(0))
+	reply, err := driver.Send(context.WithoutCancel(ctx), r.callCommand(call))
 	if err == nil {
-		b.report(0, backend.Outcome{Reply: reply})
+		report(0, backend.Outcome{Reply: reply})
 		return
 	}
-	unclaim(b.calls[0].Claim, err)
+	unclaim(call.Claim, err)
+	b := batch{runner: r, driver: driver, calls: calls, report: report}
 	b.settle(ctx, failure{0, err})
 }
 

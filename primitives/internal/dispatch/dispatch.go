@@ -81,6 +81,7 @@ type Dispatcher struct {
 	batcher backend.Batcher       // nil: the backend has none, and batches are of one call
 	onePool bool                  // all calls go by the same connections: it is no cluster
 	waiter  backend.ReplicaWaiter // nil: the backend cannot wait for replicas
+	sender  func()                // is send; a method value made for each goroutine would be an allocation
 
 	signals sync.Pool     // empty channels, for requests
 	waiting chan struct{} // has a value for each call that waits for replicas
@@ -107,6 +108,7 @@ func New(b backend.ScriptRunner) *Dispatcher {
 	}
 	d.batcher, _ = b.(backend.Batcher)
 	d.waiter, _ = b.(backend.ReplicaWaiter)
+	d.sender = d.send
 	if b, ok := b.(backend.Backend); ok {
 		d.onePool = !b.Capabilities().Cluster
 	}
@@ -174,7 +176,7 @@ func (d *Dispatcher) ensureSender() {
 func (d *Dispatcher) startSender() {
 	d.senders++
 	d.readySenders++
-	go d.send()
+	go d.sender()
 }
 
 // armQueueTimer starts the timer that checks the queue. The caller holds mu.
