@@ -94,6 +94,7 @@ func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }
 // and renewals included, when ctx ends, or after CloseTimeout. In the last two cases it gives up the
 // requests without an answer, and its error wraps ctx's or [backend.ErrIndeterminate]: what is still
 // held on the server expires with its lease, and permits that were being released may be lost.
+// A call that is given up returns at once, unless its context cannot end: then it may return only when the driver does.
 // If the backend was closed before, or its client, nothing can be released: the error wraps [backend.ErrClosed]. Each
 // of these errors names an object that may still be held, and says how many more there are. A second
 // Close waits for the first, and returns the same. The backend stays open.
