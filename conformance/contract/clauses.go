@@ -36,7 +36,7 @@ and the error wraps [ErrIndeterminate]. A reply that arrives in that instant may
 ended before the call, nothing is sent. Where no server can be reached, Run must give up within a
 bound of its own, however long ctx lasts.`,
 	"R8": `A script of class [ReadOnly] should be sent as EVALSHA_RO where the server knows it, may
-be sent again within bounds, and must always run on the primary, also if the client is configured to
+be sent again within bounds, and must always run on the primary, even if the client is configured to
 read from replicas: a replica's stale answer would park a waiter for ever.`,
 	"R9": `No goroutine, connection or subscription may outlive Close, except a call in flight,
 until the driver's I/O timeout. After Close, Run must return [ErrClosed] and send nothing.`,
