@@ -29,15 +29,21 @@ const (
 )
 
 func newCommand(ctx context.Context, cmd evalsha.Command, cluster bool) *command {
-	words := cmd.Words()
-	args := make([]any, len(words))
-	for i, word := range words {
-		args[i] = word
+	args := make([]any, 0, 3+len(cmd.Keys)+len(cmd.Args))
+	if args = append(args, cmd.Name); cmd.Name != cmd.Script.Command {
+		args = append(args, cmd.Script.SHA1, len(cmd.Keys))
+	}
+	first := len(args)
+	for _, key := range cmd.Keys {
+		args = append(args, key)
+	}
+	for _, arg := range cmd.Args {
+		args = append(args, arg)
 	}
 	cmd.Claim.Return(nil)
 	c := &command{Cmd: redis.NewCmd(ctx, args...), claim: cmd.Claim, cluster: cluster}
 	// A cluster client routes by the key, and looks up the step count if there is none.
-	c.SetFirstKeyPos(int8(len(words) - len(cmd.Keys) - len(cmd.Args)))
+	c.SetFirstKeyPos(int8(first))
 	c.SetStepCount(1)
 	return c
 }
