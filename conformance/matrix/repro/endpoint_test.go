@@ -23,7 +23,7 @@ func TestOneEndpointOfACluster(t *testing.T) {
 			t.Parallel()
 			node := servers.StartCluster(t, servers.Redis, 1, nil).Nodes[0]
 			client := a.Primitives(t, cells.Client{Addrs: []string{node.Addr()}, OneEndpoint: true},
-				&primitives.Options{WatchdogLease: conformance.Patience / 20})
+				&primitives.Options{WatchdogLease: conformance.Patience / 4})
 			leases := make([]*primitives.Lease, 8)
 			for i := range leases {
 				var err error
