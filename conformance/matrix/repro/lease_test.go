@@ -17,7 +17,6 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -110,22 +109,6 @@ func TestVetReportsCopiedLeases(t *testing.T) {
 	require.Error(t, err)
 	require.Contains(t, string(out), "copying.go:7:53: literal copies lock value from *lease")
 	require.Contains(t, string(out), "copying.go:9:17: take passes lock by value")
-}
-
-// TestUnlockUnderAMergedContext releases under a context that ends with the lease's, though nothing
-// shows that: Unlock ends the lease first.
-func TestUnlockUnderAMergedContext(t *testing.T) {
-	side(t, func(t *testing.T, a cells.Adapter) {
-		c := a.Primitives(t, cells.At(servers.Start(t, servers.Redis, nil).Addr()), nil)
-		for range 100 {
-			lease := lock(t, c, "x")
-			merged, cancel := context.WithCancel(t.Context())
-			stop := context.AfterFunc(lease.Context(t.Context()), cancel)
-			require.NoError(t, lease.Unlock(merged))
-			require.False(t, stop())
-			<-merged.Done()
-		}
-	})
 }
 
 // TestRecoveredPanicLeavesARenewedLock has a hook of the application's driver panic after a script,
