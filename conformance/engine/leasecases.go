@@ -12,8 +12,8 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// leaseCases returns what every primitive with leases promises over a real link, and every one that is held by one
-// owner at a time. All else of leases is for properties, in virtual time, and for faults.
+// leaseCases returns the cases of leases that need a real server: renewal for each primitive with leases, and a silent
+// link for each that one owner holds at a time. Properties, in virtual time, and faults judge the rest.
 func (p *Primitive[S, I, O]) leaseCases() []harness.Case {
 	cases := []harness.Case{p.newCase("Renewal", "LeasesOfSeveralSlotsAreRenewed", nil, p.renewsSlots)}
 	held, ok := p.Step(p.Init, time.Time{}, p.ask(p.waitingOp()), p.Hold.Granted("an owner", 1))

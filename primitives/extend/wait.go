@@ -35,7 +35,7 @@ type Answer struct {
 
 	// Free is how many units of the object are free for others after this answer. The waiting loop
 	// wakes waiters of the same client that can use them. 0 means none, or unknown. If a refusal says that
-	// as many are free as the waiter needs, they are kept for one that needs more, which is woken.
+	// as many are free as the waiter needs, a waiter that needs more is woken, and tries for them.
 	Free int
 
 	// Queued says that the refusal has put the owner into a queue on the server. If the waiting ends

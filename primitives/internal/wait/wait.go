@@ -60,7 +60,7 @@ type Answer struct {
 	// others. Negative: unknown.
 	RetryIn time.Duration
 	// Free is how many units of the object are free for others. 0: none, or unknown. Of a refusal, as many as the
-	// waiter needs, or more: they are kept for one that needs more.
+	// waiter needs, or more: they are kept for a waiter that needs more.
 	Free int
 }
 
