@@ -66,12 +66,12 @@ type ScriptRunner interface {
 	// Loads are bounded: after that the NOSCRIPT error is returned, which then wraps [ErrUnavailable]: calls
 	// and loads reach different servers, as for a moment in a failover.
 	//
-	// R3. A script whose class is not [ReadOnly] must be sent at most once after it might have
+	// R3. A script whose class is not [RetryReadOnly] must be sent at most once after it might have
 	// been executed. Only an error reply for which [NotExecuted] is true, a failed dial, or a
 	// driver's error raised before writing proves that it was not; then the backend may send it
 	// again while ctx lasts. In every other case without a reply (EOF, reset, time-out,
 	// cancellation, closing) the error must wrap [ErrIndeterminate], and ctx's error too if ctx
-	// ended. A script of class [Repeatable] may be sent again also then. After any other error
+	// ended. A script of class [RetryRepeatable] may be sent again also then. After any other error
 	// reply the script may have run, and what it wrote stands. If the script surely wrote nothing
 	// because no server could be reached, or none that would take it, the error must wrap
 	// [ErrUnavailable], and never [ErrIndeterminate] as well.
@@ -92,7 +92,7 @@ type ScriptRunner interface {
 	// may be lost. If ctx had ended before the call, nothing is sent. Where no server can be
 	// reached, Run must give up within a bound of its own, however long ctx lasts.
 	//
-	// R8. A script of class [ReadOnly] should be sent as EVALSHA_RO where the server knows it, may
+	// R8. A script of class [RetryReadOnly] should be sent as EVALSHA_RO where the server knows it, may
 	// be sent again within bounds, and must always run on the primary, even if the client is
 	// configured to read from replicas: a replica's stale answer would park a waiter for ever.
 	//
@@ -110,12 +110,12 @@ type Subscriber interface {
 	// the backend is closed. Calls for one subscription come one after the other, in order.
 	//
 	// S1. Subscribe must return only after the server acknowledged the subscription. What is
-	// published after that must be delivered, in order, or be covered by a [Resubscribed] event
+	// published after that must be delivered, in order, or be covered by an [EventResubscribed] event
 	// (messages lost on a cluster's own bus excepted). If ctx ends first, Subscribe returns an
 	// error that wraps ctx's, and no subscription is left. ctx does not bound the subscription.
 	//
 	// S2. After any gap (reconnect, failover, slot migration, dropped messages) the handler must
-	// get a [Resubscribed] event, after the server acknowledged the new subscription. A link gone
+	// get an [EventResubscribed] event, after the server acknowledged the new subscription. A link gone
 	// silent is a gap, and must be noticed within 15 s with default options. The backend
 	// re-subscribes, not the driver. A silent gap is the worst defect that a backend can have: it
 	// hangs its users.
@@ -135,24 +135,24 @@ type Subscriber interface {
 
 // Handler receives the events of one subscription. It may call anything on the backend, and may
 // block without delaying other subscriptions; if it blocks for long, messages may be dropped and a
-// [Resubscribed] event takes their place.
+// [EventResubscribed] event takes their place.
 type Handler func(Event)
 
 // Event is a message, or the notice that messages may have been missed.
 type Event struct {
 	Kind    EventKind
-	Payload string // of a Message
+	Payload string // of an EventMessage
 }
 
 // EventKind distinguishes a message from a gap.
 type EventKind int
 
 const (
-	// Message carries a payload that was published.
-	Message EventKind = iota
-	// Resubscribed ends a gap: the subscription is acknowledged again, and messages published
+	// EventMessage carries a payload that was published.
+	EventMessage EventKind = iota
+	// EventResubscribed ends a gap: the subscription is acknowledged again, and messages published
 	// before this event may have been missed. Look again at what they announce.
-	Resubscribed
+	EventResubscribed
 )
 
 // Subscription is one handler's registration on one channel.

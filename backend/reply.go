@@ -21,48 +21,48 @@ type Kind int
 
 // The shapes of replies.
 const (
-	Nil Kind = iota
-	Integer
-	String
-	Array
+	KindNil Kind = iota
+	KindInteger
+	KindString
+	KindArray
 )
 
 // String returns the shape's name.
 func (k Kind) String() string {
 	switch k {
-	case Nil:
+	case KindNil:
 		return "nil"
-	case Integer:
+	case KindInteger:
 		return "integer"
-	case String:
+	case KindString:
 		return "string"
-	case Array:
+	case KindArray:
 		return "array"
 	}
 	return "unknown"
 }
 
 // IntegerReply returns the reply for an integer.
-func IntegerReply(n int64) Reply { return Reply{kind: Integer, num: n} }
+func IntegerReply(n int64) Reply { return Reply{kind: KindInteger, num: n} }
 
 // StringReply returns the reply for a byte string or a status.
-func StringReply(s string) Reply { return Reply{kind: String, text: s} }
+func StringReply(s string) Reply { return Reply{kind: KindString, text: s} }
 
 // ArrayReply returns the reply for an array; it keeps items.
-func ArrayReply(items []Reply) Reply { return Reply{kind: Array, items: items} }
+func ArrayReply(items []Reply) Reply { return Reply{kind: KindArray, items: items} }
 
 // Kind returns the reply's shape.
 func (r Reply) Kind() Kind { return r.kind }
 
 // IsNil reports whether the reply is nil, which is also how Lua's false arrives.
-func (r Reply) IsNil() bool { return r.kind == Nil }
+func (r Reply) IsNil() bool { return r.kind == KindNil }
 
 // Text returns a string reply, or the decimal text of an integer.
 func (r Reply) Text() (string, error) {
 	switch r.kind {
-	case String:
+	case KindString:
 		return r.text, nil
-	case Integer:
+	case KindInteger:
 		return strconv.FormatInt(r.num, 10), nil
 	}
 	return "", r.mismatch("string")
@@ -72,9 +72,9 @@ func (r Reply) Text() (string, error) {
 // may pass 2^53 (R4).
 func (r Reply) Int() (int64, error) {
 	switch r.kind {
-	case Integer:
+	case KindInteger:
 		return r.num, nil
-	case String:
+	case KindString:
 		n, err := strconv.ParseInt(r.text, 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("%w: %w", ErrReply, err)
@@ -87,9 +87,9 @@ func (r Reply) Int() (int64, error) {
 // Float returns the value of a string or an integer.
 func (r Reply) Float() (float64, error) {
 	switch r.kind {
-	case Integer:
+	case KindInteger:
 		return float64(r.num), nil
-	case String:
+	case KindString:
 		f, err := strconv.ParseFloat(r.text, 64)
 		if err != nil {
 			return 0, fmt.Errorf("%w: %w", ErrReply, err)
@@ -102,9 +102,9 @@ func (r Reply) Float() (float64, error) {
 // Bool returns true for the integer 1, false for 0 and nil: Lua's true and false arrive so.
 func (r Reply) Bool() (bool, error) {
 	switch {
-	case r.kind == Nil:
+	case r.kind == KindNil:
 		return false, nil
-	case r.kind == Integer && (r.num == 0 || r.num == 1):
+	case r.kind == KindInteger && (r.num == 0 || r.num == 1):
 		return r.num == 1, nil
 	}
 	return false, r.mismatch("bool")
@@ -136,7 +136,7 @@ func (r Reply) UnixMilli() (time.Time, error) {
 
 // Items returns the elements of an array. The caller must not change them.
 func (r Reply) Items() ([]Reply, error) {
-	if r.kind != Array {
+	if r.kind != KindArray {
 		return nil, r.mismatch("array")
 	}
 	return r.items, nil

@@ -46,26 +46,26 @@ func NewScript(name, source string, keys int, retry Retry) *Script {
 type Retry int
 
 const (
-	// Never is for scripts that may write, where two runs are not the same as one.
-	Never Retry = iota
-	// Repeatable is for scripts that may write, where a second run right after the first changes
+	// RetryNever is for scripts that may write, where two runs are not the same as one.
+	RetryNever Retry = iota
+	// RetryRepeatable is for scripts that may write, where a second run right after the first changes
 	// nothing and gives an answer that the caller accepts.
-	Repeatable
-	// ReadOnly is for scripts that write nothing.
-	ReadOnly
+	RetryRepeatable
+	// RetryReadOnly is for scripts that write nothing.
+	RetryReadOnly
 )
 
 // Writes reports whether a script of this class may write.
-func (r Retry) Writes() bool { return r != ReadOnly }
+func (r Retry) Writes() bool { return r != RetryReadOnly }
 
 // String returns the class's name as luagen spells it.
 func (r Retry) String() string {
 	switch r {
-	case Never:
+	case RetryNever:
 		return "never"
-	case Repeatable:
+	case RetryRepeatable:
 		return "safe"
-	case ReadOnly:
+	case RetryReadOnly:
 		return "readonly"
 	}
 	return "unknown"

@@ -57,7 +57,7 @@ func countingSeeds() []seed {
 			{"tonumber(score) <= -now", "tonumber(score) <= -now - 1000"},
 		}, queues},
 		{"gives a number at each try", arrival, edits{
-			{"allowance and not redis.call('zscore', queue, owner)", "allowance"},
+			{"waiter_timeout and not redis.call('zscore', queue, owner)", "waiter_timeout"},
 		}, queues},
 		{"numbers by the counter alone", arrival, edits{
 			{"math.max(previous, tonumber(behind[2] or 0))", "previous"},
@@ -88,7 +88,7 @@ func countingSeeds() []seed {
 		}, queues},
 		{"wakes nobody by a release of many slots", many, edits{{"wake(first)", "first = first"}}, queues},
 		{"queues who only tries for a slot", "countingsemaphore.go", edits{
-			{"leasableByArrival{s, nil}", "leasableByArrival{s, &s.allowance}"},
+			{"leasableByArrival{s, nil}", "leasableByArrival{s, &s.waiterTimeout}"},
 		}, queues},
 		{"forgets how many more may come in", leases, edits{{", Free: int(result.Free),", ","}},
 			finder{dir: "primitives", test: "TestCountingSemaphoreFollowsTheDead"}},

@@ -22,7 +22,7 @@ func fairSeeds() []seed {
 		{"never passes the dead", acquire, edits{{"deadline - now > 0 or", "true or"}}, machines},
 		{"takes who lives for dead a second early", acquire, edits{{"deadline - now > 0 or", "deadline - now > 1000 or"}}, machines},
 		{"keeps the deadlines that a clock set back has left", acquire, edits{{"if late then\n", "if false then\n"}}, odd("TestClockSetBack")},
-		{"gives all waiters the allowance of the first when the clock is set back", acquire, edits{
+		{"gives all waiters the timeout of the first when the clock is set back", acquire, edits{
 			{"deadline .. string.match(fields[i + 1], ' %d+$')", "now + 1000 .. ' 1000'"},
 		}, odd("TestClockSetBack")},
 		{"leaves the dead in the queue", acquire, edits{{"for _, waiter in ipairs(dead) do", "for _, waiter in ipairs({}) do"}}, machines},
@@ -47,9 +47,9 @@ func fairSeeds() []seed {
 		}, machines},
 		{"wakes nobody by a release of many", many, edits{{"wake(first)", "first = first"}}, machines},
 		{"wakes nobody by force", force, edits{{"if first then", "if false then"}}, machines},
-		{"queues who only tries", fair, edits{{"leasableFairLock{l, nil}", "leasableFairLock{l, &l.allowance}"}}, machines},
+		{"queues who only tries", fair, edits{{"leasableFairLock{l, nil}", "leasableFairLock{l, &l.waiterTimeout}"}}, machines},
 		{"listens to the channel of another", fair, edits{{`l.turn + ":" + owner`, `l.turn + ":" + owner[1:]`}}, machines},
-		{"does not try within its allowance", fair, edits{{"return min(wait, allowance/3)", "return wait"}}, machines},
+		{"does not try within its timeout", fair, edits{{"return min(wait, waiterTimeout/3)", "return wait"}}, machines},
 		{"does not leave the queue", takeFile, edits{{"\t\ta.leave()\n", ""}}, machines},
 		{"keeps a place that it got when its caller had left", leaseFile, edits{
 			{"err == nil && (answer.Granted || answer.Queued)", "err == nil && answer.Granted"},

@@ -117,7 +117,7 @@ func renewSeeds() []seed {
 			{"status.Lost() && sent.at > e.grantedAt", "status.Lost()"},
 		}, watchdog},
 		{"believes to the last moment", entryFile, edits{
-			{"lasts := e.present().length - e.present().allowance", "lasts := e.present().length"},
+			{"lasts := e.present().length - e.present().drift", "lasts := e.present().length"},
 		}, watchdog},
 		{"renews late", renewalFile, edits{
 			{"e.renewAt = sent.at + e.Lease/3", "e.renewAt = sent.at + e.Lease"},
@@ -186,7 +186,7 @@ func lockSeeds() []seed {
 		{"frees the outer hold with the inner one", "extend/holder.go", edits{
 			{"last = r.leases == nil", "last = true"},
 		}, properties},
-		{"believes that an Unlock which found nothing has freed the lock", leaseFile, edits{
+		{"believes that an Release which found nothing has freed the lock", leaseFile, edits{
 			{"err == nil:\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ErrLost)",
 				"err == nil:\n\t\treturn nil"},
 		}, properties},
@@ -235,7 +235,7 @@ func lockSeeds() []seed {
 			{"err = errors.Join(err, l.unlock(ctx, unlockGrace))", "_, _ = errors.New, l.unlock(ctx, unlockGrace)"},
 		}, doing},
 		{"leaves a release without an answer when the work's context has ended", doFile, edits{
-			{"l.unlock(ctx, unlockGrace)", "l.Unlock(ctx)"},
+			{"l.unlock(ctx, unlockGrace)", "l.Release(ctx)"},
 		}, doing},
 		{"does not repeat a release", leaseFile, edits{
 			{"\th.releaseInBackground(true)\n\tif !backend", "\tif !backend"},

@@ -87,7 +87,7 @@ func (s *switched) change(bug string, was, is ast.Decl, changed *source) error {
 	}
 	if script, text, ok := scriptOf(is); ok {
 		s.scripts += fmt.Sprintf("\tif plantedBug == %q {\n\t\t%s.Source, %[2]s.SHA1, %[2]s.Command = %[3]q, %q, \"\"\n\t}\n",
-			bug, script, text, backend.NewScript("", text, 0, backend.Never).SHA1)
+			bug, script, text, backend.NewScript("", text, 0, backend.RetryNever).SHA1)
 		return nil
 	}
 	return fmt.Errorf("no switch can change %.80q: only functions and scripts", s.between(was.Pos(), was.End()))

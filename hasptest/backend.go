@@ -146,7 +146,7 @@ func (b *Backend) resubscribed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for s := range b.subscriptions {
-		go s.handle(backend.Event{Kind: backend.Resubscribed})
+		go s.handle(backend.Event{Kind: backend.EventResubscribed})
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 
 // Scripts of an own primitive. Each counts its runs.
 var (
-	ownAcquire = counting("own_acquire", backend.Never)
-	ownRelease = counting("own_release", backend.Never)
-	ownLook    = backend.NewScript("look_acquire", "return redis.call('GET', KEYS[1])", 1, backend.ReadOnly)
+	ownAcquire = counting("own_acquire", backend.RetryNever)
+	ownRelease = counting("own_release", backend.RetryNever)
+	ownLook    = backend.NewScript("look_acquire", "return redis.call('GET', KEYS[1])", 1, backend.RetryReadOnly)
 )
 
 func counting(name string, retry backend.Retry) *backend.Script {
@@ -141,7 +141,7 @@ func TestGap(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		require.Len(t, events, 1)
-		require.Equal(t, backend.Event{Kind: backend.Resubscribed}, <-events)
+		require.Equal(t, backend.Event{Kind: backend.EventResubscribed}, <-events)
 		publish("after")
 		require.Equal(t, backend.Event{Payload: "after"}, <-events)
 		require.Len(t, cancelled, 1, "what came before it was cancelled")

@@ -27,8 +27,8 @@ func ExampleServer_Lose() {
 		if cause := context.Cause(work); !errors.Is(cause, primitives.ErrLost) {
 			t.Errorf("the work ended by %v", cause)
 		}
-		if err := lease.Unlock(t.Context()); !errors.Is(err, primitives.ErrNotHeld) {
-			t.Errorf("Unlock returned %v", err)
+		if err := lease.Release(t.Context()); !errors.Is(err, primitives.ErrNotHeld) {
+			t.Errorf("Release returned %v", err)
 		}
 	})
 }
@@ -71,7 +71,7 @@ func ExampleServer_Away() {
 		}
 		s.Away(3 * time.Second)
 		time.Sleep(time.Minute)
-		if err := lease.Unlock(t.Context()); err != nil {
+		if err := lease.Release(t.Context()); err != nil {
 			t.Errorf("the lock was not held to the end: %v", err)
 		}
 	})

@@ -75,7 +75,7 @@ func TestLose(t *testing.T) {
 		waitUntilDone(t, lease)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 		require.LessOrEqual(t, time.Since(start), 10*time.Second, "a third of its lease")
-		err = lease.Unlock(t.Context())
+		err = lease.Release(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotHeld)
 		require.ErrorIs(t, err, primitives.ErrLost)
 	})
@@ -88,7 +88,7 @@ func TestLoseThenUnlock(t *testing.T) {
 		lease, err := get(t.Context())
 		require.NoError(t, err)
 		s.Lose("x")
-		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrNotHeld)
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
 	})
 }
 
@@ -107,7 +107,7 @@ func TestFailAcquires(t *testing.T) {
 		require.Equal(t, backend.IntegerReply(0), keys, "nothing was executed")
 		lease, err := get(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 
@@ -124,7 +124,7 @@ func TestLoseAnswers(t *testing.T) {
 		lease, err := get(t.Context())
 		require.NoError(t, err)
 		require.Less(t, time.Since(start), 2*time.Second)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 
@@ -167,12 +167,12 @@ func TestOutage(t *testing.T) {
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
 		start := time.Now()
 		waitUntilDone(t, lease)
-		require.LessOrEqual(t, time.Since(start), 27*time.Second, "the lease, less its allowance")
-		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrLost)
+		require.LessOrEqual(t, time.Since(start), 27*time.Second, "the lease, less the clock drift")
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrLost)
 		time.Sleep(30 * time.Second)
 		lease, err = get(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 
@@ -196,7 +196,7 @@ func TestWaiterInAnOutage(t *testing.T) {
 		s.Away(3 * time.Second)
 		s.Away(time.Second) // It does not end the outage earlier.
 		back := time.Now().Add(3 * time.Second)
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
 		granted := <-waited
 		require.False(t, granted.Before(back))
 		require.Less(t, granted.Sub(back), time.Second)
@@ -227,7 +227,7 @@ func TestOthersAreNotAcquires(t *testing.T) {
 		time.Sleep(time.Minute)
 		_, err = client.NewAtomicLong("n").Increment(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		_, err = client.NewLock("x", nil).TryLock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrIndeterminate, "in the order of the calls")
 		_, err = client.NewLock("y", nil).TryLock(t.Context())

@@ -83,10 +83,10 @@ func (s *Server) Client(opts *primitives.Options) *primitives.Client {
 // on. It works for locks of all kinds, a ReadWriteLock with all its readers, and for counting semaphores
 // with all their holders. A permit semaphore is deleted, with its permits.
 //
-// The holder learns of it by its next renewal, up to a third of its lease later, or by Unlock. Its
-// contexts end with the cause primitives.ErrLost, and Unlock returns an error that wraps
+// The holder learns of it by its next renewal, up to a third of its lease later, or by Release. Its
+// contexts end with the cause primitives.ErrLost, and Release returns an error that wraps
 // primitives.ErrNotHeld and primitives.ErrLost. A fixed lease is not renewed: its holder learns of the
-// loss at the lease's end, or by Unlock.
+// loss at the lease's end, or by Release.
 //
 // Nobody is woken, but the lock is free at once: others may acquire it before the holder learns of the
 // loss, as after any deletion. Waiters acquire it at their next poll, up to a PollInterval

@@ -58,7 +58,7 @@ func TestLostLockIsFree(t *testing.T) {
 		synctest.Wait()
 		s.Lose("x")
 		require.LessOrEqual(t, <-waited, 5500*time.Millisecond)
-		require.ErrorIs(t, second.Unlock(t.Context()), primitives.ErrNotHeld)
+		require.ErrorIs(t, second.Release(t.Context()), primitives.ErrNotHeld)
 	})
 }
 

@@ -43,7 +43,7 @@ func TestShipStopsWhenItLosesTheLock(t *testing.T) {
 		s.Lose("orders:42")
 		err := <-shipped // after ten seconds of virtual time, at the next renewal
 		require.ErrorIs(t, err, primitives.ErrLost)
-		require.ErrorIs(t, err, primitives.ErrNotHeld, "what Unlock returned")
+		require.ErrorIs(t, err, primitives.ErrNotHeld, "what Release returned")
 	})
 }
 

@@ -146,7 +146,7 @@ func (a *adder) join(ctx context.Context) error {
 	err := ErrClosed // Until it is open, also after a panic of the driver.
 	defer func() {
 		if err != nil {
-			a.Close()
+			_ = a.Close()
 		}
 	}()
 	if !a.client.adders.add(a) {
@@ -161,11 +161,12 @@ func (a *adder) join(ctx context.Context) error {
 // Close ends the adder: what it has counted is no part of any sum from now on, as after Redisson's destroy.
 // A Sum or a Reset of it that is under way returns [ErrClosed], as later ones do; what is added later is
 // lost. Who asks at this moment may wait for a second longer. [Client.Close] closes all adders of the
-// client. Close waits for nothing, and may be called twice.
-func (a *adder) Close() {
+// client. Close waits for nothing, may be called twice, and returns nil.
+func (a *adder) Close() error {
 	a.end()
 	a.client.adders.remove(a)
 	a.group.leave(a)
+	return nil
 }
 
 // within returns a context that ends with ctx, or with the adder.
@@ -424,6 +425,6 @@ func (o *openAdders) close() {
 	o.all = nil
 	o.mu.Unlock()
 	for a := range all {
-		a.Close()
+		_ = a.Close()
 	}
 }

@@ -49,7 +49,7 @@ func TestAddersOfOneBackendAnswerOnce(t *testing.T) {
 			requireSum(t, 0x1111, a)
 			require.Equal(t, 2*(i+1), s.called("adder_answer"))
 		}
-		all[3].Close()
+		require.NoError(t, all[3].Close())
 		requireSum(t, 0x111, all[0])
 		require.NoError(t, one.Close(t.Context()))
 		requireSum(t, 0x100, all[2])
@@ -289,7 +289,7 @@ func TestAdderStress(t *testing.T) {
 						require.GreaterOrEqual(t, sum, int64(1001))
 					}
 					cancel()
-					a.Close()
+					require.NoError(t, a.Close())
 				}
 			})
 		}

@@ -154,7 +154,7 @@ func (g *adderGroup) keep(s backend.Subscription) bool {
 // knows the requests that were missed.
 func (g *adderGroup) handle(event backend.Event) {
 	what, id, ok := strings.Cut(event.Payload, ":")
-	if event.Kind != backend.Message || !ok {
+	if event.Kind != backend.EventMessage || !ok {
 		return
 	}
 	adderGroups.mu.Lock()

@@ -35,12 +35,12 @@ func TestAdderClosesDuringSum(t *testing.T) {
 				if client {
 					require.NoError(t, c.Close(t.Context()))
 				}
-				a.Close()
+				require.NoError(t, a.Close())
 				err = <-failed
 				require.ErrorIs(t, err, primitives.ErrClosed)
 				require.NotErrorIs(t, err, context.Canceled)
 				require.Zero(t, time.Since(start))
-				a.Close()
+				require.NoError(t, a.Close())
 				a.Add(1)
 				_, err = a.Sum(t.Context())
 				require.ErrorIs(t, err, primitives.ErrClosed)
@@ -64,10 +64,10 @@ func TestAdderSubscribesWhileOpen(t *testing.T) {
 			a, b := openAdder(t, c), openAdder(t, c)
 			require.Equal(t, 1, s.subscribed())
 			require.Equal(t, 1, primitives.AdderGroups(s))
-			a.Close()
+			require.NoError(t, a.Close())
 			requireSum(t, 0, b)
 			require.Equal(t, 1, s.subscribed(), "what waits for answers is unsubscribed at once")
-			b.Close()
+			require.NoError(t, b.Close())
 			require.Zero(t, s.subscribed())
 			require.Zero(t, primitives.AdderGroups(s))
 		}
@@ -123,7 +123,7 @@ func TestAdderAfterAPanic(t *testing.T) {
 		a := openAdder(t, c)
 		a.Increment()
 		requireSum(t, 1, a)
-		a.Close()
+		require.NoError(t, a.Close())
 		require.Zero(t, s.subscribed(), "nobody else is open")
 	})
 }
@@ -199,9 +199,9 @@ func TestAdderRefusals(t *testing.T) {
 		require.ErrorIs(t, err, primitives.ErrConflict)
 		require.ErrorContains(t, err, "an adder of the other kind")
 		require.Equal(t, 1, s.subscribed())
-		a.Close()
+		require.NoError(t, a.Close())
 		d, err := c.OpenDoubleAdder(t.Context(), "x")
 		require.NoError(t, err)
-		d.Close()
+		require.NoError(t, d.Close())
 	})
 }

@@ -30,10 +30,10 @@ type Options struct {
 	// renewed for as long as it is held.
 	MaxHold time.Duration
 
-	// Allowance is how much earlier than the server a holder gives its lease up, in case that the
+	// ClockDrift is how much earlier than the server a holder gives its lease up, in case that the
 	// server's clock runs faster than its own. Less than half of any lease. Zero means a tenth of the
 	// lease, at least 2 ms.
-	Allowance time.Duration
+	ClockDrift time.Duration
 
 	// PollInterval is the longest time between two tries by the waiters for one object, give or take a
 	// tenth, in case that a message was lost or never sent. While there is no subscription, or with a
@@ -60,7 +60,7 @@ type Options struct {
 // core returns those options that concern all primitives.
 func (o *Options) core() *extend.Options {
 	return &extend.Options{
-		KeyPrefix: o.KeyPrefix, WatchdogLease: o.WatchdogLease, MaxHold: o.MaxHold, Allowance: o.Allowance,
+		KeyPrefix: o.KeyPrefix, WatchdogLease: o.WatchdogLease, MaxHold: o.MaxHold, ClockDrift: o.ClockDrift,
 		PollInterval: o.PollInterval, CloseTimeout: o.CloseTimeout, Logger: o.Logger,
 	}
 }

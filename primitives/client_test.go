@@ -100,7 +100,7 @@ func TestClientClosedIsForgotten(t *testing.T) {
 	require.NoError(t, client.Close(t.Context()))
 	require.ErrorIs(t, <-waiting, primitives.ErrClosed)
 	require.ErrorIs(t, <-waiting, primitives.ErrClosed)
-	require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrClosed)
+	require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrClosed)
 	forgotten := weak.Make(s) // All of a client knows its backend.
 	require.Eventually(t, func() bool {
 		runtime.GC()
@@ -178,13 +178,13 @@ func useOften(t *testing.T, lock *primitives.Lock, hold time.Duration) bool {
 			case <-work.Done():
 			case <-time.After(hold):
 			}
-			checkEnd(t, inner, inner.Unlock(t.Context()))
+			checkEnd(t, inner, inner.Release(t.Context()))
 			<-work.Done()
 			checkEnd(t, inner, context.Cause(work))
 		})
 	}
 	time.Sleep(hold)
-	checkEnd(t, lease, lease.Unlock(t.Context()))
+	checkEnd(t, lease, lease.Release(t.Context()))
 	all.Wait()
 	return true
 }

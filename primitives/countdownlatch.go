@@ -11,7 +11,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// CountDownLatch lets processes wait until something was done so many times: TrySetCount sets the
+// CountDownLatch lets processes wait until something was done so many times: InitCount sets the
 // count, and CountDown decrements it. Each Wait returns when the count is 0, which it is as well when
 // the latch was deleted, has expired, or was never set: who may come before the latch is set calls
 // WaitUntilSet first.
@@ -21,10 +21,10 @@ import (
 //
 // # Restarts
 //
-// A latch does not remember that it was counted down to 0: it is gone then, and TrySetCount sets it
+// A latch does not remember that it was counted down to 0: it is gone then, and InitCount sets it
 // again. Nor does it know who has counted down: a process that restarts, and counts down again, lets the
 // others go on too early. So give each run a latch of its own name, record what is done, and look at the
-// records before setting the latch, before counting down, and after Wait. TrySetCountWithTTL ends the
+// records before setting the latch, before counting down, and after Wait. InitCountWithTTL ends the
 // waiting for processes that do not come back.
 //
 // A CountDownLatch is a name, not a resource, and safe for concurrent use.
@@ -59,15 +59,15 @@ func (l *CountDownLatch) channel() string {
 	return latchChannel + "{" + key + "}"
 }
 
-// TrySetCount sets the latch to n, at least 1, and reports false if it is set.
-func (l *CountDownLatch) TrySetCount(ctx context.Context, n int64) (bool, error) {
+// InitCount sets the latch to n, at least 1, and reports false if it is set.
+func (l *CountDownLatch) InitCount(ctx context.Context, n int64) (bool, error) {
 	return l.trySet(ctx, l.validateCount(n), n, nil)
 }
 
-// TrySetCountWithTTL is TrySetCount for a latch that expires after the TTL, in whole milliseconds and at
+// InitCountWithTTL is InitCount for a latch that expires after the TTL, in whole milliseconds and at
 // least one. Then Wait returns as at 0, at the latest at its next poll. A latch that is set keeps its count
 // and its expiry.
-func (l *CountDownLatch) TrySetCountWithTTL(ctx context.Context, n int64, ttl time.Duration) (bool, error) {
+func (l *CountDownLatch) InitCountWithTTL(ctx context.Context, n int64, ttl time.Duration) (bool, error) {
 	invalid := l.validateCount(n)
 	if invalid == nil {
 		invalid = extend.AtLeast("ttl", ttl, time.Millisecond)

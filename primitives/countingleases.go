@@ -33,7 +33,7 @@ func (s *leasableByTime) Release(
 // leasableByArrival is a counting semaphore whose waiters queue.
 type leasableByArrival struct {
 	*CountingSemaphore
-	wait *time.Duration // the allowance of an owner that queues if it is refused; nil: it does not
+	wait *time.Duration // the waiter timeout of an owner that queues if it is refused; nil: it does not
 }
 
 // Acquire implements [extend.Leasable].
@@ -42,11 +42,11 @@ func (s leasableByArrival) Acquire(
 ) (int64, extend.Answer, error) {
 	result, err := script.ArrivalAcquire(ctx, r, script.ArrivalAcquireParams{
 		Semaphore: s.base.Key(), Queue: s.queueKey, Counter: s.counterKey(), Owner: owner, Limit: s.limit,
-		Lease: lease, Allowance: s.wait, Publish: s.publish(), Turn: s.channel,
+		Lease: lease, WaiterTimeout: s.wait, Publish: s.publish(), Turn: s.channel,
 	})
 	answer := extend.Answer{Granted: result.GrantOK}
 	if err == nil && !answer.Granted {
-		answer.RetryIn, answer.Queued = retryWithin(s.allowance, result.Wait), s.wait != nil
+		answer.RetryIn, answer.Queued = retryWithin(s.waiterTimeout, result.Wait), s.wait != nil
 	}
 	return result.Grant, answer, err
 }

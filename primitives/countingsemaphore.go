@@ -33,10 +33,10 @@ type CountingSemaphoreOptions struct {
 	// until the lease is released.
 	Lease time.Duration
 
-	// WaitAllowance is after how long without a try one who waits ByArrival loses its place: see
+	// WaiterTimeout is after how long without a try one who waits ByArrival loses its place: see
 	// [FairLockOptions]. It tries at each poll, and at least three times within it. In whole milliseconds, at
 	// least 100 ms. Zero means the client's WatchdogLease. ByTime it has no meaning.
-	WaitAllowance time.Duration
+	WaiterTimeout time.Duration
 
 	_ struct{}
 }
@@ -59,7 +59,7 @@ type CountingSemaphoreOptions struct {
 // ByArrival, a caller that is refused gets a number on the server and waits in a queue; a release wakes the
 // first alone. A waiter keeps its place for as long as it lives, because its tries refresh the place. A waiter
 // that leaves is taken out of the queue in the background. A waiter whose process has crashed loses its place
-// WaitAllowance after its last try, and keeps the waiters behind it waiting until then. A waiter that can reach no
+// WaiterTimeout after its last try, and keeps the waiters behind it waiting until then. A waiter that can reach no
 // server for that long goes to the end. TryAcquire never passes those who wait.
 //
 // # Leases
@@ -81,7 +81,7 @@ type CountingSemaphore struct {
 
 	channel   string // of messages to all; ByArrival each waiter's is this, with its owner behind it
 	queueKey  string
-	allowance time.Duration
+	waiterTimeout time.Duration
 }
 
 // NewCountingSemaphore returns the counting semaphore called name, which at most limit may hold at a time. It
@@ -118,14 +118,14 @@ func (s *CountingSemaphore) holdBy(c *Client, o CountingSemaphoreOptions) (exten
 		}, nil
 	case ByArrival:
 		var err error
-		s.allowance, err = c.waitAllowance(o.WaitAllowance)
+		s.waiterTimeout, err = c.waiterTimeout(o.WaiterTimeout)
 		s.nameQueue()
 		return extend.LeaseConfig{
-			Leasable: leasableByArrival{s, &s.allowance}, Try: leasableByArrival{s, nil},
+			Leasable: leasableByArrival{s, &s.waiterTimeout}, Try: leasableByArrival{s, nil},
 			Kind:       arrivalKind{countingKind{c.core}, s.limit},
 			Want:       extend.Want{FreeUnits: lockFreeUnits},
 			OwnChannel: func(owner string) string { return s.channel + ":" + owner },
-			Place:      s.allowance,
+			Place:      s.waiterTimeout,
 		}, err
 	}
 	return extend.LeaseConfig{}, &FieldError{Field: "Order", Problem: fmt.Sprintf("%d is none", o.Order)}

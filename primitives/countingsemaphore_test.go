@@ -117,7 +117,7 @@ func TestCountingSemaphoreRenews(t *testing.T) {
 // which no message tells, though they do not poll; and they have not tried again and again until then.
 func TestCountingSemaphoreFollowsTheDead(t *testing.T) {
 	inBothOrders(t, func(t *testing.T, s *fakeServer, o primitives.CountingSemaphoreOptions) {
-		o.Lease, o.WaitAllowance = time.Minute, 1000*time.Hour
+		o.Lease, o.WaiterTimeout = time.Minute, 1000*time.Hour
 		never := &primitives.Options{PollInterval: 100 * time.Hour}
 		dead := s.client(t, never).NewCountingSemaphore("x", 2, &o)
 		acquired(t, dead)
@@ -240,7 +240,7 @@ func TestCountingSemaphoreServesInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
 		sem := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).NewCountingSemaphore("x", 2,
-			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival, WaitAllowance: 1000 * time.Hour})
+			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival, WaiterTimeout: 1000 * time.Hour})
 		one, two := acquired(t, sem), acquired(t, sem)
 		var mu sync.Mutex
 		var served []int
@@ -402,8 +402,8 @@ func TestCountingSemaphoreInvalid(t *testing.T) {
 			"limit": client.NewCountingSemaphore("x", 0, nil),
 			"Order": with(primitives.CountingSemaphoreOptions{Order: 2}),
 			"Lease": with(primitives.CountingSemaphoreOptions{Lease: time.Millisecond}),
-			"WaitAllowance": with(primitives.CountingSemaphoreOptions{
-				Order: primitives.ByArrival, WaitAllowance: time.Millisecond,
+			"WaiterTimeout": with(primitives.CountingSemaphoreOptions{
+				Order: primitives.ByArrival, WaiterTimeout: time.Millisecond,
 			}),
 		} {
 			_, acquire := sem.Acquire(t.Context())

@@ -3,7 +3,7 @@
 //
 //	client, err := primitives.New(b, nil)
 //	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
-//	defer func() { err = errors.Join(err, lease.Unlock(ctx)) }() // nil: it was held to the end
+//	defer func() { err = errors.Join(err, lease.Release(ctx)) }() // nil: it was held to the end
 //	return charge(lease.Context(ctx), lease.Token())             // the context ends if it is lost
 //
 // Keys, owners, channels and messages are those of Java's Redisson, so that Go and Java processes
@@ -14,7 +14,7 @@
 // A [Lease] ends by time. If it is lost, its contexts end, and Err reports the loss, before the server
 // can give the lock to another holder, even if the network hangs. This is not so if the process is
 // paused (it learns of the loss when it wakes), if the key is deleted or evicted, if a failover loses the
-// key, or if the server's clock gains more than the allowance during a lease. Where that is not enough,
+// key, or if the server's clock gains more than the clock drift during a lease. Where that is not enough,
 // send [Lease.Token] to the resource, and let the resource refuse lower tokens. docs/guarantees.md says more.
 //
 // # Errors

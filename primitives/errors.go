@@ -12,7 +12,7 @@ var (
 	// error wraps it beside the context's error.
 	ErrNotAcquired = extend.ErrNotAcquired
 
-	// ErrNotHeld means that Unlock released nothing: the lease was released before, or lost. After a
+	// ErrNotHeld means that Release released nothing: the lease was released before, or lost. After a
 	// loss the error wraps [ErrLost] too.
 	ErrNotHeld = extend.ErrNotHeld
 
@@ -21,7 +21,7 @@ var (
 	ErrLost = extend.ErrLost
 
 	// ErrReleased means that a lease was released. It is the cause of the end of the lease's
-	// contexts after Unlock.
+	// contexts after Release.
 	ErrReleased = extend.ErrReleased
 
 	// ErrClosed means that the client is closed, or the backend or driver below it. Nothing was sent.
@@ -78,5 +78,5 @@ type FieldError = extend.FieldError
 
 // Lease is one acquisition of a lock, or of permits. Its holder asks it whether it still holds them, and
 // releases them by it. Its methods are Context, Reenter, Do, Done, Err, Remaining, Token, Owner, Parts, and
-// Unlock or Release, which are the same. They are documented at [extend.Lease].
+// Release or Release, which are the same. They are documented at [extend.Lease].
 type Lease = extend.Lease

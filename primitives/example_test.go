@@ -32,7 +32,7 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, lease.Unlock(ctx)) }() // nil: it was held to the end
+		defer func() { err = errors.Join(err, lease.Release(ctx)) }() // nil: it was held to the end
 		return work(lease.Context(ctx))
 	}
 	ctx := context.Background()
@@ -84,7 +84,7 @@ func ExampleFairLock() {
 		log.Fatal(err)
 	}
 	err = work(lease.Context(context.Background()))
-	if err := errors.Join(err, lease.Unlock(context.Background())); err != nil {
+	if err := errors.Join(err, lease.Release(context.Background())); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -97,7 +97,7 @@ func ExampleMutex() {
 		log.Fatal(err)
 	}
 	err = work(lease.Context(ctx))
-	if err := errors.Join(err, lease.Unlock(ctx)); err != nil { // grants it to the next who waits
+	if err := errors.Join(err, lease.Release(ctx)); err != nil { // grants it to the next who waits
 		log.Fatal(err)
 	}
 }
@@ -111,7 +111,7 @@ func ExampleMultiLock() {
 		log.Fatal(err)
 	}
 	err = work(lease.Context(ctx)) // It ends when either lock is lost.
-	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+	if err := errors.Join(err, lease.Release(ctx)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -132,7 +132,7 @@ func ExampleRedLock() {
 		log.Fatal(err)
 	}
 	err = work(lease.Context(ctx)) // It ends when no majority is left.
-	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+	if err := errors.Join(err, lease.Release(ctx)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -152,7 +152,7 @@ func ExampleLock_Lock_bounded() {
 	}
 	ctx = context.Background()
 	err = work(lease.Context(ctx))
-	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+	if err := errors.Join(err, lease.Release(ctx)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -171,7 +171,7 @@ func ExampleLockOptions_replicas() {
 		log.Fatal(err)
 	}
 	err = work(lease.Context(context.Background()))
-	if err := errors.Join(err, lease.Unlock(context.Background())); err != nil {
+	if err := errors.Join(err, lease.Release(context.Background())); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -184,7 +184,7 @@ func ExampleLease_Reenter() {
 		if err != nil {
 			return err
 		}
-		return errors.Join(work(ctx), lease.Unlock(ctx))
+		return errors.Join(work(ctx), lease.Release(ctx))
 	}
 	ctx := context.Background()
 	lease, err := lock.Lock(ctx)
@@ -192,7 +192,7 @@ func ExampleLease_Reenter() {
 		log.Fatal(err)
 	}
 	err = credit(lease.Reenter(ctx))
-	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+	if err := errors.Join(err, lease.Release(ctx)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -205,7 +205,7 @@ func ExampleLease_Token() {
 		log.Fatal(err)
 	}
 	err = write("UPDATE account SET sum = 12, fence = $1 WHERE id = 7 AND fence <= $1", lease.Token())
-	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+	if err := errors.Join(err, lease.Release(ctx)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -224,7 +224,7 @@ func ExampleFencedLock() {
 		log.Fatal(err)
 	}
 	err = write("UPDATE ledger SET sum = 12, fence = $1 WHERE fence <= $1", lease.Token())
-	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+	if err := errors.Join(err, lease.Release(ctx)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -240,7 +240,7 @@ func ExampleSpinLock() {
 		log.Fatal(err)
 	}
 	err = work(lease.Context(ctx))
-	if err := errors.Join(err, lease.Unlock(ctx)); err != nil {
+	if err := errors.Join(err, lease.Release(ctx)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -255,11 +255,11 @@ func ExampleReadWriteLock() {
 	}
 	err = write("UPDATE price SET cents = 1200, fence = $1 WHERE fence <= $1", writer.Token())
 	reader, readErr := prices.ReadLock().Lock(writer.Reenter(ctx))
-	if err := errors.Join(err, readErr, writer.Unlock(ctx)); err != nil { // from here on others read, too
+	if err := errors.Join(err, readErr, writer.Release(ctx)); err != nil { // from here on others read, too
 		log.Fatal(err)
 	}
 	err = work(reader.Context(ctx))
-	if err := errors.Join(err, reader.Unlock(ctx)); err != nil {
+	if err := errors.Join(err, reader.Release(ctx)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -290,7 +290,7 @@ func ExampleCountDownLatch() {
 	parts := client.NewCountDownLatch(run)
 	// If the latch is set, from before the restart, this changes nothing. The latch expires, so that
 	// nobody waits for ever for a part whose process is gone.
-	if _, err := parts.TrySetCountWithTTL(ctx, 5, time.Hour); err != nil {
+	if _, err := parts.InitCountWithTTL(ctx, 5, time.Hour); err != nil {
 		log.Fatal(err)
 	}
 	if err := parts.Wait(ctx); err != nil {
@@ -338,7 +338,7 @@ func ExampleAtomicLong() {
 func ExampleIDGenerator() {
 	ctx := context.Background()
 	ids := client.NewIDGenerator("order")
-	if _, err := ids.TryInit(ctx, 1, 1000); err != nil { // the first process sets it
+	if _, err := ids.Init(ctx, 1, 1000); err != nil { // the first process sets it
 		log.Fatal(err)
 	}
 	id, err := ids.Next(ctx)

@@ -76,8 +76,8 @@ func (l *exclusiveLock) Do(ctx context.Context, work func(ctx context.Context, l
 }
 
 // ForceUnlock frees the lock no matter who holds it, and reports whether it was held. The holder
-// learns of it by its next renewal or by Unlock, up to a third of its lease later, or, of a fixed
-// lease, by Unlock or at its end: only its fencing token protects the resource until then. Errors are those of Lock.
+// learns of it by its next renewal or by Release, up to a third of its lease later, or, of a fixed
+// lease, by Release or at its end: only its fencing token protects the resource until then. Errors are those of Lock.
 func (l *exclusiveLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.LockForceRelease(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.channel)

@@ -13,15 +13,15 @@ import (
 // FairLockOptions configure a [FairLock]. The zero value of each field means its default.
 type FairLockOptions struct {
 	// Lease is how long the lock is held at most: nobody renews it. In whole milliseconds, at least
-	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Unlock.
+	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Release.
 	Lease time.Duration
 
-	// WaitAllowance is how long a waiter of this client may go without a try before the waiters behind it
+	// WaiterTimeout is how long a waiter of this client may go without a try before the waiters behind it
 	// may pass. Waiters try at each poll, and at least three times within it. A shorter one
 	// costs more tries; an outage that is longer costs waiters their place. It may differ from
 	// client to client. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease: a
 	// process that is silent for a whole lease loses its holds, too.
-	WaitAllowance time.Duration
+	WaiterTimeout time.Duration
 
 	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock returns it, and
 	// ReplicaTimeout how long one try waits for them: see [LockOptions]. Zero means that the primary's
@@ -38,10 +38,10 @@ type FairLockOptions struct {
 // A waiter that leaves without the lock, for whatever reason, is taken out of the queue in the
 // background, at once if a server can be reached, and the next one is woken if it may have the lock. If
 // its process has crashed or lost its link, a waiter loses its place at the first try of another waiter more than
-// WaitAllowance after its own last try, at most a poll later. The time runs for all waiters of that process at
+// WaiterTimeout after its own last try, at most a poll later. The time runs for all waiters of that process at
 // once, and each try removes a thousand of them at most, so that no script keeps the server busy for long: TryLock then
 // returns [ErrNotAcquired], and Lock continues. A waiter that lives keeps its place, however long it waits, unless it can
-// reach no server for longer than its WaitAllowance: then it goes to the end of the queue. If a holder's lease expires
+// reach no server for longer than its WaiterTimeout: then it goes to the end of the queue. If a holder's lease expires
 // without a release, the first waiter notices at its next poll, or when the holder's client, if it lives,
 // can reach a server and releases.
 //
@@ -52,8 +52,8 @@ type FairLockOptions struct {
 // by itself.
 //
 // Places end by the server's clock. Where that is set back, the next try finds deadlines that are too late, and sets
-// them right: a crashed waiter keeps its place for its WaitAllowance from then, and live waiters keep theirs. Where it
-// is set forward by more than WaitAllowance, all waiters may lose their places at once: they queue again at their next
+// them right: a crashed waiter keeps its place for its WaiterTimeout from then, and live waiters keep theirs. Where it
+// is set forward by more than WaiterTimeout, all waiters may lose their places at once: they queue again at their next
 // polls, in another order.
 //
 // A FairLock is a name, not a resource, and safe for concurrent use. Do not use one name for a Lock and
@@ -73,7 +73,7 @@ type FairLock struct {
 	queueKey, timeoutsKey, deadlinesKey string
 
 	turn      string // each waiter's channel is this, with its owner behind it
-	allowance time.Duration
+	waiterTimeout time.Duration
 }
 
 // NewFairLock returns the fair lock called name. It sends nothing. The methods return a [*FieldError]
@@ -84,17 +84,17 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 	if opts != nil {
 		o = *opts
 	}
-	allowance, invalid := c.waitAllowance(o.WaitAllowance)
-	l := &FairLock{allowance: allowance}
+	waiterTimeout, invalid := c.waiterTimeout(o.WaiterTimeout)
+	l := &FairLock{waiterTimeout: waiterTimeout}
 	l.init(c, "fair lock", name, &c.tokenTTL)
 	l.nameKeys()
 	l.reject(invalid)
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
-		Leasable: leasableFairLock{l, &l.allowance}, Try: leasableFairLock{l, nil},
+		Leasable: leasableFairLock{l, &l.waiterTimeout}, Try: leasableFairLock{l, nil},
 		Kind:       fairKind{lockKind{c.core}},
 		Want:       extend.Want{FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
 		OwnChannel: func(owner string) string { return l.turn + ":" + owner },
-		Place:      l.allowance, Lease: o.Lease,
+		Place:      l.waiterTimeout, Lease: o.Lease,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 	})
 	l.leases = leases
@@ -102,16 +102,16 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 	return l
 }
 
-// leastAllowance leaves time for three tries.
-const leastAllowance = 100 * time.Millisecond
+// leastWaiterTimeout leaves time for three tries.
+const leastWaiterTimeout = 100 * time.Millisecond
 
-// waitAllowance returns how long a waiter in a queue may go without a try, by the option.
-func (c *Client) waitAllowance(option time.Duration) (time.Duration, error) {
+// waiterTimeout returns how long a waiter in a queue may go without a try, by the option.
+func (c *Client) waiterTimeout(option time.Duration) (time.Duration, error) {
 	if option == 0 {
 		option = c.core.WatchdogLease()
 	}
 	option = option.Truncate(time.Millisecond)
-	return option, extend.AtLeast("WaitAllowance", option, leastAllowance)
+	return option, extend.AtLeast("WaiterTimeout", option, leastWaiterTimeout)
 }
 
 // nameKeys names the keys beside the lock's own, and the channels.
@@ -161,8 +161,8 @@ func (l *FairLock) Do(ctx context.Context, work func(ctx context.Context, lease 
 }
 
 // ForceUnlock frees the lock no matter who holds it, wakes the first waiter, and reports whether the
-// lock was held. The holder learns of it by its next renewal or by Unlock, up to a third of its lease
-// later, or, of a fixed lease, by Unlock or at its end: only its fencing token protects the resource until then. Errors
+// lock was held. The holder learns of it by its next renewal or by Release, up to a third of its lease
+// later, or, of a fixed lease, by Release or at its end: only its fencing token protects the resource until then. Errors
 // are those of Lock.
 func (l *FairLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
@@ -174,7 +174,7 @@ func (l *FairLock) ForceUnlock(ctx context.Context) (bool, error) {
 // leasableFairLock is a fair lock as its owners hold it.
 type leasableFairLock struct {
 	*FairLock
-	wait *time.Duration // the allowance of an owner that queues if it is refused; nil: it does not
+	wait *time.Duration // the waiter timeout of an owner that queues if it is refused; nil: it does not
 }
 
 // Acquire implements [extend.Leasable].
@@ -183,12 +183,12 @@ func (l leasableFairLock) Acquire(
 ) (int64, extend.Answer, error) {
 	result, err := script.FairAcquire(ctx, r, script.FairAcquireParams{
 		Lock: l.base.Key(), Queue: l.queueKey, Timeouts: l.timeoutsKey, Deadlines: l.deadlinesKey,
-		Token: l.tokenKey, Owner: owner, Lease: lease, Tokenttl: l.tokenTTL, Allowance: l.wait,
+		Token: l.tokenKey, Owner: owner, Lease: lease, Tokenttl: l.tokenTTL, WaiterTimeout: l.wait,
 		Publish: l.publish(), Turn: l.turn,
 	})
 	answer := extend.Answer{Granted: result.TokenOK}
 	if err == nil && !answer.Granted {
-		answer.RetryIn, answer.Queued = retryWithin(l.allowance, result.Wait), l.wait != nil
+		answer.RetryIn, answer.Queued = retryWithin(l.waiterTimeout, result.Wait), l.wait != nil
 	}
 	return result.Token, answer, err
 }
@@ -204,15 +204,15 @@ func (l leasableFairLock) Release(
 }
 
 // retryWithin returns when a waiter tries again that nobody wakes: soon enough to be taken for alive by its
-// allowance. There may be something for it before, after the given wait.
-func retryWithin(allowance, wait time.Duration) time.Duration {
+// timeout. There may be something for it before, after the given wait.
+func retryWithin(waiterTimeout, wait time.Duration) time.Duration {
 	switch {
 	case wait < 0:
-		return allowance / 3
+		return waiterTimeout / 3
 	case wait == 0:
 		return time.Nanosecond // Less than a millisecond, which PTTL rounds to 0.
 	}
-	return min(wait, allowance/3)
+	return min(wait, waiterTimeout/3)
 }
 
 // fairKind renews and releases many fair locks of a client.

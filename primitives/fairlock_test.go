@@ -25,7 +25,7 @@ func TestFairLockAndUnlockAreOneScriptEach(t *testing.T) {
 		_, err = lock.TryLock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		require.Empty(t, s.waiting())
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		require.Empty(t, s.holder("x"))
 		time.Sleep(time.Hour)
 		require.Equal(t, map[string]int{"fair_acquire": 2, "fair_release": 1}, s.calls)
@@ -38,7 +38,7 @@ func TestFairLockServesInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
 		lock := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).
-			NewFairLock("x", &primitives.FairLockOptions{WaitAllowance: 1000 * time.Hour})
+			NewFairLock("x", &primitives.FairLockOptions{WaiterTimeout: 1000 * time.Hour})
 		holder, err := lock.Lock(t.Context())
 		require.NoError(t, err)
 		var served []int
@@ -50,12 +50,12 @@ func TestFairLockServesInTurn(t *testing.T) {
 				served = append(served, i) // One has the lock at a time.
 				synctest.Wait()
 				require.Equal(t, 4-i, s.subscribed())
-				require.NoError(t, lease.Unlock(t.Context()))
+				require.NoError(t, lease.Release(t.Context()))
 			})
 			time.Sleep(time.Second)
 		}
 		tries := s.called("fair_acquire")
-		require.NoError(t, holder.Unlock(t.Context()))
+		require.NoError(t, holder.Release(t.Context()))
 		all.Wait()
 		require.Equal(t, []int{0, 1, 2, 3, 4}, served)
 		require.Equal(t, tries+5, s.called("fair_acquire"))
@@ -109,13 +109,13 @@ func cancelInQueue(t *testing.T, acquire fault, at int) {
 	go func() {
 		lease, err := s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())
 		if err == nil {
-			err = lease.Unlock(t.Context())
+			err = lease.Release(t.Context())
 		}
 		behind <- err
 	}()
 	time.Sleep(6 * time.Second) // By then a reply that never came is given up.
 	require.Len(t, s.waiting(), 1)
-	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, holder.Release(t.Context()))
 	require.NoError(t, <-behind)
 	synctest.Wait()
 	require.Empty(t, s.waiting())
@@ -237,7 +237,7 @@ func TestFairLockWaitsThroughAnOutage(t *testing.T) {
 				time.Sleep(time.Hour)
 				require.Empty(t, s.waiting())
 				require.Zero(t, s.subscribed())
-				require.NoError(t, lease.Unlock(t.Context()))
+				require.NoError(t, lease.Release(t.Context()))
 			})
 		})
 	}
@@ -250,7 +250,7 @@ func TestFairLockIsWokenOnItsNewChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
 		lock := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).
-			NewFairLock("x", &primitives.FairLockOptions{WaitAllowance: 1000 * time.Hour})
+			NewFairLock("x", &primitives.FairLockOptions{WaiterTimeout: 1000 * time.Hour})
 		holder, err := lock.Lock(t.Context())
 		require.NoError(t, err)
 		tries, first := 0, ""
@@ -270,20 +270,20 @@ func TestFairLockIsWokenOnItsNewChannel(t *testing.T) {
 		require.Len(t, s.waiting(), 1)
 		require.NotContains(t, s.waiting(), first)
 		start := time.Now()
-		require.NoError(t, holder.Unlock(t.Context()))
+		require.NoError(t, holder.Release(t.Context()))
 		lease := <-granted
 		require.Less(t, time.Since(start), time.Second)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 
-// TestFairLockTriesWithinItsAllowance does not poll, and yet is not taken for dead.
-func TestFairLockTriesWithinItsAllowance(t *testing.T) {
+// TestFairLockTriesWithinItsTimeout does not poll, and yet is not taken for dead.
+func TestFairLockTriesWithinItsTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
 		lock := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).
-			NewFairLock("x", &primitives.FairLockOptions{Lease: time.Hour, WaitAllowance: 9 * time.Second})
+			NewFairLock("x", &primitives.FairLockOptions{Lease: time.Hour, WaiterTimeout: 9 * time.Second})
 		_, err := lock.Lock(t.Context())
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -324,7 +324,7 @@ func TestFairLockOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newFakeServer().client(t, nil)
 		for field, o := range map[string]primitives.FairLockOptions{
-			"WaitAllowance": {WaitAllowance: 99 * time.Millisecond},
+			"WaiterTimeout": {WaiterTimeout: 99 * time.Millisecond},
 			"Lease":         {Lease: -time.Second},
 		} {
 			_, err := client.NewFairLock("x", &o).Lock(t.Context())

@@ -40,7 +40,7 @@ func namesOf(t *testing.T, prefix, name string) wireNames {
 	require.Equal(t, name, lock.Name())
 	lease, err := lock.TryLock(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 	require.NoError(t, client.Close(t.Context()))
 	require.Equal(t, names.key, released)
 	return names
@@ -118,10 +118,10 @@ func FuzzOptions(f *testing.F) {
 		f.Add(lease, lease, lease/2-1, lease, "")
 		f.Add(lease, int64(0), lease/2-ms/2, lease, "x")
 	}
-	f.Fuzz(func(t *testing.T, watchdog, lease, allowance, poll int64, name string) {
+	f.Fuzz(func(t *testing.T, watchdog, lease, drift, poll int64, name string) {
 		o := drawn{
 			name: name, watchdog: time.Duration(watchdog), lease: time.Duration(lease),
-			allowance: time.Duration(allowance), poll: time.Duration(poll),
+			drift: time.Duration(drift), poll: time.Duration(poll),
 		}
 		synctest.Test(t, func(t *testing.T) { o.check(t) })
 	})
@@ -130,7 +130,7 @@ func FuzzOptions(f *testing.F) {
 // drawn are options that may be out of bounds.
 type drawn struct {
 	name                             string
-	watchdog, lease, allowance, poll time.Duration
+	watchdog, lease, drift, poll time.Duration
 }
 
 // badOfClient lists the client's fields that are out of bounds, by their documentation.
@@ -141,8 +141,8 @@ func (o drawn) badOfClient() (fields []string) {
 	if o.poll != 0 && o.poll < 10*time.Millisecond {
 		fields = append(fields, "PollInterval")
 	}
-	if o.allowance < 0 || o.allowance >= o.watchdogLease()-o.allowance {
-		fields = append(fields, "Allowance")
+	if o.drift < 0 || o.drift >= o.watchdogLease()-o.drift {
+		fields = append(fields, "ClockDrift")
 	}
 	return fields
 }
@@ -155,8 +155,8 @@ func (o drawn) badOfLock() (fields []string) {
 	if o.lease != 0 && o.lease < 100*time.Millisecond {
 		fields = append(fields, "Lease")
 	}
-	if o.allowance >= o.held()-o.allowance {
-		fields = append(fields, "Allowance")
+	if o.drift >= o.held()-o.drift {
+		fields = append(fields, "ClockDrift")
 	}
 	return fields
 }
@@ -179,8 +179,8 @@ func (o drawn) held() time.Duration {
 
 // believed is for how long the holder is to believe it.
 func (o drawn) believed() time.Duration {
-	if o.allowance > 0 {
-		return o.held() - o.allowance
+	if o.drift > 0 {
+		return o.held() - o.drift
 	}
 	return o.held() - max(o.held()/10, 2*time.Millisecond)
 }
@@ -196,7 +196,7 @@ func (o drawn) check(t *testing.T) {
 		}
 	}
 	client, err := primitives.New(s, &primitives.Options{
-		WatchdogLease: o.watchdog, Allowance: o.allowance, PollInterval: o.poll,
+		WatchdogLease: o.watchdog, ClockDrift: o.drift, PollInterval: o.poll,
 	})
 	if bad := o.badOfClient(); len(bad) > 0 {
 		requireRefused(t, err, bad)
@@ -224,7 +224,7 @@ func (o drawn) check(t *testing.T) {
 	require.Equal(t, []string{strconv.FormatInt(int64(o.held()/time.Millisecond), 10)}, sent)
 	require.Equal(t, o.believed(), lease.Remaining())
 	o.checkRenewal(t, s, lease)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 }
 
 // checkRenewal lets a third of the lease pass, and requires that it was renewed if that was asked

@@ -41,9 +41,9 @@ func (c *Client) NewIDGenerator(name string) *IDGenerator {
 	return g
 }
 
-// TryInit sets the first id, and the size of blocks, at least 1. It reports false, and changes nothing, if
+// Init sets the first id, and the size of blocks, at least 1. It reports false, and changes nothing, if
 // the generator was initialized, or used, before. Without it ids begin at 1, in blocks of 5000.
-func (g *IDGenerator) TryInit(ctx context.Context, first, blockSize int64) (bool, error) {
+func (g *IDGenerator) Init(ctx context.Context, first, blockSize int64) (bool, error) {
 	invalid := g.invalid
 	if blockSize < 1 && invalid == nil {
 		invalid = &FieldError{

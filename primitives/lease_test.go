@@ -52,7 +52,7 @@ func TestLeaseContextLeavesNothingAtItsParent(t *testing.T) {
 			require.NoError(t, err)
 			work, reentry := lease.Context(service), lease.Reenter(service)
 			require.Positive(t, service.children.Load())
-			require.NoError(t, lease.Unlock(t.Context()))
+			require.NoError(t, lease.Release(t.Context()))
 			require.ErrorIs(t, context.Cause(work), primitives.ErrReleased)
 			require.ErrorIs(t, context.Cause(reentry), primitives.ErrReleased)
 			late := lease.Context(service)
@@ -72,7 +72,7 @@ func TestLeaseContextOfALeaseThatJustEnds(t *testing.T) {
 		service := &parent{Context: t.Context()}
 		service.hook = func(children int64) {
 			if children == 1 {
-				require.NoError(t, lease.Unlock(t.Context()))
+				require.NoError(t, lease.Release(t.Context()))
 			}
 		}
 		<-lease.Context(service).Done()
@@ -96,7 +96,7 @@ func TestLeaseForgetsContextsWhoseParentsEnded(t *testing.T) {
 		runtime.GC()
 		return forgotten.Value() == nil
 	}, time.Minute, 10*time.Millisecond)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 }
 
 // listed is a context that cannot be compared, nor be the key of a map.
@@ -123,7 +123,7 @@ func TestLeaseContextOfTheSameParentIsTheSame(t *testing.T) {
 		}
 		require.Len(t, seen, len(parents))
 		require.NotPanics(t, func() { lease.Context(listed{Context: timed}) })
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		for ctx := range seen {
 			require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
 		}
@@ -149,7 +149,7 @@ func TestLeaseContextKeepsNoneOfItsParents(t *testing.T) {
 		}, time.Minute, 10*time.Millisecond)
 		require.NoError(t, first.Err())
 	}
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 }
 
 // TestLeaseContextIsAChildOfItsOwnParent makes contexts under parents that end together.
@@ -183,7 +183,7 @@ func TestLeaseContextIsAChildOfItsOwnParent(t *testing.T) {
 			require.ErrorIs(t, context.Cause(ctx), cause)
 		}
 		require.NoError(t, lease.Context(t.Context()).Err())
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 
@@ -201,7 +201,7 @@ func TestLeaseReenterDeeply(t *testing.T) {
 		asked.count = 0
 		require.Nil(t, ctx.Value(asked))
 		require.Equal(t, 1, asked.count)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
 	})
 }
@@ -237,7 +237,7 @@ func TestLeaseContextConcurrently(t *testing.T) {
 			})
 		}
 		all.Go(cancel)
-		all.Go(func() { require.NoError(t, lease.Unlock(t.Context())) })
+		all.Go(func() { require.NoError(t, lease.Release(t.Context())) })
 		<-lease.Context(service).Done()
 		<-lease.Context(request).Done()
 		all.Wait()
@@ -261,10 +261,10 @@ func TestLeaseCopyIsTheSameLease(t *testing.T) {
 			reflect.ValueOf(other).Elem().Set(reflect.ValueOf(lease).Elem()) // Vet sees the plain way.
 			work := lease.Context(t.Context())
 			require.Equal(t, lease.Owner(), other.Owner())
-			require.NoError(t, other.Unlock(t.Context()))
+			require.NoError(t, other.Release(t.Context()))
 			require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
 			require.ErrorIs(t, context.Cause(work), primitives.ErrReleased)
-			require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrNotHeld)
+			require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
 		}
 		require.Empty(t, s.holder("x"))
 		renewals := s.called("lock_renew")
@@ -287,11 +287,11 @@ func TestLeaseReenterThroughOthers(t *testing.T) {
 			inner, err := client.NewLock(name, nil).Lock(both)
 			require.NoError(t, err)
 			require.Equal(t, lease.Owner(), inner.Owner())
-			require.NoError(t, inner.Unlock(t.Context()))
+			require.NoError(t, inner.Release(t.Context()))
 		}
 		require.Equal(t, 2, s.called("lock_acquire"))
-		require.NoError(t, b.Unlock(t.Context()))
-		require.NoError(t, a.Unlock(t.Context()))
+		require.NoError(t, b.Release(t.Context()))
+		require.NoError(t, a.Release(t.Context()))
 	})
 }
 
@@ -308,7 +308,7 @@ func TestLeaseContextEndsWithItsParent(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, lease.Err())
 		require.ErrorIs(t, lease.Context(ctx).Err(), context.Canceled)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 
@@ -333,7 +333,7 @@ func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
 		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
 		require.ErrorIs(t, first.Err(), primitives.ErrLost)
 		require.Zero(t, first.Remaining())
-		require.ErrorIs(t, second.Unlock(t.Context()), primitives.ErrLost)
+		require.ErrorIs(t, second.Release(t.Context()), primitives.ErrLost)
 		_, err = lock.Lock(reentry)
 		require.ErrorIs(t, err, primitives.ErrLost)
 	})
@@ -348,7 +348,7 @@ func TestUnlockAfterCloseTellsWhatEndedTheLease(t *testing.T) {
 		require.NoError(t, err)
 		released, err := client.NewLock("released", nil).Lock(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, released.Unlock(t.Context()))
+		require.NoError(t, released.Release(t.Context()))
 		held, err := client.NewLock("held", nil).Lock(t.Context())
 		require.NoError(t, err)
 		time.Sleep(time.Second)
@@ -356,7 +356,7 @@ func TestUnlockAfterCloseTellsWhatEndedTheLease(t *testing.T) {
 		for lease, end := range map[*primitives.Lease]error{
 			lost: primitives.ErrLost, released: primitives.ErrReleased, held: primitives.ErrClosed,
 		} {
-			err := lease.Unlock(t.Context())
+			err := lease.Release(t.Context())
 			require.ErrorIs(t, err, primitives.ErrNotHeld)
 			require.ErrorIs(t, err, end)
 			require.ErrorIs(t, lease.Err(), end)
@@ -376,7 +376,7 @@ func TestUnlockWhileClosing(t *testing.T) {
 		go func() { _, _ = client.NewLock("x", nil).Lock(context.Background()) }()
 		time.Sleep(time.Second)
 		s.cancelled = func() {
-			err := lease.Unlock(t.Context())
+			err := lease.Release(t.Context())
 			require.ErrorIs(t, err, primitives.ErrNotHeld)
 			require.ErrorIs(t, err, primitives.ErrClosed)
 			require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
@@ -425,21 +425,21 @@ func TestLeaseReenterNeedsTheSameLease(t *testing.T) {
 			_, err = client.NewLock("x", c.inner).TryLock(lease.Reenter(t.Context()))
 			var field *primitives.FieldError
 			require.ErrorAs(t, err, &field)
-			require.NoError(t, lease.Unlock(t.Context()))
+			require.NoError(t, lease.Release(t.Context()))
 		}
 	})
 }
 
-// TestLeaseLength counts a lease in whole milliseconds, as the server does, less the allowance.
+// TestLeaseLength counts a lease in whole milliseconds, as the server does, less the clock drift.
 func TestLeaseLength(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ lease, allowance, want time.Duration }{
+	for _, c := range []struct{ lease, drift, want time.Duration }{
 		{100900 * time.Microsecond, 0, 90 * time.Millisecond},
 		{time.Second, 400 * time.Millisecond, 600 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			fixed := &primitives.LockOptions{Lease: c.lease}
-			opts := &primitives.Options{Allowance: c.allowance}
+			opts := &primitives.Options{ClockDrift: c.drift}
 			lease, err := newFakeServer().client(t, opts).NewLock("x", fixed).Lock(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, c.want, lease.Remaining())
@@ -467,8 +467,8 @@ func TestMaxHoldEndsALease(t *testing.T) {
 		require.GreaterOrEqual(t, time.Since(start), 10*time.Second)
 		require.Less(t, time.Since(start), 10*time.Second+10*time.Millisecond)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrLost)
-		require.NoError(t, next.Unlock(t.Context()))
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrLost)
+		require.NoError(t, next.Release(t.Context()))
 	})
 }
 
@@ -484,8 +484,8 @@ func TestMaxHoldLeavesOthers(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(9 * time.Second)
 		require.Equal(t, time.Second, renewed.Remaining())
-		require.NoError(t, renewed.Unlock(t.Context()))
+		require.NoError(t, renewed.Release(t.Context()))
 		time.Sleep(9 * time.Second)
-		require.NoError(t, fixed.Unlock(t.Context()))
+		require.NoError(t, fixed.Release(t.Context()))
 	})
 }

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// NoExpiry is what [Lock.Remaining] and RemainingTTL return for a key without an expiry. For a key
+// NoExpiry is what [Lock.Remaining] and TTL return for a key without an expiry. For a key
 // that expires in more than 292 years, which no Duration can say, they return NoExpiry - 1.
 const NoExpiry time.Duration = math.MaxInt64
 
 // LockOptions configure a [Lock], a [FencedLock] or a [Mutex]. The zero value of each field means its default.
 type LockOptions struct {
 	// Lease is how long the lock is held at most: nobody renews it. In whole milliseconds, at least
-	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Unlock.
+	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Release.
 	Lease time.Duration
 
 	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock returns it, so

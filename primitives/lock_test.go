@@ -25,7 +25,7 @@ func TestLockAndUnlockAreOneScriptEach(t *testing.T) {
 		require.Equal(t, lease.Owner(), s.holder("x"))
 		require.Positive(t, lease.Token())
 		require.NoError(t, lease.Err())
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		require.Empty(t, s.holder("x"))
 		require.Equal(t, map[string]int{"lock_acquire": 1, "lock_release": 1}, s.calls)
 	})
@@ -54,12 +54,12 @@ func TestLockOneValueExcludesGoroutines(t *testing.T) {
 				most = max(most, inside)
 				time.Sleep(time.Second)
 				inside--
-				if err := lease.Unlock(t.Context()); err != nil {
+				if err := lease.Release(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
 		}
-		require.NoError(t, outer.Unlock(t.Context()))
+		require.NoError(t, outer.Release(t.Context()))
 		all.Wait()
 		require.Equal(t, 1, most)
 	})
@@ -94,11 +94,11 @@ func TestLeaseReenter(t *testing.T) {
 		require.Equal(t, "Lease", field.Field)
 
 		// Each lease is released once; the last one frees.
-		require.NoError(t, inner.Unlock(ctx))
-		require.ErrorIs(t, inner.Unlock(ctx), primitives.ErrNotHeld)
+		require.NoError(t, inner.Release(ctx))
+		require.ErrorIs(t, inner.Release(ctx), primitives.ErrNotHeld)
 		require.NoError(t, outer.Err())
 		require.Equal(t, outer.Owner(), s.holder("x"))
-		require.NoError(t, outer.Unlock(t.Context()))
+		require.NoError(t, outer.Release(t.Context()))
 		require.Empty(t, s.holder("x"))
 
 		_, err = lock.Lock(ctx)
@@ -117,12 +117,12 @@ func TestLeaseOuterReleasedFirst(t *testing.T) {
 		inner, err := lock.Lock(outer.Reenter(t.Context()))
 		require.NoError(t, err)
 		work := inner.Context(t.Context())
-		require.NoError(t, outer.Unlock(t.Context()))
+		require.NoError(t, outer.Release(t.Context()))
 		require.ErrorIs(t, outer.Err(), primitives.ErrReleased)
 		require.NoError(t, inner.Err())
 		require.NoError(t, work.Err())
 		require.Equal(t, inner.Owner(), s.holder("x"))
-		require.NoError(t, inner.Unlock(t.Context()))
+		require.NoError(t, inner.Release(t.Context()))
 		require.ErrorIs(t, context.Cause(work), primitives.ErrReleased)
 		require.Empty(t, s.holder("x"))
 	})
@@ -146,7 +146,7 @@ func TestLeaseEndsWithSilentLink(t *testing.T) {
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 		require.Zero(t, lease.Remaining())
 		<-lease.Done()
-		err = lease.Unlock(t.Context())
+		err = lease.Release(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotHeld)
 		require.ErrorIs(t, err, primitives.ErrLost)
 	})
@@ -163,7 +163,7 @@ func TestLeaseIsRenewedWhileHeld(t *testing.T) {
 		require.NoError(t, lease.Err())
 		require.Greater(t, lease.Remaining(), 15*time.Second)
 		require.InDelta(t, 60, s.called("lock_renew"), 10)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		renewals := s.called("lock_renew")
 		time.Sleep(time.Hour)
 		require.Equal(t, renewals, s.called("lock_renew"))
@@ -202,7 +202,7 @@ func TestLeaseLostToForceUnlock(t *testing.T) {
 		require.Greater(t, next.Token(), lost.Token())
 		<-lost.Done()
 		require.ErrorIs(t, lost.Err(), primitives.ErrLost)
-		require.ErrorIs(t, lost.Unlock(t.Context()), primitives.ErrNotHeld)
+		require.ErrorIs(t, lost.Release(t.Context()), primitives.ErrNotHeld)
 		require.NoError(t, next.Err())
 		require.Equal(t, next.Owner(), s.holder("x"))
 	})
@@ -217,7 +217,7 @@ func TestUnlockTellsOfALossThatNoRenewalSaw(t *testing.T) {
 		require.NoError(t, err)
 		_, err = lock.ForceUnlock(t.Context())
 		require.NoError(t, err)
-		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrNotHeld)
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
 	})
 }
 
@@ -270,7 +270,7 @@ func TestLockCancelledLeavesNothing(t *testing.T) {
 				time.Sleep(8 * time.Second)
 				require.Equal(t, next.Owner(), s.holder("x"))
 				require.Equal(t, renewals, s.called("lock_renew"))
-				require.NoError(t, next.Unlock(t.Context()))
+				require.NoError(t, next.Release(t.Context()))
 			})
 		})
 	}
@@ -291,7 +291,7 @@ func TestLockCancelledWhileParkedSendsNothing(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Zero(t, s.called("lock_release"))
 		require.Zero(t, s.subscribed())
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
 	})
 }
 
@@ -339,7 +339,7 @@ func TestUnlockLostReplyIsRepeatedInTheBackground(t *testing.T) {
 			// The first never arrives, and the connection breaks.
 			return fault{broken: releases == 1, err: map[bool]error{true: errors.New("EOF")}[releases == 1]}
 		}
-		require.Error(t, lease.Unlock(t.Context()))
+		require.Error(t, lease.Release(t.Context()))
 		require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
 		synctest.Wait()
 		require.Empty(t, s.holder("x"))
@@ -357,7 +357,7 @@ func TestUnlockSendsUnderADoneContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		start := time.Now()
-		err = lease.Unlock(ctx)
+		err = lease.Release(ctx)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
 		require.Zero(t, time.Since(start))
@@ -368,7 +368,7 @@ func TestUnlockSendsUnderADoneContext(t *testing.T) {
 	})
 }
 
-// TestUnlockUnderTheLeasesOwnContext is what "ctx = lease.Context(ctx)" and a deferred Unlock do:
+// TestUnlockUnderTheLeasesOwnContext is what "ctx = lease.Context(ctx)" and a deferred Release do:
 // ending the lease ends the context, but not the waiting for the answer.
 func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
 	t.Parallel()
@@ -379,7 +379,7 @@ func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
 		require.NoError(t, err)
 		ctx := lease.Context(t.Context())
 		s.set(func() { s.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })
-		require.NoError(t, lease.Unlock(ctx))
+		require.NoError(t, lease.Release(ctx))
 		require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
 		require.Equal(t, 1, s.called("lock_release"))
 
@@ -391,7 +391,7 @@ func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
 		parent, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		err = lease.Unlock(lease.Context(parent))
+		err = lease.Release(lease.Context(parent))
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, primitives.ErrIndeterminate)
 		require.Equal(t, time.Second, time.Since(start))
@@ -412,7 +412,7 @@ func TestUnlockUnderAMergedContext(t *testing.T) {
 		s.set(func() { s.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })
 		merged, cancel := context.WithCancel(t.Context())
 		defer context.AfterFunc(lease.Context(t.Context()), cancel)()
-		require.NoError(t, lease.Unlock(merged))
+		require.NoError(t, lease.Release(merged))
 		require.Error(t, merged.Err())
 		require.Equal(t, 1, s.called("lock_release"))
 	})
@@ -431,7 +431,7 @@ func TestLockTellsTheCauseWhileParked(t *testing.T) {
 		_, err = lock.Lock(ctx)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, stop)
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
 	})
 }
 
@@ -451,7 +451,7 @@ func TestClientCloseReleasesAndEndsAll(t *testing.T) {
 		require.NoError(t, client.Close(t.Context()))
 		require.ErrorIs(t, <-waiting, primitives.ErrClosed)
 		require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
-		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrClosed)
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrClosed)
 		require.Empty(t, s.holder("x"))
 		require.Zero(t, s.subscribed())
 		_, err = client.NewLock("x", nil).Lock(t.Context())
@@ -549,8 +549,8 @@ func TestBadInputSendsNothing(t *testing.T) {
 		require.Equal(t, "PollInterval", field(err))
 		_, err = primitives.New(s, &primitives.Options{TokenTTL: time.Second - 1})
 		require.Equal(t, "TokenTTL", field(err))
-		_, err = primitives.New(s, &primitives.Options{Allowance: 20 * time.Second})
-		require.Equal(t, "Allowance", field(err))
+		_, err = primitives.New(s, &primitives.Options{ClockDrift: 20 * time.Second})
+		require.Equal(t, "ClockDrift", field(err))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errors.New("shutting down"))
 		_, err = client.NewLock("x", nil).Lock(ctx)
@@ -650,7 +650,7 @@ func (s *schedule) worker(
 	s.mu.Lock()
 	delete(s.held, lease)
 	s.mu.Unlock()
-	_ = lease.Unlock(t.Context())
+	_ = lease.Release(t.Context())
 }
 
 // enter checks the invariants at a grant.

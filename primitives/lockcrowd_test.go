@@ -60,7 +60,7 @@ func holdInTurns(ctx context.Context, t *testing.T, lock locker) {
 		if err != nil {
 			return
 		}
-		if err := lease.Unlock(context.WithoutCancel(ctx)); err != nil {
+		if err := lease.Release(context.WithoutCancel(ctx)); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(20 * time.Millisecond)

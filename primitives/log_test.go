@@ -43,7 +43,7 @@ func TestLogMayBlock(t *testing.T) {
 			}
 		}
 		require.Positive(t, renewed.Remaining())
-		require.NoError(t, renewed.Unlock(t.Context()))
+		require.NoError(t, renewed.Release(t.Context()))
 		for _, message := range []string{"subscribing failed", "leases not renewed", "lease lost"} {
 			require.Contains(t, sink.stuck(), message)
 		}
@@ -63,7 +63,7 @@ func loseByTimer(t *testing.T, client *primitives.Client) {
 	go func() {
 		next, err := client.NewLock("lost", nil).Lock(t.Context())
 		if err == nil {
-			err = next.Unlock(t.Context())
+			err = next.Release(t.Context())
 		}
 		waited <- err
 	}()
@@ -147,7 +147,7 @@ func TestCloseNamesWhatIsUnanswered(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if lease := leases["unlocked"]; lease != nil {
-				go func() { _ = lease.Unlock(ctx) }()
+				go func() { _ = lease.Release(ctx) }()
 			}
 			if slices.Contains(names, "asked") {
 				go func() { _, _ = client.NewLock("asked", nil).Lock(ctx) }()

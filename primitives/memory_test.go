@@ -28,7 +28,7 @@ func TestLeaseKeepsNothingOfItsCall(t *testing.T) {
 					require.NoError(t, err)
 					go func() {
 						synctest.Wait()
-						_ = first.Unlock(context.Background())
+						_ = first.Release(context.Background())
 					}()
 				}
 				lease, value, sent := lockWithValue(t, s, lock)
@@ -39,7 +39,7 @@ func TestLeaseKeepsNothingOfItsCall(t *testing.T) {
 					require.True(t, collected(word), "what was sent is kept")
 				}
 				require.NoError(t, lease.Err())
-				require.NoError(t, lease.Unlock(t.Context()))
+				require.NoError(t, lease.Release(t.Context()))
 			})
 		})
 	}

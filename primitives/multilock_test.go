@@ -36,8 +36,8 @@ func TestMultiLockIsAllOrNothing(t *testing.T) {
 		_, err = primitives.NewMultiLock(locks[2], locks[1]).TryLock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		time.Sleep(time.Hour) // Each part is renewed.
-		require.NoError(t, lease.Unlock(t.Context()))
-		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrReleased)
+		require.NoError(t, lease.Release(t.Context()))
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrReleased)
 		require.Empty(t, one.holder("a")+one.holder("b")+two.holder("c"))
 
 		held, err := locks[1].TryLock(t.Context())
@@ -46,7 +46,7 @@ func TestMultiLockIsAllOrNothing(t *testing.T) {
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		require.ErrorContains(t, err, `acquire multi lock: acquire fair lock "b": held by another owner`)
 		require.Empty(t, one.holder("a")+two.holder("c"))
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
 	})
 }
 
@@ -69,12 +69,12 @@ func TestMultiLockHasOneDeadline(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		require.Empty(t, <-meanwhile)
-		time.AfterFunc(time.Second, func() { require.NoError(t, others.Unlock(t.Context())) })
+		time.AfterFunc(time.Second, func() { require.NoError(t, others.Release(t.Context())) })
 		start = time.Now()
 		lease, err := multi.Lock(t.Context())
 		require.NoError(t, err)
 		require.Less(t, time.Since(start), 1100*time.Millisecond, "it was not woken")
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 
@@ -113,7 +113,7 @@ func TestMultiLockInAnyOrder(t *testing.T) {
 							inside[names[i]]--
 						}
 					})
-					if err := lease.Unlock(t.Context()); err != nil {
+					if err := lease.Release(t.Context()); err != nil {
 						t.Error(err)
 					}
 				}
@@ -142,7 +142,7 @@ func TestMultiLockIsLostWithAPart(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, s.holder("a"))
 		require.Equal(t, "another", s.holder("b"))
-		err = lease.Unlock(t.Context())
+		err = lease.Release(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotHeld)
 		require.ErrorIs(t, err, primitives.ErrLost)
 		require.ErrorContains(t, err, "release multi lock: ")
@@ -169,7 +169,7 @@ func TestMultiLockUnlockProvesAllParts(t *testing.T) {
 		require.NoError(t, err)
 		s.set(func() { delete(s.locks, "b") })
 		require.NoError(t, lease.Err())
-		err = lease.Unlock(t.Context())
+		err = lease.Release(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotHeld)
 		require.ErrorIs(t, err, primitives.ErrLost)
 		require.Empty(t, s.holder("a"))
@@ -224,7 +224,7 @@ func TestMultiLockInOutages(t *testing.T) {
 					held, err := a.Lock(t.Context())
 					require.NoError(t, err)
 					if !refused {
-						require.NoError(t, held.Unlock(t.Context()))
+						require.NoError(t, held.Release(t.Context()))
 						all[1:].fault(c.fault)
 					}
 					go func() {
@@ -233,7 +233,7 @@ func TestMultiLockInOutages(t *testing.T) {
 					synctest.Wait()
 					if refused {
 						all[1:].fault(c.fault)
-						require.NoError(t, held.Unlock(t.Context()))
+						require.NoError(t, held.Release(t.Context()))
 					}
 					streak, longest, sum := time.Duration(0), time.Duration(0), time.Duration(0)
 					for range outage / tick {
@@ -295,13 +295,13 @@ func TestMultiLockReenters(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, sent, s.called("lock_acquire"))
 		require.Equal(t, outer.Parts()[1].Owner(), one.Owner())
-		require.NoError(t, inner.Unlock(t.Context()))
+		require.NoError(t, inner.Release(t.Context()))
 		require.NoError(t, outer.Err())
-		require.NoError(t, outer.Unlock(t.Context()))
+		require.NoError(t, outer.Release(t.Context()))
 		require.ErrorIs(t, inside.Err(), context.Canceled)
 		require.Equal(t, one.Owner(), s.holder("b"))
 		require.Empty(t, s.holder("a"))
-		require.NoError(t, one.Unlock(t.Context()))
+		require.NoError(t, one.Release(t.Context()))
 		require.Empty(t, s.holder("b"))
 	})
 }

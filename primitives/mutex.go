@@ -126,8 +126,8 @@ func (m *Mutex) Do(ctx context.Context, work func(ctx context.Context, lease *Le
 }
 
 // ForceUnlock ends the hold no matter whose it is, grants the mutex to the first waiter, and reports whether it
-// was held. The holder learns of it by its next renewal or by Unlock, up to a third of its lease later, or,
-// of a fixed lease, by Unlock or at its end: only its fencing token protects the resource until then. Errors are those
+// was held. The holder learns of it by its next renewal or by Release, up to a third of its lease later, or,
+// of a fixed lease, by Release or at its end: only its fencing token protects the resource until then. Errors are those
 // of Lock.
 func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "force release of", func() (bool, error) {

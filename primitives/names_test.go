@@ -33,7 +33,7 @@ func TestNamesThatShareAChannelWakeEachTheirOwn(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		for _, name := range []string{"{a}", "a"} {
-			require.NoError(t, leases[name].Unlock(t.Context()))
+			require.NoError(t, leases[name].Release(t.Context()))
 			select {
 			case err := <-got[name]:
 				require.NoError(t, err)

@@ -52,9 +52,9 @@ func (n *number) Persist(ctx context.Context) (bool, error) {
 	})
 }
 
-// RemainingTTL returns how long the object still exists by the server's clock: 0 if it does not exist,
+// TTL returns how long the object still exists by the server's clock: 0 if it does not exist,
 // [NoExpiry] if it has no expiry.
-func (n *number) RemainingTTL(ctx context.Context) (time.Duration, error) {
+func (n *number) TTL(ctx context.Context) (time.Duration, error) {
 	return extend.Call(ctx, &n.base, n.invalid, "query", func() (time.Duration, error) {
 		return remaining(script.ObjectRemaining(ctx, n.base.Runner(), n.base.Key()))
 	})

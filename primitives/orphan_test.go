@@ -80,7 +80,7 @@ func TestCloseGivesBackAtOnce(t *testing.T) {
 		lease, err := client.NewLock("x", &primitives.LockOptions{Lease: 24 * time.Hour}).Lock(t.Context())
 		require.NoError(t, err)
 		s.set(func() { s.fault = func(string) fault { return down } })
-		require.Error(t, lease.Unlock(t.Context()))
+		require.Error(t, lease.Release(t.Context()))
 		time.Sleep(2*time.Hour + time.Second)
 		s.set(func() { s.fault = func(string) fault { return fault{} } })
 		require.Equal(t, lease.Owner(), s.holder("x"))
@@ -117,7 +117,7 @@ func TestCloseLooksForALateGrant(t *testing.T) {
 	})
 }
 
-// TestUnlockFailed looks at what an Unlock without an answer leaves.
+// TestUnlockFailed looks at what an Release without an answer leaves.
 func TestUnlockFailed(t *testing.T) {
 	t.Parallel()
 	unknown := []error{backend.ErrIndeterminate}
@@ -144,7 +144,7 @@ func TestUnlockFailed(t *testing.T) {
 					defer func() { cause = nil }()
 					return fault{err: cause}
 				}
-				err = lease.Unlock(context.Background())
+				err = lease.Release(context.Background())
 				require.ErrorContains(t, err, c.cause.Error())
 				for _, is := range c.is {
 					require.ErrorIs(t, err, is)

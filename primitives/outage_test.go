@@ -128,7 +128,7 @@ func TestLockWaitsThroughAnOutage(t *testing.T) {
 					require.Equal(t, 2, len(owners)) //nolint:testifylint // Not all of them in the message.
 				}
 				time.Sleep(time.Hour)
-				require.NoError(t, lease.Unlock(t.Context()))
+				require.NoError(t, lease.Release(t.Context()))
 				require.Empty(t, s.holder("x"), "what was taken without a reply is given back")
 			})
 		})
@@ -153,7 +153,7 @@ func TestLockWaitsThroughLateGrants(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, time.Since(start), 50*time.Second)
 		require.Equal(t, lease.Owner(), s.holder("x"))
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 

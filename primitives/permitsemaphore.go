@@ -40,7 +40,7 @@ type PermitSemaphoreOptions struct {
 // crashes, its permits come back when their leases end, by the server's clock, and one who waits is woken
 // then.
 //
-// A semaphore that does not exist has no permits: an Acquire waits until TrySetPermits, SetPermits or
+// A semaphore that does not exist has no permits: an Acquire waits until InitPermits, SetPermits or
 // AddPermits makes it. With the option Permits the first Acquire makes it, also after the server has lost
 // its data. What was held of one that is gone is lost: its holders learn of it by their next renewal.
 //
@@ -56,7 +56,7 @@ type PermitSemaphoreOptions struct {
 // [PermitSemaphore.Release] and [PermitSemaphore.UpdateLease]. A hold is whole: if one of its permits is
 // released in this way, its holder loses the others by its next renewal, and they are put back. Who
 // passes permits on to be released one by one acquires them one by one, with the option Lease, and
-// forgets the leases by [extend.Forget]: [Client.Close] would put back what is not forgotten.
+// forgets the leases by [Lease.Forget]: [Client.Close] would put back what is not forgotten.
 //
 // # Waiting
 //
@@ -228,8 +228,8 @@ func (s *PermitSemaphore) RemainingLease(ctx context.Context, id PermitID) (time
 	})
 }
 
-// TrySetPermits makes the semaphore with n permits, and reports false, and changes nothing, if it exists.
-func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
+// InitPermits makes the semaphore with n permits, and reports false, and changes nothing, if it exists.
+func (s *PermitSemaphore) InitPermits(ctx context.Context, n int) (bool, error) {
 	return s.set(ctx, n, false)
 }
 

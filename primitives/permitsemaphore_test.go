@@ -12,7 +12,6 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
-	"github.com/hasp-go/hasp/primitives/extend"
 )
 
 // crash makes a client whose scripts are lost from now on, as those of a process that is gone.
@@ -210,7 +209,7 @@ func TestPermitIsPassedOn(t *testing.T) {
 			Acquire(t.Context(), 1)
 		require.NoError(t, err)
 		id := primitives.PermitIDs(lease)[0]
-		extend.Forget(lease)
+		lease.Forget()
 		require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
 		require.NoError(t, c.Close(t.Context()))
 		require.Equal(t, 1, s.takenPermits())

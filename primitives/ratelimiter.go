@@ -153,8 +153,8 @@ func (r Rate) validate() error {
 	return nil
 }
 
-// TrySetRate sets the rate, and reports false if there is one.
-func (l *RateLimiter) TrySetRate(ctx context.Context, rate Rate) (bool, error) {
+// InitRate sets the rate, and reports false if there is one.
+func (l *RateLimiter) InitRate(ctx context.Context, rate Rate) (bool, error) {
 	return l.setRate(ctx, rate, true, false)
 }
 
@@ -185,23 +185,26 @@ func (l *RateLimiter) setRate(ctx context.Context, rate Rate, create, change boo
 	})
 }
 
-// Config returns the rate. Ok is false if nobody has set one.
-func (l *RateLimiter) Config(ctx context.Context) (rate Rate, ok bool, err error) {
-	found, err := extend.Call(ctx, &l.base, l.invalid, "query", func() (script.RateConfigResult, error) {
-		found, err := script.RateConfig(ctx, l.base.Runner(), l.base.Key())
-		if errors.Is(err, backend.ErrReply) {
-			err = fmt.Errorf("%w: %w", backend.ErrNotANumber, err)
-		}
-		return found, err
-	})
-	if err != nil || !found.RateOK || !found.IntervalOK || !found.KindOK {
-		return Rate{}, false, err
+// Rate returns the limiter's rate, or [ErrNoRate] if no client has set it.
+func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (Rate, error) { return l.readRate(ctx) })
+}
+
+func (l *RateLimiter) readRate(ctx context.Context) (Rate, error) {
+	found, err := script.RateConfig(ctx, l.base.Runner(), l.base.Key())
+	switch {
+	case errors.Is(err, backend.ErrReply):
+		return Rate{}, fmt.Errorf("%w: %w", backend.ErrNotANumber, err)
+	case err != nil:
+		return Rate{}, err
+	case !found.RateOK || !found.IntervalOK || !found.KindOK:
+		return Rate{}, ErrNoRate
 	}
-	rate = Rate{Permits: int(found.Rate), Interval: found.Interval, KeepAlive: found.Alive}
+	rate := Rate{Permits: int(found.Rate), Interval: found.Interval, KeepAlive: found.Alive}
 	if found.Kind == "1" {
 		rate.Mode = RatePerClient
 	}
-	return rate, true, nil
+	return rate, nil
 }
 
 // Acquire takes n permits, at least 1. While there are too few it waits, until ctx ends, the client is closed

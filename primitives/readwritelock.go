@@ -17,7 +17,7 @@ const readWriteUnits = 1 << 30
 type ReadWriteLockOptions struct {
 	// Lease is how long one reader or writer holds the lock at most: nobody renews it. In whole
 	// milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the watchdog renews
-	// until Unlock.
+	// until Release.
 	Lease time.Duration
 
 	// PreferWriters makes readers stand back while a writer waits in Lock: they join no readers that are
@@ -179,8 +179,8 @@ func (l *ReadLock) Do(ctx context.Context, work func(ctx context.Context, lease 
 }
 
 // ForceUnlock ends the leases of all readers, and reports whether there was one. While a writer is in,
-// it does nothing. The readers learn of it by their next renewal or by Unlock, up to a third of their
-// lease later, or, of a fixed lease, by Unlock or at its end. Errors are those of Lock.
+// it does nothing. The readers learn of it by their next renewal or by Release, up to a third of their
+// lease later, or, of a fixed lease, by Release or at its end. Errors are those of Lock.
 func (l *ReadLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return l.forceRelease(ctx, "read", "0")
 }
@@ -237,8 +237,8 @@ func (l *WriteLock) Do(ctx context.Context, work func(ctx context.Context, lease
 }
 
 // ForceUnlock ends the writer's lease, and with it those of its own readers, and reports whether there
-// was a writer. The writer learns of it by its next renewal or by Unlock, up to a third of its lease
-// later, or, of a fixed lease, by Unlock or at its end: only its fencing token protects the resource until then. Errors
+// was a writer. The writer learns of it by its next renewal or by Release, up to a third of its lease
+// later, or, of a fixed lease, by Release or at its end: only its fencing token protects the resource until then. Errors
 // are those of Lock.
 func (l *WriteLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return l.forceRelease(ctx, "write", "1")

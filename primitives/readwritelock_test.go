@@ -24,15 +24,15 @@ func TestReadWriteLockIsOneScriptEach(t *testing.T) {
 			_, err = lock.ReadLock().TryLock(t.Context())
 			require.ErrorIs(t, err, primitives.ErrNotAcquired)
 			require.ErrorContains(t, err, `acquire read lock "x"`)
-			require.NoError(t, writer.Unlock(t.Context()))
+			require.NoError(t, writer.Release(t.Context()))
 			one, err := lock.ReadLock().Lock(t.Context())
 			require.NoError(t, err)
 			two, err := lock.ReadLock().Lock(t.Context())
 			require.NoError(t, err)
 			require.NotEqual(t, one.Owner(), two.Owner())
 			require.Equal(t, writer.Token(), two.Token())
-			require.NoError(t, one.Unlock(t.Context()))
-			require.NoError(t, two.Unlock(t.Context()))
+			require.NoError(t, one.Release(t.Context()))
+			require.NoError(t, two.Release(t.Context()))
 		}
 		require.Equal(t, map[string]int{
 			"read_acquire": 6, "read_release": 4, "write_acquire": 2, "write_release": 2,
@@ -60,7 +60,7 @@ func TestReadWriteLockNames(t *testing.T) {
 		lease, err := client.NewReadWriteLock(name, nil).ReadLock().TryLock(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want[:3], got[:3])
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		require.Equal(t, want, got)
 		require.NoError(t, client.Close(t.Context()))
 	}
@@ -84,13 +84,13 @@ func TestReadWriteLockRefusesUpgrades(t *testing.T) {
 		// Another lock is another matter, and so is a lease that was lost.
 		other, err := s.client(t, nil).NewReadWriteLock("y", nil).WriteLock().Lock(reader.Reenter(t.Context()))
 		require.NoError(t, err)
-		require.NoError(t, other.Unlock(t.Context()))
+		require.NoError(t, other.Release(t.Context()))
 		ctx := context.WithoutCancel(reader.Reenter(t.Context()))
 		s.set(func() { clear(s.readWriteLocks["x"].readers) })
 		<-reader.Done()
 		writer, err := lock.WriteLock().Lock(ctx)
 		require.NoError(t, err)
-		require.NoError(t, writer.Unlock(t.Context()))
+		require.NoError(t, writer.Release(t.Context()))
 	})
 }
 
@@ -121,22 +121,22 @@ func TestReadWriteLockWakesItsWaiters(t *testing.T) {
 		wait(lock.WriteLock().Lock)
 		reads, writes := s.called("read_acquire"), s.called("write_acquire")
 
-		require.NoError(t, holder.Unlock(t.Context()))
+		require.NoError(t, holder.Release(t.Context()))
 		writer := <-entered
 		time.Sleep(time.Second)
 		require.Empty(t, entered)
 		require.Equal(t, reads, s.called("read_acquire"), "the writer alone has tried")
 		require.Equal(t, writes+1, s.called("write_acquire"))
 
-		require.NoError(t, writer.Unlock(t.Context()))
+		require.NoError(t, writer.Release(t.Context()))
 		time.Sleep(time.Second)
 		require.Len(t, entered, 3)
 		require.Equal(t, reads+3, s.called("read_acquire"))
 		require.Equal(t, writes+1, s.called("write_acquire"), "the readers alone have tried")
 		for range 3 {
-			require.NoError(t, (<-entered).Unlock(t.Context()))
+			require.NoError(t, (<-entered).Release(t.Context()))
 		}
-		require.NoError(t, (<-entered).Unlock(t.Context()))
+		require.NoError(t, (<-entered).Release(t.Context()))
 		require.Equal(t, writes+2, s.called("write_acquire"))
 	})
 }
@@ -158,14 +158,14 @@ func TestReadWriteLockManyWritersComeAtOnce(t *testing.T) {
 			go func() {
 				lease, err := lock.WriteLock().Lock(t.Context())
 				if err == nil {
-					err = lease.Unlock(t.Context())
+					err = lease.Release(t.Context())
 				}
 				entered <- err
 			}()
 		}
 		time.Sleep(time.Second)
 		require.Less(t, s.called("write_acquire"), 3*writers)
-		require.NoError(t, reader.Unlock(t.Context()))
+		require.NoError(t, reader.Release(t.Context()))
 		for range writers {
 			require.NoError(t, <-entered)
 		}
@@ -183,9 +183,9 @@ func TestReadWriteLockRenewsBothSides(t *testing.T) {
 		reader, err := lock.ReadLock().Lock(writer.Reenter(t.Context()))
 		require.NoError(t, err)
 		time.Sleep(5 * time.Minute)
-		require.NoError(t, writer.Unlock(t.Context()))
+		require.NoError(t, writer.Release(t.Context()))
 		time.Sleep(5 * time.Minute)
-		require.NoError(t, reader.Unlock(t.Context()))
+		require.NoError(t, reader.Release(t.Context()))
 		require.InDelta(t, 32, s.called("write_renew"), 5)
 		require.InDelta(t, 64, s.called("read_renew"), 10)
 	})

@@ -16,7 +16,7 @@ import (
 // RedLockOptions configure a [RedLock]. The zero value of each field means its default.
 type RedLockOptions struct {
 	// Lease is how long the lock is held at most: nobody renews it. In whole milliseconds, at least
-	// 100 ms. Zero means each client's WatchdogLease, which the watchdogs renew until Unlock. Nodes that
+	// 100 ms. Zero means each client's WatchdogLease, which the watchdogs renew until Release. Nodes that
 	// come back are asked for the lock again only then.
 	Lease time.Duration
 
@@ -34,7 +34,7 @@ type RedLockOptions struct {
 // # The lease
 //
 // All nodes are asked side by side. Each part of the lease, one for each node, counts from before its own
-// request was sent and ends earlier than the node's by the allowance, for drift between the clocks; the
+// request was sent and ends earlier than the node's by ClockDrift; the
 // lease lasts for as long as more than half of the parts do. This is the algorithm's validity time, counted
 // for each node by itself. The watchdogs renew each part. A node that is lost, or did not answer, is asked
 // again each third of the lease, so that the lease survives one node after the other. Once no majority is
@@ -48,7 +48,7 @@ type RedLockOptions struct {
 //
 // A node that loses its data, as by a restart, forgets its grant. It must stay out for the longest lease
 // that is used, or it may grant the lock again while another holds it; the same goes for a node whose clock
-// jumps by more than the allowance. docs/guarantees.md has more.
+// jumps by more than ClockDrift. docs/guarantees.md has more.
 //
 // A RedLock is not fair. Waiters try again after pauses, since there are no messages that a majority has
 // released. Under [Lease.Reenter] it is re-entered on each node that holds it. It is a name, not a resource,

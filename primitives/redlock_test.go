@@ -63,7 +63,7 @@ func TestRedLockNeedsAMajority(t *testing.T) {
 		_, err = primitives.NewRedLock(yours, "x", nil).TryLock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		require.EqualError(t, err, `acquire red lock "x": held by another owner`)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		require.Zero(t, all.held("x"))
 
 		all[2:3].fault(fault{err: backend.ErrUnavailable})
@@ -92,7 +92,7 @@ func TestRedLockIsBoundedPerNode(t *testing.T) {
 		lease, err := lock.Lock(t.Context())
 		require.NoError(t, err)
 		require.Less(t, time.Since(start), 20*time.Millisecond, "a majority waits for the slow ones")
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		time.Sleep(10 * time.Second)
 		require.Zero(t, all.held("x"))
 
@@ -126,7 +126,7 @@ func TestRedLockIsRepaired(t *testing.T) {
 			require.Equal(t, 5, all.held("x"))
 		}
 		require.NotContains(t, lease.Parts(), (*primitives.Lease)(nil))
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		time.Sleep(time.Hour)
 		require.Zero(t, all.held("x"))
 	})
@@ -148,7 +148,7 @@ func TestRedLockIsLostWithItsMajority(t *testing.T) {
 		require.Positive(t, lease.Remaining())
 		awaitEnd(t, lease.Done())
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrLost)
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrLost)
 		time.Sleep(time.Second)
 		require.Zero(t, all[3:].held("x"))
 		all.fault(fault{})
@@ -198,7 +198,7 @@ func TestRedLockExcludes(t *testing.T) {
 					all[0].set(func() { grants++; inside++; most = max(most, inside) })
 					time.Sleep(20 * time.Millisecond)
 					all[0].set(func() { inside-- })
-					if err := lease.Unlock(t.Context()); err != nil {
+					if err := lease.Release(t.Context()); err != nil {
 						t.Error(err)
 					}
 				}
@@ -240,7 +240,7 @@ func TestRedLockWaitsOn(t *testing.T) {
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "no time")
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 
@@ -276,12 +276,12 @@ func TestRedLockWaitsForItsMajority(t *testing.T) {
 		all[2:].fault(fault{before: 50 * time.Millisecond})
 		lease, err := primitives.NewRedLock(clients, "x", nil).TryLock(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		all.fault(fault{})
 	})
 }
 
-// TestRedLockUnlockIsBoundedPerNode has two nodes that say nothing for 3 s: Unlock waits for a NodeTimeout, and they are
+// TestRedLockUnlockIsBoundedPerNode has two nodes that say nothing for 3 s: Release waits for a NodeTimeout, and they are
 // released in the background.
 func TestRedLockUnlockIsBoundedPerNode(t *testing.T) {
 	t.Parallel()
@@ -294,7 +294,7 @@ func TestRedLockUnlockIsBoundedPerNode(t *testing.T) {
 		require.NoError(t, err)
 		all[:2].fault(fault{before: 3 * time.Second})
 		start := time.Now()
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		require.LessOrEqual(t, time.Since(start), 200*time.Millisecond)
 		time.Sleep(10 * time.Second)
 		require.Zero(t, all.held("x"))

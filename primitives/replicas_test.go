@@ -88,8 +88,8 @@ func TestReplicasAcknowledge(t *testing.T) {
 
 			inner, err := l.Lock(lease.Reenter(t.Context()))
 			require.NoError(t, err)
-			require.NoError(t, inner.Unlock(t.Context()))
-			require.NoError(t, lease.Unlock(t.Context()))
+			require.NoError(t, inner.Release(t.Context()))
+			require.NoError(t, lease.Release(t.Context()))
 			require.Equal(t, i+1, s.called("WAIT"), "re-entry sends nothing, and no release is waited for")
 			s.requireFree(t)
 		}
@@ -183,7 +183,7 @@ func TestReplicaComesBack(t *testing.T) {
 		for owner, tries := range owners {
 			require.Equal(t, 1, tries, owner)
 		}
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 		s.requireFree(t)
 	})
 }
@@ -378,7 +378,7 @@ func TestFairLockWithTooFewReplicas(t *testing.T) {
 				require.NoError(t, err)
 				served = append(served, i) // One has the lock at a time.
 				time.Sleep(time.Second)
-				require.NoError(t, lease.Unlock(t.Context()))
+				require.NoError(t, lease.Release(t.Context()))
 			})
 			time.Sleep(time.Second)
 		}
@@ -392,7 +392,7 @@ func TestFairLockWithTooFewReplicas(t *testing.T) {
 				return acks{n: n}
 			}
 		})
-		require.NoError(t, holder.Unlock(t.Context()))
+		require.NoError(t, holder.Release(t.Context()))
 		all.Wait()
 		require.Equal(t, []int{1, 2, 0}, served)
 		s.requireFree(t)
@@ -463,6 +463,6 @@ func TestMultiLockWithTooFewReplicas(t *testing.T) {
 		lease, err := both.Lock(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 3, waits)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }

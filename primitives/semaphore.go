@@ -23,7 +23,7 @@ type SemaphoreOptions struct {
 	// Redisson: it waits until somebody else does.
 	Permits int
 
-	// TTL is how long a semaphore exists that TrySetPermits, Acquire or TryAcquire makes, in whole
+	// TTL is how long a semaphore exists that InitPermits, Acquire or TryAcquire makes, in whole
 	// milliseconds. Permits that were acquired before it expires, and are released to the next semaphore of
 	// that name, are too many there. Zero means that it does not expire.
 	TTL time.Duration
@@ -39,7 +39,7 @@ type SemaphoreOptions struct {
 // Acquire takes permits, and waits while there are too few; Release puts some back. A release of what was
 // not acquired adds permits.
 //
-// A semaphore that does not exist has no permits: TrySetPermits, AddPermits or Release make it. An Acquire
+// A semaphore that does not exist has no permits: InitPermits, AddPermits or Release make it. An Acquire
 // waits until one of them does, for ever if nobody calls them. With the option Permits the first Acquire
 // makes it, also after the server has lost its data.
 //
@@ -97,9 +97,9 @@ func (s *Semaphore) configure(opts SemaphoreOptions) {
 	}
 }
 
-// TrySetPermits makes the semaphore with n free permits, and reports false if it exists, however
+// InitPermits makes the semaphore with n free permits, and reports false if it exists, however
 // many are free.
-func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
+func (s *Semaphore) InitPermits(ctx context.Context, n int) (bool, error) {
 	return extend.Call(ctx, &s.base, s.validateCount(n, 0), "set", func() (bool, error) {
 		return script.SemaphoreSet(ctx, s.base.Runner(),
 			s.base.Key(), int64(n), s.ttl, s.publish(), s.want.Channel)

@@ -13,7 +13,7 @@ import (
 // SpinLockOptions configure a [SpinLock]. The zero value of each field means its default.
 type SpinLockOptions struct {
 	// Lease is how long the lock is held at most: nobody renews it. In whole milliseconds, at least
-	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Unlock.
+	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Release.
 	Lease time.Duration
 
 	// FirstDelay is how long a waiter pauses after its first refusal, and MaxDelay how long at most: the
@@ -111,7 +111,7 @@ func (l *SpinLock) Do(ctx context.Context, work func(ctx context.Context, lease 
 }
 
 // ForceUnlock frees the lock no matter who holds it, and reports whether it was held. The holder
-// learns of it by its next renewal or by Unlock, up to a third of its lease later, or, of a fixed lease, by Unlock or
+// learns of it by its next renewal or by Release, up to a third of its lease later, or, of a fixed lease, by Release or
 // at its end: only its fencing token protects the resource until then. Errors are those of Lock.
 func (l *SpinLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {

@@ -17,8 +17,8 @@ import (
 var (
 	setScript = backend.NewScript("set",
 		"redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])\n"+
-			"return redis.call('publish', ARGV[3], ARGV[1])", 1, backend.Never)
-	getScript = backend.NewScript("get", "return redis.call('get', KEYS[1])", 1, backend.ReadOnly)
+			"return redis.call('publish', ARGV[3], ARGV[1])", 1, backend.RetryNever)
+	getScript = backend.NewScript("get", "return redis.call('get', KEYS[1])", 1, backend.RetryReadOnly)
 )
 
 func newBackend(t *testing.T, server *embedded.Server) *embedded.Backend {
@@ -98,7 +98,7 @@ func TestReplies(t *testing.T) {
 			backend.IntegerReply(1), {}, backend.ArrayReply([]backend.Reply{backend.StringReply("x")}),
 		}),
 	} {
-		script := backend.NewScript("reply", source, 1, backend.Never)
+		script := backend.NewScript("reply", source, 1, backend.RetryNever)
 		reply, err := b.Run(t.Context(), script, []string{"k"}, nil)
 		require.NoError(t, err, source)
 		require.Equal(t, want, reply, source)
@@ -109,7 +109,7 @@ func TestNestedErrorIsNoErrorReply(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
 	script := backend.NewScript("nested",
-		"redis.call('incr', KEYS[1]) return {redis.error_reply('NOSCRIPT x')}", 1, backend.Never)
+		"redis.call('incr', KEYS[1]) return {redis.error_reply('NOSCRIPT x')}", 1, backend.RetryNever)
 	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
 	require.ErrorIs(t, err, backend.ErrReply)
 	reply, err := b.Server().Do("GET", "k")
@@ -120,7 +120,7 @@ func TestNestedErrorIsNoErrorReply(t *testing.T) {
 func TestPlainCommandIsExactBeyondDoubles(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
-	incr := backend.NewScript("incr", "return redis.call('incrby', KEYS[1], ARGV[1])", 1, backend.Never)
+	incr := backend.NewScript("incr", "return redis.call('incrby', KEYS[1], ARGV[1])", 1, backend.RetryNever)
 	incr.Command = "INCRBY"
 	reply, err := b.Run(t.Context(), incr, []string{"n"}, []string{"9223372036854775807"})
 	require.NoError(t, err)

@@ -36,7 +36,7 @@ func ExampleServer_Revoke() {
 		work := lease.Context(ctx)
 		close(started)
 		<-work.Done() // it works until it has finished or lost the lock
-		return errors.Join(context.Cause(work), lease.Unlock(ctx))
+		return errors.Join(context.Cause(work), lease.Release(ctx))
 	}
 	result := make(chan error)
 	go func() { result <- worker() }()

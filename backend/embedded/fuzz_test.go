@@ -16,13 +16,13 @@ import (
 // wire writes a reply as RESP2 has it.
 func wire(r backend.Reply) string {
 	switch r.Kind() {
-	case backend.Integer:
+	case backend.KindInteger:
 		n, _ := r.Int()
 		return fmt.Sprintf(":%d\r\n", n)
-	case backend.String:
+	case backend.KindString:
 		text, _ := r.Text()
 		return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
-	case backend.Array:
+	case backend.KindArray:
 		items, _ := r.Items()
 		var all strings.Builder
 		for _, item := range items {
@@ -77,7 +77,7 @@ func FuzzEcho(f *testing.F) {
 	f.Add("a\r\n\x00\xff", "{a}")
 	f.Add("-NOSCRIPT x", "$-1\r\n")
 	echo := backend.NewScript("echo", "redis.call('set', KEYS[1], ARGV[1])\n"+
-		"return {ARGV[1], KEYS[1], redis.call('get', KEYS[1]), #ARGV[1], {ARGV[1]}}", 1, backend.Never)
+		"return {ARGV[1], KEYS[1], redis.call('get', KEYS[1]), #ARGV[1], {ARGV[1]}}", 1, backend.RetryNever)
 	f.Fuzz(func(t *testing.T, text, key string) {
 		b := newBackend(t, embedded.NewServer())
 		reply, err := b.Run(t.Context(), echo, []string{key}, []string{text})

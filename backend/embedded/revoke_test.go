@@ -39,9 +39,9 @@ func TestRevoke(t *testing.T) {
 		<-work.Done()
 		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
 		require.LessOrEqual(t, time.Since(acquired), 10*time.Second, "its next renewal")
-		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrLost)
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrLost)
 
-		require.NoError(t, (<-next).Unlock(t.Context()))
+		require.NoError(t, (<-next).Release(t.Context()))
 		require.GreaterOrEqual(t, time.Since(acquired), 30*time.Second, "the end of the lease")
 	})
 }
@@ -58,8 +58,8 @@ func TestRevokeFixedLease(t *testing.T) {
 		next := waitForLock(t, newLock(t, server, nil), lease)
 		require.NoError(t, server.Revoke("orders:42"))
 		<-lease.Done()
-		require.Equal(t, 54*time.Second, time.Since(acquired), "the lease, less its allowance")
-		require.NoError(t, (<-next).Unlock(t.Context()))
+		require.Equal(t, 54*time.Second, time.Since(acquired), "the lease, less the clock drift")
+		require.NoError(t, (<-next).Release(t.Context()))
 		require.GreaterOrEqual(t, time.Since(acquired), time.Minute)
 	})
 }
@@ -91,7 +91,7 @@ func TestRevokeThenUnlock(t *testing.T) {
 	lease, err := newLock(t, server, nil).Lock(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, server.Revoke("orders:42"))
-	err = lease.Unlock(t.Context())
+	err = lease.Release(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotHeld)
 	require.ErrorIs(t, err, primitives.ErrLost)
 	_, err = newLock(t, server, nil).TryLock(t.Context())
@@ -130,7 +130,7 @@ func TestRevokeIsAtomic(t *testing.T) {
 					lease, err := lock.Lock(t.Context())
 					require.NoError(t, err)
 					time.Sleep(time.Millisecond)
-					if err := lease.Unlock(t.Context()); err != nil {
+					if err := lease.Release(t.Context()); err != nil {
 						require.ErrorIs(t, err, primitives.ErrLost)
 						mu.Lock()
 						lost++
@@ -164,7 +164,7 @@ func TestCloseLosesALock(t *testing.T) {
 		require.NoError(t, err)
 		next := waitForLock(t, newLock(t, server, nil), lease)
 		require.NoError(t, b.Close())
-		require.NoError(t, (<-next).Unlock(t.Context()))
+		require.NoError(t, (<-next).Release(t.Context()))
 		_ = client.Close(context.Background())
 	})
 }

@@ -36,7 +36,7 @@ func TestErrorsOfScripts(t *testing.T) {
 			Message: "Script attempted to access nonexistent global variable 'nowhere'",
 		},
 	} {
-		script := backend.NewScript("fails", source, 1, backend.Never)
+		script := backend.NewScript("fails", source, 1, backend.RetryNever)
 		_, err := b.Run(t.Context(), script, []string{"text"}, nil)
 		var server *backend.ServerError
 		require.ErrorAs(t, err, &server, source)
@@ -51,7 +51,7 @@ func TestErrorsOfScripts(t *testing.T) {
 func TestScriptThatDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
-	script := backend.NewScript("broken", "return 1 1", 1, backend.Never)
+	script := backend.NewScript("broken", "return 1 1", 1, backend.RetryNever)
 	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
 	require.ErrorContains(t, err, "line:1(column:10)")
 	require.False(t, backend.MayHaveRun(err))
@@ -60,7 +60,7 @@ func TestScriptThatDoesNotCompile(t *testing.T) {
 func TestReadOnlyScriptMayNotWrite(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
-	script := backend.NewScript("liar", "return redis.call('set', KEYS[1], 1)", 1, backend.ReadOnly)
+	script := backend.NewScript("liar", "return redis.call('set', KEYS[1], 1)", 1, backend.RetryReadOnly)
 	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
 	require.ErrorContains(t, err, "Write commands are not allowed")
 }
@@ -72,7 +72,7 @@ func TestCancelReturnsBeforeTheScript(t *testing.T) {
 	slow := backend.NewScript("slow", `
 		redis.call('publish', 'began', '')
 		for i = 1, 3000000 do local x = i end
-		return redis.call('incr', KEYS[1])`, 1, backend.Never)
+		return redis.call('incr', KEYS[1])`, 1, backend.RetryNever)
 	_, err := b.Server().Do("SCRIPT", "LOAD", slow.Source)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -89,7 +89,7 @@ func TestCancelReturnsBeforeTheScript(t *testing.T) {
 func TestBatchAndReplicas(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
-	incr := backend.NewScript("incr", "return redis.call('incr', KEYS[1])", 1, backend.Never)
+	incr := backend.NewScript("incr", "return redis.call('incr', KEYS[1])", 1, backend.RetryNever)
 	outcomes := backend.RunAll(t.Context(), b, []backend.Call{
 		{Script: incr, Keys: []string{"a"}}, {Script: incr}, {Script: incr, Keys: []string{"a"}},
 	})

@@ -188,7 +188,7 @@ func TestScriptsAreAtomic(t *testing.T) {
 	steps := backend.NewScript("steps", `
 		local a = redis.call('incr', KEYS[1])
 		for i = 1, 20 do redis.call('get', KEYS[1]) end
-		return a - redis.call('incr', KEYS[2])`, 2, backend.Never)
+		return a - redis.call('incr', KEYS[2])`, 2, backend.RetryNever)
 	var group sync.WaitGroup
 	for i := range 8 {
 		b := newBackend(t, server)
@@ -230,7 +230,7 @@ func TestScriptsAreCheap(t *testing.T) {
 	allocations := testing.AllocsPerRun(100, func() {
 		lease, err := lock.Lock(context.Background())
 		require.NoError(t, err)
-		require.NoError(t, lease.Unlock(context.Background()))
+		require.NoError(t, lease.Release(context.Background()))
 	})
-	require.Less(t, allocations, 300.0, "of a Lock and an Unlock; they were 183")
+	require.Less(t, allocations, 300.0, "of a Lock and an Release; they were 183")
 }

@@ -74,8 +74,8 @@ func (s *Server) Advance(d time.Duration) {
 // there.
 //
 // The holder learns of its loss as it does in production: by its next renewal, up to a third of the
-// lease later, or by Unlock. A lock with a fixed lease is not renewed: its holder learns of the loss
-// when the lease ends, or by Unlock. There are never two holders: nobody can acquire the lock before
+// lease later, or by Release. A lock with a fixed lease is not renewed: its holder learns of the loss
+// when the lease ends, or by Release. There are never two holders: nobody can acquire the lock before
 // the revoked lease has ended on the server. So a test uses a short WatchdogLease, or a
 // testing/synctest bubble.
 func (s *Server) Revoke(key string) error {

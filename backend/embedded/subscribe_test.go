@@ -110,7 +110,7 @@ func TestHandlersRunScripts(t *testing.T) {
 	b := newBackend(t, server)
 	relay := backend.NewScript("relay", `
 		if redis.call('incr', KEYS[1]) < 200 then redis.call('publish', 'c', 'again') end
-		return 1`, 1, backend.Never)
+		return 1`, 1, backend.RetryNever)
 	for range 2 {
 		_, err := b.Subscribe(t.Context(), "c", func(backend.Event) {
 			_, _ = b.Run(context.Background(), relay, []string{"n"}, nil)

@@ -62,13 +62,13 @@ func (f *failures) mayRetry(ctx context.Context, err error) bool {
 		return false
 	case noScript(err) && f.script.Command == "":
 		return f.load(ctx)
-	case unknownCommand(err) && f.script.Retry == backend.ReadOnly && f.script.Command == "":
+	case unknownCommand(err) && f.script.Retry == backend.RetryReadOnly && f.script.Command == "":
 		f.runner.plainRO.Store(true)
 		f.unnamed++
 		return f.unnamed == 1
 	case isServer && backend.NotExecuted(server.Code), isNotSent(err):
 		return time.Since(f.since) <= refusedFor && f.rest(ctx)
-	case isServer || f.script.Retry == backend.Never:
+	case isServer || f.script.Retry == backend.RetryNever:
 		return false
 	}
 	f.unknown++

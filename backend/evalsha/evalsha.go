@@ -149,7 +149,7 @@ func (r *Runner) command(script *backend.Script, keys, args []string) Command {
 	switch {
 	case script.Command != "":
 		name = script.Command
-	case script.Retry == backend.ReadOnly && !r.plainRO.Load():
+	case script.Retry == backend.RetryReadOnly && !r.plainRO.Load():
 		name = "EVALSHA_RO"
 	}
 	return Command{Name: name, Script: script, Keys: keys, Args: args}

@@ -40,7 +40,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	r := evalsha.New(f, true)
-	any := backend.NewScript("any", "return 1", -1, backend.Never)
+	any := backend.NewScript("any", "return 1", -1, backend.RetryNever)
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 

@@ -16,10 +16,10 @@ import (
 var (
 	errEOF = errors.New("EOF")
 
-	write  = backend.NewScript("write", "return 1", 1, backend.Never)
-	repeat = backend.NewScript("repeat", "return 2", 1, backend.Repeatable)
-	read   = backend.NewScript("read", "return 3", 1, backend.ReadOnly)
-	plain  = &backend.Script{Name: "plain", Keys: 1, Retry: backend.ReadOnly, Command: "PTTL"}
+	write  = backend.NewScript("write", "return 1", 1, backend.RetryNever)
+	repeat = backend.NewScript("repeat", "return 2", 1, backend.RetryRepeatable)
+	read   = backend.NewScript("read", "return 3", 1, backend.RetryReadOnly)
+	plain  = &backend.Script{Name: "plain", Keys: 1, Retry: backend.RetryReadOnly, Command: "PTTL"}
 )
 
 func serverError(text string) error { return backend.ParseServerError(text) }

@@ -46,7 +46,7 @@ func (c *channel) acknowledge() {
 	c.ackedAt = time.Now()
 	for s := range c.subs {
 		if s.acknowledged {
-			s.push(backend.Event{Kind: backend.Resubscribed})
+			s.push(backend.Event{Kind: backend.EventResubscribed})
 		} else {
 			s.accept()
 		}

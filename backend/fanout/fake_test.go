@@ -330,7 +330,7 @@ type log struct {
 func (l *log) handle(e backend.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e.Kind == backend.Resubscribed {
+	if e.Kind == backend.EventResubscribed {
 		l.events = append(l.events, "gap")
 	} else {
 		l.events = append(l.events, e.Payload)

@@ -221,7 +221,7 @@ func (c *checker) handle(e backend.Event) {
 	defer c.mu.Unlock()
 	seq, _ := strconv.Atoi(e.Payload)
 	switch {
-	case e.Kind == backend.Resubscribed:
+	case e.Kind == backend.EventResubscribed:
 		c.gap = true
 		return
 	case c.started && seq <= c.before:

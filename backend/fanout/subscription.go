@@ -66,9 +66,9 @@ func (s *subscription) push(e backend.Event) {
 func enqueue(queue []backend.Event, e backend.Event, limit int) []backend.Event {
 	n := len(queue)
 	if n >= limit-1 {
-		e = backend.Event{Kind: backend.Resubscribed}
+		e = backend.Event{Kind: backend.EventResubscribed}
 	}
-	if n > 0 && e.Kind == backend.Resubscribed && queue[n-1].Kind == backend.Resubscribed {
+	if n > 0 && e.Kind == backend.EventResubscribed && queue[n-1].Kind == backend.EventResubscribed {
 		return queue
 	}
 	return append(queue, e)

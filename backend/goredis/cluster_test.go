@@ -57,8 +57,8 @@ func TestClusterRunsOnPrimaries(t *testing.T) {
 	t.Parallel()
 	one, replica, two := node(t, ok), node(t, ok), node(t, ok)
 	b := over(t, cluster(t, one.addr, replica.addr, two.addr, redis.ClusterOptions{ReadOnly: true}))
-	pttl := &backend.Script{Name: "pttl", Command: "PTTL", Keys: 1, Retry: backend.ReadOnly}
-	exists := &backend.Script{Name: "exists", Command: "EXISTS", Keys: -1, Retry: backend.ReadOnly}
+	pttl := &backend.Script{Name: "pttl", Command: "PTTL", Keys: 1, Retry: backend.RetryReadOnly}
+	exists := &backend.Script{Name: "exists", Command: "EXISTS", Keys: -1, Retry: backend.RetryReadOnly}
 	for _, call := range []backend.Call{
 		{Script: script, Keys: []string{"b"}}, {Script: read, Keys: []string{"b"}},
 		{Script: pttl, Keys: []string{"b"}}, {Script: exists, Keys: []string{"b", "{b}2", "b"}},
@@ -80,7 +80,7 @@ func TestClusterRefusesKeysOfDifferentSlots(t *testing.T) {
 	t.Parallel()
 	one, two := node(t, ok), node(t, ok)
 	b := over(t, cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{}))
-	both := backend.NewScript("both", "return 1", 2, backend.Never)
+	both := backend.NewScript("both", "return 1", 2, backend.RetryNever)
 	_, err := b.Run(t.Context(), both, []string{"a", "b"}, nil)
 	require.ErrorIs(t, err, backend.ErrCrossSlot)
 	require.Zero(t, one.count("EVALSHA")+two.count("EVALSHA"))

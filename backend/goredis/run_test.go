@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	script = backend.NewScript("script", "return 1", 1, backend.Never)
-	read   = backend.NewScript("read", "return 2", 1, backend.ReadOnly)
+	script = backend.NewScript("script", "return 1", 1, backend.RetryNever)
+	read   = backend.NewScript("read", "return 2", 1, backend.RetryReadOnly)
 )
 
 func TestLostReplyIsNotSentAgain(t *testing.T) {

@@ -81,7 +81,7 @@ func TestLostConnectionIsAGap(t *testing.T) {
 		10*time.Second, time.Millisecond)
 	require.Empty(t, events, "not before the server has acknowledged")
 	close(release)
-	require.Equal(t, backend.Event{Kind: backend.Resubscribed}, <-events)
+	require.Equal(t, backend.Event{Kind: backend.EventResubscribed}, <-events)
 	require.Equal(t, backend.Event{Payload: "after"}, <-events)
 	require.EqualValues(t, 2, connected.Load(), "a third is the driver's doing")
 }
@@ -129,7 +129,7 @@ func TestOutOfStepIsAGap(t *testing.T) {
 	})
 	b := connect(t, s, redis.Options{})
 	_, events := collect(t, b, "c")
-	require.Equal(t, backend.Event{Kind: backend.Resubscribed}, <-events)
+	require.Equal(t, backend.Event{Kind: backend.EventResubscribed}, <-events)
 	require.EqualValues(t, 2, subscribed.Load())
 }
 

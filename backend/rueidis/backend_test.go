@@ -15,7 +15,7 @@ import (
 	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 )
 
-var write = backend.NewScript("write", "return 1", -1, backend.Never)
+var write = backend.NewScript("write", "return 1", -1, backend.RetryNever)
 
 func TestNewRefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
@@ -91,7 +91,7 @@ func TestCommandsAsTheServerGetsThem(t *testing.T) {
 		_, err := b.Run(t.Context(), s, keys, args)
 		return err
 	}
-	read := backend.NewScript("read", "return 2", 1, backend.ReadOnly)
+	read := backend.NewScript("read", "return 2", 1, backend.RetryReadOnly)
 	require.NoError(t, run(write, []string{"a", "b"}, []string{"x"}))
 	require.NoError(t, run(read, []string{"a"}, nil))
 	plain := &backend.Script{Name: "pttl", Keys: 1, Command: "PTTL"}

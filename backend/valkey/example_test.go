@@ -26,7 +26,7 @@ func ExampleNew() {
 	}
 	defer b.Close()
 
-	double := backend.NewScript("double", "return 2 * ARGV[1]", 1, backend.ReadOnly)
+	double := backend.NewScript("double", "return 2 * ARGV[1]", 1, backend.RetryReadOnly)
 	reply, err := b.Run(context.Background(), double, []string{"key"}, []string{"21"})
 	if err != nil {
 		fmt.Println(err)

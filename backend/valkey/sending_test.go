@@ -86,7 +86,7 @@ func (f failing) Send(context.Context, evalsha.Command) (backend.Reply, error) {
 func evalshaClass(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Millisecond)
 	defer cancel()
-	script := backend.NewScript("s", "return 1", 1, backend.Never)
+	script := backend.NewScript("s", "return 1", 1, backend.RetryNever)
 	_, err = evalsha.New(failing{err: err}, false).Run(ctx, script, []string{"k"}, nil)
 	return err
 }

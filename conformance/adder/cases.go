@@ -68,7 +68,7 @@ func sumsOverClients(ctx context.Context, e *harness.Env) {
 			wants(ctx, all[(i+1)%len(all)], 0)
 		}
 		all[0].Increment()
-		all[0].Close()
+		must.Do(all[0].Close())
 		all[5].Increment()
 		wants(ctx, all[1], 1)
 		_, err := all[0].Sum(ctx)

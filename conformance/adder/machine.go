@@ -80,7 +80,7 @@ func (m *machine) add(t *tally, n int64) {
 
 func (m *machine) close(t *tally) {
 	m.note(t.name, func(b *bounds) { b.disturb(t) })
-	t.adder.Close()
+	must.Do(t.adder.Close())
 	m.tallies = slices.DeleteFunc(m.tallies, func(other *tally) bool { return other == t })
 }
 

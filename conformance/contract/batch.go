@@ -38,20 +38,20 @@ func calls(n int, script *backend.Script, key func(name string) string) []backen
 
 // spread returns n calls that echo their number, over keys of many slots.
 func spread(e *harness.Env, n int) []backend.Call {
-	script := e.Script("redis.call('set', KEYS[1], ARGV[1]) return ARGV[1]", 1, backend.Never)
+	script := e.Script("redis.call('set', KEYS[1], ARGV[1]) return ARGV[1]", 1, backend.RetryNever)
 	return calls(n, script, e.Apart)
 }
 
 // counting returns n calls that count their runs, over keys of one slot.
 func counting(e *harness.Env, n int) []backend.Call {
-	return calls(n, e.Incr(backend.Never), e.Key)
+	return calls(n, e.Incr(backend.RetryNever), e.Key)
 }
 
 // refused returns a call that counts its runs, and that the server refuses in a way that lets a backend
 // send it again, for as long as it likes to.
 func refused(e *harness.Env, key string) backend.Call {
 	script := e.Script(
-		"redis.call('incr', KEYS[1]) return redis.error_reply('LOADING not yet')", 1, backend.Never)
+		"redis.call('incr', KEYS[1]) return redis.error_reply('LOADING not yet')", 1, backend.RetryNever)
 	return backend.Call{Script: script, Keys: []string{key}}
 }
 
@@ -90,9 +90,9 @@ func batchOutcomesAreInOrder(ctx context.Context, e *harness.Env) {
 func batchFailuresStayAlone(ctx context.Context, e *harness.Env) {
 	b := as[backend.Batcher](e.Open(ctx))
 	calls := spread(e, 3)
-	calls[1].Script = e.Script("return redis.error_reply('STOP here')", 1, backend.Never)
+	calls[1].Script = e.Script("return redis.error_reply('STOP here')", 1, backend.RetryNever)
 	if e.Capabilities.Cluster {
-		crossing := e.Script("return 1", 2, backend.Never)
+		crossing := e.Script("return 1", 2, backend.RetryNever)
 		calls = append(calls, backend.Call{Script: crossing, Keys: e.Slots()})
 	}
 	got := outcomes(ctx, b, calls)

@@ -15,11 +15,11 @@ send the hash again, unseen by the caller; it must not use EVAL. If the hash is 
 loading, as while a slot moves, the script is loaded on every primary. Loads are bounded: after that
 the NOSCRIPT error is returned, which then wraps [ErrUnavailable]: calls and loads reach different
 servers, as for a moment in a failover.`,
-	"R3": `A script whose class is not [ReadOnly] must be sent at most once after it might have been
+	"R3": `A script whose class is not [RetryReadOnly] must be sent at most once after it might have been
 executed. Only an error reply for which [NotExecuted] is true, a failed dial, or a driver's error
 raised before writing proves that it was not; then the backend may send it again while ctx lasts. In
 every other case without a reply (EOF, reset, time-out, cancellation, closing) the error must wrap
-[ErrIndeterminate], and ctx's error too if ctx ended. A script of class [Repeatable] may be sent
+[ErrIndeterminate], and ctx's error too if ctx ended. A script of class [RetryRepeatable] may be sent
 again also then. After any other error reply the script may have run, and what it wrote stands. If
 the script surely wrote nothing because no server could be reached, or none that would take it, the
 error must wrap [ErrUnavailable], and never [ErrIndeterminate] as well.`,
@@ -35,7 +35,7 @@ If the script was handed to the driver and may write, it may still be executed l
 and the error wraps [ErrIndeterminate]. A reply that arrives in that instant may be lost. If ctx had
 ended before the call, nothing is sent. Where no server can be reached, Run must give up within a
 bound of its own, however long ctx lasts.`,
-	"R8": `A script of class [ReadOnly] should be sent as EVALSHA_RO where the server knows it, may
+	"R8": `A script of class [RetryReadOnly] should be sent as EVALSHA_RO where the server knows it, may
 be sent again within bounds, and must always run on the primary, even if the client is configured to
 read from replicas: a replica's stale answer would park a waiter for ever.`,
 	"R9": `No goroutine, connection or subscription may outlive Close, except a call in flight,
@@ -43,11 +43,11 @@ until the driver's I/O timeout. After Close, Run must return [ErrClosed] and sen
 	"R10": `If script.Command is set, the backend must send that command with the keys and then the
 arguments, instead of the script, with the same reply and under the same clauses.`,
 	"S1": `Subscribe must return only after the server acknowledged the subscription. What is
-published after that must be delivered, in order, or be covered by a [Resubscribed] event (messages
+published after that must be delivered, in order, or be covered by an [EventResubscribed] event (messages
 lost on a cluster's own bus excepted). If ctx ends first, Subscribe returns an error that wraps
 ctx's, and no subscription is left. ctx does not bound the subscription.`,
 	"S2": `After any gap (reconnect, failover, slot migration, dropped messages) the handler must
-get a [Resubscribed] event, after the server acknowledged the new subscription. A link gone silent
+get an [EventResubscribed] event, after the server acknowledged the new subscription. A link gone silent
 is a gap, and must be noticed within 15 s with default options. The backend re-subscribes, not the
 driver. A silent gap is the worst defect that a backend can have: it hangs its users.`,
 	"S3": `Subscriptions must share one connection per node, which is the backend's own, never one

@@ -82,7 +82,7 @@ func awaitLoss(ctx context.Context, lost <-chan struct{}, err error) {
 
 // recovers waits until b runs scripts again.
 func recovers(ctx context.Context, e *harness.Env, b backend.Backend) {
-	script := e.Script("return 1 -- recovers", 1, backend.ReadOnly)
+	script := e.Script("return 1 -- recovers", 1, backend.RetryReadOnly)
 	harness.Eventually(ctx, "the backend to recover", func() bool {
 		must.Do(run(ctx, b, script, e.Key("recovers")))
 		return true

@@ -22,20 +22,20 @@ func lifeCases() []harness.Case {
 	return []harness.Case{
 		of("R7", "EndedContextSendsNothing", endedContextSendsNothing),
 		// Drivers take another path if there is no deadline at all.
-		of("R7", "CancelReturnsPromptly", silent(backend.Never, func(
+		of("R7", "CancelReturnsPromptly", silent(backend.RetryNever, func(
 			ctx context.Context, ran <-chan struct{},
 		) (context.Context, context.CancelFunc) {
 			return cancelledOnceRun(context.WithoutCancel(ctx), ran)
 		}, context.Canceled, backend.ErrIndeterminate), harness.Faults),
 		of("R7", "CancelBeforeADeadlineReturnsPromptly", silent(
-			backend.Never, cancelledOnceRun, context.Canceled, backend.ErrIndeterminate), harness.Faults),
-		of("R7", "DeadlineReturnsPromptly", silent(backend.Never, func(
+			backend.RetryNever, cancelledOnceRun, context.Canceled, backend.ErrIndeterminate), harness.Faults),
+		of("R7", "DeadlineReturnsPromptly", silent(backend.RetryNever, func(
 			ctx context.Context, _ <-chan struct{},
 		) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, 5*soonEnded)
 		}, context.DeadlineExceeded, backend.ErrIndeterminate), harness.Faults),
 		of("R7", "CancelledReadReturnsPromptly", silent(
-			backend.ReadOnly, cancelledOnceRun, context.Canceled), harness.Faults),
+			backend.RetryReadOnly, cancelledOnceRun, context.Canceled), harness.Faults),
 		of("R7", "CancelWhileConnectingReturns", cancelWhileConnectingReturns, harness.Faults),
 		of("R7", "CancelledRunsAtMostOnce", cancelledRunsAtMostOnce, harness.Faults),
 		of("R8", "ReadOnlyScriptsCannotWrite", readOnlyScriptsCannotWrite),
@@ -49,7 +49,7 @@ func lifeCases() []harness.Case {
 }
 
 func endedContextSendsNothing(ctx context.Context, e *harness.Env) {
-	b, script, key := e.Backend(ctx), e.Incr(backend.Never), e.Key("n")
+	b, script, key := e.Backend(ctx), e.Incr(backend.RetryNever), e.Key("n")
 	for range 20 {
 		wantDefinite(run(ended(ctx), b, script, key), context.Canceled)
 	}
@@ -110,7 +110,7 @@ func wantCancelled(
 // cancelWhileConnectingReturns cancels a call for which the driver has to connect first. It may take
 // as long as drivers let a connection take.
 func cancelWhileConnectingReturns(ctx context.Context, e *harness.Env) {
-	in, script := e.Open(ctx), e.Incr(backend.Never)
+	in, script := e.Open(ctx), e.Incr(backend.RetryNever)
 	wantCancelled(ctx, in, 3*prompt, "Run", func(ctx context.Context) error {
 		return run(ctx, in.Backend, script, e.Key("n"))
 	})
@@ -122,7 +122,7 @@ const lateCalls = 3
 
 // cancelledRunsAtMostOnce cancels calls whose command is held up on its way.
 func cancelledRunsAtMostOnce(ctx context.Context, e *harness.Env) {
-	in, script, key := e.Open(ctx), e.Incr(backend.Never), e.Key("n")
+	in, script, key := e.Open(ctx), e.Incr(backend.RetryNever), e.Key("n")
 	must.Do(run(ctx, in.Backend, script, key))
 	for calls, ran := int64(1), int64(0); calls <= lateCalls || ran == 0; calls++ {
 		late := 2 * soonEnded
@@ -143,14 +143,14 @@ func cancelledRunsAtMostOnce(ctx context.Context, e *harness.Env) {
 
 // readOnlyScriptsCannotWrite relies on servers refusing writes in EVALSHA_RO.
 func readOnlyScriptsCannotWrite(ctx context.Context, e *harness.Env) {
-	err := run(ctx, e.Backend(ctx), e.Incr(backend.ReadOnly), e.Key("n"))
+	err := run(ctx, e.Backend(ctx), e.Incr(backend.RetryReadOnly), e.Key("n"))
 	must.If(!errors.As(err, new(*backend.ServerError)),
 		"a read-only script wrote, or failed otherwise: %w", err)
 	e.WantCount(ctx, e.Key("n"), 0)
 }
 
 func readOnlyRetriesAreBounded(ctx context.Context, e *harness.Env) {
-	in, script, key := e.Open(ctx), e.Script("return 1", 1, backend.ReadOnly), e.Key("n")
+	in, script, key := e.Open(ctx), e.Script("return 1", 1, backend.RetryReadOnly), e.Key("n")
 	must.Do(run(ctx, in.Backend, script, key))
 	in.Link.Refuse()
 	err := harness.Promptly(harness.Patience/4, "a read without a server", func() error {
@@ -161,7 +161,7 @@ func readOnlyRetriesAreBounded(ctx context.Context, e *harness.Env) {
 
 func callsDoNotMix(ctx context.Context, e *harness.Env) {
 	b, key := e.Backend(ctx), e.Key("n")
-	script := e.Script("redis.call('incr', KEYS[1]) return ARGV[1]", 1, backend.Never)
+	script := e.Script("redis.call('incr', KEYS[1]) return ARGV[1]", 1, backend.RetryNever)
 	const callers, calls = 32, 16
 	must.Together(callers, func(i int) {
 		for j := range calls {
@@ -174,7 +174,7 @@ func callsDoNotMix(ctx context.Context, e *harness.Env) {
 }
 
 func runAfterCloseIsRefused(ctx context.Context, e *harness.Env) {
-	b, script, key := e.Backend(ctx), e.Incr(backend.Never), e.Key("n")
+	b, script, key := e.Backend(ctx), e.Incr(backend.RetryNever), e.Key("n")
 	must.Do(run(ctx, b, script, key))
 	must.In("closing twice", func() { must.Do(errors.Join(b.Close(), b.Close())) })
 	wantDefinite(run(ctx, b, script, key), backend.ErrClosed)
@@ -206,7 +206,7 @@ func closeLeavesNoGoroutine(ctx context.Context, e *harness.Env) {
 func live(ctx context.Context, e *harness.Env) {
 	in := must.Get(e.New(ctx))
 	defer in.End()
-	must.Do(run(ctx, in.Backend, e.Incr(backend.Never), e.Key("n")))
+	must.Do(run(ctx, in.Backend, e.Incr(backend.RetryNever), e.Key("n")))
 	if e.Capabilities.PubSub {
 		must.Do(subscribe(ctx, in.Backend, e.Key("c")))
 	}

@@ -36,7 +36,7 @@ var allBytes = func() string {
 func bytesSurvive(ctx context.Context, e *harness.Env) {
 	b, script := e.Backend(ctx), e.Script(
 		"redis.call('set', KEYS[1], ARGV[1]) return {KEYS[1], ARGV[1], redis.call('get', KEYS[1])}",
-		1, backend.Never)
+		1, backend.RetryNever)
 	large := strings.Repeat(allBytes, 2048)
 	for _, text := range []string{allBytes, "", "\r\n", "\x00", "$-1\r\n", "\xff\xfe", large} {
 		key := e.Key(text[:min(len(text), len(allBytes))])
@@ -62,7 +62,7 @@ func wantReply(
 func integersAreExact(ctx context.Context, e *harness.Env) {
 	b := e.Backend(ctx)
 	for _, n := range []int64{0, 1, -1, math.MaxInt32 + 1, 1<<53 - 1, 1 << 53, -1 << 53} {
-		script := e.Script(fmt.Sprintf("return tonumber('%d')", n), 1, backend.Never)
+		script := e.Script(fmt.Sprintf("return tonumber('%d')", n), 1, backend.RetryNever)
 		wantReply(ctx, b, script, e.Key("k"), backend.IntegerReply(n))
 	}
 	script := command(e, "INCRBY")
@@ -91,7 +91,7 @@ func repliesHaveTheirShape(ctx context.Context, e *harness.Env) {
 		"redis.call('get', KEYS[1])":     {},
 		"redis.call('hgetall', KEYS[1])": list(),
 	} {
-		wantReply(ctx, b, e.Script("return "+lua, 1, backend.Never), e.Key("k"), want)
+		wantReply(ctx, b, e.Script("return "+lua, 1, backend.RetryNever), e.Key("k"), want)
 	}
 	for _, step := range []struct {
 		command, key string
@@ -123,7 +123,7 @@ func errorsAreServerErrors(ctx context.Context, e *harness.Env) {
 		{"return redis.error_reply('ERR a text')", "ERR", "a text", 0},
 		{"return redis.error_reply('My text')", "ERR", "My text", 0},
 	} {
-		err := run(ctx, b, e.Script(c.lua, 1, backend.Never), key)
+		err := run(ctx, b, e.Script(c.lua, 1, backend.RetryNever), key)
 		must.In(c.lua, func() { wantServerError(err, c.code, c.part, c.line) })
 	}
 	wantServerError(run(ctx, b, command(e, "INCR"), key), "WRONGTYPE", "wrong kind", 0)

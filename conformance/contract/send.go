@@ -37,13 +37,13 @@ func sendCases() []harness.Case {
 
 func runsAtomically(ctx context.Context, e *harness.Env) {
 	script := e.Script("return {redis.call('incr', KEYS[1]), redis.call('incr', KEYS[2])}",
-		2, backend.Never)
+		2, backend.RetryNever)
 	keys := []string{e.Key("a"), e.Key("b")}
 	must.Together(8, func(int) {
 		b := e.Backend(ctx)
 		for range 20 {
 			pair := must.Get(must.Get(b.Run(ctx, script, keys, nil)).Tuple(2))
-			equal := pair[0].Kind() == backend.Integer && harness.Same(pair[0], pair[1])
+			equal := pair[0].Kind() == backend.KindInteger && harness.Same(pair[0], pair[1])
 			must.If(!equal, "another run came between two commands of a script: %v", pair)
 		}
 	})
@@ -51,7 +51,7 @@ func runsAtomically(ctx context.Context, e *harness.Env) {
 
 func runsOnTheOwningNode(ctx context.Context, e *harness.Env) {
 	b := e.Backend(ctx)
-	script := e.Script("return redis.call('set', KEYS[1], ARGV[1])", 1, backend.Never)
+	script := e.Script("return redis.call('set', KEYS[1], ARGV[1])", 1, backend.RetryNever)
 	for i := range 32 {
 		key := fmt.Sprintf("%s:%d", e.Tag, i) // each in a slot of its own
 		must.In("key "+key, func() { must.Do(run(ctx, b, script, key, "x")) })
@@ -61,7 +61,7 @@ func runsOnTheOwningNode(ctx context.Context, e *harness.Env) {
 
 // runApart runs a script that counts in each of its two keys, whose slots differ.
 func runApart(ctx context.Context, e *harness.Env) (keys []string, err error) {
-	script := e.Script("for _, k in ipairs(KEYS) do redis.call('incr', k) end", 2, backend.Never)
+	script := e.Script("for _, k in ipairs(KEYS) do redis.call('incr', k) end", 2, backend.RetryNever)
 	keys = e.Slots()
 	_, err = e.Backend(ctx).Run(ctx, script, keys, nil)
 	return keys, err
@@ -84,7 +84,7 @@ func takesAnyKeys(ctx context.Context, e *harness.Env) {
 func loadsAfterFlush(ctx context.Context, e *harness.Env) {
 	b, key := e.Backend(ctx), e.Key("n")
 	scripts := []*backend.Script{
-		e.Incr(backend.Never), e.Script("return redis.call('get', KEYS[1])", 1, backend.ReadOnly),
+		e.Incr(backend.RetryNever), e.Script("return redis.call('get', KEYS[1])", 1, backend.RetryReadOnly),
 	}
 	for i := range int64(4) {
 		for _, script := range scripts {
@@ -96,7 +96,7 @@ func loadsAfterFlush(ctx context.Context, e *harness.Env) {
 }
 
 func loadsAfterRestart(ctx context.Context, e *harness.Env) {
-	b, script, key := e.Backend(ctx), e.Incr(backend.Never), e.Key("n")
+	b, script, key := e.Backend(ctx), e.Incr(backend.RetryNever), e.Key("n")
 	must.Do(run(ctx, b, script, key))
 	must.Do(e.Restart(ctx, false))
 	// Connections that broke may cost calls, whose scripts were not run: the data is gone.
@@ -111,7 +111,7 @@ func loadsAfterRestart(ctx context.Context, e *harness.Env) {
 }
 
 func loadsWhileMoving(ctx context.Context, e *harness.Env) {
-	b, script, key := e.Backend(ctx), e.Incr(backend.Never), e.Key("n")
+	b, script, key := e.Backend(ctx), e.Incr(backend.RetryNever), e.Key("n")
 	must.Do(run(ctx, b, script, key))
 	finish := must.Get(e.Migrate(ctx, key))
 	// The importing node has the key, but was never asked for the script.
@@ -123,7 +123,7 @@ func loadsWhileMoving(ctx context.Context, e *harness.Env) {
 }
 
 func neverSendsEval(ctx context.Context, e *harness.Env) {
-	b, script, key := e.Backend(ctx), e.Incr(backend.Never), e.Key("n")
+	b, script, key := e.Backend(ctx), e.Incr(backend.RetryNever), e.Key("n")
 	stop := must.Get(e.Record(ctx))
 	for range 2 {
 		must.Do(run(ctx, b, script, key))
@@ -137,7 +137,7 @@ func neverSendsEval(ctx context.Context, e *harness.Env) {
 
 // givesUpLoading uses a script that the server never knows, because its hash is another's.
 func givesUpLoading(ctx context.Context, e *harness.Env) {
-	b, script := e.Backend(ctx), e.Incr(backend.Never)
+	b, script := e.Backend(ctx), e.Incr(backend.RetryNever)
 	script.SHA1 = strings.Repeat("0", 40)
 	what := "Run of a script that cannot be loaded"
 	err := harness.Promptly(harness.Patience/4, what, func() error {
@@ -148,7 +148,7 @@ func givesUpLoading(ctx context.Context, e *harness.Env) {
 
 // command returns a plain command as a script whose source does something else.
 func command(e *harness.Env, name string) *backend.Script {
-	script := e.Script("return 'the source was run'", 1, backend.Never)
+	script := e.Script("return 'the source was run'", 1, backend.RetryNever)
 	script.Command = name
 	return script
 }
@@ -174,7 +174,7 @@ func loseOne(ctx context.Context, e *harness.Env, script *backend.Script) error 
 }
 
 func lostReplySendsOnce(ctx context.Context, e *harness.Env) {
-	must.Wrap(loseOne(ctx, e, e.Incr(backend.Never)), backend.ErrIndeterminate)
+	must.Wrap(loseOne(ctx, e, e.Incr(backend.RetryNever)), backend.ErrIndeterminate)
 	e.WantCount(ctx, e.Key("n"), 2)
 }
 
@@ -184,7 +184,7 @@ func lostCommandSendsOnce(ctx context.Context, e *harness.Env) {
 }
 
 func lostRepeatableSettles(ctx context.Context, e *harness.Env) {
-	script := e.Script("return redis.call('set', KEYS[1], 1)", 1, backend.Repeatable)
+	script := e.Script("return redis.call('set', KEYS[1], 1)", 1, backend.RetryRepeatable)
 	if lost := loseOne(ctx, e, script); lost != nil {
 		must.Wrap(lost, backend.ErrIndeterminate)
 	}
@@ -206,7 +206,7 @@ func unserved(
 }
 
 func refusedDialIsDefinite(ctx context.Context, e *harness.Env) {
-	in, script := e.Open(ctx), e.Incr(backend.Never)
+	in, script := e.Open(ctx), e.Incr(backend.RetryNever)
 	unserved(ctx, e, in, func() error {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
@@ -216,7 +216,7 @@ func refusedDialIsDefinite(ctx context.Context, e *harness.Env) {
 
 // noServerIsUnavailable runs a script whose context does not end.
 func noServerIsUnavailable(ctx context.Context, e *harness.Env) {
-	in, script := e.Open(ctx), e.Incr(backend.Never)
+	in, script := e.Open(ctx), e.Incr(backend.RetryNever)
 	unserved(ctx, e, in, func() error {
 		return run(context.WithoutCancel(ctx), in.Backend, script, e.Key("n"))
 	}, func(err error) bool { return errors.Is(err, backend.ErrUnavailable) })
@@ -228,7 +228,7 @@ func noServerIsUnavailable(ctx context.Context, e *harness.Env) {
 func refusalIsUnavailable(ctx context.Context, e *harness.Env) {
 	b := e.Backend(ctx)
 	for _, code := range []string{"LOADING", "MASTERDOWN", "READONLY"} {
-		script := e.Script("return redis.error_reply('"+code+" for a test')", 1, backend.Never)
+		script := e.Script("return redis.error_reply('"+code+" for a test')", 1, backend.RetryNever)
 		err := run(ctx, b, script, e.Key("n"))
 		must.Wrap(err, backend.ErrUnavailable)
 		wroteNothing(ctx, e, err)
@@ -245,7 +245,7 @@ func wroteNothing(ctx context.Context, e *harness.Env, err error) {
 func errorReplyStands(ctx context.Context, e *harness.Env) {
 	b, key := e.Backend(ctx), e.Key("n")
 	script := e.Script(
-		"redis.call('incr', KEYS[1]) return redis.error_reply('STOP half way')", 1, backend.Never)
+		"redis.call('incr', KEYS[1]) return redis.error_reply('STOP half way')", 1, backend.RetryNever)
 	err := run(ctx, b, script, key)
 	must.If(errors.Is(err, backend.ErrIndeterminate) || !backend.MayHaveRun(err),
 		"got error %w, want a definite one of a script that may have run", err)

@@ -136,7 +136,7 @@ func contextDoesNotBound(ctx context.Context, e *harness.Env) {
 func publishCommandReaches(ctx context.Context, e *harness.Env) {
 	b, channel := e.Backend(ctx), e.Key("c")
 	box, _ := e.Listen(ctx, b, channel)
-	script := e.Script("return redis.call(ARGV[1], ARGV[2], 'x')", 1, backend.Never)
+	script := e.Script("return redis.call(ARGV[1], ARGV[2], 'x')", 1, backend.RetryNever)
 	must.Do(run(ctx, b, script, e.Key("k"), b.Capabilities().Publish(), channel))
 	box.AwaitMessage(ctx, "x")
 }
@@ -241,7 +241,7 @@ func slowHandlerHearsOfDrops(ctx context.Context, e *harness.Env) {
 		<-release
 		box.Handle(event)
 	}))
-	script := e.Script("for i = 1, 1000 do redis.call(ARGV[1], ARGV[2], i) end", 1, backend.Never)
+	script := e.Script("for i = 1, 1000 do redis.call(ARGV[1], ARGV[2], i) end", 1, backend.RetryNever)
 	err := must.Catch(func() {
 		e.AwaitSubscribers(ctx, channel, 1)
 		for range 12 { // A server should not run one script for long.

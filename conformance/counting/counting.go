@@ -86,7 +86,7 @@ func asks(s *engine.Script) []lock.In {
 		ins[i].Limit = lock.Whole(s.Args[limit])
 	}
 	if s.Name == "arrival_acquire" {
-		ins[0].Allowance = lock.Millis(s.Args[3])
+		ins[0].ClockDrift = lock.Millis(s.Args[3])
 	}
 	return ins
 }
@@ -115,7 +115,7 @@ func (o order) draw(d engine.Dice[Held]) lock.In {
 		in.Limit = 1
 	}
 	if o.queues() {
-		in.Allowance = fairlock.DrawPlace(d)
+		in.ClockDrift = fairlock.DrawPlace(d)
 	}
 	return in
 }
@@ -124,7 +124,7 @@ func drawHolders(engine.Dice[Held]) lock.In { return lock.In{Op: lock.Holds, Lim
 
 func (o order) of(c *primitives.Client, name string, in lock.In) *primitives.CountingSemaphore {
 	return c.NewCountingSemaphore(name, int(in.Limit), &primitives.CountingSemaphoreOptions{
-		Order: o.CountingOrder, Lease: in.Fixed, WaitAllowance: in.Allowance,
+		Order: o.CountingOrder, Lease: in.Fixed, WaiterTimeout: in.ClockDrift,
 	})
 }
 

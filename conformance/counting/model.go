@@ -167,7 +167,7 @@ func (o order) refuse(s state, at time.Time, in lock.In, out lock.Out) (state, b
 		return s, ok
 	case !o.queues():
 		return s, ok && waits(s, at, in.Limit, out.Left)
-	case in.Allowance > 0:
+	case in.ClockDrift > 0:
 		s.V = s.V.queued(in.Owner)
 	}
 	first, ended := s.V.queue().First(in.Owner, "")
@@ -176,12 +176,12 @@ func (o order) refuse(s state, at time.Time, in lock.In, out lock.Out) (state, b
 	if _, known := s.V.find(first); behind && !known {
 		s = enter(s, member{owner: first, ends: at.Add(30 * time.Second).UnixMilli(), waits: true})
 	}
-	if in.Allowance > 0 {
-		place := member{owner: in.Owner, ends: at.Add(in.Allowance).UnixMilli(), waits: true}
+	if in.ClockDrift > 0 {
+		place := member{owner: in.Owner, ends: at.Add(in.ClockDrift).UnixMilli(), waits: true}
 		s.V.Until = s.V.last(place.ends)
 		s = enter(s, place)
 	}
-	if behind || in.Allowance == 0 {
+	if behind || in.ClockDrift == 0 {
 		return s, ok && out.Left == -time.Millisecond
 	}
 	return s, ok && waits(s, at, in.Limit, out.Left)
@@ -215,7 +215,7 @@ func waits(s state, at time.Time, limit int64, left time.Duration) bool {
 func (h Held) soon(in lock.In) bool {
 	own, _ := h.find(in.Owner)
 	now := own.ends - in.Lease.Milliseconds()
-	return slices.ContainsFunc(h.holding(), func(m member) bool { return 3*(m.ends-now) < in.Allowance.Milliseconds() })
+	return slices.ContainsFunc(h.holding(), func(m member) bool { return 3*(m.ends-now) < in.ClockDrift.Milliseconds() })
 }
 
 // leave takes out an owner and, if there is room then, or the owner was the first, the waiters before the first whose

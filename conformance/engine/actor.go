@@ -130,7 +130,7 @@ func (p *Primitive[S, I, O]) occupy(ctx context.Context, as Named) (free func())
 	var none State[S]
 	if in, ok := p.Blocks(none); ok && p.hasLeases() {
 		lease := must.Get(p.opFor(in).Acquire(ctx, as.Client, as.Name, in))
-		return func() { must.Do(lease.Unlock(ctx)) }
+		return func() { must.Do(lease.Release(ctx)) }
 	} else if ok {
 		must.Get(p.opFor(in).Call(ctx, as.Client, as.Name, in))
 	}
@@ -150,7 +150,7 @@ func (p *Primitive[S, I, O]) await(ctx context.Context, as Named) (leave func(co
 	in := op.Draw(Dice[S]{})
 	if op.Acquire != nil {
 		lease := must.Get(op.Acquire(ctx, as.Client, as.Name, in))
-		return func(ctx context.Context) { must.Do(lease.Unlock(ctx)) }
+		return func(ctx context.Context) { must.Do(lease.Release(ctx)) }
 	}
 	out := must.Get(op.Call(ctx, as.Client, as.Name, in))
 	if op.Back == nil {
@@ -327,7 +327,7 @@ func (h *holding[S, I, O]) believe() bool {
 func (h *holding[S, I, O]) release(ctx context.Context) {
 	owner := h.lease.Owner()
 	call := h.process.Call(event[I]{in: h.of.Hold.Release(owner)})
-	err := h.lease.Unlock(ctx)
+	err := h.lease.Release(ctx)
 	switch {
 	case err == nil:
 		call.Return(outcome[O]{})

@@ -10,20 +10,20 @@ import (
 // return an error if that cannot be. It serves all primitives that have leases. It is not safe for
 // concurrent use.
 type Belief struct {
-	lease, allowance time.Duration
-	whole, trusted   time.Duration // the lease and the allowance that a renewal gives
+	lease, drift time.Duration
+	whole, trusted   time.Duration // the lease and the drift that a renewal gives
 	since, granted   time.Time
 	lost             bool
 }
 
 // NewBelief returns the belief in a lease that a request asks for which is sent at the given time.
-func NewBelief(lease, allowance time.Duration, sent time.Time) *Belief {
-	return &Belief{lease: lease, allowance: allowance, whole: lease, trusted: allowance, since: sent}
+func NewBelief(lease, drift time.Duration, sent time.Time) *Belief {
+	return &Belief{lease: lease, drift: drift, whole: lease, trusted: drift, since: sent}
 }
 
-// Whole says that a renewal gives another lease than the grant did, and another allowance. It returns b.
-func (b *Belief) Whole(lease, allowance time.Duration) *Belief {
-	b.whole, b.trusted = lease, allowance
+// Whole says that a renewal gives another lease than the grant did, and another drift. It returns b.
+func (b *Belief) Whole(lease, drift time.Duration) *Belief {
+	b.whole, b.trusted = lease, drift
 	return b
 }
 
@@ -34,7 +34,7 @@ func (b *Belief) Granted(answered time.Time) (late bool) {
 }
 
 // trust is for how long the holder believes in the lease.
-func (b *Belief) trust() time.Duration { return b.lease - b.allowance }
+func (b *Belief) trust() time.Duration { return b.lease - b.drift }
 
 // Ends is when the lease ends unless it is renewed.
 func (b *Belief) Ends() time.Time { return b.since.Add(b.trust()) }
@@ -51,7 +51,7 @@ func (b *Belief) Renewed(r Renewal) {
 	case b.granted.IsZero() && !r.Held, !b.granted.IsZero() && b.Over(r.Answered):
 	case r.Held && r.Sent.Before(b.since): // A later one was answered before.
 	case r.Held:
-		b.lease, b.allowance, b.since = b.whole, b.trusted, r.Sent
+		b.lease, b.drift, b.since = b.whole, b.trusted, r.Sent
 	case b.granted.Before(r.Sent):
 		b.lost = true
 	}

@@ -20,7 +20,7 @@ const (
 )
 
 // TestBelief follows a lease of a second that was asked for at the start and granted after 200 ms,
-// with an allowance of 100 ms. The last look is right or not.
+// with a drift of 100 ms. The last look is right or not.
 func TestBelief(t *testing.T) {
 	t.Parallel()
 	type step = func(b *engine.Belief) error

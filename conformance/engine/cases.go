@@ -181,22 +181,22 @@ func (p *Primitive[S, I, O]) lives(ctx context.Context, e *harness.Env) {
 	p.set(ctx, e, e.Key("object"), p.Some)
 	must.Return("Exists", true)(l.Exists(ctx))
 	must.Return("Persist of one without an end", false)(l.Persist(ctx))
-	must.Return("RemainingTTL", primitives.NoExpiry)(l.RemainingTTL(ctx))
+	must.Return("TTL", primitives.NoExpiry)(l.TTL(ctx))
 	must.Return("Expire", true)(l.Expire(ctx, 2*time.Hour))
-	livesFor(2 * time.Hour)(l.RemainingTTL(ctx))
+	livesFor(2 * time.Hour)(l.TTL(ctx))
 	must.Return("ExpireAt", true)(l.ExpireAt(ctx, time.Now().Add(3*time.Hour)))
-	livesFor(3 * time.Hour)(l.RemainingTTL(ctx))
+	livesFor(3 * time.Hour)(l.TTL(ctx))
 	must.Return("Persist", true)(l.Persist(ctx))
 	must.Return("ExpireAt in the past", true)(l.ExpireAt(ctx, time.Now().Add(-time.Hour)))
 	must.Return("Exists", false)(l.Exists(ctx))
-	must.Return("RemainingTTL of none", time.Duration(0))(l.RemainingTTL(ctx))
+	must.Return("TTL of none", time.Duration(0))(l.TTL(ctx))
 }
 
-// livesFor fails if what RemainingTTL returned is not about d.
+// livesFor fails if what TTL returned is not about d.
 func livesFor(d time.Duration) func(time.Duration, error) {
 	return func(left time.Duration, err error) {
 		must.If(err != nil || left <= d-harness.Patience || left > d+harness.Patience,
-			"RemainingTTL returned %v, %w, want about %v", left, err, d)
+			"TTL returned %v, %w, want about %v", left, err, d)
 	}
 }
 
@@ -210,7 +210,7 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 		for i := range p.Ops {
 			switch op := &p.Ops[i]; {
 			case op.Acquire != nil:
-				must.Do(must.Get(op.Acquire(ctx, c, name, p.ask(op))).Unlock(ctx))
+				must.Do(must.Get(op.Acquire(ctx, c, name, p.ask(op))).Release(ctx))
 				calls += 2
 			case !op.Waits:
 				err := op.try(ctx, c, name, op.Draw(Dice[S]{}))

@@ -114,7 +114,7 @@ type Lived interface {
 	Expire(ctx context.Context, life time.Duration) (bool, error)
 	ExpireAt(ctx context.Context, end time.Time) (bool, error)
 	Persist(ctx context.Context) (bool, error)
-	RemainingTTL(ctx context.Context) (time.Duration, error)
+	TTL(ctx context.Context) (time.Duration, error)
 }
 
 // Change is what another program does to an object.

@@ -148,7 +148,7 @@ func serverFaults() []fault {
 		// The replica does not see what the actors write meanwhile.
 		{name: "LaggingReplica", needs: failOver, lease: workLease, forgets: true, inject: failsOver(briefly)},
 		{name: "SlotMigration", needs: []harness.Need{harness.Migrate}, lasts: briefly, inject: migrate},
-		// As much as a lease's allowance.
+		// As much as a lease's drift.
 		{name: "ClockStep", needs: advances, calm: true, steps: true, inject: advance(longLease / 10)},
 		{ // No message is sent when a key expires: the waiters wait for what they believe remains.
 			name: "ClockLeap", needs: advances, lease: workLease, forgets: true, steps: true,

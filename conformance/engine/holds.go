@@ -21,7 +21,7 @@ type claim[S, I, O comparable] struct {
 	ran       time.Time      // when the server granted it
 	over      time.Time      // since when nobody believes in it; zero: somebody may
 	run       *scriptRun     // the last that asked
-	unlock    *call[S, I, O] // the Unlock that releases it
+	unlock    *call[S, I, O] // the Release that releases it
 	forgotten bool           // the server may have lost it
 	gain      time.Duration  // of the server's clock since the server was last asked
 	spent     bool           // what its call waits for has ended the hold
@@ -31,7 +31,7 @@ type claim[S, I, O comparable] struct {
 }
 
 // leaseOf is the length of a call's lease, and how much of it its holder does not trust.
-func (m *machine[S, I, O]) leaseOf(c *call[S, I, O]) (lease, allowance time.Duration) {
+func (m *machine[S, I, O]) leaseOf(c *call[S, I, O]) (lease, drift time.Duration) {
 	lease = cmp.Or(m.of.Hold.Fixed(c.in), m.lease)
 	return lease, max(lease/10, 2*time.Millisecond)
 }
@@ -56,9 +56,9 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 	must.If(old != nil && !old.waits(), "owner %s asks again", owner)
 	c := m.scriptsCall(r)
 	must.If(c == nil, "owner %s acquires, and nobody has called for that", owner)
-	lease, allowance := m.leaseOf(c)
+	lease, drift := m.leaseOf(c)
 	m.claims[owner] = &claim[S, I, O]{
-		owner: owner, call: c, run: r, belief: NewBelief(lease, allowance, r.sent),
+		owner: owner, call: c, run: r, belief: NewBelief(lease, drift, r.sent),
 		life: signs{sent: map[int64]*scriptRun{}},
 	}
 	if now := m.claims[owner]; old != nil { // It keeps its place.
@@ -97,7 +97,7 @@ func (c *claim[S, I, O]) ends(at time.Time) {
 	}
 }
 
-// unlockOf returns the Unlock that a release of an owner is part of; nil: it goes on in the background.
+// unlockOf returns the Release that a release of an owner is part of; nil: it goes on in the background.
 func (m *machine[S, I, O]) unlockOf(r *scriptRun, owner string) any {
 	c := m.claims[owner]
 	if c == nil || c.unlock == nil || c.unlock.sends > 0 || c.belief.Over(r.sent) {
@@ -273,8 +273,8 @@ func (m *machine[S, I, O]) has(c *claim[S, I, O]) bool {
 // lookAtBelief checks that what is believed is held, and renewed in time.
 func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
-	lease, allowance := c.belief.lease, c.belief.allowance
-	must.If(c.belief.Good(now) && !c.forgotten && !c.spent && c.gain <= allowance && !m.has(c),
+	lease, drift := c.belief.lease, c.belief.drift
+	must.If(c.belief.Good(now) && !c.forgotten && !c.spent && c.gain <= drift && !m.has(c),
 		"it believes in what is %v", c.call.object.state)
 	since, sound := m.soundSince(p)
 	trip := m.trip(p)

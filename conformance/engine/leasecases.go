@@ -83,7 +83,7 @@ func (p *Primitive[S, I, O]) silentLink(ctx context.Context, e *harness.Env) {
 	late := harness.Await(ctx, "the end of the first's context", ended).Sub(granted)
 	must.If(late > 0, "the first's context ended %v after the second's grant", late)
 	must.If(lease.Token() > 0 && lease.Token() >= next.Token(), "token %d, then %d", lease.Token(), next.Token())
-	must.Do(next.Unlock(ctx))
+	must.Do(next.Release(ctx))
 }
 
 // isFree reports whether nobody holds an object by the server. An expired hold is nobody's, even if no call has

@@ -250,7 +250,7 @@ func (b *troubled) Subscribe(
 		if gap := b.gap(channel); gap > 0 {
 			b.deafen(1)
 			time.AfterFunc(gap, func() {
-				inOrder(backend.Event{Kind: backend.Resubscribed})
+				inOrder(backend.Event{Kind: backend.EventResubscribed})
 				b.deafen(-1)
 			})
 			return

@@ -34,7 +34,7 @@ func (m *machine[S, I, O]) judge(c *call[S, I, O]) {
 
 // describe returns a call in a form that can be read in the report of a failure.
 func (c *call[S, I, O]) describe() string {
-	name := cmp.Or(c.life, "Unlock")
+	name := cmp.Or(c.life, "Release")
 	if c.op != nil {
 		name = c.op.Name
 	}

@@ -154,7 +154,7 @@ func (n *nearClient) Subscribe(
 	p := n.world.parties[n.party]
 	n.world.deafened(p, 1)
 	s, err := n.troubled.Subscribe(ctx, channel, func(e backend.Event) {
-		if e.Kind == backend.Message {
+		if e.Kind == backend.EventMessage {
 			n.world.note(func() { n.world.watch.heard(n.party, e.Payload) })
 		}
 		handler(e)

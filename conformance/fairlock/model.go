@@ -23,11 +23,11 @@ type state = engine.State[Fair]
 // milliseconds of the server's clock.
 const share = 300_000
 
-// waiter is a waiter with its score and, if it is ours, its deadline, which is an allowance after its last try.
+// waiter is a waiter with its score and, if it is ours, its deadline, which is a timeout after its last try.
 type waiter struct {
 	Waiter
 	Score, Deadline int64 // above the base; zero: it is a peer's
-	Allowance       time.Duration
+	ClockDrift      time.Duration
 }
 
 func (w waiter) ours() bool { return w.Deadline != 0 }
@@ -155,7 +155,7 @@ func refuse(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	held, q := s.Kind == engine.Present, s.V.at(at)
 	next := q.drop(in.Owner, "")
 	ok := held || next != "" && next != in.Owner
-	if in.Allowance == 0 {
+	if in.ClockDrift == 0 {
 		s.V = q.of(s.V)
 		return s, ok && out.Left == -time.Millisecond
 	}
@@ -167,7 +167,7 @@ func refuse(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 		q.push(in.Owner, q.now+left)
 	}
 	mine := &q.all[q.place(in.Owner)]
-	mine.Deadline, mine.Allowance, mine.Ended = q.now+in.Allowance.Milliseconds(), in.Allowance, false
+	mine.Deadline, mine.ClockDrift, mine.Ended = q.now+in.ClockDrift.Milliseconds(), in.ClockDrift, false
 	first := q.all[q.place(cmp.Or(next, in.Owner))]
 	if first.Owner == in.Owner {
 		ok = ok && s.Remains(at, out.Left)

@@ -9,7 +9,7 @@ import (
 
 // WaitingPromise is the promise of a queue on the server.
 const WaitingPromise = `Waiters acquire in the order in which they came to the server; a release wakes the first
-waiter only. A waiter that leaves, or is silent for WaitAllowance, loses its place. A try never queues or overtakes.`
+waiter only. A waiter that leaves, or is silent for WaiterTimeout, loses its place. A try never queues or overtakes.`
 
 // Waiter is an owner in a queue.
 type Waiter struct {
@@ -47,15 +47,15 @@ func QueueAt[S comparable](before, behind string, of func(v S) Queue) *engine.Qu
 			}
 			return owners
 		},
-		Place:   func(in lock.In) time.Duration { return in.Allowance },
+		Place:   func(in lock.In) time.Duration { return in.ClockDrift },
 		Message: "0",
 	}
 }
 
-// ShortPlace is an acquire with too short an allowance.
-var ShortPlace = lock.In{Op: lock.Acquire, Limit: 1, Allowance: 50 * time.Millisecond}
+// ShortPlace is an acquire with too short a timeout.
+var ShortPlace = lock.In{Op: lock.Acquire, Limit: 1, ClockDrift: 50 * time.Millisecond}
 
-// DrawPlace draws an allowance where the time is known; else it is the watchdog's lease.
+// DrawPlace draws a timeout where the time is known; else it is the watchdog's lease.
 func DrawPlace[S comparable](d engine.Dice[S]) time.Duration {
 	if d.At.IsZero() {
 		return 0

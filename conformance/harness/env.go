@@ -227,7 +227,7 @@ func RunsScript(words []string, key string) bool {
 
 // Same compares replies; an empty array may have any representation.
 func Same(a, b backend.Reply) bool {
-	if a.Kind() != b.Kind() || a.Kind() != backend.Array {
+	if a.Kind() != b.Kind() || a.Kind() != backend.KindArray {
 		return reflect.DeepEqual(a, b)
 	}
 	as, _ := a.Items()

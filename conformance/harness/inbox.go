@@ -48,7 +48,7 @@ func (b *Inbox) AwaitMessage(ctx context.Context, payload string) {
 }
 
 // IsGap reports whether an event says that messages may be missing.
-func IsGap(event backend.Event) bool { return event.Kind == backend.Resubscribed }
+func IsGap(event backend.Event) bool { return event.Kind == backend.EventResubscribed }
 
 // Listen subscribes a new inbox to channel, and waits until the server knows: that Subscribe does
 // so itself is another case.

@@ -28,7 +28,7 @@ func newCase(name, part string, run func(context.Context, *harness.Env)) harness
 // of returns the generator of that name in c, with blocks of that size. The first id is 1.
 func of(ctx context.Context, c *primitives.Client, name string, size int64) *primitives.IDGenerator {
 	g := c.NewIDGenerator(name)
-	must.Get(g.TryInit(ctx, 1, size))
+	must.Get(g.Init(ctx, 1, size))
 	return g
 }
 
@@ -50,7 +50,7 @@ func drawsFromBlocks(ctx context.Context, e *harness.Env) {
 	wants(ctx, b, 6, 10)
 	wants(ctx, one.NewIDGenerator(a.Name()), 8)
 	e.WantText(ctx, a.Name(), "13")
-	must.If(calls.Calls.Load() != 3, "TryInit and two blocks took %d calls", calls.Calls.Load())
+	must.If(calls.Calls.Load() != 3, "Init and two blocks took %d calls", calls.Calls.Load())
 }
 
 // sharesBlocks has many callers of one client draw at once. No id comes twice, and the ids of a caller rise.
@@ -69,7 +69,7 @@ func sharesBlocks(ctx context.Context, e *harness.Env) {
 	all := slices.Sorted(slices.Values(slices.Concat(ids...)))
 	must.If(len(slices.Compact(all)) != callers*draws, "ids came twice: %d", all)
 	e.WantText(ctx, e.Key("ids"), "201")
-	must.If(calls.Calls.Load() != 5, "TryInit and four blocks took %d calls", calls.Calls.Load())
+	must.If(calls.Calls.Load() != 5, "Init and four blocks took %d calls", calls.Calls.Load())
 }
 
 func defaults(ctx context.Context, e *harness.Env) {
@@ -79,23 +79,23 @@ func defaults(ctx context.Context, e *harness.Env) {
 		wants(ctx, g, 1, 2)
 		e.WantText(ctx, name, "5001")
 		e.WantText(ctx, engine.SideName("", name)+":allocation", "5000")
-		must.Return("TryInit after the use", false)(g.TryInit(ctx, 7, 7))
+		must.Return("Init after the use", false)(g.Init(ctx, 7, 7))
 	}
 }
 
 func initChangesNothing(ctx context.Context, e *harness.Env) {
 	c, _ := engine.NewClient(ctx, e, nil)
 	g := c.NewIDGenerator(e.Key("ids"))
-	must.Return("TryInit", true)(g.TryInit(ctx, -3, 2))
-	must.Return("TryInit", false)(g.TryInit(ctx, 50, 60))
+	must.Return("Init", true)(g.Init(ctx, -3, 2))
+	must.Return("Init", false)(g.Init(ctx, 50, 60))
 	wants(ctx, g, -3, -2, -1, 0, 1)
 	e.WantText(ctx, g.Name(), "3")
 	e.WantText(ctx, g.Name()+":allocation", "2")
 	for _, key := range []string{"first:allocation", "second"} { // One key of two is set.
 		e.Command(ctx, "SET", e.Key(key), "9")
 	}
-	must.Return("TryInit", false)(c.NewIDGenerator(e.Key("first")).TryInit(ctx, 1, 1))
-	must.Return("TryInit", false)(c.NewIDGenerator(e.Key("second")).TryInit(ctx, 1, 1))
+	must.Return("Init", false)(c.NewIDGenerator(e.Key("first")).Init(ctx, 1, 1))
+	must.Return("Init", false)(c.NewIDGenerator(e.Key("second")).Init(ctx, 1, 1))
 	wants(ctx, c.NewIDGenerator(e.Key("first")), 1)
 	wants(ctx, c.NewIDGenerator(e.Key("second")), 9)
 }

@@ -24,8 +24,8 @@ keys as they were.`,
 	"IDGenerator.Blocks": `A client takes a block by one script, and returns its ids in order without another.
 Callers that need a block at the same time take one.`,
 
-	"IDGenerator.Wire": `The keys are Redisson's: the next id, and the size of blocks. Without TryInit ids begin at
-1, in blocks of 5000. TryInit does not change a key that is set.`,
+	"IDGenerator.Wire": `The keys are Redisson's: the next id, and the size of blocks. Without Init ids begin at
+1, in blocks of 5000. Init does not change a key that is set.`,
 }
 
 // Op is what happens to a generator.
@@ -60,7 +60,7 @@ type IDs struct {
 // state is that of one generator.
 type state = engine.State[IDs]
 
-// defaultSize is the size of blocks that a generator without TryInit has.
+// defaultSize is the size of blocks that a generator without Init has.
 const defaultSize = 5000
 
 // Primitive declares the generator.
@@ -72,7 +72,7 @@ var Primitive engine.Subject = &engine.Primitive[IDs, In, Out]{
 	Verb: func(in In) string { return string(in.Op) },
 	Asks: asks, Answers: answers, Stored: stored,
 	Ops: []engine.Op[IDs, In, Out]{
-		{Name: "TryInit", Often: 1, Draw: drawInit, Call: tryInit, Blind: true, Refuses: []In{{Op: Init}, {Op: Init, Size: -1}}},
+		{Name: "Init", Often: 1, Draw: drawInit, Call: tryInit, Blind: true, Refuses: []In{{Op: Init}, {Op: Init, Size: -1}}},
 		{Name: "Next", Often: 5, Draw: func(engine.Dice[IDs]) In { return In{Op: Next} }, Call: next},
 	},
 	Peer: peer,
@@ -156,7 +156,7 @@ func answers(s *engine.Script) ([]Out, error) {
 func drawInit(d engine.Dice[IDs]) In { return In{Op: Init, First: int64(d.Which) - 2, Size: 1} }
 
 func tryInit(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	out.Done, err = c.NewIDGenerator(name).TryInit(ctx, in.First, in.Size)
+	out.Done, err = c.NewIDGenerator(name).Init(ctx, in.First, in.Size)
 	return out, err
 }
 

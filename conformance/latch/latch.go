@@ -67,8 +67,8 @@ var Primitive engine.Subject = &engine.Primitive[int64, In, Out]{
 	Told:   func(out Out) Out { out.Refused = false; return out },
 	Stored: stored, Channel: channel, Published: published,
 	Ops: []engine.Op[int64, In, Out]{
-		{Name: "TrySetCount", Often: 3, Draw: drawSet(0), Call: call, Blind: true, Refuses: []In{{Op: Set}, {Op: Set, N: -1}}},
-		{Name: "TrySetCountWithTTL", Often: 1, Draw: drawSet(ttl), Call: call, Blind: true, Refuses: []In{{Op: Set, TTL: ttl}, {Op: Set, N: 1, TTL: time.Microsecond}}},
+		{Name: "InitCount", Often: 3, Draw: drawSet(0), Call: call, Blind: true, Refuses: []In{{Op: Set}, {Op: Set, N: -1}}},
+		{Name: "InitCountWithTTL", Often: 1, Draw: drawSet(ttl), Call: call, Blind: true, Refuses: []In{{Op: Set, TTL: ttl}, {Op: Set, N: 1, TTL: time.Microsecond}}},
 		{Name: "CountDown", Often: 3, Draw: draw(CountDown), Call: call},
 		{Name: "Count", Often: 1, Draw: draw(Count), Call: call},
 		{Name: "Wait", Often: 3, Draw: draw(Count), Call: wait, Waits: true, Quiet: true},
@@ -200,9 +200,9 @@ func call(ctx context.Context, c *primitives.Client, name string, in In) (out Ou
 	l := c.NewCountDownLatch(name)
 	switch {
 	case in.Op == Set && in.TTL > 0:
-		out.Done, err = l.TrySetCountWithTTL(ctx, in.N, in.TTL)
+		out.Done, err = l.InitCountWithTTL(ctx, in.N, in.TTL)
 	case in.Op == Set:
-		out.Done, err = l.TrySetCount(ctx, in.N)
+		out.Done, err = l.InitCount(ctx, in.N)
 	case in.Op == CountDown:
 		out.Left, err = l.CountDown(ctx)
 	case in.Op == Count:

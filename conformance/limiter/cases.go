@@ -79,8 +79,8 @@ func perClient(ctx context.Context, e *harness.Env) {
 		must.Return("AvailablePermits", 1)(l.AvailablePermits(ctx))
 	}
 	one, other := clients[0].NewRateLimiter(e.Key("rate"), nil), clients[1].NewRateLimiter(e.Key("rate"), nil)
-	got, _, err := one.Config(ctx)
-	must.If(err != nil || got != rate, "Config returned %v, %w", got, err)
+	got, err := one.Rate(ctx)
+	must.If(err != nil || got != rate, "Rate returned %v, %w", got, err)
 	must.Do(one.SetRate(ctx, anHour(2))) // Now both clients share the permits.
 	must.Do(one.Acquire(ctx, 2))
 	refuses(ctx, other, 1, time.Hour)
@@ -101,7 +101,7 @@ func foreign(ctx context.Context, e *harness.Env) {
 	e.WantText(ctx, s.value, "0")
 	must.Return("ZCARD", "3")(e.Command(ctx, "ZCARD", s.grants).Text())
 	e.Command(ctx, "HSET", s.Name(), "rate", "many")
-	_, _, err := s.Config(ctx)
+	_, err := s.Rate(ctx)
 	must.Wrap(err, primitives.ErrConflict)
 	must.Wrap(s.TryAcquire(ctx, 1), primitives.ErrConflict)
 	must.Refuse[int]("AvailablePermits", primitives.ErrConflict)(s.AvailablePermits(ctx))

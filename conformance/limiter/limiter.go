@@ -25,7 +25,7 @@ themselves, and none is lost for longer.`,
 server said. A release, a change of the rate and a deletion wake waiters. A waiter for many permits holds up no other.`,
 	"RateLimiter.Refusals": `A refusal changes nothing, and says when there are enough permits. More permits than an
 interval has, and a limiter without a rate, are errors at once, also for callers that wait already.`,
-	"RateLimiter.Life": `A limiter is made by TrySetRate, SetRate, or the first caller with the option Rate. With
+	"RateLimiter.Life": `A limiter is made by InitRate, SetRate, or the first caller with the option Rate. With
 KeepAlive it and its keys end when nobody has used it for that time. The keys of one client's own permits end with its
 grants, an hour after the last at the earliest.`,
 	"RateLimiter.Wire": `The keys, the fields and the members are Redisson's. Grants of other programs count.`,
@@ -175,7 +175,7 @@ func call(ctx context.Context, c *primitives.Client, name string, in In) (out Ou
 		err = l.SetRate(ctx, in.Rate)
 		out.Done = err == nil
 	case in.Op == Set && in.Create:
-		out.Done, err = l.TrySetRate(ctx, in.Rate)
+		out.Done, err = l.InitRate(ctx, in.Rate)
 	case in.Op == Set:
 		out.Done, err = l.UpdateRate(ctx, in.Rate)
 	case in.Op == Release:
@@ -183,7 +183,10 @@ func call(ctx context.Context, c *primitives.Client, name string, in In) (out Ou
 	case in.Op == Available:
 		out.N, err = l.AvailablePermits(ctx)
 	case in.Op == Config:
-		out.Rate, out.Done, err = l.Config(ctx)
+		out.Rate, err = l.Rate(ctx)
+		if out.Done = err == nil; errors.Is(err, primitives.ErrNoRate) {
+			err = nil
+		}
 	default:
 		out.Done, err = l.Delete(ctx)
 	}

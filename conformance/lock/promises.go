@@ -17,11 +17,11 @@ var Promises = map[string]string{
 an owner of its own, even on one Lock value and under a lease's Context.`,
 	"Lock.Waiting": `Lock acquires when the lock becomes free: by a message, at the end of the
 holder's lease, or by a bounded poll. A woken waiter that leaves wakes the next one.`,
-	"Lock.Lease": `A lease is lost at its last confirmed end less the allowance, counted from before the
+	"Lock.Lease": `A lease is lost at its last confirmed end less the clock drift, counted from before the
 request was sent. Then its contexts end with cause ErrLost, for good.`,
 	"Lock.Renewal": `A lock without a fixed lease is renewed every third of the watchdog's lease until
-Unlock, while its owner holds it. A bad key costs only itself.`,
-	"Lock.Unlock": `Unlock ends the lease's contexts and then frees the lock, even under a context
+Release, while its owner holds it. A bad key costs only itself.`,
+	"Lock.Release": `Release ends the lease's contexts and then frees the lock, even under a context
 that has ended. A nil error proves that the lock was held to the end.`,
 	"Lock.Reenter": `Under a lease's Reenter context Lock and TryLock re-enter its hold, with the same
 options. Each lease is released once, and the last release frees the lock.`,

@@ -2,8 +2,8 @@
 //
 //	err := must.Catch(func() {
 //		lease := must.Get(lock.Lock(ctx))
-//		must.Do(lease.Unlock(ctx))
-//		must.Wrap(lease.Unlock(ctx), primitives.ErrNotHeld)
+//		must.Do(lease.Release(ctx))
+//		must.Wrap(lease.Release(ctx), primitives.ErrNotHeld)
 //	})
 //
 // Its functions panic with what [Catch] takes. They must be called by the goroutine that called Catch;

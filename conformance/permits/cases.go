@@ -33,7 +33,7 @@ func full(
 	for _, c := range engine.Clients(ctx, e, clients) {
 		all = append(all, c.NewPermitSemaphore(e.Key("permits"), nil))
 	}
-	must.Return("TrySetPermits", true)(all[0].TrySetPermits(ctx, total))
+	must.Return("InitPermits", true)(all[0].InitPermits(ctx, total))
 	for range total {
 		leases = append(leases, must.Get(all[0].TryAcquire(ctx, 1)))
 	}
@@ -105,7 +105,7 @@ func endTogether(ctx context.Context, e *harness.Env) {
 	must.Return("Persist", true)(s.Persist(ctx))
 	ends(false)
 	must.Return("Delete", true)(s.Delete(ctx))
-	must.Return("TrySetPermits", true)(s.TrySetPermits(ctx, 3))
+	must.Return("InitPermits", true)(s.InitPermits(ctx, 3))
 	must.Return("ExpireAt", true)(s.ExpireAt(ctx, time.Now().Add(time.Hour/2)))
 	must.Get(s.Acquire(ctx, 1))
 	ends(true)
@@ -118,7 +118,7 @@ func forgottenAreVoid(ctx context.Context, e *harness.Env) {
 	c, _ := engine.NewClient(ctx, e, nil)
 	for i, remake := range []func(s *primitives.PermitSemaphore){
 		func(s *primitives.PermitSemaphore) { must.Get(s.TryAcquire(ctx, 1)) },
-		func(s *primitives.PermitSemaphore) { must.Get(s.TrySetPermits(ctx, 1)) },
+		func(s *primitives.PermitSemaphore) { must.Get(s.InitPermits(ctx, 1)) },
 		func(s *primitives.PermitSemaphore) { must.Do(s.SetPermits(ctx, 1)) },
 		func(s *primitives.PermitSemaphore) { must.Do(s.AddPermits(ctx, 1)) },
 	} {

@@ -83,7 +83,7 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		{Name: "UpdateLease", Often: 1, Draw: drawHeld(Update), Call: call, Refuses: []In{{Op: Update, Owner: unknown}}},
 		{Name: "RemainingLease", Often: 1, Draw: drawHeld(lock.Remaining), Call: call},
 		{Name: "TotalPermits", Often: 1, Draw: draw(Count, 0), Call: call},
-		{Name: "TrySetPermits", Often: 1, Draw: draw(Make, 0, 1, 2, 3, 4, 5), Call: call, Blind: true, Refuses: []In{{Op: Make, N: -1}}},
+		{Name: "InitPermits", Often: 1, Draw: draw(Make, 0, 1, 2, 3, 4, 5), Call: call, Blind: true, Refuses: []In{{Op: Make, N: -1}}},
 		{Name: "SetPermits", Often: 1, Draw: draw(Set, 4, 2, 2, 1, 3, 0), Call: call, Refuses: []In{{Op: Set, N: -1}}},
 		{Name: "AddPermits", Often: 1, Draw: draw(Add, 1, 2, -1, -2, 1, math.MaxInt32), Call: call, Refuses: []In{{Op: Add, N: math.MinInt32}}},
 		{Name: "Delete", Often: 1, Draw: draw(Delete, 0), Call: call, Blind: true},
@@ -137,7 +137,7 @@ shares its hold; an acquire of more takes its own. Each lease is released once.`
 		"PermitSemaphore.Wire": `The keys are Redisson's: a decimal count, and a sorted set of ids of 16 bytes by the
 ends of their leases in milliseconds. Messages are the number of free permits, at least 1.`,
 	}
-	for _, part := range []string{"Lease", "Renewal", "Unlock", "Close", "Input", "GivingBack"} {
+	for _, part := range []string{"Lease", "Renewal", "Release", "Close", "Input", "GivingBack"} {
 		all["PermitSemaphore."+part] = lock.Promises["Lock."+part]
 	}
 	return all
@@ -193,7 +193,7 @@ func call(ctx context.Context, c *primitives.Client, name string, in In) (out Ou
 	case Add:
 		err = s.AddPermits(ctx, n)
 	case Make:
-		out.Done, err = s.TrySetPermits(ctx, n)
+		out.Done, err = s.InitPermits(ctx, n)
 	case Delete:
 		out.Done, err = s.Delete(ctx)
 	case Count:

@@ -67,7 +67,7 @@ func asks(s *engine.Script) []lock.In {
 		case s.Name == "read_acquire":
 			ins[i].Under, ins[i].Lease, ins[i].Prefer = s.Args[1], lock.Millis(s.Args[2]), s.Args[4] == "1"
 		case s.Name == "write_acquire":
-			ins[i].Prefer, ins[i].Allowance = s.Args[3] == "1", time.Duration(lock.Whole(s.Args[4]))
+			ins[i].Prefer, ins[i].ClockDrift = s.Args[3] == "1", time.Duration(lock.Whole(s.Args[4]))
 		case ins[i].Op == lock.Release:
 			ins[i].Prefer = s.Name != "read_release" || s.Args[3] == "1"
 		case ins[i].Op == lock.Force:
@@ -123,12 +123,12 @@ func stays(ctx context.Context, e *harness.Env) {
 	as := func(i int, s lock.Side) side { return sideOf(clients[i], e.Key("object"), lock.In{Side: s}) }
 	writes := must.Get(as(0, lock.Write).TryLock(ctx))
 	reads := must.Get(as(0, lock.Read).TryLock(writes.Reenter(ctx)))
-	joins := must.Beside(func() { must.Do(must.Get(as(1, lock.Read).Lock(ctx)).Unlock(ctx)) })
+	joins := must.Beside(func() { must.Do(must.Get(as(1, lock.Read).Lock(ctx)).Release(ctx)) })
 	harness.NotYet("another reader", joins)
-	must.Do(writes.Unlock(ctx))
+	must.Do(writes.Release(ctx))
 	harness.Finish("another reader", joins)
 	must.Refuse[*primitives.Lease]("writing", primitives.ErrNotAcquired)(as(1, lock.Write).TryLock(ctx))
 	must.Refuse[*primitives.Lease]("an upgrade", primitives.ErrUpgrade)(as(0, lock.Write).TryLock(reads.Reenter(ctx)))
-	must.Do(reads.Unlock(ctx))
-	must.Do(must.Get(as(1, lock.Write).TryLock(ctx)).Unlock(ctx))
+	must.Do(reads.Release(ctx))
+	must.Do(must.Get(as(1, lock.Write).TryLock(ctx)).Release(ctx))
 }

@@ -21,12 +21,12 @@ func cases() []harness.Case {
 
 // livesForAnHour fails unless the semaphore lives for about an hour.
 func livesForAnHour(ctx context.Context, s *primitives.Semaphore) {
-	left := must.Get(s.RemainingTTL(ctx))
+	left := must.Get(s.TTL(ctx))
 	must.If(left <= time.Hour-harness.Patience || left > time.Hour, "it lives for %v, want about an hour", left)
 }
 
 // isMadeByTheFirst has an Acquire with Permits make the semaphore with its TTL, which wakes a waiter without
-// Permits. Release makes no semaphore if there are Permits, and TrySetPermits makes one with the TTL, too.
+// Permits. Release makes no semaphore if there are Permits, and InitPermits makes one with the TTL, too.
 func isMadeByTheFirst(ctx context.Context, e *harness.Env) {
 	clients := engine.Clients(ctx, e, 2)
 	s := clients[1].NewSemaphore(e.Key("permits"), &primitives.SemaphoreOptions{Permits: 3, TTL: time.Hour})
@@ -45,7 +45,7 @@ func isMadeByTheFirst(ctx context.Context, e *harness.Env) {
 	must.Do(s.TryAcquire(ctx, 3))
 	must.Return("AvailablePermits", 0)(s.AvailablePermits(ctx))
 	must.Get(s.Delete(ctx))
-	must.Return("TrySetPermits", true)(s.TrySetPermits(ctx, 5))
+	must.Return("InitPermits", true)(s.InitPermits(ctx, 5))
 	livesForAnHour(ctx, s)
 	short := clients[0].NewSemaphore(s.Name(), &primitives.SemaphoreOptions{TTL: time.Microsecond})
 	engine.WantField(short.Acquire(ctx, 1), "TTL")

@@ -94,7 +94,7 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		{Name: "Release", Apart: true, Draw: draw(Add, 1), Call: release, Sure: true, Refuses: []In{{Op: Add, Make: true}, {Op: Add, N: -1}}},
 		{Name: "AddPermits", Apart: true, Often: 2, Draw: draw(Add, 1, 2, 5, -1, -2, math.MaxInt32), Call: call, Sure: true},
 		{Name: "DrainPermits", Often: 1, Draw: draw(Drain, 0), Call: call, Back: back},
-		{Name: "TrySetPermits", Apart: true, Often: 1, Draw: draw(Set, 0, 1, 2, 3, 4, 5), Call: call, Blind: true, Refuses: []In{{Op: Set, N: -1}}},
+		{Name: "InitPermits", Apart: true, Often: 1, Draw: draw(Set, 0, 1, 2, 3, 4, 5), Call: call, Blind: true, Refuses: []In{{Op: Set, N: -1}}},
 		{Name: "AvailablePermits", Often: 1, Draw: draw(Available, 0), Call: call},
 		{Name: "Delete", Apart: true, Often: 1, Draw: draw(Delete, 0), Call: call, Blind: true},
 	},
@@ -348,7 +348,7 @@ func call(ctx context.Context, c *primitives.Client, name string, in In) (Out, e
 	case Add:
 		err = s.AddPermits(ctx, n)
 	case Set:
-		done, err = s.TrySetPermits(ctx, n)
+		done, err = s.InitPermits(ctx, n)
 	case Delete:
 		done, err = s.Delete(ctx)
 	case Drain:

@@ -38,7 +38,7 @@ var accountSetScript = backend.Script{
 	Source: accountSetSource,
 	SHA1:   accountSetSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrAccountSetNOACCOUNT means that the script account_set replied NOACCOUNT: there is no such

@@ -103,7 +103,7 @@ func (b *Barrier) await(ctx context.Context) error {
 	if err != nil {
 		return b.leave(ctx, lease, err)
 	}
-	extend.Forget(lease) // The generation is over, and has no members.
+	lease.Forget() // The generation is over, and has no members.
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (b *Barrier) leave(ctx context.Context, lease *primitives.Lease, failed err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
-	switch err := lease.Unlock(ctx); {
+	switch err := lease.Release(ctx); {
 	case err == nil:
 		return failed
 	case !errors.Is(err, primitives.ErrNotHeld):

@@ -46,7 +46,7 @@ func bugs() []planted {
 		{"MemberDoesNotLeave", leave, "redis.call('hdel', barrier, member)", "redis.call('hexists', barrier, member)", byMachines},
 		{"RenewsNothing", renew, "    redis.call('hset', barrier, members[i], now + lease)\n", "", byMachines},
 		{"RenewsTheDead", renew, "ends and tonumber(ends) > now", "ends", byMachines},
-		{"KeepsACancelledArrival", "barrier.go", "switch err := lease.Unlock(ctx); {", "switch err := error(nil); {", byMachines},
+		{"KeepsACancelledArrival", "barrier.go", "switch err := lease.Release(ctx); {", "switch err := error(nil); {", byMachines},
 		{"FailsThoseWhoHavePassed", "barrier.go", "case now.Generation > lease.Token():", "case now.Generation > lease.Token() && false:", byMachines},
 		{"BelievesEachMessage", "barrier.go", "if now > l.generation {", "if now >= l.generation {", byHistories},
 		{"ChannelWithoutThePrefix", "barrier.go", `extend.SideName("barrier", b.object.Key())`,

@@ -52,7 +52,7 @@ var takeScript = backend.Script{
 	Source: takeSource,
 	SHA1:   takeSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrTakeTOOMANY means that the script take replied TOOMANY: more tokens than the bucket holds.

@@ -100,7 +100,7 @@ func work(ctx context.Context, open open, s *shop, worker int64) error {
 			return err
 		}
 		s.visit(worker, lease.Token())
-		if err := lease.Unlock(context.WithoutCancel(ctx)); err != nil {
+		if err := lease.Release(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}

@@ -36,10 +36,10 @@ func loseLease(ctx context.Context, out io.Writer, open open) error {
 	<-work.Done()
 	fmt.Fprintf(out, "  ... %d ms later its context ends, cause: %v\n",
 		time.Since(began).Milliseconds(), context.Cause(work))
-	err = lease.Unlock(ctx)
-	fmt.Fprintf(out, "  and Unlock returns: %v\n", err)
+	err = lease.Release(ctx)
+	fmt.Fprintf(out, "  and Release returns: %v\n", err)
 	if !errors.Is(err, primitives.ErrLost) {
-		return fmt.Errorf("the loss of the lease was not reported by Unlock: %w", err)
+		return fmt.Errorf("the loss of the lease was not reported by Release: %w", err)
 	}
 	return nil
 }

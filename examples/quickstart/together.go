@@ -67,7 +67,7 @@ func prepare(ctx context.Context, client *primitives.Client) error {
 	start, room := client.NewCountDownLatch(startName), client.NewSemaphore(roomName, nil)
 	_, deletedStart := start.Delete(ctx)
 	_, deletedRoom := room.Delete(ctx)
-	_, set := start.TrySetCount(ctx, 1)
+	_, set := start.InitCount(ctx, 1)
 	return errors.Join(deletedStart, deletedRoom, set, client.NewAtomicLong(visitsName).Store(ctx, 0))
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/primitives"
-	"github.com/hasp-go/hasp/primitives/extend"
 )
 
 // RunOnce runs a job on one of all replicas that call it for the same slot, and reports whether it was this
@@ -31,7 +30,7 @@ func RunOnce(
 	if err != nil {
 		return false, err
 	}
-	defer extend.Forget(lease) // The lock stays on the server until its lease ends, even if client is closed.
+	defer lease.Forget() // The lock stays on the server until its lease ends, even if client is closed.
 	err = job(lease.Context(ctx))
 	return true, errors.Join(err, lease.Err())
 }

@@ -21,7 +21,7 @@ func Gather(
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	latch := client.NewCountDownLatch("run:" + run)
-	set, err := latch.TrySetCountWithTTL(ctx, int64(len(parts)), 2*limit)
+	set, err := latch.InitCountWithTTL(ctx, int64(len(parts)), 2*limit)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func PerUser(client *primitives.Client, user func(*http.Request) string, next ht
 func unlock(ctx context.Context, lease *primitives.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // even if the user is gone
 	defer cancel()
-	if err := lease.Unlock(ctx); err != nil {
+	if err := lease.Release(ctx); err != nil {
 		slog.ErrorContext(ctx, "unlock a user", "error", err)
 	}
 }

@@ -105,11 +105,11 @@ func TestSameKey(t *testing.T) {
 	require.ErrorIs(t, err, primitives.ErrConflict)
 	lease, err := client.NewMutex("x", nil).TryLock(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 
 	lease, err = client.NewLock("y", nil).Lock(t.Context())
 	require.NoError(t, err)
 	require.ErrorIs(t, conn.SetArgs(t.Context(), "y", "value", setNX).Err(), redis.Nil)
 	require.ErrorContains(t, conn.GetRange(t.Context(), "y", 0, 1).Err(), "WRONGTYPE") // as redislock does then
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 }

@@ -23,9 +23,9 @@ func Do(
 // lease was held to the end, failover apart. If it was lost, the error wraps [ErrNotHeld] and [ErrLost], beside
 // that of work, whose context ended then.
 //
-// The release is sent in any case, also if work panics. Do waits for its answer as Unlock does, and if ctx ended
+// The release is sent in any case, also if work panics. Do waits for its answer as Release does, and if ctx ended
 // during the work for up to a second.
 func (l *Lease) Do(ctx context.Context, work func(ctx context.Context) error) (err error) {
-	defer func() { err = errors.Join(err, l.unlock(ctx, unlockGrace)) }()
+	defer func() { err = errors.Join(err, l.release(ctx, releaseGrace)) }()
 	return work(l.Context(ctx))
 }

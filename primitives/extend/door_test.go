@@ -54,8 +54,8 @@ func (d *Door) Try(ctx context.Context) (extend.Answer, error) {
 // DoorOpen and DoorIsOpen are what luagen would make of two scripts.
 
 var (
-	doorOpen   = backend.NewScript("door_open", "-- what fakeServer does", 1, backend.Never)
-	doorIsOpen = backend.NewScript("door_is_open", "-- what fakeServer does", 1, backend.ReadOnly)
+	doorOpen   = backend.NewScript("door_open", "-- what fakeServer does", 1, backend.RetryNever)
+	doorIsOpen = backend.NewScript("door_is_open", "-- what fakeServer does", 1, backend.RetryReadOnly)
 )
 
 func DoorOpen(ctx context.Context, r backend.ScriptRunner, door, publish, opened string) (bool, error) {

@@ -13,7 +13,7 @@ var (
 	// error wraps it beside the context's error.
 	ErrNotAcquired = errors.New("held by another owner")
 
-	// ErrNotHeld means that Unlock released nothing: the lease was released before, or lost. After a
+	// ErrNotHeld means that Release released nothing: the lease was released before, or lost. After a
 	// loss the error wraps [ErrLost] too.
 	ErrNotHeld = errors.New("not held")
 
@@ -22,7 +22,7 @@ var (
 	ErrLost = errors.New("lease lost")
 
 	// ErrReleased means that a lease was released. It is the cause of the end of the lease's
-	// contexts after Unlock.
+	// contexts after Release.
 	ErrReleased = errors.New("lease released")
 
 	// ErrConflict means that the key holds something else: another kind of primitive, or another

@@ -87,7 +87,7 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 	case "door_open":
 		s.open[keys[0]], done = true, true
 		for _, handler := range s.handlers[args[1]] {
-			handler(backend.Event{Kind: backend.Message, Payload: "open"})
+			handler(backend.Event{Kind: backend.EventMessage, Payload: "open"})
 		}
 	case "seat_take":
 		s.holders[args[0]], done = true, true
@@ -129,9 +129,9 @@ type seat struct {
 }
 
 var (
-	seatTake  = backend.NewScript("seat_take", "-- what fakeServer does", 1, backend.Never)
-	seatLeave = backend.NewScript("seat_leave", "-- what fakeServer does", 1, backend.Never)
-	seatRenew = backend.NewScript("seat_renew", "-- what fakeServer does", 1, backend.Repeatable)
+	seatTake  = backend.NewScript("seat_take", "-- what fakeServer does", 1, backend.RetryNever)
+	seatLeave = backend.NewScript("seat_leave", "-- what fakeServer does", 1, backend.RetryNever)
+	seatRenew = backend.NewScript("seat_renew", "-- what fakeServer does", 1, backend.RetryRepeatable)
 )
 
 func newSeat(t *testing.T, client *primitives.Client) *seat {
@@ -218,11 +218,11 @@ func TestForget(t *testing.T) {
 		require.NoError(t, lease.Err())
 		work := lease.Context(t.Context())
 
-		extend.Forget(lease)
-		extend.Forget(lease)
+		lease.Forget()
+		lease.Forget()
 		require.Equal(t, extend.ErrReleased, context.Cause(work))
 		require.Equal(t, extend.ErrReleased, lease.Err())
-		require.ErrorIs(t, lease.Unlock(t.Context()), extend.ErrNotHeld)
+		require.ErrorIs(t, lease.Release(t.Context()), extend.ErrNotHeld)
 		time.Sleep(time.Minute)
 		require.Equal(t, renewals, s.called("seat_renew"))
 		require.NoError(t, client.Close(t.Context()))
@@ -230,7 +230,7 @@ func TestForget(t *testing.T) {
 	})
 }
 
-// TestManyOwners hold one object, and each gives back what is its own: by Unlock, by its end of waiting,
+// TestManyOwners hold one object, and each gives back what is its own: by Release, by its end of waiting,
 // with the client.
 func TestManyOwners(t *testing.T) {
 	t.Parallel()
@@ -253,7 +253,7 @@ func TestManyOwners(t *testing.T) {
 		s.set(func() { s.latency = 0 })
 		time.Sleep(time.Minute)
 		require.Equal(t, 3, s.taken())
-		require.NoError(t, leases[0].Unlock(t.Context()))
+		require.NoError(t, leases[0].Release(t.Context()))
 		require.Equal(t, 2, s.taken())
 		require.NoError(t, client.Close(t.Context()))
 		require.Zero(t, s.taken())

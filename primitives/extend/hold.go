@@ -12,15 +12,15 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 )
 
-// unlockGrace is how long an Unlock waits for an answer after its context has ended. Unlock ends the
+// releaseGrace is how long a Release waits for an answer after its context has ended. Release ends the
 // lease first, and with it the lease's contexts, one of which may be its own.
-const unlockGrace = time.Second
+const releaseGrace = time.Second
 
 // hold is what one owner holds: the object on the server, with one entry in the watchdog. A client may have very many, so
 // that its size counts: what holds of one object have in common is in their Leases.
 type hold struct {
 	renew.Entry
-	holder
+	leaseGroup
 	object   *Object
 	source   *Leases // that it is of
 	leasable Leasable
@@ -145,13 +145,13 @@ func (h *hold) reenter(s *Leases) (*Lease, error) {
 	case h.Lease != s.terms.Lease || (h.Renewer == nil) != s.fixed():
 		return nil, &FieldError{"Lease", "not that of the hold that is re-entered"}
 	}
-	l := &leaseState{holder: &h.holder, next: h.leases}
+	l := &leaseState{group: &h.leaseGroup, next: h.leases}
 	h.leases = l
 	return &Lease{state: l}, nil
 }
 
-// unlock implements [held].
-func (h *hold) unlock(ctx context.Context, l *leaseState, grace time.Duration) error {
+// releaseLease implements [target].
+func (h *hold) releaseLease(ctx context.Context, l *leaseState, grace time.Duration) error {
 	if err := h.object.core.enter(); err != nil {
 		if _, cause := l.check(); cause != nil {
 			err = cause // It may have ended before the client.
@@ -240,14 +240,14 @@ func (h *hold) abandon() {
 	h.releaseInBackground(true)
 }
 
-// forget implements [held].
+// forget implements [target].
 func (h *hold) forget() {
 	h.object.core.keeper.End(&h.Entry)
 	h.endAll(ErrReleased)
 	h.leaveLine()
 }
 
-// remaining implements [held].
+// remaining implements [target].
 func (h *hold) remaining() (time.Duration, error) {
 	left := h.object.core.keeper.Remaining(&h.Entry)
 	if left > 0 {
@@ -256,16 +256,16 @@ func (h *hold) remaining() (time.Duration, error) {
 	return 0, h.object.core.lossCause()
 }
 
-// identity implements [held].
+// identity implements [target].
 func (h *hold) identity() (owner string, token int64) { return h.Owner, h.token }
 
-// parts implements [held].
+// parts implements [target].
 func (h *hold) parts() []*Lease { return nil }
 
-// reentry implements [held].
+// reentry implements [target].
 func (h *hold) reentry(outer *reentry) *reentry { return &reentry{hold: h, outer: outer} }
 
-// describe implements [held].
+// describe implements [target].
 func (h *hold) describe(ctx context.Context, operation string, err error) error {
 	return h.object.describe(ctx, operation, err)
 }

@@ -29,13 +29,13 @@ type JointConfig struct {
 	Regain func(ctx context.Context, part int) (*Lease, error)
 	Pause  time.Duration
 
-	// ReleaseTimeout bounds how long Unlock waits for each part. What is not answered goes on in the
-	// background. Zero means the bound of Unlock's context.
+	// ReleaseTimeout bounds how long Release waits for each part. What is not answered goes on in the
+	// background. Zero means the bound of Release's context.
 	ReleaseTimeout time.Duration
 }
 
 // NewJoint returns one lease of several, which it owns from then on. The joint lease is held while enough
-// of its parts are. It lasts, unrenewed, until so many have ended that too few are left. Its Unlock
+// of its parts are. It lasts, unrenewed, until so many have ended that too few are left. Its Release
 // releases all parts, and so does its loss. A context made by its Reenter re-enters each part.
 //
 // If too few parts are held when it is called, NewJoint releases all and returns [ErrLost], or
@@ -58,15 +58,15 @@ func NewJoint(config JointConfig) (*Lease, error) {
 
 // joint is what a lease of several parts holds.
 type joint struct {
-	holder
+	leaseGroup
 	config JointConfig
 
-	// Guarded by holder.mu.
+	// Guarded by group.mu.
 	all   []*Lease // the parts
 	ended error    // why it ended; nil: it has not
 }
 
-// remaining implements [held]: the time until too few parts are held.
+// remaining implements [target]: the time until too few parts are held.
 func (j *joint) remaining() (time.Duration, error) {
 	var rest []time.Duration
 	for _, part := range j.parts() {
@@ -165,8 +165,8 @@ func (j *joint) regainOnce(ctx context.Context, part int) error {
 	return nil
 }
 
-// unlock implements [held].
-func (j *joint) unlock(ctx context.Context, l *leaseState, grace time.Duration) error {
+// releaseLease implements [target].
+func (j *joint) releaseLease(ctx context.Context, l *leaseState, grace time.Duration) error {
 	if _, err := j.endLease(l); err != nil {
 		return err
 	}
@@ -189,38 +189,38 @@ func (j *joint) releaseParts(ctx context.Context, grace time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// forget implements [held].
+// forget implements [target].
 func (j *joint) forget() {
 	j.end(ErrReleased)
 	j.endAll(ErrReleased)
 	for _, part := range j.parts() {
 		if part != nil {
-			Forget(part)
+			part.Forget()
 		}
 	}
 }
 
-// identity implements [held].
+// identity implements [target].
 func (*joint) identity() (owner string, token int64) { return "", 0 }
 
-// parts implements [held].
+// parts implements [target].
 func (j *joint) parts() []*Lease {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.all)
 }
 
-// reentry implements [held].
+// reentry implements [target].
 func (j *joint) reentry(outer *reentry) *reentry {
 	for _, part := range j.parts() {
 		if part != nil {
-			outer = part.state.holder.held.reentry(outer)
+			outer = part.state.group.target.reentry(outer)
 		}
 	}
 	return outer
 }
 
-// describe implements [held].
+// describe implements [target].
 func (j *joint) describe(ctx context.Context, operation string, err error) error {
 	if err == nil {
 		return nil
@@ -229,9 +229,9 @@ func (j *joint) describe(ctx context.Context, operation string, err error) error
 }
 
 // ReleaseAll releases leases side by side, of which some may be nil, and returns their errors, joined. It
-// waits for each as [Lease.Unlock] does, and for no longer than the timeout, if that is not 0.
+// waits for each as [Lease.Release] does, and for no longer than the timeout, if that is not 0.
 func ReleaseAll(ctx context.Context, leases []*Lease, timeout time.Duration) error {
-	grace := unlockGrace
+	grace := releaseGrace
 	if ctx.Err() != nil {
 		grace = 0
 	}
@@ -246,7 +246,7 @@ func releaseAll(ctx context.Context, leases []*Lease, grace, timeout time.Durati
 		if leases[i] == nil {
 			return nil
 		}
-		return leases[i].unlock(ctx, 0)
+		return leases[i].release(ctx, 0)
 	})
 }
 

@@ -24,7 +24,7 @@ func TestJointIsNotSavedByALatePart(t *testing.T) {
 			Name: "seats", Parts: []*extend.Lease{first, nil}, Need: 1, Pause: time.Second,
 			Regain: func(ctx context.Context, _ int) (*extend.Lease, error) {
 				late, err := seat.take(ctx)
-				extend.Forget(first)
+				first.Forget()
 				return late, err
 			},
 		})
@@ -32,6 +32,6 @@ func TestJointIsNotSavedByALatePart(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.ErrorIs(t, joint.Err(), extend.ErrLost)
 		require.Equal(t, 1, s.called("seat_leave"), "the late part is released")
-		require.ErrorIs(t, joint.Unlock(t.Context()), extend.ErrNotHeld)
+		require.ErrorIs(t, joint.Release(t.Context()), extend.ErrNotHeld)
 	})
 }

@@ -9,8 +9,8 @@ import (
 // it still holds the lock, and releases the lock by it. It is safe for concurrent use. Pass it on as a
 // pointer: a copy is the same lease, and go vet reports it.
 //
-// A lease ends once, by Unlock (cause [ErrReleased]), by its loss (cause [ErrLost]) or with its
-// client (cause [backend.ErrClosed]). It is lost when its time, less the allowance, has passed since
+// A lease ends once, by Release (cause [ErrReleased]), by its loss (cause [ErrLost]) or with its
+// client (cause [backend.ErrClosed]). It is lost when its time, less the clock drift, has passed since
 // the request that granted or last renewed it was sent: by the clock, even if the network hangs. Loss
 // is final; one release is sent in case that the server still has the owner.
 //
@@ -28,10 +28,10 @@ func (*noCopy) Unlock() {}
 
 // leaseState is what all copies of a Lease share.
 type leaseState struct {
-	holder *holder
+	group *leaseGroup
 
-	// Guarded by holder.mu.
-	next        *leaseState // of those of the holder that have not ended
+	// Guarded by group.mu.
+	next        *leaseState // of those of the group that have not ended
 	err         error
 	done        chan struct{}                   // made by the first call of Done
 	contextEnds map[<-chan struct{}]*contextEnd // of the contexts, by their parents' Done
@@ -56,15 +56,15 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // lock.
 func (l *Lease) Reenter(ctx context.Context) context.Context {
 	outer, _ := ctx.Value(reentryKey{}).(*reentry)
-	return context.WithValue(l.Context(ctx), reentryKey{}, l.state.holder.held.reentry(outer))
+	return context.WithValue(l.Context(ctx), reentryKey{}, l.state.group.target.reentry(outer))
 }
 
 // Done returns a channel that is closed when the lease ends. After a pause of the process it may be
 // closed a moment late: code that must be sure calls Err.
 func (l *Lease) Done() <-chan struct{} {
 	s := l.state
-	s.holder.mu.Lock()
-	defer s.holder.mu.Unlock()
+	s.group.mu.Lock()
+	defer s.group.mu.Unlock()
 	if s.done == nil {
 		s.done = make(chan struct{})
 		if s.err != nil {
@@ -90,9 +90,9 @@ func (l *Lease) Remaining() time.Duration {
 
 // check returns what remains of the lease, or why it ended.
 func (s *leaseState) check() (time.Duration, error) {
-	remaining, lost := s.holder.held.remaining()
-	s.holder.mu.Lock()
-	defer s.holder.mu.Unlock()
+	remaining, lost := s.group.target.remaining()
+	s.group.mu.Lock()
+	defer s.group.mu.Unlock()
 	if err := s.endCause(lost); err != nil {
 		return 0, err
 	}
@@ -100,7 +100,7 @@ func (s *leaseState) check() (time.Duration, error) {
 }
 
 // endCause returns why the lease has ended, given the loss that another goroutine may be about to end it
-// for; nil: it has not ended. The caller holds holder.mu.
+// for; nil: it has not ended. The caller holds group.mu.
 func (s *leaseState) endCause(lost error) error {
 	if s.err == nil {
 		return lost
@@ -118,7 +118,7 @@ func (s *leaseState) endCause(lost error) error {
 // Where several hold at once no token is a fence: a counting semaphore's is the time of the grant, and a
 // permit semaphore's is 0.
 func (l *Lease) Token() int64 {
-	_, token := l.state.holder.held.identity()
+	_, token := l.state.group.target.identity()
 	return token
 }
 
@@ -126,46 +126,49 @@ func (l *Lease) Token() int64 {
 // acquisition has the same owner. It is "" for a lease with parts, each of which has its own. Of permits
 // it is their ids, as bytes.
 func (l *Lease) Owner() string {
-	owner, _ := l.state.holder.held.identity()
+	owner, _ := l.state.group.target.identity()
 	return owner
 }
 
-// Unlock ends the lease and its contexts, and then, if no re-entered lease is left, stops renewing
+// Release ends the lease and its contexts, and then, if no re-entered lease is left, stops renewing
 // and frees the lock. A nil error proves that the lock was held to the end, failover apart.
 //
 // ctx bounds only the waiting for the answer. It may be one of this lease's own contexts, or one made
-// from it, which Unlock ends: if ctx ends after Unlock was called, Unlock waits for up to a second
-// more. If ctx had ended before, Unlock sends the release all the same and does not wait. The release is
+// from it, which Release ends: if ctx ends after Release was called, Release waits for up to a second
+// more. If ctx had ended before, Release sends the release all the same and does not wait. The release is
 // repeated in the background, for up to one lease, if it may not have arrived. Without an answer the error
 // wraps [backend.ErrIndeterminate] and ctx's. After
 // [backend.ErrClosed], or a server's refusal, the lock may stay until its lease ends.
 //
-// If the lease had ended before, Unlock frees nothing and returns an error that wraps [ErrNotHeld]
+// If the lease had ended before, Release frees nothing and returns an error that wraps [ErrNotHeld]
 // and what had ended it: [ErrLost], [ErrReleased] or [backend.ErrClosed].
-func (l *Lease) Unlock(ctx context.Context) error {
-	grace := unlockGrace
+func (l *Lease) Release(ctx context.Context) error {
+	grace := releaseGrace
 	if ctx.Err() != nil {
 		grace = 0
 	}
-	return l.unlock(ctx, grace)
+	return l.release(ctx, grace)
 }
 
-// Release is Unlock, by the name that the holder of a permit expects.
-func (l *Lease) Release(ctx context.Context) error { return l.Unlock(ctx) }
-
-// unlock is Unlock with another grace than usual.
-func (l *Lease) unlock(ctx context.Context, grace time.Duration) error {
-	held := l.state.holder.held
-	return held.describe(ctx, "release", held.unlock(ctx, l.state, grace))
+// release is Release with another grace than usual.
+func (l *Lease) release(ctx context.Context, grace time.Duration) error {
+	held := l.state.group.target
+	return held.describe(ctx, "release", held.releaseLease(ctx, l.state, grace))
 }
+
+// Forget ends the lease and stops renewing it, but sends no release. Use it if the server has released the
+// lease by itself, as a barrier does when its last party arrives, or if the object is to stay taken until the
+// lease ends on the server. The lease's contexts end with the cause [ErrReleased], and so do those of its
+// re-entered leases. If the lease had ended before, Forget does nothing.
+func (l *Lease) Forget() { l.state.group.target.forget() }
 
 // Parts returns the leases that this one consists of: of a MultiLock one for each of its locks, of a
 // RedLock one for each node, in their order, with nil for a node on which the lock is not held at present.
 // Each has an owner and a token of its own. A lease of any other object has no parts.
-func (l *Lease) Parts() []*Lease { return l.state.holder.held.parts() }
+func (l *Lease) Parts() []*Lease { return l.state.group.target.parts() }
 
 // end ends the lease. It returns a function that ends the lease's contexts, which the caller calls
-// after it has released holder.mu.
+// after it has released group.mu.
 func (s *leaseState) end(cause error) (cancel func()) {
 	s.err = cause
 	if s.done != nil {
@@ -224,10 +227,10 @@ var valueless, _ = context.WithCancel(context.Background())
 // contextEnd returns the contextEnd of parent's children.
 func (s *leaseState) contextEnd(parent context.Context) *contextEnd {
 	done := parent.Done()
-	_, lost := s.holder.held.remaining()
-	s.holder.mu.Lock()
+	_, lost := s.group.target.remaining()
+	s.group.mu.Lock()
 	e, err := s.contextEnds[done], s.endCause(lost)
-	s.holder.mu.Unlock()
+	s.group.mu.Unlock()
 	if e == nil {
 		e = s.newContextEnd(parent)
 		if err == nil {
@@ -252,7 +255,7 @@ func (s *leaseState) newContextEnd(parent context.Context) *contextEnd {
 // attach makes e end with the lease, and returns it, unless another goroutine has just attached one:
 // then it returns that. It returns an error if the lease has ended.
 func (s *leaseState) attach(done <-chan struct{}, e *contextEnd) (*contextEnd, error) {
-	s.holder.mu.Lock()
+	s.group.mu.Lock()
 	err, other := s.err, s.contextEnds[done]
 	if err == nil && other == nil && e.ctx.Err() == nil {
 		if s.contextEnds == nil {
@@ -261,7 +264,7 @@ func (s *leaseState) attach(done <-chan struct{}, e *contextEnd) (*contextEnd, e
 		s.contextEnds[done] = e
 		e.stopDetach = context.AfterFunc(e.ctx, func() { s.detach(done) })
 	}
-	s.holder.mu.Unlock()
+	s.group.mu.Unlock()
 	if other != nil {
 		e.cancel(nil)
 		return other, nil
@@ -271,8 +274,8 @@ func (s *leaseState) attach(done <-chan struct{}, e *contextEnd) (*contextEnd, e
 
 // detach removes the contextEnd of parents that have ended.
 func (s *leaseState) detach(done <-chan struct{}) {
-	s.holder.mu.Lock()
-	defer s.holder.mu.Unlock()
+	s.group.mu.Lock()
+	defer s.group.mu.Unlock()
 	delete(s.contextEnds, done)
 }
 

@@ -86,7 +86,7 @@ type LeaseConfig struct {
 	Place time.Duration
 
 	// Lease is the length of a lease that nobody renews, in whole milliseconds and at least 100 ms.
-	// Zero means the client's WatchdogLease, renewed by the watchdog until Unlock.
+	// Zero means the client's WatchdogLease, renewed by the watchdog until Release.
 	Lease time.Duration
 
 	// Replicas is how many replicas must acknowledge a grant before Acquire and TryAcquire return it. If
@@ -133,7 +133,7 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 		s.terms.Lease = o.core.opts.WatchdogLease
 		s.terms.Renewer, s.terms.MaxHold = s.kind, o.core.opts.MaxHold
 	}
-	s.terms.Allowance = o.core.opts.allowanceFor(s.terms.Lease)
+	s.terms.ClockDrift = o.core.opts.driftFor(s.terms.Lease)
 	err := o.core.opts.validateLease("Lease", s.terms.Lease)
 	if err == nil && s.line != nil {
 		err = o.core.opts.validateLease("Lease", s.line.Wait)
@@ -265,7 +265,7 @@ func (a *attempt) want() Want {
 func (s *Leases) init(h *hold, leasable Leasable, units int) *hold {
 	h.object, h.source, h.leasable, h.units = s.object, s, leasable, units
 	h.Entry = renew.Entry{Terms: &s.terms, Key: s.object.key, Owner: s.ownerOf(units), OnLost: h}
-	h.holder.init(h)
+	h.leaseGroup.init(h)
 	return h
 }
 
@@ -276,9 +276,3 @@ func (s *Leases) ownerOf(units int) string {
 	}
 	return s.object.core.newOwner()
 }
-
-// Forget ends a lease and stops renewing it, but sends no release: the server has released it by
-// itself, as a barrier does when its last party arrives. The lease's contexts end with the cause
-// [ErrReleased], and so do those of its re-entered leases. If the lease had ended before, Forget does
-// nothing.
-func Forget(l *Lease) { l.state.holder.held.forget() }

@@ -57,7 +57,7 @@ func (s *Leases) waitInLine(ctx context.Context, a *attempt) error {
 
 // lengthen gives a hold that nobody renews its whole lease, if others have waited for much of it already.
 func (s *Leases) lengthen(ctx context.Context, h *hold) error {
-	if left, lost := h.remaining(); !s.fixed() || lost != nil || left >= (h.Lease-h.Allowance)*9/10 {
+	if left, lost := h.remaining(); !s.fixed() || lost != nil || left >= (h.Lease-h.ClockDrift)*9/10 {
 		return nil
 	}
 	status, err := s.object.core.keeper.Refresh(ctx, s.object.core.calls, s.kind, &h.Entry)
@@ -93,7 +93,7 @@ func (t *ticket) Enqueue(ctx context.Context, place, stamp int64) (wait.Enqueued
 func (t *ticket) Granted(token int64, started time.Time, lasts time.Duration) bool {
 	h := t.hold
 	core := h.object.core
-	if !core.keeper.Adopt(&h.Entry, started, lasts, core.opts.allowanceFor(lasts)) {
+	if !core.keeper.Adopt(&h.Entry, started, lasts, core.opts.driftFor(lasts)) {
 		return false
 	}
 	h.token, h.queued = token, false

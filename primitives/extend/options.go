@@ -24,9 +24,9 @@ type Options struct {
 	// WatchdogLease. Zero means that there is no such bound.
 	MaxHold time.Duration
 
-	// Allowance is how much earlier than the server a holder gives its lease up. Less than half of
+	// ClockDrift is how much earlier than the server a holder gives its lease up. Less than half of
 	// any lease. Zero means a tenth of the lease, at least 2 ms.
-	Allowance time.Duration
+	ClockDrift time.Duration
 
 	// PollInterval bounds how long the waiters for one object go without asking the server. At least
 	// 10 ms. Zero means 5 s.
@@ -75,14 +75,14 @@ func (o *Options) validate() error {
 	return o.validateLease("WatchdogLease", o.WatchdogLease)
 }
 
-// validateLease checks a lease of the given field together with the allowance.
+// validateLease checks a lease of the given field together with the clock drift.
 func (o *Options) validateLease(field string, lease time.Duration) error {
 	if err := AtLeast(field, lease, minLease); err != nil {
 		return err
 	}
-	if o.Allowance < 0 || o.Allowance >= lease/2 {
-		return &FieldError{"Allowance", fmt.Sprintf(
-			"%s is not between 0 and half of %s, %s", o.Allowance, field, lease)}
+	if o.ClockDrift < 0 || o.ClockDrift >= lease/2 {
+		return &FieldError{"ClockDrift", fmt.Sprintf(
+			"%s is not between 0 and half of %s, %s", o.ClockDrift, field, lease)}
 	}
 	return nil
 }
@@ -95,10 +95,10 @@ func AtLeast(field string, d, least time.Duration) error {
 	return nil
 }
 
-// allowanceFor returns the allowance of a lease.
-func (o *Options) allowanceFor(lease time.Duration) time.Duration {
-	if o.Allowance > 0 {
-		return o.Allowance
+// driftFor returns the clock drift of a lease.
+func (o *Options) driftFor(lease time.Duration) time.Duration {
+	if o.ClockDrift > 0 {
+		return o.ClockDrift
 	}
 	return max(lease/10, 2*time.Millisecond)
 }

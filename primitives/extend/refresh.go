@@ -17,7 +17,7 @@ func (s *Leases) Refresh(ctx context.Context, l *Lease) error {
 	if l == nil || l.state == nil {
 		return &FieldError{"lease", "nil"}
 	}
-	h, ok := l.state.holder.held.(*hold)
+	h, ok := l.state.group.target.(*hold)
 	if !ok || !h.object.same(s.object) {
 		return &FieldError{"lease", "not of this object"}
 	}

@@ -65,7 +65,7 @@ func entering(lock locker) peers.Lock {
 		if err != nil {
 			return nil, err
 		}
-		return lease.Unlock, nil
+		return lease.Release, nil
 	}
 }
 
@@ -179,7 +179,7 @@ func semaphores(s *Setup) []measure.Subject {
 	}{
 		{"Semaphore", func(c *primitives.Client) (use, error) {
 			s1 := c.NewSemaphore("plain", nil)
-			_, err := s1.TrySetPermits(context.Background(), s.Size)
+			_, err := s1.InitPermits(context.Background(), s.Size)
 			return func(ctx context.Context) error {
 				if err := s1.Acquire(ctx, 1); err != nil {
 					return err
@@ -189,7 +189,7 @@ func semaphores(s *Setup) []measure.Subject {
 		}},
 		{"PermitSemaphore", func(c *primitives.Client) (use, error) {
 			s1 := c.NewPermitSemaphore("permits", nil)
-			_, err := s1.TrySetPermits(context.Background(), s.Size)
+			_, err := s1.InitPermits(context.Background(), s.Size)
 			return leased(func(ctx context.Context) (*primitives.Lease, error) { return s1.Acquire(ctx, 1) }), err
 		}},
 		{"ByTime", func(c *primitives.Client) (use, error) {

@@ -75,7 +75,7 @@ type locker = primitives.Locker
 
 var lockPair = pairOf(func(c *primitives.Client, name string) locker { return c.NewLock(name, nil) })
 
-// pairOf makes the pair of Lock and Unlock.
+// pairOf makes the pair of Lock and Release.
 func pairOf(lockOf func(c *primitives.Client, name string) locker) maker {
 	return func(_ context.Context, c *primitives.Client, name string) (use, error) {
 		return leased(lockOf(c, name).Lock), nil
@@ -84,7 +84,7 @@ func pairOf(lockOf func(c *primitives.Client, name string) locker) maker {
 
 func semaphorePair(ctx context.Context, c *primitives.Client, name string) (use, error) {
 	s := c.NewSemaphore(name, nil)
-	_, err := s.TrySetPermits(ctx, 1)
+	_, err := s.InitPermits(ctx, 1)
 	return func(ctx context.Context) error {
 		if err := s.Acquire(ctx, 1); err != nil {
 			return err
@@ -100,13 +100,13 @@ func leased(acquire func(ctx context.Context) (*primitives.Lease, error)) use {
 		if err != nil {
 			return err
 		}
-		return lease.Unlock(ctx)
+		return lease.Release(ctx)
 	}
 }
 
 func permitPair(ctx context.Context, c *primitives.Client, name string) (use, error) {
 	s := c.NewPermitSemaphore(name, nil)
-	_, err := s.TrySetPermits(ctx, 1)
+	_, err := s.InitPermits(ctx, 1)
 	return leased(func(ctx context.Context) (*primitives.Lease, error) { return s.Acquire(ctx, 1) }), err
 }
 
@@ -118,7 +118,7 @@ func countingPair(order primitives.CountingOrder) maker {
 
 func ratePair(ctx context.Context, c *primitives.Client, name string) (use, error) {
 	l := c.NewRateLimiter(name, nil)
-	_, err := l.TrySetRate(ctx, primitives.Rate{Permits: 100, Interval: time.Hour})
+	_, err := l.InitRate(ctx, primitives.Rate{Permits: 100, Interval: time.Hour})
 	return func(ctx context.Context) error {
 		if err := l.Acquire(ctx, 1); err != nil {
 			return err
@@ -147,7 +147,7 @@ func reentry(ctx context.Context, c *primitives.Client, name string) (use, error
 		if err != nil {
 			return err
 		}
-		return inner.Unlock(ctx)
+		return inner.Release(ctx)
 	}, nil
 }
 

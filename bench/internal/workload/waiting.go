@@ -97,7 +97,7 @@ func latch(s *Setup) []measure.Subject {
 func open(ctx context.Context, latches []*primitives.CountDownLatch, waiters int) (o measure.Outcome, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*settled+stuckAfter)
 	defer cancel()
-	if _, err = latches[0].TrySetCount(ctx, 1); err != nil {
+	if _, err = latches[0].InitCount(ctx, 1); err != nil {
 		return o, err
 	}
 	ends, errs := make([]time.Time, waiters), make([]error, waiters)

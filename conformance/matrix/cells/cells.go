@@ -80,7 +80,7 @@ func Within[T any](tb testing.TB, bound time.Duration, what string, got <-chan T
 func LockUnlock(ctx context.Context, l *primitives.Lock) error {
 	lease, err := l.Lock(ctx)
 	if err == nil {
-		err = lease.Unlock(ctx)
+		err = lease.Release(ctx)
 	}
 	return err
 }

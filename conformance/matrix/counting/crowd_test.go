@@ -19,7 +19,7 @@ var many = map[bool]int{true: 1000, false: 300}[cells.Whole()]
 
 // patient are waiters that nobody takes for dead, and that are woken by messages alone.
 func patient(order primitives.CountingOrder) *primitives.CountingSemaphoreOptions {
-	return &primitives.CountingSemaphoreOptions{Order: order, Lease: time.Hour, WaitAllowance: 10 * time.Hour}
+	return &primitives.CountingSemaphoreOptions{Order: order, Lease: time.Hour, WaiterTimeout: 10 * time.Hour}
 }
 
 // noPoll is the configuration of their clients.

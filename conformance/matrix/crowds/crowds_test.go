@@ -104,7 +104,7 @@ func releaseCrowd(
 	t.Helper()
 	s, clients := crowdOf(t, crowdClients)
 	latch := clients[0].NewCountDownLatch("crowd")
-	cells.Want(t, true)(latch.TrySetCount(t.Context(), 1))
+	cells.Want(t, true)(latch.InitCount(t.Context(), 1))
 	ctx, cancel := context.WithTimeout(t.Context(), conformance.Patience)
 	defer cancel()
 	var all sync.WaitGroup

@@ -11,7 +11,6 @@ import (
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
-	"github.com/hasp-go/hasp/primitives/extend"
 )
 
 // slots are those of one semaphore, which a client acquires one at a time, for a lease. None renews it.
@@ -59,7 +58,7 @@ func afterACrash(t *testing.T, play func(t *testing.T, acquire slots, last *prim
 					l, err := acquire(t.Context(), clients[0], len(ends), lease)
 					require.NoError(t, err)
 					if last = l; i < len(ends)-1 {
-						extend.Forget(l)
+						l.Forget()
 					}
 				}
 				play(t, acquire, last, clients[1])
@@ -75,7 +74,7 @@ func waiters(ctx context.Context, acquire slots, c *primitives.Client, n int, le
 	for range n {
 		go func() {
 			if l, err := acquire(ctx, c, len(ends), lease); err == nil {
-				extend.Forget(l)
+				l.Forget()
 				granted <- time.Since(begin)
 			}
 		}()
@@ -98,7 +97,7 @@ func requireAt(t *testing.T, want time.Duration, granted <-chan time.Duration) {
 func TestWaitersBehindACrashAreInAtEachEnd(t *testing.T) {
 	t.Parallel()
 	afterACrash(t, func(t *testing.T, acquire slots, last *primitives.Lease, c *primitives.Client) {
-		extend.Forget(last)
+		last.Forget()
 		granted := waiters(t.Context(), acquire, c, len(ends), lives)
 		for _, at := range ends {
 			requireAt(t, at, granted)
@@ -111,7 +110,7 @@ func TestWaitersBehindACrashAreInAtEachEnd(t *testing.T) {
 func TestWaitersBehindAGrantAreInAtItsEnd(t *testing.T) {
 	t.Parallel()
 	afterACrash(t, func(t *testing.T, acquire slots, last *primitives.Lease, c *primitives.Client) {
-		extend.Forget(last)
+		last.Forget()
 		granted := waiters(t.Context(), acquire, c, 6, 200*time.Millisecond)
 		for _, at := range []time.Duration{1000, 1200, 1300, 1400, 1500, 1600} {
 			requireAt(t, at*time.Millisecond, granted)
@@ -138,7 +137,7 @@ func TestWaitersBehindARelease(t *testing.T) {
 func TestWaitersBehindOneThatLeaves(t *testing.T) {
 	t.Parallel()
 	afterACrash(t, func(t *testing.T, acquire slots, last *primitives.Lease, c *primitives.Client) {
-		extend.Forget(last)
+		last.Forget()
 		ctx, leave := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer leave()
 		left := waiters(ctx, acquire, c, 2, lives)

@@ -40,7 +40,7 @@ func costOfAGrant(t *testing.T, waiters int) float64 {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*conformance.Patience)
 	defer cancel()
 	permit := clients[0].NewPermitSemaphore("crowd", nil)
-	cells.Want(t, true)(permit.TrySetPermits(ctx, 1))
+	cells.Want(t, true)(permit.InitPermits(ctx, 1))
 	held, err := permit.Acquire(ctx, 1)
 	require.NoError(t, err)
 	granted, again := make(chan *primitives.Lease), make(chan struct{})

@@ -28,7 +28,7 @@ func isCancelled(waiter int) bool { return waiter%4 == 1 }
 func isVictim(waiter int) bool { return waiter%10 == 0 && waiter%clients != 0 }
 
 // crowded is the configuration of all of them.
-var crowded = &primitives.FairLockOptions{WaitAllowance: 15 * time.Second}
+var crowded = &primitives.FairLockOptions{WaiterTimeout: 15 * time.Second}
 
 // TestCrowdIsServedInOrder lets 300 waiters of 30 clients come one after the other. A quarter of them is
 // cancelled, half of these midway, when two clients, which are processes, are killed by SIGKILL, too. All
@@ -43,7 +43,7 @@ func TestCrowdIsServedInOrder(t *testing.T) {
 
 	c.cancelAll(0, middle)
 	s.awaitQueue(t, len(first)+waiters-middle)
-	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, holder.Release(t.Context()))
 	require.Equal(t, first, c.serve(t, len(first)))
 	inside := c.next(t)
 	for _, v := range victims {
@@ -52,15 +52,15 @@ func TestCrowdIsServedInOrder(t *testing.T) {
 	killed := time.Now()
 	c.cancelAll(middle, waiters)
 	s.awaitQueue(t, len(rest)-1+dead)
-	require.NoError(t, inside.lease.Unlock(t.Context()))
+	require.NoError(t, inside.lease.Release(t.Context()))
 	require.Equal(t, rest, append([]int{inside.waiter}, c.serve(t, len(rest)-1)...))
 	took := time.Since(killed)
 	t.Logf("%d served, %d of them after %d processes died with %d waiters, within %v",
 		len(first)+len(rest), len(rest), len(victims), dead, took)
-	// The deadlines of all the dead have passed an allowance after the kill, and the next poll sees it.
+	// The deadlines of all the dead have passed a timeout after the kill, and the next poll sees it.
 	// That is twenty seconds; a busy machine has as long again for its hand-overs. If each of the dead
-	// cost an allowance, it would be 150 s, and by Redisson's scores 50 minutes.
-	require.Less(t, took, 3*crowded.WaitAllowance)
+	// cost a timeout, it would be 150 s, and by Redisson's scores 50 minutes.
+	require.Less(t, took, 3*crowded.WaiterTimeout)
 	s.Await(t, "nobody waits", func() bool { return s.number(t, "EXISTS", key, queue, timeouts, deadlines) == 0 })
 }
 
@@ -134,8 +134,8 @@ func (v victim) wait(t *testing.T, i int) {
 	require.NoError(t, v.Order(strconv.Itoa(i)))
 }
 
-// Unlock lets the victim release what it holds.
-func (v victim) Unlock(context.Context) error { return v.Order("unlock") }
+// Release lets the victim release what it holds.
+func (v victim) Release(context.Context) error { return v.Order("unlock") }
 
 // TestVictim is the process of a victim.
 func TestVictim(t *testing.T) {
@@ -151,7 +151,7 @@ func TestVictim(t *testing.T) {
 			lease, err := lock.Lock(context.Background())
 			cells.Say(order, err)
 			<-release
-			if err := lease.Unlock(context.Background()); err != nil {
+			if err := lease.Release(context.Background()); err != nil {
 				cells.Say(order, err)
 			}
 		}()

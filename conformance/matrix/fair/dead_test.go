@@ -28,14 +28,14 @@ func TestWaitersOfADeadClientArePassedTogether(t *testing.T) {
 	})
 	holder := hold(t, clients[0])
 	before := s.waitInTurn(t, 1, clients, patient)
-	s.waitInTurn(t, 8, []*primitives.Client{dead}, &primitives.FairLockOptions{WaitAllowance: 3 * time.Second})
-	behind := s.waitInTurn(t, 2, clients, &primitives.FairLockOptions{WaitAllowance: time.Minute})
+	s.waitInTurn(t, 8, []*primitives.Client{dead}, &primitives.FairLockOptions{WaiterTimeout: 3 * time.Second})
+	behind := s.waitInTurn(t, 2, clients, &primitives.FairLockOptions{WaiterTimeout: time.Minute})
 	p.Refuse()
-	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, holder.Release(t.Context()))
 	require.Equal(t, []int{0}, before.serve(t, 1))
 	scripts := s.scripts(t)
 	require.Equal(t, []int{0, 1}, behind.serve(t, 2))
-	// Two waiters try every five seconds: after one allowance, and not after Redisson's five minutes.
+	// Two waiters try every five seconds: after one timeout, and not after Redisson's five minutes.
 	require.Less(t, s.scripts(t)-scripts, 30)
 	s.requireNothingLeft(t)
 }
@@ -84,11 +84,11 @@ func TestReleaseOfWhatHasExpiredWakesTheFirst(t *testing.T) {
 	flaky := cells.Named("GoRedis").Primitives(t, cells.At(p.Addr()), noPoll)
 	holder := hold(t, clients[0])
 	brief := s.waitInTurn(t, 1, []*primitives.Client{flaky}, &primitives.FairLockOptions{
-		Lease: time.Second, WaitAllowance: time.Hour,
+		Lease: time.Second, WaiterTimeout: time.Hour,
 	})
 	c := s.waitInTurn(t, 1, clients[1:], patient)
 	s.awaitListening(t, 2)
-	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, holder.Release(t.Context()))
 	lease, ok := brief.next(t).lease.(*primitives.Lease)
 	require.True(t, ok)
 	p.Refuse()
@@ -147,7 +147,7 @@ func TestCancelledWithoutAnAnswerLeaves(t *testing.T) {
 	require.ErrorIs(t, cells.Within(t, conformance.Patience, "the cancelled", got), context.Canceled)
 	p.Restore()
 	s.awaitQueue(t, 1)
-	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, holder.Release(t.Context()))
 	require.Equal(t, []int{0}, c.serve(t, 1))
 	s.requireNothingLeft(t)
 }
@@ -180,7 +180,7 @@ func TestQueueHeals(t *testing.T) {
 			harm(t, s, waiting[0], waiting[1])
 			s.Await(t, "they agree", func() bool { return agree(t, s, 2) })
 			require.ElementsMatch(t, waiting, s.Texts(t, "LRANGE", queue, "0", "-1"))
-			require.NoError(t, holder.Unlock(t.Context()))
+			require.NoError(t, holder.Release(t.Context()))
 			require.ElementsMatch(t, []int{0, 1}, c.serve(t, 2))
 			s.requireNothingLeft(t)
 		})
@@ -219,7 +219,7 @@ func handOverCommands(t *testing.T, waiters int) int {
 	holder, err := clients[0].NewFairLock(key, &primitives.FairLockOptions{Lease: time.Hour}).Lock(t.Context())
 	require.NoError(t, err)
 	c := s.waitInTurn(t, waiters, clients, &primitives.FairLockOptions{
-		Lease: time.Hour, WaitAllowance: 10 * time.Hour,
+		Lease: time.Hour, WaiterTimeout: 10 * time.Hour,
 	})
 	s.awaitListening(t, waiters)
 	settled := s.commands(t)
@@ -229,11 +229,11 @@ func handOverCommands(t *testing.T, waiters int) int {
 		return settled-before <= 2 // INFO itself, and a ping
 	})
 	before := s.commands(t)
-	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, holder.Release(t.Context()))
 	for i := range 10 {
 		g := c.next(t)
 		require.Equal(t, i, g.waiter)
-		require.NoError(t, g.lease.Unlock(t.Context()))
+		require.NoError(t, g.lease.Release(t.Context()))
 	}
 	last := c.next(t)
 	taken := s.commands(t) - before
@@ -241,7 +241,7 @@ func handOverCommands(t *testing.T, waiters int) int {
 		cancel()
 	}
 	s.awaitQueue(t, 0)
-	require.NoError(t, last.lease.Unlock(t.Context()))
+	require.NoError(t, last.lease.Release(t.Context()))
 	return taken
 }
 
@@ -266,11 +266,11 @@ func TestScoresFallByOneCommandPerThousand(t *testing.T) {
 		return n
 	}
 	before := calls()
-	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, holder.Release(t.Context()))
 	lease := c.next(t).lease
 	require.Equal(t, 3, calls()-before)
 	for i := range 2500 {
 		require.Equal(t, float64(base+int64(i)-300000), s.number(t, "ZSCORE", timeouts, "other:"+strconv.Itoa(i)))
 	}
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 }

@@ -32,7 +32,7 @@ const (
 
 // patient is the configuration of waiters that nobody takes for dead, and that are woken by messages
 // alone.
-var patient = &primitives.FairLockOptions{WaitAllowance: 10 * time.Hour}
+var patient = &primitives.FairLockOptions{WaiterTimeout: 10 * time.Hour}
 
 // noPoll is that of their clients.
 var noPoll = &primitives.Options{PollInterval: time.Hour}
@@ -57,7 +57,7 @@ func (s server) do(t *testing.T, words ...string) backend.Reply {
 func (s server) number(t *testing.T, words ...string) float64 {
 	t.Helper()
 	reply := s.do(t, words...)
-	if reply.Kind() == backend.Integer {
+	if reply.Kind() == backend.KindInteger {
 		n, err := reply.Int()
 		require.NoError(t, err)
 		return float64(n)
@@ -81,7 +81,7 @@ func (s server) now(t *testing.T) int64 {
 }
 
 // enqueue puts a waiter into the queue as another program does. It is one of ours if it has a deadline, and has an
-// allowance of ten hours then, else of Redisson's. 0 leaves out what it stands for.
+// timeout of ten hours then, else of Redisson's. 0 leaves out what it stands for.
 func (s server) enqueue(t *testing.T, owner string, score, deadline int64) {
 	t.Helper()
 	s.do(t, "EVAL", `redis.call('rpush', KEYS[1], ARGV[1])
@@ -147,7 +147,7 @@ type grant struct {
 
 // unlocker is a lease, of this process or another.
 type unlocker interface {
-	Unlock(ctx context.Context) error
+	Release(ctx context.Context) error
 }
 
 // crowd are waiters, in the order in which they came.
@@ -210,7 +210,7 @@ func (c *crowd) serve(t *testing.T, n int) (order []int) {
 	for range n {
 		g := c.next(t)
 		order = append(order, g.waiter)
-		require.NoError(t, g.lease.Unlock(t.Context()))
+		require.NoError(t, g.lease.Release(t.Context()))
 	}
 	return order
 }

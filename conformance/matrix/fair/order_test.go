@@ -31,7 +31,7 @@ func TestServedInOrderOfArrival(t *testing.T) {
 		c.cancel[i]()
 	}
 	s.awaitQueue(t, waiters-8)
-	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, holder.Release(t.Context()))
 	order := c.serve(t, 10)
 	for i := waiters/2 + 3; i < waiters; i += 4 {
 		c.cancel[i]()
@@ -53,11 +53,11 @@ func TestWaiterThatLeavesWakesTheNext(t *testing.T) {
 		c := s.waitInTurn(t, 2, clients[1:], patient)
 		s.awaitListening(t, 2)
 		go c.cancel[0]()
-		require.NoError(t, holder.Unlock(t.Context()))
+		require.NoError(t, holder.Release(t.Context()))
 		for range 2 {
 			g := cells.Within(t, conformance.Patience, "both waiters", c.granted)
 			if g.err == nil {
-				require.NoError(t, g.lease.Unlock(t.Context()))
+				require.NoError(t, g.lease.Release(t.Context()))
 			} else {
 				require.Zero(t, g.waiter, g.err)
 			}
@@ -78,7 +78,7 @@ func TestTryLockNeitherQueuesNorPasses(t *testing.T) {
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
 	require.Zero(t, s.number(t, "EXISTS", queue, timeouts, deadlines))
 
-	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, holder.Release(t.Context()))
 	s.enqueue(t, "waiting", s.now(t)+600000, 0)
 	_, err = lock.TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
@@ -87,7 +87,7 @@ func TestTryLockNeitherQueuesNorPasses(t *testing.T) {
 
 	lease, err := lock.TryLock(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 	s.requireNothingLeft(t)
 }
 
@@ -136,14 +136,14 @@ func TestExpiredHolderIsFollowed(t *testing.T) {
 	s.requireNothingLeft(t)
 }
 
-// TestWaiterOutlivesItsAllowance waits for many times the allowance, and beyond the scores: who lives
+// TestWaiterOutlivesItsTimeout waits for many times the timeout, and beyond the scores: who lives
 // keeps the place, and Redisson's processes do not take it for dead either.
-func TestWaiterOutlivesItsAllowance(t *testing.T) {
+func TestWaiterOutlivesItsTimeout(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	clients := s.Clients(t, 3, nil)
 	holder := hold(t, clients[0])
-	c := s.waitInTurn(t, 3, clients, &primitives.FairLockOptions{WaitAllowance: 4 * time.Second})
+	c := s.waitInTurn(t, 3, clients, &primitives.FairLockOptions{WaiterTimeout: 4 * time.Second})
 	first := s.Texts(t, "LRANGE", queue, "0", "-1")
 	for _, owner := range first { // As if they had waited for so long.
 		s.do(t, "ZINCRBY", timeouts, "-330000", owner)
@@ -156,7 +156,7 @@ func TestWaiterOutlivesItsAllowance(t *testing.T) {
 	scripts := s.scripts(t)
 	s.Await(t, "they have tried many times", func() bool { return s.scripts(t) > scripts+30 })
 	require.Equal(t, first, s.Texts(t, "LRANGE", queue, "0", "-1"))
-	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, holder.Release(t.Context()))
 	require.Equal(t, []int{0, 1, 2}, c.serve(t, 3))
 	s.requireNothingLeft(t)
 }
@@ -177,8 +177,8 @@ func TestWaiterOutlivesTheHoldersLease(t *testing.T) {
 		require.Empty(t, c.granted)
 		require.NoError(t, holder.Err())
 		released := time.Now()
-		require.NoError(t, holder.Unlock(t.Context()))
-		require.NoError(t, c.next(t).lease.Unlock(t.Context()))
+		require.NoError(t, holder.Release(t.Context()))
+		require.NoError(t, c.next(t).lease.Release(t.Context()))
 		require.Zero(t, time.Since(released))
 	})
 }
@@ -224,7 +224,7 @@ func lockManyTimes(ctx context.Context, lock *primitives.FairLock, inside chan s
 			return errors.New("two hold the lock")
 		}
 		<-inside
-		if err := lease.Unlock(ctx); err != nil && !errors.Is(err, backend.ErrIndeterminate) {
+		if err := lease.Release(ctx); err != nil && !errors.Is(err, backend.ErrIndeterminate) {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ func TestDeadArePassedByTheThousand(t *testing.T) {
 	require.Equal(t, 1500.0, s.number(t, "LLEN", queue))
 	lease, err := lock.Lock(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 	s.requireNothingLeft(t)
 }
 
@@ -59,10 +59,10 @@ func TestHealingKeepsTheFirstPlace(t *testing.T) {
 }
 
 // TestClockSetBack sets the server's clock back by an hour while two crashed waiters are the first: they lose their
-// places an allowance after the next try, and live waiters keep theirs.
+// places a timeout after the next try, and live waiters keep theirs.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
-	type locks = func(allowance time.Duration) *primitives.FairLock
+	type locks = func(timeout time.Duration) *primitives.FairLock
 	for name, run := range map[string]func(t *testing.T, setBack func(), fair locks){
 		"OneWaits": func(t *testing.T, setBack func(), fair locks) {
 			setBack()
@@ -85,19 +85,19 @@ func TestClockSetBack(t *testing.T) {
 			holder, err := fair(time.Hour).Lock(t.Context())
 			require.NoError(t, err)
 			order := make(chan int, 4)
-			for i, allowance := range []time.Duration{10 * time.Second, time.Second, 10 * time.Hour, 2 * time.Second} {
+			for i, timeout := range []time.Duration{10 * time.Second, time.Second, 10 * time.Hour, 2 * time.Second} {
 				go func() {
-					lease, err := fair(allowance).Lock(t.Context())
+					lease, err := fair(timeout).Lock(t.Context())
 					order <- i
 					if err == nil {
-						_ = lease.Unlock(t.Context())
+						_ = lease.Release(t.Context())
 					}
 				}()
 				time.Sleep(10 * time.Millisecond)
 			}
 			setBack()
 			begin := time.Now()
-			require.NoError(t, holder.Unlock(t.Context()))
+			require.NoError(t, holder.Release(t.Context()))
 			for i := range 4 {
 				require.Equal(t, i, <-order)
 			}
@@ -111,8 +111,8 @@ func TestClockSetBack(t *testing.T) {
 				b, err := embedded.New(s, nil)
 				require.NoError(t, err)
 				c := cells.Over(t, b, noPoll)
-				run(t, func() { setBack(t, s) }, func(allowance time.Duration) *primitives.FairLock {
-					return c.NewFairLock(key, &primitives.FairLockOptions{WaitAllowance: allowance})
+				run(t, func() { setBack(t, s) }, func(timeout time.Duration) *primitives.FairLock {
+					return c.NewFairLock(key, &primitives.FairLockOptions{WaiterTimeout: timeout})
 				})
 				left, err := s.Do("EXISTS", queue, timeouts, deadlines)
 				require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// setBack puts two crashed waiters with an allowance of a second each before the others, and makes all times of the
+// setBack puts two crashed waiters with a timeout of a second each before the others, and makes all times of the
 // queue an hour later, as if the clock had been set back.
 func setBack(t *testing.T, s *embedded.Server) {
 	t.Helper()
@@ -133,9 +133,9 @@ func setBack(t *testing.T, s *embedded.Server) {
 			redis.call('hset', KEYS[3], 'crashed' .. i, ARGV[1] + 1000 .. ' 1000')
 		end
 		for _, waiter in ipairs(redis.call('lrange', KEYS[1], 0, -1)) do
-			local deadline, allowance = string.match(redis.call('hget', KEYS[3], waiter), '(%d+)( %d+)')
+			local deadline, timeout = string.match(redis.call('hget', KEYS[3], waiter), '(%d+)( %d+)')
 			redis.call('zincrby', KEYS[2], 3600000, waiter)
-			redis.call('hset', KEYS[3], waiter, deadline + 3600000 .. allowance)
+			redis.call('hset', KEYS[3], waiter, deadline + 3600000 .. timeout)
 		end`, "3", queue, timeouts, deadlines, strconv.FormatInt(time.Now().UnixMilli(), 10))
 	require.NoError(t, err)
 }

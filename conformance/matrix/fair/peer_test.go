@@ -24,7 +24,7 @@ func TestPeerIsServedInOrder(t *testing.T) {
 	b := cells.Named("GoRedis").Backend(t, cells.At(s.Addr()))
 	woken := make(chan string, 10)
 	listening, err := b.Subscribe(t.Context(), channel+":"+peer, func(e backend.Event) {
-		if e.Kind == backend.Message {
+		if e.Kind == backend.EventMessage {
 			woken <- e.Payload
 		}
 	})
@@ -41,12 +41,12 @@ func TestPeerIsServedInOrder(t *testing.T) {
 	require.Equal(t, float64(score+600000), s.number(t, "ZSCORE", timeouts, last))
 	s.awaitListening(t, 3)
 
-	require.NoError(t, holder.Unlock(t.Context()))
+	require.NoError(t, holder.Release(t.Context()))
 	lease := ahead.next(t).lease
 	require.Equal(t, float64(score), s.number(t, "ZSCORE", timeouts, peer), "lowered by what the first had added")
 	require.Equal(t, float64(score+300000), s.number(t, "ZSCORE", timeouts, last))
 	require.Empty(t, woken)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 	require.Equal(t, "0", cells.Within(t, conformance.Patience, "the peer's message", woken))
 	_, err = clients[0].NewFairLock(key, nil).TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired, "nobody passes the peer")
@@ -55,7 +55,7 @@ func TestPeerIsServedInOrder(t *testing.T) {
 	require.Empty(t, behind.granted)
 	s.do(t, "DEL", key)
 	s.do(t, "PUBLISH", channel+":"+last, "0")
-	require.NoError(t, behind.next(t).lease.Unlock(t.Context()))
+	require.NoError(t, behind.next(t).lease.Release(t.Context()))
 	listening.Cancel()
 	s.requireNothingLeft(t)
 }
@@ -83,7 +83,7 @@ func TestDeadPeerIsPassed(t *testing.T) {
 	lease, err := clients[0].NewFairLock(key, patient).Lock(t.Context())
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, s.now(t), now+1500)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 	s.requireNothingLeft(t)
 }
 
@@ -100,6 +100,6 @@ func TestExpiredPeerIsFollowed(t *testing.T) {
 	lease, err := clients[0].NewFairLock(key, patient).Lock(t.Context())
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, s.now(t), score)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 	s.requireNothingLeft(t)
 }

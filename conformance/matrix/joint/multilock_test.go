@@ -55,7 +55,7 @@ func TestMultiLockOfSeveralServers(t *testing.T) {
 				for _, i := range mine {
 					inside[i].Add(-1)
 				}
-				if err := lease.Unlock(t.Context()); err != nil {
+				if err := lease.Release(t.Context()); err != nil {
 					t.Error(err)
 					return
 				}
@@ -82,7 +82,7 @@ func TestMultiLockGoesInBatches(t *testing.T) {
 		for range 100 {
 			lease, err := primitives.NewMultiLock(locks...).Lock(t.Context())
 			require.NoError(t, err)
-			require.NoError(t, lease.Unlock(t.Context()))
+			require.NoError(t, lease.Release(t.Context()))
 		}
 		t.Logf("%s: %d batches of %d calls", a.Name, b.batches.Load(), b.calls.Load())
 		require.EqualValues(t, 1000, b.calls.Load())

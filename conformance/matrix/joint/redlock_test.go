@@ -19,11 +19,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 
-// lease is the longest that is used, with an allowance that a busy machine does not use up. A server that
+// lease is the longest that is used, with a drift that a busy machine does not use up. A server that
 // has lost its data stays out for as long.
 const (
 	lease     = 6 * time.Second
-	allowance = 2 * time.Second
+	drift = 2 * time.Second
 )
 
 // nodes are the servers of a red lock.
@@ -43,7 +43,7 @@ func (all nodes) lock(t *testing.T, a cells.Adapter, o *primitives.RedLockOption
 	var clients []*primitives.Client
 	for _, s := range all {
 		clients = append(clients, a.Primitives(t, cells.At(s.Addr()), &primitives.Options{
-			WatchdogLease: lease, Allowance: allowance,
+			WatchdogLease: lease, ClockDrift: drift,
 		}))
 	}
 	return primitives.NewRedLock(clients, "x", o)
@@ -90,7 +90,7 @@ func TestNeverTwoHolders(t *testing.T) {
 	require.NoError(t, all[3].Restart(servers.DropData))
 	watch.goOn(t, "after one has lost its data")
 	for range 20 {
-		all.jump(t, 4, allowance/2)
+		all.jump(t, 4, drift/2)
 		time.Sleep(50 * time.Millisecond)
 	}
 	watch.goOn(t, "after a clock has jumped")
@@ -125,7 +125,7 @@ func (h *holders) contend(t *testing.T, lock *primitives.RedLock, stop <-chan st
 		h.enter(l)
 		time.Sleep(20 * time.Millisecond)
 		h.leave(l)
-		_ = l.Unlock(t.Context()) // It may be lost.
+		_ = l.Release(t.Context()) // It may be lost.
 	}
 }
 
@@ -178,7 +178,7 @@ func TestTwoHoldersAfterAnEarlyRejoin(t *testing.T) {
 	requireBothHold(t, first, yours)
 }
 
-// TestTwoHoldersAfterAJumpBeyondTheDrift shows what a clock does that jumps by more than the allowance, on a
+// TestTwoHoldersAfterAJumpBeyondTheDrift shows what a clock does that jumps by more than the drift, on a
 // majority of the servers.
 func TestTwoHoldersAfterAJumpBeyondTheDrift(t *testing.T) {
 	t.Parallel()
@@ -208,7 +208,7 @@ func requireBothHold(t *testing.T, first *primitives.Lease, lock *primitives.Red
 	}, fixed.Lease/2, 10*time.Millisecond)
 	require.NoError(t, first.Err())
 	require.NoError(t, second.Err())
-	require.Error(t, first.Unlock(t.Context()), "it was not held to its end")
+	require.Error(t, first.Release(t.Context()), "it was not held to its end")
 	require.NoError(t, second.Err())
-	require.NoError(t, second.Unlock(t.Context()))
+	require.NoError(t, second.Release(t.Context()))
 }

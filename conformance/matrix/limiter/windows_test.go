@@ -76,7 +76,7 @@ func TestWindowsOfManyClients(t *testing.T) {
 		c := cells.Over(t, grants.over(a.Backend(t, cells.At(s.Addr()))), nil)
 		limiters = append(limiters, c.NewRateLimiter("windows", nil))
 	}
-	_, err := limiters[0].TrySetRate(t.Context(), primitives.Rate{Permits: permits, Interval: interval})
+	_, err := limiters[0].InitRate(t.Context(), primitives.Rate{Permits: permits, Interval: interval})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), conformance.Patience)
 	defer cancel()

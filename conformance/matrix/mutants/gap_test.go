@@ -26,7 +26,7 @@ func gapMutants() []mutant {
 			onEvents(func(h backend.Handler) backend.Handler {
 				var deaf atomic.Bool
 				return func(event backend.Event) {
-					gap := event.Kind == backend.Resubscribed
+					gap := event.Kind == backend.EventResubscribed
 					if gap || !deaf.Load() {
 						h(event)
 					}
@@ -49,7 +49,7 @@ func gapMutants() []mutant {
 
 func noGaps(h backend.Handler) backend.Handler {
 	return func(event backend.Event) {
-		if event.Kind != backend.Resubscribed {
+		if event.Kind != backend.EventResubscribed {
 			h(event)
 		}
 	}

@@ -30,7 +30,7 @@ func replyMutants() []mutant {
 			})},
 		{"returns maps as pairs", embedded, "RepliesHaveTheirShape",
 			onReply(func(c backend.Call, r backend.Reply, err error) (backend.Reply, error) {
-				if c.Script.Command != "" && r.Kind() == backend.Array {
+				if c.Script.Command != "" && r.Kind() == backend.KindArray {
 					r = backend.ArrayReply([]backend.Reply{r})
 				}
 				return r, err
@@ -53,7 +53,7 @@ func onArgs(change func(arg string) string) func(*broken) {
 
 func onIntegers(change func(n int64) int64) func(*broken) {
 	return onReply(func(_ backend.Call, r backend.Reply, err error) (backend.Reply, error) {
-		if n, intErr := r.Int(); intErr == nil && r.Kind() == backend.Integer {
+		if n, intErr := r.Int(); intErr == nil && r.Kind() == backend.KindInteger {
 			r = backend.IntegerReply(change(n))
 		}
 		return r, err
@@ -130,8 +130,8 @@ func lifeMutants() []mutant {
 	return []mutant{
 		{"lets read-only scripts write", embedded, "ReadOnlyScriptsCannotWrite",
 			onCall(func(c *backend.Call) {
-				if c.Script.Retry == backend.ReadOnly {
-					reclass(c, backend.Never)
+				if c.Script.Retry == backend.RetryReadOnly {
+					reclass(c, backend.RetryNever)
 				}
 			})},
 		{"tries to read for ever", oneServer, "ReadOnlyRetriesAreBounded", onRun(readsForEver)},

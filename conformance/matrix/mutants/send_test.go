@@ -13,7 +13,7 @@ import (
 
 // command returns a call of a plain command.
 func command(name string, keys, args []string) backend.Call {
-	script := backend.NewScript("mutant", "", -1, backend.Never)
+	script := backend.NewScript("mutant", "", -1, backend.RetryNever)
 	script.Command = name
 	return backend.Call{Script: script, Keys: keys, Args: args}
 }
@@ -91,7 +91,7 @@ func sendMutants() []mutant {
 			}
 		}},
 		{"sends EVAL", oneServer, "NeverSendsEval", onCall(func(c *backend.Call) {
-			if c.Script.Command == "" && c.Script.Retry == backend.Never {
+			if c.Script.Command == "" && c.Script.Retry == backend.RetryNever {
 				words := []string{c.Script.Source, fmt.Sprint(len(c.Keys))}
 				*c = command("EVAL", append(append(words, c.Keys...), c.Args...), nil)
 			}
@@ -134,7 +134,7 @@ func breakAtomicity(good runFunc) runFunc {
 func loadsOnce(b *broken) {
 	var loaded sync.Map
 	onCall(func(c *backend.Call) {
-		if c.Script.Command != "" || c.Script.Retry != backend.Never {
+		if c.Script.Command != "" || c.Script.Retry != backend.RetryNever {
 			return
 		}
 		if _, known := loaded.LoadOrStore(c.Script.SHA1, true); known {
@@ -149,9 +149,9 @@ func onceMutants() []mutant {
 	}
 	return []mutant{
 		{"does not say that an outcome is unknown", oneServer, "LostReplySendsOnce",
-			hideUnknown(backend.Never)},
+			hideUnknown(backend.RetryNever)},
 		{"does not say that the outcome of a repeatable script is unknown", oneServer,
-			"LostRepeatableSettles", hideUnknown(backend.Repeatable)},
+			"LostRepeatableSettles", hideUnknown(backend.RetryRepeatable)},
 		{"sends a script again after a lost reply", oneServer, "LostReplySendsOnce",
 			again(func(ctx context.Context, c backend.Call, err error) bool {
 				return unknown(ctx, err) && c.Script.Command == ""
@@ -192,8 +192,8 @@ func hideUnknown(class backend.Retry) func(*broken) {
 	return onRun(func(good runFunc) runFunc {
 		return func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 			hidden := c.Script.Retry == class
-			if class == backend.Repeatable && hidden {
-				reclass(&c, backend.Never) // Or the good one sends it again.
+			if class == backend.RetryRepeatable && hidden {
+				reclass(&c, backend.RetryNever) // Or the good one sends it again.
 			}
 			reply, err := good(ctx, c)
 			if ctx.Err() == nil && hidden && errors.Is(err, backend.ErrIndeterminate) {

@@ -97,12 +97,12 @@ func keepOrder(t *testing.T, disturb func(w *world)) {
 			lease := got()
 			first.Do(func() { time.Sleep(10 * time.Second) }) // Meanwhile all have their places again.
 			served <- i
-			require.NoError(t, lease.Unlock(t.Context()))
+			require.NoError(t, lease.Release(t.Context()))
 		}()
 		time.Sleep(time.Millisecond)
 	}
 	disturb(w)
-	_ = held.Unlock(t.Context())
+	_ = held.Release(t.Context())
 	var order []int
 	for range cap(served) {
 		order = append(order, <-served)
@@ -127,7 +127,7 @@ func TestLostBeatCostsNoPlace(t *testing.T) {
 			}
 			require.Less(t, time.Since(sign), 10*time.Second*2/3)
 		}
-		require.NoError(t, held.Unlock(t.Context()))
-		require.NoError(t, got().Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
+		require.NoError(t, got().Release(t.Context()))
 	})
 }

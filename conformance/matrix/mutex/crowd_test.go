@@ -49,12 +49,12 @@ func TestTenThousandAreServedInOrder(t *testing.T) {
 	require.Equal(t, order, s.Texts(t, "ZRANGE", queue, "0", "-1"), "each came back to its place")
 
 	begin := time.Now()
-	require.NoError(t, held.Unlock(t.Context()))
+	require.NoError(t, held.Release(t.Context()))
 	for i := range crowd {
 		lease := cells.Within(t, time.Minute, "the next one", granted)
 		require.NotNil(t, lease)
 		require.Equal(t, order[i], lease.Owner(), i)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	}
 	t.Logf("they were served in %v", time.Since(begin))
 	require.Zero(t, s.Number(t, "EXISTS", key, queue, signs))

@@ -44,11 +44,11 @@ func TestDeadWaitersArePassed(t *testing.T) {
 				}
 				got := w.waits(t, other)
 				time.Sleep(7 * time.Second)
-				require.NoError(t, held.Unlock(t.Context()))
+				require.NoError(t, held.Release(t.Context()))
 				start := time.Now()
 				lease := got()
 				require.Less(t, time.Since(start), 100*time.Millisecond)
-				require.NoError(t, lease.Unlock(t.Context()))
+				require.NoError(t, lease.Release(t.Context()))
 				time.Sleep(time.Second)
 				require.Zero(t, numberOf(t, w.Server, "EXISTS", key, queue, signs))
 			})
@@ -72,11 +72,11 @@ func TestGrantOfALostCallerIsGivenBack(t *testing.T) {
 		w.ghost(t, group+":1")
 		second := w.waits(t, w.client(t).NewMutex(name, nil))
 		start := time.Now()
-		require.NoError(t, held.Unlock(t.Context()))
-		require.NoError(t, first().Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
+		require.NoError(t, first().Release(t.Context()))
 		lease := second()
 		require.Less(t, time.Since(start), 100*time.Millisecond)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 
@@ -85,7 +85,7 @@ func TestSecondMessageIsIgnored(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
 		got := w.waits(t, other)
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
 		lease := got()
 		group, _, _ := strings.Cut(lease.Owner(), ":")
 		_, err := w.Do("PUBLISH", key+":granted:"+group, lease.Owner()+" "+numeral(lease.Token())+" 0")
@@ -94,7 +94,7 @@ func TestSecondMessageIsIgnored(t *testing.T) {
 		isHeld, err := other.IsHeldBy(t.Context(), lease.Owner())
 		require.NoError(t, err)
 		require.True(t, isHeld)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 
@@ -114,11 +114,11 @@ func TestLostMessageIsFound(t *testing.T) {
 				bound = 200 * time.Millisecond
 			}
 			start := time.Now()
-			require.NoError(t, held.Unlock(t.Context()))
+			require.NoError(t, held.Release(t.Context()))
 			held = next()
 			require.Less(t, time.Since(start), bound, i)
 		}
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
 	})
 }
 
@@ -134,6 +134,6 @@ func TestDeadHolderIsFollowed(t *testing.T) {
 		took := time.Since(start)
 		require.Greater(t, took, 4320*time.Millisecond)
 		require.Less(t, took, 4321*time.Millisecond+55*time.Millisecond)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }

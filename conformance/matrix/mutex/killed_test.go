@@ -56,7 +56,7 @@ func (s server) killHolder(t *testing.T, clients []*primitives.Client, name stri
 			lease, err := client.NewMutex(name, nil).Lock(t.Context())
 			in <- time.Now()
 			if noError(t, err) {
-				noError(t, lease.Unlock(t.Context()))
+				noError(t, lease.Release(t.Context()))
 			}
 		}()
 	}
@@ -161,7 +161,7 @@ func TestWorker(t *testing.T) {
 		require.NoError(t, err)
 		cells.Say(strconv.FormatInt(lease.Token(), 10))
 		time.Sleep(time.Millisecond)
-		if err := lease.Unlock(context.Background()); !errors.Is(err, primitives.ErrLost) {
+		if err := lease.Release(context.Background()); !errors.Is(err, primitives.ErrLost) {
 			require.NoError(t, err)
 		}
 	}

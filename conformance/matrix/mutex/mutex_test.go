@@ -96,7 +96,7 @@ func (c *contestants) run(t *testing.T, s server, handOvers int) {
 				c.times[i].Add(1)
 				done.Add(1)
 				inside.Add(-1)
-				if !noError(t, lease.Unlock(t.Context())) {
+				if !noError(t, lease.Release(t.Context())) {
 					return
 				}
 			}
@@ -104,7 +104,7 @@ func (c *contestants) run(t *testing.T, s server, handOvers int) {
 	}
 	s.Await(t, "all wait", func() bool { return s.Number(t, "ZCARD", queue) == len(c.clients) })
 	begin := time.Now()
-	require.NoError(t, held.Unlock(t.Context()))
+	require.NoError(t, held.Release(t.Context()))
 	all.Wait()
 	c.took = time.Since(begin)
 }

@@ -14,10 +14,10 @@ import (
 func TestFixedLeaseIsWhole(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, _ *primitives.Mutex) {
-		const length, believed = 20 * time.Second, 18 * time.Second // less the allowance
+		const length, believed = 20 * time.Second, 18 * time.Second // less the clock drift
 		next := w.waits(t, w.client(t).NewMutex(name, &primitives.LockOptions{Lease: length}))
 		time.Sleep(2200 * time.Millisecond) // Since then it has not beaten.
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
 		lease := next()
 		require.GreaterOrEqual(t, lease.Remaining(), believed)
 		begin := time.Now()
@@ -38,11 +38,11 @@ func TestClockThatIsSetForward(t *testing.T) {
 			go func() {
 				lease := next()
 				tokens <- lease.Token()
-				noError(t, lease.Unlock(t.Context()))
+				noError(t, lease.Release(t.Context()))
 			}()
 		}
 		w.Advance(8 * time.Second)
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
 		require.Zero(t, numberOf(t, w.Server, "EXISTS", key, queue), "nobody is taken for alive")
 		start, last := time.Now(), held.Token()
 		for range cap(tokens) {
@@ -65,10 +65,10 @@ func TestClockThatIsSetBack(t *testing.T) {
 		require.NoError(t, err)
 		next := w.waits(t, other)
 		time.Sleep(back + 7*time.Second)
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
 		start := time.Now()
 		lease := next()
 		require.Less(t, time.Since(start), 100*time.Millisecond)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }

@@ -185,7 +185,7 @@ func useMutex(ctx context.Context, t *testing.T, client *primitives.Client, in *
 		in.note(lease, before)
 		in.stay(t, lease, rand.N(10*time.Millisecond)) //nolint:gosec // A driver.
 		in.leave(lease)
-		_ = lease.Unlock(t.Context())
+		_ = lease.Release(t.Context())
 		had++
 	}
 }

@@ -35,7 +35,7 @@ func TestNamesInBracesTakeNoLeases(t *testing.T) {
 			require.NoError(t, err)
 			_, err = twin.TryAcquire(t.Context(), 1)
 			require.ErrorIs(t, err, primitives.ErrConflict)
-			_, err = twin.TrySetPermits(t.Context(), 5)
+			_, err = twin.InitPermits(t.Context(), 5)
 			require.ErrorIs(t, err, primitives.ErrConflict)
 			require.ErrorIs(t, twin.SetPermits(t.Context(), 5), primitives.ErrConflict)
 			require.ErrorIs(t, twin.AddPermits(t.Context(), 5), primitives.ErrConflict)
@@ -65,7 +65,7 @@ func TestMorePermitsThanThereAre(t *testing.T) {
 		require.ErrorIs(t, err, primitives.ErrAboveTotal, "of a semaphore that it would make")
 		cells.Want(t, 0)(plain.TotalPermits(t.Context()))
 
-		cells.Want(t, true)(plain.TrySetPermits(t.Context(), 3))
+		cells.Want(t, true)(plain.InitPermits(t.Context(), 3))
 		lease, err := plain.Acquire(t.Context(), 2)
 		require.NoError(t, err)
 		_, err = plain.Acquire(t.Context(), 4)

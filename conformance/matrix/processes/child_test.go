@@ -101,6 +101,6 @@ func keepInChild(ctx context.Context, lease *primitives.Lease) {
 		time.Sleep(time.Millisecond)
 	}
 	remaining := lease.Remaining()
-	refused := errors.Is(lease.Unlock(ctx), primitives.ErrNotHeld)
+	refused := errors.Is(lease.Release(ctx), primitives.ErrNotHeld)
 	cells.Say("lost:", remaining, "remain, unlock refused", refused)
 }

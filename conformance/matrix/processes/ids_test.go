@@ -44,7 +44,7 @@ func killDrawers(t *testing.T, a cells.Adapter, s *servers.Server) {
 func TestDrawingChild(t *testing.T) {
 	args, _ := cells.AsChild(t)
 	ids := cells.Named(args[1]).Primitives(t, cells.At(args[0]), nil).NewIDGenerator(args[2])
-	_, err := ids.TryInit(t.Context(), 1, 7)
+	_, err := ids.Init(t.Context(), 1, 7)
 	require.NoError(t, err)
 	for {
 		id, err := ids.Next(t.Context())

@@ -74,7 +74,7 @@ func killHolder(when string) scenario {
 		c.Kill(t)
 		lease := within(t, deadHolder, got)
 		require.Greater(t, lease.Token(), token)
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	}
 }
 
@@ -88,12 +88,12 @@ func killWaiter(t *testing.T, a cells.Adapter, s *servers.Server) {
 	got := lockLater(t, a, s, patient)
 	c.parked(t)
 	c.Kill(t)
-	require.NoError(t, lease.Unlock(t.Context()))
-	require.NoError(t, within(t, deadWaiter, got).Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
+	require.NoError(t, within(t, deadWaiter, got).Release(t.Context()))
 }
 
 // stopHolder stops a child that holds the lock. The first thing that it asks its lease then must
-// report the loss, and its Unlock must leave the lock to its new holder.
+// report the loss, and its Release must leave the lock to its new holder.
 func stopHolder(t *testing.T, a cells.Adapter, s *servers.Server) {
 	t.Helper()
 	c := startChild(t, a, s)
@@ -124,7 +124,7 @@ func stopWaiter(t *testing.T, a cells.Adapter, s *servers.Server) {
 	c := startChild(t, a, s)
 	c.parked(t)
 	c.Signal(t, syscall.SIGSTOP)
-	require.NoError(t, first.Unlock(t.Context()))
+	require.NoError(t, first.Release(t.Context()))
 	lease := within(t, deadWaiter, lockLater(t, a, s, nil))
 	time.Sleep(childLease)
 	goesOn(t, c, lease)
@@ -139,7 +139,7 @@ func goesOn(t *testing.T, c *child, lease *primitives.Lease) {
 	c.await(t, "sends ") // Whatever it has to do about what it had.
 	time.Sleep(childLease / 4)
 	require.NoError(t, lease.Err())
-	require.NoError(t, lease.Unlock(t.Context()), "the lock was held to the end")
+	require.NoError(t, lease.Release(t.Context()), "the lock was held to the end")
 	for {
 		token, at := c.held(t)
 		if token > lease.Token() {

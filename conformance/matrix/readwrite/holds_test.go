@@ -200,7 +200,7 @@ func leavingTogether(t *testing.T, s *embedded.Server, script string) *primitive
 func leaveTogether(t *testing.T, leases ...*primitives.Lease) {
 	t.Helper()
 	for _, lease := range leases {
-		require.ErrorIs(t, lease.Unlock(t.Context()), backend.ErrIndeterminate)
+		require.ErrorIs(t, lease.Release(t.Context()), backend.ErrIndeterminate)
 	}
 	time.Sleep(time.Second)
 }

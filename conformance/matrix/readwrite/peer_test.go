@@ -138,7 +138,7 @@ func messages(t *testing.T, s *servers.Server) func() []string {
 	_, err := b.Subscribe(t.Context(), "redisson_rwlock:{x}", func(e backend.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		if e.Kind == backend.Message {
+		if e.Kind == backend.EventMessage {
 			all = append(all, e.Payload)
 		}
 	})

@@ -70,7 +70,7 @@ func TestPreferWritersEndsStarvation(t *testing.T) {
 				for ctx.Err() == nil {
 					if lease, err := preferring(c).ReadLock().Lock(ctx); err == nil {
 						time.Sleep(4 * time.Second)
-						_ = lease.Unlock(t.Context())
+						_ = lease.Release(t.Context())
 					}
 				}
 			})

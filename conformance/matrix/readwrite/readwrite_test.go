@@ -169,6 +169,6 @@ func sideKey(name string, reader *primitives.Lease) string {
 func unlock(t *testing.T, leases ...*primitives.Lease) {
 	t.Helper()
 	for _, lease := range leases {
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	}
 }

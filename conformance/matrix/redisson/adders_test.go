@@ -42,8 +42,8 @@ func testLongAdder(t *testing.T, ours *primitives.Client, java *peer) {
 		addBeside(t, java, name, one, other)
 		java.does("destroyed", "longAdder.destroy", name)
 		cells.Want(t, int64(2*many))(other.Sum(ctx))
-		one.Close()
-		other.Close()
+		require.NoError(t, one.Close())
+		require.NoError(t, other.Close())
 		java.does("0", "keys.count", "*adder*") // No key of a request is left.
 	}
 }
@@ -78,7 +78,7 @@ func testLongAdderUnderAPrefix(t *testing.T, _ *primitives.Client, java *peer) {
 		cells.Want(t, int64(0))(mine.Sum(ctx))
 		java.does("0", "keys.countEndless", "*"+key+"*")
 		java.does("destroyed", "longAdder.destroy", name)
-		mine.Close()
+		require.NoError(t, mine.Close())
 	}
 }
 
@@ -112,7 +112,7 @@ func testLongAdderInAnotherDatabase(t *testing.T, ours *primitives.Client, java 
 	require.NoError(t, mine.Reset(ctx))
 	java.does("0", "longAdder.sum", "databases")
 	java.does("destroyed", "longAdder.destroy", "databases")
-	mine.Close()
+	require.NoError(t, mine.Close())
 }
 
 // many is how often each of three adders adds.
@@ -165,5 +165,5 @@ func testDoubleAdder(t *testing.T, ours *primitives.Client, java *peer) {
 		java.does("reset", "doubleAdder.reset", "fractions")
 		cells.Want(t, 0.0)(mine.Sum(ctx))
 	}
-	mine.Close()
+	require.NoError(t, mine.Close())
 }

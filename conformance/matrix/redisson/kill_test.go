@@ -48,13 +48,13 @@ func testKilled(t *testing.T, ours *primitives.Client, java *peer) {
 		java.does("left", kind+".section", ownVictims(kind), "open")
 		lease, err := lockOf(ours, theirs(kind)).Lock(ctx)
 		require.NoError(t, err, kind)
-		require.NoError(t, lease.Unlock(ctx))
+		require.NoError(t, lease.Release(ctx))
 		section := java.begin(kind+".section", waited(kind), "open")
 		next, mine := beginLock(ctx, lockOf(ours, waited(kind)))
 		java.waits(mine)
-		require.NoError(t, leases[kind].Unlock(ctx))
+		require.NoError(t, leases[kind].Release(ctx))
 		java.await(mine, done)
-		require.NoError(t, (*next).Unlock(ctx))
+		require.NoError(t, (*next).Release(ctx))
 		java.await(section, "left")
 	}
 }

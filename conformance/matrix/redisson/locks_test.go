@@ -88,7 +88,7 @@ func (p *peer) takesTurns(
 	p.does("false", kind+".tryLock", name)
 	section = p.begin(kind+".section", name, "open")
 	p.waits(section)
-	require.NoError(p.t, (*lease).Unlock(ctx))
+	require.NoError(p.t, (*lease).Release(ctx))
 	p.await(section, "left")
 }
 
@@ -99,7 +99,7 @@ func (p *peer) enters(
 	p.t.Helper()
 	stayName := fmt.Sprintf("stay-%s-%x", kind, name) // In a cluster a latch has no braces.
 	stay := ours.NewCountDownLatch(stayName)
-	cells.Want(p.t, true)(stay.TrySetCount(ctx, 1))
+	cells.Want(p.t, true)(stay.InitCount(ctx, 1))
 	section = p.begin(kind+".section", name, stayName)
 	require.Eventually(p.t, func() bool {
 		locked, err := lock.IsLocked(ctx)
@@ -126,7 +126,7 @@ func testReadWriteLock(t *testing.T, ours *primitives.Client, java *peer) {
 		writer, mine := beginLock(ctx, write)
 		java.waits(mine)
 		java.does("false", "write.tryLock", name)
-		require.NoError(t, reader.Unlock(ctx))
+		require.NoError(t, reader.Release(ctx))
 		java.waits(mine)
 		open()
 		java.await(theirReader, "left")
@@ -134,7 +134,7 @@ func testReadWriteLock(t *testing.T, ours *primitives.Client, java *peer) {
 		theirReader, theirWriter := java.begin("read.section", name, "open"), java.begin("write.section", name, "open")
 		java.waits(theirReader)
 		java.waits(theirWriter)
-		require.NoError(t, (*writer).Unlock(ctx))
+		require.NoError(t, (*writer).Release(ctx))
 		java.await(theirReader, "left")
 		java.await(theirWriter, "left")
 		open, theirWriter = java.enters(ctx, ours, "write", name, write)
@@ -232,5 +232,5 @@ func enter(ctx context.Context, lock locker, weight int64, inside *primitives.At
 	if _, err := inside.Add(ctx, -weight); err != nil {
 		return err
 	}
-	return lease.Unlock(ctx)
+	return lease.Release(ctx)
 }

@@ -38,7 +38,7 @@ func testPermits(t *testing.T, ours *primitives.Client, java *peer) {
 	for _, name := range []string{"lent", "a{lent}b"} {
 		s := ours.NewPermitSemaphore(name, nil)
 		java.does("true", "permits.trySetPermits", name, 3)
-		cells.Want(t, false)(s.TrySetPermits(ctx, 5))
+		cells.Want(t, false)(s.InitPermits(ctx, 5))
 		mine, err := s.Acquire(ctx, 2)
 		require.NoError(t, err)
 		java.does("1", "permits.availablePermits", name)
@@ -105,7 +105,7 @@ func testPermitsOfTheDead(t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	ctx := bounded(t)
 	s := ours.NewPermitSemaphore("lent-dead", &primitives.PermitSemaphoreOptions{Permits: 2})
-	cells.Want(t, true)(s.TrySetPermits(ctx, 2))
+	cells.Want(t, true)(s.InitPermits(ctx, 2))
 	victim := startPeer(t, java.at)
 	require.Len(t, victim.ids(victim.begin("permits.acquire", "lent-dead", 2, 5000)), 2)
 	got, answer := beginPermits(t, s, 2)

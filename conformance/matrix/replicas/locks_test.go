@@ -142,7 +142,7 @@ func requireAll(t *testing.T, locks map[string]locker) {
 	for name, l := range locks {
 		lease, err := l.Lock(ctx)
 		require.NoError(t, err, name)
-		require.NoError(t, lease.Unlock(ctx), name)
+		require.NoError(t, lease.Release(ctx), name)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestPrimaryIsDemoted(t *testing.T) {
 		go func() {
 			lease, err := l.Lock(ctx)
 			if err == nil {
-				err = lease.Unlock(ctx)
+				err = lease.Release(ctx)
 			}
 			locked <- err
 		}()
@@ -293,7 +293,7 @@ func TestFailoverAmidLocks(t *testing.T) {
 			}
 			lease, err := l.Lock(ctx)
 			if err == nil {
-				_ = lease.Unlock(ctx) // It may have been lost.
+				_ = lease.Release(ctx) // It may have been lost.
 				continue
 			}
 			require.NoError(t, ctx.Err())
@@ -318,7 +318,7 @@ func TestScriptsAreFlushed(t *testing.T) {
 				lease, err := l.Lock(t.Context())
 				require.NoError(t, err)
 				flush()
-				require.NoError(t, lease.Unlock(t.Context()))
+				require.NoError(t, lease.Release(t.Context()))
 			}
 		}
 	})
@@ -354,7 +354,7 @@ func moveSlot(t *testing.T, a cells.Adapter, cluster *servers.Cluster) {
 	go func() {
 		lease, err := l.Lock(ctx)
 		if err == nil {
-			err = lease.Unlock(ctx)
+			err = lease.Release(ctx)
 		}
 		locked <- err
 	}()
@@ -367,7 +367,7 @@ func moveSlot(t *testing.T, a cells.Adapter, cluster *servers.Cluster) {
 	_, err = l.TryLock(ctx)
 	require.ErrorIs(t, err, primitives.ErrUnavailable)
 	require.False(t, backend.MayHaveRun(err), err)
-	require.NoError(t, holder.Unlock(ctx))
+	require.NoError(t, holder.Release(ctx))
 	require.NoError(t, m.MoveKeys())
 	require.NoError(t, m.Finish())
 	require.NoError(t, cells.Within(t, patience, "Lock", locked))

@@ -44,7 +44,7 @@ func failOver(t *testing.T, a cells.Adapter, r *servers.Replicated) {
 			require.NoError(t, err)
 			require.Greater(t, lease.Token(), last)
 			last = lease.Token()
-			require.NoError(t, lease.Unlock(t.Context()))
+			require.NoError(t, lease.Release(t.Context()))
 		}
 	}
 	grant(r.Primary())
@@ -105,8 +105,8 @@ func readingValkey(t *testing.T, primary, replica string) backend.Backend {
 func readFresh(t *testing.T, b backend.Backend, r *servers.Replicated) {
 	t.Helper()
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	read := backend.NewScript("read", "return redis.call('get', KEYS[1])", 1, backend.ReadOnly)
-	plain := backend.NewScript("read", "return redis.call('get', KEYS[1])", 1, backend.ReadOnly)
+	read := backend.NewScript("read", "return redis.call('get', KEYS[1])", 1, backend.RetryReadOnly)
+	plain := backend.NewScript("read", "return redis.call('get', KEYS[1])", 1, backend.RetryReadOnly)
 	plain.Command = "GET"
 	_, err := b.Run(t.Context(), read, []string{"k"}, nil)
 	require.NoError(t, err)

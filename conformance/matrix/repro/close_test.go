@@ -20,7 +20,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-var incr = backend.NewScript("incr", "return redis.call('incr', KEYS[1])", 1, backend.Never)
+var incr = backend.NewScript("incr", "return redis.call('incr', KEYS[1])", 1, backend.RetryNever)
 
 // The driver's client is closed before the backend, as a wrong order of defers does. A call that
 // begins then is surely not sent: it fails at once, with an error that is the same for all drivers.

@@ -33,7 +33,7 @@ func TestNoChannels(t *testing.T) {
 			require.ErrorContains(t, err, "ACL SETUSER <user> +publish &", name)
 			require.NotContains(t, err.Error(), "&*", name)
 		}
-		_, err := c.NewCountDownLatch("latch").TrySetCount(t.Context(), 1)
+		_, err := c.NewCountDownLatch("latch").InitCount(t.Context(), 1)
 		require.ErrorIs(t, err, primitives.ErrNoPermission)
 		require.Equal(t, "0", do(t, s, "DBSIZE"))
 		require.ErrorContains(t, acquires(c)["lock"](t.Context()), "&redisson_lock__channel:*")
@@ -128,21 +128,21 @@ func waitWithout(t *testing.T, s *servers.Server, allowed *primitives.Client, de
 	go func() {
 		lease, err := waiter.Lock(ctx)
 		if err == nil {
-			_ = lease.Unlock(ctx)
+			_ = lease.Release(ctx)
 		}
 		got <- err
 	}()
 	select {
 	case err = <-got:
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
 	case <-time.After(2 * time.Second): // Two beats.
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, held.Release(t.Context()))
 		err = <-got
 	}
 	require.NotErrorIs(t, err, context.DeadlineExceeded, denied)
 	next, failed := allowed.NewMutex(name, nil).Lock(ctx)
 	require.NoError(t, failed, denied)
-	require.NoError(t, next.Unlock(ctx))
+	require.NoError(t, next.Release(ctx))
 	return err
 }
 

@@ -67,7 +67,7 @@ func (patient) SetDeadline(time.Time) error     { return nil }
 func (patient) SetReadDeadline(time.Time) error { return nil }
 
 // TestCallersLeaveAStoppedServer stops the server right after an answer. A caller whose context ends after 100 ms gets its
-// error then, and so does an Unlock after its grace.
+// error then, and so does an Release after its grace.
 func TestCallersLeaveAStoppedServer(t *testing.T) {
 	cells.Proof(t)
 	side(t, func(t *testing.T, a cells.Adapter) {
@@ -78,14 +78,14 @@ func TestCallersLeaveAStoppedServer(t *testing.T) {
 			return patient{conn}, err
 		}
 		c := a.Primitives(t, at, nil)
-		require.NoError(t, lock(t, c, "x").Unlock(context.Background()))
+		require.NoError(t, lock(t, c, "x").Release(context.Background()))
 		lease := lock(t, c, "x")
 		require.NoError(t, s.Pause())
 		defer func() { require.NoError(t, s.Resume()) }()
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		left := make(chan error)
-		go func() { left <- lease.Unlock(ctx) }()
+		go func() { left <- lease.Release(ctx) }()
 		go func() { left <- lockFor(t, c, "free", 100*time.Millisecond) }()
 		for range 2 {
 			select {
@@ -219,7 +219,7 @@ func TestBlockingCommandsBesideALease(t *testing.T) {
 			lease, ctx := hold(t, servers.Start(t, servers.Redis, nil))
 			require.NoError(t, lease.Err())
 			require.NoError(t, ctx.Err())
-			require.NoError(t, lease.Unlock(t.Context()))
+			require.NoError(t, lease.Release(t.Context()))
 		})
 	}
 }

@@ -47,7 +47,7 @@ func ends(c *primitives.Client) map[string][]step {
 	permits := c.NewPermitSemaphore("permits", nil)
 	limiter := c.NewRateLimiter("limiter", nil)
 	init := func(g *primitives.IDGenerator, first, size int64) step {
-		return step{"TryInit", func(ctx context.Context) (any, error) { return g.TryInit(ctx, first, size) }, true, nil}
+		return step{"Init", func(ctx context.Context) (any, error) { return g.Init(ctx, first, size) }, true, nil}
 	}
 	next := func(g *primitives.IDGenerator, want int64) step { return step{"Next", get(g.Next), want, nil} }
 	none := func(g *primitives.IDGenerator) step { return step{"Next", get(g.Next), int64(0), overflow} }
@@ -79,11 +79,11 @@ func ends(c *primitives.Client) map[string][]step {
 			{"Load", get(double.Load), math.SmallestNonzeroFloat64, nil},
 		},
 		"CountDownLatch": {
-			{"TrySetCount", with(latch.TrySetCount, int64(most)), true, nil},
+			{"InitCount", with(latch.InitCount, int64(most)), true, nil},
 			{"CountDown", get(latch.CountDown), int64(most - 1), nil},
 			{"Count", get(latch.Count), int64(most - 1), nil},
 			{"Delete", get(latch.Delete), true, nil},
-			{"TrySetCount", with(latch.TrySetCount, inexact+1), true, nil},
+			{"InitCount", with(latch.InitCount, inexact+1), true, nil},
 			{"CountDown", get(latch.CountDown), inexact, nil},
 		},
 		"IDGenerator": {
@@ -95,14 +95,14 @@ func ends(c *primitives.Client) map[string][]step {
 			init(whole, 1, most), next(whole, 1), next(whole, 2),
 		},
 		"Semaphore": {
-			{"TrySetPermits", with(semaphore.TrySetPermits, math.MaxInt32), true, nil},
+			{"InitPermits", with(semaphore.InitPermits, math.MaxInt32), true, nil},
 			{"AddPermits", only(semaphore.AddPermits, 1), nil, overflow},
 			{"Release", only(semaphore.Release, 1), nil, overflow},
 			{"TryAcquire", only(semaphore.TryAcquire, math.MaxInt32), nil, nil},
 			{"AvailablePermits", get(semaphore.AvailablePermits), 0, nil},
 		},
 		"PermitSemaphore": {
-			{"TrySetPermits", with(permits.TrySetPermits, math.MaxInt32), true, nil},
+			{"InitPermits", with(permits.InitPermits, math.MaxInt32), true, nil},
 			{"AddPermits", only(permits.AddPermits, 1), nil, overflow},
 			{"TotalPermits", get(permits.TotalPermits), math.MaxInt32, nil},
 			{"AddPermits", only(permits.AddPermits, -math.MaxInt32), nil, nil},

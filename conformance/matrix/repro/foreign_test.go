@@ -39,11 +39,8 @@ func rateCalls(c *primitives.Client) map[string]func(context.Context) (any, erro
 	return map[string]func(context.Context) (any, error){
 		"TryAcquire": only(l.TryAcquire, 1), "Acquire": only(made.Acquire, 1), "Release": only(l.Release, 1),
 		"AvailablePermits": get(l.AvailablePermits), "Delete": get(l.Delete),
-		"SetRate": only(l.SetRate, rate), "TrySetRate": with(l.TrySetRate, rate), "UpdateRate": with(l.UpdateRate, rate),
-		"Config": func(ctx context.Context) (any, error) {
-			_, ok, err := l.Config(ctx)
-			return ok, err
-		},
+		"SetRate": only(l.SetRate, rate), "InitRate": with(l.InitRate, rate), "UpdateRate": with(l.UpdateRate, rate),
+		"Rate": get(l.Rate),
 	}
 }
 

@@ -181,7 +181,7 @@ func TestReleasesPerCancelledAcquire(t *testing.T) {
 			time.Sleep(lease)
 			require.Equal(t, int64(calls+1), acquires.Load())
 			require.Zero(t, releases.Load())
-			require.NoError(t, holder.Unlock(t.Context()))
+			require.NoError(t, holder.Release(t.Context()))
 			require.Equal(t, int64(1), releases.Load())
 		})
 	}
@@ -261,7 +261,7 @@ func releaseWithoutAServer(t *testing.T, a cells.Adapter, silent bool) {
 	// written to a connection that has ended may have been executed.
 	c := cells.Client{Addrs: []string{r.proxy.Addr()}, Dial: r.dial, Multiplex: -1}
 	sem := a.Primitives(t, c, nil).NewSemaphore("s", nil)
-	_, err := sem.TrySetPermits(t.Context(), 3)
+	_, err := sem.InitPermits(t.Context(), 3)
 	require.NoError(t, err)
 	require.NoError(t, sem.Acquire(t.Context(), 3))
 	r.silent.Store(silent)

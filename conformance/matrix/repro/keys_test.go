@@ -67,7 +67,7 @@ func TestLifeUntil9999(t *testing.T) {
 	require.NoError(t, n.Store(t.Context(), 1))
 	cells.Want(t, true)(n.ExpireAt(t.Context(), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)))
 	require.Greater(t, number(t, s, "PTTL", "n"), farMilliseconds)
-	cells.Want(t, primitives.NoExpiry-1)(n.RemainingTTL(t.Context()))
+	cells.Want(t, primitives.NoExpiry-1)(n.TTL(t.Context()))
 }
 
 // TestManyNames uses many names once: each left a token key of about 150 bytes for 30 days.
@@ -89,7 +89,7 @@ func TestManyNames(t *testing.T) {
 func useOnce(t *testing.T, c *primitives.Client, name string) int64 {
 	t.Helper()
 	lease := lock(t, c, name)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 	return lease.Token()
 }
 
@@ -157,7 +157,7 @@ func TestStoreOverAHeldLock(t *testing.T) {
 	_, c := inProcess(t, nil)
 	lease := lock(t, c, "x")
 	require.ErrorIs(t, c.NewAtomicLong("x").Store(t.Context(), 7), primitives.ErrConflict)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 }
 
 // TestCountDownAtZero counts down a latch that was set to 0, as Redisson's trySetCount may, or to

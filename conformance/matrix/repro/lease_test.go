@@ -81,12 +81,12 @@ func TestCopiedLeaseUnlocks(t *testing.T) {
 	reflect.ValueOf(&job.lease).Elem().Set(reflect.ValueOf(lease).Elem())
 	require.NotSame(t, lease, &job.lease)
 	require.Positive(t, job.lease.Remaining())
-	require.NoError(t, job.lease.Unlock(t.Context()))
+	require.NoError(t, job.lease.Release(t.Context()))
 	held, err := c.NewLock("x", nil).IsLocked(t.Context())
 	require.NoError(t, err)
-	require.False(t, held, "Unlock returned nil, and the lock is held")
+	require.False(t, held, "Release returned nil, and the lock is held")
 	require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
-	require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrNotHeld)
+	require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
 }
 
 // copying is a program that copies a lease, in the two ways that users do.
@@ -134,7 +134,7 @@ func TestRecoveredPanicLeavesARenewedLock(t *testing.T) {
 			time.Sleep(time.Second)
 			lease, err := c.NewLock("x", nil).TryLock(t.Context())
 			require.NoError(t, err, "the lock is held, by nobody")
-			require.NoError(t, lease.Unlock(t.Context()))
+			require.NoError(t, lease.Release(t.Context()))
 			require.NoError(t, c.Close(t.Context()))
 		})
 	}

@@ -70,7 +70,7 @@ func TestOverwrittenKeyIsLostAtTheNextRenewal(t *testing.T) {
 		require.Equal(t, int64(1), number(t, server, "RPUSH", key, "not ours"))
 		time.Sleep(time.Second + 10*time.Millisecond)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-		require.ErrorIs(t, lease.Unlock(t.Context()), primitives.ErrNotHeld)
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
 		time.Sleep(10 * time.Second)
 		require.Equal(t, int64(1), number(t, server, "LLEN", key))
 	})
@@ -97,7 +97,7 @@ func TestRenewalThatMayNotLookLosesNothing(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		require.Positive(t, refused.Load())
 		require.NoError(t, lease.Err())
-		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 
@@ -144,7 +144,7 @@ func releaseUnasked(t *testing.T, kind string, refused time.Duration) {
 	for _, name := range []string{"x", "y"} {
 		lease, err := leased(c, name)[kind](t.Context())
 		require.NoError(t, err)
-		require.ErrorIs(t, lease.Unlock(t.Context()), backend.ErrIndeterminate)
+		require.ErrorIs(t, lease.Release(t.Context()), backend.ErrIndeterminate)
 	}
 	time.Sleep(2 * time.Second)
 	require.Equal(t, int64(1), together.Load())

@@ -113,7 +113,7 @@ func followsTheSentinel(t *testing.T, a cells.Adapter, silent bool) {
 	s.promote(two.Addr())
 	select {
 	case e := <-events:
-		require.Equal(t, backend.Resubscribed, e.Kind)
+		require.Equal(t, backend.EventResubscribed, e.Kind)
 	case <-time.After(20 * time.Second): // 15 s, and something for a slow machine
 		listeners, err := one.Do("PUBSUB", "NUMSUB", "news")
 		require.NoError(t, err)
@@ -125,7 +125,7 @@ func followsTheSentinel(t *testing.T, a cells.Adapter, silent bool) {
 
 	// What the client sends goes to the same server.
 	where := backend.NewScript(
-		"where", "return redis.call('set', KEYS[1], '1')", 1, backend.Repeatable)
+		"where", "return redis.call('set', KEYS[1], '1')", 1, backend.RetryRepeatable)
 	require.Eventually(t, func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()

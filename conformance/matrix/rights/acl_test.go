@@ -145,12 +145,12 @@ func handOver(t *testing.T, holder, waiter locker) {
 	go func() {
 		lease, err := waiter.Lock(t.Context())
 		if err == nil {
-			err = lease.Unlock(t.Context())
+			err = lease.Release(t.Context())
 		}
 		got <- err
 	}()
 	_, err = waiter.TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
-	require.NoError(t, lease.Unlock(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
 	require.NoError(t, cells.Within(t, conformance.Patience, "waking the waiter", got))
 }

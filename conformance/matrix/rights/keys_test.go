@@ -57,8 +57,8 @@ func (r *recorder) run(ctx context.Context, c backend.Call) (backend.Reply, erro
 	defer r.mu.Unlock()
 	script := c.Script
 	c.Script = backend.NewScript(script.Name, spy+script.Source, script.Keys, script.Retry)
-	if script.Retry == backend.ReadOnly {
-		c.Script.Retry = backend.Never // the spy itself writes
+	if script.Retry == backend.RetryReadOnly {
+		c.Script.Retry = backend.RetryNever // the spy itself writes
 	}
 	after := func([]string) {}
 	if r.before != nil {
@@ -154,10 +154,10 @@ func useLock(ctx context.Context, client *primitives.Client) {
 		must.Get(lock.IsHeldBy(ctx, "nobody"))
 		must.Get(lock.HoldCount(ctx, "nobody"))
 		time.Sleep(15 * time.Second) // virtual: the watchdog renews
-		must.Do(lease.Unlock(ctx))
+		must.Do(lease.Release(ctx))
 	}
 	must.Get(client.NewFencedLock("declared", nil).LastToken(ctx))
-	must.Do(must.Get(lock.TryLock(ctx)).Unlock(ctx))
+	must.Do(must.Get(lock.TryLock(ctx)).Release(ctx))
 	must.Get(lock.TryLock(ctx)) // at the same time as before, so that its token is one more
 	must.Get(lock.IsLocked(ctx))
 	must.Get(lock.Remaining(ctx))
@@ -171,7 +171,7 @@ func useLock(ctx context.Context, client *primitives.Client) {
 
 func useSpinLock(ctx context.Context, client *primitives.Client) {
 	l := client.NewSpinLock("declared:spin", nil)
-	must.Do(must.Get(l.TryLock(ctx)).Unlock(ctx))
+	must.Do(must.Get(l.TryLock(ctx)).Release(ctx))
 	must.Get(l.TryLock(ctx))
 	must.Return("ForceUnlock", true)(l.ForceUnlock(ctx))
 	for i := range 2 {
@@ -190,7 +190,7 @@ func useFairLock(ctx context.Context, client *primitives.Client) {
 		time.Sleep(time.Second) // virtual: it waits
 		_, err := lock.TryLock(ctx)
 		must.If(!errors.Is(err, primitives.ErrNotAcquired), "TryLock returned %w", err)
-		must.Do(lease.Unlock(ctx))
+		must.Do(lease.Release(ctx))
 		time.Sleep(time.Second) // virtual: it holds
 		go func() { _, _ = lock.Lock(waiting) }()
 		time.Sleep(time.Second)
@@ -216,7 +216,7 @@ func useMutex(ctx context.Context, client *primitives.Client) {
 		waiting, cancel := context.WithCancel(ctx)
 		go func() { _, _ = m.Lock(waiting) }()
 		time.Sleep(15 * time.Second) // virtual: it waits, and shows that it lives; the watchdog renews
-		must.Do(lease.Unlock(ctx))
+		must.Do(lease.Release(ctx))
 		time.Sleep(time.Second) // virtual: it holds
 		go func() { _, _ = m.Lock(waiting) }()
 		time.Sleep(time.Second)
@@ -252,7 +252,7 @@ func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	must.Return("ForceUnlock", false)(read.ForceUnlock(ctx))
 	reader := must.Get(read.TryLock(writer.Reenter(ctx)))
 	time.Sleep(15 * time.Second) // virtual: the watchdog renews
-	must.Do(writer.Unlock(ctx))
+	must.Do(writer.Release(ctx))
 	impatient, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	go func() { _, _ = write.Lock(impatient) }()
@@ -263,10 +263,10 @@ func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	must.Get(read.HoldCount(ctx, reader.Owner()))
 	must.Get(read.HoldCount(ctx, "nobody"))
 	must.Return("IsLocked", false)(write.IsLocked(ctx))
-	must.Do(reader.Unlock(ctx))
+	must.Do(reader.Release(ctx))
 	writer = must.Get(write.TryLock(ctx))
 	time.Sleep(15 * time.Second) // virtual: the watchdog renews
-	must.Do(writer.Unlock(ctx))
+	must.Do(writer.Release(ctx))
 	must.Return("ForceUnlock", false)(write.ForceUnlock(ctx))
 	must.Get(write.Remaining(ctx))
 	must.Get(write.TryLock(ctx))
@@ -294,10 +294,10 @@ func useJointReleases(ctx context.Context, client *primitives.Client) {
 // useSemaphore uses what all numbers have, too.
 func useSemaphore(ctx context.Context, client *primitives.Client) {
 	s := client.NewSemaphore("declared:semaphore", nil)
-	must.Get(s.TrySetPermits(ctx, 3))
+	must.Get(s.InitPermits(ctx, 3))
 	must.Get(s.AvailablePermits(ctx))
 	must.Get(s.Expire(ctx, time.Hour))
-	must.Get(s.RemainingTTL(ctx))
+	must.Get(s.TTL(ctx))
 	must.Get(s.Persist(ctx))
 	must.Get(s.Exists(ctx))
 	must.Do(s.Acquire(ctx, 1))
@@ -337,11 +337,11 @@ func useCountingSemaphores(ctx context.Context, client *primitives.Client) {
 func useLatch(ctx context.Context, client *primitives.Client) {
 	l := client.NewCountDownLatch("declared:latch")
 	for range 2 {
-		must.Get(l.TrySetCount(ctx, 1))
+		must.Get(l.InitCount(ctx, 1))
 		must.Get(l.Count(ctx))
 		must.Get(l.CountDown(ctx))
 	}
-	must.Get(l.TrySetCountWithTTL(ctx, 2, time.Hour))
+	must.Get(l.InitCountWithTTL(ctx, 2, time.Hour))
 	must.Do(l.WaitUntilSet(ctx))
 	must.Get(l.CountDown(ctx))
 	must.Get(l.Delete(ctx))
@@ -351,7 +351,7 @@ func useIDGenerator(ctx context.Context, client *primitives.Client) {
 	must.Get(client.NewIDGenerator("declared:defaults").Next(ctx))
 	ids := client.NewIDGenerator("declared:ids")
 	for range 2 {
-		must.Get(ids.TryInit(ctx, 1, 1))
+		must.Get(ids.Init(ctx, 1, 1))
 		must.Get(ids.Next(ctx))
 	}
 }
@@ -403,7 +403,7 @@ func useRateLimiter(ctx context.Context, client *primitives.Client) {
 	} {
 		l := client.NewRateLimiter(name, nil)
 		rate := primitives.Rate{Permits: 2, Interval: time.Second, Mode: mode, KeepAlive: time.Hour}
-		must.Get(l.TrySetRate(ctx, rate))
+		must.Get(l.InitRate(ctx, rate))
 		must.Do(l.Acquire(ctx, 2))
 		must.Do(l.SetRate(ctx, rate))
 		must.Refuse[struct{}]("TryAcquire", primitives.ErrNotAcquired)(struct{}{}, l.TryAcquire(ctx, 1))
@@ -411,7 +411,7 @@ func useRateLimiter(ctx context.Context, client *primitives.Client) {
 		must.Get(l.AvailablePermits(ctx))
 		must.Do(l.Release(ctx, 1))
 		must.Return("Delete", true)(l.Delete(ctx))
-		_, _, err := l.Config(ctx)
+		_, err := l.Rate(ctx)
 		must.Do(err)
 	}
 }

@@ -31,7 +31,7 @@ func usePermits(ctx context.Context, client *primitives.Client) {
 		must.Do(s.Release(ctx, id))
 		must.Refuse[*primitives.Lease]("TryAcquire", primitives.ErrAboveTotal)(s.TryAcquire(ctx, 9))
 		must.Get(s.Delete(ctx))
-		must.Get(s.TrySetPermits(ctx, 1))
+		must.Get(s.InitPermits(ctx, 1))
 		must.Get(s.Delete(ctx))
 		must.Do(s.AddPermits(ctx, 1))
 		must.Get(s.Delete(ctx))

@@ -139,11 +139,11 @@ func (g *generator) keyCount() int {
 func (g *generator) retry() string {
 	switch {
 	case g.s.Header.ReadOnly:
-		return "ReadOnly"
+		return "RetryReadOnly"
 	case g.s.Header.Repeat:
-		return "Repeatable"
+		return "RetryRepeatable"
 	}
-	return "Never"
+	return "RetryNever"
 }
 
 func (g *generator) errorVars() {

@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	write = backend.NewScript("write", "return 1", 1, backend.Never)
-	read  = backend.NewScript("read", "return 2", 1, backend.ReadOnly)
+	write = backend.NewScript("write", "return 1", 1, backend.RetryNever)
+	read  = backend.NewScript("read", "return 2", 1, backend.RetryReadOnly)
 )
 
 // link is a backend whose every batch takes a while, and answers each call with its key.

@@ -38,7 +38,7 @@ func TestRequestIsUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
 		d := dispatch.New(stuck{sent: func(*backend.Claim) { sent++ }})
-		r, script := &dispatch.Request{}, backend.NewScript("x", "", 1, backend.Never)
+		r, script := &dispatch.Request{}, backend.NewScript("x", "", 1, backend.RetryNever)
 		for range 2 {
 			*r = dispatch.Request{Script: script, Keys: []string{"k"}}
 			_, err := d.Do(t.Context(), r)

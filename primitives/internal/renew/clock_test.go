@@ -34,7 +34,7 @@ func TestKeeperRemainingReadsTheClock(t *testing.T) {
 func heldEntry(t *testing.T, losses *counter) (*Keeper, *Entry) {
 	t.Helper()
 	k := NewKeeper(nil, new(atomic.Bool), zap.NewNop())
-	e := &Entry{Terms: &Terms{Lease: time.Second, Allowance: 100 * time.Millisecond}, OnLost: losses}
+	e := &Entry{Terms: &Terms{Lease: time.Second, ClockDrift: 100 * time.Millisecond}, OnLost: losses}
 	k.Begin(e)
 	require.True(t, k.Confirm(e))
 	return k, e

@@ -9,10 +9,10 @@ import (
 
 // Terms are what the leases of one object have in common.
 type Terms struct {
-	Lease     time.Duration // in whole milliseconds
-	Allowance time.Duration // how much earlier than the server the holder gives it up
-	Renewer   Renewer       // nil: nobody renews the lease
-	MaxHold   time.Duration // after the grant it is lost, however it was renewed; 0: it is not
+	Lease      time.Duration // in whole milliseconds
+	ClockDrift time.Duration // how much earlier than the server the holder gives it up
+	Renewer    Renewer       // nil: nobody renews the lease
+	MaxHold    time.Duration // after the grant it is lost, however it was renewed; 0: it is not
 }
 
 // Entry is one lease that a [Keeper] watches. Its user sets the exported fields once, and leaves the
@@ -77,19 +77,19 @@ const (
 )
 
 // span is how long a grant lasts, and how much earlier than the server the holder gives it up.
-type span struct{ length, allowance time.Duration }
+type span struct{ length, drift time.Duration }
 
 // present returns how long the present lease lasts.
 func (e *Entry) present() span {
 	if e.first != (span{}) {
 		return e.first
 	}
-	return span{e.Lease, e.Allowance}
+	return span{e.Lease, e.ClockDrift}
 }
 
 // validFor is how long after validFrom the holder may trust its lease.
 func (e *Entry) validFor() time.Duration {
-	lasts := e.present().length - e.present().allowance
+	lasts := e.present().length - e.present().drift
 	if e.MaxHold > 0 && e.grantedAt != 0 {
 		lasts = min(lasts, e.grantedAt+e.MaxHold-e.validFrom.at)
 	}

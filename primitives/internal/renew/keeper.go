@@ -90,13 +90,13 @@ func (k *Keeper) watch(e *Entry, as entryState, from, now instant) {
 }
 
 // Adopt begins to watch e, which was granted without an acquire of its own: by another's release, for the
-// given time from started on, which its holder gives up by the allowance earlier. A renewal gives it a whole
+// given time from started on, which its holder gives up earlier, by the clock drift. A renewal gives it a whole
 // lease. If that time may have passed, or after Close, Adopt reports false: then the caller must release it.
-func (k *Keeper) Adopt(e *Entry, started time.Time, length, allowance time.Duration) bool {
+func (k *Keeper) Adopt(e *Entry, started time.Time, length, drift time.Duration) bool {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	e.first = span{length, allowance}
+	e.first = span{length, drift}
 	if e.validFrom = instantOf(started); k.closed || e.expired(now) {
 		return false
 	}

@@ -460,7 +460,7 @@ func (s *server) keeper(t *testing.T) *renew.Keeper {
 func (s *server) newEntry(key string) *testEntry {
 	e := &testEntry{lost: make(chan struct{})}
 	e.Entry = renew.Entry{
-		Key: key, Owner: "owner", Terms: &renew.Terms{Lease: lease, Allowance: lease / 10, Renewer: s}, OnLost: e,
+		Key: key, Owner: "owner", Terms: &renew.Terms{Lease: lease, ClockDrift: lease / 10, Renewer: s}, OnLost: e,
 	}
 	return e
 }

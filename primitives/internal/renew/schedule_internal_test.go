@@ -63,7 +63,7 @@ func TestKeeperFollowsTheWallClock(t *testing.T) {
 				}
 				lost := make(chan time.Time, 1)
 				e := &Entry{
-					Key: "x", Terms: &Terms{Lease: 30 * time.Second, Allowance: 3 * time.Second, Renewer: unanswered{}},
+					Key: "x", Terms: &Terms{Lease: 30 * time.Second, ClockDrift: 3 * time.Second, Renewer: unanswered{}},
 					OnLost: lossFunc(func() { lost <- time.Now() }),
 				}
 				if fixed {
@@ -91,7 +91,7 @@ func TestKeeperFollowsTheWallClock(t *testing.T) {
 func hold(t *testing.T, k *Keeper, key string, lease time.Duration) *Entry {
 	t.Helper()
 	e := &Entry{
-		Key: key, Terms: &Terms{Lease: lease, Allowance: lease / 10, Renewer: unanswered{}}, OnLost: lossFunc(func() {}),
+		Key: key, Terms: &Terms{Lease: lease, ClockDrift: lease / 10, Renewer: unanswered{}}, OnLost: lossFunc(func() {}),
 	}
 	k.Begin(e)
 	require.True(t, k.Confirm(e))

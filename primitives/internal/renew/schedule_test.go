@@ -18,7 +18,7 @@ import (
 // TestKeeperRandomSchedules watches leases over links that are slow and lose requests and replies, on
 // a server on which keys are deleted, in virtual time. Whatever happens,
 //
-//   - nobody trusts a lease for longer than the server keeps it, less the allowance
+//   - nobody trusts a lease for longer than the server keeps it, less the clock drift
 //   - a lease is lost when the last renewal that is known to have come through runs out, or when
 //     the server says that it is not held, and neither before nor after
 //   - a renewal is sent every third of a lease, and a tenth after one that failed
@@ -111,7 +111,7 @@ func (w *randomWorld) travel() {
 func (w *randomWorld) watch(key string) {
 	e := &expectation{randomWorld: w, begun: time.Now()}
 	e.entry = renew.Entry{
-		Key: key, Terms: &renew.Terms{Lease: lease, Allowance: lease / 10, Renewer: w}, OnLost: e,
+		Key: key, Terms: &renew.Terms{Lease: lease, ClockDrift: lease / 10, Renewer: w}, OnLost: e,
 	}
 	w.mu.Lock()
 	w.leases[key] = e

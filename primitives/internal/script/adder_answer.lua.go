@@ -72,7 +72,7 @@ var adderAnswerScript = backend.Script{
 	Source: adderAnswerSource,
 	SHA1:   adderAnswerSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrAdderAnswerNOTANUMBER means that the script adder_answer replied NOTANUMBER: the semaphore

@@ -39,7 +39,7 @@ var adderAskScript = backend.Script{
 	Source: adderAskSource,
 	SHA1:   adderAskSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // AdderAsk asks all adders of a name for what they have counted, or to forget it, and returns

@@ -25,7 +25,7 @@ var adderHereScript = backend.Script{
 	Source: adderHereSource,
 	SHA1:   adderHereSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // AdderHere reports whether the keys of a request are here, as the asker has made them: with an

@@ -47,7 +47,7 @@ var adderTakeScript = backend.Script{
 	Source: adderTakeSource,
 	SHA1:   adderTakeSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrAdderTakeNOTANUMBER means that the script adder_take replied NOTANUMBER: the semaphore

@@ -1,5 +1,5 @@
 --- Lets owner in if fewer than limit hold the semaphore and nobody waits who came before; else puts it into
---- the queue, where it keeps its place for the allowance. It passes the dead. It wakes who is first then, if
+--- the queue, where it keeps its place for its waiter timeout. It passes the dead. It wakes who is first then, if
 --- there is still room, or may be before its next try: only the first is told when. Nothing is written if the user
 --- lacks a right that this needs, or the release.
 ---
@@ -9,7 +9,7 @@
 ---@arg owner string
 ---@arg limit int(1..2147483647)
 ---@arg lease milliseconds
----@arg allowance milliseconds?  the place is lost if owner does not try again within it; nil: do not queue
+---@arg waiter_timeout milliseconds?  the place is lost if owner does not try again within it; nil: do not queue
 ---@command publish publish|spublish
 ---@channel turn prefix     with the woken owner behind it
 ---@return int? grant       the server's time in microseconds; nil: refused
@@ -26,8 +26,8 @@ if room > 0 and (first == owner or not first) then
   may('zscore', semaphore)
   may('zcard', queue)
   may(publish, turn .. ':' .. owner)
-  -- One that waits tries three times within its allowance.
-  local soon = first and full_for(semaphore, now, held, lease) < (allowance or lease) / 3
+  -- One that waits tries three times within its waiter timeout.
+  local soon = first and full_for(semaphore, now, held, lease) < (waiter_timeout or lease) / 3
   local after = (room > 1 or soon) and survey(semaphore, queue, now, false, owner)
   if after then
     redis.call(publish, turn .. ':' .. after, '0')
@@ -41,7 +41,7 @@ if room > 0 and (first == owner or not first) then
   return {micros(), 0}
 end
 local number
-if allowance and not redis.call('zscore', queue, owner) then
+if waiter_timeout and not redis.call('zscore', queue, owner) then
   local previous = tonumber(redis.call('get', counter) or 0)
   if not previous then
     return redis.error_reply('NOTANUMBER the last number is none')
@@ -51,10 +51,10 @@ if allowance and not redis.call('zscore', queue, owner) then
   number = math.max(previous, tonumber(behind[2] or 0)) + 1
 end
 local wait = -1
-if allowance and not (first and first ~= owner) then
+if waiter_timeout and not (first and first ~= owner) then
   wait = room_in(semaphore, now, held - limit)
 end
-if allowance or #dead > 0 then
+if waiter_timeout or #dead > 0 then
   ask(semaphore)
   may('zscore', semaphore)
   may('set', counter)
@@ -69,10 +69,10 @@ if first and first ~= owner and not redis.call('zscore', semaphore, first) then
   local by = now + 30000 -- Until then it has shown that it lives, or is dead.
   enter(semaphore, now, first, -by, last(semaphore, by))
 end
-if not allowance then
+if not waiter_timeout then
   return {false, -1}
 end
-local kept = now + allowance
+local kept = now + waiter_timeout
 local until_last = last(semaphore, kept)
 if number then
   redis.call('set', counter, number, 'pxat', until_last)

@@ -25,7 +25,7 @@ local counter = KEYS[3]
 local owner = ARGV[1]
 local limit = ARGV[2]
 local lease = ARGV[3]
-local allowance = ARGV[4] if allowance == '' then allowance = nil end
+local waiter_timeout = ARGV[4] if waiter_timeout == '' then waiter_timeout = nil end
 local publish = ARGV[5]
 local turn = ARGV[6]
 
@@ -43,7 +43,7 @@ if room > 0 and (first == owner or not first) then
   may('zcard', queue)
   may(publish, turn .. ':' .. owner)
 
-  local soon = first and full_for(semaphore, now, held, lease) < (allowance or lease) / 3
+  local soon = first and full_for(semaphore, now, held, lease) < (waiter_timeout or lease) / 3
   local after = (room > 1 or soon) and survey(semaphore, queue, now, false, owner)
   if after then
     redis.call(publish, turn .. ':' .. after, '0')
@@ -57,7 +57,7 @@ if room > 0 and (first == owner or not first) then
   return {micros(), 0}
 end
 local number
-if allowance and not redis.call('zscore', queue, owner) then
+if waiter_timeout and not redis.call('zscore', queue, owner) then
   local previous = tonumber(redis.call('get', counter) or 0)
   if not previous then
     return redis.error_reply('NOTANUMBER the last number is none')
@@ -67,10 +67,10 @@ if allowance and not redis.call('zscore', queue, owner) then
   number = math.max(previous, tonumber(behind[2] or 0)) + 1
 end
 local wait = -1
-if allowance and not (first and first ~= owner) then
+if waiter_timeout and not (first and first ~= owner) then
   wait = room_in(semaphore, now, held - limit)
 end
-if allowance or #dead > 0 then
+if waiter_timeout or #dead > 0 then
   ask(semaphore)
   may('zscore', semaphore)
   may('set', counter)
@@ -85,10 +85,10 @@ if first and first ~= owner and not redis.call('zscore', semaphore, first) then
   local by = now + 30000
   enter(semaphore, now, first, -by, last(semaphore, by))
 end
-if not allowance then
+if not waiter_timeout then
   return {false, -1}
 end
-local kept = now + allowance
+local kept = now + waiter_timeout
 local until_last = last(semaphore, kept)
 if number then
   redis.call('set', counter, number, 'pxat', until_last)
@@ -102,14 +102,14 @@ enter(semaphore, now, owner, -kept, until_last)
 return {false, wait}
 `
 
-const arrivalAcquireSHA1 = "9b895738ec3cf84d3c5407d7cbf6977511b4cb83"
+const arrivalAcquireSHA1 = "cee20486715d800a0b2aa515b1e91f81770f8d52"
 
 var arrivalAcquireScript = backend.Script{
 	Name:   "arrival_acquire",
 	Source: arrivalAcquireSource,
 	SHA1:   arrivalAcquireSHA1,
 	Keys:   3,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrArrivalAcquireNOTANUMBER means that the script arrival_acquire replied NOTANUMBER: the
@@ -144,7 +144,7 @@ type ArrivalAcquireParams struct {
 	Lease time.Duration
 	// in whole milliseconds, the rest is cut off; not negative; nil: absent; the place is lost if
 	// owner does not try again within it; nil: do not queue
-	Allowance *time.Duration
+	WaiterTimeout *time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
 	// begins channels; with the woken owner behind it
@@ -161,10 +161,10 @@ type ArrivalAcquireResult struct {
 }
 
 // ArrivalAcquire lets owner in if fewer than limit hold the semaphore and nobody waits who came
-// before; else puts it into the queue, where it keeps its place for the allowance. It passes
-// the dead. It wakes who is first then, if there is still room, or may be before its next try:
-// only the first is told when. Nothing is written if the user lacks a right that this needs, or
-// the release.
+// before; else puts it into the queue, where it keeps its place for its waiter timeout. It
+// passes the dead. It wakes who is first then, if there is still room, or may be before its
+// next try: only the first is told when. Nothing is written if the user lacks a right that this
+// needs, or the release.
 //
 // Keys:
 //   - semaphore: zset; holder -> when its hold ends; waiter -> until when it has its place,
@@ -176,8 +176,8 @@ type ArrivalAcquireResult struct {
 //   - owner
 //   - limit: from 1 to 2147483647
 //   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - allowance: in whole milliseconds, the rest is cut off; not negative; nil: absent; the
-//     place is lost if owner does not try again within it; nil: do not queue
+//   - waiter_timeout: in whole milliseconds, the rest is cut off; not negative; nil: absent;
+//     the place is lost if owner does not try again within it; nil: do not queue
 //   - publish: the command PUBLISH|SPUBLISH
 //   - turn: begins channels; with the woken owner behind it
 //
@@ -199,8 +199,8 @@ func ArrivalAcquire(
 	if p.Lease != 0 && p.Lease < time.Millisecond {
 		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
 	}
-	if p.Allowance != nil && *p.Allowance != 0 && *p.Allowance < time.Millisecond {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: allowance: %w: %v is less than a millisecond", backend.ErrArgument, *p.Allowance)
+	if p.WaiterTimeout != nil && *p.WaiterTimeout != 0 && *p.WaiterTimeout < time.Millisecond {
+		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: waiter_timeout: %w: %v is less than a millisecond", backend.ErrArgument, *p.WaiterTimeout)
 	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
 		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
@@ -222,8 +222,8 @@ func ArrivalAcquire(
 		p.Publish,
 		p.Turn,
 	}
-	if p.Allowance != nil {
-		words[6] = strconv.FormatInt(p.Allowance.Milliseconds(), 10)
+	if p.WaiterTimeout != nil {
+		words[6] = strconv.FormatInt(p.WaiterTimeout.Milliseconds(), 10)
 	}
 	reply, err := r.Run(ctx, &arrivalAcquireScript, words[:3:3], words[3:])
 	if err != nil {

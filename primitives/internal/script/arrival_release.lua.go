@@ -36,7 +36,7 @@ var arrivalReleaseScript = backend.Script{
 	Source: arrivalReleaseSource,
 	SHA1:   arrivalReleaseSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ArrivalRelease ends owner's hold, or takes it out of the queue. Where there is room then, or

@@ -42,7 +42,7 @@ var arrivalReleaseAllScript = backend.Script{
 	Source: arrivalReleaseAllSource,
 	SHA1:   arrivalReleaseAllSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ArrivalReleaseAll does what arrival_release does, for each owner. Each has a status of its

@@ -48,7 +48,7 @@ var countingAcquireScript = backend.Script{
 	Source: countingAcquireSource,
 	SHA1:   countingAcquireSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // CountingAcquireResult is what [CountingAcquire] returns.

@@ -26,7 +26,7 @@ var countingHoldersScript = backend.Script{
 	Source: countingHoldersSource,
 	SHA1:   countingHoldersSHA1,
 	Keys:   1,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // CountingHolders returns how many hold a counting semaphore.

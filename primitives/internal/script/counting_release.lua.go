@@ -36,7 +36,7 @@ var countingReleaseScript = backend.Script{
 	Source: countingReleaseSource,
 	SHA1:   countingReleaseSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // CountingRelease ends owner's hold, and wakes one waiter per client. It publishes first: that

@@ -48,7 +48,7 @@ var countingReleaseAllScript = backend.Script{
 	Source: countingReleaseAllSource,
 	SHA1:   countingReleaseAllSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // CountingReleaseAll does what counting_release does, for each owner. Each has a status of its

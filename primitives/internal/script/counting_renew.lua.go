@@ -45,7 +45,7 @@ var countingRenewScript = backend.Script{
 	Source: countingRenewSource,
 	SHA1:   countingRenewSHA1,
 	Keys:   -1,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // CountingRenew gives each holder a whole lease again, if its hold has not ended. Each has a

@@ -35,7 +35,7 @@ var doubleAddScript = backend.Script{
 	Source: doubleAddSource,
 	SHA1:   doubleAddSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrDoubleAddNOTANUMBER means that the script double_add replied NOTANUMBER: the key holds a

@@ -39,7 +39,7 @@ var doubleCompareAndSetScript = backend.Script{
 	Source: doubleCompareAndSetSource,
 	SHA1:   doubleCompareAndSetSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrDoubleCompareAndSetNOTANUMBER means that the script double_compare_and_set replied

@@ -25,7 +25,7 @@ var doubleGetScript = backend.Script{
 	Source:  doubleGetSource,
 	SHA1:    doubleGetSHA1,
 	Keys:    1,
-	Retry:   backend.ReadOnly,
+	Retry:   backend.RetryReadOnly,
 	Command: "GET",
 }
 

@@ -33,7 +33,7 @@ var doubleSetScript = backend.Script{
 	Source: doubleSetSource,
 	SHA1:   doubleSetSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrDoubleSetNOTANUMBER means that the script double_set replied NOTANUMBER: the key holds a

@@ -39,7 +39,7 @@ var doubleSetIfGreaterScript = backend.Script{
 	Source: doubleSetIfGreaterSource,
 	SHA1:   doubleSetIfGreaterSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrDoubleSetIfGreaterNOTANUMBER means that the script double_set_if_greater replied

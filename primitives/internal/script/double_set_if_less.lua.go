@@ -39,7 +39,7 @@ var doubleSetIfLessScript = backend.Script{
 	Source: doubleSetIfLessSource,
 	SHA1:   doubleSetIfLessSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrDoubleSetIfLessNOTANUMBER means that the script double_set_if_less replied NOTANUMBER: the

@@ -35,7 +35,7 @@ var doubleSwapScript = backend.Script{
 	Source: doubleSwapSource,
 	SHA1:   doubleSwapSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrDoubleSwapNOTANUMBER means that the script double_swap replied NOTANUMBER: the key holds a

@@ -32,7 +32,7 @@ var doubleTakeScript = backend.Script{
 	Source: doubleTakeSource,
 	SHA1:   doubleTakeSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrDoubleTakeNOTANUMBER means that the script double_take replied NOTANUMBER: the key holds a

@@ -6,12 +6,12 @@
 ---@key lock hash             owner -> hold count
 ---@key queue list            the waiting owners, the next one first
 ---@key timeouts zset         waiting owner -> when Redisson takes it for dead
----@key deadlines hash        our waiting owner -> when we take it for dead, and its allowance
+---@key deadlines hash        our waiting owner -> when we take it for dead, and its waiter timeout
 ---@key token string          the last token granted, decimal
 ---@arg owner string
 ---@arg lease milliseconds
 ---@arg tokenttl milliseconds?   nil: the token key has no end
----@arg allowance milliseconds?  the owner is dead if it does not try again within it; nil: do not queue
+---@arg waiter_timeout milliseconds?  the owner is dead if it does not try again within it; nil: do not queue
 ---@command publish publish|spublish
 ---@channel turn prefix       with the woken owner behind it
 ---@return int? token         nil: refused
@@ -34,7 +34,7 @@ may('del', lock)
 may(publish, turn .. ':' .. owner)
 heal(queue, timeouts, deadlines, now, owner)
 local first, dead, amount, more, deadline, late = survey(queue, timeouts, deadlines, now, owner)
-if first or allowance and held or #dead > 0 then
+if first or waiter_timeout and held or #dead > 0 then
   ask(queue, timeouts, deadlines)
 elseif not held then
   ask_drop(queue, timeouts, deadlines)
@@ -56,7 +56,7 @@ if not held and #dead > 0 then
   redis.call(publish, turn .. ':' .. (first or owner), '0')
 end
 drop(queue, timeouts, deadlines, dead, amount)
-if not allowance then
+if not waiter_timeout then
   return {false, -1}
 end
 local left = math.max(0, redis.call('pttl', lock))
@@ -69,12 +69,12 @@ end
 if not listed then
   redis.call('rpush', queue, owner)
 end
-redis.call('hset', deadlines, owner, now + allowance .. ' ' .. allowance)
+redis.call('hset', deadlines, owner, now + waiter_timeout .. ' ' .. waiter_timeout)
 if more then
   return {false, 0} -- The next try goes on.
 end
 if not first or first == owner then
-  first, deadline = owner, now + allowance
+  first, deadline = owner, now + waiter_timeout
 end
 local score = redis.call('zscore', timeouts, first)
 -- Time passes for Redisson also while the lock is held. Its processes would drop a waiter of ours whose

@@ -26,13 +26,13 @@ local token = KEYS[5]
 local owner = ARGV[1]
 local lease = ARGV[2]
 local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
-local allowance = ARGV[4] if allowance == '' then allowance = nil end
+local waiter_timeout = ARGV[4] if waiter_timeout == '' then waiter_timeout = nil end
 local publish = ARGV[5]
 local turn = ARGV[6]
 
 
 local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function share() return 300000 end local function ask_drop(queue, timeouts, deadlines) may('lrem', queue) may('lpos', queue) may('zadd', timeouts) may('zrem', timeouts) may('zrange', timeouts) may('zmscore', timeouts) may('hdel', deadlines) may('hmget', deadlines) end local function ask(queue, timeouts, deadlines) ask_drop(queue, timeouts, deadlines) may('rpush', queue) may('lindex', queue) may('lrange', queue) may('zscore', timeouts) end local function deadline_of(field, now) local deadline, allowance = string.match(field or '', '^(%d+) (%d+)$') if not deadline then return nil, false end local latest = now + tonumber(allowance) return math.min(tonumber(deadline), latest), tonumber(deadline) > latest end local function lower(timeouts, amount, spared) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do if not spared[scores[i]] then changed[#changed + 1] = scores[i + 1] - amount changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leaver) local dead, amount, place, size = {}, 0, 0, 1 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('hmget', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif waiter ~= leaver then local score = scores[i] local deadline, late = deadline_of(ends[i], now) local left = score and score - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false, deadline, late end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local function remove(queue, timeouts, deadlines, waiter, count) redis.call('lrem', queue, count, waiter) redis.call('zrem', timeouts, waiter) redis.call('hdel', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, owner) local place = redis.call('lpos', queue, owner) if not place then return end local ahead = {} for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do ahead[waiter] = true end remove(queue, timeouts, deadlines, owner, 0) lower(timeouts, share(), ahead) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function share() return 300000 end local function ask_drop(queue, timeouts, deadlines) may('lrem', queue) may('lpos', queue) may('zadd', timeouts) may('zrem', timeouts) may('zrange', timeouts) may('zmscore', timeouts) may('hdel', deadlines) may('hmget', deadlines) end local function ask(queue, timeouts, deadlines) ask_drop(queue, timeouts, deadlines) may('rpush', queue) may('lindex', queue) may('lrange', queue) may('zscore', timeouts) end local function deadline_of(field, now) local deadline, waiter_timeout = string.match(field or '', '^(%d+) (%d+)$') if not deadline then return nil, false end local latest = now + tonumber(waiter_timeout) return math.min(tonumber(deadline), latest), tonumber(deadline) > latest end local function lower(timeouts, amount, spared) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do if not spared[scores[i]] then changed[#changed + 1] = scores[i + 1] - amount changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leaver) local dead, amount, place, size = {}, 0, 0, 1 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('hmget', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif waiter ~= leaver then local score = scores[i] local deadline, late = deadline_of(ends[i], now) local left = score and score - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false, deadline, late end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local function remove(queue, timeouts, deadlines, waiter, count) redis.call('lrem', queue, count, waiter) redis.call('zrem', timeouts, waiter) redis.call('hdel', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, owner) local place = redis.call('lpos', queue, owner) if not place then return end local ahead = {} for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do ahead[waiter] = true end remove(queue, timeouts, deadlines, owner, 0) lower(timeouts, share(), ahead) end
 local function strip(timeouts, deadlines, listed) for _, waiter in ipairs(redis.call('zrange', timeouts, 0, -1)) do if not listed[waiter] then redis.call('zrem', timeouts, waiter) end end local fields = redis.call('hgetall', deadlines) for i = 1, #fields, 2 do if not listed[fields[i]] then redis.call('hdel', deadlines, fields[i]) end end end local function set_right(deadlines, now) local fields, changed = redis.call('hgetall', deadlines), {} for i = 1, #fields, 2 do local deadline, late = deadline_of(fields[i + 1], now) if late then changed[#changed + 1] = fields[i] changed[#changed + 1] = deadline .. string.match(fields[i + 1], ' %d+$') end if #changed == 2000 or i + 1 == #fields and #changed > 0 then redis.call('hset', deadlines, unpack(changed)) changed = {} end end end local function heal(queue, timeouts, deadlines, now, caller) local length = redis.call('llen', queue) local scores, ours = redis.call('zcard', timeouts), redis.call('hlen', deadlines) if length == scores and length >= ours then return end ask(queue, timeouts, deadlines) for _, command in ipairs({'hexists', 'hgetall'}) do may(command, deadlines) end local listed, kept = {}, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do local scored = redis.call('zscore', timeouts, waiter) if listed[waiter] then redis.call('lrem', queue, -1, waiter) elseif scored or waiter == caller or redis.call('hexists', deadlines, waiter) == 1 then listed[waiter] = true kept[#kept + 1] = waiter if not scored then redis.call('zadd', timeouts, now + #kept * share(), waiter) end else redis.call('lrem', queue, 0, waiter) end end strip(timeouts, deadlines, listed) end
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local size, now = redis.call('hlen', lock), clock()
@@ -49,7 +49,7 @@ may('del', lock)
 may(publish, turn .. ':' .. owner)
 heal(queue, timeouts, deadlines, now, owner)
 local first, dead, amount, more, deadline, late = survey(queue, timeouts, deadlines, now, owner)
-if first or allowance and held or #dead > 0 then
+if first or waiter_timeout and held or #dead > 0 then
   ask(queue, timeouts, deadlines)
 elseif not held then
   ask_drop(queue, timeouts, deadlines)
@@ -71,7 +71,7 @@ if not held and #dead > 0 then
   redis.call(publish, turn .. ':' .. (first or owner), '0')
 end
 drop(queue, timeouts, deadlines, dead, amount)
-if not allowance then
+if not waiter_timeout then
   return {false, -1}
 end
 local left = math.max(0, redis.call('pttl', lock))
@@ -84,12 +84,12 @@ end
 if not listed then
   redis.call('rpush', queue, owner)
 end
-redis.call('hset', deadlines, owner, now + allowance .. ' ' .. allowance)
+redis.call('hset', deadlines, owner, now + waiter_timeout .. ' ' .. waiter_timeout)
 if more then
   return {false, 0}
 end
 if not first or first == owner then
-  first, deadline = owner, now + allowance
+  first, deadline = owner, now + waiter_timeout
 end
 local score = redis.call('zscore', timeouts, first)
 
@@ -103,14 +103,14 @@ end
 return {false, left + math.max(1, math.ceil((deadline or score) - now))}
 `
 
-const fairAcquireSHA1 = "0635185082b81688f49b6497c51e9c1f3a5c9883"
+const fairAcquireSHA1 = "5b1be681e5e0d82dea4b1f0e4ff2ce76570ec9e2"
 
 var fairAcquireScript = backend.Script{
 	Name:   "fair_acquire",
 	Source: fairAcquireSource,
 	SHA1:   fairAcquireSHA1,
 	Keys:   5,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // FairAcquireParams holds the keys and arguments of [FairAcquire].
@@ -121,7 +121,7 @@ type FairAcquireParams struct {
 	Queue string
 	// zset; waiting owner -> when Redisson takes it for dead
 	Timeouts string
-	// hash; our waiting owner -> when we take it for dead, and its allowance
+	// hash; our waiting owner -> when we take it for dead, and its waiter timeout
 	Deadlines string
 	// string; the last token granted, decimal
 	Token string
@@ -133,7 +133,7 @@ type FairAcquireParams struct {
 	Tokenttl *time.Duration
 	// in whole milliseconds, the rest is cut off; not negative; nil: absent; the owner is dead if
 	// it does not try again within it; nil: do not queue
-	Allowance *time.Duration
+	WaiterTimeout *time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
 	// begins channels; with the woken owner behind it
@@ -159,7 +159,7 @@ type FairAcquireResult struct {
 //   - lock: hash; owner -> hold count
 //   - queue: list; the waiting owners, the next one first
 //   - timeouts: zset; waiting owner -> when Redisson takes it for dead
-//   - deadlines: hash; our waiting owner -> when we take it for dead, and its allowance
+//   - deadlines: hash; our waiting owner -> when we take it for dead, and its waiter timeout
 //   - token: string; the last token granted, decimal
 //
 // Arguments:
@@ -167,8 +167,8 @@ type FairAcquireResult struct {
 //   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
 //     token key has no end
-//   - allowance: in whole milliseconds, the rest is cut off; not negative; nil: absent; the
-//     owner is dead if it does not try again within it; nil: do not queue
+//   - waiter_timeout: in whole milliseconds, the rest is cut off; not negative; nil: absent;
+//     the owner is dead if it does not try again within it; nil: do not queue
 //   - publish: the command PUBLISH|SPUBLISH
 //   - turn: begins channels; with the woken owner behind it
 //
@@ -187,8 +187,8 @@ func FairAcquire(
 	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
 		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
 	}
-	if p.Allowance != nil && *p.Allowance != 0 && *p.Allowance < time.Millisecond {
-		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: allowance: %w: %v is less than a millisecond", backend.ErrArgument, *p.Allowance)
+	if p.WaiterTimeout != nil && *p.WaiterTimeout != 0 && *p.WaiterTimeout < time.Millisecond {
+		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: waiter_timeout: %w: %v is less than a millisecond", backend.ErrArgument, *p.WaiterTimeout)
 	}
 	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
 		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
@@ -215,8 +215,8 @@ func FairAcquire(
 	if p.Tokenttl != nil {
 		words[7] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
 	}
-	if p.Allowance != nil {
-		words[8] = strconv.FormatInt(p.Allowance.Milliseconds(), 10)
+	if p.WaiterTimeout != nil {
+		words[8] = strconv.FormatInt(p.WaiterTimeout.Milliseconds(), 10)
 	}
 	reply, err := r.Run(ctx, &fairAcquireScript, words[:5:5], words[5:])
 	if err != nil {

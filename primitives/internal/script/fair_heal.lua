@@ -19,7 +19,7 @@ local function strip(timeouts, deadlines, listed)
 end
 
 -- set_right gives all of our waiters whose deadlines are too late the latest that can be: a waiter that crashed
--- before the server's clock was set back is dead an allowance from now, and no live waiter loses its place.
+-- before the server's clock was set back is dead a waiter timeout from now, and no live waiter loses its place.
 local function set_right(deadlines, now)
   local fields, changed = redis.call('hgetall', deadlines), {}
   for i = 1, #fields, 2 do

@@ -1,7 +1,7 @@
 --- The queue of a fair lock. The list has the waiting owners, the next one first. A Java peer takes a
 --- waiter for dead when its score has passed, and this package takes its own for dead when their
 --- deadline has: it counts instead of the score. Both are milliseconds of the server's clock. The deadline is in a
---- hash, "deadline allowance": the allowance later than the waiter's last try.
+--- hash, "deadline timeout": the waiter's timeout later than the waiter's last try.
 ---
 ---@library
 ---@include clock.lua
@@ -35,14 +35,14 @@ local function ask(queue, timeouts, deadlines)
 end
 
 -- deadline_of returns the deadline in a waiter's field, and whether it is too late: further from now than the
--- allowance, since the server's clock was set back after the waiter's last try. Then it returns the latest that can
+-- waiter timeout, since the server's clock was set back after the waiter's last try. Then it returns the latest that can
 -- be. nil: the waiter is a Java peer's.
 local function deadline_of(field, now)
-  local deadline, allowance = string.match(field or '', '^(%d+) (%d+)$')
+  local deadline, waiter_timeout = string.match(field or '', '^(%d+) (%d+)$')
   if not deadline then
     return nil, false
   end
-  local latest = now + tonumber(allowance)
+  local latest = now + tonumber(waiter_timeout)
   return math.min(tonumber(deadline), latest), tonumber(deadline) > latest
 end
 

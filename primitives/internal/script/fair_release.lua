@@ -4,7 +4,7 @@
 ---@key lock hash             owner -> hold count
 ---@key queue list            the waiting owners, the next one first
 ---@key timeouts zset         waiting owner -> when Redisson takes it for dead
----@key deadlines hash        our waiting owner -> when we take it for dead, and its allowance
+---@key deadlines hash        our waiting owner -> when we take it for dead, and its waiter timeout
 ---@arg owner string
 ---@command publish publish|spublish
 ---@channel turn prefix       with the woken owner behind it

@@ -107,22 +107,22 @@ func FuzzShapes(f *testing.F) {
 		requireBools(t, reply, n)
 		value, failed := strconv.ParseInt(text, 10, 64)
 		isNumber, shape, a := failed == nil, reply.Kind(), answers{reply}
-		if shape == backend.Integer {
+		if shape == backend.KindInteger {
 			value, isNumber = n, true
 		}
 		count, ok, err := script.LockHoldCount(t.Context(), a, "k", "o")
-		scalar := shape == backend.Integer || shape == backend.String && isNumber
+		scalar := shape == backend.KindInteger || shape == backend.KindString && isNumber
 		require.Equal(t, scalar, ok)
-		if shape != backend.Nil {
+		if shape != backend.KindNil {
 			requireDecoded(t, scalar, value, count, err)
 		}
 		statuses, err := script.LockRenew(t.Context(), a, []string{"k"}, time.Second, []string{"o"})
-		require.Equal(t, shape == backend.Array && (isNumber || len(items) == 0), err == nil)
+		require.Equal(t, shape == backend.KindArray && (isNumber || len(items) == 0), err == nil)
 		if err == nil {
 			require.Len(t, statuses, len(items))
 		}
 		_, err = script.FairAcquire(t.Context(), a, fairAcquire)
-		require.Equal(t, shape == backend.Array && len(items) == 2 && isNumber, err == nil)
+		require.Equal(t, shape == backend.KindArray && len(items) == 2 && isNumber, err == nil)
 		token, err := script.LockAcquire(t.Context(), a, script.LockAcquireParams{
 			Lock: "k", Token: "t", Owner: "o", Lease: time.Second, Publish: "PUBLISH", Released: "c",
 		})
@@ -133,8 +133,8 @@ func FuzzShapes(f *testing.F) {
 // requireBools requires that true is 1, false is 0 or nil, and that nothing else is either.
 func requireBools(t *testing.T, reply backend.Reply, n int64) {
 	t.Helper()
-	isBool := reply.IsNil() || reply.Kind() == backend.Integer && (n == 0 || n == 1)
-	want := reply.Kind() == backend.Integer && n == 1
+	isBool := reply.IsNil() || reply.Kind() == backend.KindInteger && (n == 0 || n == 1)
+	want := reply.Kind() == backend.KindInteger && n == 1
 	a, ctx := answers{reply}, t.Context()
 	got, err := script.LockExists(ctx, a, "k")
 	requireDecoded(t, isBool, want, got, err)

@@ -74,7 +74,7 @@ var idBlockScript = backend.Script{
 	Source: idBlockSource,
 	SHA1:   idBlockSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrIDBlockNOTANUMBER means that the script id_block replied NOTANUMBER: the next id, or the

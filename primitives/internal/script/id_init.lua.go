@@ -35,7 +35,7 @@ var idInitScript = backend.Script{
 	Source: idInitSource,
 	SHA1:   idInitSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // IDInit sets the next id and the size of blocks, unless one of them is set.

@@ -25,7 +25,7 @@ var latchCountScript = backend.Script{
 	Source:  latchCountSource,
 	SHA1:    latchCountSHA1,
 	Keys:    1,
-	Retry:   backend.ReadOnly,
+	Retry:   backend.RetryReadOnly,
 	Command: "GET",
 }
 

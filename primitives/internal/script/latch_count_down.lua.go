@@ -39,7 +39,7 @@ var latchCountDownScript = backend.Script{
 	Source: latchCountDownSource,
 	SHA1:   latchCountDownSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // LatchCountDown counts down by one, and at zero releases all waiters. A latch that is not set

@@ -32,7 +32,7 @@ var latchDeleteScript = backend.Script{
 	Source: latchDeleteSource,
 	SHA1:   latchDeleteSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // LatchDelete deletes the latch and releases all waiters. Redisson's message for a deletion, 1,

@@ -35,7 +35,7 @@ var latchIsSetScript = backend.Script{
 	Source: latchIsSetSource,
 	SHA1:   latchIsSetSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // ErrLatchIsSetNOTANUMBER means that the script latch_is_set replied NOTANUMBER: the key holds

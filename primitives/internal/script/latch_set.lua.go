@@ -40,7 +40,7 @@ var latchSetScript = backend.Script{
 	Source: latchSetSource,
 	SHA1:   latchSetSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // LatchSet sets the latch, unless it is set.

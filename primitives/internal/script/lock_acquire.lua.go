@@ -54,7 +54,7 @@ var lockAcquireScript = backend.Script{
 	Source: lockAcquireSource,
 	SHA1:   lockAcquireSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // LockAcquireParams holds the keys and arguments of [LockAcquire].

@@ -27,7 +27,7 @@ var lockExistsScript = backend.Script{
 	Source: lockExistsSource,
 	SHA1:   lockExistsSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // LockExists reports whether anybody holds the lock.

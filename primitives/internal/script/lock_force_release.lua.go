@@ -38,7 +38,7 @@ var lockForceReleaseScript = backend.Script{
 	Source: lockForceReleaseSource,
 	SHA1:   lockForceReleaseSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // LockForceRelease frees the lock no matter who holds it, and wakes one waiter per client.

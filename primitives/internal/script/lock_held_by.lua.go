@@ -31,7 +31,7 @@ var lockHeldByScript = backend.Script{
 	Source: lockHeldBySource,
 	SHA1:   lockHeldBySHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // LockHeldBy reports whether owner holds the lock.

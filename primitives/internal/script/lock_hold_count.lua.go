@@ -29,7 +29,7 @@ var lockHoldCountScript = backend.Script{
 	Source: lockHoldCountSource,
 	SHA1:   lockHoldCountSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // LockHoldCount returns how often owner holds the lock.

@@ -28,7 +28,7 @@ var lockLastTokenScript = backend.Script{
 	Source: lockLastTokenSource,
 	SHA1:   lockLastTokenSHA1,
 	Keys:   2,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // LockLastToken returns the last token granted.

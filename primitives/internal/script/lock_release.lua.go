@@ -34,7 +34,7 @@ var lockReleaseScript = backend.Script{
 	Source: lockReleaseSource,
 	SHA1:   lockReleaseSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // LockRelease frees the lock if owner holds it, and wakes one waiter per client. It publishes

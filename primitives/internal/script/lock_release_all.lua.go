@@ -46,7 +46,7 @@ var lockReleaseAllScript = backend.Script{
 	Source: lockReleaseAllSource,
 	SHA1:   lockReleaseAllSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // LockReleaseAll frees each lock that its owner holds, and wakes one waiter per client of it.

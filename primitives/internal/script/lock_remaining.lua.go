@@ -31,7 +31,7 @@ var lockRemainingScript = backend.Script{
 	Source: lockRemainingSource,
 	SHA1:   lockRemainingSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // LockRemaining returns what remains of the holder's lease.

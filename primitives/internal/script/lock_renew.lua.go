@@ -42,7 +42,7 @@ var lockRenewScript = backend.Script{
 	Source: lockRenewSource,
 	SHA1:   lockRenewSHA1,
 	Keys:   -1,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // LockRenew gives each lock that its owner holds a whole lease again. Each lock has a status of

@@ -26,7 +26,7 @@ var longAddScript = backend.Script{
 	Source:  longAddSource,
 	SHA1:    longAddSHA1,
 	Keys:    1,
-	Retry:   backend.Never,
+	Retry:   backend.RetryNever,
 	Command: "INCRBY",
 }
 

@@ -38,7 +38,7 @@ var longCompareAndSetScript = backend.Script{
 	Source: longCompareAndSetSource,
 	SHA1:   longCompareAndSetSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrLongCompareAndSetNOTANUMBER means that the script long_compare_and_set replied NOTANUMBER:

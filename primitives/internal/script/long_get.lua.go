@@ -25,7 +25,7 @@ var longGetScript = backend.Script{
 	Source:  longGetSource,
 	SHA1:    longGetSHA1,
 	Keys:    1,
-	Retry:   backend.ReadOnly,
+	Retry:   backend.RetryReadOnly,
 	Command: "GET",
 }
 

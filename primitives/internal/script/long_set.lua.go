@@ -32,7 +32,7 @@ var longSetScript = backend.Script{
 	Source: longSetSource,
 	SHA1:   longSetSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrLongSetNOTANUMBER means that the script long_set replied NOTANUMBER: the key holds a text

@@ -38,7 +38,7 @@ var longSetIfGreaterScript = backend.Script{
 	Source: longSetIfGreaterSource,
 	SHA1:   longSetIfGreaterSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrLongSetIfGreaterNOTANUMBER means that the script long_set_if_greater replied NOTANUMBER:

@@ -38,7 +38,7 @@ var longSetIfLessScript = backend.Script{
 	Source: longSetIfLessSource,
 	SHA1:   longSetIfLessSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrLongSetIfLessNOTANUMBER means that the script long_set_if_less replied NOTANUMBER: the key

@@ -34,7 +34,7 @@ var longSwapScript = backend.Script{
 	Source: longSwapSource,
 	SHA1:   longSwapSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrLongSwapNOTANUMBER means that the script long_swap replied NOTANUMBER: the key holds a

@@ -32,7 +32,7 @@ var longTakeScript = backend.Script{
 	Source: longTakeSource,
 	SHA1:   longTakeSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrLongTakeNOTANUMBER means that the script long_take replied NOTANUMBER: the key holds a

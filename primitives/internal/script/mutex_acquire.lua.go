@@ -105,7 +105,7 @@ var mutexAcquireScript = backend.Script{
 	Source: mutexAcquireSource,
 	SHA1:   mutexAcquireSHA1,
 	Keys:   4,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // MutexAcquireParams holds the keys and arguments of [MutexAcquire].

@@ -81,7 +81,7 @@ var mutexBeatScript = backend.Script{
 	Source: mutexBeatSource,
 	SHA1:   mutexBeatSHA1,
 	Keys:   4,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // MutexBeatParams holds the keys and arguments of [MutexBeat].

@@ -42,7 +42,7 @@ var mutexForceReleaseScript = backend.Script{
 	Source: mutexForceReleaseSource,
 	SHA1:   mutexForceReleaseSHA1,
 	Keys:   4,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // MutexForceReleaseParams holds the keys and arguments of [MutexForceRelease].

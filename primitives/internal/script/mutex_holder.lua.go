@@ -25,7 +25,7 @@ var mutexHolderScript = backend.Script{
 	Source:  mutexHolderSource,
 	SHA1:    mutexHolderSHA1,
 	Keys:    1,
-	Retry:   backend.ReadOnly,
+	Retry:   backend.RetryReadOnly,
 	Command: "GET",
 }
 

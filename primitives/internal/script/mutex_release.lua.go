@@ -43,7 +43,7 @@ var mutexReleaseScript = backend.Script{
 	Source: mutexReleaseSource,
 	SHA1:   mutexReleaseSHA1,
 	Keys:   4,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // MutexReleaseParams holds the keys and arguments of [MutexRelease].

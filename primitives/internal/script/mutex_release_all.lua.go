@@ -47,7 +47,7 @@ var mutexReleaseAllScript = backend.Script{
 	Source: mutexReleaseAllSource,
 	SHA1:   mutexReleaseAllSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // MutexReleaseAll does what mutex_release does, for each owner. Each has a status of its own:

@@ -42,7 +42,7 @@ var mutexRenewScript = backend.Script{
 	Source: mutexRenewSource,
 	SHA1:   mutexRenewSHA1,
 	Keys:   -1,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // MutexRenew gives each mutex that its owner holds a whole lease again. Each has a status of

@@ -36,7 +36,7 @@ var objectDeleteScript = backend.Script{
 	Source: objectDeleteSource,
 	SHA1:   objectDeleteSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrObjectDeleteOTHERKIND means that the script object_delete replied OTHERKIND: the key is of

@@ -39,7 +39,7 @@ var objectExpireScript = backend.Script{
 	Source: objectExpireSource,
 	SHA1:   objectExpireSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrObjectExpireOTHERKIND means that the script object_expire replied OTHERKIND: the key is of

@@ -39,7 +39,7 @@ var objectExpireAtScript = backend.Script{
 	Source: objectExpireAtSource,
 	SHA1:   objectExpireAtSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrObjectExpireAtOTHERKIND means that the script object_expire_at replied OTHERKIND: the key

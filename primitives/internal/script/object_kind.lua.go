@@ -25,7 +25,7 @@ var objectKindScript = backend.Script{
 	Source:  objectKindSource,
 	SHA1:    objectKindSHA1,
 	Keys:    1,
-	Retry:   backend.ReadOnly,
+	Retry:   backend.RetryReadOnly,
 	Command: "TYPE",
 }
 

@@ -36,7 +36,7 @@ var objectPersistScript = backend.Script{
 	Source: objectPersistSource,
 	SHA1:   objectPersistSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrObjectPersistOTHERKIND means that the script object_persist replied OTHERKIND: the key is

@@ -26,7 +26,7 @@ var objectRemainingScript = backend.Script{
 	Source:  objectRemainingSource,
 	SHA1:    objectRemainingSHA1,
 	Keys:    1,
-	Retry:   backend.ReadOnly,
+	Retry:   backend.RetryReadOnly,
 	Command: "PTTL",
 }
 

@@ -107,7 +107,7 @@ var permitAcquireScript = backend.Script{
 	Source: permitAcquireSource,
 	SHA1:   permitAcquireSHA1,
 	Keys:   3,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrPermitAcquireNOTANUMBER means that the script permit_acquire replied NOTANUMBER: the key

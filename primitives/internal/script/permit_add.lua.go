@@ -59,7 +59,7 @@ var permitAddScript = backend.Script{
 	Source: permitAddSource,
 	SHA1:   permitAddSHA1,
 	Keys:   3,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrPermitAddOVERFLOW means that the script permit_add replied OVERFLOW: more permits than a

@@ -39,7 +39,7 @@ var permitCountScript = backend.Script{
 	Source: permitCountSource,
 	SHA1:   permitCountSHA1,
 	Keys:   2,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // ErrPermitCountNOTANUMBER means that the script permit_count replied NOTANUMBER: the key holds

@@ -44,7 +44,7 @@ var permitReleaseScript = backend.Script{
 	Source: permitReleaseSource,
 	SHA1:   permitReleaseSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrPermitReleaseNOTANUMBER means that the script permit_release replied NOTANUMBER: the key

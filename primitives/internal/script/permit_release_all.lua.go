@@ -45,7 +45,7 @@ var permitReleaseAllScript = backend.Script{
 	Source: permitReleaseAllSource,
 	SHA1:   permitReleaseAllSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // PermitReleaseAll puts back the permits of each owner, as permit_release does. Each has a

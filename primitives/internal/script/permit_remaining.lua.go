@@ -42,7 +42,7 @@ var permitRemainingScript = backend.Script{
 	Source: permitRemainingSource,
 	SHA1:   permitRemainingSHA1,
 	Keys:   2,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // ErrPermitRemainingNOTANUMBER means that the script permit_remaining replied NOTANUMBER: the

@@ -44,7 +44,7 @@ var permitRenewScript = backend.Script{
 	Source: permitRenewSource,
 	SHA1:   permitRenewSHA1,
 	Keys:   -1,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // PermitRenew gives the permits of each owner a whole lease again, if the leases of all of them

@@ -63,7 +63,7 @@ var permitSetScript = backend.Script{
 	Source: permitSetSource,
 	SHA1:   permitSetSHA1,
 	Keys:   3,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrPermitSetNOTANUMBER means that the script permit_set replied NOTANUMBER: the key holds no

@@ -39,7 +39,7 @@ var permitUpdateScript = backend.Script{
 	Source: permitUpdateSource,
 	SHA1:   permitUpdateSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrPermitUpdateNOTANUMBER means that the script permit_update replied NOTANUMBER: the key

@@ -109,7 +109,7 @@ var rateAcquireScript = backend.Script{
 	Source: rateAcquireSource,
 	SHA1:   rateAcquireSHA1,
 	Keys:   5,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrRateAcquireNORATE means that the script rate_acquire replied NORATE: nobody has set a

@@ -48,7 +48,7 @@ var rateAvailableScript = backend.Script{
 	Source: rateAvailableSource,
 	SHA1:   rateAvailableSHA1,
 	Keys:   5,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // ErrRateAvailableNORATE means that the script rate_available replied NORATE: nobody has set a

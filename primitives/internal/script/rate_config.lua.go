@@ -31,7 +31,7 @@ var rateConfigScript = backend.Script{
 	Source: rateConfigSource,
 	SHA1:   rateConfigSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // RateConfigResult is what [RateConfig] returns.

@@ -44,7 +44,7 @@ var rateDeleteScript = backend.Script{
 	Source: rateDeleteSource,
 	SHA1:   rateDeleteSHA1,
 	Keys:   5,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // RateDeleteParams holds the keys and arguments of [RateDelete].

@@ -83,7 +83,7 @@ var rateReleaseScript = backend.Script{
 	Source: rateReleaseSource,
 	SHA1:   rateReleaseSHA1,
 	Keys:   5,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrRateReleaseNORATE means that the script rate_release replied NORATE: nobody has set a

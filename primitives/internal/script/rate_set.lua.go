@@ -83,7 +83,7 @@ var rateSetScript = backend.Script{
 	Source: rateSetSource,
 	SHA1:   rateSetSHA1,
 	Keys:   5,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // RateSetParams holds the keys and arguments of [RateSet].

@@ -69,7 +69,7 @@ var readAcquireScript = backend.Script{
 	Source: readAcquireSource,
 	SHA1:   readAcquireSHA1,
 	Keys:   4,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ReadAcquireParams holds the keys and arguments of [ReadAcquire].

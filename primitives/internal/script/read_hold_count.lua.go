@@ -38,7 +38,7 @@ var readHoldCountScript = backend.Script{
 	Source: readHoldCountSource,
 	SHA1:   readHoldCountSHA1,
 	Keys:   2,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // ReadHoldCount returns how many of owner's read holds have a lease that still runs.

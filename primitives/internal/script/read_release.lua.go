@@ -55,7 +55,7 @@ var readReleaseScript = backend.Script{
 	Source: readReleaseSource,
 	SHA1:   readReleaseSHA1,
 	Keys:   3,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ReadReleaseParams holds the keys and arguments of [ReadRelease].

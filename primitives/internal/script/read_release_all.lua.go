@@ -62,7 +62,7 @@ var readReleaseAllScript = backend.Script{
 	Source: readReleaseAllSource,
 	SHA1:   readReleaseAllSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ReadReleaseAll ends the read hold of each owner, as read_release does. Each has a status of

@@ -36,7 +36,7 @@ var readRemainingScript = backend.Script{
 	Source: readRemainingSource,
 	SHA1:   readRemainingSHA1,
 	Keys:   2,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // ReadRemaining returns how long the longest lease of the readers still runs.

@@ -46,7 +46,7 @@ var readRenewScript = backend.Script{
 	Source: readRenewSource,
 	SHA1:   readRenewSHA1,
 	Keys:   -1,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // ReadRenew gives each read hold a whole lease again, if its owner still holds it, and makes

@@ -36,7 +36,7 @@ var readwriteForceReleaseScript = backend.Script{
 	Source: readwriteForceReleaseSource,
 	SHA1:   readwriteForceReleaseSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ReadwriteForceRelease ends all holds if the lock has that mode, no matter whose they are, and

@@ -44,7 +44,7 @@ var semaphoreAcquireScript = backend.Script{
 	Source: semaphoreAcquireSource,
 	SHA1:   semaphoreAcquireSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrSemaphoreAcquireNOTANUMBER means that the script semaphore_acquire replied NOTANUMBER: the

@@ -53,7 +53,7 @@ var semaphoreAddScript = backend.Script{
 	Source: semaphoreAddSource,
 	SHA1:   semaphoreAddSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrSemaphoreAddOVERFLOW means that the script semaphore_add replied OVERFLOW: more permits

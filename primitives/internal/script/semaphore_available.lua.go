@@ -25,7 +25,7 @@ var semaphoreAvailableScript = backend.Script{
 	Source:  semaphoreAvailableSource,
 	SHA1:    semaphoreAvailableSHA1,
 	Keys:    1,
-	Retry:   backend.ReadOnly,
+	Retry:   backend.RetryReadOnly,
 	Command: "GET",
 }
 

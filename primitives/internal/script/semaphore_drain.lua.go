@@ -37,7 +37,7 @@ var semaphoreDrainScript = backend.Script{
 	Source: semaphoreDrainSource,
 	SHA1:   semaphoreDrainSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrSemaphoreDrainNOTANUMBER means that the script semaphore_drain replied NOTANUMBER: the key

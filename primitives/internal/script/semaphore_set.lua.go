@@ -45,7 +45,7 @@ var semaphoreSetScript = backend.Script{
 	Source: semaphoreSetSource,
 	SHA1:   semaphoreSetSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // SemaphoreSet makes a semaphore with so many free permits, unless there is one, and publishes

@@ -61,7 +61,7 @@ var semaphoreSetAndAcquireScript = backend.Script{
 	Source: semaphoreSetAndAcquireSource,
 	SHA1:   semaphoreSetAndAcquireSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrSemaphoreSetAndAcquireNOTANUMBER means that the script semaphore_set_and_acquire replied

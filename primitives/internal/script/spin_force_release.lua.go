@@ -30,7 +30,7 @@ var spinForceReleaseScript = backend.Script{
 	Source: spinForceReleaseSource,
 	SHA1:   spinForceReleaseSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // SpinForceRelease frees the lock no matter who holds it. It publishes nothing: waiters retry

@@ -28,7 +28,7 @@ var spinReleaseScript = backend.Script{
 	Source: spinReleaseSource,
 	SHA1:   spinReleaseSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // SpinRelease frees the lock if owner holds it. It publishes nothing: waiters retry on their

@@ -38,7 +38,7 @@ var spinReleaseAllScript = backend.Script{
 	Source: spinReleaseAllSource,
 	SHA1:   spinReleaseAllSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // SpinReleaseAll frees each lock that its owner holds. Each has a status of its own: what is

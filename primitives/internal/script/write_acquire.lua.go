@@ -89,7 +89,7 @@ var writeAcquireScript = backend.Script{
 	Source: writeAcquireSource,
 	SHA1:   writeAcquireSHA1,
 	Keys:   4,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // WriteAcquireParams holds the keys and arguments of [WriteAcquire].

@@ -52,7 +52,7 @@ var writeReleaseScript = backend.Script{
 	Source: writeReleaseSource,
 	SHA1:   writeReleaseSHA1,
 	Keys:   3,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // WriteRelease ends owner's write hold, and lets every waiter try. If owner has let itself in

@@ -61,7 +61,7 @@ var writeReleaseAllScript = backend.Script{
 	Source: writeReleaseAllSource,
 	SHA1:   writeReleaseAllSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // WriteReleaseAll ends the write hold of each owner, as write_release does. Each has a status

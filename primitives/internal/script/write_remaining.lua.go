@@ -31,7 +31,7 @@ var writeRemainingScript = backend.Script{
 	Source: writeRemainingSource,
 	SHA1:   writeRemainingSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // WriteRemaining returns what remains of the writer's lease.

@@ -45,7 +45,7 @@ var writeRenewScript = backend.Script{
 	Source: writeRenewSource,
 	SHA1:   writeRenewSHA1,
 	Keys:   -1,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // WriteRenew gives each write hold a whole lease again, if its owner still holds it. A lock

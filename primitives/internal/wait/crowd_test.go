@@ -106,7 +106,7 @@ func TestCrowdIsBounded(t *testing.T) {
 		s.waitAsOneOf(t, math.MaxInt)
 		time.Sleep(time.Second)
 		before := s.tried()
-		s.deliver(backend.Event{Kind: backend.Message, Payload: "0"})
+		s.deliver(backend.Event{Kind: backend.EventMessage, Payload: "0"})
 		require.Positive(t, s.triesAfter(latest(10_000), before))
 	})
 }
@@ -160,7 +160,7 @@ func TestCrowdTriesAtOnce(t *testing.T) {
 		event     backend.Event
 	}{
 		"two units": {func(*wait.Waiters) {}, backend.Event{Payload: "2"}},
-		"a gap":     {func(*wait.Waiters) {}, backend.Event{Kind: backend.Resubscribed}},
+		"a gap":     {func(*wait.Waiters) {}, backend.Event{Kind: backend.EventResubscribed}},
 		"few":       {func(w *wait.Waiters) { w.NoteCrowd("c", 12) }, backend.Event{Payload: "1"}},
 		"forgotten": {func(w *wait.Waiters) {
 			for i := range 1000 {

@@ -343,7 +343,7 @@ func (l *line) remove(me *placeholder) {
 
 // handle implements [listener]. A message says that an owner was granted the object, by which sign of life.
 func (l *line) handle(event backend.Event) {
-	if event.Kind != backend.Message {
+	if event.Kind != backend.EventMessage {
 		l.waiters.mu.Lock()
 		defer l.waiters.mu.Unlock()
 		l.beat(true)

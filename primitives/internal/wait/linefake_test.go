@@ -74,7 +74,7 @@ func owners(queue []queuing) (all []string) {
 func (r *row) Subscribe(ctx context.Context, channel string, h backend.Handler) (backend.Subscription, error) {
 	return r.server.Subscribe(ctx, channel, func(e backend.Event) {
 		to, payload, _ := strings.Cut(e.Payload, "|")
-		if e.Kind == backend.Message && to != channel {
+		if e.Kind == backend.EventMessage && to != channel {
 			return
 		}
 		e.Payload = payload

@@ -338,7 +338,7 @@ func (q *queue) unsubscribed() (used bool) {
 func (q *queue) handle(event backend.Event) {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
-	if event.Kind != backend.Message {
+	if event.Kind != backend.EventMessage {
 		q.wakeOne()
 	} else if n := q.freeUnits(event.Payload); n > 0 {
 		q.hear(n)

@@ -954,9 +954,9 @@ func (s *server) publish(payload string) {
 	}
 	s.mu.Unlock()
 	for _, h := range handlers {
-		kind := backend.Message
+		kind := backend.EventMessage
 		if s.chance(10) {
-			kind = backend.Resubscribed
+			kind = backend.EventResubscribed
 		}
 		go func() {
 			s.delay()

@@ -34,7 +34,7 @@ var revokeScript = backend.Script{
 	Source: revokeSource,
 	SHA1:   revokeSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // Revoke replaces the owner of a lock by one that nobody is, and keeps the lock's expiry: the

@@ -67,7 +67,7 @@ var arriveScript = backend.Script{
 	Source: arriveSource,
 	SHA1:   arriveSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // Arrive makes a member arrive in the present generation of a barrier. If as many wait as there

@@ -25,7 +25,7 @@ var generationScript = backend.Script{
 	Source: generationSource,
 	SHA1:   generationSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // Generation returns the number of the present generation.

@@ -27,7 +27,7 @@ var leaveScript = backend.Script{
 	Source: leaveSource,
 	SHA1:   leaveSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // LeaveResult is what [Leave] returns.

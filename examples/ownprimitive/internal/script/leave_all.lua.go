@@ -35,7 +35,7 @@ var leaveAllScript = backend.Script{
 	Source: leaveAllSource,
 	SHA1:   leaveAllSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // LeaveAll makes each member leave its barrier. Each member has a status of its own.

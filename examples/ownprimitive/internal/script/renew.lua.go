@@ -44,7 +44,7 @@ var renewScript = backend.Script{
 	Source: renewSource,
 	SHA1:   renewSHA1,
 	Keys:   -1,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // Renew gives each member of a barrier a whole lease again, unless it has ended. Each member

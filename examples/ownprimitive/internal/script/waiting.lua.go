@@ -34,7 +34,7 @@ var waitingScript = backend.Script{
 	Source: waitingSource,
 	SHA1:   waitingSHA1,
 	Keys:   1,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // Waiting returns how many members wait, whose leases have not ended.

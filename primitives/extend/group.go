@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// holder has the leases of what is held: the first, and one for each re-entry.
-type holder struct {
-	held held
+// leaseGroup has the leases of one target: the first, and one for each re-entry.
+type leaseGroup struct {
+	target target
 
 	mu     sync.Mutex
-	cause  error       // why all leases ended, if not by Unlock
+	cause  error       // why all leases ended, if not by Release
 	leases *leaseState // the first of those that have not ended
 
-	// These are here to be one allocation with the holder.
+	// These are here to be one allocation with the group.
 	first      Lease
 	firstState leaseState
 }
 
-// held is what leases hold: an object on one server, or several leases as one.
-type held interface {
+// target is what the leases of a group hold: an object on one server, or several leases as one.
+type target interface {
 	// remaining returns how long it may still be trusted. Once that time has passed, remaining returns
 	// the cause: [ErrLost], or [backend.ErrClosed]. The leases end then, if they have not.
 	remaining() (time.Duration, error)
 
-	// unlock ends l. If it was the last lease, unlock releases what is held. It waits for the answer until
+	// releaseLease ends l. If l was the last lease, it releases the target. It waits for the answer until
 	// ctx ends, and for the grace after that.
-	unlock(ctx context.Context, l *leaseState, grace time.Duration) error
+	releaseLease(ctx context.Context, l *leaseState, grace time.Duration) error
 
 	// forget ends all leases without a release: the server has released what was held by itself.
 	forget()
@@ -46,42 +46,42 @@ type held interface {
 	describe(ctx context.Context, operation string, err error) error
 }
 
-// init makes r the holder of what is held, by its first lease, which it returns.
-func (r *holder) init(what held) *Lease {
-	r.held = what
-	r.first.state = &r.firstState
-	r.firstState.holder = r
-	r.leases = &r.firstState
-	return &r.first
+// init makes g the group of t, and returns its first lease.
+func (g *leaseGroup) init(t target) *Lease {
+	g.target = t
+	g.first.state = &g.firstState
+	g.firstState.group = g
+	g.leases = &g.firstState
+	return &g.first
 }
 
 // isHeld reports whether a lease has not ended.
-func (r *holder) isHeld() bool {
-	_, lost := r.held.remaining()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return lost == nil && r.leases != nil
+func (g *leaseGroup) isHeld() bool {
+	_, lost := g.target.remaining()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return lost == nil && g.leases != nil
 }
 
 // endLease ends l, and reports whether it was the last lease.
-func (r *holder) endLease(l *leaseState) (last bool, err error) {
-	_, lost := r.held.remaining()
-	r.mu.Lock()
+func (g *leaseGroup) endLease(l *leaseState) (last bool, err error) {
+	_, lost := g.target.remaining()
+	g.mu.Lock()
 	if err := l.endCause(lost); err != nil {
-		r.mu.Unlock()
+		g.mu.Unlock()
 		return false, fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	cancel := l.end(ErrReleased)
-	r.remove(l)
-	last = r.leases == nil
-	r.mu.Unlock()
+	g.remove(l)
+	last = g.leases == nil
+	g.mu.Unlock()
 	cancel()
 	return last, nil
 }
 
 // remove removes l from those that have not ended. The caller holds mu.
-func (r *holder) remove(l *leaseState) {
-	at := &r.leases
+func (g *leaseGroup) remove(l *leaseState) {
+	at := &g.leases
 	for *at != l {
 		at = &(*at).next
 	}
@@ -89,15 +89,15 @@ func (r *holder) remove(l *leaseState) {
 }
 
 // endAll ends all leases.
-func (r *holder) endAll(cause error) {
-	r.mu.Lock()
-	r.cause = cause
+func (g *leaseGroup) endAll(cause error) {
+	g.mu.Lock()
+	g.cause = cause
 	var cancels []func()
-	for l := r.leases; l != nil; l = l.next {
+	for l := g.leases; l != nil; l = l.next {
 		cancels = append(cancels, l.end(cause))
 	}
-	r.leases = nil
-	r.mu.Unlock()
+	g.leases = nil
+	g.mu.Unlock()
 	for _, cancel := range cancels {
 		cancel()
 	}

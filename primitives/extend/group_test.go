@@ -26,9 +26,9 @@ func TestHolder(t *testing.T) {
 		ctx := context.WithoutCancel(inner.Reenter(outer.Reenter(t.Context())))
 		require.Equal(t, inner.Owner(), seat.object.Holder(ctx))
 		require.Empty(t, other.Holder(ctx))
-		require.NoError(t, inner.Unlock(t.Context()))
+		require.NoError(t, inner.Release(t.Context()))
 		require.Equal(t, outer.Owner(), seat.object.Holder(ctx))
-		extend.Forget(outer)
+		outer.Forget()
 		require.Empty(t, seat.object.Holder(ctx))
 	})
 }
