@@ -29,7 +29,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrInNOTOWNER means that the script in replied NOTOWNER: the lock is another's.

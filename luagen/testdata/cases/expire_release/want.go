@@ -34,7 +34,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In a count that goes down is of a key that is there.

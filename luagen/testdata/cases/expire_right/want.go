@@ -62,7 +62,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   3,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // InParams holds the keys and arguments of [In].

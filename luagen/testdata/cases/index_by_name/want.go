@@ -26,7 +26,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   -1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // In uses names of its own that only look like KEYS and ARGV, and indexes a declared list.

@@ -28,7 +28,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In what an included function passes on is a local name, which no command of this script has.

@@ -63,7 +63,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In the shapes that a key may take on its way to a command.

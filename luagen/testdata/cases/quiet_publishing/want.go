@@ -28,7 +28,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In it writes nothing, but publishes, which a read-only script may not.

@@ -32,7 +32,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In scores that are reckoned with go to a command, where nothing is cut.

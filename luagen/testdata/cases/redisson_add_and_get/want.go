@@ -27,7 +27,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In adds to a counter and returns the sum, exact over all of int64: the server adds, and the

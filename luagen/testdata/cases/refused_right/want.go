@@ -60,7 +60,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   -1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // InParams holds the keys and arguments of [In].

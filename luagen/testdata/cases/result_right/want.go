@@ -56,7 +56,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrInNOTOWNER means that the script in replied NOTOWNER: another holds it.

@@ -21,7 +21,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Repeatable,
+	Retry:  backend.RetryRepeatable,
 }
 
 // In runs the script in.

@@ -24,7 +24,7 @@ var inScript = backend.Script{
 	Source:  inSource,
 	SHA1:    inSHA1,
 	Keys:    1,
-	Retry:   backend.ReadOnly,
+	Retry:   backend.RetryReadOnly,
 	Command: "GET",
 }
 

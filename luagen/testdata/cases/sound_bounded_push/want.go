@@ -32,7 +32,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In pushes to a queue unless it is full.

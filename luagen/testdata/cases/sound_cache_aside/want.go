@@ -33,7 +33,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // InResult is what [In] returns.

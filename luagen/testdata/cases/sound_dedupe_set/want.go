@@ -36,7 +36,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In reports which ids are new, and remembers them until the day ends.

@@ -33,7 +33,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In moves the jobs that are due from a sorted set to a list.

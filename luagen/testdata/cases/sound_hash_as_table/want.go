@@ -35,7 +35,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // ErrInMISSING means that the script in replied MISSING: there is no such user.

@@ -29,7 +29,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // In sums the fields of a hash by HGETALL.

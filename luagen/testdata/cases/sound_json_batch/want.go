@@ -33,7 +33,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrInBADJSON means that the script in replied BADJSON: the batch is no JSON.

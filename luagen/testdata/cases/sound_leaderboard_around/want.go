@@ -31,7 +31,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // In returns the players around one.

@@ -33,7 +33,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In allows limit calls in each interval. A user who may not call PEXPIRE is refused before a

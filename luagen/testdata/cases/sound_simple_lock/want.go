@@ -32,7 +32,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In a lock by SET, with a count of how often it was taken.

@@ -39,7 +39,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrInEXISTS means that the script in replied EXISTS: the order has a reservation.

@@ -28,7 +28,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // In adds an event to a stream that is kept short, unless its id was seen.

@@ -37,7 +37,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   2,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrInNOACCOUNT means that the script in replied NOACCOUNT: there is no such account.

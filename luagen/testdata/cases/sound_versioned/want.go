@@ -34,7 +34,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.Never,
+	Retry:  backend.RetryNever,
 }
 
 // ErrInSTALE means that the script in replied STALE: another version is there.

@@ -32,7 +32,7 @@ var inScript = backend.Script{
 	Source: inSource,
 	SHA1:   inSHA1,
 	Keys:   1,
-	Retry:  backend.ReadOnly,
+	Retry:  backend.RetryReadOnly,
 }
 
 // In loops that end by break, branches of which one goes on, and a return within a function.
