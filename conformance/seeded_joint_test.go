@@ -62,7 +62,7 @@ func jointSeeds() []seed {
 			{"errors.Is(part.Err(), backend.ErrClosed) {", "errors.Is(part.Err(), backend.ErrReply) {"},
 		}, found("TestMultiLockEndsWithAClient")},
 		{"re-enters no part", joint, edits{
-			{"outer = part.state.holder.held.reentry(outer)", "_ = part.state.holder.held.reentry(outer)"},
+			{"outer = part.state.group.target.reentry(outer)", "_ = part.state.group.target.reentry(outer)"},
 		}, found("TestMultiLockReenters")},
 	}
 }

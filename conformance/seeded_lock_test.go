@@ -183,10 +183,10 @@ func lockSeeds() []seed {
 			{"if !h.object.core.keeper.End(&h.Entry) {\n\t\th.releaseInBackground(true)\n\t\treturn fmt",
 				"if h.object.core.keeper.Remaining(&h.Entry) <= 0 {\n\t\th.releaseInBackground(true)\n\t\treturn fmt"},
 		}, properties},
-		{"frees the outer hold with the inner one", "extend/holder.go", edits{
-			{"last = r.leases == nil", "last = true"},
+		{"frees the outer hold with the inner one", "extend/group.go", edits{
+			{"last = g.leases == nil", "last = true"},
 		}, properties},
-		{"believes that an Release which found nothing has freed the lock", leaseFile, edits{
+		{"believes that a Release which found nothing has freed the lock", leaseFile, edits{
 			{"err == nil:\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ErrLost)",
 				"err == nil:\n\t\treturn nil"},
 		}, properties},
@@ -228,14 +228,14 @@ func lockSeeds() []seed {
 			{"e.grantedAt+e.MaxHold-e.validFrom.at", "e.MaxHold"},
 		}, finder{dir: "primitives", test: "TestMaxHold.*", runs: 1}},
 		{"keeps the lock after a panic of the work", doFile, edits{
-			{"defer func() { err = errors.Join(err, l.unlock(ctx, unlockGrace)) }()\n\treturn work(l.Context(ctx))",
-				"err = work(l.Context(ctx))\n\treturn errors.Join(err, l.unlock(ctx, unlockGrace))"},
+			{"defer func() { err = errors.Join(err, l.release(ctx, releaseGrace)) }()\n\treturn work(l.Context(ctx))",
+				"err = work(l.Context(ctx))\n\treturn errors.Join(err, l.release(ctx, releaseGrace))"},
 		}, doing},
 		{"does not tell of a loss during the work", doFile, edits{
-			{"err = errors.Join(err, l.unlock(ctx, unlockGrace))", "_, _ = errors.New, l.unlock(ctx, unlockGrace)"},
+			{"err = errors.Join(err, l.release(ctx, releaseGrace))", "_, _ = errors.New, l.release(ctx, releaseGrace)"},
 		}, doing},
 		{"leaves a release without an answer when the work's context has ended", doFile, edits{
-			{"l.unlock(ctx, unlockGrace)", "l.Release(ctx)"},
+			{"l.release(ctx, releaseGrace)", "l.Release(ctx)"},
 		}, doing},
 		{"does not repeat a release", leaseFile, edits{
 			{"\th.releaseInBackground(true)\n\tif !backend", "\tif !backend"},

@@ -117,7 +117,7 @@ func TestCloseLooksForALateGrant(t *testing.T) {
 	})
 }
 
-// TestUnlockFailed looks at what an Release without an answer leaves.
+// TestUnlockFailed looks at what a Release without an answer leaves.
 func TestUnlockFailed(t *testing.T) {
 	t.Parallel()
 	unknown := []error{backend.ErrIndeterminate}

@@ -232,5 +232,5 @@ func TestScriptsAreCheap(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, lease.Release(context.Background()))
 	})
-	require.Less(t, allocations, 300.0, "of a Lock and an Release; they were 183")
+	require.Less(t, allocations, 300.0, "of a Lock and a Release; they were 183")
 }

@@ -13,7 +13,7 @@ import (
 
 // call is one call of a client.
 type call[S, I, O comparable] struct {
-	op     *Op[S, I, O] // nil: it is about the object's life, or an Release
+	op     *Op[S, I, O] // nil: it is about the object's life, or a Release
 	life   string       // "expire" or "persist", if it is about the object's life
 	party  int
 	object *object[S]

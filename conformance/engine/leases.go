@@ -168,7 +168,7 @@ func (m *machine[S, I, O]) judgeUnlock(l *heldLease[S, I, O], c *call[S, I, O]) 
 	m.judgeRelease(c)
 }
 
-// judgeRelease compares the error of an Release that released with the answer that its script got.
+// judgeRelease compares the error of a Release that released with the answer that its script got.
 func (m *machine[S, I, O]) judgeRelease(c *call[S, I, O]) {
 	over := c.ctx.Err() != nil && errors.Is(c.err, c.ctx.Err())
 	unknown := errors.Is(c.err, backend.ErrIndeterminate)

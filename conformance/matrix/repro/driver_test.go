@@ -67,7 +67,7 @@ func (patient) SetDeadline(time.Time) error     { return nil }
 func (patient) SetReadDeadline(time.Time) error { return nil }
 
 // TestCallersLeaveAStoppedServer stops the server right after an answer. A caller whose context ends after 100 ms gets its
-// error then, and so does an Release after its grace.
+// error then, and so does a Release after its grace.
 func TestCallersLeaveAStoppedServer(t *testing.T) {
 	cells.Proof(t)
 	side(t, func(t *testing.T, a cells.Adapter) {
