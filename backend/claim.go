@@ -14,23 +14,22 @@ type Claim struct {
 // The states of a claim.
 const (
 	claimFree int32 = iota
-	claimTaken
-	claimWithdrawn
+	claimBegun
+	claimCancelled
 )
 
-// Take is what comes before each sending of the call. It reports false if the caller has withdrawn
-// the call, which must not be sent then.
-func (c *Claim) Take() bool {
-	return c == nil || c.state.CompareAndSwap(claimFree, claimTaken) || c.state.Load() == claimTaken
+// Begin claims the call for sending. The backend calls it before it sends the call. It reports false if
+// the caller has cancelled the call, which must not be sent then.
+func (c *Claim) Begin() bool {
+	return c == nil || c.state.CompareAndSwap(claimFree, claimBegun) || c.state.Load() == claimBegun
 }
 
-// Taken reports whether the call may be at a server, or may have been executed.
-func (c *Claim) Taken() bool { return c.state.Load() == claimTaken }
+// Begun reports whether the call may be at a server, or may have been executed.
+func (c *Claim) Begun() bool { return c.state.Load() == claimBegun }
 
-// Return says that the call, whose claim was taken, surely was not executed, and is not under way. why
-// is what the caller gets with its context's error if it withdraws the call; nil if there is nothing
-// to say yet.
-func (c *Claim) Return(why error) {
+// NotSent reports that the call, whose sending had begun, was certainly not executed and is not under
+// way. The caller gets why, if it is not nil, with its context's error if it cancels the call.
+func (c *Claim) NotSent(why error) {
 	if c == nil {
 		return
 	}
@@ -38,19 +37,19 @@ func (c *Claim) Return(why error) {
 		kept := why // Only this one is allocated.
 		c.why.Store(&kept)
 	}
-	c.state.CompareAndSwap(claimTaken, claimFree)
+	c.state.CompareAndSwap(claimBegun, claimFree)
 }
 
-// Why returns the last error that Return was given; nil if there was none.
-func (c *Claim) Why() error {
+// Err returns the last error that NotSent was given; nil if there was none.
+func (c *Claim) Err() error {
 	if why := c.why.Load(); why != nil {
 		return *why
 	}
 	return nil
 }
 
-// Withdraw is for the caller. It reports true if the call surely was not executed, and sees to it
-// that it is not sent any more. False means that the call may have been executed, or may yet be.
-func (c *Claim) Withdraw() bool {
-	return c.state.CompareAndSwap(claimFree, claimWithdrawn) || c.state.Load() == claimWithdrawn
+// Cancel is for the caller. It reports true if the call was certainly not executed, and then the call is
+// never sent. False means that the call may have been executed, or may yet be.
+func (c *Claim) Cancel() bool {
+	return c.state.CompareAndSwap(claimFree, claimCancelled) || c.state.Load() == claimCancelled
 }

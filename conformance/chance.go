@@ -51,13 +51,13 @@ func RunSoak(t *testing.T, cells []SoakCell, o *SoakOptions) map[string]int {
 // runEach runs one kind of test for each of some primitives.
 func runEach(
 	t *testing.T, h *Harness, kind string, subjects []engine.Subject,
-	test func(engine.Subject, *testing.T, *Harness, *engine.Situations),
+	test func(engine.Subject, *testing.T, *Harness, *engine.Coverage),
 ) Report {
 	t.Helper()
 	report := Report{Skipped: map[string]string{}}
 	for _, p := range subjects {
 		name := p.String() + kind
-		var reached engine.Situations
+		var reached engine.Coverage
 		one := runOne(t, h, name, func(t *testing.T, h *Harness) { test(p, t, h, &reached) })
 		report = report.and(one)
 		maps.Copy(report.Skipped, one.Skipped)

@@ -23,10 +23,10 @@ func dispatchSeeds() []seed {
 			{"redis.pcall('hexists', lock, owners[i])", "redis.pcall('exists', lock)"},
 		}, properties},
 		{"sends a call that was withdrawn while it queued", batch, edits{
-			{"if !c.claim.Take() {\n\t\t\tcontinue\n\t\t}\n", "c.claim.Take()\n"},
+			{"if !c.claim.Begin() {\n\t\t\tcontinue\n\t\t}\n", "c.claim.Begin()\n"},
 		}, dispatcher("TestQueuedCallIsWithdrawn")},
 		{"says that a call under way is withdrawn", call, edits{
-			{"if !r.AlwaysSend && r.claim.Withdraw() {", "if !r.AlwaysSend {"},
+			{"if !r.AlwaysSend && r.claim.Cancel() {", "if !r.AlwaysSend {"},
 		}, properties},
 		{"never gives up a batch that all have left", batch, edits{
 			{"time.AfterFunc(after, b.", "time.AfterFunc(1000*after, b."},

@@ -54,7 +54,7 @@ func replicaSeeds() []seed {
 			{"make(chan struct{}, maxWaiting)", "make(chan struct{}, 1000)"},
 		}, inPrimitives("TestReplicasAreNotWaitedForByOthers")},
 		{"sends a call that was withdrawn before its turn", batch, edits{
-			{"if call.Claim.Take() {", "if call.Claim.Take(); true {"},
+			{"if call.Claim.Begin() {", "if call.Claim.Begin(); true {"},
 		}, finder{dir: "primitives/internal/dispatch", test: "TestReplicasOutOfTurn"}},
 		{"keeps its turn", batch, edits{
 			{"\t\tdefer func() { <-d.waiting }()\n", ""},

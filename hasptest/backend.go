@@ -82,7 +82,7 @@ func (b *Backend) RunBatch(
 	for place, call := range calls {
 		f := b.fate(ctx, call.Script)
 		if err := f.refusal(); err != nil {
-			call.Claim.Return(err)
+			call.Claim.NotSent(err)
 			report(place, backend.Outcome{Err: err})
 			continue
 		}
@@ -99,7 +99,7 @@ func (b *Backend) RunThenWait(
 ) (backend.Reply, int, error) {
 	f := b.fate(ctx, call.Script)
 	if err := f.refusal(); err != nil {
-		call.Claim.Return(err)
+		call.Claim.NotSent(err)
 		return backend.Reply{}, 0, err
 	}
 	reply, acked, err := b.inner.RunThenWait(ctx, call, replicas, timeout)

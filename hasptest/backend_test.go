@@ -51,7 +51,7 @@ func TestBatch(t *testing.T) {
 	}
 	for i := range calls {
 		calls[i].Claim = &backend.Claim{}
-		require.True(t, calls[i].Claim.Take())
+		require.True(t, calls[i].Claim.Begin())
 	}
 	outcomes := backend.RunAll(t.Context(), s.Backend(), calls)
 	require.NoError(t, outcomes[0].Err, "it only reads")
@@ -61,9 +61,9 @@ func TestBatch(t *testing.T) {
 	require.NoError(t, outcomes[4].Err)
 	require.Equal(t, []string{"1", "", "1", "1"},
 		[]string{runs(t, s, "a"), runs(t, s, "b"), runs(t, s, "c"), runs(t, s, "d")})
-	require.True(t, calls[2].Claim.Withdraw())
-	require.ErrorIs(t, calls[2].Claim.Why(), backend.ErrUnavailable)
-	require.False(t, calls[3].Claim.Withdraw())
+	require.True(t, calls[2].Claim.Cancel())
+	require.ErrorIs(t, calls[2].Claim.Err(), backend.ErrUnavailable)
+	require.False(t, calls[3].Claim.Cancel())
 }
 
 func TestRunThenWait(t *testing.T) {

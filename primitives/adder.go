@@ -302,7 +302,7 @@ func (q *adderRequest) await(ctx context.Context, patience time.Duration) error 
 	for {
 		fewer, stop := context.WithCancel(ctx)
 		q.asked = heard - q.group.elsewhere(q.id, stop)
-		err := q.base.Wait(fewer, extend.Want{
+		err := q.base.Wait(fewer, extend.WaitSpec{
 			Channel: answersChannel(q.keys[1]), Private: true, FreeUnits: q.note, Need: int(q.asked),
 		}, q)
 		again := err != nil && fewer.Err() != nil && ctx.Err() == nil

@@ -32,8 +32,8 @@ import (
 // Source: Redisson's RCountDownLatch, a decimal text at the name.
 type CountDownLatch struct {
 	number
-	zero extend.Want // a count of 0
-	set  extend.Want
+	zero extend.WaitSpec // a count of 0
+	set  extend.WaitSpec
 }
 
 // NewCountDownLatch returns the latch called name. It sends nothing. The methods return a
@@ -41,8 +41,8 @@ type CountDownLatch struct {
 // Java processes cannot use such a latch there.
 func (c *Client) NewCountDownLatch(name string) *CountDownLatch {
 	l := &CountDownLatch{number: c.newNumber("latch", name)}
-	l.zero = extend.Want{Channel: l.channel(), FreeUnits: latchFreeUnits}
-	l.set = extend.Want{
+	l.zero = extend.WaitSpec{Channel: l.channel(), FreeUnits: latchFreeUnits}
+	l.set = extend.WaitSpec{
 		Channel: l.zero.Channel, Condition: "set",
 		FreeUnits: func(string) int { return extend.AllUnits }, // Whatever has happened, all look.
 	}

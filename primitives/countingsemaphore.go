@@ -79,8 +79,8 @@ type CountingSemaphore struct {
 	limit  int64
 	leases extend.Leases
 
-	channel   string // of messages to all; ByArrival each waiter's is this, with its owner behind it
-	queueKey  string
+	channel       string // of messages to all; ByArrival each waiter's is this, with its owner behind it
+	queueKey      string
 	waiterTimeout time.Duration
 }
 
@@ -99,7 +99,7 @@ func (c *Client) NewCountingSemaphore(
 	s.reject(countWithin("limit", limit, 1))
 	config, err := s.holdBy(c, o)
 	s.reject(err)
-	config.Lease, config.Want.Refusal = o.Lease, ErrNotAcquired
+	config.Lease, config.Wait.Refusal = o.Lease, ErrNotAcquired
 	s.leases, err = s.base.NewLeases(config)
 	s.reject(err)
 	return s
@@ -111,7 +111,7 @@ func (s *CountingSemaphore) holdBy(c *Client, o CountingSemaphoreOptions) (exten
 	case ByTime:
 		return extend.LeaseConfig{
 			Leasable: (*leasableByTime)(s), Kind: countingKind{c.core},
-			Want: extend.Want{
+			Wait: extend.WaitSpec{
 				Channel: s.channel, FreeUnits: semaphoreFreeUnits,
 				Condition: "fewer than " + strconv.FormatInt(s.limit, 10), // Others may have another limit.
 			},
@@ -123,9 +123,9 @@ func (s *CountingSemaphore) holdBy(c *Client, o CountingSemaphoreOptions) (exten
 		return extend.LeaseConfig{
 			Leasable: leasableByArrival{s, &s.waiterTimeout}, Try: leasableByArrival{s, nil},
 			Kind:       arrivalKind{countingKind{c.core}, s.limit},
-			Want:       extend.Want{FreeUnits: lockFreeUnits},
+			Wait:       extend.WaitSpec{FreeUnits: lockFreeUnits},
 			OwnChannel: func(owner string) string { return s.channel + ":" + owner },
-			Place:      s.waiterTimeout,
+			QueueTTL:   s.waiterTimeout,
 		}, err
 	}
 	return extend.LeaseConfig{}, &FieldError{Field: "Order", Problem: fmt.Sprintf("%d is none", o.Order)}

@@ -27,7 +27,7 @@ func (l *exclusiveLock) init(
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
 		Leasable: (*leasableLock)(l), Kind: lockKind{c.core}, Lease: o.Lease,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
-		Want: extend.Want{Channel: l.channel, FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
+		Wait: extend.WaitSpec{Channel: l.channel, FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
 	})
 	l.leases = leases
 	l.reject(err)

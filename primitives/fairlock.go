@@ -72,7 +72,7 @@ type FairLock struct {
 	ownedLock
 	queueKey, timeoutsKey, deadlinesKey string
 
-	turn      string // each waiter's channel is this, with its owner behind it
+	turn          string // each waiter's channel is this, with its owner behind it
 	waiterTimeout time.Duration
 }
 
@@ -92,9 +92,9 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
 		Leasable: leasableFairLock{l, &l.waiterTimeout}, Try: leasableFairLock{l, nil},
 		Kind:       fairKind{lockKind{c.core}},
-		Want:       extend.Want{FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
+		Wait:       extend.WaitSpec{FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
 		OwnChannel: func(owner string) string { return l.turn + ":" + owner },
-		Place:      l.waiterTimeout, Lease: o.Lease,
+		QueueTTL:   l.waiterTimeout, Lease: o.Lease,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 	})
 	l.leases = leases

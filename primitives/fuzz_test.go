@@ -129,7 +129,7 @@ func FuzzOptions(f *testing.F) {
 
 // drawn are options that may be out of bounds.
 type drawn struct {
-	name                             string
+	name                         string
 	watchdog, lease, drift, poll time.Duration
 }
 

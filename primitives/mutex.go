@@ -76,8 +76,8 @@ func (m *Mutex) leaseFor(c *Client, lease time.Duration) {
 	end := int64(0)
 	leases, err := m.base.NewLeases(extend.LeaseConfig{
 		Leasable: leasableMutex{Mutex: m, place: &end}, Try: leasableMutex{Mutex: m},
-		Kind: mutexKind{c.core, &c.tokenTTL}, Lease: lease, Place: m.worth,
-		Want:  extend.Want{Refusal: ErrNotAcquired},
+		Kind: mutexKind{c.core, &c.tokenTTL}, Lease: lease, QueueTTL: m.worth,
+		Wait:  extend.WaitSpec{Refusal: ErrNotAcquired},
 		Owner: func(int) string { return m.newOwner() },
 		Line: &extend.Line{
 			Channel: m.granted + ":" + m.group, Wait: m.worth, Beat: m.beat,

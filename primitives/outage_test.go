@@ -270,9 +270,9 @@ func (u unsent) RunBatch(
 ) {
 	for place, c := range calls {
 		if c.Script.Name == "semaphore_add" {
-			c.Claim.Return(nil)
+			c.Claim.NotSent(nil)
 			time.Sleep(time.Until(u.until))
-			if !c.Claim.Take() {
+			if !c.Claim.Begin() {
 				report(place, backend.Outcome{Err: context.Canceled})
 				continue
 			}

@@ -99,7 +99,7 @@ func (c *Client) NewPermitSemaphore(name string, opts *PermitSemaphoreOptions) *
 	leases, err := s.base.NewLeases(extend.LeaseConfig{
 		Leasable: (*leasablePermits)(s), Kind: permitKind{c.core}, Owner: newPermits, Lease: o.Lease,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
-		Want: s.want(),
+		Wait: s.want(),
 	})
 	s.leases = leases
 	s.reject(err)
@@ -145,8 +145,8 @@ func (s *PermitSemaphore) explain(err error) error {
 }
 
 // want is what waiters wait for. Those who would make a semaphore do not wait for the same as others.
-func (s *PermitSemaphore) want() extend.Want {
-	want := extend.Want{
+func (s *PermitSemaphore) want() extend.WaitSpec {
+	want := extend.WaitSpec{
 		Channel: s.channel, FreeUnits: semaphoreFreeUnits, Refusal: ErrNotAcquired, Returns: true,
 	}
 	if s.total != nil {

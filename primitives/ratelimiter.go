@@ -107,8 +107,8 @@ type RateLimiter struct {
 	object
 	client *Client
 	keys   rateKeys
-	want   extend.Want // of one permit
-	rate   Rate        // of a limiter that Acquire makes; no permits: it makes none
+	want   extend.WaitSpec // of one permit
+	rate   Rate            // of a limiter that Acquire makes; no permits: it makes none
 }
 
 // rateKeys are the keys of a limiter beside its own.
@@ -125,7 +125,7 @@ func (c *Client) NewRateLimiter(name string, opts *RateLimiterOptions) *RateLimi
 		WithTypedKey("value key", l.keys.ownValue, numberKind).
 		WithTypedKey("permits key", l.keys.permits, "zset").
 		WithTypedKey("permits key", l.keys.ownPermits, "zset")
-	l.want = extend.Want{
+	l.want = extend.WaitSpec{
 		Channel: extend.SideName(rateChannel, l.base.Key()), FreeUnits: semaphoreFreeUnits,
 		Refusal: ErrNotAcquired,
 	}

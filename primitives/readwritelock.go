@@ -82,7 +82,7 @@ func (c *Client) NewReadWriteLock(name string, opts *ReadWriteLockOptions) *Read
 	l.read.leases = l.read.newLeases(reading)
 	writing := reading
 	writing.Leasable, writing.Try = &leasableWrite{l, true}, &leasableWrite{l, false}
-	writing.Kind, writing.Want.Need = writeKind{c.core}, readWriteUnits
+	writing.Kind, writing.Wait.Need = writeKind{c.core}, readWriteUnits
 	l.write.leases = l.write.newLeases(writing)
 	return l
 }
@@ -125,9 +125,9 @@ func (c *Client) newReadWriteSide(kind, name string, preferWriters bool) readWri
 
 // newLeases returns what hands out leases of s.
 func (s *readWriteSide) newLeases(config extend.LeaseConfig) extend.Leases {
-	config.Want.Channel, config.Want.Refusal = s.channel, ErrNotAcquired
+	config.Wait.Channel, config.Wait.Refusal = s.channel, ErrNotAcquired
 	// Whatever the message says, the lock is free, or the readers'. Who is refused knows which.
-	config.Want.FreeUnits = func(string) int { return readWriteUnits }
+	config.Wait.FreeUnits = func(string) int { return readWriteUnits }
 	leases, err := s.base.NewLeases(config)
 	s.reject(err)
 	return leases

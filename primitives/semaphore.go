@@ -66,8 +66,8 @@ type SemaphoreOptions struct {
 type Semaphore struct {
 	number
 	client  *Client
-	want    extend.Want // of one permit
-	permits int         // of a semaphore that Acquire makes; 0: it makes none
+	want    extend.WaitSpec // of one permit
+	permits int             // of a semaphore that Acquire makes; 0: it makes none
 	ttl     *time.Duration
 }
 
@@ -76,7 +76,7 @@ type Semaphore struct {
 // hash tag in them.
 func (c *Client) NewSemaphore(name string, opts *SemaphoreOptions) *Semaphore {
 	s := &Semaphore{number: c.newNumber("semaphore", name), client: c}
-	s.want = extend.Want{
+	s.want = extend.WaitSpec{
 		Channel: extend.SideName(semaphoreChannel, s.base.Key()), FreeUnits: semaphoreFreeUnits,
 		Refusal: ErrNotAcquired,
 	}

@@ -64,7 +64,7 @@ func (c *Client) NewSpinLock(name string, opts *SpinLockOptions) *SpinLock {
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
 		Leasable: (*leasableSpinLock)(l), Kind: spinKind{lockKind{c.core}}, Lease: o.Lease,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
-		Want: extend.Want{Backoff: delay, Refusal: ErrNotAcquired},
+		Wait: extend.WaitSpec{Backoff: delay, Refusal: ErrNotAcquired},
 	})
 	l.leases = leases
 	l.reject(err)

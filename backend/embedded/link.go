@@ -13,7 +13,7 @@ import (
 )
 
 // hubOptions spare a hub what only a network needs: its pings, and connections kept for later.
-var hubOptions = fanout.Options{PingEvery: 24 * time.Hour, Linger: time.Nanosecond}
+var hubOptions = fanout.Options{PingEvery: 24 * time.Hour, IdleTimeout: time.Nanosecond}
 
 // dialer implements [fanout.Dialer] over a server, which is its only node.
 type dialer struct{ server *Server }

@@ -173,7 +173,7 @@ func unclaim(claim *backend.Claim, err error) {
 	if unavailable(err) {
 		err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	claim.Return(err)
+	claim.NotSent(err)
 }
 
 // reload loads the scripts of missing, each once, and sends these calls again. Where that is not
@@ -191,7 +191,7 @@ func (b *batch) reload(ctx context.Context, missing []failure) {
 func (b *batch) claimed(failed []failure) []int {
 	places := make([]int, 0, len(failed))
 	for _, f := range failed {
-		if b.calls[f.place].Claim.Take() {
+		if b.calls[f.place].Claim.Begin() {
 			places = append(places, f.place)
 		} else {
 			b.report(f.place, backend.Outcome{Err: errWithdrawn})
@@ -221,7 +221,7 @@ func (b *batch) settle(ctx context.Context, f failure) {
 	call := b.calls[f.place]
 	reply, err := b.runner.again(ctx, call.Script, call.Keys[0], f.err,
 		func() (backend.Reply, error) {
-			if !call.Claim.Take() {
+			if !call.Claim.Begin() {
 				return backend.Reply{}, errWithdrawn
 			}
 			reply, err := b.driver.Send(context.WithoutCancel(ctx), b.command(f.place))

@@ -157,11 +157,11 @@ func TestBatchWithdrawnWhileLoading(t *testing.T) {
 	calls := []backend.Call{call(write, "a"), call(write, "b")}
 	for i := range calls {
 		calls[i].Claim = new(backend.Claim)
-		require.True(t, calls[i].Claim.Take())
+		require.True(t, calls[i].Claim.Begin())
 	}
 	p.loading = func() {
 		for _, c := range calls {
-			require.True(t, c.Claim.Withdraw())
+			require.True(t, c.Claim.Cancel())
 		}
 	}
 	reported := 0
@@ -305,18 +305,18 @@ func TestRunThenWaitIsWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := call(write, "k")
 		c.Claim = new(backend.Claim)
-		require.True(t, c.Claim.Take())
-		time.AfterFunc(time.Second, func() { require.True(t, c.Claim.Withdraw()) })
+		require.True(t, c.Claim.Begin())
+		time.AfterFunc(time.Second, func() { require.True(t, c.Claim.Cancel()) })
 		sent := 0
 		_, _, err := evalsha.New(&fake{}, false).RunThenWait(t.Context(), c,
 			func(cmd evalsha.Command) (backend.Reply, int, error) {
 				require.Same(t, c.Claim, cmd.Claim)
-				require.False(t, c.Claim.Withdraw(), "it is under way")
+				require.False(t, c.Claim.Cancel(), "it is under way")
 				sent++
 				return backend.Reply{}, 0, serverError("LOADING x")
 			})
 		require.ErrorIs(t, err, backend.ErrUnavailable)
-		require.ErrorContains(t, c.Claim.Why(), "LOADING")
+		require.ErrorContains(t, c.Claim.Err(), "LOADING")
 		require.Positive(t, sent)
 		require.Less(t, sent, 15, "it was sent again after it had been withdrawn")
 	})

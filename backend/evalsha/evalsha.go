@@ -109,7 +109,7 @@ func (r *Runner) RunThenWait(
 	var acked int
 	var waiting error
 	try := func() (reply backend.Reply, err error) {
-		if !call.Claim.Take() {
+		if !call.Claim.Begin() {
 			return backend.Reply{}, errWithdrawn
 		}
 		reply, acked, err = send(r.callCommand(call))

@@ -54,7 +54,7 @@ func (c *channel) acknowledge() {
 }
 
 // reroute gives c to the router after a failure or a loss. It fails the subscriptions that were not
-// acknowledged yet, if err is final or if they have used up Options.Patience.
+// acknowledged yet, if err is final or if they have used up Options.SubscribeTimeout.
 func (h *Hub) reroute(c *channel, err error, jitter float64) {
 	if c.worker != nil {
 		delete(c.worker.channels, c)
@@ -63,7 +63,7 @@ func (h *Hub) reroute(c *channel, err error, jitter float64) {
 		c.failed = 0
 	}
 	for s := range c.subs {
-		if !s.acknowledged && (final(err) || time.Since(s.began) >= h.opts.Patience) {
+		if !s.acknowledged && (final(err) || time.Since(s.began) >= h.opts.SubscribeTimeout) {
 			h.fail(s, err)
 		}
 	}

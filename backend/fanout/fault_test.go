@@ -243,7 +243,7 @@ func (c *checker) state() (last int, fault string) {
 func TestNoGapIsSilent(t *testing.T) {
 	for seed := range uint64(150) {
 		t.Run(fmt.Sprintf("Seed=%d", seed), func(t *testing.T) {
-			opts := &fanout.Options{Queue: 4 + int(seed%3)*500, Linger: time.Second}
+			opts := &fanout.Options{Queue: 4 + int(seed%3)*500, IdleTimeout: time.Second}
 			bubble(t, opts, func(t *testing.T, n *network, hub *fanout.Hub) {
 				chaos(t, n, hub, rand.New(rand.NewPCG(seed, 1)))
 			})

@@ -247,12 +247,12 @@ func TestCloseEndsEverything(t *testing.T) {
 func TestBadOptionsAreNamed(t *testing.T) {
 	t.Parallel()
 	for want, opts := range map[string]*fanout.Options{
-		"Options.Queue is 1, must be at least 2":             {Queue: 1},
-		"Options.Linger is -1ns, must not be negative":       {Linger: -1},
-		"Options.PingEvery is -1s, must not be negative":     {PingEvery: -time.Second},
-		"Options.AnswerWithin is -2ns, must not be negative": {AnswerWithin: -2},
-		"Options.DialWithin is -1ns, must not be negative":   {DialWithin: -1},
-		"Options.Patience is -1h0m0s, must not be negative":  {Patience: -time.Hour},
+		"Options.Queue is 1, must be at least 2":                    {Queue: 1},
+		"Options.IdleTimeout is -1ns, must not be negative":         {IdleTimeout: -1},
+		"Options.PingEvery is -1s, must not be negative":            {PingEvery: -time.Second},
+		"Options.AnswerWithin is -2ns, must not be negative":        {AnswerWithin: -2},
+		"Options.DialWithin is -1ns, must not be negative":          {DialWithin: -1},
+		"Options.SubscribeTimeout is -1h0m0s, must not be negative": {SubscribeTimeout: -time.Hour},
 	} {
 		_, err := fanout.New(newNetwork(), opts)
 		require.ErrorContains(t, err, want)

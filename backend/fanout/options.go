@@ -18,13 +18,13 @@ type Options struct {
 	// DialWithin bounds the dialing of a link. Zero means 5 s.
 	DialWithin time.Duration
 
-	// Patience is how long Subscribe tries again when links fail or the server is not ready: the
+	// SubscribeTimeout is how long Subscribe tries again when links fail or the server is not ready: the
 	// first failure after that is its error. Zero means 3 s. Subscriptions once made are renewed
 	// without end.
-	Patience time.Duration
+	SubscribeTimeout time.Duration
 
-	// Linger is how long a link without subscriptions is kept for the next. Zero means 10 s.
-	Linger time.Duration
+	// IdleTimeout is how long a link without subscriptions is kept for the next. Zero means 10 s.
+	IdleTimeout time.Duration
 
 	// Queue is the number of events that wait for one slow handler. When it is full, messages are
 	// dropped and a Resubscribed event takes their place. Zero means 1024; at least 2.
@@ -41,8 +41,8 @@ func (o *Options) withDefaults() Options {
 	orDefault(&out.PingEvery, 4*time.Second)
 	orDefault(&out.AnswerWithin, 8*time.Second)
 	orDefault(&out.DialWithin, 5*time.Second)
-	orDefault(&out.Patience, 3*time.Second)
-	orDefault(&out.Linger, 10*time.Second)
+	orDefault(&out.SubscribeTimeout, 3*time.Second)
+	orDefault(&out.IdleTimeout, 10*time.Second)
 	orDefault(&out.Queue, 1024)
 	return out
 }
@@ -60,7 +60,7 @@ func (o *Options) validate() error {
 		value time.Duration
 	}{
 		{"PingEvery", o.PingEvery}, {"AnswerWithin", o.AnswerWithin}, {"DialWithin", o.DialWithin},
-		{"Patience", o.Patience}, {"Linger", o.Linger},
+		{"SubscribeTimeout", o.SubscribeTimeout}, {"IdleTimeout", o.IdleTimeout},
 	} {
 		if field.value < 0 {
 			return fmt.Errorf("fanout: Options.%s is %s, must not be negative", field.name, field.value)

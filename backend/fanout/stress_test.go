@@ -18,7 +18,7 @@ import (
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	n := newNetwork()
-	hub, err := fanout.New(n, &fanout.Options{Linger: time.Millisecond, Queue: 2})
+	hub, err := fanout.New(n, &fanout.Options{IdleTimeout: time.Millisecond, Queue: 2})
 	require.NoError(t, err)
 	var busy sync.WaitGroup
 	for i := range 50 {

@@ -89,7 +89,7 @@ func (w *linkWorker) rerouteAll(err error) {
 	}
 }
 
-// serve makes calls until the link is lost, was idle for Options.Linger, or the hub is closed. A ping
+// serve makes calls until the link is lost, was idle for Options.IdleTimeout, or the hub is closed. A ping
 // comes before other calls, of which there might be no end.
 func (w *linkWorker) serve(link Link) error {
 	w.pinged = time.Now()
@@ -229,12 +229,12 @@ func (w *linkWorker) follow(link Link) {
 }
 
 // awaitWork waits until there is a channel to check, or until the next ping is due. It returns errIdle
-// if the worker had no channels for Options.Linger.
+// if the worker had no channels for Options.IdleTimeout.
 func (w *linkWorker) awaitWork() error {
 	empty := w.empty()
 	wait := time.Until(w.pinged.Add(w.hub.opts.PingEvery))
 	if empty {
-		wait = w.hub.opts.Linger
+		wait = w.hub.opts.IdleTimeout
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

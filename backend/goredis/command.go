@@ -40,7 +40,7 @@ func newCommand(ctx context.Context, cmd evalsha.Command, cluster bool) *command
 	for _, arg := range cmd.Args {
 		args = append(args, arg)
 	}
-	cmd.Claim.Return(nil)
+	cmd.Claim.NotSent(nil)
 	c := &command{Cmd: redis.NewCmd(ctx, args...), claim: cmd.Claim, cluster: cluster}
 	// A cluster client routes by the key, and looks up the step count if there is none.
 	c.SetFirstKeyPos(int8(first))
@@ -64,7 +64,7 @@ func (c *command) Name() string {
 // Args returns the words to write. The driver asks for them right before it writes; a cluster
 // client asks when it looks for the node, too.
 func (c *command) Args() []any {
-	if c.state.Load() == pending && !c.claim.Take() {
+	if c.state.Load() == pending && !c.claim.Begin() {
 		c.revoke()
 	}
 	if !c.state.CompareAndSwap(pending, taken) && c.state.Load() == revoked {

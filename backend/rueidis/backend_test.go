@@ -157,7 +157,7 @@ func TestCallIsWithdrawnWhileTheClientDials(t *testing.T) {
 					continue
 				}
 				for _, call := range batch {
-					require.True(t, call.Claim.Withdraw(), "nothing is sent yet")
+					require.True(t, call.Claim.Cancel(), "nothing is sent yet")
 				}
 				close(proceed)
 				for range batch {
@@ -174,7 +174,7 @@ func withdrawable(n int) []backend.Call {
 	batch := make([]backend.Call, n)
 	for i := range batch {
 		batch[i] = backend.Call{Script: write, Keys: []string{"k"}, Claim: new(backend.Claim)}
-		batch[i].Claim.Take()
+		batch[i].Claim.Begin()
 	}
 	return batch
 }

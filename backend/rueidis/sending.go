@@ -59,7 +59,7 @@ var (
 func one(ctx context.Context, claim *backend.Claim) *sending {
 	s := &sending{Context: ctx, claim: [1]*backend.Claim{claim}}
 	s.claims = s.claim[:]
-	claim.Return(nil)
+	claim.NotSent(nil)
 	return s
 }
 
@@ -68,7 +68,7 @@ func several(ctx context.Context, cmds []evalsha.Command) *sending {
 	s := &sending{Context: ctx, claims: make([]*backend.Claim, len(cmds))}
 	for i, cmd := range cmds {
 		s.claims[i] = cmd.Claim
-		cmd.Claim.Return(nil)
+		cmd.Claim.NotSent(nil)
 	}
 	return s
 }
@@ -76,7 +76,7 @@ func several(ctx context.Context, cmds []evalsha.Command) *sending {
 // take takes all claims, or reports false: then nothing may be written.
 func (s *sending) take() bool {
 	for _, claim := range s.claims {
-		if !claim.Take() {
+		if !claim.Begin() {
 			return false
 		}
 	}

@@ -29,7 +29,7 @@ func (p *peer) keys(id string) (counter, semaphore, channel string) {
 func (p *peer) wantEnds(ctx context.Context, keys ...string) {
 	for _, key := range keys {
 		left := must.Get(p.Command(ctx, "PTTL", key).Int())
-		must.If(left <= 0 || left > time.Hour.Milliseconds(), "key %s has a TTL of %d ms", key, left)
+		must.Not(left <= 0 || left > time.Hour.Milliseconds(), "key %s has a TTL of %d ms", key, left)
 	}
 }
 
@@ -58,7 +58,7 @@ func (p *peer) answers(ctx context.Context, kind string, ask func()) {
 		for _, event := range box.Events()[seen:] {
 			seen++
 			found := request.FindStringSubmatch(event.Payload)
-			must.If(found == nil || found[1] != kind, "the request %q is not Redisson's", event.Payload)
+			must.Not(found == nil || found[1] != kind, "the request %q is not Redisson's", event.Payload)
 			counter, semaphore, channel = p.keys(found[2])
 			if kind == "1" {
 				p.Command(ctx, "INCRBY", counter, "100")

@@ -58,7 +58,7 @@ func refused(e *harness.Env, key string) backend.Call {
 // outcomes runs calls as a batch, and fails unless each has an outcome.
 func outcomes(ctx context.Context, b backend.Batcher, calls []backend.Call) []backend.Outcome {
 	got := backend.RunAll(ctx, b, calls)
-	must.If(len(got) != len(calls), "got %d outcomes, want %d", len(got), len(calls))
+	must.Not(len(got) != len(calls), "got %d outcomes, want %d", len(got), len(calls))
 	return got
 }
 
@@ -97,7 +97,7 @@ func batchFailuresStayAlone(ctx context.Context, e *harness.Env) {
 	}
 	got := outcomes(ctx, b, calls)
 	for _, i := range []int{0, 2} {
-		must.If(got[i].Err != nil, "a failing call took others with it: %w", got[i].Err)
+		must.Not(got[i].Err != nil, "a failing call took others with it: %w", got[i].Err)
 	}
 	if e.Capabilities.Cluster {
 		must.Wrap(got[3].Err, backend.ErrCrossSlot)
@@ -121,8 +121,8 @@ func batchReportsAsKnown(ctx context.Context, e *harness.Env) {
 	})
 	first := <-reports
 	last := e.Count(ctx, key)
-	must.If(first < 0, "the runs were not counted")
-	must.If(last > 2 && first == last,
+	must.Not(first < 0, "the runs were not counted")
+	must.Not(last > 2 && first == last,
 		"a reply was reported after another call had been sent %d times", last)
 }
 
@@ -137,7 +137,7 @@ func batchSendsOnce(ctx context.Context, e *harness.Env) {
 	must.Wrap(err, backend.ErrIndeterminate)
 	for _, call := range calls {
 		n := e.Count(ctx, call.Keys[0])
-		must.If(n > 2, "a script ran %d times, want at most 2", n)
+		must.Not(n > 2, "a script ran %d times, want at most 2", n)
 	}
 }
 
@@ -157,14 +157,14 @@ func waitReturnsTheReply(ctx context.Context, e *harness.Env) {
 		reply, acked, err := b.RunThenWait(ctx, call, 99, 20*time.Millisecond)
 		must.Do(err)
 		must.Return("the run", i+1)(reply.Int())
-		must.If(acked < 0 || acked >= 99, "%d replicas acknowledged", acked)
+		must.Not(acked < 0 || acked >= 99, "%d replicas acknowledged", acked)
 	}
 	if e.FailOver == nil { // there is no replica
 		return
 	}
 	_, acked, err := b.RunThenWait(ctx, call, 1, harness.Patience/2)
 	must.Do(err)
-	must.If(acked < 1, "no replica acknowledged, though there is one")
+	must.Not(acked < 1, "no replica acknowledged, though there is one")
 }
 
 // loseWaiting runs a script that counts, and waits, twice. The second time it loses the reply to a
@@ -203,7 +203,7 @@ func waitSendsOnce(ctx context.Context, e *harness.Env) {
 // the outcome of the first.
 func claimed(ctx context.Context, b backend.Batcher, calls []backend.Call) <-chan backend.Outcome {
 	calls[0].Claim = new(backend.Claim)
-	calls[0].Claim.Take()
+	calls[0].Claim.Begin()
 	outcome := make(chan backend.Outcome, 1)
 	go b.RunBatch(ctx, calls, func(place int, o backend.Outcome) {
 		if place == 0 {
@@ -228,7 +228,7 @@ func withdraw(ctx context.Context, e *harness.Env, b backend.Batcher, calls []ba
 	key := calls[0].Keys[0]
 	ended := claimed(ctx, b, calls)
 	harness.Eventually(ctx, "the call to run", func() bool { return e.Count(ctx, key) > 0 })
-	for !calls[0].Claim.Withdraw() {
+	for !calls[0].Claim.Cancel() {
 		select {
 		case o := <-ended:
 			must.Fail("the call could not be withdrawn until it returned %w", o.Err)
@@ -237,7 +237,7 @@ func withdraw(ctx context.Context, e *harness.Env, b backend.Batcher, calls []ba
 	}
 	before := e.Count(ctx, key)
 	o := harness.Await(ctx, "a withdrawn call to be reported", ended)
-	must.If(o.Err == nil, "a withdrawn call was reported without an error")
+	must.Not(o.Err == nil, "a withdrawn call was reported without an error")
 	e.WantCount(ctx, key, before)
 }
 
@@ -264,7 +264,7 @@ func callUnderWayIsNotWithdrawn(ctx context.Context, e *harness.Env) {
 		must.Fail("no reply was lost")
 	}
 	time.Sleep(soonEnded) // For as long the reply might have come.
-	must.If(calls[0].Claim.Withdraw(), "a call that the server has run was withdrawn")
+	must.Not(calls[0].Claim.Cancel(), "a call that the server has run was withdrawn")
 	cancel()
 	must.Wrap((<-ended).Err, backend.ErrIndeterminate)
 }

@@ -42,7 +42,7 @@ func run(ctx context.Context, b backend.ScriptRunner, s *backend.Script, key str
 // as returns the backend of in as what it may implement.
 func as[T any](in *harness.Instance) T {
 	b, ok := in.Backend.(T)
-	must.If(!ok, "the backend does not implement %v", reflect.TypeFor[T]())
+	must.Not(!ok, "the backend does not implement %v", reflect.TypeFor[T]())
 	return b
 }
 
@@ -67,7 +67,7 @@ func cancelSoon(ctx context.Context, call func(ctx context.Context) error) error
 // wantDefinite fails unless err wraps want, and says that nothing was run.
 func wantDefinite(err, want error) {
 	must.Wrap(err, want)
-	must.If(backend.MayHaveRun(err), "got error %w, want a definite one", err)
+	must.Not(backend.MayHaveRun(err), "got error %w, want a definite one", err)
 }
 
 // runs returns what is true for commands that run a script on key.

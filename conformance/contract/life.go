@@ -136,15 +136,15 @@ func cancelledRunsAtMostOnce(ctx context.Context, e *harness.Env) {
 		// A second sending would come from the driver's or the backend's retries, after the first.
 		time.Sleep(2 * late)
 		ran = e.Count(ctx, key) - 1
-		must.If(ran > calls, "%d cancelled calls ran %d times; the last error was %w", calls, ran, err)
-		must.If(ctx.Err() != nil, "no call was cancelled after it had been sent")
+		must.Not(ran > calls, "%d cancelled calls ran %d times; the last error was %w", calls, ran, err)
+		must.Not(ctx.Err() != nil, "no call was cancelled after it had been sent")
 	}
 }
 
 // readOnlyScriptsCannotWrite relies on servers refusing writes in EVALSHA_RO.
 func readOnlyScriptsCannotWrite(ctx context.Context, e *harness.Env) {
 	err := run(ctx, e.Backend(ctx), e.Incr(backend.RetryReadOnly), e.Key("n"))
-	must.If(!errors.As(err, new(*backend.ServerError)),
+	must.Not(!errors.As(err, new(*backend.ServerError)),
 		"a read-only script wrote, or failed otherwise: %w", err)
 	e.WantCount(ctx, e.Key("n"), 0)
 }
@@ -156,7 +156,7 @@ func readOnlyRetriesAreBounded(ctx context.Context, e *harness.Env) {
 	err := harness.Promptly(harness.Patience/4, "a read without a server", func() error {
 		return run(context.WithoutCancel(ctx), in.Backend, script, key)
 	})
-	must.If(err == nil, "a read was answered without a server")
+	must.Not(err == nil, "a read was answered without a server")
 }
 
 func callsDoNotMix(ctx context.Context, e *harness.Env) {
@@ -196,7 +196,7 @@ func closeLeavesNoGoroutine(ctx context.Context, e *harness.Env) {
 		var all strings.Builder
 		must.Do(pprof.Lookup("goroutine").WriteTo(&all, 1))
 		for group := range strings.SplitSeq(all.String(), "\n\n") {
-			must.If(strings.Contains(group, e.Tag), "left:\n%s", group)
+			must.Not(strings.Contains(group, e.Tag), "left:\n%s", group)
 		}
 		return true
 	})
@@ -215,12 +215,12 @@ func live(ctx context.Context, e *harness.Env) {
 func capabilitiesAreDeclared(ctx context.Context, e *harness.Env) {
 	b := e.Backend(ctx)
 	got := b.Capabilities()
-	must.If(got != e.Capabilities,
+	must.Not(got != e.Capabilities,
 		"the backend declares %+v, the harness expects %+v", got, e.Capabilities)
 	_, batches := b.(backend.Batcher)
-	must.If(batches != e.Batches,
+	must.Not(batches != e.Batches,
 		"backend.Batcher: implemented %t, declared by the harness %t", batches, e.Batches)
 	_, waits := b.(backend.ReplicaWaiter)
-	must.If(waits != e.WaitsForReplicas,
+	must.Not(waits != e.WaitsForReplicas,
 		"backend.ReplicaWaiter: implemented %t, declared by the harness %t", waits, e.WaitsForReplicas)
 }

@@ -43,7 +43,7 @@ func bytesSurvive(ctx context.Context, e *harness.Env) {
 		items := must.Get(must.Get(b.Run(ctx, script, []string{key}, []string{text})).Tuple(3))
 		for i, want := range []string{key, text, text} {
 			got, err := items[i].Text()
-			must.If(err != nil || got != want,
+			must.Not(err != nil || got != want,
 				"%d bytes came back as %d, %.100q, %w", len(want), len(got), got, err)
 		}
 	}
@@ -55,7 +55,7 @@ func wantReply(
 	args ...string,
 ) {
 	got, err := b.Run(ctx, s, []string{key}, args)
-	must.If(err != nil || !harness.Same(got, want),
+	must.Not(err != nil || !harness.Same(got, want),
 		"%s: got %+v, want %+v, %w", cmp.Or(s.Command, s.Source), got, want, err)
 }
 
@@ -133,9 +133,9 @@ func errorsAreServerErrors(ctx context.Context, e *harness.Env) {
 // wantServerError checks the parts of a server's error; line 0 is not checked.
 func wantServerError(err error, code, part string, line int) {
 	var server *backend.ServerError
-	must.If(!errors.As(err, &server), "got error %w, want a *ServerError of code %s", err, code)
-	must.If(server.Code != code, "got code %q, want %q: %w", server.Code, code, err)
-	must.If(!strings.Contains(server.Message, part),
+	must.Not(!errors.As(err, &server), "got error %w, want a *ServerError of code %s", err, code)
+	must.Not(server.Code != code, "got code %q, want %q: %w", server.Code, code, err)
+	must.Not(!strings.Contains(server.Message, part),
 		"got message %q, want %q in it", server.Message, part)
-	must.If(line > 0 && server.Line != line, "got line %d, want %d: %w", server.Line, line, err)
+	must.Not(line > 0 && server.Line != line, "got line %d, want %d: %w", server.Line, line, err)
 }

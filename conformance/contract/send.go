@@ -44,7 +44,7 @@ func runsAtomically(ctx context.Context, e *harness.Env) {
 		for range 20 {
 			pair := must.Get(must.Get(b.Run(ctx, script, keys, nil)).Tuple(2))
 			equal := pair[0].Kind() == backend.KindInteger && harness.Same(pair[0], pair[1])
-			must.If(!equal, "another run came between two commands of a script: %v", pair)
+			must.Not(!equal, "another run came between two commands of a script: %v", pair)
 		}
 	})
 }
@@ -70,7 +70,7 @@ func runApart(ctx context.Context, e *harness.Env) (keys []string, err error) {
 func refusesSlots(ctx context.Context, e *harness.Env) {
 	keys, err := runApart(ctx, e)
 	must.Wrap(err, backend.ErrCrossSlot)
-	must.If(errors.As(err, new(*backend.ServerError)), "the server was asked: %w", err)
+	must.Not(errors.As(err, new(*backend.ServerError)), "the server was asked: %w", err)
 	e.WantCount(ctx, keys[0], 0)
 	e.WantCount(ctx, keys[1], 0)
 }
@@ -117,7 +117,7 @@ func loadsWhileMoving(ctx context.Context, e *harness.Env) {
 	// The importing node has the key, but was never asked for the script.
 	err := run(ctx, b, script, key)
 	err = errors.Join(err, finish(ctx))
-	must.If(err != nil, "while the slot moves: %w", err)
+	must.Not(err != nil, "while the slot moves: %w", err)
 	must.In("after the slot moved", func() { must.Do(run(ctx, b, script, key)) })
 	e.WantCount(ctx, key, 3)
 }
@@ -129,9 +129,9 @@ func neverSendsEval(ctx context.Context, e *harness.Env) {
 		must.Do(run(ctx, b, script, key))
 	}
 	sent := harness.Matching(must.Get(stop()), key)
-	must.If(len(sent) == 0, "no EVALSHA was seen")
+	must.Not(len(sent) == 0, "no EVALSHA was seen")
 	for _, words := range sent {
-		must.If(!harness.IsCommand(words, "EVALSHA"), "sent %s, want EVALSHA", words[0])
+		must.Not(!harness.IsCommand(words, "EVALSHA"), "sent %s, want EVALSHA", words[0])
 	}
 }
 
@@ -199,7 +199,7 @@ func unserved(
 	var err error
 	harness.Eventually(ctx, "the error of a call without a server", func() bool {
 		err = call()
-		must.If(!ok(err), "got %w", err)
+		must.Not(!ok(err), "got %w", err)
 		return true
 	})
 	wroteNothing(ctx, e, err)
@@ -237,7 +237,7 @@ func refusalIsUnavailable(ctx context.Context, e *harness.Env) {
 
 // wroteNothing fails if err leaves open whether a script ran that counts at the key n, or if it did.
 func wroteNothing(ctx context.Context, e *harness.Env, err error) {
-	must.If(errors.Is(err, backend.ErrIndeterminate) || backend.MayHaveRun(err),
+	must.Not(errors.Is(err, backend.ErrIndeterminate) || backend.MayHaveRun(err),
 		"got error %w, want one of a script that surely wrote nothing", err)
 	e.WantCount(ctx, e.Key("n"), 0)
 }
@@ -247,7 +247,7 @@ func errorReplyStands(ctx context.Context, e *harness.Env) {
 	script := e.Script(
 		"redis.call('incr', KEYS[1]) return redis.error_reply('STOP half way')", 1, backend.RetryNever)
 	err := run(ctx, b, script, key)
-	must.If(errors.Is(err, backend.ErrIndeterminate) || !backend.MayHaveRun(err),
+	must.Not(errors.Is(err, backend.ErrIndeterminate) || !backend.MayHaveRun(err),
 		"got error %w, want a definite one of a script that may have run", err)
 	e.WantCount(ctx, key, 1)
 }

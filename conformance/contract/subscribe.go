@@ -58,7 +58,7 @@ func subscribeWaitsForTheServer(ctx context.Context, e *harness.Env) {
 		channel := e.Key(fmt.Sprint("c", i))
 		must.Do(subscribe(ctx, b, channel))
 		n := e.Subscribers(ctx, channel)
-		must.If(n != 1, "after Subscribe returned the server has %d subscribers, want 1", n)
+		must.Not(n != 1, "after Subscribe returned the server has %d subscribers, want 1", n)
 	}
 }
 
@@ -89,7 +89,7 @@ func wantNumbered(events []backend.Event, messages int) {
 			must.Fail("message %q came where %d was due", event.Payload, next)
 		}
 	}
-	must.If(next != messages && !gap,
+	must.Not(next != messages && !gap,
 		"%d of %d messages came, and no gap was reported", next, messages)
 }
 
@@ -127,7 +127,7 @@ func contextDoesNotBound(ctx context.Context, e *harness.Env) {
 	for i := range 20 {
 		time.Sleep(5 * time.Millisecond)
 		n := e.Subscribers(ctx, channel)
-		must.If(n != 1, "%d subscribers are left after Subscribe's context ended", n)
+		must.Not(n != 1, "%d subscribers are left after Subscribe's context ended", n)
 		hear(ctx, e, box, channel, fmt.Sprint(i))
 	}
 }
@@ -166,7 +166,7 @@ func noCallAfterCancel(ctx context.Context, e *harness.Env) {
 		hear(ctx, e, other, channel, fmt.Sprint("after ", i))
 	}
 	n := len(box.Events())
-	must.If(n != 1, "the handler was called %d times after Cancel", n-1)
+	must.Not(n != 1, "the handler was called %d times after Cancel", n-1)
 }
 
 func cancelFromTheHandler(ctx context.Context, e *harness.Env) {
@@ -196,7 +196,7 @@ func shareAConnection(ctx context.Context, e *harness.Env) {
 	for i, clients := range must.Get(e.Primaries(ctx, "CLIENT", "LIST", "TYPE", "pubsub")) {
 		text := must.Get(clients.Text())
 		n := countClients(text)
-		must.If(n > 1, "node %d has %d connections for 50 subscriptions:\n%s", i, n, text)
+		must.Not(n > 1, "node %d has %d connections for 50 subscriptions:\n%s", i, n, text)
 	}
 }
 
@@ -266,7 +266,7 @@ func cancelLeavesOthersAlone(ctx context.Context, e *harness.Env) {
 	}
 	box.AwaitMessage(ctx, fmt.Sprint(others-1))
 	got := box.Events()
-	must.If(len(got) != others, "got %d events, want %d messages and no gap: %v", len(got), others, got)
+	must.Not(len(got) != others, "got %d events, want %d messages and no gap: %v", len(got), others, got)
 }
 
 // cancelLeavesNewOnesAlone ends the only subscription of a channel while the next is being made.
@@ -279,7 +279,7 @@ func cancelLeavesNewOnesAlone(ctx context.Context, e *harness.Env) {
 			box, sub := e.Listen(ctx, b, channel)
 			hear(ctx, e, box, channel, fmt.Sprint(i))
 			got := box.Events()
-			must.If(len(got) != 1, "got %v, want one message and no gap", got)
+			must.Not(len(got) != 1, "got %v, want one message and no gap", got)
 			old = sub
 		})
 	}

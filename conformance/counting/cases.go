@@ -53,13 +53,13 @@ func (o order) refreshes(ctx context.Context, e *harness.Env) {
 		asked, rest := time.Now(), lease.Remaining()
 		must.Do(s.Refresh(ctx, lease))
 		again := lease.Remaining()
-		must.If(scoreOf(ctx, e, name, lease) < before+50, "the server has not extended it")
-		must.If(again <= rest-time.Since(asked)+40*time.Millisecond, "its holder had %v, and has %v", rest, again)
-		must.If(scoreOf(ctx, e, name, other) != others, "another lease was extended")
+		must.Not(scoreOf(ctx, e, name, lease) < before+50, "the server has not extended it")
+		must.Not(again <= rest-time.Since(asked)+40*time.Millisecond, "its holder had %v, and has %v", rest, again)
+		must.Not(scoreOf(ctx, e, name, other) != others, "another lease was extended")
 	}
 	must.Do(lease.Release(ctx))
 	must.Wrap(s.Refresh(ctx, lease), primitives.ErrNotHeld, primitives.ErrReleased)
-	must.If(!e.Command(ctx, "ZSCORE", name, lease.Owner()).IsNil(), "a released lease is back")
+	must.Not(!e.Command(ctx, "ZSCORE", name, lease.Owner()).IsNil(), "a released lease is back")
 	must.Do(other.Release(ctx))
 }
 
@@ -85,13 +85,13 @@ func (o order) passesNobody(ctx context.Context, e *harness.Env) {
 	e.Command(ctx, "ZADD", name, strconv.FormatInt(-farOff, 10), "waits")
 	e.Command(ctx, "ZADD", queueKey(name), "7", "waits")
 	must.Refuse[*primitives.Lease]("trying", primitives.ErrNotAcquired)(s.TryAcquire(ctx))
-	must.If(must.Get(e.Command(ctx, "ZCARD", queueKey(name)).Int()) != 1, "a try is queued")
+	must.Not(must.Get(e.Command(ctx, "ZCARD", queueKey(name)).Int()) != 1, "a try is queued")
 	e.Command(ctx, "ZADD", name, "-1", "waits") // Its place has ended.
 	must.Do(must.Get(s.TryAcquire(ctx)).Release(ctx))
-	must.If(must.Get(e.Command(ctx, "EXISTS", name, queueKey(name)).Int()) != 0, "a place that has ended is still there")
+	must.Not(must.Get(e.Command(ctx, "EXISTS", name, queueKey(name)).Int()) != 0, "a place that has ended is still there")
 	e.Command(ctx, "ZADD", name, "-1", "waited") // The queue has ended with all its waiters.
 	must.Do(must.Get(s.TryAcquire(ctx)).Release(ctx))
-	must.If(must.Get(e.Command(ctx, "EXISTS", name).Int()) != 0, "a waiter whose queue has ended is still there")
+	must.Not(must.Get(e.Command(ctx, "EXISTS", name).Int()) != 0, "a waiter whose queue has ended is still there")
 }
 
 // awaitQueue waits until n are in the queue.
@@ -112,8 +112,8 @@ func (o order) conflictNamesTheKey(ctx context.Context, e *harness.Env) {
 		e.Command(ctx, "RPUSH", key, "no queue")
 		_, err := s.Acquire(ctx)
 		must.Wrap(err, primitives.ErrConflict)
-		must.If(!strings.Contains(err.Error(), says), "the error does not say which key: %w", err)
-		must.If(must.Get(e.Command(ctx, "ZCARD", name).Int()) != 1, "a refused call has left something")
+		must.Not(!strings.Contains(err.Error(), says), "the error does not say which key: %w", err)
+		must.Not(must.Get(e.Command(ctx, "ZCARD", name).Int()) != 1, "a refused call has left something")
 		e.Command(ctx, "DEL", key)
 	}
 	must.Do(held.Release(ctx))
@@ -139,6 +139,6 @@ func (o order) goesOnWithoutItsCounter(ctx context.Context, e *harness.Env) {
 	must.Do(held.Release(ctx))
 	for i, done := range all {
 		harness.Finish("a waiter", done)
-		must.If(<-came != i, "a later one came before waiter %d", i)
+		must.Not(<-came != i, "a later one came before waiter %d", i)
 	}
 }

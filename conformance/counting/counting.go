@@ -34,7 +34,7 @@ func (o order) declare(name string) *engine.Primitive[Held, lock.In, lock.Out] {
 	p.Some = byPeerUntil(time.UnixMilli(farOff))
 	p.Step, p.Ready, p.Published, p.Stored = o.step, o.ready, o.published, o.stored
 	p.Keep, p.Ages, p.Peer = keep, ages, o.byPeer
-	p.Asks, p.Answers, p.Told = asks, answers, told
+	p.Asks, p.Answers, p.CallerView = asks, answers, told
 	p.Hold.Until = byPeerUntil
 	refuses := []lock.In{{Op: lock.Acquire}, lock.Short}
 	if o.queues() {
@@ -43,9 +43,9 @@ func (o order) declare(name string) *engine.Primitive[Held, lock.In, lock.Out] {
 	}
 	try, wait := (*primitives.CountingSemaphore).TryAcquire, (*primitives.CountingSemaphore).Acquire
 	p.Ops = []engine.Op[Held, lock.In, lock.Out]{
-		{Name: "TryAcquire", Often: 3, Draw: o.draw, Acquire: lock.Call(o.of, try), Tries: true, Refuses: refuses},
-		{Name: "Acquire", Often: 3, Draw: o.draw, Acquire: lock.Call(o.of, wait), Waits: true, Refuses: refuses},
-		{Name: "Holders", Often: 2, Draw: drawHolders, Call: o.holders},
+		{Name: "TryAcquire", Weight: 3, Generate: o.draw, Acquire: lock.Call(o.of, try), Tries: true, Refuses: refuses},
+		{Name: "Acquire", Weight: 3, Generate: o.draw, Acquire: lock.Call(o.of, wait), Waits: true, Refuses: refuses},
+		{Name: "Holders", Weight: 2, Generate: drawHolders, Call: o.holders},
 	}
 	p.Special = o.cases(p.Promises, name)
 	return p
@@ -109,8 +109,8 @@ func told(out lock.Out) lock.Out {
 }
 
 // draw draws a limit, mostly of 2; if nothing else is drawn, of 1, so that one holder leaves no room.
-func (o order) draw(d engine.Dice[Held]) lock.In {
-	in := lock.Draw(d)
+func (o order) draw(d engine.Params[Held]) lock.In {
+	in := lock.Generate(d)
 	if in.Limit = 2; d.Which == 0 {
 		in.Limit = 1
 	}
@@ -120,7 +120,7 @@ func (o order) draw(d engine.Dice[Held]) lock.In {
 	return in
 }
 
-func drawHolders(engine.Dice[Held]) lock.In { return lock.In{Op: lock.Holds, Limit: 1} }
+func drawHolders(engine.Params[Held]) lock.In { return lock.In{Op: lock.Holds, Limit: 1} }
 
 func (o order) of(c *primitives.Client, name string, in lock.In) *primitives.CountingSemaphore {
 	return c.NewCountingSemaphore(name, int(in.Limit), &primitives.CountingSemaphoreOptions{
@@ -140,7 +140,7 @@ func byPeerUntil(at time.Time) state {
 }
 
 // byPeer lets another program acquire the semaphore, even if there is no room, or release it, with a message.
-func (o order) byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
+func (o order) byPeer(d engine.Params[Held]) (c engine.Change[Held], ok bool) {
 	v := d.Now.V.without(lock.PeerOwner)
 	if d.Flag && d.Now.V.holds(lock.PeerOwner) {
 		if c.Message = "1"; o.queues() {

@@ -31,8 +31,8 @@ func (p *Primitive[S, I, O]) workload() *workload {
 		usable: p, clause: p.Limit, text: p.Promises[p.Limit], waits: p.Ready != nil, always: []string{"answer"},
 	}
 	for _, op := range p.Ops {
-		if !p.hasLeases() && !op.Apart || op.Acquire != nil {
-			w.ops = append(w.ops, slices.Repeat([]string{op.Name}, op.Often)...)
+		if !p.hasLeases() && !op.ExcludeFromHistory || op.Acquire != nil {
+			w.ops = append(w.ops, slices.Repeat([]string{op.Name}, op.Weight)...)
 		}
 	}
 	if w.waits {
@@ -147,7 +147,7 @@ func (p *Primitive[S, I, O]) waitAndLeave(ctx context.Context, as Named) {
 // await waits for an object, and returns what gives back what it got.
 func (p *Primitive[S, I, O]) await(ctx context.Context, as Named) (leave func(context.Context)) {
 	op := p.waitingOp()
-	in := op.Draw(Dice[S]{})
+	in := op.Generate(Params[S]{})
 	if op.Acquire != nil {
 		lease := must.Get(op.Acquire(ctx, as.Client, as.Name, in))
 		return func(ctx context.Context) { must.Do(lease.Release(ctx)) }
@@ -177,7 +177,7 @@ func (p *Primitive[S, I, O]) opNamed(name string) *Op[S, I, O] {
 // opFor returns the first operation that asks for what in does.
 func (p *Primitive[S, I, O]) opFor(in I) *Op[S, I, O] {
 	for i := range p.Ops {
-		if p.Verb(p.Ops[i].Draw(Dice[S]{})) == p.Verb(in) {
+		if p.Verb(p.Ops[i].Generate(Params[S]{})) == p.Verb(in) {
 			return &p.Ops[i]
 		}
 	}
@@ -202,7 +202,7 @@ func (u *participant[S, I, O]) step(ctx context.Context, s Step) {
 
 // draw returns what a step asks for.
 func (u *participant[S, I, O]) draw(s Step, op *Op[S, I, O]) I {
-	return op.Draw(Dice[S]{Which: s.N, Flag: s.Flag, For: 14*s.Hold + s.Pause, Fixed: fixedLease})
+	return op.Generate(Params[S]{Which: s.N, Flag: s.Flag, For: 14*s.Hold + s.Pause, Fixed: fixedLease})
 }
 
 // call makes a call, and puts back what it took.

@@ -10,10 +10,10 @@ import (
 // return an error if that cannot be. It serves all primitives that have leases. It is not safe for
 // concurrent use.
 type Belief struct {
-	lease, drift time.Duration
-	whole, trusted   time.Duration // the lease and the drift that a renewal gives
-	since, granted   time.Time
-	lost             bool
+	lease, drift   time.Duration
+	whole, trusted time.Duration // the lease and the drift that a renewal gives
+	since, granted time.Time
+	lost           bool
 }
 
 // NewBelief returns the belief in a lease that a request asks for which is sent at the given time.

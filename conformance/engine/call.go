@@ -46,7 +46,7 @@ type call[S, I, O comparable] struct {
 func (c *call[S, I, O]) waits() bool { return c.op != nil && c.op.Waits }
 
 // sure reports whether the call is sent even if its context ends.
-func (c *call[S, I, O]) sure() bool { return c.op != nil && c.op.Sure }
+func (c *call[S, I, O]) sure() bool { return c.op != nil && c.op.SentAfterCancel }
 
 // snap is the instant at which a caller leaves.
 type snap int
@@ -73,8 +73,8 @@ func (a answer) open() bool { return a.run != nil && a.at.IsZero() }
 
 // call returns the call that an action makes.
 func (m *machine[S, I, O]) call(a act, op *Op[S, I, O]) *call[S, I, O] {
-	c := &call[S, I, O]{op: op, party: a.Client, object: m.objects[a.Object], in: op.Draw(m.dice(a))}
-	if !op.Sure { // What is put back must have been taken.
+	c := &call[S, I, O]{op: op, party: a.Client, object: m.objects[a.Object], in: op.Generate(m.dice(a))}
+	if !op.SentAfterCancel { // What is put back must have been taken.
 		c.hurry(a)
 	}
 	c.runs(m, op)
@@ -89,7 +89,7 @@ func (c *call[S, I, O]) runs(m *machine[S, I, O], op *Op[S, I, O]) {
 			return op.Call(ctx, client, name, c.in)
 		}
 		lease, err := op.Acquire(ctx, client, name, c.in)
-		must.If((lease == nil) == (err == nil), "a lease %v and an error %v", lease, err)
+		must.Not((lease == nil) == (err == nil), "a lease %v and an error %v", lease, err)
 		if c.lease = lease; err != nil {
 			return nil, err
 		}

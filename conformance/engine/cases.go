@@ -101,7 +101,7 @@ func (p *Primitive[S, I, O]) each(
 ) {
 	for i := range p.Ops {
 		op := &p.Ops[i]
-		in := op.Draw(Dice[S]{})
+		in := op.Generate(Params[S]{})
 		must.In(op.Name, func() { took(op, op.try(ctx, c, name, in)) })
 	}
 }
@@ -123,9 +123,9 @@ func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 	list := p.keyOf(name)
 	e.Command(ctx, "RPUSH", list, "x")
 	p.each(ctx, c, name, func(op *Op[S, I, O], err error) {
-		if !op.Blind {
+		if !op.WriteOnly {
 			must.Wrap(err, primitives.ErrConflict)
-			must.If(!strings.Contains(err.Error(), "list"), "the error does not say what it is: %w", err)
+			must.Not(!strings.Contains(err.Error(), "list"), "the error does not say what it is: %w", err)
 		}
 	})
 	e.Command(ctx, "LSET", list, "0", "y") // It is still a list.
@@ -133,12 +133,12 @@ func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 		key := e.Key("text")
 		e.Command(ctx, "SET", key, text)
 		p.each(ctx, c, key, func(op *Op[S, I, O], err error) {
-			if !op.Blind {
+			if !op.WriteOnly {
 				must.In(fmt.Sprintf("over %q", text), func() { must.Wrap(err, primitives.ErrConflict) })
 			} else {
 				e.Command(ctx, "SET", key, text)
 			}
-			must.If(!harness.Same(e.Command(ctx, "GET", key), backend.StringReply(text)), "it changed %q", text)
+			must.Not(!harness.Same(e.Command(ctx, "GET", key), backend.StringReply(text)), "it changed %q", text)
 		})
 	}
 }
@@ -148,7 +148,7 @@ func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
 	c, counted := CountedClient(ctx, e, nil)
 	isField := func(_ *Op[S, I, O], err error) {
-		must.If(!errors.As(err, new(*primitives.FieldError)), "returned %v, want a FieldError", err)
+		must.Not(!errors.As(err, new(*primitives.FieldError)), "returned %v, want a FieldError", err)
 	}
 	p.each(ctx, c, "", isField)
 	for i := range p.Ops {
@@ -160,16 +160,16 @@ func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	p.each(ended, c, e.Key("x"), func(op *Op[S, I, O], err error) {
-		if !op.Sure { // Else it is sent all the same.
+		if !op.SentAfterCancel { // Else it is sent all the same.
 			must.Wrap(err, context.Canceled)
-			must.If(backend.MayHaveRun(err), "it may have run: %w", err)
+			must.Not(backend.MayHaveRun(err), "it may have run: %w", err)
 		}
 	})
 	must.Do(c.Close(ctx))
 	before := counted.Calls.Load()
 	p.each(ctx, c, e.Key("x"), func(_ *Op[S, I, O], err error) { must.Wrap(err, primitives.ErrClosed) })
-	sure := slices.ContainsFunc(p.Ops, func(op Op[S, I, O]) bool { return op.Sure })
-	must.If(counted.Calls.Load() != before || before > 0 && !sure, "%d calls reached the backend", counted.Calls.Load())
+	sure := slices.ContainsFunc(p.Ops, func(op Op[S, I, O]) bool { return op.SentAfterCancel })
+	must.Not(counted.Calls.Load() != before || before > 0 && !sure, "%d calls reached the backend", counted.Calls.Load())
 }
 
 // lives sets, reads and removes the end of an object's life by each method of [Lived].
@@ -195,7 +195,7 @@ func (p *Primitive[S, I, O]) lives(ctx context.Context, e *harness.Env) {
 // livesFor fails if what TTL returned is not about d.
 func livesFor(d time.Duration) func(time.Duration, error) {
 	return func(left time.Duration, err error) {
-		must.If(err != nil || left <= d-harness.Patience || left > d+harness.Patience,
+		must.Not(err != nil || left <= d-harness.Patience || left > d+harness.Patience,
 			"TTL returned %v, %w, want about %v", left, err, d)
 	}
 }
@@ -213,8 +213,8 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 				must.Do(must.Get(op.Acquire(ctx, c, name, p.ask(op))).Release(ctx))
 				calls += 2
 			case !op.Waits:
-				err := op.try(ctx, c, name, op.Draw(Dice[S]{}))
-				must.If(err != nil && !errors.Is(err, primitives.ErrNotAcquired), "%s: %w", op.Name, err)
+				err := op.try(ctx, c, name, op.Generate(Params[S]{}))
+				must.Not(err != nil && !errors.Is(err, primitives.ErrNotAcquired), "%s: %w", op.Name, err)
 				calls++
 			}
 		}
@@ -223,7 +223,7 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 	stop := must.Get(e.Record(ctx))
 	all()
 	sent := harness.Matching(must.Get(stop()), e.Tag)
-	must.If(len(sent) != calls, "%d calls took %d commands: %q", calls, len(sent), sent)
+	must.Not(len(sent) != calls, "%d calls took %d commands: %q", calls, len(sent), sent)
 }
 
 // prefixes has a client with a prefix and one without wake each other.

@@ -63,7 +63,7 @@ func Prefixed(ctx context.Context, e *harness.Env, whole string) Named {
 // WantField fails unless err is a FieldError of that field.
 func WantField(err error, field string) {
 	var bad *primitives.FieldError
-	must.If(!errors.As(err, &bad) || bad.Field != field, "returned %w, want a FieldError of %s", err, field)
+	must.Not(!errors.As(err, &bad) || bad.Field != field, "returned %w, want a FieldError of %s", err, field)
 }
 
 // Counter counts what a client asks of its backend, which takes no batches, and the runs that have

@@ -51,8 +51,8 @@ type Primitive[S, I, O comparable] struct {
 	Asks    func(r *Script) []I
 	Answers func(r *Script) ([]O, error)
 
-	// Told is what of an answer a caller gets. Nil: all.
-	Told func(out O) O
+	// CallerView returns the part of an answer that the caller sees. Nil: all of it.
+	CallerView func(out O) O
 
 	// Granted reports whether an answer is no refusal of what waits or tries. Nil: nothing does.
 	Granted func(out O) bool
@@ -90,7 +90,7 @@ type Primitive[S, I, O comparable] struct {
 	Blocks, Frees func(s State[S]) (in I, ok bool)
 
 	// Peer is what another program makes of an object; ok is false if it does nothing.
-	Peer func(d Dice[S]) (c Change[S], ok bool)
+	Peer func(d Params[S]) (c Change[S], ok bool)
 
 	// Doubt is an object of which something may happen, at some time, that got no answer. Left says
 	// that its caller did not wait for the answer. Nil: what Step makes of it may happen.
@@ -129,11 +129,11 @@ type Op[S, I, O comparable] struct {
 	// Name is that of the method.
 	Name string
 
-	// Often is how often it is drawn, beside others.
-	Often int
+	// Weight is how often it is drawn, beside others.
+	Weight int
 
-	// Draw returns what it asks.
-	Draw func(d Dice[S]) I
+	// Generate returns the input.
+	Generate func(d Params[S]) I
 
 	// Call calls it.
 	Call func(ctx context.Context, c *primitives.Client, name string, in I) (O, error)
@@ -144,27 +144,27 @@ type Op[S, I, O comparable] struct {
 	// Waits says that it waits until its object is ready, and Tries that it is refused if it is not.
 	Waits, Tries bool
 
-	// Quiet says that its caller learns no more than that it may go on.
-	Quiet bool
+	// AckOnly says that the caller learns only that the operation succeeded.
+	AckOnly bool
 
-	// Sure says that it is sent even if its context has ended.
-	Sure bool
+	// SentAfterCancel says that it is sent even if its context has ended.
+	SentAfterCancel bool
 
 	// Back is what puts back what it took; ok is false if it took nothing.
 	Back func(in I, out O) (back I, ok bool)
 
-	// Apart says that no history has it, since it changes how much there is.
-	Apart bool
+	// ExcludeFromHistory says that histories leave it out, since it changes how much there is.
+	ExcludeFromHistory bool
 
-	// Blind says that it does not read what the key holds.
-	Blind bool
+	// WriteOnly says that it does not read the value of the key.
+	WriteOnly bool
 
 	// Refuses are what it refuses, with a FieldError.
 	Refuses []I
 }
 
-// Dice is what an operation is drawn by.
-type Dice[S comparable] struct {
+// Params are the random values by which an operation generates its input.
+type Params[S comparable] struct {
 	Which int           // 0 to 5
 	Flag  bool          // one of two
 	For   time.Duration // of the length of a lease, or shorter

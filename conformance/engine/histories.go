@@ -12,7 +12,7 @@ import (
 )
 
 // Histories implements [Subject].
-func (p *Primitive[S, I, O]) Histories(t *testing.T, h *harness.Harness, reached *Situations) {
+func (p *Primitive[S, I, O]) Histories(t *testing.T, h *harness.Harness, reached *Coverage) {
 	t.Helper()
 	h = p.over(h)
 	w := p.workload()
@@ -32,7 +32,7 @@ func (p *Primitive[S, I, O]) Histories(t *testing.T, h *harness.Harness, reached
 	}
 }
 
-func virtualHistories(t *testing.T, h *harness.Harness, draw func(*rapid.T) crowd, reached *Situations) {
+func virtualHistories(t *testing.T, h *harness.Harness, draw func(*rapid.T) crowd, reached *Coverage) {
 	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {
 		c := draw(r)

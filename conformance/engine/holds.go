@@ -53,9 +53,9 @@ func (m *machine[S, I, O]) holdsSent(r *scriptRun, ins []I) {
 // asks notes a try to acquire: its owner must be new, unless it waits in a queue.
 func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 	old := m.claims[owner]
-	must.If(old != nil && !old.waits(), "owner %s asks again", owner)
+	must.Not(old != nil && !old.waits(), "owner %s asks again", owner)
 	c := m.scriptsCall(r)
-	must.If(c == nil, "owner %s acquires, and nobody has called for that", owner)
+	must.Not(c == nil, "owner %s acquires, and nobody has called for that", owner)
 	lease, drift := m.leaseOf(c)
 	m.claims[owner] = &claim[S, I, O]{
 		owner: owner, call: c, run: r, belief: NewBelief(lease, drift, r.sent),
@@ -72,20 +72,20 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 // renews checks that only what is held is renewed.
 func (m *machine[S, I, O]) renews(r *scriptRun, owner string) {
 	c := m.claims[owner]
-	must.If(c == nil, "owner %s is renewed, who has nothing", owner)
+	must.Not(c == nil, "owner %s is renewed, who has nothing", owner)
 	r.lasts = c.belief.lease
 	ended := !c.over.IsZero() || c.granted && c.belief.Over(r.sent)
-	must.If(ended, "owner %s is renewed, whose lease has ended", owner)
-	must.If(m.of.Hold.Fixed(c.call.in) > 0 && !m.lengthens(c), "owner %s is renewed, whose lease is fixed", owner)
+	must.Not(ended, "owner %s is renewed, whose lease has ended", owner)
+	must.Not(m.of.Hold.Fixed(c.call.in) > 0 && !m.lengthens(c), "owner %s is renewed, whose lease is fixed", owner)
 }
 
 // releases checks that nobody believes in what is released, from before the release is sent.
 func (m *machine[S, I, O]) releases(owner string) {
 	c := m.claims[owner]
-	must.If(c == nil, "owner %s is released, who has nothing", owner)
-	must.If(m.stays(c), "owner %s leaves the queue, and its call waits", owner)
+	must.Not(c == nil, "owner %s is released, who has nothing", owner)
+	must.Not(m.stays(c), "owner %s leaves the queue, and its call waits", owner)
 	for _, l := range m.leases {
-		must.If(l.claim == c && l.lease.Err() == nil, "owner %s is released while its lease is believed in", owner)
+		must.Not(l.claim == c && l.lease.Err() == nil, "owner %s is released while its lease is believed in", owner)
 	}
 	c.ends(time.Now())
 }
@@ -112,19 +112,19 @@ func (m *machine[S, I, O]) holdsRan(r *scriptRun, in I, out O, before State[S], 
 	c := m.claims[owner]
 	_, _, granted := m.of.Hold.Grant(out)
 	if act == Asks && c != nil && m.of.Hold.Apart != nil && m.of.Ready(before, in) != m.of.Ready(before, c.call.awaits) {
-		must.If(!m.mayBeOutside(c.call), "it does not ask for %+v", c.call.awaits)
+		must.Not(!m.mayBeOutside(c.call), "it does not ask for %+v", c.call.awaits)
 	}
 	switch {
 	case act == Asks && granted && c != nil:
 		c.ran = time.Now()
 		want, _ := m.leaseOf(c.call)
-		must.If(lease != want, "asks for %v, want %v", lease, want)
+		must.Not(lease != want, "asks for %v, want %v", lease, want)
 		if m.of.Hold.Awaits != nil {
 			m.arrived(c, out, before)
 		}
 	case act == Asks && c != nil && m.waiting(c):
 		c.ran = time.Now()
-		must.If(c.call.op.Tries, "one that only tries is queued")
+		must.Not(c.call.op.Tries, "one that only tries is queued")
 	case act == Renews && m.of.Hold.Done(out) && c != nil:
 		c.gain = 0
 	case act == NoHold:
@@ -274,7 +274,7 @@ func (m *machine[S, I, O]) has(c *claim[S, I, O]) bool {
 func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
 	lease, drift := c.belief.lease, c.belief.drift
-	must.If(c.belief.Good(now) && !c.forgotten && !c.spent && c.gain <= drift && !m.has(c),
+	must.Not(c.belief.Good(now) && !c.forgotten && !c.spent && c.gain <= drift && !m.has(c),
 		"it believes in what is %v", c.call.object.state)
 	since, sound := m.soundSince(p)
 	trip := m.trip(p)
@@ -283,7 +283,7 @@ func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 		return
 	}
 	due := latest(c.belief.since.Add(lease/3), c.call.last.at)
-	must.If(now.Sub(due) > trip+time.Millisecond, "its lease was to be renewed at %v", due)
+	must.Not(now.Sub(due) > trip+time.Millisecond, "its lease was to be renewed at %v", due)
 }
 
 // releasePatience is how long one try to give back may hang.
@@ -304,7 +304,7 @@ func (m *machine[S, I, O]) lookAtOrphan(c *claim[S, I, O], now time.Time) {
 		allowed += releasePatience + max(500*time.Millisecond, min(lasts, from.Sub(c.over)+lasts/8)/8)
 	}
 	age := now.Sub(from)
-	must.If(age > allowed, "nobody has believed in it for %v, and it is %v", age, c.call.object.state)
+	must.Not(age > allowed, "nobody has believed in it for %v, and it is %v", age, c.call.object.state)
 }
 
 // lasts is how long the server keeps what a claim's owner has, or its place.
@@ -340,7 +340,7 @@ func (m *machine[S, I, O]) closed(party int, began time.Time, sound bool) {
 		o := c.call.object
 		m.pass(o, m.serverNow())
 		left := c.call.party == party && m.keeps(c) && (c.granted || c.ran.Sub(c.call.refused) < heldUp)
-		must.If(sound && left && !m.forsaken(c, began), "client %d was closed, and %s is %v", party, o.name, o.state)
+		must.Not(sound && left && !m.forsaken(c, began), "client %d was closed, and %s is %v", party, o.name, o.state)
 	}
 }
 

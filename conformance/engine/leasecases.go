@@ -17,7 +17,7 @@ import (
 func (p *Primitive[S, I, O]) leaseCases() []harness.Case {
 	cases := []harness.Case{p.newCase("Renewal", "LeasesOfSeveralSlotsAreRenewed", nil, p.renewsSlots)}
 	held, ok := p.Step(p.Init, time.Time{}, p.ask(p.waitingOp()), p.Hold.Granted("an owner", 1))
-	must.If(!ok, "%v cannot be acquired", p.Init)
+	must.Not(!ok, "%v cannot be acquired", p.Init)
 	if !p.Ready(held, p.ask(p.waitingOp())) {
 		cases = append(cases, p.newCase("Lease", "SilentLinkNeverOverlaps", link, p.silentLink))
 	}
@@ -30,7 +30,7 @@ func (p *Primitive[S, I, O]) leaseCases() []harness.Case {
 // ask draws what asks for a lease of the watchdog's.
 func (p *Primitive[S, I, O]) ask(op *Op[S, I, O]) (in I) {
 	for n := range 12 {
-		in = op.Draw(Dice[S]{Which: n / 2, Flag: n%2 == 1})
+		in = op.Generate(Params[S]{Which: n / 2, Flag: n%2 == 1})
 		if p.Hold.Fixed(in) == 0 {
 			return in
 		}
@@ -81,8 +81,8 @@ func (p *Primitive[S, I, O]) silentLink(ctx context.Context, e *harness.Env) {
 	granted := time.Now()
 	must.In("the first lease, when the second is held", func() { must.Wrap(lease.Err(), primitives.ErrLost) })
 	late := harness.Await(ctx, "the end of the first's context", ended).Sub(granted)
-	must.If(late > 0, "the first's context ended %v after the second's grant", late)
-	must.If(lease.Token() > 0 && lease.Token() >= next.Token(), "token %d, then %d", lease.Token(), next.Token())
+	must.Not(late > 0, "the first's context ended %v after the second's grant", late)
+	must.Not(lease.Token() > 0 && lease.Token() >= next.Token(), "token %d, then %d", lease.Token(), next.Token())
 	must.Do(next.Release(ctx))
 }
 

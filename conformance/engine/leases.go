@@ -63,7 +63,7 @@ func (m *machine[S, I, O]) reenter(ctx context.Context, a act) {
 	case a.Which == 1:
 		c.object = m.objects[a.Object]
 	case a.Which == 2, a.Which > 3 && m.of.Hold.Apart != nil:
-		c.in = c.op.Draw(m.dice(a))
+		c.in = c.op.Generate(m.dice(a))
 	}
 	c.limit = time.Now().Add(a.For)
 	c.runs(m, c.op)
@@ -79,20 +79,20 @@ func (m *machine[S, I, O]) judgeInner(c *call[S, I, O]) bool {
 	case apart && (refused == nil || outer.ended != nil):
 		return false // It is a hold of its own.
 	case apart && !errors.Is(c.err, refused):
-		must.If(!m.mayHaveLapsed(outer.claim, c.began), "want %q", refused)
+		must.Not(!m.mayHaveLapsed(outer.claim, c.began), "want %q", refused)
 		return false
 	case apart:
 		m.reach("refused side")
 	case outer.ended != nil:
-		must.If(!errors.Is(c.err, outer.ended), "want %q", outer.ended)
+		must.Not(!errors.Is(c.err, outer.ended), "want %q", outer.ended)
 	case c.party != of.party || c.object != of.object:
 		return false
 	case m.of.Hold.Fixed(c.in) != m.of.Hold.Fixed(of.in):
-		must.If(!errors.As(c.err, new(*primitives.FieldError)), "it re-entered with another lease")
+		must.Not(!errors.As(c.err, new(*primitives.FieldError)), "it re-entered with another lease")
 	default:
 		m.reentered(c, outer)
 	}
-	must.If(c.sends > 0, "re-entering has sent %d scripts", c.sends)
+	must.Not(c.sends > 0, "re-entering has sent %d scripts", c.sends)
 	return true
 }
 
@@ -114,8 +114,8 @@ func (m *machine[S, I, O]) mayBeOutside(c *call[S, I, O]) bool {
 }
 
 func (m *machine[S, I, O]) reentered(c *call[S, I, O], outer *heldLease[S, I, O]) {
-	must.If(c.err != nil, "it re-enters what is held")
-	must.If(c.lease.Owner() != outer.claim.owner || c.lease.Token() != outer.lease.Token(),
+	must.Not(c.err != nil, "it re-enters what is held")
+	must.Not(c.lease.Owner() != outer.claim.owner || c.lease.Token() != outer.lease.Token(),
 		"re-entering gave another hold")
 	m.reach("re-entry")
 	m.addLease(c.lease, outer.claim)
@@ -155,13 +155,13 @@ func (m *machine[S, I, O]) unlock(ctx context.Context, l *heldLease[S, I, O], a 
 func (m *machine[S, I, O]) judgeUnlock(l *heldLease[S, I, O], c *call[S, I, O]) {
 	if l.ended != nil {
 		must.Wrap(c.err, primitives.ErrNotHeld, l.ended)
-		must.If(c.sends > 0, "it has sent %d scripts", c.sends)
+		must.Not(c.sends > 0, "it has sent %d scripts", c.sends)
 		return
 	}
 	l.ended = primitives.ErrReleased
 	if slices.ContainsFunc(m.leases, func(o *heldLease[S, I, O]) bool { return o.claim == l.claim && o.ended == nil }) {
 		must.Do(c.err)
-		must.If(c.sends > 0, "it has sent %d scripts", c.sends)
+		must.Not(c.sends > 0, "it has sent %d scripts", c.sends)
 		return
 	}
 	l.claim.ends(time.Now())
@@ -188,7 +188,7 @@ func (m *machine[S, I, O]) judgeRelease(c *call[S, I, O]) {
 	case last.err != nil: // It is sent again.
 		must.Wrap(c.err, backend.ErrIndeterminate)
 	case answered && m.of.Hold.Done(out):
-		must.If(c.err != nil, "but it was released")
+		must.Not(c.err != nil, "but it was released")
 	default:
 		must.Wrap(c.err, primitives.ErrNotHeld, primitives.ErrLost)
 	}
@@ -197,10 +197,10 @@ func (m *machine[S, I, O]) judgeRelease(c *call[S, I, O]) {
 // lookAtLease compares what a lease says of itself with what it may.
 func (m *machine[S, I, O]) lookAtLease(l *heldLease[S, I, O]) {
 	at, closed := time.Now(), isClosed(l.done)
-	must.If(!closed && (l.ended != nil || l.claim.belief.Over(at)), "Done is not closed")
-	must.If(closed && l.ended == nil && l.claim.belief.Good(at), "Done is closed, and it is held")
+	must.Not(!closed && (l.ended != nil || l.claim.belief.Over(at)), "Done is not closed")
+	must.Not(closed && l.ended == nil && l.claim.belief.Good(at), "Done is closed, and it is held")
 	err, rest := l.lease.Err(), l.lease.Remaining()
-	must.If((err == nil) != (rest > 0), "it says %v, and that %v remain", err, rest)
+	must.Not((err == nil) != (rest > 0), "it says %v, and that %v remain", err, rest)
 	if !m.virtual && rest > 0 {
 		rest = l.claim.belief.Ends().Sub(at)
 	}
@@ -212,7 +212,7 @@ func (m *machine[S, I, O]) lookAtLease(l *heldLease[S, I, O]) {
 		l.ended = primitives.ErrLost
 		m.reach("loss")
 	}
-	must.If(!errors.Is(err, l.ended), "it says %v after its end by %v", err, l.ended)
-	must.If(l.work.Err() == nil || !errors.Is(context.Cause(l.work), l.ended),
+	must.Not(!errors.Is(err, l.ended), "it says %v after its end by %v", err, l.ended)
+	must.Not(l.work.Err() == nil || !errors.Is(context.Cause(l.work), l.ended),
 		"its context ended by %v, want %v", context.Cause(l.work), l.ended)
 }

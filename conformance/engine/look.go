@@ -23,7 +23,7 @@ func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 			key.Ends, exists = o.state.Ends, o.state.Kind != Absent
 		}
 		left := must.Get(must.Get(m.raw(ctx, "PTTL", key.Name)).Duration(time.Millisecond))
-		must.If(!key.lives(exists, now, left), "key %s lives for %v, but it is %v", key.Name, left, o.state)
+		must.Not(!key.lives(exists, now, left), "key %s lives for %v, but it is %v", key.Name, left, o.state)
 		if i == 0 && o.state.Kind == Other {
 			continue
 		}
@@ -31,10 +31,10 @@ func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 			key = untimed(key)
 		}
 		reply, err := m.raw(ctx, key.reader()...)
-		must.If(!holds(key, reply, err), "key %s holds %v, %w, but it is %v", key.Name, reply, err, o.state)
+		must.Not(!holds(key, reply, err), "key %s holds %v, %w, but it is %v", key.Name, reply, err, o.state)
 	}
 	for channel, l := range o.lines {
-		must.If(m.virtual && !l.heard(l.ear.Events()), "published to %s were %q, want %q", channel, l.ear.Events(), l.posted)
+		must.Not(m.virtual && !l.heard(l.ear.Events()), "published to %s were %q, want %q", channel, l.ear.Events(), l.posted)
 	}
 }
 

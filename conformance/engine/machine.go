@@ -110,7 +110,7 @@ func (p *Primitive[S, I, O]) acts() []string {
 	all := slices.Concat(commonActs, []string{"forget", "other kind"})
 	more := func(n int, name string) { all = append(all, slices.Repeat([]string{name}, n)...) }
 	for _, op := range p.Ops {
-		more(op.Often, op.Name)
+		more(op.Weight, op.Name)
 	}
 	if p.Ready != nil {
 		more(3, "wait")
@@ -148,8 +148,8 @@ func (m *machine[S, I, O]) present(o *object[S]) State[S] {
 }
 
 // dice are what an operation on an object is drawn by.
-func (m *machine[S, I, O]) dice(a act) Dice[S] {
-	return Dice[S]{
+func (m *machine[S, I, O]) dice(a act) Params[S] {
+	return Params[S]{
 		Which: a.Which, Flag: a.Flag, For: a.For, Now: m.present(m.objects[a.Object]), Fixed: m.fixed,
 		At: m.serverNow(),
 	}
@@ -246,7 +246,7 @@ func (m *machine[S, I, O]) happened(o *object[S], at time.Time, in I, out O) (be
 	m.pass(o, at)
 	before = o.state
 	after, ok := m.of.Step(before, at, in, out)
-	must.If(!ok || !m.virtual && m.misjudged(before, in, out), "%+v: %+v, but it was %v", in, out, before)
+	must.Not(!ok || !m.virtual && m.misjudged(before, in, out), "%+v: %+v, but it was %v", in, out, before)
 	message := ""
 	if m.of.Published != nil {
 		message = m.of.Published(before, after, in)

@@ -32,20 +32,20 @@ func (m *machine[S, I, O]) arrived(c *claim[S, I, O], out O, before State[S]) {
 func (m *machine[S, I, O]) judgeMember(c *call[S, I, O]) {
 	spent, gone := m.endHolds(c)
 	if c.err == nil {
-		must.If(!c.came, "what it waits for has not come")
-		must.If(!m.stepped && !spent && !gone, "what it waits for has come without it")
+		must.Not(!c.came, "what it waits for has not come")
+		must.Not(!m.stepped && !spent && !gone, "what it waits for has come without it")
 		m.reach("grant")
 		return
 	}
 	if errors.Is(c.err, backend.ErrIndeterminate) {
-		must.If(c.sends == 0 && c.ctx.Err() == nil, "nothing of it can have run")
+		must.Not(c.sends == 0 && c.ctx.Err() == nil, "nothing of it can have run")
 	} else {
 		for _, claim := range m.claims {
-			must.If(claim.call == c && m.has(claim), "it has failed, and is in %v", c.object)
+			must.Not(claim.call == c && m.has(claim), "it has failed, and is in %v", c.object)
 		}
 		// A client that is being closed does not ask whether others have passed by what it was granted.
 		closing := errors.Is(c.err, primitives.ErrClosed)
-		must.If(spent && !gone && !closing, "it has failed, but others have passed by it")
+		must.Not(spent && !gone && !closing, "it has failed, but others have passed by it")
 	}
 }
 

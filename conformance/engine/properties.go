@@ -104,7 +104,7 @@ func drawSpan(t *rapid.T, s setting) time.Duration {
 }
 
 // Properties implements [Subject].
-func (p *Primitive[S, I, O]) Properties(t *testing.T, h *harness.Harness, reached *Situations) {
+func (p *Primitive[S, I, O]) Properties(t *testing.T, h *harness.Harness, reached *Coverage) {
 	t.Helper()
 	h = p.over(h)
 	ops := p.acts()
@@ -134,7 +134,7 @@ func (p *Primitive[S, I, O]) mustReach(actions int) []string {
 }
 
 func (p *Primitive[S, I, O]) virtualProperty(
-	r *rapid.T, h *harness.Harness, ops []string, s setting, reached *Situations,
+	r *rapid.T, h *harness.Harness, ops []string, s setting, reached *Coverage,
 ) {
 	ctx := context.Background()
 	e := harness.NewEnv(h.Bubble())

@@ -161,7 +161,7 @@ func (m *machine[S, I, O]) lookAtPlace(c *claim[S, I, O], now time.Time) {
 		return
 	}
 	most := m.retry(c.call) + m.trip(p)
-	must.If(now.Sub(latest(since, c.run.answered, c.life.shown)) > most, "it waits, and does not try")
+	must.Not(now.Sub(latest(since, c.run.answered, c.life.shown)) > most, "it waits, and does not try")
 	if m.of.Passes != nil { // A beat says that the place is lost, and an acquire gets it again.
 		if c.call.object.state.Kind == Other {
 			return
@@ -169,7 +169,7 @@ func (m *machine[S, I, O]) lookAtPlace(c *claim[S, I, O], now time.Time) {
 		most += 3 * m.trip(p)
 		since = latest(since, c.call.object.meddled)
 	}
-	must.If(now.Sub(since) > most && !m.waiting(c) && !m.has(c), "it waits, and has lost its place")
+	must.Not(now.Sub(since) > most && !m.waiting(c) && !m.has(c), "it waits, and has lost its place")
 }
 
 // waiting reports whether others wait behind a claim's owner, or stand back for it.

@@ -17,7 +17,7 @@ import (
 // histories, fault cases and soaks consist of.
 type runner struct {
 	h       *harness.Harness
-	reached *Situations
+	reached *Coverage
 	soaks   bool // undecided histories are counted; else each is a failure
 
 	// gate is held by a crowd while it starts, and by a fault while it lasts: a driver's

@@ -71,7 +71,7 @@ func (w *workload) siege(where string, keeper int, hold time.Duration) siege {
 // besiege runs the sieges of a fault, one after the other. It fails also if a lease was lost that need not be.
 func (f fault) besiege(ctx context.Context, h *harness.Harness, w *workload) {
 	for i, s := range f.sieges(w) {
-		r := &runner{h: h, reached: new(Situations)}
+		r := &runner{h: h, reached: new(Coverage)}
 		c := crowd{
 			Clients: 2, Lease: f.lease, Poll: longPoll, Batches: true, Objects: []schedule{s.schedule}, Fault: &f,
 			Picture: filepath.Join(os.TempDir(), fmt.Sprintf("hasp-%v%s-%d-%d", w, f.name, os.Getpid(), i)),
@@ -81,7 +81,7 @@ func (f fault) besiege(ctx context.Context, h *harness.Harness, w *workload) {
 		}
 		must.In(s.where, func() { must.Do(r.run(ctx, c)) })
 		lost := r.reached.copy()["loss"]
-		must.If(lost > 0 && s.keeps && !f.loses && !f.forgets,
+		must.Not(lost > 0 && s.keeps && !f.loses && !f.forgets,
 			"%s: %d renewed leases of %v were lost", s.where, lost, f.lease)
 	}
 }

@@ -55,7 +55,7 @@ type soak struct {
 	works   []*workload // of the primitives that are used
 	random  *rand.Rand  // for the goroutine of RunSoak
 	crowds  atomic.Int64
-	reached Situations
+	reached Coverage
 }
 
 // shortestTurn is what is worth a cell's start.

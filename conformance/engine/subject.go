@@ -23,11 +23,11 @@ type Subject interface {
 	Validate() error
 
 	// Properties drives the primitive by one action after the other, beside an exact model.
-	Properties(t *testing.T, h *harness.Harness, reached *Situations)
+	Properties(t *testing.T, h *harness.Harness, reached *Coverage)
 
 	// Histories draws schedules, runs them on several clients at once, and checks that the model of the
 	// primitive explains what they saw, and that nobody waited for something that was there.
-	Histories(t *testing.T, h *harness.Harness, reached *Situations)
+	Histories(t *testing.T, h *harness.Harness, reached *Coverage)
 
 	// Cases are what follows from the declaration for a backend, and the special cases.
 	Cases() []harness.Case
@@ -45,13 +45,13 @@ func picture(t *testing.T) string {
 	return filepath.Join(os.TempDir(), "hasp-"+name)
 }
 
-// Situations counts what tests got into. It is safe for concurrent use.
-type Situations struct {
+// Coverage counts what tests got into. It is safe for concurrent use.
+type Coverage struct {
 	mu     sync.Mutex
 	counts map[string]int
 }
 
-func (s *Situations) add(situation string) { s.addN(situation, 1) }
+func (s *Coverage) add(situation string) { s.addN(situation, 1) }
 
 // either returns the situation yes if is, and no if not.
 func either(is bool, yes, no string) string {
@@ -63,7 +63,7 @@ func either(is bool, yes, no string) string {
 
 // require fails a test that has not failed yet if it did not get into one of some situations: what was
 // never granted, say, shows nothing.
-func (s *Situations) require(t *testing.T, names []string) {
+func (s *Coverage) require(t *testing.T, names []string) {
 	t.Helper()
 	counts := s.copy()
 	for _, name := range names {
@@ -73,7 +73,7 @@ func (s *Situations) require(t *testing.T, names []string) {
 	}
 }
 
-func (s *Situations) addN(situation string, n int) {
+func (s *Coverage) addN(situation string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.counts == nil {
@@ -83,7 +83,7 @@ func (s *Situations) addN(situation string, n int) {
 }
 
 // String lists the counts by name.
-func (s *Situations) String() string {
+func (s *Coverage) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var parts []string
@@ -93,7 +93,7 @@ func (s *Situations) String() string {
 	return strings.Join(parts, ", ")
 }
 
-func (s *Situations) copy() map[string]int {
+func (s *Coverage) copy() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)

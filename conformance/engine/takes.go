@@ -108,7 +108,7 @@ func (m *machine[S, I, O]) takesSent(r *scriptRun, ins []I) {
 		return
 	}
 	returns := sumUp(m.givenUp(r, create), n)
-	must.If(returns == nil, "client %d puts %v back, which nobody has given up", r.party, r.args)
+	must.Not(returns == nil, "client %d puts %v back, which nobody has given up", r.party, r.args)
 	for _, t := range returns {
 		t.back = r
 	}
@@ -223,7 +223,7 @@ func (m *machine[S, I, O]) gaveUpEarly(r *scriptRun, c *call[S, I, O]) {
 	}
 	now, closing, gone := time.Now(), m.parties[r.party].closing, c.ended
 	late := !closing.IsZero() && now.Sub(closing) >= closingFor || !gone.IsZero() && now.Sub(gone) >= detachedFor
-	must.If(!late, "%s of client %d was given up at %v, its caller's call at %v", r.name, r.party, now, c.ended)
+	must.Not(!late, "%s of client %d was given up at %v, its caller's call at %v", r.name, r.party, now, c.ended)
 }
 
 // takesJudged notes what a call that has ended as it may has got, or released.
@@ -242,8 +242,8 @@ func (m *machine[S, I, O]) takesJudged(c *call[S, I, O]) {
 	case c.err != nil:
 		t.since = latest(t.since, c.ended)
 	default:
-		must.If(t.state != known || t.back != nil, "it took %d: %s", t.n, t.state)
-		must.If(c.snap == whenItGets && c.waits(), "its caller had left")
+		must.Not(t.state != known || t.back != nil, "it took %d: %s", t.n, t.state)
+		must.Not(c.snap == whenItGets && c.waits(), "its caller had left")
 		t.state = taken
 		m.reach("grant")
 	}
@@ -258,7 +258,7 @@ func (m *machine[S, I, O]) lookAtTakes() {
 			continue
 		}
 		age := time.Since(latest(since, t.since))
-		must.If(age > 2*m.trip(p)+releasePatience+500*time.Millisecond,
+		must.Not(age > 2*m.trip(p)+releasePatience+500*time.Millisecond,
 			"client %d has kept %d of %s from everybody for %v", t.run.party, t.n, t.object.name, age)
 	}
 }
@@ -275,7 +275,7 @@ func (t *take[S, I, O]) keeper() int {
 func (m *machine[S, I, O]) takesClosed(party int) {
 	for _, t := range m.takes {
 		ended := !t.call.ended.IsZero() && t.call.err != nil
-		must.If(t.run.party == party && t.state == known && ended, "client %d was closed, with %d of %s",
+		must.Not(t.run.party == party && t.state == known && ended, "client %d was closed, with %d of %s",
 			party, t.n, t.object.name)
 	}
 }
@@ -287,11 +287,11 @@ func (m *machine[S, I, O]) conserved(o *object[S]) {
 		if t.object != o || t.state == back {
 			continue
 		}
-		must.If(t.state != taken && !t.state.gone() && !m.parties[t.keeper()].gaveUp,
+		must.Not(t.state != taken && !t.state.gone() && !m.parties[t.keeper()].gaveUp,
 			"%d taken by client %d: %s", t.n, t.run.party, t.state)
 		out += t.n
 		text += fmt.Sprintf(", %d by client %d %s", t.n, t.run.party, t.state)
 	}
 	free := m.of.Takes.Count(o.state)
-	must.If(o.added-out != free, "%v free of %d added%s", free, o.added, text)
+	must.Not(o.added-out != free, "%v free of %d added%s", free, o.added, text)
 }

@@ -90,7 +90,7 @@ func (t *trial) actor(ctx context.Context, i int) {
 			now, granted = t.drawn(s), false
 			time.Sleep(now.Pause)
 			must.In(fmt.Sprintf("actor %d: %v", i, now), func() { take(ctx, now) })
-			must.If(ctx.Err() != nil, "actor %d: %v: %w", i, now, context.Cause(ctx))
+			must.Not(ctx.Err() != nil, "actor %d: %v: %w", i, now, context.Cause(ctx))
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (t *trial) wake(ctx context.Context) {
 	if t.work.wake(ctx, Named{t.clients[0], name}, Named{t.clients[t.Clients-1], name}) == nil {
 		t.reached.add("woken")
 	}
-	must.If(ctx.Err() != nil, "waking a waiter: %w", context.Cause(ctx))
+	must.Not(ctx.Err() != nil, "waking a waiter: %w", context.Cause(ctx))
 }
 
 // rest waits until all is back that was taken, if nothing that was taken can be lost: in real time a slow

@@ -153,7 +153,7 @@ func (b *troubled) run(ctx context.Context, t trouble, c backend.Call) (backend.
 	case t == trouble{}:
 		return runOne(ctx, b.Backend, c)
 	case t.Loss == dial:
-		c.Claim.Return(nil)
+		c.Claim.NotSent(nil)
 		b.reach("no connection")
 		return backend.Reply{}, fmt.Errorf("%w: %w", backend.ErrUnavailable, errTrouble)
 	}
@@ -209,12 +209,12 @@ func (t trouble) hold(ctx context.Context, claim *backend.Claim) error {
 	if t.Held == 0 {
 		return nil
 	}
-	claim.Return(nil)
+	claim.NotSent(nil)
 	select {
 	case <-time.After(t.Held):
 	case <-ctx.Done():
 	}
-	if !claim.Take() {
+	if !claim.Begin() {
 		return errWithdrawn
 	}
 	return ctx.Err()

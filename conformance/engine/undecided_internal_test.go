@@ -14,7 +14,7 @@ func TestUndecidedHistories(t *testing.T) {
 	t.Parallel()
 	undecided := fmt.Errorf("%w: 9 operations", history.ErrUndecided)
 	violation := &history.Violation{}
-	var reached Situations
+	var reached Coverage
 	property := &runner{reached: &reached}
 	soak := &runner{reached: &reached, soaks: true}
 	require.Equal(t, undecided, property.judge(undecided))

@@ -24,8 +24,8 @@ func acquire(context.Context, *primitives.Client, string, string) (*primitives.L
 	return nil, nil
 }
 
-func drawn(in string) func(engine.Dice[int]) string {
-	return func(engine.Dice[int]) string { return in }
+func drawn(in string) func(engine.Params[int]) string {
+	return func(engine.Params[int]) string { return in }
 }
 
 // door can be opened, and waited for.
@@ -46,14 +46,14 @@ func door() *declaration {
 		Channel:   func(_ backend.Capabilities, key string) string { return key },
 		Published: func(_, _ state, _ string) string { return "" },
 		Ops: []operation{
-			{Name: "Open", Often: 1, Draw: drawn("open"), Call: call},
-			{Name: "Wait", Often: 1, Draw: drawn("wait"), Call: call, Waits: true},
+			{Name: "Open", Weight: 1, Generate: drawn("open"), Call: call},
+			{Name: "Wait", Weight: 1, Generate: drawn("wait"), Call: call, Waits: true},
 		},
 		Granted: func(out bool) bool { return out },
 		Ready:   func(state, string) bool { return true },
 		Blocks:  func(state) (string, bool) { return "", false },
 		Frees:   func(state) (string, bool) { return "open", true },
-		Peer:    func(engine.Dice[int]) (c engine.Change[int], ok bool) { return c, false },
+		Peer:    func(engine.Params[int]) (c engine.Change[int], ok bool) { return c, false },
 	}
 }
 
@@ -197,10 +197,10 @@ func TestValidateRefuses(t *testing.T) {
 			"Takes.Back: no operation asks for put",
 		},
 		{door, func(p *declaration) { p.Ops[0].Name = "" }, "Ops: : Name is not set"},
-		{door, func(p *declaration) { p.Ops[0].Draw = nil }, "Ops: Open: Draw is not set"},
+		{door, func(p *declaration) { p.Ops[0].Generate = nil }, "Ops: Open: Generate is not set"},
 		{door, func(p *declaration) { p.Ops[1].Name = "Open" }, "Ops: Open: the Name is taken"},
 		{door, func(p *declaration) { p.Ops[0].Name = "Close" }, "Ops: Close: the Name is taken"},
-		{door, func(p *declaration) { p.Ops[0].Often = -1 }, "Ops: Open: Often is negative"},
+		{door, func(p *declaration) { p.Ops[0].Weight = -1 }, "Ops: Open: Weight is negative"},
 		{door, func(p *declaration) { p.Ops[0].Call = nil }, "Ops: Open: needs Call or Acquire"},
 		{lease, func(p *declaration) { p.Ops[0].Acquire = acquire }, "Ops: Open: needs Call or Acquire"},
 		{door, func(p *declaration) { p.Ops[1] = lease().Ops[1] }, "Acquire needs Hold"},
@@ -227,7 +227,7 @@ func TestValidateRefuses(t *testing.T) {
 			door, func(p *declaration) { p.Frees = func(state) (string, bool) { return "shut", true } },
 			"Frees: no operation asks for shut",
 		},
-		{door, func(p *declaration) { p.Ops[0].Often, p.Ops[1].Apart = 0, true }, "histories need one"},
+		{door, func(p *declaration) { p.Ops[0].Weight, p.Ops[1].ExcludeFromHistory = 0, true }, "histories need one"},
 	} {
 		p := c.of()
 		c.wrong(p)

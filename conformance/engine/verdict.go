@@ -22,7 +22,7 @@ func (m *machine[S, I, O]) judge(c *call[S, I, O]) {
 		m.waitedInVain(c, c.ended)
 		return
 	}
-	must.If(!m.fits(c), "that is no answer to it")
+	must.Not(!m.fits(c), "that is no answer to it")
 	if m.of.Hold != nil {
 		m.holdsJudged(c)
 	}
@@ -52,7 +52,7 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 	case c.err == nil:
 		m.reach(either(c.waits() && !m.of.hasLeases() && m.of.Takes == nil, "grant", "answer"))
 		return c.sends > 0 && !last.at.IsZero() && last.err == nil && last.got &&
-			(c.out == last.out || c.op != nil && c.op.Quiet)
+			(c.out == last.out || c.op != nil && c.op.AckOnly)
 	case errors.Is(c.err, primitives.ErrOverflow):
 		m.reach("overflow")
 		return last.err == nil && IsOverflow(c.err) && c.sends > 0 && last.run.err != nil
@@ -154,7 +154,7 @@ func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 		allowed, from = allowed+m.retry(c), c.there
 	}
 	age := now.Sub(latest(from, c.began, since, p.heard))
-	must.If(age > allowed, "client %d waits for %+v of %s, which has been %v for %v",
+	must.Not(age > allowed, "client %d waits for %+v of %s, which has been %v for %v",
 		c.party, c.in, c.object.name, c.object.state, age)
 }
 

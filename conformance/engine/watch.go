@@ -75,7 +75,7 @@ func (m *machine[S, I, O]) ran(r *scriptRun) {
 	err := must.Catch(func() {
 		switch {
 		case isConflict(r.err):
-			must.If(o.state.Kind != Other, "%w, but it is %v", r.err, o.state)
+			must.Not(o.state.Kind != Other, "%w, but it is %v", r.err, o.state)
 			if c != nil {
 				c.other = true
 			}
@@ -93,7 +93,7 @@ func (m *machine[S, I, O]) ran(r *scriptRun) {
 // compare compares what a script did to each of its objects with the model.
 func (m *machine[S, I, O]) compare(r *scriptRun, ins []I) {
 	outs := must.Get(m.of.Answers(r.script()))
-	must.If(len(outs) != len(ins), "%d answers about %d objects", len(outs), len(ins))
+	must.Not(len(outs) != len(ins), "%d answers about %d objects", len(outs), len(ins))
 	for i, in := range ins {
 		o := m.objectAt(r.keys[i*(len(r.keys)/len(ins))]) // Each may have more keys.
 		before := m.happened(o, r.ran, in, outs[i])
@@ -119,7 +119,7 @@ func (m *machine[S, I, O]) livesOn(o *object[S], r *scriptRun, life string) {
 	case want:
 		s.Ends = r.ran.Add(long)
 	}
-	must.If(done != want, "it answered %v, but it was %v", done, o.state)
+	must.Not(done != want, "it answered %v, but it was %v", done, o.state)
 	o.state = s
 }
 
@@ -158,8 +158,8 @@ func (m *machine[S, I, O]) answeredCall(r *scriptRun, c *call[S, I, O]) {
 		c.refused = r.answered
 		c.barred = c.waits()
 	}
-	if m.of.Told != nil {
-		out = m.of.Told(out)
+	if m.of.CallerView != nil {
+		out = m.of.CallerView(out)
 	}
 	if c.last.out = out; c.snap == whenItGets && c.last.got {
 		c.cancel()

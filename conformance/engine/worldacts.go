@@ -84,7 +84,7 @@ func (w *world) close(ctx context.Context, party int) {
 	defer w.mu.Unlock()
 	p.closed, p.gaveUp = true, err != nil
 	w.watch.closed(party, began, sound)
-	must.If(err != nil && sound, "Close over a sound link: %w", err)
+	must.Not(err != nil && sound, "Close over a sound link: %w", err)
 }
 
 // lateOrDeaf gives a client whose link is sound late subscriptions, or gaps, or neither.

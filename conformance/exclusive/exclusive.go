@@ -39,7 +39,7 @@ func declare(name string, tokenLife time.Duration, of lock.Maker) *engine.Primit
 		return ""
 	}
 	p.Ready = func(s state, _ lock.In) bool { return s.Kind == engine.Absent }
-	p.Ops = lock.Ops(of, lock.Draw[lock.Held], lock.Holders, lock.Short)
+	p.Ops = lock.Ops(of, lock.Generate[lock.Held], lock.Holders, lock.Short)
 	return p
 }
 
@@ -50,7 +50,7 @@ func fenced() *engine.Primitive[lock.Held, lock.In, lock.Out] {
 	p.Promises["FencedLock.Token"] = `A grant's token is higher than that of every earlier grant of the name.
 Re-entry does not raise it. The last token is kept for ever, and LastToken returns it.`
 	p.Ops = append(p.Ops, engine.Op[lock.Held, lock.In, lock.Out]{
-		Name: "LastToken", Often: 1, Draw: func(engine.Dice[lock.Held]) lock.In { return lock.In{Op: lock.LastToken} },
+		Name: "LastToken", Weight: 1, Generate: func(engine.Params[lock.Held]) lock.In { return lock.In{Op: lock.LastToken} },
 		Call: func(ctx context.Context, c *primitives.Client, name string, _ lock.In) (out lock.Out, err error) {
 			out.Count, err = c.NewFencedLock(name, nil).LastToken(ctx)
 			return out, err
@@ -70,7 +70,7 @@ func spin() *engine.Primitive[lock.Held, lock.In, lock.Out] {
 or at the end of the holder's lease. A client's waiters share their tries.`
 	p.Promises["SpinLock.Wire"] = `Key and owners are Redisson's. No message is sent.`
 	p.Channel, p.Published, p.Retry = nil, nil, longest
-	p.Peer = func(d engine.Dice[lock.Held]) (engine.Change[lock.Held], bool) {
+	p.Peer = func(d engine.Params[lock.Held]) (engine.Change[lock.Held], bool) {
 		c, ok := byPeer(d)
 		c.Message = ""
 		return c, ok
@@ -79,7 +79,7 @@ or at the end of the holder's lease. A client's waiters share their tries.`
 }
 
 // byPeer lets another program hold the lock, once or twice, with a lease or without, or release it.
-func byPeer(d engine.Dice[lock.Held]) (c engine.Change[lock.Held], ok bool) {
+func byPeer(d engine.Params[lock.Held]) (c engine.Change[lock.Held], ok bool) {
 	if d.Now.Kind == engine.Present && d.Now.V.Owner == lock.PeerOwner && d.Flag {
 		return engine.Change[lock.Held]{Next: d.Now.Gone(lock.Keep), Message: "0"}, true
 	}

@@ -28,7 +28,7 @@ func declare() *engine.Primitive[Fair, lock.In, lock.Out] {
 		return s.Kind == engine.Absent && (first == "" || first == in.Owner)
 	}
 	p.Ops = lock.Ops(of, draw, holders, lock.Short, ShortPlace)
-	p.Ops[1].Often = 3
+	p.Ops[1].Weight = 3
 	return p
 }
 
@@ -36,8 +36,8 @@ func of(c *primitives.Client, name string, in lock.In) lock.Locker {
 	return c.NewFairLock(name, &primitives.FairLockOptions{Lease: in.Fixed, WaiterTimeout: in.ClockDrift})
 }
 
-func draw(d engine.Dice[Fair]) lock.In {
-	in := lock.Draw(d)
+func draw(d engine.Params[Fair]) lock.In {
+	in := lock.Generate(d)
 	in.ClockDrift = DrawPlace(d)
 	return in
 }
@@ -82,7 +82,7 @@ func asks(s *engine.Script) []lock.In {
 
 // byPeer lets another program acquire or release the lock, join the queue, with a place that may have ended, and
 // leave the queue, as the holder if it is first.
-func byPeer(d engine.Dice[Fair]) (c engine.Change[Fair], ok bool) {
+func byPeer(d engine.Params[Fair]) (c engine.Change[Fair], ok bool) {
 	held, q := d.Now.Kind == engine.Present, d.Now.V.at(d.At)
 	waits := q.place(lock.PeerOwner) >= 0
 	first, _ := q.owners().First("", "")
@@ -113,7 +113,7 @@ func byPeer(d engine.Dice[Fair]) (c engine.Change[Fair], ok bool) {
 }
 
 // taken returns a fair lock that a peer holds, once or twice.
-func taken(d engine.Dice[Fair]) state {
+func taken(d engine.Params[Fair]) state {
 	s := engine.New(d.Now.V)
 	s.V.Held = lock.Held{Owner: lock.PeerOwner, Count: int64(1 + d.Which%2), Token: d.Now.V.Token}
 	return s

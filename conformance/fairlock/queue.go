@@ -56,7 +56,7 @@ func QueueAt[S comparable](before, behind string, of func(v S) Queue) *engine.Qu
 var ShortPlace = lock.In{Op: lock.Acquire, Limit: 1, ClockDrift: 50 * time.Millisecond}
 
 // DrawPlace draws a timeout where the time is known; else it is the watchdog's lease.
-func DrawPlace[S comparable](d engine.Dice[S]) time.Duration {
+func DrawPlace[S comparable](d engine.Params[S]) time.Duration {
 	if d.At.IsZero() {
 		return 0
 	}

@@ -116,7 +116,7 @@ func (e *Env) Count(ctx context.Context, key string) int64 {
 // WantCount fails if the number at key, of a script's runs, is not n.
 func (e *Env) WantCount(ctx context.Context, key string, n int64) {
 	got := e.Count(ctx, key)
-	must.If(got != n, "the script ran %d times, want %d", got, n)
+	must.Not(got != n, "the script ran %d times, want %d", got, n)
 }
 
 // WantText fails if key does not hold the text; "" means that it does not exist.
@@ -126,7 +126,7 @@ func (e *Env) WantText(ctx context.Context, key, text string) {
 		want = backend.Reply{}
 	}
 	got := e.Command(ctx, "GET", key)
-	must.If(!Same(got, want), "key %s is %v, want %q", key, got, text)
+	must.Not(!Same(got, want), "key %s is %v, want %q", key, got, text)
 }
 
 // Subscribers returns how many connections are subscribed to channel, on all nodes.

@@ -34,7 +34,7 @@ func (b *Inbox) Events() []backend.Event {
 func (b *Inbox) Await(ctx context.Context, what string, ok func([]backend.Event) bool) (got []backend.Event) {
 	Eventually(ctx, what, func() bool {
 		got = b.Events()
-		must.If(!ok(got), "got %.20q", got)
+		must.Not(!ok(got), "got %.20q", got)
 		return true
 	})
 	return got

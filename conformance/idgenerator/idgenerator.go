@@ -72,8 +72,8 @@ var Primitive engine.Subject = &engine.Primitive[IDs, In, Out]{
 	Verb: func(in In) string { return string(in.Op) },
 	Asks: asks, Answers: answers, Stored: stored,
 	Ops: []engine.Op[IDs, In, Out]{
-		{Name: "Init", Often: 1, Draw: drawInit, Call: tryInit, Blind: true, Refuses: []In{{Op: Init}, {Op: Init, Size: -1}}},
-		{Name: "Next", Often: 5, Draw: func(engine.Dice[IDs]) In { return In{Op: Next} }, Call: next},
+		{Name: "Init", Weight: 1, Generate: drawInit, Call: tryInit, WriteOnly: true, Refuses: []In{{Op: Init}, {Op: Init, Size: -1}}},
+		{Name: "Next", Weight: 5, Generate: func(engine.Params[IDs]) In { return In{Op: Next} }, Call: next},
 	},
 	Peer: peer,
 }
@@ -117,7 +117,7 @@ func stored(key string, s state) []engine.Key {
 }
 
 // peer takes some ids, as another program does.
-func peer(d engine.Dice[IDs]) (c engine.Change[IDs], ok bool) {
+func peer(d engine.Params[IDs]) (c engine.Change[IDs], ok bool) {
 	v := d.Now.V
 	if v.Next-1 > math.MaxInt64-7 {
 		return c, false
@@ -153,7 +153,7 @@ func answers(s *engine.Script) ([]Out, error) {
 	return []Out{{ID: must.Get(must.Get(s.Reply.Tuple(2))[0].Int())}}, nil
 }
 
-func drawInit(d engine.Dice[IDs]) In { return In{Op: Init, First: int64(d.Which) - 2, Size: 1} }
+func drawInit(d engine.Params[IDs]) In { return In{Op: Init, First: int64(d.Which) - 2, Size: 1} }
 
 func tryInit(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
 	out.Done, err = c.NewIDGenerator(name).Init(ctx, in.First, in.Size)

@@ -64,16 +64,16 @@ var Primitive engine.Subject = &engine.Primitive[int64, In, Out]{
 	Some: engine.New[int64](2), NoTexts: []string{"1.5", "abc"},
 	Step: step, Verb: func(in In) string { return string(in.Op) },
 	Asks: asks, Answers: answers, Granted: func(out Out) bool { return !out.Refused },
-	Told:   func(out Out) Out { out.Refused = false; return out },
-	Stored: stored, Channel: channel, Published: published,
+	CallerView: func(out Out) Out { out.Refused = false; return out },
+	Stored:     stored, Channel: channel, Published: published,
 	Ops: []engine.Op[int64, In, Out]{
-		{Name: "InitCount", Often: 3, Draw: drawSet(0), Call: call, Blind: true, Refuses: []In{{Op: Set}, {Op: Set, N: -1}}},
-		{Name: "InitCountWithTTL", Often: 1, Draw: drawSet(ttl), Call: call, Blind: true, Refuses: []In{{Op: Set, TTL: ttl}, {Op: Set, N: 1, TTL: time.Microsecond}}},
-		{Name: "CountDown", Often: 3, Draw: draw(CountDown), Call: call},
-		{Name: "Count", Often: 1, Draw: draw(Count), Call: call},
-		{Name: "Wait", Often: 3, Draw: draw(Count), Call: wait, Waits: true, Quiet: true},
-		{Name: "WaitUntilSet", Often: 2, Draw: draw(IsSet), Call: waitUntilSet, Waits: true},
-		{Name: "Delete", Often: 1, Draw: draw(Delete), Call: call, Blind: true},
+		{Name: "InitCount", Weight: 3, Generate: drawSet(0), Call: call, WriteOnly: true, Refuses: []In{{Op: Set}, {Op: Set, N: -1}}},
+		{Name: "InitCountWithTTL", Weight: 1, Generate: drawSet(ttl), Call: call, WriteOnly: true, Refuses: []In{{Op: Set, TTL: ttl}, {Op: Set, N: 1, TTL: time.Microsecond}}},
+		{Name: "CountDown", Weight: 3, Generate: draw(CountDown), Call: call},
+		{Name: "Count", Weight: 1, Generate: draw(Count), Call: call},
+		{Name: "Wait", Weight: 3, Generate: draw(Count), Call: wait, Waits: true, AckOnly: true},
+		{Name: "WaitUntilSet", Weight: 2, Generate: draw(IsSet), Call: waitUntilSet, Waits: true},
+		{Name: "Delete", Weight: 1, Generate: draw(Delete), Call: call, WriteOnly: true},
 	},
 	Lived:  func(c *primitives.Client, name string) engine.Lived { return c.NewCountDownLatch(name) },
 	Ready:  ready,
@@ -145,7 +145,7 @@ func stored(key string, s state) []engine.Key {
 }
 
 // peer has another program change the count, with a message or without.
-func peer(d engine.Dice[int64]) (c engine.Change[int64], ok bool) {
+func peer(d engine.Params[int64]) (c engine.Change[int64], ok bool) {
 	n := []int64{0, 1, 2, 0, 1, -3}[d.Which]
 	if d.Which > 0 {
 		c.Next = engine.New(n)
@@ -187,12 +187,12 @@ func answers(s *engine.Script) ([]Out, error) {
 	return []Out{{Left: n, Refused: n > 0}}, err
 }
 
-func draw(op Op) func(engine.Dice[int64]) In {
-	return func(engine.Dice[int64]) In { return In{Op: op} }
+func draw(op Op) func(engine.Params[int64]) In {
+	return func(engine.Params[int64]) In { return In{Op: op} }
 }
 
-func drawSet(ttl time.Duration) func(engine.Dice[int64]) In {
-	return func(d engine.Dice[int64]) In { return In{Op: Set, N: int64(1 + d.Which%3), TTL: ttl} }
+func drawSet(ttl time.Duration) func(engine.Params[int64]) In {
+	return func(d engine.Params[int64]) In { return In{Op: Set, N: int64(1 + d.Which%3), TTL: ttl} }
 }
 
 // call calls the method that in asks for, which does not wait.

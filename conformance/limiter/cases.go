@@ -48,9 +48,9 @@ func anHour(permits int) primitives.Rate {
 func refuses(ctx context.Context, l *primitives.RateLimiter, n int, most time.Duration) {
 	var limited *primitives.RateLimitError
 	err := l.TryAcquire(ctx, n)
-	must.If(!errors.As(err, &limited), "TryAcquire of %d returned %w", n, err)
+	must.Not(!errors.As(err, &limited), "TryAcquire of %d returned %w", n, err)
 	must.Wrap(err, primitives.ErrNotAcquired)
-	must.If(limited.RetryIn <= 0 || limited.RetryIn > most+2*time.Millisecond, "the wait is %v, want up to %v", limited.RetryIn, most)
+	must.Not(limited.RetryIn <= 0 || limited.RetryIn > most+2*time.Millisecond, "the wait is %v, want up to %v", limited.RetryIn, most)
 }
 
 // put stores a grant of n permits as another program does, with some random bytes. Its time is the server's, less
@@ -73,14 +73,14 @@ func perClient(ctx context.Context, e *harness.Env) {
 		refuses(ctx, l, 1, time.Hour)
 		for _, key := range []string{":value:", ":permits:"} {
 			left := must.Get(e.Command(ctx, "PTTL", l.Name()+key+c.Core().ID()).Int())
-			must.If(left <= 0 || left > time.Hour.Milliseconds()+2, "%s ends in %d ms", key, left)
+			must.Not(left <= 0 || left > time.Hour.Milliseconds()+2, "%s ends in %d ms", key, left)
 		}
 		must.Do(l.Release(ctx, 1))
 		must.Return("AvailablePermits", 1)(l.AvailablePermits(ctx))
 	}
 	one, other := clients[0].NewRateLimiter(e.Key("rate"), nil), clients[1].NewRateLimiter(e.Key("rate"), nil)
 	got, err := one.Rate(ctx)
-	must.If(err != nil || got != rate, "Rate returned %v, %w", got, err)
+	must.Not(err != nil || got != rate, "Rate returned %v, %w", got, err)
 	must.Do(one.SetRate(ctx, anHour(2))) // Now both clients share the permits.
 	must.Do(one.Acquire(ctx, 2))
 	refuses(ctx, other, 1, time.Hour)

@@ -69,29 +69,29 @@ var some = Limit{Rate: primitives.Rate{Permits: 4, Interval: long}}.used(time.Ti
 
 // Primitive declares the rate limiter.
 var Primitive engine.Subject = &engine.Primitive[Limit, In, Out]{
-	Name:      "RateLimiter",
-	Promises:  Promises,
-	Limit:     "RateLimiter.Rate",
-	Init:      some,
-	Some:      some,
-	Step:      step,
-	Ages:      ages,
-	Verb:      func(in In) string { return in.Op },
-	Asks:      asks,
-	Answers:   answers,
-	Told:      told,
-	Granted:   func(out Out) bool { return out.Done },
-	Stored:    stored,
-	Channel:   func(_ backend.Capabilities, key string) string { return engine.SideName("hasp_rate_limiter:", key) },
-	Published: published,
+	Name:       "RateLimiter",
+	Promises:   Promises,
+	Limit:      "RateLimiter.Rate",
+	Init:       some,
+	Some:       some,
+	Step:       step,
+	Ages:       ages,
+	Verb:       func(in In) string { return in.Op },
+	Asks:       asks,
+	Answers:    answers,
+	CallerView: told,
+	Granted:    func(out Out) bool { return out.Done },
+	Stored:     stored,
+	Channel:    func(_ backend.Capabilities, key string) string { return engine.SideName("hasp_rate_limiter:", key) },
+	Published:  published,
 	Ops: []engine.Op[Limit, In, Out]{
-		{Name: "SetRate", Apart: true, Often: 4, Draw: draw(Set), Call: call, Refuses: badInputs(Set)},
-		{Name: "TryAcquire", Often: 4, Draw: draw(Acquire), Call: call, Tries: true, Back: back},
-		{Name: "Acquire", Often: 4, Draw: draw(Acquire), Call: wait, Waits: true, Back: back, Refuses: badInputs(Acquire)},
-		{Name: "Release", Apart: true, Often: 2, Draw: draw(Release), Call: call, Refuses: badInputs(Release)},
-		{Name: "AvailablePermits", Often: 1, Draw: draw(Available), Call: call},
-		{Name: "Config", Often: 1, Draw: draw(Config), Call: call},
-		{Name: "Delete", Apart: true, Often: 1, Draw: draw(Delete), Call: call},
+		{Name: "SetRate", ExcludeFromHistory: true, Weight: 4, Generate: draw(Set), Call: call, Refuses: badInputs(Set)},
+		{Name: "TryAcquire", Weight: 4, Generate: draw(Acquire), Call: call, Tries: true, Back: back},
+		{Name: "Acquire", Weight: 4, Generate: draw(Acquire), Call: wait, Waits: true, Back: back, Refuses: badInputs(Acquire)},
+		{Name: "Release", ExcludeFromHistory: true, Weight: 2, Generate: draw(Release), Call: call, Refuses: badInputs(Release)},
+		{Name: "AvailablePermits", Weight: 1, Generate: draw(Available), Call: call},
+		{Name: "Config", Weight: 1, Generate: draw(Config), Call: call},
+		{Name: "Delete", ExcludeFromHistory: true, Weight: 1, Generate: draw(Delete), Call: call},
 	},
 	Ready:   func(s state, in In) bool { return s.Kind == engine.Present && in.N <= min(s.V.Rate.Permits, s.V.Free) },
 	Blocks:  blocks,
@@ -118,7 +118,7 @@ func blocks(s state) (In, bool) {
 }
 
 // peer is another program that releases all permits, with a message or without. It cannot set a life.
-func peer(d engine.Dice[Limit]) (c engine.Change[Limit], ok bool) {
+func peer(d engine.Params[Limit]) (c engine.Change[Limit], ok bool) {
 	c.Next = Limit{Rate: d.Now.V.Rate}.used(d.At)
 	if d.Flag {
 		c.Message = fmt.Sprint(c.Next.V.Free)
@@ -130,8 +130,8 @@ func peer(d engine.Dice[Limit]) (c engine.Change[Limit], ok bool) {
 func back(in In, out Out) (In, bool) { return In{Op: Release, N: in.N}, out.Done }
 
 // draw draws all that an operation may need. Where times are exact, an interval may be short.
-func draw(op string) func(engine.Dice[Limit]) In {
-	return func(d engine.Dice[Limit]) In {
+func draw(op string) func(engine.Params[Limit]) In {
+	return func(d engine.Params[Limit]) In {
 		ms := d.For.Milliseconds()
 		r := primitives.Rate{Permits: []int{4, 1, 2, 3, 5, 4}[d.Which], Interval: long}
 		if !d.At.IsZero() {
@@ -223,7 +223,7 @@ func answers(s *engine.Script) ([]Out, error) {
 	var out Out
 	switch n := numbers(s.Reply); strings.TrimPrefix(s.Name, "rate_") {
 	case Acquire:
-		must.If(len(s.Args[1]) != 21 || s.Args[1][0] != 16, "the grant %q has not Redisson's form", s.Args[1])
+		must.Not(len(s.Args[1]) != 21 || s.Args[1][0] != 16, "the grant %q has not Redisson's form", s.Args[1])
 		out = Out{Done: n[0] == 1, Count: int(n[1]), Wait: millis(n[2])}
 	case Release:
 		out.Count = int(n[0])

@@ -131,29 +131,29 @@ func Declare[S comparable](
 
 // Ops returns the operations of a lock that one owner holds at a time.
 func Ops[S comparable](
-	of Maker, draw func(d engine.Dice[S]) In, holders func(s engine.State[S]) []string, refuses ...In,
+	of Maker, draw func(d engine.Params[S]) In, holders func(s engine.State[S]) []string, refuses ...In,
 ) []engine.Op[S, In, Out] {
-	query := func(d engine.Dice[S]) In {
+	query := func(d engine.Params[S]) In {
 		in := In{Op: []Op{IsLocked, IsHeldBy, Remaining, Remaining, HoldCount, HoldCount}[d.Which], Owner: "nobody"}
 		if all := holders(d.Now); len(all) > 0 && d.Flag {
 			in.Owner = all[0]
 		}
 		return in
 	}
-	force := func(engine.Dice[S]) In { return In{Op: Force} }
+	force := func(engine.Params[S]) In { return In{Op: Force} }
 	return []engine.Op[S, In, Out]{
-		{Name: "TryLock", Often: 3, Draw: draw, Acquire: Call(of, Locker.TryLock), Tries: true, Refuses: refuses},
-		{Name: "Lock", Often: 2, Draw: draw, Acquire: Call(of, Locker.Lock), Waits: true, Refuses: refuses},
-		{Name: "ForceUnlock", Often: 1, Draw: force, Call: of.query},
-		{Name: "Query", Often: 2, Draw: query, Call: of.query, Blind: true},
+		{Name: "TryLock", Weight: 3, Generate: draw, Acquire: Call(of, Locker.TryLock), Tries: true, Refuses: refuses},
+		{Name: "Lock", Weight: 2, Generate: draw, Acquire: Call(of, Locker.Lock), Waits: true, Refuses: refuses},
+		{Name: "ForceUnlock", Weight: 1, Generate: force, Call: of.query},
+		{Name: "Query", Weight: 2, Generate: query, Call: of.query, WriteOnly: true},
 	}
 }
 
 // Short is an acquire with too short a lease.
 var Short = In{Op: Acquire, Limit: 1, Fixed: 50 * time.Millisecond}
 
-// Draw draws an acquire.
-func Draw[S comparable](d engine.Dice[S]) In {
+// Generate generates an acquire.
+func Generate[S comparable](d engine.Params[S]) In {
 	if d.Flag {
 		return In{Op: Acquire, Fixed: d.Fixed}
 	}

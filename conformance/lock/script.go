@@ -108,7 +108,7 @@ func acquired(s *engine.Script) (out Out) {
 		out.Left = must.Get(backend.IntegerReply(-2 - n).Duration(time.Millisecond))
 		return out
 	}
-	must.If(!ownerForm.MatchString(s.Args[0]), "owner %q has not Redisson's form", s.Args[0])
+	must.Not(!ownerForm.MatchString(s.Args[0]), "owner %q has not Redisson's form", s.Args[0])
 	return Out{Owner: s.Args[0], Token: n}
 }
 
@@ -116,7 +116,7 @@ func acquired(s *engine.Script) (out Out) {
 func Statuses(reply backend.Reply) (outs []Out) {
 	for _, item := range must.Get(reply.Items()) {
 		n := must.Get(item.Int())
-		must.If(n < -1 || n > 1, "status %d", n)
+		must.Not(n < -1 || n > 1, "status %d", n)
 		outs = append(outs, Out{Done: n == 1, Other: n == -1})
 	}
 	return outs

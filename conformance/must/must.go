@@ -50,8 +50,8 @@ func Get[T any](v T, err error) T {
 // Fail fails with an error, made as by fmt.Errorf.
 func Fail(format string, args ...any) { Do(fmt.Errorf(format, args...)) }
 
-// If fails with an error, made as by fmt.Errorf, if bad is true.
-func If(bad bool, format string, args ...any) {
+// Not fails with an error, made as by fmt.Errorf, if bad is true.
+func Not(bad bool, format string, args ...any) {
 	if bad {
 		Fail(format, args...)
 	}
@@ -67,8 +67,8 @@ func In(what string, f func()) {
 // Wrap fails unless err wraps all of want.
 func Wrap(err error, want ...error) {
 	for _, target := range want {
-		If(err == nil, "returned no error, want %w", target)
-		If(!errors.Is(err, target), "returned %w, want %w", err, target)
+		Not(err == nil, "returned no error, want %w", target)
+		Not(!errors.Is(err, target), "returned %w, want %w", err, target)
 	}
 }
 
@@ -76,7 +76,7 @@ func Wrap(err error, want ...error) {
 func Return[T comparable](call string, want T) func(T, error) {
 	return func(got T, err error) {
 		In(call, func() { Do(err) })
-		If(got != want, "%s returned %v, want %v", call, got, want)
+		Not(got != want, "%s returned %v, want %v", call, got, want)
 	}
 }
 

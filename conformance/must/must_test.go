@@ -17,18 +17,18 @@ func TestCatch(t *testing.T) {
 		must.Wrap(errors.Join(io.EOF, io.ErrNoProgress), io.EOF, io.ErrNoProgress)
 		must.Return("call", 7)(7, nil)
 		must.Refuse[int]("call", io.EOF)(0, io.EOF)
-		must.If(false, "nothing")
+		must.Not(false, "nothing")
 		must.Together(3, func(int) {})
 	}))
 	for name, f := range map[string]func(){
 		"Do":          func() { must.Do(io.EOF) },
 		"Get":         func() { must.Get(7, io.EOF) },
-		"If":          func() { must.If(true, "%w", io.EOF) },
+		"If":          func() { must.Not(true, "%w", io.EOF) },
 		"In":          func() { must.In("here", func() { must.Do(io.EOF) }) },
 		"Wrap":        func() { must.Wrap(nil, io.EOF) },
 		"ReturnOther": func() { must.Return("call", 7)(8, nil) },
 		"ReturnError": func() { must.Return("call", 7)(7, io.EOF) },
-		"Together":    func() { must.Together(3, func(i int) { must.If(i == 1, "one") }) },
+		"Together":    func() { must.Together(3, func(i int) { must.Not(i == 1, "one") }) },
 		"Refuse":      func() { must.Refuse[int]("call", io.EOF)(7, nil) },
 	} {
 		went := false

@@ -46,12 +46,12 @@ func declare() *engine.Primitive[Held, lock.In, lock.Out] {
 		Worth: worth, Group: groupOf, Read: read,
 		Signs: func(in lock.In) ([]string, int64) { return strings.Fields(in.Waiters), in.Stamp },
 	}
-	draw, short := lock.Draw[Held], []lock.In{lock.Short}
+	draw, short := lock.Generate[Held], []lock.In{lock.Short}
 	p.Ops = []engine.Op[Held, lock.In, lock.Out]{
-		{Name: "TryLock", Often: 3, Draw: draw, Acquire: lock.Call(of, (*primitives.Mutex).TryLock), Tries: true},
-		{Name: "Lock", Often: 3, Draw: draw, Acquire: lock.Call(of, (*primitives.Mutex).Lock), Waits: true},
-		{Name: "ForceUnlock", Often: 1, Draw: drawOne(lock.Force), Call: query},
-		{Name: "Query", Often: 2, Draw: drawOne(lock.IsLocked, lock.Remaining), Call: query, Blind: true},
+		{Name: "TryLock", Weight: 3, Generate: draw, Acquire: lock.Call(of, (*primitives.Mutex).TryLock), Tries: true},
+		{Name: "Lock", Weight: 3, Generate: draw, Acquire: lock.Call(of, (*primitives.Mutex).Lock), Waits: true},
+		{Name: "ForceUnlock", Weight: 1, Generate: drawOne(lock.Force), Call: query},
+		{Name: "Query", Weight: 2, Generate: drawOne(lock.IsLocked, lock.Remaining), Call: query, WriteOnly: true},
 	}
 	p.Ops[0].Refuses, p.Ops[1].Refuses = short, short
 	return p
@@ -80,8 +80,8 @@ func of(c *primitives.Client, name string, in lock.In) *primitives.Mutex {
 }
 
 // drawOne draws one of some operations.
-func drawOne(ops ...lock.Op) func(d engine.Dice[Held]) lock.In {
-	return func(d engine.Dice[Held]) lock.In { return lock.In{Op: ops[d.Which%len(ops)]} }
+func drawOne(ops ...lock.Op) func(d engine.Params[Held]) lock.In {
+	return func(d engine.Params[Held]) lock.In { return lock.In{Op: ops[d.Which%len(ops)]} }
 }
 
 func query(ctx context.Context, c *primitives.Client, name string, in lock.In) (out lock.Out, err error) {
@@ -178,7 +178,7 @@ func stored(name string, s state) []engine.Key {
 }
 
 // byPeer lets another program hold the mutex, or end its hold by a release as ours.
-func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
+func byPeer(d engine.Params[Held]) (c engine.Change[Held], ok bool) {
 	s := d.Now
 	switch held := s.Kind == engine.Present && d.Flag; {
 	case held && s.V.Owner != lock.PeerOwner:

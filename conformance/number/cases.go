@@ -35,7 +35,7 @@ func plainCommands(ctx context.Context, e *harness.Env) {
 	must.Get(n.Load(ctx))
 	must.Get(n.Add(ctx, 1))
 	sent := harness.Matching(must.Get(stop()), e.Tag)
-	must.If(len(sent) != 2 || !harness.IsCommand(sent[0], "GET") || !harness.IsCommand(sent[1], "INCRBY"),
+	must.Not(len(sent) != 2 || !harness.IsCommand(sent[0], "GET") || !harness.IsCommand(sent[1], "INCRBY"),
 		"sent %q, want GET and INCRBY", sent)
 }
 
@@ -61,7 +61,7 @@ func doubleErrors(ctx context.Context, e *harness.Env) {
 	d := c.NewAtomicDouble(e.Key("double"))
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		err := d.Store(ctx, x)
-		must.If(!errors.As(err, new(*primitives.FieldError)), "storing %v returned %v, want a FieldError", x, err)
+		must.Not(!errors.As(err, new(*primitives.FieldError)), "storing %v returned %v, want a FieldError", x, err)
 	}
 	must.Do(d.Store(ctx, math.MaxFloat64))
 	must.Refuse[float64]("Add", primitives.ErrOverflow)(d.Add(ctx, math.MaxFloat64))

@@ -133,8 +133,8 @@ func (k kind[T]) declare() *engine.Primitive[int64, In, Out] {
 
 func (k kind[T]) op(method string, often int, op Op) engine.Op[int64, In, Out] {
 	return engine.Op[int64, In, Out]{
-		Name: method, Often: often, Blind: op == Delete,
-		Draw: func(d engine.Dice[int64]) In { return k.draw(d, op) },
+		Name: method, Weight: often, WriteOnly: op == Delete,
+		Generate: func(d engine.Params[int64]) In { return k.draw(d, op) },
 		Call: func(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
 			return k.call(ctx, k.open(c, name), method, in)
 		},
@@ -184,13 +184,13 @@ func (k kind[T]) call(ctx context.Context, n atomic[T], method string, in In) (o
 // count returns the number of parts that a value is. It fails if that is no whole number.
 func (k kind[T]) count(value T) int64 {
 	n := int64(value * T(k.parts))
-	must.If(T(n)/T(k.parts) != value, "%v is no whole number of parts", value)
+	must.Not(T(n)/T(k.parts) != value, "%v is no whole number of parts", value)
 	return n
 }
 
 // draw makes two numbers: one that is used often or near the present value, and one that is used
 // often. The numbers that an operation does not need are 0.
-func (k kind[T]) draw(d engine.Dice[int64], op Op) In {
+func (k kind[T]) draw(d engine.Params[int64], op Op) In {
 	n := int(d.For.Milliseconds())
 	a, b := k.values[(n+d.Which)%len(k.values)], k.values[n/len(k.values)%len(k.values)]
 	if now := d.Now.V; d.Flag && -k.most <= now && now <= k.most {

@@ -47,7 +47,7 @@ func releasedTogether(ctx context.Context, e *harness.Env) {
 	for _, l := range leases {
 		held = append(held, primitives.PermitIDs(l)...)
 	}
-	must.If(len(held) != 3, "%d ids of 3 permits", len(held))
+	must.Not(len(held) != 3, "%d ids of 3 permits", len(held))
 	must.Wrap(all[1].Release(ctx, held[0], held[1], primitives.PermitID{1}), primitives.ErrNotHeld)
 	must.Return("AcquiredPermits", 3)(all[0].AcquiredPermits(ctx))
 	must.Do(all[1].Release(ctx, held[:2]...))
@@ -65,7 +65,7 @@ func expiredIsRefused(ctx context.Context, e *harness.Env) {
 	id := primitives.PermitIDs(leases[0])[0]
 	must.Do(all[1].UpdateLease(ctx, id, time.Hour))
 	left := must.Get(all[1].RemainingLease(ctx, id))
-	must.If(left <= time.Hour-harness.Patience || left > time.Hour, "%v remain, want about an hour", left)
+	must.Not(left <= time.Hour-harness.Patience || left > time.Hour, "%v remain, want about an hour", left)
 	must.Do(all[1].UpdateLease(ctx, id, time.Millisecond))
 	harness.Eventually(ctx, "the end of the lease", func() bool { return must.Get(all[1].AvailablePermits(ctx)) == 1 })
 	must.Return("RemainingLease", time.Duration(0))(all[1].RemainingLease(ctx, id))
@@ -81,7 +81,7 @@ func holdIsWhole(ctx context.Context, e *harness.Env) {
 	c, _ := engine.NewClient(ctx, e, &primitives.Options{WatchdogLease: harness.Patience / 10})
 	s := c.NewPermitSemaphore(e.Key("permits"), &primitives.PermitSemaphoreOptions{Permits: 3})
 	lease := must.Get(s.Acquire(ctx, 3))
-	must.If(len(primitives.PermitIDs(lease)) != 3, "%v are the ids", primitives.PermitIDs(lease))
+	must.Not(len(primitives.PermitIDs(lease)) != 3, "%v are the ids", primitives.PermitIDs(lease))
 	must.Do(s.Release(ctx, primitives.PermitIDs(lease)[1]))
 	harness.Await(ctx, "the loss", lease.Done())
 	must.Wrap(lease.Err(), primitives.ErrLost)
@@ -96,7 +96,7 @@ func endTogether(ctx context.Context, e *harness.Env) {
 	ends := func(want bool) {
 		for _, key := range []string{s.Name(), setOf(s.Name())} {
 			left := must.Get(e.Command(ctx, "PTTL", key).Duration(time.Millisecond))
-			must.If(left > 0 != want || left > time.Hour, "%s ends in %v, want an end: %v", key, left, want)
+			must.Not(left > 0 != want || left > time.Hour, "%s ends in %v, want an end: %v", key, left, want)
 		}
 	}
 	ends(false)
@@ -110,7 +110,7 @@ func endTogether(ctx context.Context, e *harness.Env) {
 	must.Get(s.Acquire(ctx, 1))
 	ends(true)
 	must.Return("ExpireAt", true)(s.ExpireAt(ctx, time.Now().Add(-time.Hour)))
-	must.If(must.Get(e.Command(ctx, "EXISTS", setOf(s.Name())).Int()) != 0, "the leases are still there")
+	must.Not(must.Get(e.Command(ctx, "EXISTS", setOf(s.Name())).Int()) != 0, "the leases are still there")
 }
 
 // forgottenAreVoid deletes a semaphore and makes it again: it has all its permits, and the old leases are void.

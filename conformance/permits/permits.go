@@ -74,19 +74,19 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 	Some: heldUntil(time.Now().Add(1000 * time.Hour)), NoTexts: []string{"1.5", "abc", "99999999999"},
 	Step: step, Ages: ages, Verb: func(in In) string { return string(in.Op) },
 	Asks: asks, Answers: answers, Stored: stored, Published: published, Granted: func(out Out) bool { return out.Done },
-	Told:    func(out Out) Out { out.Left, out.Next, out.N, out.Taken = 0, 0, out.N+out.Taken, 0; return out },
-	Channel: func(_ backend.Capabilities, key string) string { return engine.SideName("redisson_sc:", key) },
+	CallerView: func(out Out) Out { out.Left, out.Next, out.N, out.Taken = 0, 0, out.N+out.Taken, 0; return out },
+	Channel:    func(_ backend.Capabilities, key string) string { return engine.SideName("redisson_sc:", key) },
 	Ops: []engine.Op[Permits, In, Out]{
-		{Name: "TryAcquire", Often: 4, Draw: draw(lock.Acquire, permits, 1, 1, permits, 1, 1), Acquire: tryAcquire, Tries: true, Refuses: bad},
-		{Name: "Acquire", Often: 3, Draw: draw(lock.Acquire, permits, 1, 1, permits, 1, 1), Acquire: acquireOf, Waits: true, Refuses: bad},
-		{Name: "Release", Often: 1, Draw: drawHeld(Return), Call: call, Refuses: []In{{Op: Return}, {Op: Return, Owner: unknown + unknown}}},
-		{Name: "UpdateLease", Often: 1, Draw: drawHeld(Update), Call: call, Refuses: []In{{Op: Update, Owner: unknown}}},
-		{Name: "RemainingLease", Often: 1, Draw: drawHeld(lock.Remaining), Call: call},
-		{Name: "TotalPermits", Often: 1, Draw: draw(Count, 0), Call: call},
-		{Name: "InitPermits", Often: 1, Draw: draw(Make, 0, 1, 2, 3, 4, 5), Call: call, Blind: true, Refuses: []In{{Op: Make, N: -1}}},
-		{Name: "SetPermits", Often: 1, Draw: draw(Set, 4, 2, 2, 1, 3, 0), Call: call, Refuses: []In{{Op: Set, N: -1}}},
-		{Name: "AddPermits", Often: 1, Draw: draw(Add, 1, 2, -1, -2, 1, math.MaxInt32), Call: call, Refuses: []In{{Op: Add, N: math.MinInt32}}},
-		{Name: "Delete", Often: 1, Draw: draw(Delete, 0), Call: call, Blind: true},
+		{Name: "TryAcquire", Weight: 4, Generate: draw(lock.Acquire, permits, 1, 1, permits, 1, 1), Acquire: tryAcquire, Tries: true, Refuses: bad},
+		{Name: "Acquire", Weight: 3, Generate: draw(lock.Acquire, permits, 1, 1, permits, 1, 1), Acquire: acquireOf, Waits: true, Refuses: bad},
+		{Name: "Release", Weight: 1, Generate: drawHeld(Return), Call: call, Refuses: []In{{Op: Return}, {Op: Return, Owner: unknown + unknown}}},
+		{Name: "UpdateLease", Weight: 1, Generate: drawHeld(Update), Call: call, Refuses: []In{{Op: Update, Owner: unknown}}},
+		{Name: "RemainingLease", Weight: 1, Generate: drawHeld(lock.Remaining), Call: call},
+		{Name: "TotalPermits", Weight: 1, Generate: draw(Count, 0), Call: call},
+		{Name: "InitPermits", Weight: 1, Generate: draw(Make, 0, 1, 2, 3, 4, 5), Call: call, WriteOnly: true, Refuses: []In{{Op: Make, N: -1}}},
+		{Name: "SetPermits", Weight: 1, Generate: draw(Set, 4, 2, 2, 1, 3, 0), Call: call, Refuses: []In{{Op: Set, N: -1}}},
+		{Name: "AddPermits", Weight: 1, Generate: draw(Add, 1, 2, -1, -2, 1, math.MaxInt32), Call: call, Refuses: []In{{Op: Add, N: math.MinInt32}}},
+		{Name: "Delete", Weight: 1, Generate: draw(Delete, 0), Call: call, WriteOnly: true},
 	},
 	Lived: func(c *primitives.Client, name string) engine.Lived { return c.NewPermitSemaphore(name, nil) },
 	Ready: func(s state, in In) bool {
@@ -144,8 +144,8 @@ ends of their leases in milliseconds. Messages are the number of free permits, a
 }
 
 // draw draws one of some numbers of permits, and for an acquire a lease.
-func draw(op Op, n ...int64) func(engine.Dice[Permits]) In {
-	return func(d engine.Dice[Permits]) In {
+func draw(op Op, n ...int64) func(engine.Params[Permits]) In {
+	return func(d engine.Params[Permits]) In {
 		in := In{Op: op, N: n[d.Which%len(n)], Of: permits}
 		if op == lock.Acquire && d.Flag {
 			in.Fixed = d.Fixed
@@ -155,8 +155,8 @@ func draw(op Op, n ...int64) func(engine.Dice[Permits]) In {
 }
 
 // drawHeld draws a holder or nobody, and a lease that is longer than any other.
-func drawHeld(op Op) func(engine.Dice[Permits]) In {
-	return func(d engine.Dice[Permits]) In {
+func drawHeld(op Op) func(engine.Params[Permits]) In {
+	return func(d engine.Params[Permits]) In {
 		in := In{Op: op, Owner: unknown, Lease: time.Hour + time.Duration(d.Which)*time.Minute}
 		for i, owner := range holders(d.Now) {
 			if single := len(owner) == idSize; i <= d.Which/2 && (single || op == Return) {
@@ -363,7 +363,7 @@ func stored(key string, s state) []engine.Key {
 }
 
 // byPeer has another program add permits, or remove one.
-func byPeer(d engine.Dice[Permits]) (c engine.Change[Permits], ok bool) {
+func byPeer(d engine.Params[Permits]) (c engine.Change[Permits], ok bool) {
 	v := d.Now.V.counted()
 	v.Free += []int64{1, 2, -1, 3, -1, 0}[d.Which]
 	if c.Next = engine.New(v); d.Flag && v.Free > d.Now.V.Free && v.Free > 0 {

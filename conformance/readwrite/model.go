@@ -275,7 +275,7 @@ func stored(key string, s state) []engine.Key {
 }
 
 // byPeer lets another program write, with a lease or without, or read, or leave.
-func byPeer(d engine.Dice[Held]) (c engine.Change[Held], ok bool) {
+func byPeer(d engine.Params[Held]) (c engine.Change[Held], ok bool) {
 	if d.Now.Kind == engine.Present && d.Flag {
 		c.Next, c.Message = d.Now.Gone(keep), "0"
 		return c, slices.Contains(holders(d.Now), lock.PeerOwner)

@@ -37,10 +37,10 @@ at the name, a key for each reader's lease, the message 0 after the last reader 
 	p.Hold.Apart, p.Hold.Places = apart, func(s state) []string { return s.V.Waiting.All() }
 	short := []lock.In{{Side: lock.Write, Fixed: 50 * time.Millisecond}, {Side: lock.Read, Fixed: 50 * time.Millisecond}}
 	p.Ops = []engine.Op[Held, lock.In, lock.Out]{
-		{Name: "TryLock", Often: 4, Draw: acquires, Acquire: lock.Call(sideOf, side.TryLock), Tries: true, Refuses: short},
-		{Name: "Lock", Often: 3, Draw: acquires, Acquire: lock.Call(sideOf, side.Lock), Waits: true, Refuses: short},
-		{Name: "ForceUnlock", Often: 1, Draw: draw(lock.Force), Call: forceUnlock},
-		{Name: "Remaining", Often: 3, Draw: draw(lock.Remaining), Call: remaining},
+		{Name: "TryLock", Weight: 4, Generate: acquires, Acquire: lock.Call(sideOf, side.TryLock), Tries: true, Refuses: short},
+		{Name: "Lock", Weight: 3, Generate: acquires, Acquire: lock.Call(sideOf, side.Lock), Waits: true, Refuses: short},
+		{Name: "ForceUnlock", Weight: 1, Generate: draw(lock.Force), Call: forceUnlock},
+		{Name: "Remaining", Weight: 3, Generate: draw(lock.Remaining), Call: remaining},
 	}
 	p.Special = []harness.Case{
 		harness.NewCase(p.Promises, "ReadWriteLockWriterStaysAsAReader", "ReadWriteLock.Reenter", nil, stays),
@@ -78,15 +78,15 @@ func asks(s *engine.Script) []lock.In {
 }
 
 // draw draws a side, mostly the write lock first.
-func draw(op lock.Op) func(d engine.Dice[Held]) lock.In {
-	return func(d engine.Dice[Held]) lock.In {
+func draw(op lock.Op) func(d engine.Params[Held]) lock.In {
+	return func(d engine.Params[Held]) lock.In {
 		w, r := lock.Write, lock.Read
 		return lock.In{Op: op, Side: []lock.Side{w, w, r, r, w, r}[d.Which]}
 	}
 }
 
-func acquires(d engine.Dice[Held]) lock.In {
-	in := lock.Draw(d)
+func acquires(d engine.Params[Held]) lock.In {
+	in := lock.Generate(d)
 	in.Side, in.Prefer = draw(in.Op)(d).Side, d.Which%2 == 0 && !d.At.IsZero()
 	return in
 }

@@ -83,20 +83,20 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 	NoTexts: []string{"1.5", "abc", "99999999999"},
 	Step:    step, Verb: func(in In) string { return string(in.Op) },
 	Asks: asks, Answers: answers, Granted: func(out Out) bool { return out.Done },
-	Told:   func(out Out) Out { out.Left = 0; return out },
-	Stored: stored, Published: published,
+	CallerView: func(out Out) Out { out.Left = 0; return out },
+	Stored:     stored, Published: published,
 	Channel: func(_ backend.Capabilities, key string) string { return engine.SideName("redisson_sc:", key) },
 	Ops: []engine.Op[Permits, In, Out]{
-		{Name: "TryAcquire", Often: 2, Draw: drawAcquire, Call: call, Tries: true, Back: back},
-		{Name: "Acquire", Often: 2, Draw: drawAcquire, Call: acquire, Waits: true, Back: back, Refuses: []In{{Op: Acquire}, {Op: Acquire, N: -1}}},
-		{Name: "TryAcquire, or make", Often: 1, Draw: drawAcquireOrMake, Call: call, Tries: true, Back: back},
-		{Name: "Acquire, or make", Often: 1, Draw: drawAcquireOrMake, Call: acquire, Waits: true, Back: back, Refuses: []In{{Op: Acquire, N: 1, Of: -1}}},
-		{Name: "Release", Apart: true, Draw: draw(Add, 1), Call: release, Sure: true, Refuses: []In{{Op: Add, Make: true}, {Op: Add, N: -1}}},
-		{Name: "AddPermits", Apart: true, Often: 2, Draw: draw(Add, 1, 2, 5, -1, -2, math.MaxInt32), Call: call, Sure: true},
-		{Name: "DrainPermits", Often: 1, Draw: draw(Drain, 0), Call: call, Back: back},
-		{Name: "InitPermits", Apart: true, Often: 1, Draw: draw(Set, 0, 1, 2, 3, 4, 5), Call: call, Blind: true, Refuses: []In{{Op: Set, N: -1}}},
-		{Name: "AvailablePermits", Often: 1, Draw: draw(Available, 0), Call: call},
-		{Name: "Delete", Apart: true, Often: 1, Draw: draw(Delete, 0), Call: call, Blind: true},
+		{Name: "TryAcquire", Weight: 2, Generate: drawAcquire, Call: call, Tries: true, Back: back},
+		{Name: "Acquire", Weight: 2, Generate: drawAcquire, Call: acquire, Waits: true, Back: back, Refuses: []In{{Op: Acquire}, {Op: Acquire, N: -1}}},
+		{Name: "TryAcquire, or make", Weight: 1, Generate: drawAcquireOrMake, Call: call, Tries: true, Back: back},
+		{Name: "Acquire, or make", Weight: 1, Generate: drawAcquireOrMake, Call: acquire, Waits: true, Back: back, Refuses: []In{{Op: Acquire, N: 1, Of: -1}}},
+		{Name: "Release", ExcludeFromHistory: true, Generate: draw(Add, 1), Call: release, SentAfterCancel: true, Refuses: []In{{Op: Add, Make: true}, {Op: Add, N: -1}}},
+		{Name: "AddPermits", ExcludeFromHistory: true, Weight: 2, Generate: draw(Add, 1, 2, 5, -1, -2, math.MaxInt32), Call: call, SentAfterCancel: true},
+		{Name: "DrainPermits", Weight: 1, Generate: draw(Drain, 0), Call: call, Back: back},
+		{Name: "InitPermits", ExcludeFromHistory: true, Weight: 1, Generate: draw(Set, 0, 1, 2, 3, 4, 5), Call: call, WriteOnly: true, Refuses: []In{{Op: Set, N: -1}}},
+		{Name: "AvailablePermits", Weight: 1, Generate: draw(Available, 0), Call: call},
+		{Name: "Delete", ExcludeFromHistory: true, Weight: 1, Generate: draw(Delete, 0), Call: call, WriteOnly: true},
 	},
 	Lived:  func(c *primitives.Client, name string) engine.Lived { return c.NewSemaphore(name, nil) },
 	Ready:  func(s state, in In) bool { s = made(s, in); return s.Kind == engine.Present && s.V.Free >= in.N },
@@ -242,7 +242,7 @@ func stored(key string, s state) []engine.Key {
 }
 
 // peer has another program change the number, with a message or without.
-func peer(d engine.Dice[Permits]) (c engine.Change[Permits], ok bool) {
+func peer(d engine.Params[Permits]) (c engine.Change[Permits], ok bool) {
 	free := d.Now.V.Free + []int64{1, 1, 2, 5, -1, -3}[d.Which]
 	c.Next = engine.New(Permits{Free: free})
 	if d.Flag && free > 0 {
@@ -307,16 +307,16 @@ func answers(s *engine.Script) ([]Out, error) {
 }
 
 // draw draws one of some numbers of permits.
-func draw(op Op, n ...int64) func(engine.Dice[Permits]) In {
-	return func(d engine.Dice[Permits]) In { return In{Op: op, N: n[d.Which%len(n)], Make: op == Add} }
+func draw(op Op, n ...int64) func(engine.Params[Permits]) In {
+	return func(d engine.Params[Permits]) In { return In{Op: op, N: n[d.Which%len(n)], Make: op == Add} }
 }
 
-func drawAcquire(d engine.Dice[Permits]) In {
+func drawAcquire(d engine.Params[Permits]) In {
 	needs := []int64{1, 1, 1, 2, 3, 5} // Mostly one.
 	return In{Op: Acquire, N: needs[(d.Which+int(d.For.Milliseconds()))%len(needs)]}
 }
 
-func drawAcquireOrMake(d engine.Dice[Permits]) In {
+func drawAcquireOrMake(d engine.Params[Permits]) In {
 	in := drawAcquire(d)
 	in.Of = int64(1 + d.Which/2) // Less than some need.
 	return in

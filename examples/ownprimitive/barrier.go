@@ -43,7 +43,7 @@ const leaveTimeout = time.Second
 // client's WatchdogLease. The others go on waiting: for another to take its place.
 type Barrier struct {
 	object  extend.Object
-	want    extend.Want
+	want    extend.WaitSpec
 	leases  extend.Leases
 	parties int
 	invalid error // of the arguments; each method returns it
@@ -53,7 +53,7 @@ type Barrier struct {
 // methods return a [*primitives.FieldError] for an empty name or another number.
 func New(client *primitives.Client, name string, parties int) *Barrier {
 	b := &Barrier{object: client.Core().NewObject("barrier", name, "hash"), parties: parties}
-	b.want = extend.Want{
+	b.want = extend.WaitSpec{
 		Channel:   extend.SideName("barrier", b.object.Key()),
 		FreeUnits: func(string) int { return extend.AllUnits }, // Who waits for this generation may go.
 	}

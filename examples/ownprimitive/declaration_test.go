@@ -47,8 +47,8 @@ var declared = &engine.Primitive[state, input, output]{
 		return fmt.Sprint(before.V.generation())
 	},
 	Ops: []engine.Op[state, input, output]{
-		{Name: "Await", Often: 5, Draw: drawAwait, Call: await, Waits: true, Refuses: []input{{Parties: -1}}},
-		{Name: "Waiting", Often: 1, Draw: drawWaiting, Call: waiting, Apart: true},
+		{Name: "Await", Weight: 5, Generate: drawAwait, Call: await, Waits: true, Refuses: []input{{Parties: -1}}},
+		{Name: "Waiting", Weight: 1, Generate: drawWaiting, Call: waiting, ExcludeFromHistory: true},
 	},
 	Ready:  func(s object, in input) bool { return in.What == passes && s.V.generation() > in.Generation },
 	Blocks: func(object) (in input, ok bool) { return in, false }, // It always has to be waited for.
@@ -95,9 +95,9 @@ type output struct {
 
 // drawAwait draws a barrier for two or three, by what all who use a name must agree about. The server
 // has an answer anyway, and the model too: the parties are those of the last arrival.
-func drawAwait(d engine.Dice[state]) input { return input{What: arrives, Parties: 2 + d.Which%2} }
+func drawAwait(d engine.Params[state]) input { return input{What: arrives, Parties: 2 + d.Which%2} }
 
-func drawWaiting(engine.Dice[state]) input { return input{What: counts} }
+func drawWaiting(engine.Params[state]) input { return input{What: counts} }
 
 func await(ctx context.Context, c *primitives.Client, name string, in input) (output, error) {
 	return output{}, barrier.New(c, name, in.Parties).Await(ctx)

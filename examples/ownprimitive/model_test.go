@@ -166,7 +166,7 @@ func alike(s object, fields map[string]string) bool {
 
 // peer lets another program end the generation, with a message or without, where somebody waits, and
 // else arrive. Its lease never ends, or has ended long ago.
-func peer(d engine.Dice[state]) (c engine.Change[state], ok bool) {
+func peer(d engine.Params[state]) (c engine.Change[state], ok bool) {
 	now := d.Now.V.generation()
 	switch {
 	case len(running(d.Now)) == 0:

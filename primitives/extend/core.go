@@ -81,7 +81,7 @@ func (c *Core) ID() string { return c.id }
 func (c *Core) Backend() backend.Backend { return c.backend }
 
 // NoteCrowd notes how many clients heard the last message of a channel, as PUBLISH returns it. If they are more
-// than a dozen, a message that one unit is free ([Want.FreeUnits]) makes this client try either at once or, more
+// than a dozen, a message that one unit is free ([WaitSpec.FreeUnits]) makes this client try either at once or, more
 // often, a little later: by 2 ms, and up to 0.5 ms for each of them. It is for objects that one waiter at a time
 // can have, and whose messages all clients hear.
 func (c *Core) NoteCrowd(channel string, clients int64) { c.waiters.NoteCrowd(channel, clients) }

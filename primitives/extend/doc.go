@@ -20,12 +20,12 @@
 //
 //	type Door struct {
 //		object extend.Object
-//		want   extend.Want
+//		want   extend.WaitSpec
 //	}
 //
 //	func NewDoor(client *primitives.Client, name string) *Door {
 //		d := &Door{object: client.Core().NewObject("door", name, "string")}
-//		d.want = extend.Want{
+//		d.want = extend.WaitSpec{
 //			Channel:   extend.SideName("door", d.object.Key()),
 //			FreeUnits: func(string) int { return extend.AllUnits }, // An open door lets everybody in.
 //		}

@@ -65,25 +65,25 @@ type LeaseConfig struct {
 	// Leasable.
 	Try Leasable
 
-	// Want is what an owner waits for after a refusal.
-	Want Want
+	// Wait is how a refused owner waits.
+	Wait WaitSpec
 
 	// Owner returns the name of a new owner that asks for so many units: see [Leases.AcquireUnits]. No
 	// other owner of any process may have it. Nil means a name of Redisson's form.
 	Owner func(units int) string
 
 	// OwnChannel returns the channel of one owner, of an object that wakes each waiter by a channel of
-	// its own. Its subscription ends with the waiting. Nil means Want.Channel.
+	// its own. Its subscription ends with the waiting. Nil means WaitSpec.Channel.
 	OwnChannel func(owner string) string
 
 	// Line says how owners wait for an object that a release grants to the next one. Nil means that they try
 	// again when they are woken.
 	Line *Line
 
-	// Place is how long the place of an owner lasts in a queue on the server. What may have left one
+	// QueueTTL is how long the place of an owner lasts in a queue on the server. What may have left one
 	// there is released again and again for so long, if that is longer than Lease. Zero means that
 	// there is no queue.
-	Place time.Duration
+	QueueTTL time.Duration
 
 	// Lease is the length of a lease that nobody renews, in whole milliseconds and at least 100 ms.
 	// Zero means the client's WatchdogLease, renewed by the watchdog until Release.
@@ -106,7 +106,7 @@ type Leases struct {
 	leasable    Leasable
 	tryLeasable Leasable
 	kind        LeasableKind
-	want        Want
+	want        WaitSpec
 	newOwner    func(units int) string    // nil: the core's
 	ownChannel  func(owner string) string // nil: that of want
 	line        *Line
@@ -123,7 +123,7 @@ func (s *Leases) fixed() bool { return s.terms.Renewer == nil }
 func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	s := Leases{
 		object: o, leasable: config.Leasable, tryLeasable: config.Try, kind: config.Kind,
-		want: config.Want, newOwner: config.Owner, ownChannel: config.OwnChannel, line: config.Line, place: config.Place,
+		want: config.Wait, newOwner: config.Owner, ownChannel: config.OwnChannel, line: config.Line, place: config.QueueTTL,
 		terms: renew.Terms{Lease: config.Lease.Truncate(time.Millisecond)},
 	}
 	if s.tryLeasable == nil {
@@ -150,14 +150,14 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 //
 // On error nothing is held: what an attempt has taken, or may have taken, is released in the
 // background, again and again, until a release has found it or one lease has passed, or the time that
-// a place in a queue lasts ([LeaseConfig.Place]) if that is longer. An owner that
+// a place in a queue lasts ([LeaseConfig.QueueTTL]) if that is longer. An owner that
 // waits in a queue on the server is released once more, which takes it out of there. If a grant comes
 // after its lease may have expired, the error is [ErrLost]. If too few replicas acknowledged the last
 // grant, it wraps [backend.ErrReplicas]; such a grant is released before Acquire tries again, as another
 // owner, or returns. Use Acquire within [Call].
 func (s *Leases) Acquire(ctx context.Context) (*Lease, error) { return s.AcquireUnits(ctx, 0) }
 
-// AcquireUnits is Acquire for an owner that needs so many units, as [Want.Need] says it: one lease has all
+// AcquireUnits is Acquire for an owner that needs so many units, as [WaitSpec.Need] says it: one lease has all
 // of them. 0 means the Need of the configuration. If ctx re-enters a lease of fewer units, it does not
 // re-enter that one, but acquires all that it needs.
 func (s *Leases) AcquireUnits(ctx context.Context, units int) (*Lease, error) {
@@ -253,7 +253,7 @@ func (a *attempt) leave() {
 }
 
 // want returns what the attempt waits for.
-func (a *attempt) want() Want {
+func (a *attempt) want() WaitSpec {
 	want := a.leases.want
 	if a.units > 0 {
 		want.Need = a.units

@@ -11,7 +11,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
-// AllUnits is more units than anybody needs, and never used up: see [Want.FreeUnits] and [Answer.Free].
+// AllUnits is more units than anybody needs, and never used up: see [WaitSpec.FreeUnits] and [Answer.Free].
 const AllUnits = wait.AllUnits
 
 // Attempt is what one waiter tries until it is granted. One goroutine at a time uses it.
@@ -46,8 +46,8 @@ type Answer struct {
 	Place int64
 }
 
-// Want is what waiters of an object wait for.
-type Want struct {
+// WaitSpec is how waiters of an object wait, and what wakes them.
+type WaitSpec struct {
 	// Channel is the channel of the messages about the object, such as one by [SideName]. Empty means
 	// that there are none: the waiters subscribe to nothing.
 	Channel string
@@ -98,7 +98,7 @@ type Backoff = wait.Backoff
 // want.Refusal if the server had refused the last attempt, or the error of the last attempt if that got
 // no answer. After Wait has returned it does not use a any more. A wake-up that a did not use goes to
 // the next waiter. Use Wait within [Call].
-func (o *Object) Wait(ctx context.Context, want Want, a Attempt) error {
+func (o *Object) Wait(ctx context.Context, want WaitSpec, a Attempt) error {
 	return o.wait(ctx, want, loopAttempt{attempt: a})
 }
 
@@ -109,7 +109,7 @@ func (o *Object) waitAs(ctx context.Context, a *attempt) error {
 }
 
 // wait is Wait, for an attempt whose tries it notes.
-func (o *Object) wait(ctx context.Context, want Want, noted loopAttempt) error {
+func (o *Object) wait(ctx context.Context, want WaitSpec, noted loopAttempt) error {
 	w := attemptPool.Get().(*loopAttempt) //nolint:forcetypeassert // It has nothing else.
 	*w = noted
 	err := wait.ErrMoved
@@ -162,7 +162,7 @@ type loopAttempt struct {
 }
 
 // channel returns the channel on which the next try's waiter listens, and whether nobody else does.
-func (w *loopAttempt) channel(want Want) (channel string, private bool) {
+func (w *loopAttempt) channel(want WaitSpec) (channel string, private bool) {
 	if w.owned != nil && w.owned.leases.ownChannel != nil {
 		return w.owned.leases.ownChannel(w.owned.current().Owner), true
 	}

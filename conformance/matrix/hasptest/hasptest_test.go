@@ -69,7 +69,7 @@ func TestHistories(t *testing.T) {
 		counting.Primitive, counting.ByArrival, mutex.Primitive, permits.Primitive,
 	} {
 		t.Run(p.String(), func(t *testing.T) {
-			var reached engine.Situations
+			var reached engine.Coverage
 			p.Histories(t, h, &reached)
 			require.NotEmpty(t, reached.String())
 		})

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 // lease is the longest that is used, with a drift that a busy machine does not use up. A server that
 // has lost its data stays out for as long.
 const (
-	lease     = 6 * time.Second
+	lease = 6 * time.Second
 	drift = 2 * time.Second
 )
 

@@ -18,7 +18,7 @@ func batchMutants() []mutant {
 			b.before = func(calls []backend.Call) []backend.Call {
 				calls = slices.Clone(calls)
 				for i := range calls {
-					calls[i].Claim.Return(nil)
+					calls[i].Claim.NotSent(nil)
 					calls[i].Claim = nil
 				}
 				return calls
@@ -30,7 +30,7 @@ func batchMutants() []mutant {
 					underWay := slices.Clone(calls) // The caller may change its own when they are over.
 					time.AfterFunc(50*time.Millisecond, func() {
 						for _, c := range underWay {
-							c.Claim.Return(nil)
+							c.Claim.NotSent(nil)
 						}
 					})
 					return calls

@@ -110,7 +110,7 @@ func TestDialsOfAUsedUpPoolPileUp(t *testing.T) { //nolint:paralleltest // It co
 	application, release := client.Dedicate()
 	require.NoError(t, application.Do(t.Context(), application.B().Ping().Build()).Error())
 	b, err := rueidisbackend.New(client, &rueidisbackend.Options{
-		PubSub: &fanout.Options{DialWithin: 100 * time.Millisecond, Patience: 100 * time.Millisecond},
+		PubSub: &fanout.Options{DialWithin: 100 * time.Millisecond, SubscribeTimeout: 100 * time.Millisecond},
 	})
 	require.NoError(t, err)
 	for range 6 {

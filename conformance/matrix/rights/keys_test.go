@@ -189,7 +189,7 @@ func useFairLock(ctx context.Context, client *primitives.Client) {
 		go func() { _, _ = lock.Lock(waiting) }()
 		time.Sleep(time.Second) // virtual: it waits
 		_, err := lock.TryLock(ctx)
-		must.If(!errors.Is(err, primitives.ErrNotAcquired), "TryLock returned %w", err)
+		must.Not(!errors.Is(err, primitives.ErrNotAcquired), "TryLock returned %w", err)
 		must.Do(lease.Release(ctx))
 		time.Sleep(time.Second) // virtual: it holds
 		go func() { _, _ = lock.Lock(waiting) }()

@@ -20,7 +20,7 @@ func doubt(p engine.Subject) {
 		results := step.Call(args)
 		at, _ := args[1].Interface().(time.Time)
 		accepted := results[1].Bool() && !at.IsZero()
-		must.If(accepted && vacuous(step, args), "%+v of %v: Step accepts any answer", args[2], args[0])
+		must.Not(accepted && vacuous(step, args), "%+v of %v: Step accepts any answer", args[2], args[0])
 		return results
 	}))
 }

@@ -47,7 +47,7 @@ func newBatch(calls []*Request) *batch {
 		b.calls, b.toSend = make([]*Request, 0, len(calls)), make([]backend.Call, 0, len(calls))
 	}
 	for _, c := range calls {
-		if !c.claim.Take() {
+		if !c.claim.Begin() {
 			continue
 		}
 		c.batch = b
@@ -86,14 +86,14 @@ func (b *batch) run(d *Dispatcher) {
 func (b *batch) runThenWait(d *Dispatcher) {
 	defer b.finish(d)
 	call := b.toSend[0]
-	call.Claim.Return(nil)
+	call.Claim.NotSent(nil)
 	select {
 	case d.waiting <- struct{}{}:
 		defer func() { <-d.waiting }()
 	case <-b.Done():
 		return
 	}
-	if call.Claim.Take() {
+	if call.Claim.Begin() {
 		reply, acked, err := d.waiter.RunThenWait(b, call, b.replicas, b.replicaTimeout)
 		err, shortage := b.split(err, acked)
 		b.answer(0, backend.Outcome{Reply: reply, Err: err}, shortage)
@@ -151,7 +151,7 @@ func (b *batch) take(place int) *Request {
 
 // sent reports whether the backend may have sent a call.
 func (b *batch) sent() bool {
-	return slices.ContainsFunc(b.toSend, func(c backend.Call) bool { return c.Claim.Taken() })
+	return slices.ContainsFunc(b.toSend, func(c backend.Call) bool { return c.Claim.Begun() })
 }
 
 // unanswered returns how many calls have no outcome.
@@ -182,7 +182,7 @@ func (b *batch) failUnsent() {
 		b.mu.Lock()
 		open := b.calls[place] != nil
 		b.mu.Unlock()
-		if open && call.Claim.Withdraw() {
+		if open && call.Claim.Cancel() {
 			b.report(place, backend.Outcome{Err: fmt.Errorf(
 				"%w: no connection within %s", backend.ErrUnavailable, unsentTimeout)})
 		}
@@ -204,7 +204,7 @@ func (b *batch) end(cause error, panicked any) {
 			continue
 		}
 		c.outcome.Err, c.panicked = noReplyError(c.Script, cause), panicked
-		if call.Claim.Withdraw() {
+		if call.Claim.Cancel() {
 			c.outcome.Err = fmt.Errorf("%w: %w", backend.ErrUnavailable, cause)
 		}
 		c.settle()

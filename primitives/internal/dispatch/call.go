@@ -122,12 +122,12 @@ func (r *Request) waitFor(grace time.Duration) bool {
 // leave ends the caller's waiting for r after its context has ended with the given error. It returns
 // nil if the outcome has come meanwhile.
 func (d *Dispatcher) leave(r *Request, ended error) error {
-	if !r.AlwaysSend && r.claim.Withdraw() {
+	if !r.AlwaysSend && r.claim.Cancel() {
 		if !d.move(r, callerDone) {
 			<-r.answered // Until then r is in use.
 			return nil
 		}
-		if why := r.claim.Why(); why != nil {
+		if why := r.claim.Err(); why != nil {
 			return fmt.Errorf("%w: %w", ended, why)
 		}
 		return ended

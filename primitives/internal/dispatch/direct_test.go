@@ -155,10 +155,10 @@ func TestCloseGivesUpACallerInTheDriver(t *testing.T) {
 				d := answered(t, s)
 				s.do = func(_ context.Context, call backend.Call) (backend.Reply, error) {
 					if c.unsent {
-						call.Claim.Return(nil)
+						call.Claim.NotSent(nil)
 					}
 					time.Sleep(3 * time.Second)
-					require.Equal(t, !c.unsent, call.Claim.Take())
+					require.Equal(t, !c.unsent, call.Claim.Begin())
 					return backend.StringReply("late"), nil
 				}
 				start := time.Now()

@@ -269,9 +269,9 @@ func TestReturnedClaimIsWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var taken atomic.Bool
 		l := &link{do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
-			c.Claim.Return(fmt.Errorf("%w: refused", backend.ErrUnavailable))
+			c.Claim.NotSent(fmt.Errorf("%w: refused", backend.ErrUnavailable))
 			wait(ctx, time.Second)
-			taken.Store(c.Claim.Take())
+			taken.Store(c.Claim.Begin())
 			return backend.Reply{}, errors.New("refused")
 		}}
 		d := open(t, l)
@@ -294,10 +294,10 @@ func TestUnsentCallFails(t *testing.T) {
 		var taken atomic.Int32
 		l := &link{do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 			if c.Keys[0] == "unsent" {
-				c.Claim.Return(nil)
+				c.Claim.NotSent(nil)
 			}
 			wait(ctx, time.Minute)
-			if c.Claim.Take() {
+			if c.Claim.Begin() {
 				taken.Add(1)
 			}
 			return backend.StringReply(c.Keys[0]), nil
@@ -401,11 +401,11 @@ func TestAbandonedCallThatWasNotSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, &link{do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
-			c.Claim.Return(nil)
+			c.Claim.NotSent(nil)
 			time.Sleep(5*time.Second - time.Millisecond)
-			require.True(t, c.Claim.Take())
+			require.True(t, c.Claim.Begin())
 			time.Sleep(2 * time.Millisecond)
-			c.Claim.Return(nil)
+			c.Claim.NotSent(nil)
 			wait(ctx, time.Hour)
 			return backend.Reply{}, ctx.Err()
 		}})

@@ -127,13 +127,13 @@ func (*pool) Capabilities() backend.Capabilities { return backend.Capabilities{}
 
 func (p *pool) RunBatch(_ context.Context, calls []backend.Call, report func(int, backend.Outcome)) {
 	for _, c := range calls {
-		c.Claim.Return(nil)
+		c.Claim.NotSent(nil)
 	}
 	p.mostWaiting.Store(max(p.mostWaiting.Load(), p.waiting.Add(1)))
 	p.connections <- struct{}{}
 	p.waiting.Add(-1)
 	for place, c := range calls {
-		if !c.Claim.Take() {
+		if !c.Claim.Begin() {
 			report(place, backend.Outcome{Err: backend.ErrUnavailable})
 		}
 	}

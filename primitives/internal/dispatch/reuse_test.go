@@ -22,9 +22,9 @@ func (s stuck) RunBatch(
 	_ context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
 ) {
 	for place, c := range calls {
-		c.Claim.Return(nil)
+		c.Claim.NotSent(nil)
 		time.Sleep(time.Minute)
-		if c.Claim.Take() {
+		if c.Claim.Begin() {
 			s.sent(c.Claim)
 		}
 		report(place, backend.Outcome{})
