@@ -59,7 +59,7 @@ func (l *CountDownLatch) channel() string {
 	return latchChannel + "{" + key + "}"
 }
 
-// InitCount sets the latch to n, at least 1, and reports false if it is set.
+// InitCount sets the latch to n, at least 1, and reports whether it did: a latch that is set stays as it is.
 func (l *CountDownLatch) InitCount(ctx context.Context, n int64) (bool, error) {
 	return l.trySet(ctx, l.validateCount(n), n, nil)
 }

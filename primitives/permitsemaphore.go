@@ -218,10 +218,10 @@ func (s *PermitSemaphore) UpdateLease(ctx context.Context, id PermitID, d time.D
 	})
 }
 
-// RemainingLease returns how long the lease of the permit with this id still runs by the server's clock: 0
+// Remaining returns how long the lease of the permit with this id still runs by the server's clock: 0
 // if the id is unknown or its lease has ended, [NoExpiry] if it has no end, as Redisson's may. A holder
 // asks [Lease.Remaining] of its own lease instead.
-func (s *PermitSemaphore) RemainingLease(ctx context.Context, id PermitID) (time.Duration, error) {
+func (s *PermitSemaphore) Remaining(ctx context.Context, id PermitID) (time.Duration, error) {
 	return extend.Call(ctx, &s.base, s.invalid, "query", func() (time.Duration, error) {
 		return remaining(script.PermitRemaining(
 			ctx, s.base.Runner(), s.base.Key(), s.beside[0], string(id[:])))

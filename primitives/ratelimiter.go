@@ -153,7 +153,7 @@ func (r Rate) validate() error {
 	return nil
 }
 
-// InitRate sets the rate, and reports false if there is one.
+// InitRate sets the rate unless there is one, and reports whether it did.
 func (l *RateLimiter) InitRate(ctx context.Context, rate Rate) (bool, error) {
 	return l.setRate(ctx, rate, true, false)
 }

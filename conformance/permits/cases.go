@@ -64,11 +64,11 @@ func expiredIsRefused(ctx context.Context, e *harness.Env) {
 	all, leases := full(ctx, e, 2, 1)
 	id := primitives.PermitIDs(leases[0])[0]
 	must.Do(all[1].UpdateLease(ctx, id, time.Hour))
-	left := must.Get(all[1].RemainingLease(ctx, id))
+	left := must.Get(all[1].Remaining(ctx, id))
 	must.Not(left <= time.Hour-harness.Patience || left > time.Hour, "%v remain, want about an hour", left)
 	must.Do(all[1].UpdateLease(ctx, id, time.Millisecond))
 	harness.Eventually(ctx, "the end of the lease", func() bool { return must.Get(all[1].AvailablePermits(ctx)) == 1 })
-	must.Return("RemainingLease", time.Duration(0))(all[1].RemainingLease(ctx, id))
+	must.Return("Remaining", time.Duration(0))(all[1].Remaining(ctx, id))
 	must.Wrap(all[1].UpdateLease(ctx, id, time.Hour), primitives.ErrNotHeld)
 	must.Wrap(all[1].Release(ctx, id), primitives.ErrNotHeld)
 	must.Wrap(leases[0].Release(ctx), primitives.ErrNotHeld, primitives.ErrLost)

@@ -81,7 +81,7 @@ var Primitive engine.Subject = &engine.Primitive[Permits, In, Out]{
 		{Name: "Acquire", Weight: 3, Generate: draw(lock.Acquire, permits, 1, 1, permits, 1, 1), Acquire: acquireOf, Waits: true, Refuses: bad},
 		{Name: "Release", Weight: 1, Generate: drawHeld(Return), Call: call, Refuses: []In{{Op: Return}, {Op: Return, Owner: unknown + unknown}}},
 		{Name: "UpdateLease", Weight: 1, Generate: drawHeld(Update), Call: call, Refuses: []In{{Op: Update, Owner: unknown}}},
-		{Name: "RemainingLease", Weight: 1, Generate: drawHeld(lock.Remaining), Call: call},
+		{Name: "Remaining", Weight: 1, Generate: drawHeld(lock.Remaining), Call: call},
 		{Name: "TotalPermits", Weight: 1, Generate: draw(Count, 0), Call: call},
 		{Name: "InitPermits", Weight: 1, Generate: draw(Make, 0, 1, 2, 3, 4, 5), Call: call, WriteOnly: true, Refuses: []In{{Op: Make, N: -1}}},
 		{Name: "SetPermits", Weight: 1, Generate: draw(Set, 4, 2, 2, 1, 3, 0), Call: call, Refuses: []In{{Op: Set, N: -1}}},
@@ -200,7 +200,7 @@ func call(ctx context.Context, c *primitives.Client, name string, in In) (out Ou
 		n, err = s.TotalPermits(ctx)
 		out.N = int64(n)
 	default:
-		out.Wait, err = s.RemainingLease(ctx, held[0])
+		out.Wait, err = s.Remaining(ctx, held[0])
 	}
 	if errors.Is(err, primitives.ErrNotHeld) {
 		return Out{}, nil

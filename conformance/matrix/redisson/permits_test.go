@@ -58,7 +58,7 @@ func testPermits(t *testing.T, ours *primitives.Client, java *peer) {
 		java.await(answer, done)
 		id, err := primitives.ParsePermitID(ids[1])
 		require.NoError(t, err)
-		cells.Want(t, primitives.NoExpiry)(s.RemainingLease(ctx, id))
+		cells.Want(t, primitives.NoExpiry)(s.Remaining(ctx, id))
 		require.NoError(t, s.Release(ctx, id))
 		require.ErrorIs(t, s.Release(ctx, id), primitives.ErrNotHeld)
 		java.does("0", "permits.tryRelease", name, ids[1])

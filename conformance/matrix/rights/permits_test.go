@@ -21,7 +21,7 @@ func usePermits(ctx context.Context, client *primitives.Client) {
 		time.Sleep(15 * time.Second) // virtual: the watchdog renews
 		end(s)
 		id := primitives.PermitIDs(lease)[0]
-		must.Get(s.RemainingLease(ctx, id))
+		must.Get(s.Remaining(ctx, id))
 		must.Do(s.UpdateLease(ctx, id, time.Minute))
 		must.Do(s.SetPermits(ctx, 4))
 		must.Do(s.AddPermits(ctx, 1))
