@@ -30,17 +30,15 @@ type Primitive[S, I, O comparable] struct {
 	Some    State[S]
 	NoTexts []string
 
-	// Step returns the object after something happened to it, and whether out can be the answer. At
-	// is the time by the server's clock; it is zero where it is not known. An object of another kind is
-	// mostly a conflict, of which Step is not asked.
+	// Step returns the object after an input, and whether out can be the answer. At is the server's time, or zero where
+	// it is unknown. Step is mostly not called for an object of another kind, which is a conflict.
 	Step func(s State[S], at time.Time, in I, out O) (State[S], bool)
 
 	// Keep is what of an object outlives its key, such as the last token. Nil: nothing.
 	Keep func(v S) S
 
-	// Ages returns what an object is at a time, by the server's clock, if nothing happens to it but the
-	// passing of time, such as the end of the leases of some of its owners; also of one that is absent, if
-	// Keep keeps something. Nil: it stays as it is. The end of its life is not a matter of Ages.
+	// Ages returns an object at a time, by the server's clock, after time alone has passed: some leases may have ended.
+	// It is also called for an absent object if Keep keeps something. Nil: it stays as it is. Ages does not end its life.
 	Ages func(v S, at time.Time) S
 
 	// Verb names what an input does: what one operation asks is all of one name.
@@ -99,8 +97,7 @@ type Primitive[S, I, O comparable] struct {
 	// Unseen are what an object in doubt may become by itself. Nil: nothing.
 	Unseen func(v S) []S
 
-	// Hold says what is held; nil: it has no leases. Takes says what is taken that has no owner; nil:
-	// there is no such thing.
+	// Hold declares what leases hold, and Takes what callers take without a lease. Nil: there is nothing of the kind.
 	Hold  *Hold[S, I, O]
 	Takes *Takes[S, I, O]
 
