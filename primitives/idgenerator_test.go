@@ -67,29 +67,31 @@ func TestIDGeneratorSharesRequests(t *testing.T) {
 	})
 }
 
-// TestIDGeneratorCallerLeaves: the one who asks for the block gives up, and so does one who waits for it.
-// The others ask again.
+// TestIDGeneratorCallerLeaves: a caller that waits for a block leaves while it is requested, and then the caller that
+// requests it leaves. The others request another.
 func TestIDGeneratorCallerLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
 		s.fault = func(string) fault { return fault{lost: true} }
 		c := s.client(t, nil)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		asks := drawIDs(ctx, c, 1)
+		asking, stopAsking := context.WithCancelCause(t.Context())
+		waiting, stopWaiting := context.WithCancelCause(t.Context())
+		asks := drawIDs(asking, c, 1)
 		synctest.Wait()
-		waits, stay := drawIDs(ctx, c, 1), drawIDs(t.Context(), c, 3)
+		waits, stay := drawIDs(waiting, c, 1), drawIDs(t.Context(), c, 3)
 		synctest.Wait()
 		s.set(func() { s.fault = func(string) fault { return fault{} } })
 		reason := errors.New("reason")
-		cancel(reason)
-		left := <-asks
-		require.ErrorIs(t, left.err, backend.ErrIndeterminate)
-		require.ErrorIs(t, left.err, reason)
-		left = <-waits
+		stopWaiting(reason)
+		left := <-waits
 		require.ErrorIs(t, left.err, context.Canceled)
 		require.ErrorIs(t, left.err, reason)
 		require.NotErrorIs(t, left.err, backend.ErrIndeterminate)
+		stopAsking(reason)
+		left = <-asks
+		require.ErrorIs(t, left.err, backend.ErrIndeterminate)
+		require.ErrorIs(t, left.err, reason)
 		require.Equal(t, idsFrom(idBlockSize+1, 3), sortedIDs(t, stay, 3)) // The first block is skipped.
 		require.Equal(t, 2, s.called("id_block"))
 	})
