@@ -142,7 +142,8 @@ bench: servers ## drivers, primitives and other libraries side by side: the most
 	go run ./bench $(BENCH)
 
 bench-smoke: servers ## the same in less than a minute; the last line is for machines
-	go run ./bench -workloads lock_pair,mutex_pair -backends rueidis -peers setnx $(BENCH)
+	go run ./bench -workloads lock_pair -sizes 1,64 -backends rueidis,valkey,goredis -rounds 8 \
+		-peers setnx,redsync,redislock,rueidislock $(BENCH)
 
 bench-full: servers ## everything, as long as it takes
 	go run ./bench -backends rueidis,valkey,goredis,embedded -servers redis,valkey -sizes all \
