@@ -59,7 +59,7 @@ func dispatchSeeds() []seed {
 			{"\t\tgo d.send()\n\t\treturn\n", ""},
 		}, dispatcher("TestCallsBehindACallerInTheDriver")},
 		{"counts a caller as a sender whose goroutine a hook has ended", direct, edits{
-			{"\tdefer d.endDirectly() // Also if a hook of the driver ends the goroutine.\n\tb.run(d)\n",
+			{"\tdefer d.endDirectly() // Even if a hook of the driver ends the goroutine.\n\tb.run(d)\n",
 				"\tb.run(d)\n\td.endDirectly()\n"},
 		}, dispatcher("TestCallsBehindACallerInTheDriver")},
 		{"has releases wait for acquires", queued, edits{

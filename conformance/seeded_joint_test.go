@@ -27,7 +27,7 @@ func jointSeeds() []seed {
 		{"takes a key twice for two", multi, edits{{"seen[k] = true", "seen[k] = false"}}, found("TestMultiLockRefusesBadLocks")},
 		{"takes half for a majority", red, edits{{"len(clients)/2 + 1", "len(clients) / 2"}}, found("TestRedLockNeedsAMajority")},
 		{"keeps a minority", red, edits{
-			{"_ = extend.ReleaseAll(ctx, leases, a.timeout) // What is not answered goes on in the background.", ""},
+			{"_ = extend.ReleaseAll(ctx, leases, a.timeout) // Unanswered releases continue in the background.", ""},
 		}, found("TestRedLockNeedsAMajority")},
 		{"lets a silent node take its time", red, edits{
 			{"ctx, cancel := context.WithTimeout(ctx, l.timeout)\n\tdefer cancel()\n\tleases,", "ctx, cancel := context.WithCancel(ctx)\n\tdefer cancel()\n\tleases,"},

@@ -30,14 +30,14 @@ func vainSeeds() []seed {
 		{"subscribes to no latch", channelFile, unsubscribed, inReal("LatchHistories")},
 		{"releases without a message, in real time", releaseFile, unpublished, inReal("LockHistories")},
 		{"gives a thirtieth of a life", number, edits{
-			{"n.beside, numberKind, d)", "n.beside, numberKind, d/30)"},
+			{"o.beside, numberKind, d)", "o.beside, numberKind, d/30)"},
 		}, onEmbedded("SemaphoreLife")},
 		{"ends a life on the day", number, edits{
-			{"n.beside, numberKind, t)", "n.beside, numberKind, t.Truncate(24*time.Hour))"},
+			{"o.beside, numberKind, t)", "o.beside, numberKind, t.Truncate(24*time.Hour))"},
 		}, onEmbedded("SemaphoreLife")},
 		{"tells a thirtieth of what remains of a life", number, edits{
-			{"return remaining(script.ObjectRemaining(ctx, n.base.Runner(), n.base.Key()))",
-				"left, err := remaining(script.ObjectRemaining(ctx, n.base.Runner(), n.base.Key()))\n" +
+			{"return remaining(script.ObjectRemaining(ctx, o.base.Runner(), o.base.Key()))",
+				"left, err := remaining(script.ObjectRemaining(ctx, o.base.Runner(), o.base.Key()))\n" +
 					"\t\treturn left / 30, err"},
 		}, onEmbedded("SemaphoreLife")},
 		{"keeps the token for ever", acquireFile, edits{

@@ -26,40 +26,44 @@ const (
 	adderSum   = "1"
 	adderReset = "0"
 
-	// adderElsewhere begins what is published instead of an answer from another logical database: the id of the
-	// request, and the name of the group that heard it. Redisson's adders ignore it.
+	// adderElsewhere begins the message that a group publishes instead of an answer, if it hears a
+	// request of another logical database. The id of the request and the name of the group follow.
+	// Redisson's adders ignore the message.
 	adderElsewhere = "2"
 
-	// madeKeys begins the ids of our requests, whose keys are made before anybody hears of them: where they are
-	// missing is another logical database. It is "hasp" and two zeros, in hex. Redisson's ids are random.
+	// madeKeys begins the ids of our requests. The keys of such a request exist before any adder
+	// hears of it: an adder that does not find the keys is in another logical database. It is
+	// "hasp" and two zeros, in hex. Redisson's ids are random.
 	madeKeys = "686173700000"
 
-	// adderKeyTTL is how long the keys of a request stay on the server if nobody takes the answers. It is
-	// far longer than anybody waits: Redisson's sum gives up after a minute.
+	// adderKeyTTL is the time after which the keys of a request expire if the answers are not
+	// taken. It is far longer than any caller waits: Redisson's sum gives up after a minute.
 	adderKeyTTL = time.Hour
 
-	// firstPatience is how long answers are awaited before all are asked anew. Then it is twice as long each
-	// time, up to maxPatience, after which the call ends: about a minute later, as Redisson's sum does.
+	// firstPatience is the time after which a caller without all answers sends another request. It
+	// doubles with each request, up to maxPatience. Then the call ends, after about a minute, like
+	// Redisson's sum.
 	firstPatience = time.Second
 	maxPatience   = 30 * time.Second
 
-	// mappedKeyTTL is adderKeyTTL for the answers to Redisson under a KeyPrefix, half of which nobody takes.
+	// mappedKeyTTL is adderKeyTTL for the answers to Redisson under a KeyPrefix. Half of these
+	// answers are never taken.
 	mappedKeyTTL = 2 * time.Minute
 
-	// firstLook is when answers under a KeyPrefix are looked for without a message. Then it is twice as long each
-	// time.
+	// firstLook is the time after which a caller looks for answers under a KeyPrefix without a
+	// message. It doubles each time.
 	firstLook = 5 * time.Millisecond
 
-	// answerWithin bounds the sending of one answer, while no server can be reached.
+	// answerWithin is how long the client tries to send one answer while it can reach no server.
 	answerWithin = time.Minute
 )
 
-// UnansweredError means that some of those that were asked by a Sum or a Reset have not answered within a minute, or
-// before its context ended. The error then wraps the context's as well. Of several requests it is about the one with
-// the most answers.
+// UnansweredError means that some processes did not answer a Sum or a Reset within a minute, or
+// before the caller's context ended. In the second case the error also wraps the context's error.
+// If Sum sent several requests, the UnansweredError describes the request with the most answers.
 type UnansweredError struct {
-	Asked    int // how many were asked: each counts for all adders of the name over one backend
-	Answered int // how many of them have answered
+	Asked    int // receivers of the request: one for all adders of the name over one backend
+	Answered int // receivers that have answered
 }
 
 // Error returns both numbers.
@@ -67,7 +71,8 @@ func (e *UnansweredError) Error() string {
 	return fmt.Sprintf("%d of %d have answered", e.Answered, e.Asked)
 }
 
-// counted is what adders have counted: whole numbers, or others. The other one is 0.
+// counted is a sum that adders have counted: of whole numbers, or of float64s. The field that is
+// not used is 0.
 type counted struct {
 	long   int64
 	double float64
@@ -82,14 +87,14 @@ func (c counted) plus(other counted) (counted, error) {
 	return sum, nil
 }
 
-// adder is what a [LongAdder] and a [DoubleAdder] have in common.
+// adder has the parts that a [LongAdder] and a [DoubleAdder] share.
 type adder struct {
 	object
 	client *Client
 	topic  string // the channel of requests
 
-	// begins has the beginnings of the keys of answers. The second one, under a KeyPrefix, is Redisson's, which maps
-	// names of keys that it has mapped before.
+	// begins has the beginnings of the keys of answers. The second beginning, under a KeyPrefix, is
+	// Redisson's, which adds the prefix to names that already have it.
 	begins []string
 	double bool
 	group  *adderGroup
@@ -97,11 +102,11 @@ type adder struct {
 	long    atomic.Int64
 	doubles atomic.Uint64 // the bits of a float64
 
-	life context.Context //nolint:containedctx // It ends with the adder, and what waits with it.
+	life context.Context //nolint:containedctx // It ends with the adder, and ends the calls that wait.
 	end  context.CancelFunc
 }
 
-// open makes a an adder of the given kind and name, to which requests come from now on.
+// open makes a an adder of the given kind and name. From then on a receives requests.
 func (a *adder) open(ctx context.Context, c *Client, kind, name string) error {
 	a.object = c.newObject(kind, name, numberKind)
 	a.client, a.double = c, kind == doubleAdderKind
@@ -115,8 +120,9 @@ func (a *adder) open(ctx context.Context, c *Client, kind, name string) error {
 	return err
 }
 
-// beginsOf returns the beginnings of the keys of the answers to adders, under a prefix, whose key is tagged. Those in
-// another slot cannot be used together.
+// beginsOf returns the beginnings of the keys of answers, for adders with this prefix and this
+// tagged key. The second beginning is left out if it is in another slot, since one script could not
+// use both.
 func beginsOf(prefix, tagged string) []string {
 	if prefix == "" || backend.Slot(prefix+tagged) != backend.Slot(tagged) {
 		return []string{tagged}
@@ -124,8 +130,8 @@ func beginsOf(prefix, tagged string) []string {
 	return []string{tagged, prefix + tagged}
 }
 
-// adderSupport returns [backend.ErrNotSupported] if requests would not reach all adders, or the number of
-// those that they reach would not be known.
+// adderSupport returns [backend.ErrNotSupported] if requests would not reach all adders, or if the
+// server would not report how many they reached.
 func adderSupport(can backend.Capabilities) error {
 	switch {
 	case !can.PubSub:
@@ -137,8 +143,8 @@ func adderSupport(can backend.Capabilities) error {
 	return nil
 }
 
-// join makes a a member of the group of its name, and of its client's adders. It returns when the server
-// has acknowledged the group's subscription.
+// join adds a to the group of its name, and to its client's adders. It returns when the server has
+// acknowledged the group's subscription.
 func (a *adder) join(ctx context.Context) error {
 	if err := adderGroups.join(a); err != nil {
 		return err
@@ -158,10 +164,10 @@ func (a *adder) join(ctx context.Context) error {
 	return err
 }
 
-// Close ends the adder: what it has counted is no part of any sum from now on, as after Redisson's destroy.
-// A Sum or a Reset of it that is under way returns [ErrClosed], as later ones do; what is added later is
-// lost. Who asks at this moment may wait for a second longer. [Client.Close] closes all adders of the
-// client. Close waits for nothing, may be called twice, and returns nil.
+// Close closes the adder. From then on its count is part of no sum, as after Redisson's destroy,
+// and later additions are lost. Its calls of Sum and Reset, those under way and later ones, return
+// [ErrClosed]. A Sum of another process at this moment may take a second longer. [Client.Close]
+// closes all adders of the client. Close returns nil at once, and may be called twice.
 func (a *adder) Close() error {
 	a.end()
 	a.client.adders.remove(a)
@@ -176,7 +182,7 @@ func (a *adder) within(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() { stop(); cancel() }
 }
 
-// orClosed returns err, but [ErrClosed] in place of an error after which the adder is closed.
+// orClosed returns err, or [ErrClosed] if there is an error and the adder is closed.
 func (a *adder) orClosed(err error) error {
 	if err != nil && a.life.Err() != nil {
 		return ErrClosed
@@ -184,7 +190,7 @@ func (a *adder) orClosed(err error) error {
 	return err
 }
 
-// addDouble adds x to what a double adder has counted.
+// addDouble adds x to the count of a double adder.
 func (a *adder) addDouble(x float64) {
 	for {
 		old := a.doubles.Load()
@@ -194,20 +200,20 @@ func (a *adder) addDouble(x float64) {
 	}
 }
 
-// count returns what this adder has counted.
+// count returns the adder's count.
 func (a *adder) count() counted {
 	return counted{a.long.Load(), math.Float64frombits(a.doubles.Load())}
 }
 
-// forget makes the count 0.
+// forget sets the count to 0.
 func (a *adder) forget() {
 	a.long.Store(0)
 	a.doubles.Store(0)
 }
 
-// Reset makes the count of each adder of this name 0, on all clients. When it returns nil, all have done
-// so: what was added before is in no later sum. After an error some may have done so, and others not, or not yet.
-// It waits, and fails, as Sum does.
+// Reset sets the count of each adder of this name to 0, on all clients. Nil means that all adders
+// have done so: earlier additions are in no later sum. After an error some adders may have done so,
+// and others not, or not yet. Reset waits and fails like Sum.
 func (a *adder) Reset(ctx context.Context) error {
 	_, err := a.ask(ctx, "reset", adderReset)
 	return err
@@ -223,8 +229,8 @@ func (a *adder) ask(ctx context.Context, operation, what string) (counted, error
 	})
 }
 
-// askUntilAnswered asks again and again: somebody who was asked may have left before he has answered, or his
-// answer may be lost. The error says how many have answered at best.
+// askUntilAnswered sends one request after the other, because a process may end before it answers,
+// or its answer may be lost. The error describes the request with the most answers.
 func (a *adder) askUntilAnswered(ctx context.Context, what string) (counted, error) {
 	var best UnansweredError
 	for patience := firstPatience; ; patience = min(2*patience, maxPatience) {
@@ -245,7 +251,8 @@ func (a *adder) askUntilAnswered(ctx context.Context, what string) (counted, err
 	}
 }
 
-// keysOf returns the keys of the answers to a request that begin so: the sum, and how many have answered.
+// keysOf returns the two keys, with the given beginning, of the answers to a request: the sum, and
+// the number of answers.
 func keysOf(begin, id string) (counter, semaphore string) {
 	return begin + ":" + id + adderCounterKey, begin + ":" + id + adderSemaphoreKey
 }
@@ -257,11 +264,11 @@ func answersChannel(semaphore string) string { return extend.SideName(semaphoreC
 type adderRequest struct {
 	*adder
 	what, id   string
-	keys       []string // of the answers: pairs of the sum, and how many have answered
+	keys       []string // of the answers: pairs of the sum, and the number of answers
 	look       time.Duration
-	asked      int64 // less those who are in another logical database
+	asked      int64 // without the groups in another logical database
 	answered   atomic.Int64
-	unanswered bool // not all have answered in time
+	unanswered bool // not all answers came in time
 	sum        string
 }
 
@@ -275,8 +282,9 @@ func (a *adder) newRequest(what string) *adderRequest {
 	return q
 }
 
-// run asks, waits until all have answered, but no longer than patience, and returns the sum. If the group
-// itself was not asked, because its link is being restored, its part is added here.
+// run sends the request, waits for all answers, but no longer than patience, and returns the sum.
+// If the caller's own group did not get the request, because its link is being restored, run adds
+// the group's part.
 func (q *adderRequest) run(ctx context.Context, patience time.Duration) (sum counted, err error) {
 	q.group.expect(q.id)
 	defer q.group.forget(q.id)
@@ -294,7 +302,7 @@ func (q *adderRequest) run(ctx context.Context, patience time.Duration) (sum cou
 	return sum.plus(q.group.serve(q.what))
 }
 
-// await returns nil when all have answered, and the sum is taken.
+// await returns nil when all answers have come, and Try has taken the sum.
 func (q *adderRequest) await(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -314,14 +322,15 @@ func (q *adderRequest) await(ctx context.Context, patience time.Duration) error 
 	}
 }
 
-// note reads a message on the channel of the answers: how many there are.
+// note reads a message on the channel of the answers: the number of answers.
 func (q *adderRequest) note(payload string) int {
 	n := semaphoreFreeUnits(payload)
 	q.answered.Store(max(int64(n), q.answered.Load()))
 	return n
 }
 
-// Try implements [extend.Attempt]. It takes the sum once all have answered. No message of the second keys is heard.
+// Try implements [extend.Attempt]. It takes the sum once all answers have come. The waiter does not
+// hear messages about the second pair of keys, so it also looks by itself.
 func (q *adderRequest) Try(ctx context.Context) (extend.Answer, error) {
 	result, err := script.AdderTake(ctx, q.base.Runner(), q.keys, q.asked)
 	if err == nil {
@@ -336,7 +345,7 @@ func (q *adderRequest) Try(ctx context.Context) (extend.Answer, error) {
 	return answer, err
 }
 
-// parse reads the sum: a number and, once it would have been beyond the range, those that were not added to it.
+// parse reads the sum: one number or, if that would have been out of range, several numbers to add.
 func (q *adderRequest) parse() (sum counted, err error) {
 	texts := strings.Fields(q.sum)
 	if q.double {
@@ -353,8 +362,8 @@ func (q *adderRequest) parse() (sum counted, err error) {
 	return sum, nil
 }
 
-// sumOfLongs adds whole numbers, in whichever order they come. The error wraps [strconv.ErrRange] if their sum is
-// beyond the range.
+// sumOfLongs adds whole numbers. Their order does not matter. The error wraps [strconv.ErrRange] if
+// the sum is out of range.
 func sumOfLongs(texts []string) (int64, error) {
 	var sum big.Int
 	for _, text := range texts {
@@ -370,10 +379,10 @@ func sumOfLongs(texts []string) (int64, error) {
 	return sum.Int64(), nil
 }
 
-// exact is a precision by which no digit of a sum of doubles is lost.
+// exact is a precision at which a sum of doubles loses no digit.
 const exact = 2200
 
-// sumOfDoubles is sumOfLongs for doubles. One that is infinite, or no number, is beyond the range.
+// sumOfDoubles is sumOfLongs for doubles. An infinite number, or NaN, is out of range.
 func sumOfDoubles(texts []string) (float64, error) {
 	sum := new(big.Float).SetPrec(exact)
 	for _, text := range texts {
@@ -393,7 +402,7 @@ func sumOfDoubles(texts []string) (float64, error) {
 	return x, nil
 }
 
-// openAdders are the adders of a client, which end with it.
+// openAdders are the open adders of a client. Client.Close closes them.
 type openAdders struct {
 	mu     sync.Mutex
 	closed bool
@@ -417,7 +426,7 @@ func (o *openAdders) remove(a *adder) {
 	delete(o.all, a)
 }
 
-// close closes all of them, and has add refuse others.
+// close closes all adders. From then on add refuses others.
 func (o *openAdders) close() {
 	o.mu.Lock()
 	o.closed = true

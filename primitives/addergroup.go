@@ -17,10 +17,9 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// adderGroups are the groups of all open adders of this process. It is what clients share that know
-// nothing of each other: over one backend they have one connection for messages (clause S3), so that a
-// request to all counts them as one, and one of them must answer for all. It has nothing when no adder is
-// open.
+// adderGroups has the groups of all open adders of this process. All clients of the process share
+// it: over one backend they have one connection for messages (clause S3). So a request counts them
+// as one receiver, and one of them must answer for all. It is empty while no adder is open.
 var adderGroups adderRegistry
 
 // adderRegistry has a group for each name over each backend. Its mutex guards the groups, too.
@@ -37,26 +36,26 @@ type adderGroupKey struct {
 // adderGroup is all open adders of one name over one backend. It hears a request once, and answers it once.
 type adderGroup struct {
 	key    adderGroupKey
-	name   string // by which an asker distinguishes it from others
+	name   string // so that the asking group can count each group once
 	double bool
 	turn   chan struct{} // has a value while one of them subscribes
 
 	// The registry's mutex guards these.
 	members      map[*adder]struct{}
-	subscription backend.Subscription // nil: it was not acknowledged yet
+	subscription backend.Subscription // nil: not acknowledged yet
 	requests     map[string]*echo     // of members, under way
 	resets       int                  // requests to reset that were heard
-	obeyed       int                  // the last of them that was obeyed
+	obeyed       int                  // the number of the last of them that was obeyed
 }
 
-// echo is what a group hears of a member's request.
+// echo records how far a member's request has come.
 type echo struct {
 	heard     bool                // it came back to the group
 	elsewhere map[string]struct{} // the groups that have heard it in another logical database
-	fewer     func()              // to be called when one more has
+	fewer     func()              // called when another group has
 }
 
-// join makes a a member of its group.
+// join adds a to its group.
 func (r *adderRegistry) join(a *adder) error {
 	b := a.base.Core().Backend()
 	if !reflect.ValueOf(b).Comparable() {
@@ -98,7 +97,7 @@ func randomHex(n int) string {
 	return hex.EncodeToString(digits)
 }
 
-// leave takes a out of the group. The last one ends the subscription.
+// leave removes a from the group. The last member ends the subscription.
 func (g *adderGroup) leave(a *adder) {
 	adderGroups.mu.Lock()
 	delete(g.members, a)
@@ -113,8 +112,8 @@ func (g *adderGroup) leave(a *adder) {
 	}
 }
 
-// subscribe returns when the group's subscription is acknowledged. One of those who wait for that
-// subscribes at a time: if it leaves, the next one does.
+// subscribe returns when the group's subscription is acknowledged. One caller at a time subscribes:
+// if it leaves, the next caller does.
 func (g *adderGroup) subscribe(ctx context.Context, b backend.Subscriber) error {
 	select {
 	case g.turn <- struct{}{}:
@@ -150,8 +149,8 @@ func (g *adderGroup) keep(s backend.Subscription) bool {
 	return true
 }
 
-// handle answers a request, by one of the group's members. After a gap there is nothing to do: nobody
-// knows the requests that were missed.
+// handle has one of the group's members answer a request. After a gap there is nothing to do: the
+// missed requests are not known.
 func (g *adderGroup) handle(event backend.Event) {
 	what, id, ok := strings.Cut(event.Payload, ":")
 	if event.Kind != backend.EventMessage || !ok {
@@ -177,19 +176,19 @@ func (g *adderGroup) answer(what, id string) {
 	case what == adderSum:
 		part := g.apply(what)
 		sum = &part
-	case strings.HasPrefix(id, madeKeys): // It may be of another logical database.
+	case strings.HasPrefix(id, madeKeys): // It may come from another logical database.
 		g.resets++
 	default:
 		g.resets++
 		g.obey(g.resets)
 	}
 	if a := g.speaker(); a != nil {
-		a.answer(id, sum) // Within the mutex: a client that closes has no members any more, and waits for this.
+		a.answer(id, sum) // Within the mutex: a client that closes has removed its members, and waits for this.
 	}
 }
 
-// speaker returns the member that answers: one with a KeyPrefix, if there is any, since it answers at more keys. nil:
-// there is no member. The caller holds the mutex.
+// speaker returns the member that answers. It prefers a member with a KeyPrefix, which answers at
+// more keys. Nil means that there is no member. The caller holds the mutex.
 func (g *adderGroup) speaker() (speaker *adder) {
 	for a := range g.members {
 		if speaker == nil || len(a.begins) > len(speaker.begins) {
@@ -199,8 +198,9 @@ func (g *adderGroup) speaker() (speaker *adder) {
 	return speaker
 }
 
-// answer sends the answer of a's group to a request. A sum of nil is that of a request to reset. Under a KeyPrefix a
-// request of Redisson's is answered at both pairs of keys, since either may be those of its asker.
+// answer sends the answer of a's group to a request. sum is nil for a request to reset. Under a
+// KeyPrefix it answers a request of Redisson's at both pairs of keys, since the asking process may
+// read either.
 func (a *adder) answer(id string, sum *counted) {
 	begins, ttl := a.begins, adderKeyTTL
 	switch {
@@ -214,7 +214,8 @@ func (a *adder) answer(id string, sum *counted) {
 	}
 }
 
-// answerAt sends an answer to keys that begin so, at most once. It goes on in the background.
+// answerAt sends an answer to the keys with the given beginning, in the background. The answer is
+// executed at most once.
 func (a *adder) answerAt(begin, id string, sum *counted, ttl time.Duration) {
 	counter, semaphore := keysOf(begin, id)
 	params := script.AdderAnswerParams{
@@ -244,8 +245,8 @@ func (a *adder) answerAt(begin, id string, sum *counted, ttl time.Duration) {
 	})
 }
 
-// sendAnswer sends an answer once. A request to reset that may be of another logical database is obeyed here, once
-// it is known that it is not. It has the given number.
+// sendAnswer sends an answer once. If a request to reset may come from another logical database,
+// sendAnswer first asks whether it does, and obeys it if not. reset is the number of that request.
 func (a *adder) sendAnswer(
 	ctx context.Context, r backend.ScriptRunner, params script.AdderAnswerParams, reset int,
 ) error {
@@ -262,15 +263,15 @@ func (a *adder) sendAnswer(
 	return err //nolint:wrapcheck // It is logged.
 }
 
-// obeyLate is obey for a caller who does not hold the mutex.
+// obeyLate is obey for a caller that does not hold the mutex.
 func (g *adderGroup) obeyLate(reset int) {
 	adderGroups.mu.Lock()
 	defer adderGroups.mu.Unlock()
 	g.obey(reset)
 }
 
-// obey makes the counts 0, for the request to reset of that number. If a later one was obeyed, what was added since is
-// kept. The caller holds the mutex.
+// obey sets the counts to 0 for the request to reset with this number. If the group has obeyed a
+// later request, it does nothing, so that later additions are kept. The caller holds the mutex.
 func (g *adderGroup) obey(reset int) {
 	if reset > g.obeyed {
 		g.obeyed = reset
@@ -278,8 +279,8 @@ func (g *adderGroup) obey(reset int) {
 	}
 }
 
-// countOut notes that a member's request was heard in another logical database, by a group that gives no answer. The
-// caller holds the mutex.
+// countOut notes that a group in another logical database heard a member's request. That group
+// gives no answer. The caller holds the mutex.
 func (g *adderGroup) countOut(message string) {
 	id, group, _ := strings.Cut(message, ":")
 	if q := g.requests[id]; q != nil {
@@ -288,8 +289,8 @@ func (g *adderGroup) countOut(message string) {
 	}
 }
 
-// elsewhere returns how many groups have heard a member's request in another logical database. When there is one more,
-// fewer is called.
+// elsewhere returns how many groups in another logical database have heard a member's request. The
+// next such group calls fewer.
 func (g *adderGroup) elsewhere(id string, fewer func()) int64 {
 	adderGroups.mu.Lock()
 	defer adderGroups.mu.Unlock()
@@ -298,15 +299,15 @@ func (g *adderGroup) elsewhere(id string, fewer func()) int64 {
 	return int64(len(q.elsewhere))
 }
 
-// serve does what a request asks for, without an answer, and returns what was counted, if it asks for that.
+// serve obeys a request without an answer. For a request of the sum, it returns the group's count.
 func (g *adderGroup) serve(what string) counted {
 	adderGroups.mu.Lock()
 	defer adderGroups.mu.Unlock()
 	return g.apply(what)
 }
 
-// apply is serve for a caller who holds the mutex. A double that is no number cannot be sent: it becomes
-// one that is beyond the range.
+// apply is serve for a caller that holds the mutex. A script cannot take NaN as a double: apply
+// returns an infinite number instead, which is out of range as well.
 func (g *adderGroup) apply(what string) (sum counted) {
 	for a := range g.members {
 		if what == adderReset {
@@ -323,15 +324,15 @@ func (g *adderGroup) apply(what string) (sum counted) {
 	return sum
 }
 
-// expect makes the group look out for a member's request.
+// expect notes a member's request, before it is sent.
 func (g *adderGroup) expect(id string) {
 	adderGroups.mu.Lock()
 	defer adderGroups.mu.Unlock()
 	g.requests[id] = &echo{elsewhere: make(map[string]struct{}), fewer: func() {}}
 }
 
-// heard reports whether a member's request came back to the group, which has answered it then. Otherwise
-// the group was not asked: its link is being restored.
+// heard reports whether the group received a member's request, and so answered it. Otherwise the
+// server did not count the group, because its link is being restored.
 func (g *adderGroup) heard(id string) bool {
 	adderGroups.mu.Lock()
 	defer adderGroups.mu.Unlock()

@@ -9,12 +9,12 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// AtomicDouble is a floating-point number that processes share. It is to float64 what [AtomicLong]
-// is to int64, with the same answers to what goes wrong. Neither infinities nor NaN can be stored:
-// a sum beyond the range of float64 is [ErrOverflow].
+// AtomicDouble is a floating-point number that processes share: an [AtomicLong] for float64, with
+// the same errors. Neither infinities nor NaN can be stored. If a sum is out of the range of
+// float64, the error is [ErrOverflow].
 //
-// The server adds with more digits than a float64 has, and keeps up to 17 behind the point: 0.1 and
-// 0.2 are 0.3 there.
+// The server adds with more digits than a float64 has, and keeps up to 17 digits after the point:
+// there 0.1 plus 0.2 is 0.3.
 //
 // Source: Redisson's RAtomicDouble, a decimal text at the name.
 type AtomicDouble struct {
@@ -27,14 +27,14 @@ func (c *Client) NewAtomicDouble(name string) *AtomicDouble {
 	return &AtomicDouble{number{object: c.newKey("atomic double", name, numberKind)}}
 }
 
-// Load returns the number; 0 if there is none.
+// Load returns the number, or 0 if it does not exist.
 func (a *AtomicDouble) Load(ctx context.Context) (float64, error) {
 	return extend.Call(ctx, &a.base, a.invalid, "load", func() (float64, error) {
 		return read(script.DoubleGet(ctx, a.base.Runner(), a.base.Key()))
 	})
 }
 
-// Store sets the number. It has no end then.
+// Store sets the number, and removes its expiry.
 func (a *AtomicDouble) Store(ctx context.Context, value float64) error {
 	_, err := change(ctx, a, "store", func() (string, error) {
 		return script.DoubleSet(ctx, a.base.Runner(), a.base.Key(), value)
@@ -55,8 +55,8 @@ func (a *AtomicDouble) Increment(ctx context.Context) (float64, error) { return 
 // Decrement subtracts 1, and returns the difference.
 func (a *AtomicDouble) Decrement(ctx context.Context) (float64, error) { return a.Add(ctx, -1) }
 
-// LoadAndAdd adds delta, and returns the sum less delta, which rounding may set apart from what the
-// number was before.
+// LoadAndAdd adds delta, and returns the sum minus delta. Because of rounding, that may differ from
+// the number before.
 func (a *AtomicDouble) LoadAndAdd(ctx context.Context, delta float64) (old float64, err error) {
 	sum, err := a.Add(ctx, delta)
 	if err != nil {
@@ -65,7 +65,8 @@ func (a *AtomicDouble) LoadAndAdd(ctx context.Context, delta float64) (old float
 	return sum - delta, nil
 }
 
-// Swap sets the number, and returns what it was; 0 if there was none. It has no end then.
+// Swap sets the number, removes its expiry, and returns the number before, or 0 if it did not
+// exist.
 func (a *AtomicDouble) Swap(ctx context.Context, value float64) (old float64, err error) {
 	return change(ctx, a, "swap", func() (float64, error) {
 		old, _, err := script.DoubleSwap(ctx, a.base.Runner(), a.base.Key(), value)
@@ -73,7 +74,7 @@ func (a *AtomicDouble) Swap(ctx context.Context, value float64) (old float64, er
 	}, value)
 }
 
-// LoadAndDelete deletes the number, and returns what it was; 0 if there was none.
+// LoadAndDelete deletes the number, and returns the number before, or 0 if it did not exist.
 func (a *AtomicDouble) LoadAndDelete(ctx context.Context) (float64, error) {
 	return extend.Call(ctx, &a.base, a.invalid, "delete", func() (float64, error) {
 		old, _, err := script.DoubleTake(ctx, a.base.Runner(), a.base.Key())
@@ -81,8 +82,8 @@ func (a *AtomicDouble) LoadAndDelete(ctx context.Context) (float64, error) {
 	})
 }
 
-// CompareAndSwap sets the number to value if it equals old, and reports whether it did. One that
-// does not exist is 0.
+// CompareAndSwap sets the number to value if it equals old, and reports whether it did. A number
+// that does not exist is 0.
 func (a *AtomicDouble) CompareAndSwap(ctx context.Context, old, value float64) (bool, error) {
 	return change(ctx, a, "compare and swap", func() (bool, error) {
 		return script.DoubleCompareAndSet(ctx, a.base.Runner(), a.base.Key(), old, value)
@@ -103,7 +104,7 @@ func (a *AtomicDouble) StoreIfGreater(ctx context.Context, bound, value float64)
 	}, bound, value)
 }
 
-// Delete deletes the number, or any text in its place, and reports whether there was one.
+// Delete deletes the number, or any other text at its key, and reports whether the key existed.
 func (a *AtomicDouble) Delete(ctx context.Context) (bool, error) { return a.remove(ctx) }
 
 // change makes one call with numbers that must be finite.

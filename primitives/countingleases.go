@@ -10,7 +10,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// leasableByTime is a counting semaphore for which those who wait race.
+// leasableByTime is a counting semaphore for which waiters race.
 type leasableByTime CountingSemaphore
 
 // Acquire implements [extend.Leasable].
@@ -33,7 +33,7 @@ func (s *leasableByTime) Release(
 // leasableByArrival is a counting semaphore whose waiters queue.
 type leasableByArrival struct {
 	*CountingSemaphore
-	wait *time.Duration // the waiter timeout of an owner that queues if it is refused; nil: it does not
+	wait *time.Duration // the waiter timeout of an owner that queues if it is refused; nil: it does not queue
 }
 
 // Acquire implements [extend.Leasable].
@@ -94,7 +94,7 @@ func countingChannels(keys []string) []string {
 	return channels
 }
 
-// arrivalKind renews and releases many holds, and places in queues, of one limit.
+// arrivalKind renews many holds of one limit, and releases holds and places in queues.
 type arrivalKind struct {
 	countingKind
 	limit int64

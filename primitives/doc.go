@@ -1,27 +1,42 @@
-// Package primitives synchronizes processes through a Redis-protocol server, over the application's own driver. A
-// [Client], made from a [backend.Backend], makes locks, semaphores, rate limiters, latches, numbers and id generators.
+// Package primitives synchronizes processes through a Redis-protocol server, over the application's
+// own driver. A [Client] over a [backend.Backend] makes locks, semaphores, rate limiters, latches,
+// numbers and id generators.
 //
 //	client, err := primitives.New(b, nil)
 //	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
 //	defer func() { err = errors.Join(err, lease.Release(ctx)) }() // nil: it was held to the end
 //	return charge(lease.Context(ctx), lease.Token())             // the context ends if it is lost
 //
-// Keys, owners, channels and messages are those of Java's Redisson, so that Go and Java processes
-// share one object by its name; docs/redisson.md has the map.
+// Keys, owners, channels and messages are the same as in Java's Redisson, so that Go and Java
+// processes can share one object by its name. docs/redisson.md lists them.
+//
+// # Semaphores
+//
+// There are three, of which [Semaphore] alone is not crash-safe:
+//
+//	                     crash-safe   order             units in a call   shared with Java as
+//	Semaphore            no           waiters race      any number        RSemaphore
+//	PermitSemaphore      yes          waiters race      1 to 1000         RPermitExpirableSemaphore
+//	CountingSemaphore    yes          race or arrival   1                 -
+//
+// Crash-safe means that the permits of a crashed holder return when its lease ends. The first two
+// count permits on the server. A [CountingSemaphore] has a limit, which each caller gives.
 //
 // # Guarantees
 //
 // A [Lease] ends by time. If it is lost, its contexts end, and Err reports the loss, before the server
-// can give the lock to another holder, even if the network hangs. This is not so if the process is
-// paused (it learns of the loss when it wakes), if the key is deleted or evicted, if a failover loses the
-// key, or if the server's clock gains more than the clock drift during a lease. Where that is not enough,
-// send [Lease.Token] to the resource, and let the resource refuse lower tokens. docs/guarantees.md says more.
+// can give the lock to another holder, even if the network hangs. There are four exceptions: the
+// process is paused (it learns of the loss when it wakes), the key is deleted or evicted, a failover
+// loses the key, or the server's clock gains more than the clock drift during a lease. If that is not
+// enough, send [Lease.Token] to the resource, and let the resource refuse lower tokens. See
+// docs/guarantees.md.
 //
 // # Errors
 //
-// Errors carry the operation and the object's name, and match the sentinels of this package, those
-// of package backend and the context's error by errors.Is. [ErrUnavailable] says that a request
-// was not executed, [ErrIndeterminate] that it may have been, or may yet be. After an error the caller
-// holds no lease: the client releases a possible grant in the background, and Close waits for that. Permits of
-// a plain [Semaphore] or a [RateLimiter] may be used up after [ErrIndeterminate].
+// Errors carry the operation and the object's name, and match by errors.Is the sentinels of this
+// package, the sentinels of package backend, and the context's error. [ErrUnavailable] says that a
+// request was not executed, [ErrIndeterminate] that it may have been executed, or may still be. After
+// an error the caller holds no lease: the client releases a possible grant in the background, and
+// [Client.Close] waits for that. There is one exception: after [ErrIndeterminate], permits of a plain
+// [Semaphore] or a [RateLimiter] may be used up.
 package primitives

@@ -9,74 +9,73 @@ import (
 
 var (
 	// ErrNotAcquired means that another owner holds the object. If a context ended the waiting, the
-	// error wraps it beside the context's error.
+	// error also wraps the context's error.
 	ErrNotAcquired = extend.ErrNotAcquired
 
-	// ErrNotHeld means that Release released nothing: the lease was released before, or lost. After a
-	// loss the error wraps [ErrLost] too.
+	// ErrNotHeld means that Release released nothing: the lease was released before, or lost. After
+	// a loss the error also wraps [ErrLost].
 	ErrNotHeld = extend.ErrNotHeld
 
-	// ErrLost means that a lease ended before it was released: it could not be renewed in time, or
-	// the server no longer had it. It is the cause of the end of the lease's contexts.
+	// ErrLost means that a lease ended before it was released: the client could not renew it in
+	// time, or the server no longer had it. It is also the cause with which the lease's contexts
+	// end.
 	ErrLost = extend.ErrLost
 
-	// ErrReleased means that a lease was released. It is the cause of the end of the lease's
-	// contexts after Release.
+	// ErrReleased means that a lease was released. It is also the cause with which the lease's
+	// contexts end at Release.
 	ErrReleased = extend.ErrReleased
 
-	// ErrClosed means that the client is closed, or the backend or driver below it. Nothing was sent.
+	// ErrClosed means that the client is closed, or its backend or driver. Nothing was sent.
 	ErrClosed = backend.ErrClosed
 
-	// ErrUnavailable means that no server could be reached, or none that would execute the request.
-	// Nothing was executed, and nothing will be: the call may be repeated.
+	// ErrUnavailable means that the client could reach no server, or no server that would execute
+	// the request. The request was not executed, and will not be: the call may be repeated.
 	ErrUnavailable = backend.ErrUnavailable
 
 	// ErrIndeterminate means that a request was sent and its outcome is unknown: it may have been
-	// executed, and may yet be, once.
+	// executed, or may still be executed, once.
 	ErrIndeterminate = backend.ErrIndeterminate
 
-	// ErrReplicas means that the lock was free, but that too few replicas acknowledged the grant in time,
-	// or that the server could not be asked: see [LockOptions]. The grant was released, or is being
-	// released in the background. The error says how many acknowledged. If the server does not know the
-	// command WAIT, it wraps [backend.ErrNotSupported], too.
+	// ErrReplicas means that the lock was free, but that too few replicas acknowledged the grant in
+	// time, or that the server could not be asked: see [LockOptions]. The client has released the
+	// grant, or is releasing it in the background. The error says how many replicas acknowledged.
+	// If the server does not know the command WAIT, the error also wraps [backend.ErrNotSupported].
 	ErrReplicas = backend.ErrReplicas
 
 	// ErrConflict means that the key holds something else: another kind of primitive, or another
-	// program's data. It was not touched.
+	// program's data. The key was not changed.
 	ErrConflict = extend.ErrConflict
 
-	// ErrUpgrade means that the write lock was asked for under a context that re-enters a read lease of
-	// the same lock: it would wait for itself. Nothing was sent, and the read lease is as it was.
+	// ErrUpgrade means that a caller asked for the write lock under a context that re-enters its
+	// read lease of the same lock: it would wait for itself. Nothing was sent, and the read lease
+	// is unchanged.
 	ErrUpgrade = errors.New("a reader cannot become a writer")
 
-	// ErrNoRate means that nobody has set the rate of a rate limiter, or that it was deleted or has expired. Its
-	// option Rate makes it.
+	// ErrNoRate means that a rate limiter has no rate: it was not set, it was deleted, or it has
+	// expired. With the option Rate, Acquire sets it.
 	ErrNoRate = errors.New("no rate is set")
 
-	// ErrAboveRate means that a rate limiter never has so many permits free at once: an interval has fewer.
+	// ErrAboveRate means that a caller asked for more permits than the rate has in an interval.
 	ErrAboveRate = errors.New("more permits than an interval has")
 
-	// ErrAboveTotal means that a permit semaphore has fewer permits, free and taken ones together.
+	// ErrAboveTotal means that a caller asked for more permits than a permit semaphore has, the
+	// free and the taken permits together.
 	ErrAboveTotal = errors.New("more permits than there are")
 
-	// ErrNoPermission means that the server's access list (ACL) denies the user a command, a key or a channel that
-	// the object needs. Nothing was written: an acquire asks for all that its release will need. The error names
-	// what is missing, and how to grant it. docs/operations.md has the rights that objects need.
+	// ErrNoPermission means that the server's access list (ACL) denies the user a command, a key or
+	// a channel that the object needs. Nothing was written: an acquire also checks the rights that
+	// its release will need. The error names the missing right, and how to grant it.
+	// docs/operations.md lists the rights that objects need.
 	ErrNoPermission = backend.ErrNoPermission
 
-	// ErrNotSupported means that the server is older than Redis 7.0 and lacks what the object needs, or that the
-	// backend lacks it. Nothing was written.
+	// ErrNotSupported means that the server is older than Redis 7.0, or that the server or the
+	// backend lacks a feature that the object needs. Nothing was written.
 	ErrNotSupported = backend.ErrNotSupported
 
-	// ErrOverflow means that a number would leave the range of its type. It is as it was.
+	// ErrOverflow means that a number would leave the range of its type. The number is unchanged.
 	ErrOverflow = backend.ErrOverflow
 )
 
-// FieldError names the argument or option that cannot be used, and the reason: its fields are Field and
-// Problem. Nothing was sent.
+// FieldError names an invalid argument or option, and the reason: its fields are Field and Problem.
+// Nothing was sent.
 type FieldError = extend.FieldError
-
-// Lease is one acquisition of a lock, or of permits. Its holder asks it whether it still holds them, and
-// releases them by it. Its methods are Context, Reenter, Do, Done, Err, Remaining, Token, Owner, Parts, and
-// Release or Release, which are the same. They are documented at [extend.Lease].
-type Lease = extend.Lease

@@ -10,11 +10,11 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// exclusiveLock is embedded by the locks that one owner at a time holds, in a hash of owner and hold
-// count, and that any number of waiters race for.
+// exclusiveLock is embedded by the locks that one owner at a time holds, in a hash of owner and
+// hold count, and for which waiters race.
 type exclusiveLock struct{ ownedLock }
 
-// init makes l the lock of a kind called name.
+// init makes l the lock of the given kind called name.
 func (l *exclusiveLock) init(
 	c *Client, kind, name string, opts *LockOptions, tokenTTL *time.Duration,
 ) {
@@ -33,22 +33,23 @@ func (l *exclusiveLock) init(
 	l.reject(err)
 }
 
-// Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. A free
-// lock takes one round trip. Otherwise Lock waits for the holder's release, for the end of its
-// lease, or for the next poll, and tries again.
+// Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. If the
+// lock is free, it takes one round trip. Otherwise Lock tries again after the holder's release, at
+// the end of the holder's lease, and at each poll.
 //
-// If the first attempt meets no server, Lock returns [ErrUnavailable] within the bound of the backend.
-// Once it was refused it waits on through outages, for as long as ctx lasts, and so while the server takes no
-// writes (OOM, MISCONF, NOREPLICAS).
+// If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
+// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts. An
+// outage also means that the server accepts no writes (OOM, MISCONF, NOREPLICAS).
 //
-// On error nothing is held, and what may have been taken is released in the background. If ctx
-// ended, the error wraps ctx's, and beside it [ErrNotAcquired] if another held the lock,
-// [ErrUnavailable] if no server could be reached, [ErrReplicas] if too few replicas acknowledged the last
-// grant ([LockOptions]), or [ErrIndeterminate] if a request was under way.
-// It wraps [ErrIndeterminate] also if a reply was lost, [ErrConflict] if the key is no lock, [ErrLost]
-// if the grant of the first attempt came too late to be used, and [ErrClosed] or a [*FieldError] if nothing was sent. If the
-// server cannot be asked for its replicas, as where WAIT is unknown, the error wraps [ErrReplicas] at
-// once.
+// After an error the caller holds nothing: the client releases a possible grant in the background.
+// If ctx ended, the error wraps ctx's error, and also [ErrNotAcquired] if another owner held the
+// lock, [ErrUnavailable] if no server could be reached, [ErrReplicas] if too few replicas
+// acknowledged the last grant ([LockOptions]), or [ErrIndeterminate] if a request was under way.
+// Other errors wrap [ErrIndeterminate] if a reply was lost, [ErrConflict] if the key holds
+// something other than a lock, [ErrLost] if the grant of the first attempt came too late to be
+// used, and [ErrClosed] or a [*FieldError] if nothing was sent. If the server cannot be asked for
+// its replicas, for example because it does not know WAIT, Lock returns an error that wraps
+// [ErrReplicas] at once.
 func (l *exclusiveLock) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.Acquire(ctx)
@@ -56,35 +57,38 @@ func (l *exclusiveLock) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock acquires the lock if it is free, and returns [ErrNotAcquired] if it is held. It takes one
-// round trip and waits for nothing but replicas, if it is to. Other errors are those of Lock's first attempt.
+// round trip, and waits only for replicas, if the options ask for them. Other errors are the same
+// as for Lock's first attempt.
 func (l *exclusiveLock) TryLock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.TryAcquire(ctx)
 	})
 }
 
-// Do waits as Lock does, has work done while it holds the lock, and releases it. Work gets a context that ends
-// with the lease, and the lease itself, for its fencing token; it must not release it. A panic of work goes on
-// when the lock is released.
+// Do acquires the lock like Lock, calls work, and releases the lock. work gets a context that ends
+// with the lease, and the lease itself, for its fencing token. work must not release the lease. If
+// work panics, Do releases the lock, and the panic continues.
 //
-// Do returns the error of Lock, without calling work; else the errors of work and of the release, joined. Nil
-// proves that the lock was held to the end, failover apart. If it was lost, the error wraps [ErrNotHeld] and
-// [ErrLost], beside that of work, whose context ended then. If ctx ends, Do waits for work to return, and for
-// the answer to the release for up to a second.
+// If Lock fails, Do returns its error and does not call work. Otherwise it returns the errors of
+// work and of the release, joined. Nil proves that the lock was held to the end, except after a
+// failover. If the lock was lost, the error wraps [ErrNotHeld], [ErrLost] and the error of work,
+// whose context ended then. If ctx ends, Do waits for work to return, and for the answer to the
+// release for up to a second.
 func (l *exclusiveLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
 	return extend.Do(ctx, l.Lock, work)
 }
 
-// ForceUnlock frees the lock no matter who holds it, and reports whether it was held. The holder
-// learns of it by its next renewal or by Release, up to a third of its lease later, or, of a fixed
-// lease, by Release or at its end: only its fencing token protects the resource until then. Errors are those of Lock.
+// ForceUnlock frees the lock, whichever owner holds it, and reports whether it was held. The holder
+// learns of the loss at its next renewal, up to a third of its lease later, or at Release; with a
+// fixed lease, at Release or at the end of the lease. Until then only its fencing token protects
+// the resource. Errors are the same as for Lock.
 func (l *exclusiveLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.LockForceRelease(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.channel)
 	})
 }
 
-// leasableLock is a lock as its owners hold it.
+// leasableLock is a lock, for its owners' leases.
 type leasableLock exclusiveLock
 
 // Acquire implements [extend.Leasable].
@@ -106,8 +110,8 @@ func (l *leasableLock) Release(
 	return true, nil
 }
 
-// lockFreeUnits reads a message on a lock's channel. "0" means that one waiter may try. Redisson also
-// understands "1": all may try.
+// lockFreeUnits reads a message on a lock's channel. "0" means that one waiter may try. "1", which
+// Redisson understands, too, means that all waiters may try.
 func lockFreeUnits(payload string) int {
 	if payload == "1" {
 		return extend.AllUnits
@@ -145,7 +149,7 @@ func (k lockKind) ReleaseAll(
 	return statusesOf(statuses), nil
 }
 
-// statusesOf reads the statuses of a script that renews or releases many.
+// statusesOf reads the statuses of a script that renews or releases many leases.
 func statusesOf(statuses []int64) []extend.Status {
 	result := make([]extend.Status, len(statuses))
 	for i, status := range statuses {

@@ -12,67 +12,76 @@ import (
 
 // FairLockOptions configure a [FairLock]. The zero value of each field means its default.
 type FairLockOptions struct {
-	// Lease is how long the lock is held at most: nobody renews it. In whole milliseconds, at least
-	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Release.
+	// Lease is the length of a lease that is not renewed: the lock is held for no longer. In whole
+	// milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the watchdog
+	// renews until Release.
 	Lease time.Duration
 
-	// WaiterTimeout is how long a waiter of this client may go without a try before the waiters behind it
-	// may pass. Waiters try at each poll, and at least three times within it. A shorter one
-	// costs more tries; an outage that is longer costs waiters their place. It may differ from
-	// client to client. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease: a
-	// process that is silent for a whole lease loses its holds, too.
+	// WaiterTimeout is how long a waiter of this client may go without a try before the waiters
+	// behind it may pass. Waiters try at each poll, and at least three times within WaiterTimeout.
+	// A shorter timeout costs more tries. An outage that is longer than the timeout costs waiters
+	// their place. The timeout may differ between clients. In whole milliseconds, at least 100 ms.
+	// Zero means the client's WatchdogLease: a process that is silent for a whole lease loses its
+	// locks, too.
 	WaiterTimeout time.Duration
 
-	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock returns it, and
-	// ReplicaTimeout how long one try waits for them: see [LockOptions]. Zero means that the primary's
-	// answer is enough, and 1 s, or a third of the lease if that is less.
+	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock returns it, and
+	// ReplicaTimeout is how long one try waits for them: see [LockOptions]. Zero means that the
+	// primary's answer is enough, and 1 s, or a third of the lease if that is less.
 	Replicas       int
 	ReplicaTimeout time.Duration
 
 	_ struct{}
 }
 
-// FairLock is a [Lock] that waiters get in the order in which they came to the server: its script puts
-// each into a queue there when it refuses it. A release wakes the first of them alone.
+// FairLock is a [Lock] that waiters acquire in the order in which they came to the server. A try
+// that is refused puts the waiter into a queue on the server, and a release wakes only the first
+// waiter. [Mutex] costs less, but Java processes cannot use it.
 //
-// A waiter that leaves without the lock, for whatever reason, is taken out of the queue in the
-// background, at once if a server can be reached, and the next one is woken if it may have the lock. If
-// its process has crashed or lost its link, a waiter loses its place at the first try of another waiter more than
-// WaiterTimeout after its own last try, at most a poll later. The time runs for all waiters of that process at
-// once, and each try removes a thousand of them at most, so that no script keeps the server busy for long: TryLock then
-// returns [ErrNotAcquired], and Lock continues. A waiter that lives keeps its place, however long it waits, unless it can
-// reach no server for longer than its WaiterTimeout: then it goes to the end of the queue. If a holder's lease expires
-// without a release, the first waiter notices at its next poll, or when the holder's client, if it lives,
-// can reach a server and releases.
+// If a waiter leaves without the lock, for whatever reason, the client removes it from the queue in
+// the background, at once if a server can be reached, and wakes the next waiter if that may acquire
+// the lock. A waiter keeps its place, however long it waits, unless it can reach no server for
+// longer than its WaiterTimeout: then it goes to the end of the queue.
 //
-// Each call of Lock or TryLock is an owner of its own; only [Lease.Reenter] re-enters. TryLock never
-// passes those who wait. All are fair to each other by the server's clock, those of Java processes too.
-// A fair lock costs more than a Lock: a hand-over takes a constant number of commands, of which two
-// read and write the scores of all waiters; each waiter subscribes to a channel of its own, and polls
-// by itself.
+// If a waiter's process crashes or loses its link, the waiter loses its place at the first try of
+// another waiter more than WaiterTimeout after its own last try, at most a poll later. The time
+// runs for all waiters of that process at once. Each try removes at most a thousand such waiters,
+// so that no script keeps the server busy for long. If more are left, TryLock returns
+// [ErrNotAcquired], and Lock continues.
 //
-// Places end by the server's clock. Where that is set back, the next try finds deadlines that are too late, and sets
-// them right: a crashed waiter keeps its place for its WaiterTimeout from then, and live waiters keep theirs. Where it
-// is set forward by more than WaiterTimeout, all waiters may lose their places at once: they queue again at their next
-// polls, in another order.
+// If a holder's lease expires without a release, the first waiter notices at its next poll, or
+// earlier if the holder's client is still running, reaches a server and releases.
+//
+// Each call of Lock or TryLock is an owner of its own. The lock is not reentrant, except under a
+// [Lease.Reenter] context. TryLock never passes a waiter. All waiters, Java's included, are in one
+// order, by the server's clock. A fair lock costs more than a Lock: a hand-over takes a constant
+// number of commands, and two of these read and write the scores of all waiters. Each waiter
+// subscribes to a channel of its own, and polls by itself.
+//
+// Places expire by the server's clock. If that clock is set back, the next try finds deadlines that
+// are too late, and corrects them: a crashed waiter keeps its place for its WaiterTimeout from then
+// on, and other waiters keep their places. If the clock is set forward by more than WaiterTimeout,
+// all waiters may lose their places at once. They queue again at their next polls, in another
+// order.
 //
 // A FairLock is a name, not a resource, and safe for concurrent use. Do not use one name for a Lock and
 // a FairLock: the Lock's waiters do not queue, and are not woken.
 //
 // # Java
 //
-// Queue, scores and channels are Redisson's, and its processes see each of our waiters as one with the
-// default of five minutes (fairLockWaitTimeout): if only Java processes wait behind a crashed waiter of
-// ours, they pass it by its score. Ours are passed earlier, by deadlines in a key that Java
-// does not know. A Java waiter without a score loses its place. If the server's clock is set back, a crashed Java waiter
-// keeps its place for that much longer.
+// Queue, scores and channels are Redisson's. Java processes treat each waiter of this package as a
+// waiter with Redisson's default timeout of five minutes (fairLockWaitTimeout): if only Java
+// processes wait behind a crashed waiter of this package, they pass it after that time, by its
+// score. Waiters of this package pass it earlier, by deadlines in a key that Redisson does not
+// know. A Java waiter without a score loses its place. If the server's clock is set back, a crashed
+// Java waiter keeps its place for that much longer.
 //
 // Source: Redisson's RFairLock, by key, queue, scores and channels.
 type FairLock struct {
 	ownedLock
 	queueKey, timeoutsKey, deadlinesKey string
 
-	turn          string // each waiter's channel is this, with its owner behind it
+	turn          string // each waiter's channel is this, followed by its owner
 	waiterTimeout time.Duration
 }
 
@@ -102,10 +111,10 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 	return l
 }
 
-// leastWaiterTimeout leaves time for three tries.
+// leastWaiterTimeout is the shortest WaiterTimeout. It leaves time for three tries.
 const leastWaiterTimeout = 100 * time.Millisecond
 
-// waiterTimeout returns how long a waiter in a queue may go without a try, by the option.
+// waiterTimeout returns the timeout that the option WaiterTimeout stands for.
 func (c *Client) waiterTimeout(option time.Duration) (time.Duration, error) {
 	if option == 0 {
 		option = c.core.WatchdogLease()
@@ -114,7 +123,7 @@ func (c *Client) waiterTimeout(option time.Duration) (time.Duration, error) {
 	return option, extend.AtLeast("WaiterTimeout", option, leastWaiterTimeout)
 }
 
-// nameKeys names the keys beside the lock's own, and the channels.
+// nameKeys names the channels, and the keys other than the lock's own.
 func (l *FairLock) nameKeys() {
 	key := l.base.Key()
 	l.queueKey = extend.SideName(fairQueueKey, key)
@@ -126,29 +135,32 @@ func (l *FairLock) nameKeys() {
 		WithTypedKey("deadlines", l.deadlinesKey, "hash")
 }
 
-// Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. A free lock
-// for which nobody waits takes one round trip. Otherwise Lock waits in the queue for its turn.
+// Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. If the
+// lock is free and has no waiter, it takes one round trip. Otherwise Lock waits in the queue for
+// its turn.
 //
-// If the first attempt meets no server, Lock returns [ErrUnavailable] within the bound of the backend.
-// Once it was refused it waits on through outages, for as long as ctx lasts. If the outcome of a later
-// attempt is unknown, Lock goes on as another owner, at the end of the queue: the server may grant the
-// lock to the first owner yet, and it is released instead.
+// If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
+// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts. If
+// the outcome of a later attempt is unknown, Lock continues as another owner, at the end of the
+// queue. The server may still grant the lock to the first owner: then the client releases that
+// grant.
 //
-// If a grant is undone because too few replicas acknowledged it ([FairLockOptions]), the next in the queue
-// is woken, and Lock goes to the end of the queue, after a pause, as another owner. So a waiter that asks
-// for replicas loses its place only when it was its turn, and those who ask for the same take turns.
+// If too few replicas acknowledge a grant ([FairLockOptions]), the client releases it. The release
+// wakes the next waiter, and Lock goes to the end of the queue, after a pause, as another owner. So
+// a waiter that asks for replicas loses its place only when it was its turn, and such waiters take
+// turns.
 //
-// On error nothing is held, and what may have been taken is released in the background, as is the place
-// in the queue. The errors are those of [Lock.Lock].
+// After an error the caller holds nothing: the client releases a possible grant, and the place in
+// the queue, in the background. The errors are the same as for [Lock.Lock].
 func (l *FairLock) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.Acquire(ctx)
 	})
 }
 
-// TryLock acquires the lock if it is free and nobody waits for it, and returns [ErrNotAcquired]
-// otherwise. It takes one round trip, waits for nothing but replicas, if it is to, and does not queue.
-// Other errors are those of Lock's first attempt.
+// TryLock acquires the lock if it is free and has no waiter, and otherwise returns
+// [ErrNotAcquired]. It takes one round trip, and does not queue. It waits only for replicas, if the
+// options ask for them. Other errors are the same as for Lock's first attempt.
 func (l *FairLock) TryLock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.TryAcquire(ctx)
@@ -160,10 +172,10 @@ func (l *FairLock) Do(ctx context.Context, work func(ctx context.Context, lease 
 	return extend.Do(ctx, l.Lock, work)
 }
 
-// ForceUnlock frees the lock no matter who holds it, wakes the first waiter, and reports whether the
-// lock was held. The holder learns of it by its next renewal or by Release, up to a third of its lease
-// later, or, of a fixed lease, by Release or at its end: only its fencing token protects the resource until then. Errors
-// are those of Lock.
+// ForceUnlock frees the lock, whichever owner holds it, wakes the first waiter, and reports whether
+// the lock was held. The holder learns of the loss at its next renewal, up to a third of its lease
+// later, or at Release; with a fixed lease, at Release or at the end of the lease. Until then only
+// its fencing token protects the resource. Errors are the same as for Lock.
 func (l *FairLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.FairForceRelease(ctx, l.base.Runner(),
@@ -171,10 +183,10 @@ func (l *FairLock) ForceUnlock(ctx context.Context) (bool, error) {
 	})
 }
 
-// leasableFairLock is a fair lock as its owners hold it.
+// leasableFairLock is a fair lock, for its owners' leases.
 type leasableFairLock struct {
 	*FairLock
-	wait *time.Duration // the waiter timeout of an owner that queues if it is refused; nil: it does not
+	wait *time.Duration // the waiter timeout of an owner that queues if it is refused; nil: it does not queue
 }
 
 // Acquire implements [extend.Leasable].
@@ -203,8 +215,8 @@ func (l leasableFairLock) Release(
 	})
 }
 
-// retryWithin returns when a waiter tries again that nobody wakes: soon enough to be taken for alive by its
-// timeout. There may be something for it before, after the given wait.
+// retryWithin returns the time until a waiter tries again if no message wakes it: soon enough to
+// keep its place, or after the given wait if that is shorter.
 func retryWithin(waiterTimeout, wait time.Duration) time.Duration {
 	switch {
 	case wait < 0:

@@ -10,17 +10,18 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// IDGenerator returns ids, of which no other caller of any process gets the same. A client takes them
-// from the server in blocks, so that most calls of Next send nothing. Goroutines that need a block at the
-// same time share one request.
+// IDGenerator returns unique ids: no other caller of any process gets the same id. A client takes
+// the ids from the server in blocks, so that most calls of Next send nothing. Goroutines that need
+// a block at the same time share one request.
 //
-// A client's ids rise, but those of several clients do not come in the order in which they were asked
-// for. Ids are skipped, and never repeated: what a client has left of its block when it ends or crashes, or
-// a block whose answer was lost. That rests on the server: if it loses its data, or a replica is promoted
-// that had not seen the last blocks, ids come again. So they do if the keys are deleted or expire, which
-// is why the type has no methods for that.
+// The ids of one client rise. Between clients they are not in the order of the calls. Some ids are
+// skipped: the rest of a client's block when the client ends or crashes, and a block whose answer
+// was lost. No id is repeated, as long as the server keeps its data: if it loses them, or a replica
+// is promoted that lacks the last blocks, ids are repeated. The same happens if the keys are
+// deleted or expire, so the type has no methods for that.
 //
-// The generators of one client and name share their block. An IDGenerator is safe for concurrent use.
+// The generators of one client with the same name share one block. An IDGenerator is safe for
+// concurrent use.
 //
 // Source: Redisson's RIdGenerator, decimal texts at the name (the next id) and at {name}:allocation (the
 // size of blocks).
@@ -30,9 +31,9 @@ type IDGenerator struct {
 	block      *idBlock
 }
 
-// NewIDGenerator returns the generator called name. It sends nothing. The methods return a [*FieldError]
-// for an empty name. In a cluster a name with braces must have its hash tag in them. A client keeps the
-// rest of a block, some bytes, for each name.
+// NewIDGenerator returns the generator called name. It sends nothing. The methods return a
+// [*FieldError] for an empty name. In a cluster a name with braces must have its hash tag in them.
+// For each name a client keeps some bytes, for the rest of the block.
 func (c *Client) NewIDGenerator(name string) *IDGenerator {
 	g := &IDGenerator{object: c.newObject("id generator", name, numberKind)}
 	g.allocation = extend.Tagged(g.base.Key()) + idAllocationKey
@@ -41,8 +42,9 @@ func (c *Client) NewIDGenerator(name string) *IDGenerator {
 	return g
 }
 
-// Init sets the first id, and the size of blocks, at least 1. It reports false, and changes nothing, if
-// the generator was initialized, or used, before. Without it ids begin at 1, in blocks of 5000.
+// Init sets the first id, and the size of blocks, at least 1. If the generator was initialized or
+// used before, Init changes nothing and reports false. Without Init, ids begin at 1, in blocks of
+// 5000.
 func (g *IDGenerator) Init(ctx context.Context, first, blockSize int64) (bool, error) {
 	invalid := g.invalid
 	if blockSize < 1 && invalid == nil {
@@ -55,10 +57,10 @@ func (g *IDGenerator) Init(ctx context.Context, first, blockSize int64) (bool, e
 	})
 }
 
-// Next returns the next id of the client's block. If none is left it takes a block from the server, in one
-// round trip, or waits for that which another goroutine of the client takes. After an error it may be
-// called again, also after [ErrIndeterminate]: then a block may be skipped. [ErrOverflow] means that no
-// whole block is left in the range of int64.
+// Next returns the next id of the client's block. If the block is used up, Next takes another block
+// from the server, in one round trip, or waits while another goroutine of the client takes one.
+// After any error, [ErrIndeterminate] included, Next may be called again: then a block may be
+// skipped. [ErrOverflow] means that no whole block is left in the range of int64.
 func (g *IDGenerator) Next(ctx context.Context) (int64, error) {
 	return extend.Call(ctx, &g.base, g.invalid, "draw from", func() (int64, error) { return g.next(ctx) })
 }
@@ -83,9 +85,9 @@ func (g *IDGenerator) next(ctx context.Context) (int64, error) {
 	}
 }
 
-// takeBlock takes a block from the server, for all who wait for it, and returns its first id. An error by
-// which the caller's context has ended is no concern of the others: one of them asks again. So it is after
-// a panic of the driver.
+// takeBlock takes a block from the server, for all goroutines that wait for it, and returns its
+// first id. If the error comes from the end of this caller's context, the other goroutines do not
+// get it: one of them asks again. The same holds after a panic of the driver.
 func (g *IDGenerator) takeBlock(ctx context.Context) (first int64, err error) {
 	var block script.IDBlockResult
 	var shared error
@@ -115,7 +117,7 @@ func (b *idBlocks) of(key string) *idBlock {
 	return b.blocks[key]
 }
 
-// idBlock is what a client has left of its last block.
+// idBlock is the rest of a client's last block.
 type idBlock struct {
 	mu      sync.Mutex
 	first   int64
@@ -125,12 +127,12 @@ type idBlock struct {
 
 // blockRequest is a request for the next block.
 type blockRequest struct {
-	done chan struct{} // closed when it has ended
-	err  error         // of all who wait for it; nil: they look again
+	done chan struct{} // closed when the request has ended
+	err  error         // for all goroutines that wait for it; nil: they look again
 }
 
-// next takes an id. If there is none, it returns the request for the next block, which the caller must
-// make if it is mine.
+// next takes an id. If the block is used up, it returns the request for the next block. If mine is
+// true, the caller must make that request.
 func (b *idBlock) next() (id int64, request *blockRequest, mine bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,7 +147,8 @@ func (b *idBlock) next() (id int64, request *blockRequest, mine bool) {
 	return 0, b.request, mine
 }
 
-// refill ends the request. The first id of the block, if there is one, is of the caller who made it.
+// refill ends the request. The first id of the block, if there is one, belongs to the caller that
+// made the request.
 func (b *idBlock) refill(block script.IDBlockResult, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,49 +12,53 @@ import (
 	"github.com/hasp-go/hasp/primitives/extend"
 )
 
-// Locker is a lock that a [MultiLock] can have: each lock of this package is one, a MultiLock and a
-// [RedLock] too, and so are locks by package extend that keep the promises of [Lock.Lock].
+// Locker is a lock that can be part of a [MultiLock]. Each lock of this package is a Locker,
+// MultiLock and [RedLock] included. A lock made with package extend is a Locker if it keeps the
+// promises of [Lock.Lock].
 type Locker interface {
 	Lock(ctx context.Context) (*Lease, error)
 	TryLock(ctx context.Context) (*Lease, error)
 }
 
-// MultiLock is several locks that are acquired as one: all of them, or none. They may be of different
-// kinds and of different clients, as those of different servers.
+// MultiLock is several locks that are acquired as one: all of them, or none. They may be of
+// different kinds, and of different clients, for example of different servers.
 //
 // # No deadlock
 //
-// A MultiLock never waits for one of its locks while it holds another. It asks for all at once. If one is
-// refused it releases the others, waits for that one alone, and then asks for the others again. So callers
-// may name the same locks in any order, and may also acquire them one by one in an order of their own, as
-// long as they hold none while they wait for a MultiLock. The price is that a MultiLock may wait for long
-// while others keep its locks in turn: it is not fair, even if its locks are.
+// A MultiLock never waits for one of its locks while it holds another. It tries all locks at the
+// same time. If a lock is refused, it releases the others, waits only for the refused lock, and
+// then tries the others again. So callers may name the same locks in any order. They may also
+// acquire these locks one by one, in an order of their own, as long as they hold none of them while
+// they wait for a MultiLock. The price is that a MultiLock may wait for a long time while other
+// owners hold its locks in turn: it is not fair, even if its locks are.
 //
 // # A server that is down
 //
-// A server that gives no answer keeps the locks of the other servers for 2 s at most: then they are released. Lock
-// waits for the silent server's lock alone, like for a lock that another owner holds, and so it does while a server
-// cannot be reached. The other locks are free meanwhile.
+// If a server gives no answer, the MultiLock releases the locks of the other servers after 2 s at
+// most. Then Lock waits only for the silent server's lock, as if another owner held it. It does the
+// same while a server cannot be reached. Meanwhile the other locks are free.
 //
 // # The lease
 //
-// The lease is held while each of its parts is: the loss of one is the loss of all, and the others are
-// released then. [Lease.Parts] returns the leases of the locks, which have the tokens: the whole has none,
-// since each resource compares the token of its own lock. Lock and TryLock under [Lease.Reenter] re-enter
-// all parts, and so do those of the locks themselves.
+// The lease is held as long as all of its parts are held. If one part is lost, the lease is lost,
+// and the client releases the other parts. [Lease.Parts] returns the leases of the locks, which
+// have the tokens. The lease as a whole has no token, since each resource compares the token of its
+// own lock. Under a [Lease.Reenter] context, Lock and TryLock re-enter all parts. Lock and TryLock
+// of a single lock re-enter its part.
 //
 // A MultiLock is safe for concurrent use. It has no name and no key of its own.
 //
-// Source: Redisson's RedissonMultiLock, which excludes this one by the keys of the locks.
+// Source: Redisson's RedissonMultiLock. The two exclude each other, since both hold the locks
+// themselves.
 type MultiLock struct {
 	locks   []Locker
 	invalid error
 }
 
-// NewMultiLock returns the locks as one. It sends nothing. The methods return a [*FieldError] if there is
-// no lock, if one is nil, or if two of one client have the same key: those would exclude each other. Two clients of
-// one server are two to it: with the same key by both, TryLock always returns [ErrNotAcquired], and Lock waits for
-// ever.
+// NewMultiLock returns the locks as one. It sends nothing. The methods return a [*FieldError] if
+// there is no lock, if a lock is nil, or if two locks of one client have the same key, since these
+// would exclude each other. NewMultiLock does not notice the same key in two clients of one server:
+// then TryLock always returns [ErrNotAcquired], and Lock waits forever.
 func NewMultiLock(locks ...Locker) *MultiLock {
 	m := &MultiLock{locks: slices.Clone(locks)}
 	m.invalid = m.check()
@@ -64,7 +68,7 @@ func NewMultiLock(locks ...Locker) *MultiLock {
 // keyed is a lock that reports its keys.
 type keyed interface{ lockKeys() []lockKey }
 
-// lockKey is where a lock is.
+// lockKey is a lock's client and key.
 type lockKey struct {
 	core *extend.Core
 	key  string
@@ -107,33 +111,36 @@ func (m *MultiLock) check() error {
 	return nil
 }
 
-// multiPauses keep callers that take each other's locks away in turn from going on like that.
+// multiPauses stop callers from refusing each other's locks again and again.
 var multiPauses = extend.Backoff{First: time.Millisecond, Most: 64 * time.Millisecond}
 
-// Lock waits until it holds all locks, ctx ends, a client is closed or a backend fails. If all are free it
-// takes one round trip, since the requests of one client go together. ctx bounds all that it waits for.
+// Lock waits until it holds all locks, ctx ends, a client is closed or a backend fails. If all
+// locks are free, it takes one round trip, since one client's requests are sent together. When ctx
+// ends, Lock waits no longer.
 //
-// If the first attempt meets a server that cannot be reached, Lock returns [ErrUnavailable], and if a reply was lost
-// [ErrIndeterminate], within 2 s and the bound of that server's backend. Silence alone is no error: Lock waits for an
-// answer until the backend gives up. Once a lock was refused, Lock waits on through outages of any of the servers, for
-// as long as ctx lasts.
+// If the first attempt cannot reach a server, Lock returns [ErrUnavailable], and if a reply was
+// lost [ErrIndeterminate], within 2 s plus the bound of that server's backend. Silence alone is no
+// error: Lock waits for an answer until the backend gives up. Once a lock has been refused, Lock
+// keeps waiting through outages of any of the servers, for as long as ctx lasts.
 //
-// On error none is held, and what may have been taken is released in the background. The errors are those
-// of [Lock.Lock], of the first lock that failed. Locks that wait for replicas use three quarters of the 2 s.
+// After an error the caller holds no lock: the client releases possible grants in the background.
+// The errors are the same as for [Lock.Lock], for the first lock that failed. Locks that wait for
+// replicas use three quarters of the 2 s.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
 	return m.acquire(func(a *multiAttempt) error {
 		return extend.Repeat(ctx, multiPauses, ErrNotAcquired, a)
 	})
 }
 
-// TryLock acquires all locks if all are free, and returns [ErrNotAcquired] if another owner holds one. It does not
-// wait. If a server gives no answer within 2 s, the error wraps [ErrIndeterminate], or [ErrUnavailable] if nothing
-// was sent. Other errors are those of Lock's first attempt.
+// TryLock acquires all locks if all are free, and returns [ErrNotAcquired] if another owner holds
+// one of them. It does not wait for a release. If a server gives no answer within 2 s, the error
+// wraps [ErrIndeterminate], or [ErrUnavailable] if nothing was sent. Other errors are the same as
+// for Lock's first attempt.
 func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 	return m.acquire(func(a *multiAttempt) error { return a.ask(ctx) })
 }
 
-// Do is [Lock.Do] for all of the locks. The tokens are those of the lease's Parts.
+// Do is [Lock.Do] for all of the locks. The lease's Parts have the tokens.
 func (m *MultiLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
 	return extend.Do(ctx, m.Lock, work)
 }
@@ -157,18 +164,18 @@ func (m *MultiLock) acquire(run func(a *multiAttempt) error) (*Lease, error) {
 	return nil, fmt.Errorf("acquire multi lock: %w", err)
 }
 
-// partReleaseTimeout is how long it takes at most that an attempt which was refused releases what it got.
+// partReleaseTimeout is how long a refused attempt waits for the release of its other locks.
 const partReleaseTimeout = time.Second
 
 // multiAttempt is one caller's attempt to get all locks.
 type multiAttempt struct {
 	locks  []Locker
 	leases []*Lease
-	first  int // the lock that the last attempt lacked, and that is waited for alone; -1: none
+	first  int // the lock that the last attempt did not get, and the only one to wait for; -1: none
 }
 
-// Try implements [extend.Attempt]. A lock that has given no answer in time is waited for at once, since that is no
-// refusal: until its server answers, or its backend gives up.
+// Try implements [extend.Attempt]. If a lock gave no answer in time, Try waits for it at once,
+// since silence is no refusal: until its server answers, or its backend gives up.
 func (a *multiAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	for {
 		err := a.ask(ctx)
@@ -183,7 +190,8 @@ func (a *multiAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	}
 }
 
-// ask waits for the lock that is first, if there is one, and then asks for the others. On error none is held.
+// ask waits for the lock that is first, if there is one, and then tries the others. After an error
+// no lock is held.
 func (a *multiAttempt) ask(ctx context.Context) error {
 	a.leases = make([]*Lease, len(a.locks))
 	if a.first >= 0 {
@@ -195,15 +203,16 @@ func (a *multiAttempt) ask(ctx context.Context) error {
 	}
 	err := a.takeOthers(ctx)
 	if err != nil {
-		_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout) // What is not answered goes on.
+		_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout) // Unanswered releases continue in the background.
 	}
 	return err
 }
 
-// partTimeout is how long one lock may take to answer, while others may be held.
+// partTimeout is how long a lock may take to answer while others may be held.
 const partTimeout = 2 * time.Second
 
-// takeOthers tries to get the locks that are not held, side by side. The one that it lacks is first from then on.
+// takeOthers tries to get the locks that are not held, concurrently. If it fails to get a lock, it
+// sets first to that lock.
 func (a *multiAttempt) takeOthers(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
@@ -224,7 +233,8 @@ func (a *multiAttempt) takeOthers(ctx context.Context) error {
 	return nil
 }
 
-// silence is the error of a lock that gave no answer in time, which is no end of the caller's context.
+// silence is the error of a lock that gave no answer in time, although the caller's context has not
+// ended.
 type silence struct {
 	lock    int
 	outcome error

@@ -14,41 +14,46 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// signWorth is how long a waiter of a [Mutex] counts as alive after a sign of life, at most: it is passed after
-// two thirds of that, and a grant by a release lasts so long from the sign on.
+// signWorth is the longest time for which a sign of life of a waiter of a [Mutex] counts. Other
+// waiters pass a silent waiter after two thirds of that time. A grant by a release lasts for that
+// time, from the sign on.
 const signWorth = 10 * time.Second
 
-// Mutex is a [Lock] whose release grants it to the next waiter, and sends a message to that waiter alone. Waiters of
-// all clients acquire it in the order in which they came to the server. A hand-over costs the same number of the
-// server's commands for two clients as for two hundred, while a release of a Lock makes several clients try.
+// Mutex is a [Lock] whose release grants it to the next waiter, and sends a message to that waiter
+// alone. Waiters of all clients acquire it in the order in which they came to the server. A
+// hand-over costs the server as many commands for two hundred clients as for two, while a release
+// of a Lock makes several clients try.
 //
-// Every 2.5 seconds, or four times in a shorter lease, a client shows the server that its waiters live; it shows those
-// behind the first hundred a third less often. A waiter that leaves is taken out of the queue in the background. A
-// waiter whose process has crashed loses its place after its last sign of life, two thirds of 10 seconds or of a
-// shorter lease later. A live waiter that was silent for that long, because it could reach no server, returns to its
-// place. If a holder crashes, the first waiter has the mutex within 50 ms of the end of the holder's lease.
+// Every 2.5 seconds, or four times in a shorter lease, a client sends the server signs of life of
+// its waiters. It sends signs of the waiters after the first hundred a third less often. The client
+// removes a waiter that leaves from the queue, in the background. A waiter whose process has
+// crashed loses its place two thirds of 10 seconds, or of a shorter lease, after its last sign of
+// life. If a waiter was silent for that long because it could reach no server, it returns to its
+// place. If a holder crashes, the first waiter acquires the mutex within 50 ms of the end of the
+// holder's lease.
 //
-// Each call of Lock or TryLock is an owner of its own; only [Lease.Reenter] re-enters. TryLock does not pass
-// those who wait.
+// Each call of Lock or TryLock is an owner of its own. The mutex is not reentrant, except under a
+// [Lease.Reenter] context. TryLock does not pass a waiter.
 //
-// A Mutex is a name, not a resource, and safe for concurrent use. Its keys are its own: a Lock and a Mutex of
-// one name do not know of each other.
+// A Mutex is a name, not a resource, and safe for concurrent use. It has other keys than a Lock: a
+// Lock and a Mutex of the same name do not exclude each other.
 //
 // Source: docs/mutex.md. Redisson has none, and no Java process can use it: see [Lock] and [FairLock].
 type Mutex struct {
 	object
 	tokenTTL *time.Duration
-	group    string // of this client's owners; its channel is named after it
+	group    string // of this client's owners; its channel has its name
 	worth    time.Duration
 	leases   extend.Leases
 
-	token, queue, signs string // its keys beside that of the holder
-	granted             string // the prefix of the channels by which groups hear of grants
+	token, queue, signs string // its keys other than the holder's
+	granted             string // the prefix of the channels on which groups receive grants
 }
 
-// NewMutex returns the mutex called name. It sends nothing. The methods return a [*FieldError] for an empty
-// name or an invalid option. Replicas is one: another's release grants the mutex, and nobody could take that
-// back. In a cluster a name with braces must have its hash tag in them.
+// NewMutex returns the mutex called name. It sends nothing. The methods return a [*FieldError] for
+// an empty name or an invalid option. Replicas is an invalid option: the release of another owner
+// grants the mutex, and that grant could not be undone if too few replicas acknowledged it. In a
+// cluster a name with braces must have its hash tag in them.
 func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 	var o LockOptions
 	if opts != nil {
@@ -66,7 +71,7 @@ func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 	return m
 }
 
-// leaseFor makes the leases of m, of a length, or of the watchdog's.
+// leaseFor makes the leases of m, with the given length, or with the watchdog's if that is 0.
 func (m *Mutex) leaseFor(c *Client, lease time.Duration) {
 	m.worth = min(signWorth, lease.Truncate(time.Millisecond))
 	if lease == 0 {
@@ -94,26 +99,31 @@ func (m *Mutex) newOwner() string {
 	return string(strconv.AppendInt(name, rand.Int64(), 10)) //nolint:gosec // A name.
 }
 
-// Lock waits until it holds the mutex, ctx ends, the client is closed or the backend fails. A free mutex for
-// which nobody waits takes one round trip. Otherwise Lock waits in the queue for its turn.
+// Lock waits until it holds the mutex, ctx ends, the client is closed or the backend fails. If the
+// mutex is free and has no waiter, it takes one round trip. Otherwise Lock waits in the queue for
+// its turn.
 //
-// If the first attempt meets no server, Lock returns [ErrUnavailable] within the bound of the backend. Once it
-// was refused it waits on through outages, for as long as ctx lasts, and keeps its place. If the server refuses
-// to be shown that Lock waits, for lack of a right or of memory, Lock returns that error.
+// If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
+// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts,
+// and keeps its place. If the server refuses a sign of life, because the client lacks a right or
+// the server lacks memory, Lock returns that error.
 //
-// The lease of a mutex that a release granted begins with the waiter's last sign of life: it is renewed early,
-// and a Lease of a fixed length, of which less than nine tenths are left, once before Lock returns.
+// If a release granted the mutex, the lease begins at the waiter's last sign of life. The watchdog
+// renews such a lease early. A Lease of a fixed length is renewed once, before Lock returns, if
+// less than nine tenths of it are left.
 //
-// On error nothing is held, and what may have been taken is released in the background, as is the place in the
-// queue. The errors are those of [Lock.Lock], without those of replicas.
+// After an error the caller holds nothing: the client releases a possible grant, and the place in
+// the queue, in the background. The errors are the same as for [Lock.Lock], except those about
+// replicas.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "acquire", func() (*Lease, error) {
 		return m.leases.Acquire(ctx)
 	})
 }
 
-// TryLock acquires the mutex if it is free and nobody waits for it, and returns [ErrNotAcquired] otherwise. It
-// takes one round trip, and does not queue. Other errors are those of Lock's first attempt.
+// TryLock acquires the mutex if it is free and has no waiter, and otherwise returns
+// [ErrNotAcquired]. It takes one round trip, and does not queue. Other errors are the same as for
+// Lock's first attempt.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "acquire", func() (*Lease, error) {
 		return m.leases.TryAcquire(ctx)
@@ -125,10 +135,10 @@ func (m *Mutex) Do(ctx context.Context, work func(ctx context.Context, lease *Le
 	return extend.Do(ctx, m.Lock, work)
 }
 
-// ForceUnlock ends the hold no matter whose it is, grants the mutex to the first waiter, and reports whether it
-// was held. The holder learns of it by its next renewal or by Release, up to a third of its lease later, or,
-// of a fixed lease, by Release or at its end: only its fencing token protects the resource until then. Errors are those
-// of Lock.
+// ForceUnlock ends the hold, whichever owner has it, grants the mutex to the first waiter, and
+// reports whether the mutex was held. The holder learns of the loss at its next renewal, up to a
+// third of its lease later, or at Release; with a fixed lease, at Release or at the end of the
+// lease. Until then only its fencing token protects the resource. Errors are the same as for Lock.
 func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "force release of", func() (bool, error) {
 		return script.MutexForceRelease(ctx, m.base.Runner(), script.MutexForceReleaseParams{
@@ -138,7 +148,7 @@ func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
 	})
 }
 
-// IsLocked reports whether anybody holds the mutex.
+// IsLocked reports whether the mutex has a holder.
 func (m *Mutex) IsLocked(ctx context.Context) (bool, error) {
 	return m.isHeld(ctx, func(string) bool { return true })
 }
@@ -148,7 +158,7 @@ func (m *Mutex) IsHeldBy(ctx context.Context, owner string) (bool, error) {
 	return m.isHeld(ctx, func(holder string) bool { return holder == owner })
 }
 
-// isHeld reports whether there is a holder, and it is a certain one.
+// isHeld reports whether there is a holder that by accepts.
 func (m *Mutex) isHeld(ctx context.Context, by func(holder string) bool) (bool, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "query", func() (bool, error) {
 		holder, held, err := script.MutexHolder(ctx, m.base.Runner(), m.base.Key())
@@ -156,15 +166,15 @@ func (m *Mutex) isHeld(ctx context.Context, by func(holder string) bool) (bool, 
 	})
 }
 
-// Remaining returns how long the present holder's lease lasts by the server's clock: 0 if the mutex is free,
-// [NoExpiry] if its key has no expiry. A holder asks [Lease.Remaining] of its own lease instead.
+// Remaining returns how long the present holder's lease lasts by the server's clock: 0 if the mutex
+// is free, [NoExpiry] if its key has no expiry. A holder uses [Lease.Remaining] instead.
 func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "query", func() (time.Duration, error) {
 		return remaining(script.ObjectRemaining(ctx, m.base.Runner(), m.base.Key()))
 	})
 }
 
-// beat shows that owners wait.
+// beat sends signs of life of owners that wait.
 func (m *Mutex) beat(
 	ctx context.Context, r backend.ScriptRunner, stamp int64, owners []string,
 ) (extend.Beats, error) {
@@ -182,10 +192,10 @@ func (m *Mutex) beat(
 	return beats, nil
 }
 
-// nobody is what PTTL returns where there is no key.
+// nobody is PTTL's answer if there is no key.
 const nobody = -2 * time.Millisecond
 
-// leasableMutex is a mutex as its owners hold it.
+// leasableMutex is a mutex, for its owners' leases.
 type leasableMutex struct {
 	*Mutex
 	place *int64 // of an owner that queues if it is refused; 0: at the end; nil: it does not queue
@@ -233,8 +243,8 @@ func (l leasableMutex) Release(
 	return released, err
 }
 
-// release runs the script once, which removes a bounded number of expired waiters: more says that it is to be
-// repeated.
+// release runs the script once, which removes a bounded number of expired waiters. more says that
+// the script must run again.
 func (l leasableMutex) release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (released, more bool, err error) {

@@ -29,14 +29,14 @@ const (
 	countingCounterKey = ":counter" // behind the name
 )
 
-// Of rate limiters. Redisson has no channel: its processes wait by time alone.
+// Of rate limiters. Redisson has no channel: its processes wait only by time.
 const (
 	rateValueKey   = ":value"   // behind the name
 	ratePermitsKey = ":permits" // behind the name
 	rateChannel    = "hasp_rate_limiter"
 )
 
-// What adders have behind the name, and behind the id of a request.
+// Adders' suffixes, after the name and after the id of a request.
 const (
 	adderTopic        = ":adder-topic"
 	adderCounterKey   = ":counter"
@@ -46,7 +46,7 @@ const (
 // Redisson has no mutex.
 const (
 	mutexKey      = "hasp_mutex"
-	mutexTokenKey = ":token" // these are behind that with the name
+	mutexTokenKey = ":token" // these follow mutexKey and the name
 	mutexQueueKey = ":queue"
 	mutexSignsKey = ":signs"
 	mutexChannel  = ":granted"

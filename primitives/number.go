@@ -11,56 +11,57 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// number is an object that is a text of digits at one key, and what all such objects can do.
+// number is an object that is a decimal text at one key. It has the methods that all such objects
+// share.
 type number struct {
 	object
-	beside []string // further keys, which end with the first
+	beside []string // further keys, which expire with the first
 }
 
-// numberKind is what the server's TYPE says of numbers.
+// numberKind is the server's TYPE of numbers.
 const numberKind = "string"
 
-// newNumber returns the object called name of one of the kinds that are a number.
+// newNumber returns the object called name, of a kind that is a number.
 func (c *Client) newNumber(kind, name string) number {
 	return number{object: c.newObject(kind, name, numberKind)}
 }
 
 // Expire sets the object's expiry to d from now by the server's clock, in whole milliseconds and at
 // least one. It reports whether the object exists.
-func (n *number) Expire(ctx context.Context, d time.Duration) (bool, error) {
-	invalid := n.invalid
+func (o *number) Expire(ctx context.Context, d time.Duration) (bool, error) {
+	invalid := o.invalid
 	if invalid == nil {
 		invalid = extend.AtLeast("d", d, time.Millisecond)
 	}
-	return extend.Call(ctx, &n.base, invalid, "expire", func() (bool, error) {
-		return script.ObjectExpire(ctx, n.base.Runner(), n.base.Key(), n.beside, numberKind, d)
+	return extend.Call(ctx, &o.base, invalid, "expire", func() (bool, error) {
+		return script.ObjectExpire(ctx, o.base.Runner(), o.base.Key(), o.beside, numberKind, d)
 	})
 }
 
 // ExpireAt sets the object's expiry to t by the server's clock, in whole milliseconds. It reports
 // whether the object exists. A time in the past deletes the object.
-func (n *number) ExpireAt(ctx context.Context, t time.Time) (bool, error) {
-	return extend.Call(ctx, &n.base, n.invalid, "expire", func() (bool, error) {
-		return script.ObjectExpireAt(ctx, n.base.Runner(), n.base.Key(), n.beside, numberKind, t)
+func (o *number) ExpireAt(ctx context.Context, t time.Time) (bool, error) {
+	return extend.Call(ctx, &o.base, o.invalid, "expire", func() (bool, error) {
+		return script.ObjectExpireAt(ctx, o.base.Runner(), o.base.Key(), o.beside, numberKind, t)
 	})
 }
 
 // Persist removes the object's expiry, and reports whether it had one.
-func (n *number) Persist(ctx context.Context) (bool, error) {
-	return extend.Call(ctx, &n.base, n.invalid, "persist", func() (bool, error) {
-		return script.ObjectPersist(ctx, n.base.Runner(), n.base.Key(), n.beside, numberKind)
+func (o *number) Persist(ctx context.Context) (bool, error) {
+	return extend.Call(ctx, &o.base, o.invalid, "persist", func() (bool, error) {
+		return script.ObjectPersist(ctx, o.base.Runner(), o.base.Key(), o.beside, numberKind)
 	})
 }
 
-// TTL returns how long the object still exists by the server's clock: 0 if it does not exist,
+// TTL returns the time until the object expires, by the server's clock: 0 if it does not exist,
 // [NoExpiry] if it has no expiry.
-func (n *number) TTL(ctx context.Context) (time.Duration, error) {
-	return extend.Call(ctx, &n.base, n.invalid, "query", func() (time.Duration, error) {
-		return remaining(script.ObjectRemaining(ctx, n.base.Runner(), n.base.Key()))
+func (o *number) TTL(ctx context.Context) (time.Duration, error) {
+	return extend.Call(ctx, &o.base, o.invalid, "query", func() (time.Duration, error) {
+		return remaining(script.ObjectRemaining(ctx, o.base.Runner(), o.base.Key()))
 	})
 }
 
-// remaining turns a server's PTTL into a duration. Only a key without an expiry gets NoExpiry.
+// remaining turns a server's PTTL into a duration. It is NoExpiry only for a key without an expiry.
 func remaining(left time.Duration, err error) (time.Duration, error) {
 	switch left {
 	case -1 * time.Millisecond:
@@ -71,8 +72,8 @@ func remaining(left time.Duration, err error) (time.Duration, error) {
 	return min(left, NoExpiry-1), err
 }
 
-// read returns the number that GET has read, or 0 if there is none. GET returns any text: one that is no
-// number is an error.
+// read returns the number that GET has read, or 0 if there is none. GET returns any text: a text
+// that is no number is an error.
 func read[T int64 | float64](value T, _ bool, err error) (T, error) {
 	switch {
 	case errors.Is(err, backend.ErrReply):
@@ -84,19 +85,19 @@ func read[T int64 | float64](value T, _ bool, err error) (T, error) {
 }
 
 // Exists reports whether the object exists.
-func (n *number) Exists(ctx context.Context) (bool, error) {
-	return extend.Call(ctx, &n.base, n.invalid, "query", func() (bool, error) {
-		kind, err := script.ObjectKind(ctx, n.base.Runner(), n.base.Key())
+func (o *number) Exists(ctx context.Context) (bool, error) {
+	return extend.Call(ctx, &o.base, o.invalid, "query", func() (bool, error) {
+		kind, err := script.ObjectKind(ctx, o.base.Runner(), o.base.Key())
 		if err == nil && kind != "none" && kind != numberKind {
-			err = n.base.Conflict(kind)
+			err = o.base.Conflict(kind)
 		}
 		return kind == numberKind, err
 	})
 }
 
 // remove deletes the object's key.
-func (n *number) remove(ctx context.Context) (bool, error) {
-	return extend.Call(ctx, &n.base, n.invalid, "delete", func() (bool, error) {
-		return script.ObjectDelete(ctx, n.base.Runner(), n.base.Key(), n.beside, numberKind)
+func (o *number) remove(ctx context.Context) (bool, error) {
+	return extend.Call(ctx, &o.base, o.invalid, "delete", func() (bool, error) {
+		return script.ObjectDelete(ctx, o.base.Runner(), o.base.Key(), o.beside, numberKind)
 	})
 }

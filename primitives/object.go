@@ -2,22 +2,22 @@ package primitives
 
 import "github.com/hasp-go/hasp/primitives/extend"
 
-// object is embedded by the primitives of this package. Of the methods of extend.Object their users see
-// Name alone.
+// object is embedded by the primitives of this package. It hides the methods of extend.Object,
+// except Name.
 type object struct {
 	base    extend.Object
 	invalid error // of the arguments; each method returns it
 }
 
-// newObject returns the object of a kind called name, whose key holds a value of the given type. It has other keys,
-// or channels.
+// newObject returns the object of the given kind called name, whose key holds a value of the given
+// type. It is for objects that also have other keys, or channels.
 func (c *Client) newObject(kind, name, valueType string) object {
 	o := c.newKey(kind, name, valueType)
 	o.reject(o.base.ValidateTag())
 	return o
 }
 
-// newKey is newObject for an object of one key alone, which may be in any slot.
+// newKey is newObject for an object with only one key and no channel, which may be in any slot.
 func (c *Client) newKey(kind, name, valueType string) object {
 	o := object{base: c.core.NewObject(kind, name, valueType)}
 	o.invalid = o.base.Validate()
@@ -27,12 +27,12 @@ func (c *Client) newKey(kind, name, valueType string) object {
 // Name returns the object's name, without the client's prefix.
 func (o *object) Name() string { return o.base.Name() }
 
-// reject makes each method return err, unless something else was wrong before.
+// reject makes each method return err, unless there was an error before.
 func (o *object) reject(err error) {
 	if o.invalid == nil {
 		o.invalid = err
 	}
 }
 
-// publish returns the command by which scripts publish.
+// publish returns the command with which scripts publish.
 func (o *object) publish() string { return o.base.Core().Capabilities().Publish() }

@@ -9,24 +9,24 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// ownedLock is embedded by all locks that one owner at a time holds, in a hash of owner and hold count,
-// with fencing tokens at a key of their own.
+// ownedLock is embedded by all locks that one owner at a time holds, in a hash of owner and hold
+// count. The fencing token has a key of its own.
 type ownedLock struct {
 	object
 	tokenKey string
-	tokenTTL *time.Duration // nil: the token key has no end
-	channel  string         // of its releases; "": they publish nothing, or elsewhere
+	tokenTTL *time.Duration // nil: the token key does not expire
+	channel  string         // of its releases; "": they publish nothing, or on another channel
 	leases   extend.Leases
 }
 
-// init makes l the lock of a kind called name. It has no leases yet.
+// init makes l the lock of the given kind called name, without leases.
 func (l *ownedLock) init(c *Client, kind, name string, tokenTTL *time.Duration) {
 	l.object, l.tokenTTL = c.newObject(kind, name, "hash"), tokenTTL
 	l.tokenKey = extend.SideName(lockTokenKey, l.base.Key())
 	l.base = l.base.WithSideKey("token key", l.tokenKey)
 }
 
-// acquire tries once to make owner the holder. It succeeds if the lock is free.
+// acquire tries once to make owner the holder, which succeeds if the lock is free.
 func (l *ownedLock) acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
@@ -41,7 +41,8 @@ func (l *ownedLock) acquire(
 	return 0, extend.Answer{RetryIn: atLeastSome(left)}, err
 }
 
-// atLeastSome returns what remains of a lease, of which PTTL rounds less than a millisecond to 0.
+// atLeastSome returns the rest of a lease, which is not over: PTTL rounds less than a millisecond
+// to 0.
 func atLeastSome(left time.Duration) time.Duration {
 	if left == 0 {
 		return time.Nanosecond
@@ -49,7 +50,7 @@ func atLeastSome(left time.Duration) time.Duration {
 	return left
 }
 
-// IsLocked reports whether anybody holds the lock.
+// IsLocked reports whether the lock has a holder.
 func (l *ownedLock) IsLocked(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (bool, error) {
 		return script.LockExists(ctx, l.base.Runner(), l.base.Key())
@@ -63,8 +64,8 @@ func (l *ownedLock) IsHeldBy(ctx context.Context, owner string) (bool, error) {
 	})
 }
 
-// HoldCount returns how often owner holds the lock on the server: 0 or 1 for this package's owners,
-// whose re-entry is counted in the process, and any number for a Java peer's.
+// HoldCount returns how often owner holds the lock on the server: 0 or 1 for owners of this
+// package, whose re-entries are counted in the process, and any number for owners in Java.
 func (l *ownedLock) HoldCount(ctx context.Context, owner string) (int64, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int64, error) {
 		count, _, err := script.LockHoldCount(ctx, l.base.Runner(), l.base.Key(), owner)
@@ -72,8 +73,8 @@ func (l *ownedLock) HoldCount(ctx context.Context, owner string) (int64, error) 
 	})
 }
 
-// Remaining returns how long the present holder's lease lasts by the server's clock: 0 if the lock is
-// free, [NoExpiry] if its key has no expiry. A holder asks [Lease.Remaining] of its own lease instead.
+// Remaining returns how long the present holder's lease lasts by the server's clock: 0 if the lock
+// is free, [NoExpiry] if its key has no expiry. A holder uses [Lease.Remaining] instead.
 func (l *ownedLock) Remaining(ctx context.Context) (time.Duration, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (time.Duration, error) {
 		return remaining(script.LockRemaining(ctx, l.base.Runner(), l.base.Key()))

@@ -12,18 +12,18 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// PermitID is the id of a permit of a [PermitSemaphore]. No other has the same. Values can be compared.
+// PermitID is the unique id of a permit of a [PermitSemaphore]. Values can be compared.
 type PermitID [idSize]byte
 
 const idSize = 16
 
-// String returns the id as 32 hexadecimal digits, the form that Redisson's API has.
+// String returns the id as 32 hexadecimal digits, as Redisson's API does.
 func (id PermitID) String() string { return hex.EncodeToString(id[:]) }
 
-// MarshalText implements [encoding.TextMarshaler]: it returns what String does.
+// MarshalText implements [encoding.TextMarshaler]. It returns the text that String returns.
 func (id PermitID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]: it reads what String returns.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It reads the text that String returns.
 func (id *PermitID) UnmarshalText(text []byte) error {
 	parsed, err := ParsePermitID(string(text))
 	if err == nil {
@@ -32,7 +32,7 @@ func (id *PermitID) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParsePermitID reads what String returns. It returns a [*FieldError] for any other text.
+// ParsePermitID reads the text that String returns. It returns a [*FieldError] for any other text.
 func ParsePermitID(text string) (id PermitID, err error) {
 	bytes, err := hex.DecodeString(text)
 	if err != nil || len(bytes) != idSize {
@@ -41,8 +41,8 @@ func ParsePermitID(text string) (id PermitID, err error) {
 	return PermitID(bytes), nil
 }
 
-// PermitIDs returns the ids of the permits that a lease has which a [PermitSemaphore] returned. It has them
-// also when it has ended.
+// PermitIDs returns the ids of the permits of a lease of a [PermitSemaphore], even if the lease has
+// ended.
 func PermitIDs(l *Lease) []PermitID {
 	owner := l.Owner()
 	ids := make([]PermitID, len(owner)/idSize)
@@ -52,7 +52,7 @@ func PermitIDs(l *Lease) []PermitID {
 	return ids
 }
 
-// newPermits returns the owner of n new permits: their ids, one after the other.
+// newPermits returns the owner of n new permits: the sequence of their ids.
 func newPermits(n int) string {
 	ids := make([]byte, n*idSize)
 	_, _ = rand.Read(ids) // It never fails.
@@ -92,7 +92,7 @@ func (s *PermitSemaphore) held(
 	return err
 }
 
-// leasablePermits is a permit semaphore as the owners of permits hold them.
+// leasablePermits is a permit semaphore, for the leases of its permits' owners.
 type leasablePermits PermitSemaphore
 
 // Acquire implements [extend.Leasable].
@@ -147,7 +147,7 @@ func (k permitKind) ReleaseAll(
 	return statusesOf(statuses), nil
 }
 
-// permitKeys returns each semaphore's key, followed by that of its leases.
+// permitKeys returns each semaphore's key, followed by the key of its leases.
 func permitKeys(keys []string) []string {
 	pairs := make([]string, 0, 2*len(keys))
 	for _, key := range keys {

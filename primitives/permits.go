@@ -17,7 +17,7 @@ const (
 	initialBackoff = 50 * time.Millisecond
 	maxBackoff     = 500 * time.Millisecond
 
-	// releaseTimeout bounds the waiting for the reply to a release without a caller.
+	// releaseTimeout is how long the client waits for the reply to a release without a caller.
 	releaseTimeout = 5 * time.Second
 )
 
@@ -28,8 +28,8 @@ type permitAttempt struct {
 	request extend.Request
 }
 
-// Try implements [extend.Attempt]. Permits have no owner: after an unknown outcome nobody can find out
-// whether they were taken, so the attempt ends.
+// Try implements [extend.Attempt]. Permits have no owner: if the outcome is unknown, the client
+// cannot find out whether the permits were taken, so the attempt ends.
 func (p *permitAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	p.request = extend.Request{Object: &p.base, Late: p}
 	result, err := p.run(ctx, &p.request)
@@ -76,8 +76,8 @@ func (a *addition) run(ctx context.Context, r backend.ScriptRunner) (added bool,
 		a.base.Key(), int64(a.by), a.create, a.publish(), a.want.Channel)
 }
 
-// HandleLate implements [extend.LateHandler]. If the request surely was not executed, it is sent again:
-// the caller's error was that it may yet be executed.
+// HandleLate implements [extend.LateHandler]. If the request was certainly not executed, the client
+// sends it again: the caller's error said that it may yet be executed.
 func (a *addition) HandleLate(r backend.ScriptRunner) {
 	_, err := a.run(context.Background(), r)
 	switch {
@@ -121,9 +121,9 @@ func (s *Semaphore) releaseUnclaimed(n int, err error) {
 	}
 }
 
-// putBack adds n permits in the background. It sends one request at a time, for all permits that were
-// added since the last one, and repeats it while it surely was not executed. create is as for
-// [Semaphore.add].
+// putBack adds n permits in the background. It sends one request at a time, for all permits since
+// the last request, and repeats the request as long as it was certainly not executed. create is as
+// for [Semaphore.add].
 func (s *Semaphore) putBack(n int, create bool) {
 	key := pendingKey{s.base.Key(), create}
 	if s.client.pendingPermits.add(key, n) {
@@ -152,14 +152,14 @@ func (s *Semaphore) addOnce(
 	return err
 }
 
-// canResend reports whether a request failed that surely was not executed, and may succeed if it is
-// sent again: no server took it, or its context ended before it was sent.
+// canResend reports whether err is the failure of a request that was certainly not executed and may
+// succeed if it is sent again: no server took it, or its context ended before it was sent.
 func canResend(err error) bool {
 	return err != nil && !backend.MayHaveRun(err) &&
 		!errors.Is(err, backend.ErrClosed) && !errors.Is(err, backend.ErrNotSupported)
 }
 
-// warnPermitsLost logs an error after which permits may be lost, and which no call returns.
+// warnPermitsLost logs an error that no call returns, and after which permits may be lost.
 func (s *Semaphore) warnPermitsLost(err error) {
 	s.base.Logger().Warn("permits may be lost", zap.Error(err))
 }
@@ -176,7 +176,7 @@ type pendingKey struct {
 	create bool
 }
 
-// add counts n more, and reports whether a goroutine is sending already.
+// add adds n to the count, and reports whether a goroutine is sending already.
 func (p *pendingPermits) add(key pendingKey, n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,73 +12,81 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// maxIDs is the most permits that one call takes or puts back.
+// maxIDs is the most permits that one call acquires or releases.
 const maxIDs = 1000
 
 // PermitSemaphoreOptions configure a [PermitSemaphore]. The zero value of each field means its default.
 type PermitSemaphoreOptions struct {
-	// Permits is how many permits a semaphore has that Acquire or TryAcquire makes, if there is none: in
-	// the same round trip. All processes that share a semaphore set the same number. Zero means that
-	// Acquire makes none, as in Redisson: it waits until somebody else does.
+	// Permits is the number of permits with which Acquire or TryAcquire creates a missing
+	// semaphore, in the same round trip. All processes that share a semaphore set the same number.
+	// Zero means that Acquire does not create the semaphore, as in Redisson, but waits until
+	// another process does.
 	Permits int
 
-	// Lease is how long permits are held at most: nobody renews it. In whole milliseconds, at least
-	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until they are released.
+	// Lease is the length of a lease that is not renewed: permits are held for no longer. In whole
+	// milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the watchdog
+	// renews until the permits are released.
 	Lease time.Duration
 
-	// Replicas is how many replicas must have acknowledged a grant before Acquire or TryAcquire returns
-	// it, and ReplicaTimeout how long one try waits for them: see [LockOptions]. Zero means that the
-	// primary's answer is enough, and 1 s, or a third of the lease if that is less.
+	// Replicas is how many replicas must acknowledge a grant before Acquire or TryAcquire returns
+	// it, and ReplicaTimeout is how long one try waits for them: see [LockOptions]. Zero means that
+	// the primary's answer is enough, and 1 s, or a third of the lease if that is less.
 	Replicas       int
 	ReplicaTimeout time.Duration
 
 	_ struct{}
 }
 
-// PermitSemaphore is a number of permits that processes share, and of which none gets lost: who takes
-// some has a [Lease] of them, as of a lock. The watchdog renews it until it is released. If a process
-// crashes, its permits come back when their leases end, by the server's clock, and one who waits is woken
-// then.
+// PermitSemaphore is a counting semaphore whose permits are leased: if a holder crashes, its
+// permits return when their leases end, by the server's clock. A caller acquires one or more
+// permits, and holds them by one [Lease], like a lock. The watchdog renews the lease until it is
+// released. If each holder needs one slot, and waiters should acquire in the order of arrival, use
+// a [CountingSemaphore].
 //
 // A semaphore that does not exist has no permits: an Acquire waits until InitPermits, SetPermits or
-// AddPermits makes it. With the option Permits the first Acquire makes it, also after the server has lost
-// its data. What was held of one that is gone is lost: its holders learn of it by their next renewal.
+// AddPermits creates it. With the option Permits, the first Acquire creates the semaphore, even
+// after the server has lost its data. If the semaphore is deleted, its permits are lost: their
+// holders learn of the loss at their next renewal.
 //
 // # Holders
 //
-// Acquire takes n permits as one hold: all or none, released together by [Lease.Release]. [Lease.Context]
-// ends when they are lost, before anybody else can have them, unless UpdateLease, or Java's updateLeaseTime, makes a
-// lease end earlier than its holder knows. Under a context of [Lease.Reenter] an Acquire
-// of no more permits than that lease has shares them; one of more takes its own. There are no fencing
-// tokens, since several hold at once: [Lease.Token] is 0.
+// Acquire takes n permits as one hold: all or none, which [Lease.Release] releases together. If
+// permits are lost, [Lease.Context] ends before another caller can acquire them, unless
+// UpdateLease, or Java's updateLeaseTime, shortens a lease without its holder's knowledge. Under a
+// [Lease.Reenter] context of a lease, an Acquire of no more permits than the lease has shares them.
+// An Acquire of more permits takes new ones. There are no fencing tokens, since several callers
+// hold permits at once: [Lease.Token] is 0.
 //
-// Each permit has an id ([PermitIDs]), by which any process can release it, or give it another lease:
-// [PermitSemaphore.Release] and [PermitSemaphore.UpdateLease]. A hold is whole: if one of its permits is
-// released in this way, its holder loses the others by its next renewal, and they are put back. Who
-// passes permits on to be released one by one acquires them one by one, with the option Lease, and
-// forgets the leases by [Lease.Forget]: [Client.Close] would put back what is not forgotten.
+// Each permit has an id ([PermitIDs]). Any process that knows the id can release the permit, or
+// change its lease: see [PermitSemaphore.Release] and [PermitSemaphore.UpdateLease]. A hold is
+// whole: if one of its permits is released by its id, the holder loses the others by its next
+// renewal, and the client releases them. To pass on permits that other processes release one by
+// one, acquire them one by one, with the option Lease, and call [Lease.Forget] for each lease:
+// [Client.Close] would release the permits of a lease that was not forgotten.
 //
 // # Waiting
 //
-// A release wakes as many waiters as can use what is free then, on every client. Those of one client are
-// woken in the order of their coming, but a waiter for many permits holds up none for few: while others
-// take permits as fast as they are released, it may wait for ever. Once as many are free as it needs, and
-// nobody else takes them, it gets them. Permits whose lease ends are taken without a message: each answer
-// says when the next lease ends, and one waiter of each client tries then.
+// A release wakes as many waiters as can use the free permits, on every client. The waiters of one
+// client are woken in the order in which they came, but a waiter for many permits does not hold up
+// waiters for few: while other callers take permits as fast as they are released, it may wait
+// forever. When enough permits for it are free and no other caller takes them, it acquires them.
+// When a lease ends, its permits become free without a message: each refusal says when the next
+// lease ends, and then one waiter of each client tries.
 //
-// A PermitSemaphore is a name, not a resource, and safe for concurrent use. Do not use one name for a
-// [Semaphore] and a PermitSemaphore: they count in the same key. Nor use a name, x, and the same in braces, {x}: they
-// have one set of leases. Where the one exists, what would make the other returns [ErrConflict].
+// A PermitSemaphore is a name, not a resource, and safe for concurrent use. Do not use one name for
+// a [Semaphore] and a PermitSemaphore, which count in the same key. Do not use a name x and the
+// name {x} either, since both have the same set of leases. If a semaphore of one of these two names
+// exists, creating the other returns [ErrConflict].
 //
-// Source: Redisson's RPermitExpirableSemaphore: a decimal text at the name, and at {name}:timeout a sorted
-// set of the ids, 16 bytes each, by the ends of their leases. Redisson's processes set these by their own
-// clocks; this package reads the server's.
+// Source: Redisson's RPermitExpirableSemaphore: a decimal text at the name, and at {name}:timeout a
+// sorted set of the ids, 16 bytes each, with the ends of their leases as scores. Redisson's
+// processes set the scores by their own clocks. This package uses the server's clock.
 type PermitSemaphore struct {
 	number
 	leases  extend.Leases
 	channel string
-	twin    string // the key of a semaphore with the same set of leases; if none has, its own
-	total   *int64 // of a semaphore that Acquire makes; nil: it makes none
+	twin    string // the key of the semaphore that would have the same set of leases; if there is none, its own
+	total   *int64 // of a semaphore that Acquire creates; nil: it creates none
 }
 
 // NewPermitSemaphore returns the permit semaphore called name. It sends nothing. The methods return a
@@ -106,7 +114,7 @@ func (c *Client) NewPermitSemaphore(name string, opts *PermitSemaphoreOptions) *
 	return s
 }
 
-// nameKeys names the key beside the semaphore's own, and the channel.
+// nameKeys names the semaphore's second key, and its channel.
 func (s *PermitSemaphore) nameKeys() {
 	key := s.base.Key()
 	s.beside = []string{extend.Tagged(key) + permitLeasesKey}
@@ -114,8 +122,8 @@ func (s *PermitSemaphore) nameKeys() {
 	s.channel, s.twin = extend.SideName(semaphoreChannel, key), twinOf(key)
 }
 
-// twinOf returns the other one of two keys of which one is the other in braces: their side keys are the same. A key
-// without such a twin it returns as it is.
+// twinOf returns {key} for key, and key for {key}: both have the same side key. If key has no such
+// twin, twinOf returns key.
 func twinOf(key string) string {
 	plain := strings.TrimSuffix(strings.TrimPrefix(key, "{"), "}")
 	switch {
@@ -129,7 +137,7 @@ func twinOf(key string) string {
 	return key
 }
 
-// explain adds to an error of the scripts the one that it stands for.
+// explain adds the error that a script's error code stands for.
 func (s *PermitSemaphore) explain(err error) error {
 	var server *backend.ServerError
 	if !errors.As(err, &server) {
@@ -144,7 +152,8 @@ func (s *PermitSemaphore) explain(err error) error {
 	return err
 }
 
-// want is what waiters wait for. Those who would make a semaphore do not wait for the same as others.
+// want returns the condition of waiters. Waiters with the option Permits, which would create the
+// semaphore, have a condition of their own.
 func (s *PermitSemaphore) want() extend.WaitSpec {
 	want := extend.WaitSpec{
 		Channel: s.channel, FreeUnits: semaphoreFreeUnits, Refusal: ErrNotAcquired, Returns: true,
@@ -155,26 +164,28 @@ func (s *PermitSemaphore) want() extend.WaitSpec {
 	return want
 }
 
-// Acquire takes n permits, 1 to 1000, and returns their lease. While there are too few it waits: for a
-// release, for the end of a lease, or for the next poll. If there are enough it takes one round trip.
+// Acquire takes n permits, 1 to 1000, and returns their lease. If enough permits are free, it takes
+// one round trip. Otherwise it waits: for a release, for the end of a lease, or for the next poll.
 //
-// More permits than the semaphore has, free and taken ones together, are [ErrAboveTotal], also for those who wait
-// when their number is made smaller. Acquire waits all the same, as for a number that will grow again, if the option
-// Permits says that there are as many, if the semaphore has none at all, or if it does not exist.
+// If n is more than the total, the free and the taken permits together, the error is
+// [ErrAboveTotal], even for a waiter if the total is reduced while it waits. There are three
+// exceptions, in which Acquire waits until the total grows: if n is no more than the option
+// Permits, if the semaphore has a total of 0 or less, and if it does not exist and the option
+// Permits is not set.
 //
-// If the first attempt meets no server, Acquire returns [ErrUnavailable] within the bound of the backend.
-// Once it was refused it waits on through outages, for as long as ctx lasts.
+// If the first attempt reaches no server, Acquire returns [ErrUnavailable] within the bound of the
+// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts.
 //
-// On error nothing is held, and what may have been taken is put back in the background, or by the end of
-// its lease. The errors are those of [Lock.Lock]; if ctx ended while there were too few permits, the error
-// wraps [ErrNotAcquired].
+// After an error the caller holds nothing: the client releases a possible grant in the background,
+// or it ends with its lease. The errors are the same as for [Lock.Lock]. If ctx ended while too few
+// permits were free, the error wraps [ErrNotAcquired].
 func (s *PermitSemaphore) Acquire(ctx context.Context, n int) (*Lease, error) {
 	return s.acquire(ctx, n, s.leases.AcquireUnits)
 }
 
-// TryAcquire takes n permits, 1 to 1000, and returns their lease, or [ErrNotAcquired] if there are too
-// few. It takes one round trip and waits for nothing but replicas, if it is to. Other errors are those of
-// Acquire's first attempt, such as [ErrAboveTotal].
+// TryAcquire takes n permits, 1 to 1000, and returns their lease, or [ErrNotAcquired] if too few
+// are free. It takes one round trip, and waits only for replicas, if the options ask for them.
+// Other errors are the same as for Acquire's first attempt, such as [ErrAboveTotal].
 func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int) (*Lease, error) {
 	return s.acquire(ctx, n, s.leases.TryAcquireUnits)
 }
@@ -193,9 +204,10 @@ func (s *PermitSemaphore) acquire(
 	})
 }
 
-// Release puts the permits with these ids back, 1 to 1000 of them, and wakes waiters: all of them or,
-// with [ErrNotHeld], none, if one is unknown or its lease has ended. After [ErrIndeterminate] they may
-// have been put back; a second Release does no harm. A holder releases its own by [Lease.Release].
+// Release releases the permits with these ids, 1 to 1000 of them, and wakes waiters. If an id is
+// unknown, or its lease has ended, Release releases none of the permits and returns [ErrNotHeld].
+// After [ErrIndeterminate] the permits may have been released. A second Release does no harm. A
+// holder uses [Lease.Release] instead.
 func (s *PermitSemaphore) Release(ctx context.Context, ids ...PermitID) error {
 	owner, invalid := ownerOf(ids)
 	return s.held(ctx, "release", invalid, func() (bool, error) {
@@ -204,13 +216,13 @@ func (s *PermitSemaphore) Release(ctx context.Context, ids ...PermitID) error {
 	})
 }
 
-// UpdateLease makes the lease of the permit with this id end d from now, by the server's clock, in whole
-// milliseconds and at least one. It returns [ErrNotHeld] if the id is unknown, or its lease has ended.
-// It may be repeated.
+// UpdateLease sets the end of the lease of the permit with this id to d from now, by the server's
+// clock, in whole milliseconds and at least one. It returns [ErrNotHeld] if the id is unknown, or
+// its lease has ended. It may be repeated.
 //
-// It is for permits that were passed on. A [Lease] does not know of it, and its watchdog goes on renewing:
-// a shorter lease than the holder's own may end while the holder still trusts it. Waiters that know of a
-// later end find out at their next poll.
+// It is for permits that were passed on. The holder's [Lease] does not notice the change, and the
+// watchdog continues to renew it: if UpdateLease shortens the lease, it may end while the holder
+// still trusts it. Waiters that expect a later end notice the earlier end at their next poll.
 func (s *PermitSemaphore) UpdateLease(ctx context.Context, id PermitID, d time.Duration) error {
 	invalid := extend.AtLeast("d", d, time.Millisecond)
 	return s.held(ctx, "update a lease of", invalid, func() (bool, error) {
@@ -218,9 +230,9 @@ func (s *PermitSemaphore) UpdateLease(ctx context.Context, id PermitID, d time.D
 	})
 }
 
-// Remaining returns how long the lease of the permit with this id still runs by the server's clock: 0
-// if the id is unknown or its lease has ended, [NoExpiry] if it has no end, as Redisson's may. A holder
-// asks [Lease.Remaining] of its own lease instead.
+// Remaining returns how long the lease of the permit with this id still lasts by the server's
+// clock: 0 if the id is unknown or its lease has ended, [NoExpiry] if the lease has no end, which
+// is possible for Redisson's leases. A holder uses [Lease.Remaining] instead.
 func (s *PermitSemaphore) Remaining(ctx context.Context, id PermitID) (time.Duration, error) {
 	return extend.Call(ctx, &s.base, s.invalid, "query", func() (time.Duration, error) {
 		return remaining(script.PermitRemaining(
@@ -228,14 +240,16 @@ func (s *PermitSemaphore) Remaining(ctx context.Context, id PermitID) (time.Dura
 	})
 }
 
-// InitPermits makes the semaphore with n permits, and reports false, and changes nothing, if it exists.
+// InitPermits creates the semaphore with n permits. If it exists, InitPermits changes nothing and
+// reports false.
 func (s *PermitSemaphore) InitPermits(ctx context.Context, n int) (bool, error) {
 	return s.set(ctx, n, false)
 }
 
-// SetPermits makes the semaphore one of n permits, free and taken ones together, and wakes waiters if more
-// are free then. What is taken stays taken: if that is more than n, AvailablePermits is less than 0 until
-// enough was released. It makes a semaphore that does not exist. It may be repeated.
+// SetPermits sets the total of the semaphore to n permits, the free and the taken permits together,
+// and wakes waiters if permits become free. It creates a missing semaphore. Taken permits stay
+// taken: if there are more than n, AvailablePermits is less than 0 until enough are released.
+// SetPermits may be repeated.
 func (s *PermitSemaphore) SetPermits(ctx context.Context, n int) error {
 	_, err := s.set(ctx, n, true)
 	return err
@@ -251,10 +265,10 @@ func (s *PermitSemaphore) set(ctx context.Context, n int, change bool) (bool, er
 	})
 }
 
-// AddPermits adds n permits, and wakes waiters if it is more than 0. If it is less, it takes permits away,
-// whether they are free or not, as SetPermits does. It makes a semaphore that does not exist. More than a
-// Java int holds are [ErrOverflow]. After [ErrIndeterminate] they may have been added: SetPermits, which
-// may be repeated, is the safer one.
+// AddPermits adds n permits to the total, and wakes waiters if n is more than 0. If n is less than
+// 0, it removes permits, free or taken, like SetPermits. It creates a missing semaphore. If the
+// total would not fit into a Java int, the error is [ErrOverflow]. After [ErrIndeterminate] the
+// permits may have been added: use SetPermits, which may be repeated, where you can.
 func (s *PermitSemaphore) AddPermits(ctx context.Context, n int) error {
 	invalid := s.validateNumber(n, -maxPermits, maxPermits)
 	_, err := extend.Call(ctx, &s.base, invalid, "add to", func() (bool, error) {
@@ -265,21 +279,21 @@ func (s *PermitSemaphore) AddPermits(ctx context.Context, n int) error {
 	return err
 }
 
-// AvailablePermits returns how many permits are free, those included whose leases have ended: less than 0
-// if more are taken than the semaphore has.
+// AvailablePermits returns how many permits are free, including permits whose leases have ended. It
+// is less than 0 if more permits are taken than the semaphore has.
 func (s *PermitSemaphore) AvailablePermits(ctx context.Context) (int, error) {
 	free, _, err := s.count(ctx)
 	return free, err
 }
 
-// AcquiredPermits returns how many permits are taken, by leases that still run.
+// AcquiredPermits returns how many permits are taken by leases that have not ended.
 func (s *PermitSemaphore) AcquiredPermits(ctx context.Context) (int, error) {
 	_, acquired, err := s.count(ctx)
 	return acquired, err
 }
 
-// TotalPermits returns how many permits the semaphore has, free and taken ones together: 0 if it does not
-// exist.
+// TotalPermits returns how many permits the semaphore has, the free and the taken permits together,
+// or 0 if it does not exist.
 func (s *PermitSemaphore) TotalPermits(ctx context.Context) (int, error) {
 	free, acquired, err := s.count(ctx)
 	return free + acquired, err
@@ -292,11 +306,11 @@ func (s *PermitSemaphore) count(ctx context.Context) (free, acquired int, err er
 	return int(counts.Free), int(counts.Acquired), err
 }
 
-// Delete deletes the semaphore with all its permits, and reports whether there was one. Its holders learn
-// of it by their next renewal or by Release. Waiters go on waiting.
+// Delete deletes the semaphore with all its permits, and reports whether it existed. The holders
+// learn of the loss at their next renewal, or at Release. Waiters keep waiting.
 func (s *PermitSemaphore) Delete(ctx context.Context) (bool, error) { return s.remove(ctx) }
 
-// validateNumber checks the semaphore's arguments and a number of permits.
+// validateNumber returns the error of the semaphore's arguments, or of a number of permits.
 func (s *PermitSemaphore) validateNumber(n, least, most int) error {
 	if s.invalid != nil {
 		return s.invalid

@@ -13,18 +13,18 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// rateAttempt is one attempt to acquire permits of a rate limiter, which may make the limiter.
+// rateAttempt is one attempt to acquire permits of a rate limiter, which may create the limiter.
 type rateAttempt struct {
 	*RateLimiter
 	n     int
-	waits bool // for what it is refused
+	waits bool // after a refusal
 	grant []byte
 }
 
-// grantID is how many random bytes a grant has.
+// grantID is the number of random bytes of a grant.
 const grantID = 16
 
-// newRateAttempt returns an attempt whose grant no other has.
+// newRateAttempt returns an attempt with a unique grant.
 func newRateAttempt(l *RateLimiter, n int, waits bool) *rateAttempt {
 	grant := make([]byte, 1+grantID, 1+grantID+4)
 	grant[0] = grantID
@@ -33,9 +33,10 @@ func newRateAttempt(l *RateLimiter, n int, waits bool) *rateAttempt {
 	return &rateAttempt{RateLimiter: l, n: n, waits: waits, grant: grant}
 }
 
-// Try implements [extend.Attempt]. Of what a grant leaves it offers twice as many permits as the greediest
-// waiter of this client needs, and no more: so two go on, then four, while there are permits. If it
-// offered all, each of many clients would wake as many waiters as one of them can use.
+// Try implements [extend.Attempt]. After a grant it offers the free permits to this client's
+// waiters, but no more than twice the largest need among them: so two waiters try, then four, while
+// there are permits. If it offered all, each of many clients would wake as many waiters as the
+// permits are enough for.
 func (a *rateAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	var least, most int
 	if a.waits {
@@ -52,7 +53,7 @@ func (a *rateAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	return answer, rateError(err)
 }
 
-// rateError adds to an error of the scripts the one that it stands for.
+// rateError adds the error that a script's error code stands for.
 func rateError(err error) error {
 	var server *backend.ServerError
 	if !errors.As(err, &server) {
@@ -67,14 +68,14 @@ func rateError(err error) error {
 	return err
 }
 
-// rateNeeds are how many permits those need who wait in a client, by the limiter's key: need, and how many
-// need so many.
+// rateNeeds has the needs of a client's waiters: for each limiter's key and each number of permits,
+// how many waiters need that number.
 type rateNeeds struct {
 	mu  sync.Mutex
 	all map[string]map[int]int
 }
 
-// add counts by more who need n permits.
+// add changes the number of waiters that need n permits.
 func (r *rateNeeds) add(key string, n, by int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,8 +93,8 @@ func (r *rateNeeds) add(key string, n, by int) {
 	}
 }
 
-// besides returns the fewest permits, and the most, that somebody needs besides one who needs n; 0: there is
-// nobody else.
+// besides returns the smallest and the largest need of the waiters, without one waiter that needs
+// n; 0: there is no other waiter.
 func (r *rateNeeds) besides(key string, n int) (least, most int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,32 +11,33 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// RateMode says who shares the permits of a [Rate].
+// RateMode says which clients share the permits of a [Rate].
 type RateMode int
 
 // The modes are Redisson's.
 const (
-	// RateOverall means that all clients together have the permits.
+	// RateOverall means that all clients share the permits.
 	RateOverall RateMode = iota
 
-	// RatePerClient means that each [Client] has so many for itself. They are not shared with those of
-	// another process, or of another Client in this one.
+	// RatePerClient means that each [Client] has the whole number of permits for itself. Other
+	// processes, and other Clients in the same process, have their own.
 	RatePerClient
 )
 
-// Rate is how many permits an interval has.
+// Rate is the number of permits in an interval.
 type Rate struct {
-	// Permits is how many there are, at least 1, and at most what a Java int holds.
+	// Permits is the number of permits, at least 1, and at most the maximum of a Java int.
 	Permits int
 
-	// Interval is how long a permit is used up, by the server's clock. In whole milliseconds, at least 1 ms.
+	// Interval is the length of the window: a permit becomes free one Interval after its grant, by
+	// the server's clock. In whole milliseconds, at least 1 ms.
 	Interval time.Duration
 
-	// Mode says who shares them. Zero means RateOverall.
+	// Mode says which clients share the permits. Zero means RateOverall.
 	Mode RateMode
 
-	// KeepAlive is how long the limiter exists after it was last asked for permits: then it is as if nobody
-	// had set a rate. In whole milliseconds, at least Interval. Zero means for ever.
+	// KeepAlive is how long the limiter exists after the last request for permits. Then it expires,
+	// with its rate. In whole milliseconds, at least Interval. Zero means that it does not expire.
 	KeepAlive time.Duration
 
 	_ struct{}
@@ -44,9 +45,9 @@ type Rate struct {
 
 // RateLimiterOptions configure a [RateLimiter]. The zero value of each field means its default.
 type RateLimiterOptions struct {
-	// Rate is that of a limiter that Acquire or TryAcquire makes, if there is none: in the same round trip.
-	// All processes that share a limiter set the same. Zero means that they make none, as in Redisson: they
-	// return [ErrNoRate] then.
+	// Rate is the rate with which Acquire or TryAcquire creates a missing limiter, in the same
+	// round trip. All processes that share a limiter set the same rate. Zero means that these
+	// methods do not create the limiter, as in Redisson, but return [ErrNoRate].
 	Rate Rate
 
 	_ struct{}
@@ -54,11 +55,12 @@ type RateLimiterOptions struct {
 
 // RateLimitError is the error of a TryAcquire that was refused. It wraps [ErrNotAcquired].
 type RateLimitError struct {
-	// RetryIn is when enough permits are free, if nobody takes or releases any before.
+	// RetryIn is the time until enough permits are free, if no client acquires or releases permits
+	// before.
 	RetryIn time.Duration
 }
 
-// Error returns how long it takes until enough permits are free.
+// Error says how long it takes until enough permits are free.
 func (e *RateLimitError) Error() string {
 	return fmt.Sprintf("too few permits for another %s", e.RetryIn)
 }
@@ -66,52 +68,54 @@ func (e *RateLimitError) Error() string {
 // Unwrap returns [ErrNotAcquired].
 func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
 
-// RateLimiter lets processes do no more than so much in any interval: each thing that they do takes
-// permits, which are free again one interval later by themselves. Acquire waits for them.
+// RateLimiter bounds how often processes do something: an action takes permits, which become free
+// again one interval later. Acquire waits for permits.
 //
 // # The rate
 //
-// The permits that were granted in any window of one interval, whenever it begins, are never more than its
-// rate has, but for those that were released as not used. Times are those of the server's clock, in whole
-// milliseconds, rounded so that a permit comes back up to a millisecond late, and never early. If that clock
-// is set back, a permit is used up for one more interval at most. If it is set forward, permits come back
-// early by so much, and so do those that Java processes take, whose own clocks count, by how far these are
-// behind.
+// In any window of one interval, whenever it begins, no more permits are granted than the rate has,
+// not counting permits that were released as unused. Times are by the server's clock, in whole
+// milliseconds. They are rounded so that a permit returns up to a millisecond late, and never
+// early. If the server's clock is set back, a permit stays used for one more interval at most. If
+// it is set forward, permits return that much early. Java processes use their own clocks: if such a
+// clock is behind, the permits that the process takes return that much early.
 //
-// A change of the rate keeps what was granted before, also where fewer permits are left than that. Where each
-// client has its own permits, all clients have the new rate at once, whichever of them sets it. What a client was
-// granted is kept for one interval after its last grant, and for an hour at least: only an interval that is made
-// longer than that may forget it.
+// A change of the rate keeps the earlier grants, even if they are more than the new rate allows.
+// With RatePerClient, all clients get the new rate at once, whichever client sets it. The server
+// remembers a client's grants for one interval after its last grant, and for at least an hour. They
+// can be forgotten only if the interval is changed to a longer time than that.
 //
 // # Waiting
 //
-// A waiter goes on when enough permits are free: the server reports when that will be. One waiter of a client
-// then asks for all; if it is granted, two more ask, and so on, so that many waiters cost hardly more commands
-// for each grant than few. A Release, a change of the rate and a Delete wake them before. They are woken in
-// the order of their coming, but a waiter for many permits holds up none for few: while others take permits as
-// fast as they come back, it may wait for ever.
+// A waiter tries again when enough permits are free, at a time that the server reports. Then one
+// waiter of each client tries for all. If it is granted, two more try, and so on, so that many
+// waiters cost hardly more commands for each grant than few. A Release, a change of the rate and a
+// Delete wake waiters earlier. Waiters are woken in the order in which they came, but a waiter for
+// many permits does not hold up waiters for few: while other callers take permits as fast as they
+// return, it may wait forever.
 //
 // # Failures
 //
-// After an error nothing is acquired, but for [ErrIndeterminate]: then the permits may have been used up, for
-// one interval. Nothing is sent twice. An Acquire whose first attempt meets no server returns
-// [ErrUnavailable]. Once it was refused it waits on through outages, for as long as its context lasts.
+// After an error no permit is acquired, with one exception: after [ErrIndeterminate] the permits
+// may be used, for one interval. No request is sent twice. If the first attempt of an Acquire
+// reaches no server, Acquire returns [ErrUnavailable]. Once it has been refused, it keeps waiting
+// through outages, for as long as its context lasts.
 //
-// A server keeps no more than one entry for each permit of the rate, whatever the traffic.
+// The server keeps no more than one entry for each permit of the rate, whatever the traffic.
 //
 // A RateLimiter is a name, not a resource, and safe for concurrent use.
 //
-// Source: Redisson's RRateLimiter, a hash at the name, with what was granted at {name}:permits and the number
-// of free permits at {name}:value.
+// Source: Redisson's RRateLimiter, a hash at the name, with the grants at {name}:permits and the
+// number of free permits at {name}:value.
 type RateLimiter struct {
 	object
 	client *Client
 	keys   rateKeys
 	want   extend.WaitSpec // of one permit
-	rate   Rate            // of a limiter that Acquire makes; no permits: it makes none
+	rate   Rate            // of a limiter that Acquire creates; no permits: it creates none
 }
 
-// rateKeys are the keys of a limiter beside its own.
+// rateKeys are the further keys of a limiter.
 type rateKeys struct{ value, ownValue, permits, ownPermits string }
 
 // NewRateLimiter returns the rate limiter called name. It sends nothing. The methods return a [*FieldError]
@@ -153,19 +157,20 @@ func (r Rate) validate() error {
 	return nil
 }
 
-// InitRate sets the rate unless there is one, and reports whether it did.
+// InitRate sets the rate. If there is a rate already, it changes nothing and reports false.
 func (l *RateLimiter) InitRate(ctx context.Context, rate Rate) (bool, error) {
 	return l.setRate(ctx, rate, true, false)
 }
 
-// SetRate sets the rate, or changes it. The permits that were granted before count on, unless the Mode
-// changes. Waiters look again: those for more permits than an interval has return [ErrAboveRate].
+// SetRate sets the rate, or changes it. Earlier grants still count, unless the Mode changes.
+// Waiters try again: a waiter for more permits than the new rate has returns [ErrAboveRate].
 func (l *RateLimiter) SetRate(ctx context.Context, rate Rate) error {
 	_, err := l.setRate(ctx, rate, true, true)
 	return err
 }
 
-// UpdateRate is SetRate, but does nothing and reports false if nobody has set a rate.
+// UpdateRate is SetRate for a limiter that has a rate. If it has none, UpdateRate changes nothing
+// and reports false.
 func (l *RateLimiter) UpdateRate(ctx context.Context, rate Rate) (bool, error) {
 	return l.setRate(ctx, rate, false, true)
 }
@@ -185,7 +190,7 @@ func (l *RateLimiter) setRate(ctx context.Context, rate Rate, create, change boo
 	})
 }
 
-// Rate returns the limiter's rate, or [ErrNoRate] if no client has set it.
+// Rate returns the limiter's rate, or [ErrNoRate] if none is set.
 func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (Rate, error) { return l.readRate(ctx) })
 }
@@ -207,9 +212,10 @@ func (l *RateLimiter) readRate(ctx context.Context) (Rate, error) {
 	return rate, nil
 }
 
-// Acquire takes n permits, at least 1. While there are too few it waits, until ctx ends, the client is closed
-// or the backend fails. If there are enough it takes one round trip. It returns [ErrAboveRate] if an interval
-// has fewer than n, and [ErrNoRate] if nobody has set a rate, and the option Rate is not set.
+// Acquire takes n permits, at least 1. If enough permits are free, it takes one round trip.
+// Otherwise it waits until they are, ctx ends, the client is closed or the backend fails. It
+// returns [ErrAboveRate] if the rate has fewer than n permits, and [ErrNoRate] if neither a rate
+// nor the option Rate is set.
 func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
 		l.client.rateNeeds.add(l.base.Key(), n, 1)
@@ -221,8 +227,9 @@ func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
 	return err
 }
 
-// TryAcquire takes n permits, at least 1, or returns a [*RateLimitError] if there are too few, which says when
-// there will be enough. It takes one round trip and does not wait. Other errors are those of Acquire.
+// TryAcquire takes n permits, at least 1. If too few are free, it returns a [*RateLimitError],
+// which says when there will be enough. It takes one round trip and does not wait. Other errors are
+// the same as for Acquire.
 func (l *RateLimiter) TryAcquire(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
 		answer, err := newRateAttempt(l, n, false).Try(ctx)
@@ -234,10 +241,11 @@ func (l *RateLimiter) TryAcquire(ctx context.Context, n int) error {
 	return err
 }
 
-// Release puts back n permits, at least 1, that were acquired and not used, and wakes waiters. It must come
-// within the interval: later they are free by themselves, and it puts back those of others. More than are
-// used up it does not put back. After an error they may not have been put back: they are free one interval
-// after their grant. It returns [ErrNoRate] if nobody has set a rate.
+// Release releases n permits, at least 1, that were acquired and not used, and wakes waiters. Call
+// it within one interval of the grant: later these permits are free anyway, and Release would free
+// the permits of other callers. It frees no more permits than are in use. After an error the
+// permits may still be in use, until one interval after their grant. Release returns [ErrNoRate] if
+// no rate is set.
 func (l *RateLimiter) Release(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "release", func() (int64, error) {
 		released, err := script.RateRelease(ctx, l.base.Runner(), script.RateReleaseParams{
@@ -250,7 +258,7 @@ func (l *RateLimiter) Release(ctx context.Context, n int) error {
 	return err
 }
 
-// AvailablePermits returns how many permits are free. It returns [ErrNoRate] if nobody has set a rate.
+// AvailablePermits returns how many permits are free. It returns [ErrNoRate] if no rate is set.
 func (l *RateLimiter) AvailablePermits(ctx context.Context) (int, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int, error) {
 		n, err := script.RateAvailable(ctx, l.base.Runner(),
@@ -259,9 +267,9 @@ func (l *RateLimiter) AvailablePermits(ctx context.Context) (int, error) {
 	})
 }
 
-// Delete deletes the limiter, and reports whether there was one. What it has granted is forgotten, but that of
-// other clients where each has its own permits, which count for one more interval. Waiters make the limiter
-// anew by the option Rate, or return [ErrNoRate].
+// Delete deletes the limiter, and reports whether it existed. Its grants are forgotten, with one
+// exception: with RatePerClient, the grants of other clients count for one more interval. Waiters
+// with the option Rate create the limiter again. Other waiters return [ErrNoRate].
 func (l *RateLimiter) Delete(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "delete", func() (bool, error) {
 		return script.RateDelete(ctx, l.base.Runner(), script.RateDeleteParams{
@@ -272,7 +280,7 @@ func (l *RateLimiter) Delete(ctx context.Context) (bool, error) {
 	})
 }
 
-// validateCount checks the limiter's arguments and a number of permits.
+// validateCount returns the error of the limiter's arguments, or of a number of permits.
 func (l *RateLimiter) validateCount(n int) error {
 	if l.invalid != nil {
 		return l.invalid

@@ -10,14 +10,14 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// writeField is the field of a writer. A reader's is its owner alone.
+// writeField returns the hash field of a writer. The field of a reader is its owner alone.
 func writeField(owner string) string { return owner + ":write" }
 
-// leasableRead is a read-write lock as its readers hold it.
+// leasableRead is a read-write lock, for its readers' leases.
 type leasableRead ReadWriteLock
 
-// Acquire implements [extend.Leasable]. A writer under whose lease ctx is does not keep its own reader
-// out.
+// Acquire implements [extend.Leasable]. If ctx re-enters a write lease, that writer does not refuse
+// its own reader.
 func (l *leasableRead) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
@@ -30,7 +30,7 @@ func (l *leasableRead) Acquire(
 	switch {
 	case answer.Granted:
 		answer.Free = readWriteUnits - 1
-	case result.Free: // For a writer of this client that waits: a message may have woken readers alone.
+	case result.Free: // For a waiting writer of this client: a message may have woken only readers.
 		answer.Free = readWriteUnits
 	}
 	return result.Token, answer, err
@@ -47,13 +47,14 @@ func (l *leasableRead) Release(
 	})
 }
 
-// leasableWrite is a read-write lock as its writer holds it.
+// leasableWrite is a read-write lock, for its writer's lease.
 type leasableWrite struct {
 	*ReadWriteLock
-	waits bool // after a refusal, and has a place then, for which readers stand back
+	waits bool // after a refusal, with a place for which readers stand back
 }
 
-// Acquire implements [extend.Leasable]. Under a read lease it would wait for itself.
+// Acquire implements [extend.Leasable]. If ctx re-enters a read lease, the writer would wait for
+// itself.
 func (l *leasableWrite) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
@@ -87,7 +88,7 @@ func (l *leasableWrite) Release(
 // readKind renews and releases the leases of many readers of a client.
 type readKind struct{ core *extend.Core }
 
-// Renew implements [extend.LeasableKind]. It names each reader's own side key alone.
+// Renew implements [extend.LeasableKind]. It names only each reader's own side key.
 func (readKind) Renew(
 	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
 ) ([]extend.Status, error) {
@@ -142,8 +143,8 @@ func (k writeKind) ReleaseAll(
 	return statusesOf(statuses), nil
 }
 
-// readWriteNames returns each lock's key, followed by what its readers' side keys begin with and the key of
-// the places of its writers, and its channel.
+// readWriteNames returns three keys of each lock, and its channel. The keys are the lock's own, the
+// beginning of its readers' side keys, and the key of its waiting writers.
 func readWriteNames(keys []string) (locks, channels []string) {
 	for _, key := range keys {
 		locks = append(locks, key, extend.Tagged(key), extend.SideName(waitingWritersKey, key))

@@ -10,51 +10,55 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// readWriteUnits are the units of a read-write lock: a reader needs one, a writer all.
+// readWriteUnits is the number of units of a read-write lock: a reader needs one unit, a writer
+// all.
 const readWriteUnits = 1 << 30
 
 // ReadWriteLockOptions configure a [ReadWriteLock]. The zero value of each field means its default.
 type ReadWriteLockOptions struct {
-	// Lease is how long one reader or writer holds the lock at most: nobody renews it. In whole
-	// milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the watchdog renews
-	// until Release.
+	// Lease is the length of a lease that is not renewed: a reader or writer holds the lock for no
+	// longer. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which
+	// the watchdog renews until Release.
 	Lease time.Duration
 
-	// PreferWriters makes readers stand back while a writer waits in Lock: they join no readers that are
-	// in, and when these have left, they give the writer 200 ms to enter. All who use the lock must set
-	// it: Java's readers and those without it join, and writers without it do not ask for it. A reader
-	// that asks again without [Lease.Reenter] may then wait for itself. When the last waiting writer gives
-	// up, its client lets the readers that stood back join. After a waiting writer crashes, and no other
-	// waits, readers may go on waiting until those that are in have left, or the first of their leases has
-	// ended.
+	// PreferWriters makes readers stand back while a writer waits in Lock: they do not join readers
+	// that hold the lock, and when these have released it, they give the writer 200 ms to acquire
+	// it. All users of the lock must set PreferWriters: readers without it, and Java's readers, do
+	// not stand back, and writers without it do not make readers stand back. A reader that calls
+	// Lock again without [Lease.Reenter] may then wait for itself. When the last waiting writer
+	// gives up, its client wakes the readers that stood back. If the last waiting writer crashes,
+	// readers may keep waiting until the present readers have released the lock, or the first of
+	// their leases has ended.
 	PreferWriters bool
 
-	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock of either side
-	// returns it, and ReplicaTimeout how long one try waits for them: see [LockOptions]. Zero means that
-	// the primary's answer is enough, and 1 s, or a third of the lease if that is less.
+	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock of either side
+	// returns it, and ReplicaTimeout is how long one try waits for them: see [LockOptions]. Zero
+	// means that the primary's answer is enough, and 1 s, or a third of the lease if that is less.
 	Replicas       int
 	ReplicaTimeout time.Duration
 
 	_ struct{}
 }
 
-// ReadWriteLock lets many readers in at once, or one writer alone. Each call of Lock or TryLock is a
-// holder of its own with a lease of its own, which the server enforces: a reader that crashes keeps
-// writers out until its own lease ends, even while other readers come and go. Readers that keep joining
-// others can keep a writer out for ever, as with Redisson, unless all set PreferWriters. Only the last
-// reader's release is published. A waiting writer also tries when the first of the readers' leases ends that it
-// was refused for. A poll alone helps if a reader joins later, for a shorter lease, and crashes when the others
-// have left: then the writer enters after [Options].PollInterval at the latest.
+// ReadWriteLock is held by many readers at once, or by one writer alone. Each call of Lock or
+// TryLock is an owner with a lease of its own on the server: a reader that crashes blocks writers
+// until its own lease ends, whatever other readers do. As in Redisson, readers that keep joining
+// each other can block a writer forever, unless all set PreferWriters.
+//
+// Only the last reader's release sends a message. When a writer is refused, it also tries again at
+// the first end of a lease of the present readers. If a reader joins later with a shorter lease,
+// and crashes after the other readers have left, the writer notices at its next poll, after
+// [Options].PollInterval at the latest.
 //
 // # Both sides
 //
-// A writer may let itself in as a reader: it asks for the read lock under the write lease's
-// [Lease.Reenter]. When it then releases the write lease, it stays in as a reader, and those who wait
-// for the read lock join it.
+// A writer may also become a reader: it acquires the read lock under the [Lease.Reenter] context of
+// its write lease. When it then releases the write lease, it keeps the read lease, and other
+// readers may join it.
 //
-// A reader cannot become a writer: if the write lock is asked for under the Reenter of a read lease, the
-// error is [ErrUpgrade], at once. Two readers that waited for each other would wait for ever. Release the
-// read lease first, and look again at what was read.
+// A reader cannot become a writer: if it asks for the write lock under the Reenter context of its
+// read lease, the error is [ErrUpgrade], at once. Two such readers would wait for each other
+// forever. Release the read lease first, acquire the write lock, and read the data again.
 //
 // A ReadWriteLock is a name, not a resource, and safe for concurrent use.
 //
@@ -65,8 +69,8 @@ type ReadWriteLock struct {
 }
 
 // NewReadWriteLock returns the read-write lock called name. It sends nothing. The methods return a
-// [*FieldError] for an empty name, an invalid option, or a name whose braces have no hash tag in them:
-// the lock has keys that other holders make up, which must be in its slot.
+// [*FieldError] for an empty name, an invalid option, or a name whose braces have no hash tag in
+// them: each reader has a key of its own, which must be in the lock's slot.
 func (c *Client) NewReadWriteLock(name string, opts *ReadWriteLockOptions) *ReadWriteLock {
 	var o ReadWriteLockOptions
 	if opts != nil {
@@ -90,23 +94,23 @@ func (c *Client) NewReadWriteLock(name string, opts *ReadWriteLockOptions) *Read
 // Name returns the lock's name, without the client's prefix.
 func (l *ReadWriteLock) Name() string { return l.read.Name() }
 
-// ReadLock returns the side that many may hold at once.
+// ReadLock returns the side that many readers may hold at once.
 func (l *ReadWriteLock) ReadLock() *ReadLock { return &l.read }
 
-// WriteLock returns the side that one holds alone.
+// WriteLock returns the side that one writer holds alone.
 func (l *ReadWriteLock) WriteLock() *WriteLock { return &l.write }
 
-// readWriteSide is one side of a [ReadWriteLock], as its users see it.
+// readWriteSide is embedded by the two sides of a [ReadWriteLock].
 type readWriteSide struct {
 	object
-	readers  string // what the readers' side keys begin with
+	readers  string // the beginning of the readers' side keys
 	channel  string
 	tokenKey string
 	tokenTTL time.Duration
 	leases   extend.Leases
 
 	preferWriters bool
-	writers       string // the key of the places of writers that wait
+	writers       string // the key of the waiting writers
 }
 
 func (c *Client) newReadWriteSide(kind, name string, preferWriters bool) readWriteSide {
@@ -123,50 +127,53 @@ func (c *Client) newReadWriteSide(kind, name string, preferWriters bool) readWri
 	return s
 }
 
-// newLeases returns what hands out leases of s.
-func (s *readWriteSide) newLeases(config extend.LeaseConfig) extend.Leases {
-	config.Wait.Channel, config.Wait.Refusal = s.channel, ErrNotAcquired
-	// Whatever the message says, the lock is free, or the readers'. Who is refused knows which.
+// newLeases makes the leases of one side.
+func (l *readWriteSide) newLeases(config extend.LeaseConfig) extend.Leases {
+	config.Wait.Channel, config.Wait.Refusal = l.channel, ErrNotAcquired
+	// After any message the lock is free, or held by readers. A refused try reports which.
 	config.Wait.FreeUnits = func(string) int { return readWriteUnits }
-	leases, err := s.base.NewLeases(config)
-	s.reject(err)
+	leases, err := l.base.NewLeases(config)
+	l.reject(err)
 	return leases
 }
 
-// TryLock is Lock, but returns [ErrNotAcquired] where that would wait, and [ErrReplicas] where that would
-// try again. It takes one round trip.
-func (s *readWriteSide) TryLock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &s.base, s.invalid, "acquire", func() (*Lease, error) {
-		return s.leases.TryAcquire(ctx)
+// TryLock is Lock without waiting: it returns [ErrNotAcquired] if Lock would wait, and
+// [ErrReplicas] if Lock would try again for lack of replicas. It takes one round trip, and waits
+// only for replicas, if the options ask for them.
+func (l *readWriteSide) TryLock(ctx context.Context) (*Lease, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
+		return l.leases.TryAcquire(ctx)
 	})
 }
 
 // forceRelease ends all holds if the lock is in the given mode.
-func (s *readWriteSide) forceRelease(ctx context.Context, mode, message string) (bool, error) {
-	return extend.Call(ctx, &s.base, s.invalid, "force release of", func() (bool, error) {
+func (l *readWriteSide) forceRelease(ctx context.Context, mode, message string) (bool, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.ReadwriteForceRelease(
-			ctx, s.base.Runner(), s.base.Key(), mode, s.publish(), s.channel, message)
+			ctx, l.base.Runner(), l.base.Key(), mode, l.publish(), l.channel, message)
 	})
 }
 
-// ReadLock is the side of a [ReadWriteLock] that many may hold at once.
+// ReadLock is the side of a [ReadWriteLock] that many readers may hold at once.
 //
-// A read lease's token is that of the last write lease before it, so that it does not rise from reader
-// to reader: it says which writer's work the reader may see. A resource that remembers the highest token
-// of the writers, and refuses lower ones, also refuses readers that do not know of their loss, once a
-// later writer was there. Java's writers do not count: they make no tokens.
+// The token of a read lease is the token of the last write lease before it. So it does not rise
+// from reader to reader: it says which writer's work the reader sees. If a resource remembers the
+// highest token, and refuses lower ones, it also refuses a reader that has lost its lease without
+// noticing, once a later writer has used the resource. Java's writers do not count, since they make
+// no tokens.
 type ReadLock struct {
 	readWriteSide
 }
 
-// Lock waits until it is in, ctx ends, the client is closed or the backend fails. If no writer keeps it
-// out it takes one round trip. Otherwise Lock waits for the writer's release, for the end of its lease, or
-// for the next poll, and tries again. One message lets all readers of a client in.
+// Lock waits until it holds the read lock, ctx ends, the client is closed or the backend fails. If
+// no writer blocks it, it takes one round trip. Otherwise Lock tries again after the writer's
+// release, at the end of the writer's lease, and at each poll. One message wakes all readers of a
+// client.
 //
-// Under a context by [Lease.Reenter] of a read lease it returns another lease of the same hold. Under one
-// of the write lease it returns a hold of its own, with an owner and a lease of its own.
+// Under a [Lease.Reenter] context of a read lease, Lock returns another lease of the same hold.
+// Under a Reenter context of the write lease, it acquires a read lease with an owner of its own.
 //
-// Errors are those of [Lock.Lock].
+// Errors are the same as for [Lock.Lock].
 func (l *ReadLock) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.Acquire(ctx)
@@ -178,53 +185,56 @@ func (l *ReadLock) Do(ctx context.Context, work func(ctx context.Context, lease 
 	return extend.Do(ctx, l.Lock, work)
 }
 
-// ForceUnlock ends the leases of all readers, and reports whether there was one. While a writer is in,
-// it does nothing. The readers learn of it by their next renewal or by Release, up to a third of their
-// lease later, or, of a fixed lease, by Release or at its end. Errors are those of Lock.
+// ForceUnlock ends the leases of all readers, and reports whether there was a reader. While a
+// writer holds the lock, it does nothing. The readers learn of the loss at their next renewal, up
+// to a third of their lease later, or at Release; with a fixed lease, at Release or at the end of
+// the lease. Errors are the same as for Lock.
 func (l *ReadLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return l.forceRelease(ctx, "read", "0")
 }
 
-// IsLocked reports whether there is a reader whose lease still runs, be it the writer itself.
+// IsLocked reports whether there is a reader whose lease has not ended. The reader may be the
+// writer itself.
 func (l *ReadLock) IsLocked(ctx context.Context) (bool, error) {
 	left, err := l.Remaining(ctx)
 	return left > 0, err
 }
 
-// IsHeldBy reports whether owner is a reader whose lease still runs: see [Lease.Owner].
+// IsHeldBy reports whether owner is a reader whose lease has not ended: see [Lease.Owner].
 func (l *ReadLock) IsHeldBy(ctx context.Context, owner string) (bool, error) {
 	count, err := l.HoldCount(ctx, owner)
 	return count > 0, err
 }
 
-// HoldCount returns how many read leases owner has on the server: 0 or 1 for this package's owners,
-// and any number for a Java peer's.
+// HoldCount returns how many read leases owner has on the server: 0 or 1 for owners of this
+// package, and any number for owners in Java.
 func (l *ReadLock) HoldCount(ctx context.Context, owner string) (int64, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int64, error) {
 		return script.ReadHoldCount(ctx, l.base.Runner(), l.base.Key(), l.readers, owner)
 	})
 }
 
-// Remaining returns how long the longest lease of the present readers lasts by the server's clock; 0 if
-// there is no reader. A holder asks [Lease.Remaining] of its own lease instead.
+// Remaining returns how long the longest lease of the present readers lasts by the server's clock,
+// or 0 if there is no reader. A holder uses [Lease.Remaining] instead.
 func (l *ReadLock) Remaining(ctx context.Context) (time.Duration, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (time.Duration, error) {
 		return remaining(script.ReadRemaining(ctx, l.base.Runner(), l.base.Key(), l.readers))
 	})
 }
 
-// WriteLock is the side of a [ReadWriteLock] that one holds alone. The tokens of its leases rise, as
-// those of a [Lock] do.
+// WriteLock is the side of a [ReadWriteLock] that one writer holds alone. The tokens of its leases
+// rise, like the tokens of a [Lock].
 type WriteLock struct {
 	readWriteSide
 }
 
-// Lock waits until it is in alone, ctx ends, the client is closed or the backend fails. If nobody is in
-// it takes one round trip. Otherwise Lock waits for a release, for the end of the leases, or for the next
-// poll, and tries again.
+// Lock waits until it holds the write lock, ctx ends, the client is closed or the backend fails. If
+// the lock is free, it takes one round trip. Otherwise Lock tries again after a release, at the end
+// of the leases, and at each poll.
 //
-// Under a context by [Lease.Reenter] of the write lease it returns another lease of the same hold. Under
-// one of a read lease it returns [ErrUpgrade]. Other errors are those of [Lock.Lock].
+// Under a [Lease.Reenter] context of the write lease, Lock returns another lease of the same hold.
+// Under a Reenter context of a read lease, it returns [ErrUpgrade]. Other errors are the same as
+// for [Lock.Lock].
 func (l *WriteLock) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.Acquire(ctx)
@@ -236,10 +246,10 @@ func (l *WriteLock) Do(ctx context.Context, work func(ctx context.Context, lease
 	return extend.Do(ctx, l.Lock, work)
 }
 
-// ForceUnlock ends the writer's lease, and with it those of its own readers, and reports whether there
-// was a writer. The writer learns of it by its next renewal or by Release, up to a third of its lease
-// later, or, of a fixed lease, by Release or at its end: only its fencing token protects the resource until then. Errors
-// are those of Lock.
+// ForceUnlock ends the writer's lease, and the leases of its own readers, and reports whether there
+// was a writer. The writer learns of the loss at its next renewal, up to a third of its lease
+// later, or at Release; with a fixed lease, at Release or at the end of the lease. Until then only
+// its fencing token protects the resource. Errors are the same as for Lock.
 func (l *WriteLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return l.forceRelease(ctx, "write", "1")
 }
@@ -257,8 +267,8 @@ func (l *WriteLock) IsHeldBy(ctx context.Context, owner string) (bool, error) {
 	})
 }
 
-// HoldCount returns how often owner holds the write lock on the server: 0 or 1 for this package's
-// owners, and any number for a Java peer's.
+// HoldCount returns how often owner holds the write lock on the server: 0 or 1 for owners of this
+// package, and any number for owners in Java.
 func (l *WriteLock) HoldCount(ctx context.Context, owner string) (int64, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int64, error) {
 		count, _, err := script.LockHoldCount(ctx, l.base.Runner(), l.base.Key(), writeField(owner))
@@ -266,9 +276,9 @@ func (l *WriteLock) HoldCount(ctx context.Context, owner string) (int64, error) 
 	})
 }
 
-// Remaining returns how long the present writer's lease lasts by the server's clock: 0 if there is no
-// writer, [NoExpiry] if its key has no expiry. It includes that of the writer's own readers, if that is
-// longer. A holder asks [Lease.Remaining] of its own lease instead.
+// Remaining returns how long the present writer's lease lasts by the server's clock: 0 if there is
+// no writer, [NoExpiry] if its key has no expiry. If the writer is also a reader with a longer
+// lease, Remaining returns the rest of that lease. A holder uses [Lease.Remaining] instead.
 func (l *WriteLock) Remaining(ctx context.Context) (time.Duration, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (time.Duration, error) {
 		return remaining(script.WriteRemaining(ctx, l.base.Runner(), l.base.Key()))

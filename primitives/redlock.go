@@ -15,60 +15,63 @@ import (
 
 // RedLockOptions configure a [RedLock]. The zero value of each field means its default.
 type RedLockOptions struct {
-	// Lease is how long the lock is held at most: nobody renews it. In whole milliseconds, at least
-	// 100 ms. Zero means each client's WatchdogLease, which the watchdogs renew until Release. Nodes that
-	// come back are asked for the lock again only then.
+	// Lease is the length of a lease that is not renewed: the lock is held for no longer. In whole
+	// milliseconds, at least 100 ms. Zero means each client's WatchdogLease, which the watchdogs
+	// renew until Release. Only with zero does the client ask a node again that was lost.
 	Lease time.Duration
 
-	// NodeTimeout is how long one node may take to answer: a silent node costs no more. Much less than
-	// the lease. Zero means a twentieth of the lease, at most 1 s.
+	// NodeTimeout is how long one node may take to answer: a silent node costs no more. It should
+	// be much less than the lease. Zero means a twentieth of the lease, at most 1 s.
 	NodeTimeout time.Duration
 
 	_ struct{}
 }
 
-// RedLock is a [Lock] on several servers, its nodes. No node may be a replica of another. The holder holds
-// the lock on more than half of the nodes. So the lock stays available while a minority is down, and no
-// failover can grant it twice.
+// RedLock is a [Lock] on several servers, its nodes. No node may be a replica of another node. The
+// holder holds the lock on more than half of the nodes. So the lock stays available while a
+// minority of the nodes is down, and no failover can grant it twice.
 //
 // # The lease
 //
-// All nodes are asked side by side. Each part of the lease, one for each node, counts from before its own
-// request was sent and ends earlier than the node's by ClockDrift; the
-// lease lasts for as long as more than half of the parts do. This is the algorithm's validity time, counted
-// for each node by itself. The watchdogs renew each part. A node that is lost, or did not answer, is asked
-// again each third of the lease, so that the lease survives one node after the other. Once no majority is
-// confirmed, the lease ends by the clock with [ErrLost], and what is left is released.
+// All nodes are asked at the same time. The lease has one part for each node. A part starts before
+// its request is sent, and ends earlier than the lease on the node, by ClockDrift. The RedLock's
+// lease lasts as long as more than half of its parts. This is the algorithm's validity time,
+// counted for each node separately. The watchdogs renew each part. If a part is lost, or its node
+// did not answer, the client asks that node again every third of the lease, so that the lease
+// survives the loss of one node after the other. When a majority is no longer confirmed, the lease
+// ends by the clock with [ErrLost], and the client releases the remaining parts.
 //
-// [Lease.Parts] returns the parts, nil for a node on which the lock is not held now. The lease has no token:
-// nodes do not know each other's, and a majority's highest may be lower than one before. Where two holders
-// would cost data, use a [FencedLock] on one server, or a consensus system.
+// [Lease.Parts] returns the parts, with nil for a node on which the lock is not held at present.
+// The lease has no token: a node does not know the tokens of the others, and the highest token of
+// one majority may be lower than the token of an earlier majority. If two holders at once would
+// cost data, use a [FencedLock] on one server, or a consensus system.
 //
 // # What it rests on
 //
-// A node that loses its data, as by a restart, forgets its grant. It must stay out for the longest lease
-// that is used, or it may grant the lock again while another holds it; the same goes for a node whose clock
-// jumps by more than ClockDrift. docs/guarantees.md has more.
+// A node that loses its data, for example by a restart, forgets its grant. It must stay offline for
+// the longest lease in use: otherwise it may grant the lock again while it is still held. The same
+// applies to a node whose clock jumps by more than ClockDrift. See docs/guarantees.md.
 //
-// A RedLock is not fair. Waiters try again after pauses, since there are no messages that a majority has
-// released. Under [Lease.Reenter] it is re-entered on each node that holds it. It is a name, not a resource,
-// and safe for concurrent use.
+// A RedLock is not fair. Waiters try again after pauses, since no message reports the release on a
+// majority. Under a [Lease.Reenter] context it is re-entered on each node that holds it. A RedLock
+// is a name, not a resource, and safe for concurrent use.
 //
-// Source: https://redis.io/docs/latest/develop/use/patterns/distributed-locks; Redisson's RedissonRedLock,
-// which excludes this one by the same key on each node.
+// Source: https://redis.io/docs/latest/develop/use/patterns/distributed-locks; Redisson's
+// RedissonRedLock, which uses the same key on each node, so that the two exclude each other.
 type RedLock struct {
 	name    string
 	nodes   []*Lock
 	need    int
 	timeout time.Duration // of one node
 	renewed bool          // the lease is
-	pause   time.Duration // before a node is asked again that does not hold
+	pause   time.Duration // before a node that does not hold the lock is asked again
 	invalid error
 }
 
-// NewRedLock returns the lock called name on the servers of the given clients. It sends nothing. The methods
-// return a [*FieldError] for an empty name, an invalid option, no clients, or a client that is nil or comes
-// twice. Use an odd number: of four nodes no more may fail than of three.
+// NewRedLock returns the lock called name on the servers of the given clients. It sends nothing.
+// The methods return a [*FieldError] for an empty name, an invalid option, no clients, or a client
+// that is nil or is given twice. Use an odd number of clients: with four nodes no more nodes may
+// fail than with three.
 func NewRedLock(clients []*Client, name string, opts *RedLockOptions) *RedLock {
 	var o RedLockOptions
 	if opts != nil {
@@ -124,27 +127,29 @@ func (l *RedLock) lockKeys() (keys []lockKey) {
 	return keys
 }
 
-// redPauses part waiters of different processes, of whom each may get some nodes and none a majority.
+// redPauses separate the tries of different processes, which could otherwise each get some nodes,
+// and none of them a majority.
 var redPauses = extend.Backoff{First: 10 * time.Millisecond, Most: 200 * time.Millisecond}
 
-// Lock waits until it holds the lock on a majority of the nodes, or ctx ends. If the lock is free it takes
-// one round trip to the slowest node of the fastest majority, and for the others at most as long again, or
-// 10 ms.
+// Lock waits until it holds the lock on a majority of the nodes, or ctx ends. If the lock is free,
+// Lock takes one round trip to the slowest node of the fastest majority. Then it waits for the
+// other nodes, for the same time again or for 10 ms, whichever is longer.
 //
-// If no majority answers at the first attempt, Lock returns an error that wraps [ErrUnavailable], and
-// [ErrIndeterminate] if nodes may have granted what they did not confirm. Once it was refused it waits on
-// through outages, for as long as ctx lasts.
+// If no majority answers the first attempt, Lock returns an error that wraps [ErrUnavailable], and
+// [ErrIndeterminate] if a node may have granted the lock without an answer. Once it has been
+// refused, it keeps waiting through outages, for as long as ctx lasts.
 //
-// On error nothing is held, and what may have been taken is released in the background, on each node that
-// was asked. Other errors are those of [Lock.Lock], where a majority returned them.
+// After an error the caller holds nothing: the clients release possible grants in the background,
+// on each node that was asked. Other errors are the same as for [Lock.Lock], if a majority returned
+// them.
 func (l *RedLock) Lock(ctx context.Context) (*Lease, error) {
 	return l.acquire(func(a *redAttempt) error {
 		return extend.Repeat(ctx, redPauses, ErrNotAcquired, a)
 	})
 }
 
-// TryLock acquires the lock if a majority grants it, and returns [ErrNotAcquired] if so many refuse it that
-// none can. It asks each node once.
+// TryLock acquires the lock if a majority of the nodes grants it, and returns [ErrNotAcquired] if a
+// majority answers, but fewer nodes than a majority grant it. It asks each node once.
 func (l *RedLock) TryLock(ctx context.Context) (*Lease, error) {
 	return l.acquire(func(a *redAttempt) error { return extend.TryOnce(ctx, a) })
 }
@@ -190,7 +195,7 @@ func (a *redAttempt) Try(ctx context.Context) (extend.Answer, error) {
 		a.lease = lease
 		return extend.Answer{Granted: err == nil}, err
 	}
-	_ = extend.ReleaseAll(ctx, leases, a.timeout) // What is not answered goes on in the background.
+	_ = extend.ReleaseAll(ctx, leases, a.timeout) // Unanswered releases continue in the background.
 	left := slices.IndexFunc(errs, func(err error) bool { return ctx.Err() != nil && errors.Is(err, ctx.Err()) })
 	switch {
 	case left >= 0:
@@ -201,8 +206,9 @@ func (a *redAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	return extend.Answer{}, a.noMajority(granted+refused, errs)
 }
 
-// askAll asks all nodes side by side, and returns a lease or an error for each. Once it is decided whether
-// there is a majority, it waits for the other nodes as long as that took, and no longer.
+// askAll asks all nodes concurrently, and returns a lease or an error for each. Once it is decided
+// whether there is a majority, it waits for the other nodes for the same time again, but at least
+// for leastStraggling.
 func (l *RedLock) askAll(ctx context.Context) ([]*Lease, []error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
@@ -218,10 +224,10 @@ func (l *RedLock) askAll(ctx context.Context) ([]*Lease, []error) {
 	return leases, errs
 }
 
-// leastStraggling is how long the other nodes have at least.
+// leastStraggling is the shortest time that askAll gives the other nodes.
 const leastStraggling = 10 * time.Millisecond
 
-// join makes one lease of those of a majority.
+// join makes one lease of the leases of a majority.
 func (l *RedLock) join(leases []*Lease) (*Lease, error) {
 	config := extend.JointConfig{
 		Name: l.describe(), Parts: leases, Need: l.need, Pause: l.pause, ReleaseTimeout: l.timeout,
@@ -239,7 +245,7 @@ func (l *RedLock) regain(ctx context.Context, node int) (*Lease, error) {
 	return l.nodes[node].TryLock(ctx)
 }
 
-// noMajority returns the error of an attempt for which too few nodes gave an answer.
+// noMajority returns the error of an attempt that too few nodes answered.
 func (l *RedLock) noMajority(answered int, errs []error) error {
 	for i, err := range errs {
 		if ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded); ended {

@@ -12,53 +12,56 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// maxPermits is the most that Redisson can count.
+// maxPermits is the largest number of permits in Redisson.
 const maxPermits = math.MaxInt32
 
 // SemaphoreOptions configure a [Semaphore]. The zero value of each field means its default.
 type SemaphoreOptions struct {
-	// Permits is how many permits a semaphore has that Acquire or TryAcquire makes, if there is none: in
-	// the same round trip. All processes that share a semaphore set the same number. Release then makes
-	// no semaphore, since it would have too few permits. Zero means that Acquire makes none, as in
-	// Redisson: it waits until somebody else does.
+	// Permits is the number of permits with which Acquire or TryAcquire creates a missing
+	// semaphore, in the same round trip. All processes that share a semaphore set the same number.
+	// If Permits is set, Release does not create a missing semaphore, since that would have too few
+	// permits. Zero means that Acquire does not create the semaphore, as in Redisson, but waits
+	// until another process does.
 	Permits int
 
-	// TTL is how long a semaphore exists that InitPermits, Acquire or TryAcquire makes, in whole
-	// milliseconds. Permits that were acquired before it expires, and are released to the next semaphore of
-	// that name, are too many there. Zero means that it does not expire.
+	// TTL is the time after which a semaphore expires that InitPermits, Acquire or TryAcquire
+	// creates, in whole milliseconds. Permits that are acquired before the semaphore expires, and
+	// released to the next semaphore of that name, are surplus permits there. Zero means that it
+	// does not expire.
 	TTL time.Duration
 
 	_ struct{}
 }
 
-// Semaphore is a number of permits that nobody owns. Most programs want a [PermitSemaphore] instead: its
-// permits come back when their holder crashes. Of a Semaphore they are lost then, until an operator
-// restores them (AddPermits): five holders that are killed leave none of five permits, for good. It is for
-// permits that one process takes and another releases, and for what Redisson's RSemaphore shares.
+// Semaphore is a counting semaphore that is not crash-safe: if a holder crashes, its permits never
+// come back, until an operator restores them with AddPermits. After five crashes none of five
+// permits is left. Most programs want a semaphore with leases instead: a [PermitSemaphore] or a
+// [CountingSemaphore]. A Semaphore is for permits that one process acquires and another releases,
+// and for permits that are shared with Redisson's RSemaphore.
 //
-// Acquire takes permits, and waits while there are too few; Release puts some back. A release of what was
-// not acquired adds permits.
+// Its permits have no owners. Acquire takes permits, and waits while too few are free. Release adds
+// permits, even if they were not acquired before.
 //
-// A semaphore that does not exist has no permits: InitPermits, AddPermits or Release make it. An Acquire
-// waits until one of them does, for ever if nobody calls them. With the option Permits the first Acquire
-// makes it, also after the server has lost its data.
+// A semaphore that does not exist has no permits. InitPermits, AddPermits or Release creates it. An
+// Acquire waits until a process calls one of them, if need be forever. With the option Permits, the
+// first Acquire creates the semaphore, even after the server has lost its data.
 //
 // # Waiting
 //
-// A release wakes as many waiters as can use what is free then, on every client. Those of one client
-// are woken in the order of their coming, but a waiter for many permits holds up none for few: while
-// others take permits as fast as they are released, it may wait for ever. What is promised to it is
-// this: once as many are free as it needs, and nobody else takes them, it gets them.
+// A release wakes as many waiters as can use the free permits, on every client. The waiters of one
+// client are woken in the order in which they came, but a waiter for many permits does not hold up
+// waiters for few: while other callers take permits as fast as they are released, it may wait
+// forever. When enough permits for it are free and no other caller takes them, it acquires them.
 //
 // # Failures
 //
-// After an error nothing is acquired, but for [ErrIndeterminate]: then the permits may have been
-// taken. If ctx had ended, what was taken, now or by a request that is still under way, is released in
-// the background, which [Client.Close] waits for. If the answer was lost, nobody can know, and the
-// permits may be gone until AddPermits; nothing is sent twice.
+// After an error no permit is acquired, with one exception: after [ErrIndeterminate] the permits
+// may have been taken. If ctx ended, the client releases these permits in the background, even if
+// the answer comes later, and [Client.Close] waits for that. If the answer was lost, the permits
+// may be lost until AddPermits restores them. No request is sent twice.
 //
-// An Acquire whose first attempt meets no server returns [ErrUnavailable]. Once it was refused it waits
-// on through outages, for as long as its context lasts.
+// If the first attempt of an Acquire reaches no server, Acquire returns [ErrUnavailable]. Once it
+// has been refused, it keeps waiting through outages, for as long as its context lasts.
 //
 // A Semaphore is a name, not a resource, and safe for concurrent use.
 //
@@ -67,7 +70,7 @@ type Semaphore struct {
 	number
 	client  *Client
 	want    extend.WaitSpec // of one permit
-	permits int             // of a semaphore that Acquire makes; 0: it makes none
+	permits int             // of a semaphore that Acquire creates; 0: it creates none
 	ttl     *time.Duration
 }
 
@@ -93,12 +96,12 @@ func (s *Semaphore) configure(opts SemaphoreOptions) {
 	}
 	if s.permits = opts.Permits; s.permits != 0 {
 		s.reject(countWithin("Permits", s.permits, 1))
-		s.want.Condition = "permits, or no semaphore" // Who would not make one waits for permits alone.
+		s.want.Condition = "permits, or no semaphore" // Waiters without the option wait for permits alone.
 	}
 }
 
-// InitPermits makes the semaphore with n free permits, and reports false if it exists, however
-// many are free.
+// InitPermits creates the semaphore with n free permits. If it exists, with whatever number of
+// permits, InitPermits changes nothing and reports false.
 func (s *Semaphore) InitPermits(ctx context.Context, n int) (bool, error) {
 	return extend.Call(ctx, &s.base, s.validateCount(n, 0), "set", func() (bool, error) {
 		return script.SemaphoreSet(ctx, s.base.Runner(),
@@ -106,8 +109,8 @@ func (s *Semaphore) InitPermits(ctx context.Context, n int) (bool, error) {
 	})
 }
 
-// Acquire takes n permits, at least 1. While there are too few it waits, until ctx ends, the client
-// is closed or the backend fails. If there are enough it takes one round trip.
+// Acquire takes n permits, at least 1. If enough permits are free, it takes one round trip.
+// Otherwise it waits until they are, ctx ends, the client is closed or the backend fails.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, n, func(p *permitAttempt) error {
 		want := s.want
@@ -116,7 +119,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	})
 }
 
-// TryAcquire takes n permits, at least 1, or returns [ErrNotAcquired] if there are too few. It takes
+// TryAcquire takes n permits, at least 1, or returns [ErrNotAcquired] if too few are free. It takes
 // one round trip and does not wait.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, n, func(p *permitAttempt) error { return extend.TryOnce(ctx, p) })
@@ -136,41 +139,44 @@ func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permitAttempt
 	return err
 }
 
-// Release puts n permits back, at least 1, and wakes waiters. It makes a semaphore that does not
-// exist; with the option Permits it does nothing then. More permits than a Java int holds are
-// [ErrOverflow].
+// Release adds n permits, at least 1, and wakes waiters. If the semaphore does not exist, Release
+// creates it. With the option Permits it does nothing then. If the number of permits would not fit
+// into a Java int, the error is [ErrOverflow].
 //
-// ctx bounds only the waiting for the answer. If it ends before that, or had ended before, the permits
-// are put back all the same, in the background, until the request is executed or the client is closed:
-// the error wraps [ErrIndeterminate], and a second Release would add permits. After [ErrUnavailable]
-// nothing was put back, and nothing will be: Release may be called again.
+// ctx bounds only the waiting for the answer. If ctx ends before the answer comes, or had ended
+// before the call, the client releases the permits in the background, until the request is executed
+// or the client is closed. The error wraps [ErrIndeterminate]: do not call Release again, which
+// would add permits. After [ErrUnavailable] no permit was released, and none will be: call Release
+// again.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
 	_, err := s.add(ctx, "release", s.validateCount(n, 1), n, s.permits == 0)
 	return err
 }
 
-// ReleaseIfExists is Release, but does nothing and reports false if the semaphore does not exist.
+// ReleaseIfExists is Release for a semaphore that exists. If it does not exist, ReleaseIfExists
+// does nothing and reports false.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (bool, error) {
 	return s.add(ctx, "release", s.validateCount(n, 1), n, false)
 }
 
-// AddPermits adds n to the free permits, and wakes waiters if it is more than 0. If it is less, it
-// takes permits away, down below 0, whether they are free or not: then so many must be released
-// before any is free again. Errors are those of Release.
+// AddPermits adds n to the number of free permits, and wakes waiters if n is more than 0. If n is
+// less than 0, AddPermits removes permits, and the number of free permits may become less than 0.
+// Then no permit is free until enough are released. Errors are the same as for Release.
 func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 	_, err := s.add(ctx, "add to", s.validateCount(n, -maxPermits), n, true)
 	return err
 }
 
-// DrainPermits takes all permits that are free, and returns how many. What an answer brings after
-// the end of ctx is released in the background.
+// DrainPermits takes all free permits, and returns how many. If ctx ends before the answer comes,
+// the client releases these permits in the background.
 func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
 	return extend.Call(ctx, &s.base, s.invalid, "drain", func() (int, error) {
 		return (&drain{Semaphore: s}).send(ctx)
 	})
 }
 
-// AvailablePermits returns how many permits are free: less than 0 if AddPermits has taken away more.
+// AvailablePermits returns how many permits are free. It is less than 0 if AddPermits has removed
+// more than were free.
 func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
 	return extend.Call(ctx, &s.base, s.invalid, "query", func() (int, error) {
 		n, err := read(script.SemaphoreAvailable(ctx, s.base.Runner(), s.base.Key()))
@@ -178,11 +184,11 @@ func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
 	})
 }
 
-// Delete deletes the semaphore with its permits, and reports whether there was one. Waiters go on
+// Delete deletes the semaphore with its permits, and reports whether it existed. Waiters keep
 // waiting.
 func (s *Semaphore) Delete(ctx context.Context) (bool, error) { return s.remove(ctx) }
 
-// validateCount checks the semaphore's arguments and a number of permits.
+// validateCount returns the error of the semaphore's arguments, or of a number of permits.
 func (s *Semaphore) validateCount(n, least int) error {
 	if s.invalid != nil {
 		return s.invalid
@@ -190,8 +196,8 @@ func (s *Semaphore) validateCount(n, least int) error {
 	return countWithin("n", n, least)
 }
 
-// countWithin returns a [*FieldError] if n, the value of the given field or argument, is no number of
-// permits from the least on.
+// countWithin returns a [*FieldError] if n, the value of the given field or argument, is not a
+// number of permits of at least least.
 func countWithin(field string, n, least int) error { return within(field, n, least, maxPermits) }
 
 // within returns a [*FieldError] if n, the value of the given field or argument, is out of bounds.
@@ -202,7 +208,7 @@ func within(field string, n, least, most int) error {
 	return nil
 }
 
-// add changes the number of free permits. The request is sent even if ctx ends.
+// add changes the number of free permits. It sends the request even if ctx ends.
 func (s *Semaphore) add(
 	ctx context.Context, operation string, invalid error, n int, create bool,
 ) (bool, error) {

@@ -12,37 +12,39 @@ import (
 
 // SpinLockOptions configure a [SpinLock]. The zero value of each field means its default.
 type SpinLockOptions struct {
-	// Lease is how long the lock is held at most: nobody renews it. In whole milliseconds, at least
-	// 100 ms. Zero means the client's WatchdogLease, which the watchdog renews until Release.
+	// Lease is the length of a lease that is not renewed: the lock is held for no longer. In whole
+	// milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the watchdog
+	// renews until Release.
 	Lease time.Duration
 
-	// FirstDelay is how long a waiter pauses after its first refusal, and MaxDelay how long at most: the
-	// pause doubles with each refusal. Each is up to a half shorter, at random. If both are equal, pauses
-	// do not grow. At least 1 ms. Zero means 1 ms and 128 ms, as in Redisson, or FirstDelay if that is
-	// longer.
+	// FirstDelay is a waiter's pause after its first refusal. The pause doubles with each refusal,
+	// up to MaxDelay. Each pause is shortened at random, by up to a half. If FirstDelay and
+	// MaxDelay are equal, pauses do not grow. At least 1 ms. Zero means 1 ms and 128 ms, as in
+	// Redisson, or FirstDelay if that is longer.
 	FirstDelay, MaxDelay time.Duration
 
-	// Replicas is how many replicas must have acknowledged a grant before Lock or TryLock returns it, and
-	// ReplicaTimeout how long one try waits for them: see [LockOptions]. Zero means that the primary's
-	// answer is enough, and 1 s, or a third of the lease if that is less.
+	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock returns it, and
+	// ReplicaTimeout is how long one try waits for them: see [LockOptions]. Zero means that the
+	// primary's answer is enough, and 1 s, or a third of the lease if that is less.
 	Replicas       int
 	ReplicaTimeout time.Duration
 
 	_ struct{}
 }
 
-// SpinLock is a [Lock] without messages: a release sends none, and waiters try again and again, with
-// pauses. It is for clusters of many nodes, in which every node passes each message on to all others, and
-// for locks that are held briefly and seldom waited for. Where sharded pub/sub is to be had (Redis 7,
-// Valkey), a message costs the nodes of one shard alone, and a Lock is the better choice.
+// SpinLock is a [Lock] without messages: a release sends none, and waiters try again and again,
+// with pauses. It is for clusters of many nodes in which every node passes each message on to all
+// others, and for locks that are held briefly and seldom waited for. With sharded pub/sub (Redis 7,
+// Valkey) a message costs only the nodes of one shard, and a Lock is the better choice.
 //
-// The waiters of one client share their tries: one tries for all, so that a client costs the server one
-// command for each pause, however many of its goroutines wait. After a release each client tries
-// within MaxDelay; the first one to do so gets the lock.
+// The waiters of one client share their tries: one waiter tries for all, so that a client costs the
+// server one command for each pause, however many of its goroutines wait. After a release each
+// client tries within MaxDelay. The first client that tries gets the lock.
 //
-// Each call of Lock or TryLock is an owner of its own; only [Lease.Reenter] re-enters. A SpinLock is a
-// name, not a resource, and safe for concurrent use. A Lock of the same name excludes it and is excluded
-// by it, but its waiters are not woken by a SpinLock's release: they wait for their next poll.
+// Each call of Lock or TryLock is an owner of its own. The lock is not reentrant, except under a
+// [Lease.Reenter] context. A SpinLock is a name, not a resource, and safe for concurrent use. A
+// Lock and a SpinLock of the same name exclude each other. But a SpinLock's release does not wake
+// the Lock's waiters, which wait for their next poll.
 //
 // Source: Redisson's RSpinLock, by key and back-off.
 type SpinLock struct {
@@ -83,14 +85,15 @@ func (o SpinLockOptions) backoff() extend.Backoff {
 	return b
 }
 
-// Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. A free lock
-// takes one round trip. Otherwise Lock tries again after each pause, and when the holder's lease ends.
+// Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. If the
+// lock is free, it takes one round trip. Otherwise Lock tries again after each pause, and when the
+// holder's lease ends.
 //
-// If the first attempt meets no server, Lock returns [ErrUnavailable] within the bound of the backend.
-// Once it was refused it waits on through outages, for as long as ctx lasts.
+// If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
+// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts.
 //
-// On error nothing is held, and what may have been taken is released in the background. The errors are
-// those of [Lock.Lock].
+// After an error the caller holds nothing: the client releases a possible grant in the background.
+// The errors are the same as for [Lock.Lock].
 func (l *SpinLock) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.Acquire(ctx)
@@ -98,7 +101,8 @@ func (l *SpinLock) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock acquires the lock if it is free, and returns [ErrNotAcquired] if it is held. It takes one
-// round trip and waits for nothing but replicas, if it is to. Other errors are those of Lock's first attempt.
+// round trip, and waits only for replicas, if the options ask for them. Other errors are the same
+// as for Lock's first attempt.
 func (l *SpinLock) TryLock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.TryAcquire(ctx)
@@ -110,16 +114,17 @@ func (l *SpinLock) Do(ctx context.Context, work func(ctx context.Context, lease 
 	return extend.Do(ctx, l.Lock, work)
 }
 
-// ForceUnlock frees the lock no matter who holds it, and reports whether it was held. The holder
-// learns of it by its next renewal or by Release, up to a third of its lease later, or, of a fixed lease, by Release or
-// at its end: only its fencing token protects the resource until then. Errors are those of Lock.
+// ForceUnlock frees the lock, whichever owner holds it, and reports whether it was held. The holder
+// learns of the loss at its next renewal, up to a third of its lease later, or at Release; with a
+// fixed lease, at Release or at the end of the lease. Until then only its fencing token protects
+// the resource. Errors are the same as for Lock.
 func (l *SpinLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.SpinForceRelease(ctx, l.base.Runner(), l.base.Key())
 	})
 }
 
-// leasableSpinLock is a spin lock as its owners hold it.
+// leasableSpinLock is a spin lock, for its owners' leases.
 type leasableSpinLock SpinLock
 
 // Acquire implements [extend.Leasable].
