@@ -16,9 +16,9 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
-// Core is what the primitives of one client share: the watchdog, the subscriptions, the calls under
-// way, the identity of their owners. A primitives.Client has one, and returns it by its method Core.
-// It is safe for concurrent use.
+// Core has the parts that the primitives of one client share: the watchdog, the subscriptions, the
+// calls under way, and the identity of their owners. A primitives.Client has one core, and its
+// method Core returns it. A Core is safe for concurrent use.
 type Core struct {
 	backend         backend.Backend
 	can             backend.Capabilities
@@ -31,7 +31,7 @@ type Core struct {
 	bySlot          atomic.Bool // one script's keys must share a slot
 	orphans         orphans
 
-	ctx    context.Context //nolint:containedctx // Close ends by it the work in the background.
+	ctx    context.Context //nolint:containedctx // Close ends it, and with it the work in the background.
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
@@ -39,13 +39,13 @@ type Core struct {
 	busy     int           // calls and background work under way
 	idle     chan struct{} // closed when the client is closed and nothing is under way
 	ended    chan struct{} // closed when the first Close returns
-	closeErr error         // what that returns
+	closeErr error         // the result of the first Close
 }
 
-// New returns the core of a client over b. It sends nothing. It returns a [*FieldError] for a nil
-// backend or an option out of bounds.
+// New returns the core of a client over b. It sends nothing. It returns a [*FieldError] if b is nil
+// or an option is out of bounds.
 //
-// Authors of primitives take the core of their users' client instead: objects of one process share
+// Authors of primitives use the core of their users' client instead: objects of one process share
 // round trips, subscriptions and renewals only if they share a core.
 func New(b backend.Backend, opts *Options) (*Core, error) {
 	if b == nil {
@@ -68,36 +68,42 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	return c, nil
 }
 
-// Capabilities returns those of the backend. Scripts get [backend.Capabilities.Publish] as an argument.
+// Capabilities returns the capabilities of the backend. Scripts get [backend.Capabilities.Publish]
+// as an argument.
 func (c *Core) Capabilities() backend.Capabilities { return c.can }
 
-// ID returns the identity of the core, a random UUID. It is the first half of each owner, and may be part
-// of the name of a key that belongs to one client.
+// ID returns the identity of the core, a random UUID. It is the first half of each owner's name.
+// The name of a key that belongs to one client may contain it.
 func (c *Core) ID() string { return c.id }
 
-// Backend returns the backend, for a primitive that hears messages as long as it is open, and not only while
-// it waits, as an adder does. All else goes by an [Object]: its scripts share round trips, and its waiters
-// subscriptions. Close does not end what the primitive has subscribed.
+// Backend returns the backend, for a primitive that hears messages as long as it is open, and not
+// only while it waits: an adder, for example. For everything else use an [Object]: its scripts
+// share round trips, and its waiters share subscriptions. Close does not end the primitive's own
+// subscriptions.
 func (c *Core) Backend() backend.Backend { return c.backend }
 
-// NoteCrowd notes how many clients heard the last message of a channel, as PUBLISH returns it. If they are more
-// than a dozen, a message that one unit is free ([WaitSpec.FreeUnits]) makes this client try either at once or, more
-// often, a little later: by 2 ms, and up to 0.5 ms for each of them. It is for objects that one waiter at a time
-// can have, and whose messages all clients hear.
+// NoteCrowd notes how many clients heard the last message of a channel, as PUBLISH reports it. If
+// there are more than a dozen, this client reacts to a message that one unit is free
+// ([WaitSpec.FreeUnits]) either at once or, more often, a little later: by 2 ms, and up to 0.5 ms for
+// each client. It is for objects that one owner at a time can hold, and whose messages all clients
+// hear.
 func (c *Core) NoteCrowd(channel string, clients int64) { c.waiters.NoteCrowd(channel, clients) }
 
-// WatchdogLease returns that of the options, or its default.
+// WatchdogLease returns the option WatchdogLease, or its default.
 func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }
 
-// Close ends the client: waiters get [backend.ErrClosed], the contexts of held leases end with that
-// cause, and Close releases what they hold. It returns when everything that was begun is done, releases
-// and renewals included, when ctx ends, or after CloseTimeout. In the last two cases it gives up the
-// requests without an answer, and its error wraps ctx's or [backend.ErrIndeterminate]: what is still
-// held on the server expires with its lease, and permits that were being released may be lost.
-// A call that is given up returns at once, unless its context cannot end: then it may return only when the driver does.
-// If the backend was closed before, or its client, nothing can be released: the error wraps [backend.ErrClosed]. Each
-// of these errors names an object that may still be held, and says how many more there are. A second
-// Close waits for the first, and returns the same. The backend stays open.
+// Close ends the client. Waiters get [backend.ErrClosed], the contexts of held leases end with that
+// cause, and Close releases these leases. The backend stays open.
+//
+// Close returns when all calls, releases and renewals are done, when ctx ends, or after
+// CloseTimeout. In the last two cases it gives up the unanswered requests, and its error wraps
+// ctx's error or [backend.ErrIndeterminate]: held leases expire on the server, and permits without
+// a lease that were being released may be lost. A call that Close gives up returns at once, unless
+// its context cannot end: then it may return only when the driver does.
+//
+// If the backend or its driver was closed before, nothing can be released, and the error wraps
+// [backend.ErrClosed]. Each of these errors names one object that may still be held, and says how
+// many more there are. A second Close waits for the first, and returns the same error.
 func (c *Core) Close(ctx context.Context) error {
 	if !c.beginClose() {
 		select {
@@ -128,7 +134,7 @@ func (c *Core) Close(ctx context.Context) error {
 	return c.closeErr
 }
 
-// awaitIdle returns nil when nothing is under way any more, or an error if it gives up the waiting.
+// awaitIdle returns nil when nothing is under way any more, or an error if it stops waiting.
 func (c *Core) awaitIdle(ctx context.Context) error {
 	timer := time.NewTimer(c.opts.CloseTimeout)
 	defer timer.Stop()
@@ -143,8 +149,8 @@ func (c *Core) awaitIdle(ctx context.Context) error {
 	}
 }
 
-// beginClose makes enter fail from now on, and counts Close itself as being under way. It reports false
-// if Close was called before.
+// beginClose makes enter fail from then on, and counts Close itself as work under way. It reports
+// false if Close was called before.
 func (c *Core) beginClose() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +162,7 @@ func (c *Core) beginClose() bool {
 	return true
 }
 
-// enter counts a call as being under way. Close waits until it leaves.
+// enter counts a call as work under way. Close waits until the call leaves.
 func (c *Core) enter() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,7 +173,7 @@ func (c *Core) enter() error {
 	return nil
 }
 
-// keepBusy counts work that goes on after a call has left. It must leave, too.
+// keepBusy counts work that continues after a call has left. It must leave, too.
 func (c *Core) keepBusy() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,7 +189,7 @@ func (c *Core) leave() {
 	}
 }
 
-// lossCause returns why a hold ended that nobody released.
+// lossCause returns the reason for the end of a hold that was not released.
 func (c *Core) lossCause() error {
 	if c.isClosed() {
 		return backend.ErrClosed
@@ -197,8 +203,8 @@ func (c *Core) isClosed() bool {
 	return c.closed
 }
 
-// background runs work, which Close waits for, in a goroutine. If the client is closed and nothing is
-// under way, it does not run work.
+// background runs work in a goroutine. Close waits for it. If the client is closed and nothing is
+// under way, background does not run work.
 func (c *Core) background(work func(context.Context)) {
 	if c.enterUnlessIdle() {
 		go func() {
@@ -208,8 +214,8 @@ func (c *Core) background(work func(context.Context)) {
 	}
 }
 
-// enterUnlessIdle counts work in the background as being under way. It must leave, too. It reports
-// false if the client is closed and nothing is under way.
+// enterUnlessIdle counts work in the background as work under way. It must leave, too.
+// enterUnlessIdle reports false if the client is closed and nothing is under way.
 func (c *Core) enterUnlessIdle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Do acquires a lease, has work done as [Lease.Do] does, and releases the lease. If acquire fails, it returns
-// that error, and work is not called.
+// Do acquires a lease, calls work like [Lease.Do], and releases the lease. If acquire fails, Do
+// returns its error and does not call work.
 func Do(
 	ctx context.Context, acquire func(ctx context.Context) (*Lease, error),
 	work func(ctx context.Context, lease *Lease) error,
@@ -18,13 +18,14 @@ func Do(
 	return lease.Do(ctx, func(ctx context.Context) error { return work(ctx, lease) })
 }
 
-// Do has work done under the lease's context, releases the lease, and returns the errors of both, joined. It is
-// for a lease by TryLock, say; Lock has a Do of its own. Work must not release the lease. Nil proves that the
-// lease was held to the end, failover apart. If it was lost, the error wraps [ErrNotHeld] and [ErrLost], beside
-// that of work, whose context ended then.
+// Do calls work under the lease's context, releases the lease, and returns the errors of work and
+// of the release, joined. It is for a lease from TryLock, for example. Instead of Lock, use the
+// lock's own Do. work must not release the lease. Nil proves that the lease was held to the end,
+// except after a failover. If it was lost, the error wraps [ErrNotHeld], [ErrLost] and the error of
+// work, whose context ended then.
 //
-// The release is sent in any case, also if work panics. Do waits for its answer as Release does, and if ctx ended
-// during the work for up to a second.
+// Do releases the lease in any case, even if work panics. It waits for the answer like Release, and
+// for up to a second if ctx ended during the work.
 func (l *Lease) Do(ctx context.Context, work func(ctx context.Context) error) (err error) {
 	defer func() { err = errors.Join(err, l.release(ctx, releaseGrace)) }()
 	return work(l.Context(ctx))

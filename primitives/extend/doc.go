@@ -1,22 +1,23 @@
-// Package extend has the parts of which primitives are made, for authors of other primitives: the
-// waiting loop, the watchdog that renews leases and reports their loss, and the dispatcher that sends
-// the calls of many goroutines together. The primitives of package primitives use nothing else.
+// Package extend is for authors of primitives. It has the parts of which primitives are made: the
+// waiting loop, the watchdog that renews leases and reports their loss, and the dispatcher that
+// sends the calls of many goroutines together. The primitives of package primitives use nothing
+// else.
 //
-// It is an extension API: it may change before version 1.0, and any change is in CHANGELOG.md. Users of
-// primitives do not need it.
+// It is an extension API: it may change before version 1.0, and CHANGELOG.md lists all changes.
+// Users of primitives do not need it.
 //
 // A primitive has an [Object], which the [Core] of its users' client makes, and scripts, from which
-// luagen makes Go functions. Each of its methods is one [Call]. Within it
+// luagen makes Go functions. Each of its methods is one [Call]. There are four kinds of methods:
 //
 //   - a method that needs only the reply of a script runs it with [Object.Runner];
 //   - a method that waits for a condition gives an [Attempt] to [Object.Wait], which tries again when a
-//     message comes, when one may have been missed, and at the latest at the next poll;
+//     message comes, when a message may have been missed, and at the next poll at the latest;
 //   - a method that makes an owner hold the object, for as long as its lease is renewed, gets the lease
 //     from [Leases];
 //   - a method whose outcome counts even after its caller has left runs the script with a [Request],
 //     which has a [LateHandler].
 //
-// This primitive lets processes wait until one of them has opened a door:
+// With this primitive, processes wait until one of them has opened a door:
 //
 //	type Door struct {
 //		object extend.Object
@@ -27,7 +28,7 @@
 //		d := &Door{object: client.Core().NewObject("door", name, "string")}
 //		d.want = extend.WaitSpec{
 //			Channel:   extend.SideName("door", d.object.Key()),
-//			FreeUnits: func(string) int { return extend.AllUnits }, // An open door lets everybody in.
+//			FreeUnits: func(string) int { return extend.AllUnits }, // An open door admits all waiters.
 //		}
 //		return d
 //	}
@@ -52,13 +53,13 @@
 //		return extend.Answer{Granted: open, Free: extend.AllUnits}, err
 //	}
 //
-// DoorOpen and DoorIsOpen are by luagen; the first one publishes. The folder examples/ownprimitive has a
+// luagen makes DoorOpen, which publishes, and DoorIsOpen. The folder examples/ownprimitive has a
 // whole primitive that waits, publishes and has leases.
 //
 // # What an author must do
 //
-// A script does everything that can fail before its first write, publishing included. A release names
-// the owner, and may be repeated. A script that changes a condition for which others wait publishes a
-// message: without it they go on at the next poll. The keys of one object must be in one slot of a
-// cluster: use [SideName].
+// Everything in a script that can fail, publishing included, comes before its first write. A
+// release names the owner, and may be repeated. A script that changes a condition for which callers
+// wait publishes a message: without it, the waiters notice at their next poll. The keys of one
+// object must be in one slot of a cluster: use [SideName].
 package extend

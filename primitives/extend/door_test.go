@@ -26,7 +26,7 @@ func NewDoor(client *primitives.Client, name string) *Door {
 	d := &Door{object: client.Core().NewObject("door", name, "string")}
 	d.want = extend.WaitSpec{
 		Channel:   extend.SideName("door", d.object.Key()),
-		FreeUnits: func(string) int { return extend.AllUnits }, // An open door lets everybody in.
+		FreeUnits: func(string) int { return extend.AllUnits }, // An open door admits all waiters.
 	}
 	return d
 }

@@ -7,39 +7,40 @@ import (
 	"time"
 )
 
-// leaseGroup has the leases of one target: the first, and one for each re-entry.
+// leaseGroup has the leases of one target: the first lease, and one lease for each re-entry.
 type leaseGroup struct {
 	target target
 
 	mu     sync.Mutex
-	cause  error       // why all leases ended, if not by Release
-	leases *leaseState // the first of those that have not ended
+	cause  error       // the reason why all leases ended, if not by Release
+	leases *leaseState // the first lease that has not ended
 
 	// These are here to be one allocation with the group.
 	first      Lease
 	firstState leaseState
 }
 
-// target is what the leases of a group hold: an object on one server, or several leases as one.
+// target is held by the leases of a group: an object on one server, or several leases as one.
 type target interface {
-	// remaining returns how long it may still be trusted. Once that time has passed, remaining returns
-	// the cause: [ErrLost], or [backend.ErrClosed]. The leases end then, if they have not.
+	// remaining returns how long the holder may still trust the hold. Once that time has passed,
+	// remaining ends the leases, if they have not ended, and returns the cause: [ErrLost], or
+	// [backend.ErrClosed].
 	remaining() (time.Duration, error)
 
 	// releaseLease ends l. If l was the last lease, it releases the target. It waits for the answer until
 	// ctx ends, and for the grace after that.
 	releaseLease(ctx context.Context, l *leaseState, grace time.Duration) error
 
-	// forget ends all leases without a release: the server has released what was held by itself.
+	// forget ends all leases without a release.
 	forget()
 
-	// identity returns what [Lease.Owner] and [Lease.Token] do.
+	// identity returns the results of [Lease.Owner] and [Lease.Token].
 	identity() (owner string, token int64)
 
-	// parts returns what [Lease.Parts] does.
+	// parts returns the result of [Lease.Parts].
 	parts() []*Lease
 
-	// reentry adds what is held to that which a context re-enters.
+	// reentry adds the held objects to the list of holds that a context re-enters.
 	reentry(outer *reentry) *reentry
 
 	// describe adds the operation and the object to an error.
@@ -55,7 +56,7 @@ func (g *leaseGroup) init(t target) *Lease {
 	return &g.first
 }
 
-// isHeld reports whether a lease has not ended.
+// isHeld reports whether there is a lease that has not ended.
 func (g *leaseGroup) isHeld() bool {
 	_, lost := g.target.remaining()
 	g.mu.Lock()
@@ -79,7 +80,7 @@ func (g *leaseGroup) endLease(l *leaseState) (last bool, err error) {
 	return last, nil
 }
 
-// remove removes l from those that have not ended. The caller holds mu.
+// remove removes l from the leases that have not ended. The caller holds mu.
 func (g *leaseGroup) remove(l *leaseState) {
 	at := &g.leases
 	for *at != l {

@@ -12,38 +12,39 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 )
 
-// releaseGrace is how long a Release waits for an answer after its context has ended. Release ends the
-// lease first, and with it the lease's contexts, one of which may be its own.
+// releaseGrace is how long a Release waits for an answer after its context has ended. Release first
+// ends the lease and the lease's contexts. Its own context may be one of these.
 const releaseGrace = time.Second
 
-// hold is what one owner holds: the object on the server, with one entry in the watchdog. A client may have very many, so
-// that its size counts: what holds of one object have in common is in their Leases.
+// hold is one owner's hold of an object on the server, with one entry in the watchdog. A client may
+// have very many holds, so that their size matters: fields that the holds of one object share are
+// in their Leases.
 type hold struct {
 	renew.Entry
 	leaseGroup
 	object   *Object
-	source   *Leases // that it is of
+	source   *Leases // that made it
 	leasable Leasable
-	units    int // that the owner asked for; 0: as configured
+	units    int // for which the owner asked; 0: as configured
 	token    int64
 	queued   bool // the owner waits in a queue on the server
-	inLine   bool // it has waited in a line, where it is known until its hold ends
-	left     bool // its last caller has left before the answer
+	inLine   bool // it has waited in a line, which knows it until the hold ends
+	left     bool // its last caller left before the answer
 }
 
-// mayLast returns how long what may be left of the owner lasts on the server.
+// mayLast returns how long a hold or a place of the owner may last on the server.
 func (h *hold) mayLast() time.Duration { return max(h.source.terms.Lease, h.source.place) }
 
-// try tries once to acquire. The watchdog watches the hold from before the request is sent until it is
-// refused or released. After an error the caller may use h again only if surely nothing was executed:
-// otherwise its owner may hold the object.
+// try tries once to acquire. The watchdog watches the hold from before the request is sent until it
+// is refused or released. After an error the caller may use h again only if the request was
+// certainly not executed: otherwise its owner may hold the object.
 func (h *hold) try(ctx context.Context) (Answer, error) {
 	keeper := h.object.core.keeper
 	keeper.Begin(&h.Entry)
 	held := false
 	defer func() {
 		if !held {
-			keeper.End(&h.Entry) // Also if the driver has panicked.
+			keeper.End(&h.Entry) // Even if the driver has panicked.
 		}
 	}()
 	token, answer, shortage, err := h.acquire(ctx)
@@ -60,22 +61,23 @@ func (h *hold) try(ctx context.Context) (Answer, error) {
 		h.releaseInBackground(true)
 		return Answer{}, fmt.Errorf("granted too late: %w", h.object.core.lossCause())
 	}
-	if answer.RetryIn < time.Millisecond || answer.RetryIn > h.Lease { // Scripts say whole milliseconds, or nothing.
+	if answer.RetryIn < time.Millisecond || answer.RetryIn > h.Lease { // Scripts return whole milliseconds, or nothing.
 		answer.RetryIn = h.Lease
 	}
 	return answer, nil
 }
 
-// undo releases what has just been granted. What fails goes on in the background, and so does what finds
-// nothing: amid a failover the acquire, on a connection of its own, may have reached another server.
+// undo releases a new grant. If the release fails, it is repeated in the background. The same
+// happens if it finds no hold: during a failover the acquire, on a connection of its own, may have
+// reached another server.
 func (h *hold) undo(ctx context.Context) {
 	if err := h.release(ctx, 0); errors.Is(err, ErrNotHeld) {
 		h.releaseInBackground(false)
 	}
 }
 
-// acquire sends the request. If it fails, acquire releases in the background what it may have taken. shortage is that of
-// replicas that have the grant.
+// acquire sends the request. If it fails, acquire releases a possible grant in the background.
+// shortage is an error if too few replicas have the grant.
 func (h *hold) acquire(ctx context.Context) (token int64, answer Answer, shortage, err error) {
 	q := newRequest(h.object, (*lateAcquire)(h))
 	if r := h.source.replicas; r.count > 0 {
@@ -102,7 +104,7 @@ func (h *hold) acquire(ctx context.Context) (token int64, answer Answer, shortag
 }
 
 // leaveQueue releases the owner if it waits in a queue. If the last request's caller has left,
-// HandleLate does so.
+// HandleLate does that instead.
 func (h *hold) leaveQueue() {
 	if !h.left && h.queued {
 		h.queued = false
@@ -118,19 +120,19 @@ func (a *lateAcquire) HandleLate(r backend.ScriptRunner) {
 	h := (*hold)(a)
 	_, answer, err := h.leasable.Acquire(context.Background(), r, h.Owner, h.Lease)
 	took := err == nil && (answer.Granted || answer.Queued)
-	h.releaseUnwanted(took || h.queued, err) // Its place in the queue goes, too.
+	h.releaseUnwanted(took || h.queued, err) // This also releases its place in the queue.
 }
 
-// releaseUnwanted releases in the background what an acquire without a caller has taken, or may have:
-// the object, or a place in its queue.
+// releaseUnwanted releases in the background the grant of an acquire without a caller, or the place
+// in the queue, if there is or may be one.
 func (h *hold) releaseUnwanted(granted bool, err error) {
 	if granted || backend.MayHaveRun(err) {
 		h.releaseInBackground(!errors.Is(err, backend.ErrIndeterminate))
 	}
 }
 
-// reenter returns another lease of h, for an inner call with the lease options of s. It returns nil
-// and no error if h was released: then the inner call acquires the object itself.
+// reenter returns another lease of h, for an inner call with the lease options of s. If h was
+// released, it returns nil and no error: then the inner call acquires the object itself.
 func (h *hold) reenter(s *Leases) (*Lease, error) {
 	_, lost := h.remaining()
 	h.mu.Lock()
@@ -154,9 +156,9 @@ func (h *hold) reenter(s *Leases) (*Lease, error) {
 func (h *hold) releaseLease(ctx context.Context, l *leaseState, grace time.Duration) error {
 	if err := h.object.core.enter(); err != nil {
 		if _, cause := l.check(); cause != nil {
-			err = cause // It may have ended before the client.
+			err = cause // The lease may have ended before the client.
 		} else {
-			h.endAll(backend.ErrClosed) // Close is about to do so, and releases.
+			h.endAll(backend.ErrClosed) // Close is about to end the leases, and releases them.
 		}
 		return fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
@@ -173,7 +175,7 @@ func (h *hold) releaseLease(ctx context.Context, l *leaseState, grace time.Durat
 }
 
 // release releases the object on the server. It sends the request even if ctx has ended. If the
-// request may not have arrived, it is repeated in the background.
+// request may not have arrived, release repeats it in the background.
 func (h *hold) release(ctx context.Context, grace time.Duration) error {
 	defer h.leaveLine() // Not before: a second message of the grant would release it, too.
 	q := newRequest(h.object, (*lateRelease)(h))
@@ -200,7 +202,7 @@ func (h *hold) release(ctx context.Context, grace time.Duration) error {
 	}
 	h.releaseInBackground(true)
 	if !backend.MayHaveRun(err) {
-		err = fmt.Errorf("%w: %v", backend.ErrIndeterminate, err) // It may run yet.
+		err = fmt.Errorf("%w: %v", backend.ErrIndeterminate, err) // It may still run.
 	}
 	return err
 }
@@ -233,7 +235,7 @@ func (h *hold) close() {
 	h.releaseInBackground(true)
 }
 
-// abandon ends and releases h, which was granted after its caller's context had ended.
+// abandon ends and releases h, whose grant came after its caller's context had ended.
 func (h *hold) abandon() {
 	h.object.core.keeper.End(&h.Entry)
 	h.endAll(ErrReleased)

@@ -12,33 +12,34 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// JointConfig says which leases are held as one.
+// JointConfig configures a lease that consists of several leases.
 type JointConfig struct {
-	// Name is that of the whole, in errors, such as `red lock "x"`.
+	// Name is the name of the whole in errors, such as `red lock "x"`.
 	Name string
 
-	// Parts are the leases. Nil stands for one that is not held.
+	// Parts are the leases. Nil stands for a part that is not held.
 	Parts []*Lease
 
-	// Need is how many parts must be held. When one more than that allows is lost, the joint lease is.
+	// Need is how many parts must be held. If fewer are held, the joint lease is lost.
 	Need int
 
-	// Regain tries once to get the lease of a part that is not held. It is called after each Pause, for
-	// as long as the joint lease is held, and gets a context that ends with it. Nil: what is lost is not
-	// regained.
+	// Regain tries once to get the lease of a part that is not held. It is called after each Pause,
+	// for as long as the joint lease is held, with a context that ends with that lease. Nil means
+	// that lost parts are not regained.
 	Regain func(ctx context.Context, part int) (*Lease, error)
 	Pause  time.Duration
 
-	// ReleaseTimeout bounds how long Release waits for each part. What is not answered goes on in the
-	// background. Zero means the bound of Release's context.
+	// ReleaseTimeout is how long Release waits for each part. Unanswered releases continue in the
+	// background. Zero means that only Release's context bounds the waiting.
 	ReleaseTimeout time.Duration
 }
 
-// NewJoint returns one lease of several, which it owns from then on. The joint lease is held while enough
-// of its parts are. It lasts, unrenewed, until so many have ended that too few are left. Its Release
-// releases all parts, and so does its loss. A context made by its Reenter re-enters each part.
+// NewJoint returns one lease that consists of several leases, which belong to it from then on. The
+// joint lease is held while enough of its parts are held. Its Remaining is the time until too few
+// parts would be left. Its Release releases all parts, and so does its loss. A context of its
+// Reenter re-enters each part.
 //
-// If too few parts are held when it is called, NewJoint releases all and returns [ErrLost], or
+// If too few parts are held at the call, NewJoint releases all parts and returns [ErrLost], or
 // [backend.ErrClosed] if a client was closed.
 func NewJoint(config JointConfig) (*Lease, error) {
 	j := &joint{config: config, all: slices.Clone(config.Parts)}
@@ -56,14 +57,14 @@ func NewJoint(config JointConfig) (*Lease, error) {
 	return lease, nil
 }
 
-// joint is what a lease of several parts holds.
+// joint is the target of a lease of several parts.
 type joint struct {
 	leaseGroup
 	config JointConfig
 
 	// Guarded by group.mu.
 	all   []*Lease // the parts
-	ended error    // why it ended; nil: it has not
+	ended error    // the reason of the end; nil: it has not ended
 }
 
 // remaining implements [target]: the time until too few parts are held.
@@ -81,8 +82,8 @@ func (j *joint) remaining() (time.Duration, error) {
 	return 0, j.lose()
 }
 
-// lose ends the joint lease after a loss, and releases what is left of it in the background. It returns
-// why it has ended.
+// lose ends the joint lease after a loss, and releases the remaining parts in the background. It
+// returns the reason of the end.
 func (j *joint) lose() error {
 	cause, first := j.end(j.lossCause())
 	if first {
@@ -92,7 +93,7 @@ func (j *joint) lose() error {
 	return cause
 }
 
-// lossCause returns why parts were lost.
+// lossCause returns the reason for the loss of parts.
 func (j *joint) lossCause() error {
 	for _, part := range j.parts() {
 		if part != nil && errors.Is(part.Err(), backend.ErrClosed) {
@@ -102,7 +103,8 @@ func (j *joint) lossCause() error {
 	return ErrLost
 }
 
-// end notes that the lease has ended, and why, unless it had. It returns the cause of the first end.
+// end notes the end of the lease and its cause, unless it had ended before. It returns the cause of
+// the first end.
 func (j *joint) end(cause error) (known error, first bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -112,7 +114,7 @@ func (j *joint) end(cause error) (known error, first bool) {
 	return j.ended, first
 }
 
-// watch looks at the joint lease again when a part ends, and then regains that part.
+// watch waits for the end of a part. Then it checks the joint lease, and regains that part.
 func (j *joint) watch(part int, l *Lease) {
 	context.AfterFunc(l.Context(context.Background()), func() {
 		if _, lost := j.remaining(); lost == nil {
@@ -151,13 +153,14 @@ func (j *joint) regain(part int) {
 	}
 }
 
-// regainOnce returns nil if the part is held, or need not be any more.
+// regainOnce returns nil if the part is held, or no longer needed.
 func (j *joint) regainOnce(ctx context.Context, part int) error {
 	l, err := j.config.Regain(ctx, part)
 	if err != nil {
 		return err
 	}
-	// The others must have been enough up to now: another may have held them meanwhile, if they were not.
+	// The other parts must have been enough up to now: otherwise another owner may have held a
+	// majority meanwhile.
 	if _, lost := j.remaining(); lost != nil || !j.set(part, l) {
 		return ReleaseAll(ctx, []*Lease{l}, j.config.ReleaseTimeout)
 	}
@@ -228,8 +231,9 @@ func (j *joint) describe(ctx context.Context, operation string, err error) error
 	return fmt.Errorf("%s %s: %w", operation, j.config.Name, withCause(ctx, err))
 }
 
-// ReleaseAll releases leases side by side, of which some may be nil, and returns their errors, joined. It
-// waits for each as [Lease.Release] does, and for no longer than the timeout, if that is not 0.
+// ReleaseAll releases leases concurrently, and returns their errors, joined. A nil lease is
+// skipped. ReleaseAll waits for each lease like [Lease.Release], and for no longer than the
+// timeout, if that is not 0.
 func ReleaseAll(ctx context.Context, leases []*Lease, timeout time.Duration) error {
 	grace := releaseGrace
 	if ctx.Err() != nil {
@@ -238,7 +242,7 @@ func ReleaseAll(ctx context.Context, leases []*Lease, timeout time.Duration) err
 	return errors.Join(releaseAll(ctx, leases, grace, timeout)...)
 }
 
-// releaseAll returns the error of each.
+// releaseAll is ReleaseAll, but returns the error of each lease.
 func releaseAll(ctx context.Context, leases []*Lease, grace, timeout time.Duration) []error {
 	ctx, cancel := releasing(ctx, grace, timeout)
 	defer cancel()
@@ -250,7 +254,7 @@ func releaseAll(ctx context.Context, leases []*Lease, grace, timeout time.Durati
 	})
 }
 
-// releasing returns the context under which leases are released: it ends a grace after ctx, and after the
+// releasing returns the context for the release of leases. It ends grace after ctx, or after the
 // timeout, if that is not 0.
 func releasing(ctx context.Context, grace, timeout time.Duration) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -262,8 +266,9 @@ func releasing(ctx context.Context, grace, timeout time.Duration) (context.Conte
 	return limited, func() { stop(); expire(); cancel() }
 }
 
-// Together calls do for each number below n, side by side, and returns the errors when all have returned.
-// A panic is an error, since these goroutines have no caller to raise it in.
+// Together calls do for each number below n, concurrently, and returns the errors when all calls
+// have returned. It returns a panic as an error, since these goroutines have no caller in which to
+// raise it.
 func Together(n int, do func(i int) error) []error {
 	errs := make([]error, n)
 	var all sync.WaitGroup

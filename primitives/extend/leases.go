@@ -10,97 +10,102 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 )
 
-// Leasable is one object that owners hold on the server, each until its lease expires or is released.
-// An owner is a name that is used once. A lock has one owner at a time; other objects may have many.
+// Leasable is one object that owners hold on the server, each until its lease expires or is
+// released. An owner is a name that is used once. A lock has one owner at a time. Other objects may
+// have many.
 type Leasable interface {
-	// Acquire tries once to make owner hold the object for one lease. token is the fencing token of a
-	// grant, or another number that belongs to it: [Lease.Token] returns it. Nobody reads token and
-	// answer beside an error. The script counts the lease by the server's clock. Acquire runs one
-	// script, by r. If a caller leaves, Acquire is called again for the same request, by another
-	// goroutine, with an r that has the answer: so it must not keep anything from one call to the next.
+	// Acquire tries once to make owner hold the object for one lease. token is the fencing token of
+	// a grant, or another number that belongs to the grant: [Lease.Token] returns it. If err is not
+	// nil, token and answer are ignored. The lease counts by the server's clock. Acquire runs one
+	// script, with r. If a caller leaves, another goroutine calls Acquire again for the same
+	// request, with an r that has the answer. So Acquire must not keep anything from one call to
+	// the next.
 	Acquire(
 		ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 	) (token int64, answer Answer, err error)
 
-	// Release releases the object for owner alone, and reports whether owner held it. If a refusal may
-	// have put owner into a queue ([Answer.Queued]), Release also takes it out, and wakes whoever is next
-	// where that may have the object; it then reports false. It may be repeated, and may reach the
-	// server before the Acquire of the same owner.
+	// Release releases the object for owner alone, and reports whether owner held it. If a refusal
+	// may have put owner into a queue ([Answer.Queued]), Release also removes it from the queue,
+	// wakes the next waiter if that may acquire the object, and reports false. Release may be
+	// repeated, and may reach the server before the Acquire of the same owner.
 	Release(ctx context.Context, r backend.ScriptRunner, owner string) (released bool, err error)
 }
 
-// LeasableKind renews and releases many objects of one kind by one script. owners[i] is the owner that
-// holds keys[i]. In a cluster the keys are in one slot. A key may come more than once, if its object
-// has many owners. Each gets a status of its own, so that one failure does not fail the others.
+// LeasableKind renews and releases many objects of one kind with one script. owners[i] is the owner
+// that holds keys[i]. In a cluster all keys are in one slot. A key may occur more than once, if its
+// object has many owners. Each owner gets a status of its own, so that one failure does not fail
+// the others.
 //
-// Objects go together if their kinds are equal. A kind is the key of a map: its type must be comparable,
-// such as a struct with the core alone, and it has nothing of one object.
+// One script handles objects together if their kinds are equal. A kind is the key of a map: its
+// type must be comparable, such as a struct with only the core. It must not contain anything of a
+// single object.
 type LeasableKind interface {
-	// Renew gives each owner a whole lease again. The script may be repeated.
+	// Renew extends each owner's lease to its whole length. The script may be repeated.
 	Renew(
 		ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
 	) ([]Status, error)
 
-	// ReleaseAll is [Leasable.Release] for each.
+	// ReleaseAll is [Leasable.Release] for each owner.
 	ReleaseAll(ctx context.Context, r backend.ScriptRunner, keys, owners []string) ([]Status, error)
 }
 
-// Status is the server's answer for one owner.
+// Status is the result of a renewal or release for one owner.
 type Status = renew.Status
 
 // The statuses of an owner after [LeasableKind.Renew] and [LeasableKind.ReleaseAll].
 const (
-	Failed    Status = renew.Failed    // the server could not answer for it; the request is repeated
+	Failed    Status = renew.Failed    // the server has no result for it; the client repeats the request
 	NotHeld   Status = renew.NotHeld   // it holds nothing
 	OtherKind Status = renew.OtherKind // it holds nothing, and its key is of another kind
 	Done      Status = renew.Renewed   // it has a whole lease again, or it was released
 )
 
-// LeaseConfig says how owners hold an object.
+// LeaseConfig configures the leases of an object.
 type LeaseConfig struct {
 	Leasable Leasable
 	Kind     LeasableKind
 
-	// Try is what TryAcquire uses, of an object whose Leasable queues an owner that it refuses. Nil means
-	// Leasable.
+	// Try is the Leasable that TryAcquire uses, for an object whose Leasable queues an owner that
+	// it refuses. Nil means Leasable.
 	Try Leasable
 
-	// Wait is how a refused owner waits.
+	// Wait says how a refused owner waits.
 	Wait WaitSpec
 
-	// Owner returns the name of a new owner that asks for so many units: see [Leases.AcquireUnits]. No
-	// other owner of any process may have it. Nil means a name of Redisson's form.
+	// Owner returns the name of a new owner that asks for the given number of units: see
+	// [Leases.AcquireUnits]. No other owner of any process may have the same name. Nil means a name
+	// of Redisson's form.
 	Owner func(units int) string
 
-	// OwnChannel returns the channel of one owner, of an object that wakes each waiter by a channel of
-	// its own. Its subscription ends with the waiting. Nil means WaitSpec.Channel.
+	// OwnChannel returns the channel of one owner, for an object that wakes each waiter on a
+	// channel of its own. The subscription ends with the waiting. Nil means Wait.Channel.
 	OwnChannel func(owner string) string
 
-	// Line says how owners wait for an object that a release grants to the next one. Nil means that they try
-	// again when they are woken.
+	// Line says how owners wait for an object that a release grants to the next owner. Nil means
+	// that waiters try again when a message wakes them.
 	Line *Line
 
-	// QueueTTL is how long the place of an owner lasts in a queue on the server. What may have left one
-	// there is released again and again for so long, if that is longer than Lease. Zero means that
-	// there is no queue.
+	// QueueTTL is how long an owner's place in a queue on the server lasts. If an owner may have left
+	// a place there, the client repeats its release for that long, or for Lease if that is longer.
+	// Zero means that there is no queue.
 	QueueTTL time.Duration
 
-	// Lease is the length of a lease that nobody renews, in whole milliseconds and at least 100 ms.
-	// Zero means the client's WatchdogLease, renewed by the watchdog until Release.
+	// Lease is the length of a lease that is not renewed, in whole milliseconds and at least 100
+	// ms. Zero means the client's WatchdogLease, which the watchdog renews until Release.
 	Lease time.Duration
 
-	// Replicas is how many replicas must acknowledge a grant before Acquire and TryAcquire return it. If
-	// too few do, the owner is released, and Acquire tries again after a pause, as another owner. Such a
-	// request goes by [backend.ReplicaWaiter], on a connection of its own, and is not sent together with
-	// others. Zero means that nobody waits for replicas.
+	// Replicas is how many replicas must acknowledge a grant before Acquire and TryAcquire return
+	// it. If too few do, the client releases the owner, and Acquire tries again after a pause, as
+	// another owner. Such a request uses [backend.ReplicaWaiter], on a connection of its own, and
+	// is not sent together with others. Zero means that grants do not wait for replicas.
 	Replicas int
 
-	// ReplicaTimeout is how long one try waits for them, in whole milliseconds, and less than Lease. Zero
-	// means 1 s, or a third of Lease if that is less.
+	// ReplicaTimeout is how long one try waits for replicas, in whole milliseconds, and less than
+	// Lease. Zero means 1 s, or a third of Lease if that is less.
 	ReplicaTimeout time.Duration
 }
 
-// Leases hands out the leases of one object.
+// Leases makes the leases of one object.
 type Leases struct {
 	object      *Object
 	leasable    Leasable
@@ -108,18 +113,18 @@ type Leases struct {
 	kind        LeasableKind
 	want        WaitSpec
 	newOwner    func(units int) string    // nil: the core's
-	ownChannel  func(owner string) string // nil: that of want
+	ownChannel  func(owner string) string // nil: the channel of want
 	line        *Line
 	place       time.Duration
 	terms       renew.Terms // of each lease
 	replicas    replicas
 }
 
-// fixed reports whether nobody renews the leases.
+// fixed reports whether the leases are not renewed.
 func (s *Leases) fixed() bool { return s.terms.Renewer == nil }
 
-// NewLeases returns what hands out the leases of o. It keeps o. It returns a [*FieldError] for a lease
-// that is too short, and for replicas that cannot be waited for. It sends nothing.
+// NewLeases returns the Leases of o, and keeps o. It returns a [*FieldError] for a lease that is
+// too short, and for replicas if the backend cannot wait for them. It sends nothing.
 func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	s := Leases{
 		object: o, leasable: config.Leasable, tryLeasable: config.Try, kind: config.Kind,
@@ -144,22 +149,23 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	return s, err
 }
 
-// Acquire waits until a new owner holds the object, and returns its lease. It waits as [Object.Wait]
-// does. After an unknown outcome it goes on with another owner, if it was refused before. If ctx
-// re-enters a lease of the same object ([Lease.Reenter]), it returns another lease for that owner.
+// Acquire waits until a new owner holds the object, and returns its lease. It waits like
+// [Object.Wait]. If the outcome of an attempt is unknown, and an earlier attempt was refused, it
+// continues as another owner. If ctx re-enters a lease of the same object ([Lease.Reenter]), it
+// returns another lease of that hold.
 //
-// On error nothing is held: what an attempt has taken, or may have taken, is released in the
-// background, again and again, until a release has found it or one lease has passed, or the time that
-// a place in a queue lasts ([LeaseConfig.QueueTTL]) if that is longer. An owner that
-// waits in a queue on the server is released once more, which takes it out of there. If a grant comes
-// after its lease may have expired, the error is [ErrLost]. If too few replicas acknowledged the last
-// grant, it wraps [backend.ErrReplicas]; such a grant is released before Acquire tries again, as another
+// After an error the caller holds nothing. The client releases a possible grant in the background,
+// and repeats the release until it finds the grant, or until one lease has passed, or the time that
+// a place in a queue lasts ([LeaseConfig.QueueTTL]) if that is longer. If the owner waits in a queue
+// on the server, a release removes it from there. If a grant comes after its lease may have
+// expired, the error is [ErrLost]. If too few replicas acknowledged the last grant, the error wraps
+// [backend.ErrReplicas]. The client releases such a grant before Acquire tries again, as another
 // owner, or returns. Use Acquire within [Call].
 func (s *Leases) Acquire(ctx context.Context) (*Lease, error) { return s.AcquireUnits(ctx, 0) }
 
-// AcquireUnits is Acquire for an owner that needs so many units, as [WaitSpec.Need] says it: one lease has all
-// of them. 0 means the Need of the configuration. If ctx re-enters a lease of fewer units, it does not
-// re-enter that one, but acquires all that it needs.
+// AcquireUnits is Acquire for an owner that needs the given number of units, as in [WaitSpec.Need]: one
+// lease has all of them. 0 means the Need of the configuration. If ctx re-enters a lease of fewer
+// units, AcquireUnits does not re-enter that lease, but acquires all units that it needs.
 func (s *Leases) AcquireUnits(ctx context.Context, units int) (*Lease, error) {
 	return s.take(ctx, s.leasable, units, func(a *attempt) error {
 		if s.line != nil {
@@ -169,11 +175,11 @@ func (s *Leases) AcquireUnits(ctx context.Context, units int) (*Lease, error) {
 	})
 }
 
-// TryAcquire is Acquire without waiting: if it is refused it returns [ErrNotAcquired], and
-// [backend.ErrReplicas] if too few replicas acknowledged the grant.
+// TryAcquire is Acquire without waiting: if it is refused, it returns [ErrNotAcquired], and if too
+// few replicas acknowledge the grant, [backend.ErrReplicas].
 func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) { return s.TryAcquireUnits(ctx, 0) }
 
-// TryAcquireUnits is [Leases.AcquireUnits] without waiting, as TryAcquire.
+// TryAcquireUnits is [Leases.AcquireUnits] without waiting, like TryAcquire.
 func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*Lease, error) {
 	return s.take(ctx, s.tryLeasable, units, func(a *attempt) error { return TryOnce(ctx, a) })
 }
@@ -190,15 +196,15 @@ func (s *Leases) take(
 	a := attempts.Get().(*attempt) //nolint:forcetypeassert // It has nothing else.
 	*a = attempt{leases: s, leasable: leasable, units: units}
 	lease, err := a.lease(ctx, acquire(a))
-	if s.line == nil { // There a message may look for it still.
+	if s.line == nil { // In a line, a message may still find the attempt.
 		*a = attempt{}
 		attempts.Put(a)
 	}
 	return lease, err
 }
 
-// attempt is one caller's [Attempt] to get a lease. It takes a new owner whenever the old one may hold
-// the object.
+// attempt is one caller's [Attempt] to get a lease. It takes a new owner whenever the old owner may
+// hold the object.
 type attempt struct {
 	leases   *Leases
 	leasable Leasable
@@ -207,10 +213,10 @@ type attempt struct {
 	hold     *hold // nil: the next try has a new owner
 }
 
-// attempts are some that are not used any more.
+// attempts has unused attempts.
 var attempts = sync.Pool{New: func() any { return new(attempt) }}
 
-// lease returns the lease of an attempt that has ended with the given error.
+// lease returns the lease of an attempt that has ended with err.
 func (a *attempt) lease(ctx context.Context, err error) (*Lease, error) {
 	if err != nil {
 		a.leave()
@@ -245,14 +251,14 @@ func (a *attempt) Try(ctx context.Context) (Answer, error) {
 	return answer, err
 }
 
-// leave takes the owner out of the queue in which its last refusal has left it.
+// leave removes the owner from the queue into which its last refusal has put it.
 func (a *attempt) leave() {
 	if a.hold != nil {
 		a.hold.leaveQueue()
 	}
 }
 
-// want returns what the attempt waits for.
+// want returns the attempt's WaitSpec.
 func (a *attempt) want() WaitSpec {
 	want := a.leases.want
 	if a.units > 0 {

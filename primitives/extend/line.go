@@ -9,41 +9,44 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
-// Line is how owners wait for an object that a release grants to the first owner of a queue on the server, by a
-// message to that owner alone. Clients regularly send signs of life of their waiters: a silent waiter loses its
-// place. A grant lasts for the time Wait from the sending of the last sign that the server had. After that the lease is
-// renewed as always.
+// Line configures the waiting for an object that a release grants to the first owner of a queue on
+// the server, with a message to that owner alone. Clients regularly send signs of life of their
+// waiters: a silent waiter loses its place. A grant lasts for the time Wait, from the sending of
+// the last sign that reached the server. After that the lease is renewed as always.
 type Line struct {
-	// Channel is where the releases of all clients send this client the grants of its owners. The
-	// payload is "owner token stamp": the owner, the token of the grant, and the stamp of the sign.
+	// Channel is the channel on which the releases of all clients send this client the grants of
+	// its owners. The payload is "owner token stamp": the owner, the token of the grant, and the
+	// stamp of the sign of life.
 	Channel string
 
-	// Wait is how long a sign of life is worth something, in whole milliseconds. It is at most the lease.
+	// Wait is how long a sign of life counts, in whole milliseconds. It is at most the lease.
 	Wait time.Duration
 
-	// At returns what an owner acquires by that has lost its place, or that follows one which may have: it
-	// comes back to the place with the given number. stamp is the number of the sign of life that this is.
-	// The Leasable of the configuration queues at the end, with the stamp 0.
+	// At returns the Leasable for an owner that has lost its place, or that replaces an owner which
+	// may have lost it: the owner returns to the place with the given number. Such a try is also a
+	// sign of life, with the number stamp. The Leasable of the configuration queues at the end,
+	// with the stamp 0.
 	At func(place, stamp int64) Leasable
 
-	// Beat shows that owners live, and returns what each has. It runs one script by r.
+	// Beat sends signs of life of owners, and returns the status of each. It runs one script, with
+	// r.
 	Beat func(ctx context.Context, r backend.ScriptRunner, stamp int64, owners []string) (Beats, error)
 }
 
 // Beats is the server's answer to a [Line.Beat].
 type Beats = wait.Beats
 
-// BeatStatus is what an owner has, by the answer to a beat.
+// BeatStatus is the status of an owner, by the answer to a beat.
 type BeatStatus = wait.BeatStatus
 
 // The statuses of an owner after a [Line.Beat].
 const (
 	NoPlace BeatStatus = wait.NoPlace // it has neither a place nor the object
 	Waits   BeatStatus = wait.Waits
-	Holds   BeatStatus = wait.Holds // for as long as a sign is worth something, from the beat's sending on
+	Holds   BeatStatus = wait.Holds // for as long as a sign of life counts, from the beat's sending on
 )
 
-// waitInLine waits until a is granted by the server, or by the release of another owner.
+// waitInLine waits until a is granted, by its own try or by the release of another owner.
 func (s *Leases) waitInLine(ctx context.Context, a *attempt) error {
 	t := ticket{attempt: a, loop: loopAttempt{attempt: a, owned: a, owns: true}}
 	err := s.object.core.waiters.WaitInLine(ctx, wait.Line{
@@ -55,7 +58,8 @@ func (s *Leases) waitInLine(ctx context.Context, a *attempt) error {
 	return s.lengthen(ctx, a.hold)
 }
 
-// lengthen gives a hold that nobody renews its whole lease, if others have waited for much of it already.
+// lengthen renews a hold of a fixed length to its whole lease, if much of it had passed before the
+// grant reached its owner.
 func (s *Leases) lengthen(ctx context.Context, h *hold) error {
 	if left, lost := h.remaining(); !s.fixed() || lost != nil || left >= (h.Lease-h.ClockDrift)*9/10 {
 		return nil
@@ -64,7 +68,7 @@ func (s *Leases) lengthen(ctx context.Context, h *hold) error {
 	if err == nil && status.Lost() {
 		return fmt.Errorf("granted too late: %w", ErrLost)
 	}
-	return nil // It has what is left.
+	return nil // It keeps the rest of its lease.
 }
 
 // ticket is an attempt that waits in a line.
@@ -100,14 +104,14 @@ func (t *ticket) Granted(token int64, started time.Time, lasts time.Duration) bo
 	return true
 }
 
-// leaveLine says that what the owner was granted in a line, or waited for, is not used any more.
+// leaveLine notes that the owner no longer uses its grant in a line, or no longer waits.
 func (h *hold) leaveLine() {
 	if h.inLine {
 		h.object.core.waiters.Forget(h.Owner)
 	}
 }
 
-// beater beats for the owners of one object, and releases those that nobody uses.
+// beater beats for the owners of one object, and releases owners that no caller uses.
 type beater Leases
 
 // Beat implements [wait.Beater].

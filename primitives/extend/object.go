@@ -15,16 +15,16 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// Object is the identity of a primitive: those made by one core with one kind and name are the same
-// object. A primitive keeps it as a field, and makes all its calls by it. It is a value: a copy is the
-// same object. The zero Object cannot be used.
+// Object is the identity of a primitive. Objects of one core with the same kind and name are the
+// same object. A primitive keeps its Object in a field, and makes all its calls with it. It is a
+// value: a copy is the same object. The zero Object cannot be used.
 type Object struct {
 	core *Core
 	kind string
 	name string
 	key  string
 
-	valueType string // of the key, in the words of the server's TYPE
+	valueType string // of the key, as the server's TYPE names it
 
 	// A second key of the object, and its name in errors.
 	sideKey, sideKeyName string
@@ -35,28 +35,29 @@ type Object struct {
 // typedKey is a key of an object whose value has a type.
 type typedKey struct{ key, name, valueType string }
 
-// NewObject returns the object of a kind, such as "lock", called name. Its key is the client's prefix
-// followed by the name. valueType is the type of the key's value in the words of the server's TYPE:
-// "hash", "string", "zset" and so on. It sends nothing.
+// NewObject returns the object of a kind, such as "lock", called name. Its key is the client's
+// prefix followed by the name. valueType is the type of the key's value, as the server's TYPE names
+// it: "hash", "string", "zset" and so on. It sends nothing.
 func (c *Core) NewObject(kind, name, valueType string) Object {
 	return Object{core: c, kind: kind, name: name, key: c.opts.KeyPrefix + name, valueType: valueType}
 }
 
-// WithKey returns o at another key than that of its name.
+// WithKey returns o with another key, which does not follow from its name.
 func (o Object) WithKey(key string) Object {
 	o.key = key
 	return o
 }
 
-// WithSideKey returns o with a second key, called keyName in errors, such as "token key". [Call] then
-// finds out which of the two keys is in conflict. An error NOTANUMBER it reports for the second key.
+// WithSideKey returns o with a second key, called keyName in errors, such as "token key". [Call]
+// then finds out which of the two keys is in conflict. It reports an error NOTANUMBER for the
+// second key.
 func (o Object) WithSideKey(keyName, key string) Object {
 	o.sideKey, o.sideKeyName = key, keyName
 	return o
 }
 
-// WithTypedKey returns o with a further key, called keyName in errors, whose value has the given type.
-// An object can have many: [Call] finds out which of them is in conflict.
+// WithTypedKey returns o with a further key, called keyName in errors, whose value has the given
+// type. An object can have many such keys: [Call] finds out which key is in conflict.
 func (o Object) WithTypedKey(keyName, key, valueType string) Object {
 	o.typedKeys = append(slices.Clone(o.typedKeys), typedKey{key, keyName, valueType})
 	return o
@@ -68,25 +69,25 @@ func (o *Object) Name() string { return o.name }
 // Key returns the object's key: the client's prefix followed by the name.
 func (o *Object) Key() string { return o.key }
 
-// Core returns the core that the object was made by.
+// Core returns the core that made the object.
 func (o *Object) Core() *Core { return o.core }
 
-// Runner returns the runner of the object's scripts. Use it within [Call]. If ctx ends, the script is
-// not sent if it was not sent before, and its outcome is dropped. For an outcome that must not be lost
-// use a [Request].
+// Runner returns the runner of the object's scripts. Use it within [Call]. If ctx ends before the
+// script is sent, the script is not sent. If ctx ends later, the outcome is dropped. If the outcome
+// must not be lost, use a [Request].
 func (o *Object) Runner() backend.ScriptRunner { return o.core.calls }
 
-// Logger returns the client's logger, with the object's kind and name. It is for failures that no call
-// returns, and may block.
+// Logger returns the client's logger, with the object's kind and name. It is for failures that no
+// call returns. It may block.
 func (o *Object) Logger() *zap.Logger { return o.core.opts.Logger.With(o.fields()...) }
 
 func (o *Object) fields() []zap.Field {
 	return []zap.Field{zap.String("kind", o.kind), zap.String("name", o.name)}
 }
 
-// Go runs work in a goroutine. Close of the client waits for it. work runs its scripts by r, which
-// returns a panic of the driver as an error, since there is no caller to raise it in. ctx ends when
-// Close gives up. After Close, Go does not run work.
+// Go runs work in a goroutine. Close of the client waits for it. work runs its scripts with r,
+// which returns a panic of the driver as an error, since there is no caller in which to raise it.
+// ctx ends when Close gives up. After Close, Go does not run work.
 func (o *Object) Go(work func(ctx context.Context, r backend.ScriptRunner)) {
 	o.core.background(func(ctx context.Context) { work(ctx, o.core.backgroundCalls) })
 }
@@ -99,9 +100,10 @@ func (o *Object) Validate() error {
 	return nil
 }
 
-// ValidateTag returns a [*FieldError] if the backend is that of a cluster, and the key has braces of which no hash tag
-// can be made: then [SideName] and [Tagged] of the key are in other slots. A primitive with more than its own key, or
-// with a channel, passes it to each [Call]: else a call might take what another call cannot give back.
+// ValidateTag returns a [*FieldError] if the backend is a cluster, and the key has braces without a
+// hash tag in them: then [SideName] and [Tagged] of the key are in other slots. A primitive with
+// further keys, or with a channel, passes the error to each [Call]: otherwise a call might acquire
+// the object, and another call could not release it.
 func (o *Object) ValidateTag() error {
 	open := strings.IndexByte(o.key, '{')
 	sound := strings.IndexByte(o.key[open+1:], '}') > 0
@@ -119,15 +121,16 @@ func (o *Object) same(other *Object) bool {
 	return o.core == other.core && o.kind == other.kind && o.name == other.name
 }
 
-// Call makes one call on o: it calls run, and Close of the client waits until run has returned. It does
-// not call run, so that nothing is sent, in three cases: it returns invalid, the error of the object or
-// of the arguments, if that is not nil; ctx's error if ctx has ended; and [backend.ErrClosed] after
-// Close.
+// Call makes one call on o: it calls run, and Close of the client waits until run has returned. In
+// three cases it does not call run, so that nothing is sent: if invalid, the error of the object or
+// of the arguments, is not nil, Call returns it; if ctx has ended, Call returns ctx's error; and
+// after Close it returns [backend.ErrClosed].
 //
 // Call adds to an error the operation, the kind and the name, the cause of ctx's end, and the error
 // that a server's reply stands for: [ErrConflict] for WRONGTYPE, and for the codes OTHERKIND and
-// NOTANUMBER that scripts declare; [backend.ErrOverflow] for OVERFLOW. For a conflict it asks the
-// server for the type of the key's value, for up to a second. With an error the value is zero.
+// NOTANUMBER that scripts declare, and [backend.ErrOverflow] for OVERFLOW. For a conflict it asks
+// the server for the type of the key's value, for up to a second. If err is not nil, the value is
+// zero.
 func Call[T any](
 	ctx context.Context, o *Object, invalid error, operation string, run func() (T, error),
 ) (value T, err error) {
@@ -182,10 +185,11 @@ func (o *Object) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// denied matches what the scripts' function may says.
+// denied matches the errors of the scripts' function may.
 var denied = regexp.MustCompile(`^the user has no right to (\w+) (.*)$`)
 
-// grantOf returns the command by which an administrator grants what a user lacks, as far as the error says that.
+// grantOf returns the command with which an administrator grants the missing right, as far as the
+// error names it.
 func grantOf(err *backend.ServerError) string {
 	lacks := denied.FindStringSubmatch(err.Message)
 	if lacks == nil {
@@ -198,11 +202,11 @@ func grantOf(err *backend.ServerError) string {
 	return fmt.Sprintf("; grant it by ACL SETUSER <user> +%s &%s*", command, channelPattern.FindString(lacks[2]))
 }
 
-// channelPattern finds what all channels of a kind begin with.
+// channelPattern finds the beginning that all channels of a kind share.
 var channelPattern = regexp.MustCompile(`^\w+:?`)
 
-// Conflict returns the [ErrConflict] of an object whose key holds a value of the given type, in the
-// words of the server's TYPE.
+// Conflict returns the [ErrConflict] of an object whose key holds a value of the given type, as the
+// server's TYPE names it.
 func (o *Object) Conflict(valueType string) error {
 	return fmt.Errorf("%w: the key of this %s holds a %s", ErrConflict, o.kind, valueType)
 }
@@ -221,8 +225,8 @@ func (o *Object) otherKeyConflict(name, key, valueType string) error {
 	return fmt.Errorf("%w: the %s %q of this %s holds a %s", ErrConflict, name, key, o.kind, valueType)
 }
 
-// kindConflict is the conflict of an object one of whose keys has a value of another type. It asks the
-// server for the types, so that the error says which key, and what it holds.
+// kindConflict is the conflict of an object one of whose keys has a value of another type. It asks
+// the server for the types, so that the error names the key and the type of its value.
 func (o *Object) kindConflict(ctx context.Context) error {
 	valueType := o.storedType(ctx, o.key)
 	if valueType != o.valueType && valueType != "none" {
@@ -250,7 +254,8 @@ func (o *Object) notANumber() error {
 	return o.Conflict(text)
 }
 
-// storedType asks the server for the type of the key's value. If that fails, the error names none.
+// storedType asks the server for the type of the key's value. If that fails, it returns a text
+// without a type.
 func (o *Object) storedType(ctx context.Context, key string) string {
 	ctx, cancel := context.WithTimeout(ctx, storedTypeTimeout)
 	defer cancel()
@@ -273,13 +278,14 @@ func withCause(ctx context.Context, err error) error {
 	return err
 }
 
-// SideName returns the name of a second key, or of a channel, of the object with the given key. It is
-// in the same slot of a cluster: the key becomes its hash tag, unless the key has one. The form is
-// Redisson's.
+// SideName returns the name of a second key, or of a channel, of the object with the given key. It
+// is in the same slot of a cluster: the key becomes its hash tag, unless the key has a hash tag.
+// The form is Redisson's.
 func SideName(prefix, key string) string { return prefix + ":" + Tagged(key) }
 
-// Tagged returns the key with itself as its hash tag, unless it has braces: what begins with that is in
-// the same slot of a cluster, if the braces have a hash tag in them. The form is Redisson's.
+// Tagged returns the key with itself as its hash tag, unless it has braces. Names that begin with
+// the result are in the same slot of a cluster as the key, if the braces have a hash tag in them.
+// The form is Redisson's.
 func Tagged(key string) string {
 	if strings.Contains(key, "{") {
 		return key

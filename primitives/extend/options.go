@@ -7,32 +7,32 @@ import (
 	"go.uber.org/zap"
 )
 
-// minLease is the shortest lease that leaves time for renewing it and for giving it up.
+// minLease is the shortest lease. It leaves time for a renewal, and for the clock drift.
 const minLease = 100 * time.Millisecond
 
-// Options configure a [Core]. Users of primitives set them as primitives.Options, where they are
-// described in full. The zero value of each field means its default.
+// Options configure a [Core]. Users of primitives set primitives.Options instead, which describes
+// them in full. The zero value of each field means its default.
 type Options struct {
-	// KeyPrefix is put before every name. Zero means none.
+	// KeyPrefix is prepended to every name. Zero means none.
 	KeyPrefix string
 
-	// WatchdogLease is the lease of what is held without a lease of its own. At least 100 ms, in
+	// WatchdogLease is the length of a lease whose configuration sets none. At least 100 ms, in
 	// whole milliseconds. Zero means 30 s.
 	WatchdogLease time.Duration
 
-	// MaxHold is how long after its grant a lease is lost that the watchdog renews. Not less than
-	// WatchdogLease. Zero means that there is no such bound.
+	// MaxHold is the longest time for which the watchdog renews one lease. At least WatchdogLease.
+	// Zero means that there is no such bound.
 	MaxHold time.Duration
 
-	// ClockDrift is how much earlier than the server a holder gives its lease up. Less than half of
-	// any lease. Zero means a tenth of the lease, at least 2 ms.
+	// ClockDrift is how much earlier than on the server a lease ends for its holder. Less than half
+	// of any lease. Zero means a tenth of the lease, at least 2 ms.
 	ClockDrift time.Duration
 
-	// PollInterval bounds how long the waiters for one object go without asking the server. At least
-	// 10 ms. Zero means 5 s.
+	// PollInterval is the longest time between two tries of the waiters for one object. At least 10
+	// ms. Zero means 5 s.
 	PollInterval time.Duration
 
-	// CloseTimeout bounds how long Close waits for what is under way. Zero means 5 s.
+	// CloseTimeout is how long Close waits for calls, releases and renewals. Zero means 5 s.
 	CloseTimeout time.Duration
 
 	// Logger receives failures that no call returns. Nil disables logging.
@@ -87,7 +87,8 @@ func (o *Options) validateLease(field string, lease time.Duration) error {
 	return nil
 }
 
-// AtLeast returns a [*FieldError] if d, the value of the given field or argument, is under the least.
+// AtLeast returns a [*FieldError] if d, the value of the given field or argument, is less than
+// least.
 func AtLeast(field string, d, least time.Duration) error {
 	if d < least {
 		return &FieldError{field, fmt.Sprintf("%s is under the least, %s", d, least)}

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// batchDelay is how long the first release of an orphan waits for others to go along, if its
-	// acquire may be under way.
+	// batchDelay is how long the first release of an orphan waits for others, to be sent with them,
+	// if its acquire may be under way.
 	batchDelay = 2 * time.Millisecond
 
 	initialBackoff = 50 * time.Millisecond
 	maxBackoff     = 500 * time.Millisecond
 
-	// releaseTimeout bounds the waiting for the reply to a release without a caller. Meanwhile the
-	// release is not repeated, so that a slow server does not get more of them.
+	// releaseTimeout is how long the client waits for the reply to a release without a caller.
+	// Meanwhile it does not repeat the release, so that a slow server does not get more of them.
 	releaseTimeout = 5 * time.Second
 
 	// searchAfterClose is how long a closed client repeats releases for a grant that may still come.
@@ -33,24 +33,24 @@ const (
 	releasesPerScript = 100
 )
 
-// orphan is an owner that may hold an object on the server though no caller has a lease of it. No
-// other hold has the same owner, so that a late or repeated release does no harm.
+// orphan is an owner that may hold an object on the server, although no caller has a lease of it.
+// No other hold has the same owner, so that a late or repeated release does no harm.
 type orphan struct {
 	hold      *hold
 	started   time.Time
 	releaseAt time.Time
 	backoff   time.Duration
 
-	// acquireDone says that the acquire is not under way any more, so that one answer settles the
-	// orphan. Otherwise a release may overtake the acquire: releases go on until one finds the owner
-	// holding.
+	// acquireDone says that the acquire is no longer under way, so that one answer settles the
+	// orphan. Otherwise a release may overtake the acquire: the client repeats the release until it
+	// finds a hold of the owner.
 	acquireDone bool
 
-	separate bool // the server refused a script with others
+	separate bool // the server refused a script that released it together with others
 }
 
-// orphans are the orphans of one client. It releases them in the background, many by one script, with
-// growing pauses, until they are settled or what they may have left has passed.
+// orphans are the orphans of one client. The client releases them in the background, many with one
+// script, with growing pauses, until they are settled, or until their holds must have expired.
 type orphans struct {
 	core *Core
 
@@ -61,14 +61,16 @@ type orphans struct {
 	hurried bool      // the client is being closed, and Close waits
 	dropped bool
 
-	// How many owners of each object may hold it without a lease: orphans, and callers that left before the answer.
+	// The number of owners of each object that may hold it without a lease: orphans, and callers
+	// that left before the answer.
 	unreleased map[objectName]int
 }
 
-// objectName is how errors name an object.
+// objectName is the name of an object in errors.
 type objectName struct{ kind, name string }
 
-// releaseInBackground releases what h's owner may hold on the server. acquireDone is as for orphan.
+// releaseInBackground releases a possible hold of h's owner on the server. acquireDone is as for
+// orphan.
 func (h *hold) releaseInBackground(acquireDone bool) {
 	h.leaveLine()
 	if !h.object.core.enterUnlessIdle() {
@@ -97,8 +99,8 @@ func (all *orphans) schedule(o *orphan) {
 	all.arm(o.releaseAt)
 }
 
-// hurry makes the next releases due, and pauses short from now on: those of old orphans are longer than
-// Close may wait.
+// hurry makes the next releases due, and pauses short from then on: the pauses of old orphans are
+// longer than Close may wait.
 func (all *orphans) hurry() {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -137,8 +139,8 @@ func (all *orphans) tick() {
 	}
 }
 
-// due takes the orphans whose next release is due. Those that would be due soon go along, so that one
-// script releases many.
+// due takes the orphans whose next release is due. It also takes orphans whose release is due soon,
+// so that one script releases many.
 func (all *orphans) due(now time.Time) (due []*orphan) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -167,7 +169,7 @@ func (all *orphans) drop() {
 	}
 }
 
-// note notes that so many more owners of an object may hold it without a lease.
+// note adds more to the number of owners of an object that may hold it without a lease.
 func (all *orphans) note(o *Object, more int) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -180,8 +182,8 @@ func (all *orphans) note(o *Object, more int) {
 	}
 }
 
-// explain adds to the error by which the closing ends, if any, the objects that may still be held. Without one only
-// those are left whose backend was closed before.
+// explain adds the objects that may still be held to the error of Close. Without an error, an
+// object can be held only if the backend was closed before.
 func (all *orphans) explain(err error) error {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -200,13 +202,13 @@ func (all *orphans) explain(err error) error {
 	return fmt.Errorf("not released: %s %q%s: %w", first.kind, first.name, others, cmp.Or(err, backend.ErrClosed))
 }
 
-// groupKey is what orphans must have in common, so that one script can release them.
+// groupKey is equal for orphans that one script can release together.
 type groupKey struct {
 	kind LeasableKind
 	slot int
 }
 
-// grouped splits orphans into those that one script can release.
+// grouped splits orphans into groups, each of which one script can release.
 func grouped(due []*orphan) (groups [][]*orphan) {
 	open := map[groupKey]int{} // the index of the group that has room
 	for _, o := range due {
@@ -232,10 +234,10 @@ func (o *orphan) groupKey() groupKey {
 	return key
 }
 
-// errReleaseFailed is the failure of an orphan for which a joint release could not answer.
+// errReleaseFailed is the error of an orphan for which a joint release has no result.
 var errReleaseFailed = errors.New("the server refuses the release")
 
-// release releases a group once, and schedules another release of those that this did not settle.
+// release releases a group once, and schedules another release of the orphans that are not settled.
 func (all *orphans) release(group []*orphan) {
 	ctx, cancel := context.WithTimeout(all.core.ctx, releaseTimeout)
 	defer cancel()
@@ -258,7 +260,7 @@ func (all *orphans) release(group []*orphan) {
 		if failed {
 			failure = errReleaseFailed
 		}
-		// An orphan that failed among others is released alone next, which says why.
+		// An orphan that failed among others is next released alone, which shows the reason.
 		o.separate = o.separate || len(group) > 1 && (refused || failed)
 		if !all.settle(o, sent, status, failure) {
 			givenUp[o] = failure
@@ -269,7 +271,7 @@ func (all *orphans) release(group []*orphan) {
 	}
 }
 
-// releaseGroup releases a group by one script, and returns a status for each.
+// releaseGroup releases a group with one script, and returns a status for each orphan.
 func releaseGroup(ctx context.Context, group []*orphan) ([]Status, error) {
 	first := group[0].hold
 	runner := first.object.core.backgroundCalls
@@ -290,9 +292,11 @@ func releaseGroup(ctx context.Context, group []*orphan) ([]Status, error) {
 	return nil, err
 }
 
-// settle takes the status of a release of o: it ends, or schedules the next release. It reports false if o is to be
-// given up: earlier if the client is closed, at once if the server will refuse the release always then, or if the backend
-// is closed. A release whose answer is late says nothing of what was granted since it was sent.
+// settle takes the status of a release of o: it ends o, or schedules the next release. It reports
+// false if o must be given up: when the hold must have expired, or at once if the backend is
+// closed. A closed client gives up earlier: at once if the server will always refuse the release,
+// or searchAfterClose after the start if no hold is found. The age of an answer counts from the
+// sending of the release, since the answer says nothing about later grants.
 func (all *orphans) settle(o *orphan, sent time.Time, status Status, err error) bool {
 	age := time.Since(o.started)
 	switch {
@@ -314,12 +318,12 @@ func (all *orphans) settle(o *orphan, sent time.Time, status Status, err error) 
 	return true
 }
 
-// backoffLimit bounds the pauses of an orphan of the given age. They grow with it: a late grant gets
-// less likely, and a lease may take a day.
+// backoffLimit bounds the pauses of an orphan of the given age. They grow with the age: a late
+// grant gets less likely, and a lease may last for a day.
 func backoffLimit(age time.Duration) time.Duration { return max(maxBackoff, age/8) }
 
-// giveUp ends the releasing of o. Without an error the server has answered that the owner holds nothing: a grant that
-// may have come has not.
+// giveUp stops the releases of o. Without an error, the server has answered that the owner holds
+// nothing: no late grant has come.
 func (o *orphan) giveUp(err error) {
 	defer o.hold.object.core.leave()
 	if err != nil {

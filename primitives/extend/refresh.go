@@ -7,12 +7,14 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Refresh renews the hold of l now, for a whole lease from the request on, whether the watchdog renews it or
-// nobody does. l is a lease of this object, by the same core; otherwise, and for nil, the error is a [*FieldError].
+// Refresh renews the hold of l now, for a whole lease from the request on, even if the watchdog
+// does not renew it. If l is nil, or not a lease of this object and this core, the error is a
+// [*FieldError].
 //
-// If the server answers that the owner holds nothing, l is lost, and the error wraps [ErrNotHeld] and
-// [ErrLost], and [ErrConflict] if the key is of another kind. If l had ended before, the error wraps ErrNotHeld and
-// what had ended it, and nothing is sent. After any other error l is as it was. Use Refresh within [Call].
+// If the server answers that the owner holds nothing, l is lost, and the error wraps [ErrNotHeld]
+// and [ErrLost], and also [ErrConflict] if the key is of another kind. If l had ended before,
+// Refresh sends nothing, and the error wraps ErrNotHeld and the reason of that end. After any other
+// error l is unchanged. Use Refresh within [Call].
 func (s *Leases) Refresh(ctx context.Context, l *Lease) error {
 	if l == nil || l.state == nil {
 		return &FieldError{"lease", "nil"}

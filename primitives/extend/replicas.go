@@ -9,16 +9,16 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// defaultReplicaTimeout is how long a grant waits for replicas, unless its lease is short.
+// defaultReplicaTimeout is the default of ReplicaTimeout, unless the lease is short.
 const defaultReplicaTimeout = time.Second
 
-// replicas says how many replicas a grant waits for, and for how long.
+// replicas has the number of replicas that must acknowledge a grant, and the timeout.
 type replicas struct {
-	count   int // 0: for none
+	count   int // 0: none
 	timeout time.Duration
 }
 
-// newReplicas returns what config says of replicas, for leases of the given length.
+// newReplicas returns the replicas of config, for leases of the given length.
 func (c *Core) newReplicas(config LeaseConfig, lease time.Duration) (replicas, error) {
 	r := replicas{count: config.Replicas, timeout: config.ReplicaTimeout.Truncate(time.Millisecond)}
 	if config.ReplicaTimeout == 0 {
@@ -35,8 +35,8 @@ func (c *Core) newReplicas(config LeaseConfig, lease time.Duration) (replicas, e
 	return r, AtLeast("ReplicaTimeout", r.timeout, time.Millisecond)
 }
 
-// timeoutUnder returns how long a call under ctx waits for replicas. A quarter of what is left of ctx
-// remains for the rest of the call, so that its caller learns of a shortage.
+// timeoutUnder returns how long a call under ctx waits for replicas. A quarter of ctx's remaining
+// time is left for the rest of the call, so that its caller learns of a shortage.
 func (r replicas) timeoutUnder(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -46,8 +46,8 @@ func (r replicas) timeoutUnder(ctx context.Context) time.Duration {
 	return max(min(r.timeout, (left-left/4).Truncate(time.Millisecond)), time.Millisecond)
 }
 
-// shortageMayPass reports whether err, which wraps [backend.ErrReplicas], is worth another try: the server
-// can wait for replicas.
+// shortageMayPass reports whether another try may succeed after err, which wraps
+// [backend.ErrReplicas]: whether the server can wait for replicas.
 func shortageMayPass(err error) bool {
 	var server *backend.ServerError
 	denied := errors.As(err, &server) && server.Code == "NOPERM"

@@ -9,41 +9,41 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 )
 
-// Request runs one script whose outcome must not be lost. If the caller leaves before the answer, Late
-// gets the outcome, and Close of the client waits for that. Pass the Request to one generated function
-// as its runner. It is used once: set it to a new value for another request.
+// Request runs one script whose outcome must not be lost. If the caller leaves before the answer,
+// Late gets the outcome, and Close of the client waits for that. Pass the Request to one generated
+// function, as its runner. It is used once: set it to a new value for another request.
 //
-// A caller leaves when its context ends. It gets the context's error, and [backend.ErrIndeterminate]
-// beside it if the request may be executed.
+// A caller leaves when its context ends. It gets the context's error, and also
+// [backend.ErrIndeterminate] if the request may be executed.
 type Request struct {
 	Object *Object
 	Late   LateHandler
 
-	// AlwaysSend says that the request is sent even if ctx ends before. Otherwise it is withdrawn then,
-	// unless it was sent.
+	// AlwaysSend says that the request is sent even if ctx ends before. Otherwise the end of ctx
+	// withdraws a request that was not sent yet.
 	AlwaysSend bool
 
 	// Grace is how long the caller still waits for the answer after its context has ended.
 	Grace time.Duration
 
 	call     dispatch.Request
-	left     bool // the caller has left, and Late gets the outcome; only the caller reads it
-	answered bool // the caller has the outcome, and nobody else uses the call
+	left     bool // the caller has left, and Late gets the outcome; only the caller reads this field
+	answered bool // the caller has the outcome, and no other goroutine uses the call
 }
 
-// requests are some that are not used any more. What is held keeps none: a request has the caller's context, the keys, the
-// arguments and the reply.
+// requests has unused requests. A hold keeps no request, which would keep the caller's context, the
+// keys, the arguments and the reply in memory.
 var requests = sync.Pool{New: func() any { return new(Request) }}
 
-// newRequest returns an unused request. Its caller frees it.
+// newRequest returns an unused request. The caller must free it.
 func newRequest(o *Object, late LateHandler) *Request {
 	q := requests.Get().(*Request) //nolint:forcetypeassert // It has nothing else.
 	q.Object, q.Late = o, late
 	return q
 }
 
-// free gives up q, whose caller has returned, and returns the shortage of replicas of its outcome. Without an outcome q may
-// still be under way.
+// free returns q to the pool after its run, and returns the shortage of replicas of its outcome.
+// Without an outcome q may still be under way: then free keeps it.
 func (q *Request) free() (shortage error) {
 	if q.answered {
 		shortage = q.call.Shortage
@@ -55,9 +55,9 @@ func (q *Request) free() (shortage error) {
 
 // LateHandler handles the outcome of a request whose caller has left.
 type LateHandler interface {
-	// HandleLate gets a runner that returns the outcome at once, whatever script it is asked to run.
-	// It calls the same generated function with r, under any context, and gets the result that the
-	// caller would have got. It must not block: work that takes long belongs into [Object.Go].
+	// HandleLate gets a runner that returns the outcome at once, whatever script it gets.
+	// HandleLate calls the same generated function with r, under any context, and gets the result
+	// that the caller would have got. It must not block: long work belongs in [Object.Go].
 	HandleLate(r backend.ScriptRunner)
 }
 
@@ -72,7 +72,7 @@ func (q *Request) Run(
 	return reply, err
 }
 
-// lateReceiver is a request as the dispatcher sees it.
+// lateReceiver is a request, for the dispatcher.
 type lateReceiver Request
 
 // CallerLeft implements [dispatch.LateReceiver].
@@ -93,8 +93,8 @@ func (q *lateReceiver) LateOutcome(outcome backend.Outcome, answered bool) {
 	q.Late.HandleLate(replay(outcome))
 }
 
-// replay is a runner that returns an outcome which is known. So the generated functions decode late
-// outcomes, too.
+// replay is a runner that returns a known outcome. So the generated functions decode late outcomes,
+// too.
 type replay backend.Outcome
 
 // Run implements [backend.ScriptRunner].

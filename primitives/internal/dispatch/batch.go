@@ -12,15 +12,15 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// batch is the calls that are sent together. It is also the context that they run under, which ends
-// when the batch has ended or is given up. It has no deadline, since each caller has its own. It has
-// the values of a caller only if there is one caller: a value, such as the span of a trace, belongs to
-// one.
+// batch has calls that are sent together. It is also the context under which they run, which ends
+// when the batch has ended or is given up. It has no deadline, since each caller has its own. It
+// has the values of a caller only if there is one caller: a value, such as the span of a trace,
+// belongs to one caller.
 type batch struct {
 	began          time.Time
 	toSend         []backend.Call
 	values         context.Context //nolint:containedctx // Of the only caller; nil: there are several.
-	replicas       int             // that the only call waits for; 0: none
+	replicas       int             // for which the only call waits; 0: none
 	replicaTimeout time.Duration   // for how long
 	waitingCallers atomic.Int32    // callers that wait for an outcome
 	ended          atomic.Bool
@@ -38,7 +38,7 @@ type batch struct {
 	oneCall   [1]*Request
 }
 
-// newBatch returns a batch of those calls that were not withdrawn. The caller holds the dispatcher's
+// newBatch returns a batch of the calls that were not withdrawn. The caller holds the dispatcher's
 // mutex.
 func newBatch(calls []*Request) *batch {
 	b := &batch{began: time.Now()}
@@ -81,8 +81,8 @@ func (b *batch) run(d *Dispatcher) {
 	b.report(0, backend.Outcome{Reply: reply, Err: err})
 }
 
-// runThenWait sends the only call, and waits for replicas, when fewer than maxWaiting others do. Until
-// then the call can be withdrawn.
+// runThenWait sends the only call and waits for replicas. It starts when fewer than maxWaiting
+// other calls wait for replicas. Until then the call can be withdrawn.
 func (b *batch) runThenWait(d *Dispatcher) {
 	defer b.finish(d)
 	call := b.toSend[0]
@@ -100,8 +100,8 @@ func (b *batch) runThenWait(d *Dispatcher) {
 	}
 }
 
-// split splits the error of RunThenWait: into that of the script, and the shortage of replicas that have
-// acknowledged it.
+// split splits the error of RunThenWait into the script's error and the shortage of replicas that
+// have acknowledged it.
 func (b *batch) split(err error, acked int) (script, shortage error) {
 	switch {
 	case errors.Is(err, backend.ErrReplicas):
@@ -137,7 +137,7 @@ func (b *batch) answer(place int, outcome backend.Outcome, shortage error) {
 	}
 }
 
-// take returns the call at place for its outcome, or nil if it has one.
+// take returns the call at place for its outcome, or nil if the call has an outcome.
 func (b *batch) take(place int) *Request {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -161,10 +161,10 @@ func (b *batch) unanswered() int {
 	return b.open
 }
 
-// errNoOutcome is what a backend has done that has returned without a report.
+// errNoOutcome is the error of a call that the backend did not report before it returned.
 var errNoOutcome = errors.New("the backend reported no outcome")
 
-// finish ends the batch when the backend has returned. It raises a panic of the driver in the callers
+// finish ends the batch when the backend has returned. It raises a panic of the driver in callers
 // that still wait.
 func (b *batch) finish(d *Dispatcher) {
 	value := recover()
@@ -192,8 +192,8 @@ func (b *batch) failUnsent() {
 // giveUp ends the batch while the backend still waits for replies, which may come late or never.
 func (b *batch) giveUp() { b.end(errors.New("no reply came in time"), nil) }
 
-// end ends the batch's context, and the calls that have no outcome. Those that the backend has not sent
-// are surely not executed.
+// end ends the batch's context, and the calls that have no outcome. A call that the backend has not
+// sent is certainly not executed.
 func (b *batch) end(cause error, panicked any) {
 	if !b.endContext() {
 		return
@@ -235,7 +235,8 @@ func noReplyError(script *backend.Script, cause error) error {
 	return fmt.Errorf("%w: %w", backend.ErrUnavailable, cause)
 }
 
-// callerStopsWaiting counts a caller that waits no longer. After the last one it abandons the batch.
+// callerStopsWaiting counts a caller that waits no longer. After the last caller it abandons the
+// batch.
 func (b *batch) callerStopsWaiting() {
 	if b.waitingCallers.Add(-1) == 0 {
 		b.abandon()
@@ -256,8 +257,8 @@ func (b *batch) abandon() {
 	b.timer = time.AfterFunc(after, b.giveUpUnclaimed)
 }
 
-// giveUpUnclaimed gives up those calls of a batch without callers that surely are not executed, and the others
-// claimTimeout later.
+// giveUpUnclaimed gives up the calls of a batch without callers that are certainly not executed,
+// and the other calls claimTimeout later.
 func (b *batch) giveUpUnclaimed() {
 	b.failUnsent()
 	b.mu.Lock()

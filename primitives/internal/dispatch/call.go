@@ -9,38 +9,39 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Request is one call. It is used once: set it to a new value for another call. Once Do has returned an outcome,
-// nobody else uses it.
+// Request is one call. It is used once: set it to a new value for another call. Once Do has
+// returned an outcome, no other goroutine uses the Request.
 type Request struct {
 	Script *backend.Script
 	Keys   []string
 	Args   []string
 
-	// AlwaysSend says that the call is sent even if its caller leaves before. Otherwise it is withdrawn
-	// then, unless it was sent.
+	// AlwaysSend says that the call is sent even if its caller leaves before. Otherwise a call that
+	// was not sent yet is withdrawn then.
 	AlwaysSend bool
 
 	// Grace is how long the caller still waits for the answer after its context has ended.
 	Grace time.Duration
 
-	// Contained makes a panic of the driver an error, for callers that are goroutines of this module.
+	// Contained turns a panic of the driver into an error, for callers that are goroutines of this
+	// module.
 	Contained bool
 
-	// Late gets the outcome if the caller has left. Nil: nobody needs it.
+	// Late gets the outcome if the caller has left. Nil: the outcome is dropped.
 	Late LateReceiver
 
-	// Replicas is for how many replicas to wait once the call was executed, and ReplicaTimeout for how
-	// long. 0: for none. Such a call goes by itself, on a connection of its own. The backend must be
-	// able to: see [Dispatcher.WaitsForReplicas].
+	// Replicas is the number of replicas for which to wait after the call was executed, and
+	// ReplicaTimeout is the longest time. 0: none. Such a call is sent alone, on a connection of
+	// its own. The backend must support it: see [Dispatcher.WaitsForReplicas].
 	Replicas       int
 	ReplicaTimeout time.Duration
 
-	// Shortage comes with the outcome of a call that was executed. It is nil if that many replicas have
-	// acknowledged it. Otherwise it wraps [backend.ErrReplicas].
+	// Shortage comes with the outcome of a call that was executed. It is nil if enough replicas
+	// have acknowledged the call. Otherwise it wraps [backend.ErrReplicas].
 	Shortage error
 
 	values   context.Context //nolint:containedctx // For the values alone.
-	claim    *backend.Claim  // apart: the backend may keep it when the request is used for another call
+	claim    *backend.Claim  // a separate value: the backend may keep it when the request is used for another call
 	state    atomic.Int32
 	answered chan struct{} // receives a value when the caller can read the outcome
 	outcome  backend.Outcome
@@ -58,17 +59,18 @@ type LateReceiver interface {
 	LateOutcome(outcome backend.Outcome, answered bool)
 }
 
-// The states of a request. It leaves callerWaits once.
+// The states of a request. A request leaves callerWaits once.
 const (
-	callerWaits int32 = iota // its caller waits for the outcome
-	callerDone               // its caller has the outcome, or needs none
-	callerLeft               // its caller has left, and Late gets the outcome
+	callerWaits int32 = iota // the caller waits for the outcome
+	callerDone               // the caller has the outcome, or needs none
+	callerLeft               // the caller has left, and Late gets the outcome
 )
 
-// Do sends r, and returns the outcome. When ctx ends it waits for r.Grace, and then returns an error
-// that wraps ctx's, and [backend.ErrIndeterminate] too if the call may be executed. A panic of the
-// driver it raises in the caller, unless r is Contained. A call whose ctx cannot end is sent by its caller, if no other
-// call is under way: then Do returns when the driver does, even after Close.
+// Do sends r, and returns the outcome. When ctx ends, it waits for r.Grace, and then returns an
+// error that wraps ctx's error, and also [backend.ErrIndeterminate] if the call may be executed. It
+// raises a panic of the driver in the caller, unless r is Contained. If ctx cannot end and no other
+// call is under way, the caller itself sends the call: then Do returns when the driver does, even
+// after Close.
 func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) {
 	if err := ctx.Err(); err != nil && !r.AlwaysSend {
 		return backend.Reply{}, err
@@ -104,7 +106,7 @@ func (d *Dispatcher) newSignal() chan struct{} {
 	return make(chan struct{}, 1)
 }
 
-// waitFor reports whether the outcome comes within the grace.
+// waitFor reports whether the outcome comes within grace.
 func (r *Request) waitFor(grace time.Duration) bool {
 	if grace == 0 {
 		return false
@@ -119,8 +121,8 @@ func (r *Request) waitFor(grace time.Duration) bool {
 	}
 }
 
-// leave ends the caller's waiting for r after its context has ended with the given error. It returns
-// nil if the outcome has come meanwhile.
+// leave ends the caller's waiting for r after its context has ended with the given error. If the
+// outcome has come meanwhile, it returns nil.
 func (d *Dispatcher) leave(r *Request, ended error) error {
 	if !r.AlwaysSend && r.claim.Cancel() {
 		if !d.move(r, callerDone) {
@@ -148,7 +150,7 @@ func (d *Dispatcher) leave(r *Request, ended error) error {
 	return backend.Indeterminate(ended)
 }
 
-// move moves r from callerWaits to another state. It reports false if the outcome came before.
+// move changes the state of r from callerWaits. It reports false if the outcome came before.
 func (d *Dispatcher) move(r *Request, to int32) bool {
 	d.mu.Lock()
 	moved := r.state.CompareAndSwap(callerWaits, to)
@@ -172,18 +174,19 @@ func (r *Request) settle() bool {
 	return false
 }
 
-// Run implements [backend.ScriptRunner]. If its caller leaves, the call is withdrawn, unless it was
-// sent.
+// Run implements [backend.ScriptRunner]. If the caller leaves before the call is sent, the call is
+// withdrawn.
 func (d *Dispatcher) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
 	return d.Do(ctx, &Request{Script: script, Keys: keys, Args: args})
 }
 
-// Background runs calls for goroutines of this module: a panic of the driver is an error there.
+// Background runs calls for goroutines of this module. It returns a panic of the driver as an
+// error.
 type Background struct{ *Dispatcher }
 
-// Run implements [backend.ScriptRunner], as Run of the dispatcher does.
+// Run implements [backend.ScriptRunner], like [Dispatcher.Run].
 func (b Background) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {

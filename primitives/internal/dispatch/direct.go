@@ -2,25 +2,28 @@ package dispatch
 
 import "time"
 
-// warm is how long after an answer a caller may send by itself. The driver has a connection then. Otherwise it may look
-// for a connection for longer than unsentTimeout, and nothing but its return ends the caller's waiting.
+// warm is how long after an answer a caller may send its call itself. Within that time the driver
+// has a connection. Later the driver may look for a connection for longer than unsentTimeout, and
+// only its return ends the caller's waiting.
 const warm = time.Second
 
-// sendDirectly has the caller of r send it, if no other call is under way and the server has just answered. That saves
-// a goroutine and the caller's wake-up. It reports whether it did: then r has its outcome. It is for callers whose
-// context cannot end, because the caller is in the driver until the driver returns, even if Close gives the call up.
+// sendDirectly sends r in its caller's goroutine, if no other call is under way and the server has
+// just answered. That saves a goroutine and the caller's wake-up. It reports whether it sent r:
+// then r has its outcome. It is only for callers whose context cannot end, because the caller is in
+// the driver until the driver returns, even if Close gives up the call.
 func (d *Dispatcher) sendDirectly(r *Request) bool {
 	b := d.beginDirectly(r)
 	if b == nil {
 		return false
 	}
-	defer d.endDirectly() // Also if a hook of the driver ends the goroutine.
+	defer d.endDirectly() // Even if a hook of the driver ends the goroutine.
 	b.run(d)
 	return true
 }
 
-// beginDirectly returns a batch of r alone, whose caller counts as a sender. Nil: r must be queued. In a cluster an
-// answer says nothing of the connections to other nodes.
+// beginDirectly returns a batch of r alone, and counts its caller as a sender. Nil: r must be
+// queued. In a cluster r is always queued, since an answer of one node says nothing about the
+// connections to other nodes.
 func (d *Dispatcher) beginDirectly(r *Request) *batch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -31,7 +34,8 @@ func (d *Dispatcher) beginDirectly(r *Request) *batch {
 	return d.begin([]*Request{r})
 }
 
-// endDirectly ends a sender that was a caller. If calls have queued meanwhile, a goroutine takes its place.
+// endDirectly ends the sending by a caller. If calls have queued meanwhile, a goroutine continues
+// as the sender.
 func (d *Dispatcher) endDirectly() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

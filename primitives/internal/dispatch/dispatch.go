@@ -1,20 +1,22 @@
 // Package dispatch sends the calls of a client. Callers queue their calls, and a few short-lived
-// goroutines send what is queued together, in one round trip. That is faster than a round trip for
-// each call. A caller can leave at once: its call stays with the batch, and the outcome, when it comes,
-// goes to the request's [LateReceiver].
+// goroutines send the queued calls together, in one round trip. That is faster than a round trip
+// for each call. A caller can leave at any time: its call stays in the batch, and the request's
+// [LateReceiver] gets the outcome.
 //
 // # Goroutines
 //
-// A sender takes all that is queued, sends it, and goes on until nothing is queued. There are up to
-// [maxSenders] of them. If nothing is taken from the queue for [queueTimeout], one more starts, so that
-// no call waits for a slow batch, as on a silent link; but not while the server has [maxUnanswered] calls
-// to answer, nor while [maxUnsent] batches wait for a connection of a driver whose connections are all in use. A call that waits for replicas has a goroutine of its own. There is no goroutine while no call is
-// under way.
+// A sender takes all queued calls, sends them, and repeats that until no call is queued. There are
+// up to [maxSenders] senders. If no call is taken from the queue for [queueTimeout], another sender
+// starts, so that no call waits for a slow batch, for example on a silent link. No sender starts
+// while the server has [maxUnanswered] calls to answer, or while [maxUnsent] batches wait for a
+// connection, because the driver's connections are all in use. A call that waits for replicas has a
+// goroutine of its own. There is no goroutine while no call is under way.
 //
 // # Overload
 //
-// So what the server cannot do in time waits here, where its caller can withdraw it. Releases and renewals go
-// first, and calls whose callers are about to leave go last.
+// So calls that the server cannot answer in time wait in the queue, where their callers can
+// withdraw them. Releases and renewals are sent first, and calls whose callers are about to leave
+// are sent last.
 package dispatch
 
 import (
@@ -31,44 +33,47 @@ const (
 	// maxSenders is how many batches are under way before calls queue.
 	maxSenders = 2
 
-	// queueTimeout is how long calls queue, while nothing is taken from the queue, before another sender
-	// starts.
+	// queueTimeout is how long no call must be taken from the queue before another sender starts.
 	queueTimeout = 2 * time.Millisecond
 
-	// batchSize bounds a batch, so that the server serves others in between.
+	// batchSize is the largest number of calls in a batch. It lets the server serve other clients
+	// between batches.
 	batchSize = 256
 
-	// maxUnanswered is how many calls may wait for answers before no more senders start than maxSenders. More
-	// would wait at the server, where nobody can withdraw them. A batch that is under way for longer than
-	// lateAfter does not count: its link may be silent.
+	// maxUnanswered is how many calls may wait for answers before no more senders start than
+	// maxSenders. More calls would wait at the server, where their callers cannot withdraw them. A
+	// batch that is under way for longer than lateAfter does not count: its link may be silent.
 	maxUnanswered = 2 * batchSize
 	lateAfter     = 100 * time.Millisecond
 
-	// maxUnsent is how many batches may wait for connections, while others get theirs, before no more senders start
-	// than maxSenders: these would only wait, too. In a cluster a batch that has waited for longer than stuckAfter
-	// does not count: its node may be down, and the others not. If no batch was sent for so long, none counts.
+	// maxUnsent is how many batches may wait for connections, while other batches get theirs,
+	// before no more senders start than maxSenders: more senders would only wait, too. In a cluster
+	// a batch that has waited for longer than stuckAfter does not count: its node may be down while
+	// other nodes work. If no batch was sent within stuckAfter, no batch counts.
 	maxUnsent  = 16
 	stuckAfter = time.Second
 
-	// leaving is for how many batches' time a caller must still wait to go before those who do not: one that
-	// is under way, that of its answer, and that of the release of what it gets then.
+	// leaving is for how many batches' time a caller must still wait to be sent before callers that
+	// leave earlier: the batch that is under way, the batch with its call, and the batch with the
+	// release of its grant.
 	leaving = 3
 
-	// abandonedTimeout is how long a batch goes on after the last of its callers has left, and
-	// closingTimeout the same while the client closes.
+	// abandonedTimeout is how long a batch continues after the last of its callers has left.
+	// closingTimeout is the same while the client closes.
 	abandonedTimeout = 5 * time.Second
 	closingTimeout   = time.Second
 
-	// claimTimeout is how much longer it goes on for calls that may have been sent. A driver takes the claim
-	// of a call also just before it finds that it has no connection, and returns it then.
+	// claimTimeout is how much longer a batch continues for calls that may have been sent. A driver
+	// may begin the claim of a call just before it finds that it has no connection. Then it reports
+	// the call as not sent.
 	claimTimeout = 100 * time.Millisecond
 
-	// unsentTimeout is how long a backend may look for a connection to send a call on. Where all use the same
-	// connections, it begins anew when another batch was sent on one of them.
+	// unsentTimeout is how long a backend may look for a connection on which to send a call. If all
+	// calls use the same connections, the time starts again when another batch was sent.
 	unsentTimeout = 5 * time.Second
 
-	// maxWaiting is how many calls wait for replicas at a time. Each has a connection for itself, and a
-	// driver may take it from the pool that all other calls use.
+	// maxWaiting is how many calls wait for replicas at a time. Each has a connection of its own,
+	// which a driver may take from the pool that all other calls use.
 	maxWaiting = 8
 
 	// sweepInterval is how often sweep looks for calls that were not sent within unsentTimeout.
@@ -79,21 +84,21 @@ const (
 type Dispatcher struct {
 	runner  backend.ScriptRunner
 	batcher backend.Batcher       // nil: the backend has none, and batches are of one call
-	onePool bool                  // all calls go by the same connections: it is no cluster
+	onePool bool                  // all calls use the same connections: it is no cluster
 	waiter  backend.ReplicaWaiter // nil: the backend cannot wait for replicas
-	sender  func()                // is send; a method value made for each goroutine would be an allocation
+	sender  func()                // is send: a new method value for each goroutine would be an allocation
 
 	signals sync.Pool     // empty channels, for requests
 	waiting chan struct{} // has a value for each call that waits for replicas
 
 	mu              sync.Mutex
 	queue           queue
-	batchTime       time.Duration       // of the last batches, about: from being taken to being answered
-	senders         int                 // that run
-	readySenders    int                 // those that are about to take what is queued
+	batchTime       time.Duration       // of the last batches, about: from the queue to the answers
+	senders         int                 // senders that run
+	readySenders    int                 // senders that are about to take queued calls
 	takes           uint64              // batches taken from the queue so far
-	moved           time.Time           // when the last batch ended that was sent
-	answered        time.Time           // when the last batch ended, if a call of it had a reply; else zero
+	moved           time.Time           // the end of the last batch that was sent
+	answered        time.Time           // the end of the last batch, if one of its calls had a reply; else zero
 	batches         map[*batch]struct{} // under way
 	queueTimerArmed bool                // a timer will call checkQueue
 	sweepArmed      bool                // a timer will call sweep
@@ -101,7 +106,7 @@ type Dispatcher struct {
 	closed          bool
 }
 
-// New returns a dispatcher for b, by its RunBatch if it is a [backend.Batcher].
+// New returns a dispatcher for b. It uses RunBatch if b is a [backend.Batcher].
 func New(b backend.ScriptRunner) *Dispatcher {
 	d := &Dispatcher{
 		runner: b, batches: make(map[*batch]struct{}), waiting: make(chan struct{}, maxWaiting),
@@ -118,7 +123,8 @@ func New(b backend.ScriptRunner) *Dispatcher {
 // WaitsForReplicas reports whether calls can wait for replicas.
 func (d *Dispatcher) WaitsForReplicas() bool { return d.waiter != nil }
 
-// BeginClose shortens the time after which batches that all callers have left are given up.
+// BeginClose shortens the time after which the dispatcher gives up batches that all callers have
+// left.
 func (d *Dispatcher) BeginClose() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,7 +154,7 @@ func (d *Dispatcher) enqueue(c *Request) {
 	d.ensureSender()
 }
 
-// sendAlone sends c by itself, and waits for replicas then.
+// sendAlone sends c alone, and then waits for replicas.
 func (d *Dispatcher) sendAlone(c *Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -161,8 +167,9 @@ func (d *Dispatcher) sendAlone(c *Request) {
 	go b.runThenWait(d)
 }
 
-// ensureSender ensures that a sender takes what is queued: one that is about to, a new one if there are
-// fewer than maxSenders, or the first that has sent its batch. The caller holds mu.
+// ensureSender ensures that a sender takes the queued calls: a sender that is about to, a new
+// sender if there are fewer than maxSenders, or the first sender that has finished its batch. The
+// caller holds mu.
 func (d *Dispatcher) ensureSender() {
 	switch {
 	case d.batcher == nil, d.senders < maxSenders && d.readySenders == 0:
@@ -189,7 +196,7 @@ func (d *Dispatcher) armQueueTimer() {
 	time.AfterFunc(queueTimeout, func() { d.checkQueue(taken) })
 }
 
-// checkQueue starts one more sender if nothing was taken from the queue since the timer was armed.
+// checkQueue starts another sender if no call was taken from the queue since the timer was armed.
 func (d *Dispatcher) checkQueue(taken uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -204,7 +211,8 @@ func (d *Dispatcher) checkQueue(taken uint64) {
 	d.armQueueTimer()
 }
 
-// unanswered returns how many calls wait for answers, but for those of late batches. The caller holds mu.
+// unanswered returns how many calls wait for answers, without the calls of late batches. The caller
+// holds mu.
 func (d *Dispatcher) unanswered() (n int) {
 	for b := range d.batches {
 		if b.replicas == 0 && time.Since(b.began) < lateAfter {
@@ -230,8 +238,8 @@ func (d *Dispatcher) unsent() (n int) {
 	return n
 }
 
-// send sends batches until nothing is queued. Before each it lets other goroutines run, such as callers
-// that just got their outcomes, so that their next calls go along.
+// send sends batches until no call is queued. Before each batch it lets other goroutines run, such
+// as callers that just got their outcomes, so that the batch includes their next calls.
 func (d *Dispatcher) send() {
 	for {
 		runtime.Gosched()
@@ -247,8 +255,8 @@ func (d *Dispatcher) send() {
 	}
 }
 
-// take returns a batch of the queued calls that were not withdrawn, and whether the dispatcher is
-// closed, so that it must not be sent. Nil ends the sender.
+// take returns a batch of the queued calls that were not withdrawn. If closed is true, the
+// dispatcher is closed, and the batch must not be sent. A nil batch ends the sender.
 func (d *Dispatcher) take() (b *batch, closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -273,8 +281,8 @@ func (d *Dispatcher) take() (b *batch, closed bool) {
 	return nil, d.closed
 }
 
-// begin returns a batch of those calls that were not withdrawn, and counts it as under way. Nil: there is
-// none. The caller holds mu.
+// begin returns a batch of the calls that were not withdrawn, and counts it as under way. Nil:
+// there is no such call. The caller holds mu.
 func (d *Dispatcher) begin(calls []*Request) *batch {
 	b := newBatch(calls)
 	if len(b.calls) == 0 {
@@ -326,7 +334,8 @@ func (d *Dispatcher) sweep() {
 	}
 }
 
-// batchDone forgets a batch that has ended. Its sender, if it has one, is about to take the next.
+// batchDone forgets a batch that has ended. Its sender, if it has one, is about to take the next
+// batch.
 func (d *Dispatcher) batchDone(b *batch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

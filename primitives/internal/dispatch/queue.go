@@ -2,14 +2,15 @@ package dispatch
 
 import "time"
 
-// queue has the calls that are to be sent.
+// queue has the calls that wait to be sent.
 type queue struct {
-	// urgent has what must be sent whatever becomes of its caller, as releases, and what this module sends by
-	// itself, as renewals. Others wait for what they end, or lose what they keep.
+	// urgent has calls that must be sent even if the caller leaves, such as releases, and calls of
+	// this module itself, such as renewals. Other clients wait for the releases, and holders lose
+	// their leases without the renewals.
 	urgent []*Request
 	others []*Request
 
-	taken []*Request // what take returns
+	taken []*Request // the result of take
 }
 
 // add adds r at the end.
@@ -23,9 +24,10 @@ func (q *queue) add(r *Request) {
 
 func (q *queue) size() int { return len(q.urgent) + len(q.others) }
 
-// take removes up to n calls, the urgent ones first, and returns them, until forget is called. Where there are
-// more, those whose callers leave within soon are left: they would be sent for nobody, and hold up others until these
-// are late, too.
+// take removes up to n calls, the urgent calls first, and returns them. The result is valid until
+// forget is called. If there are more than n calls, take prefers callers that do not leave within
+// soon: the answers to the others would come too late for them, and sending them would delay calls
+// until these are late, too.
 func (q *queue) take(n int, soon time.Duration) []*Request {
 	q.urgent = q.pick(q.urgent, n, func(*Request) bool { return true })
 	if len(q.others) > n-len(q.taken) {
@@ -36,7 +38,7 @@ func (q *queue) take(n int, soon time.Duration) []*Request {
 	return q.taken
 }
 
-// forget forgets what take has returned.
+// forget forgets the calls that take has returned.
 func (q *queue) forget() {
 	clear(q.taken)
 	q.taken = q.taken[:0]
@@ -56,7 +58,7 @@ func (q *queue) pick(from []*Request, n int, wanted func(*Request) bool) (rest [
 	return rest
 }
 
-// leavesBefore reports whether r's caller will have left by then.
+// leavesBefore reports whether the deadline of r's caller is before then.
 func (r *Request) leavesBefore(then time.Time) bool {
 	deadline, ok := r.values.Deadline()
 	return ok && deadline.Before(then)

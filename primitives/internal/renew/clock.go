@@ -2,12 +2,13 @@ package renew
 
 import "time"
 
-// epoch is when the monotonic clock is taken to have begun: so far back that all readings are positive, in virtual time,
-// too.
+// epoch is the zero of the monotonic clock's readings. It is so far back that all readings are
+// positive, in virtual time, too.
 var epoch = time.Now().Add(-50 * 365 * 24 * time.Hour)
 
-// instant is a reading of both clocks, each since an epoch of its own: so an entry keeps it in few bytes. The monotonic
-// clock stands still while the machine is suspended; the wall clock may be set back.
+// instant is a reading of both clocks, each since an epoch of its own, so that an entry stores it
+// in few bytes. The monotonic clock stands still while the machine is suspended. The wall clock may
+// be set back.
 type instant struct {
 	at   time.Duration // by the monotonic clock
 	wall time.Duration
@@ -16,15 +17,15 @@ type instant struct {
 // clock reads the clocks.
 type clock func() instant
 
-// systemClock reads those of the machine.
+// systemClock reads the clocks of the machine.
 func systemClock() instant { return instantOf(time.Now()) }
 
-// instantOf returns a reading of the machine's clocks.
+// instantOf returns t as a reading of the machine's clocks.
 func instantOf(t time.Time) instant {
 	return instant{at: t.Sub(epoch), wall: time.Duration(t.UnixNano())}
 }
 
-// since is the time from start to now by the clock that went further.
+// since returns the time from start to now, by the clock on which it is longer.
 func (now instant) since(start instant) time.Duration {
 	return max(now.at-start.at, now.wall-start.wall)
 }

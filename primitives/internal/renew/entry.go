@@ -7,27 +7,27 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Terms are what the leases of one object have in common.
+// Terms are shared by the leases of one object.
 type Terms struct {
 	Lease      time.Duration // in whole milliseconds
-	ClockDrift time.Duration // how much earlier than the server the holder gives it up
-	Renewer    Renewer       // nil: nobody renews the lease
-	MaxHold    time.Duration // after the grant it is lost, however it was renewed; 0: it is not
+	ClockDrift time.Duration // how much earlier than on the server the lease ends for the holder
+	Renewer    Renewer       // nil: the lease is not renewed
+	MaxHold    time.Duration // the lease is lost that long after the grant, despite renewals; 0: no bound
 }
 
-// Entry is one lease that a [Keeper] watches. Its user sets the exported fields once, and leaves the
-// others to the keeper. There are very many: its size counts.
+// Entry is one lease that a [Keeper] watches. Its user sets the exported fields once, and leaves
+// the others to the keeper. There may be very many entries, so their size matters.
 type Entry struct {
 	*Terms
 	Key    string // the key whose expiry is the lease
-	Owner  string // who holds it
+	Owner  string // the owner that holds it
 	OnLost LossHandler
 
-	// Guarded by the keeper's mutex. Times are by the monotonic clock, if nothing else is said.
-	first       span          // of a grant that lasts for another time than Lease; zero after a renewal
-	checkAt     time.Duration // when the keeper checks it next, since its start
+	// Guarded by the keeper's mutex. Times are by the monotonic clock, unless stated otherwise.
+	first       span          // of a grant that lasts for a time other than Lease; zero after a renewal
+	checkAt     time.Duration // when the keeper checks the entry next, since the keeper's start
 	validFrom   instant       // when the request that granted or last renewed the lease was sent
-	grantedAt   time.Duration // when the grant was confirmed; 0: it was not
+	grantedAt   time.Duration // when the grant was confirmed; 0: not yet
 	renewAt     time.Duration
 	deniedUntil time.Duration // until then the key counts as denied
 	index       int32         // in Keeper.entries
@@ -35,10 +35,10 @@ type Entry struct {
 	renewing    bool // a renewal is under way
 }
 
-// Renewer renews entries of one kind. It is the key of a map, so that its type must be comparable.
+// Renewer renews entries of one kind. It is the key of a map: its type must be comparable.
 type Renewer interface {
-	// Renew gives each key's owner a whole lease again by one script, and returns a status for each.
-	// In a cluster the keys are of one slot.
+	// Renew extends the lease of each key's owner to its whole length, with one script, and returns
+	// a status for each. In a cluster the keys are in one slot.
 	Renew(
 		ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
 	) ([]Status, error)
@@ -48,7 +48,7 @@ type Renewer interface {
 type Status int64
 
 const (
-	// Failed means that the server could not answer for it.
+	// Failed means that the server has no result for the entry.
 	Failed Status = -1
 	// NotHeld means that the owner does not hold the key.
 	NotHeld Status = 0
@@ -61,7 +61,7 @@ const (
 // Lost reports whether the owner does not hold the key.
 func (s Status) Lost() bool { return s == NotHeld || s == OtherKind }
 
-// LossHandler learns that a lease was lost.
+// LossHandler handles the loss of a lease.
 type LossHandler interface {
 	// HandleLoss is called once, without any mutex held. It must not block.
 	HandleLoss()
@@ -76,10 +76,10 @@ const (
 	stateLost
 )
 
-// span is how long a grant lasts, and how much earlier than the server the holder gives it up.
+// span is the length of a grant, and how much earlier than on the server it ends for the holder.
 type span struct{ length, drift time.Duration }
 
-// present returns how long the present lease lasts.
+// present returns the span of the present lease.
 func (e *Entry) present() span {
 	if e.first != (span{}) {
 		return e.first
@@ -87,7 +87,7 @@ func (e *Entry) present() span {
 	return span{e.Lease, e.ClockDrift}
 }
 
-// validFor is how long after validFrom the holder may trust its lease.
+// validFor returns how long after validFrom the holder may trust its lease.
 func (e *Entry) validFor() time.Duration {
 	lasts := e.present().length - e.present().drift
 	if e.MaxHold > 0 && e.grantedAt != 0 {

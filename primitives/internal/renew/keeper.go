@@ -1,5 +1,5 @@
-// Package renew is the watchdog that all leases share: it renews them in batches, and reports a loss
-// to the holder in time, even if the network hangs.
+// Package renew is the watchdog of all leases: it renews them in batches, and reports a loss to the
+// holder in time, even if the network hangs.
 //
 // The keeper watches a lease from before its acquire is sent (Begin) until before its release is sent
 // (End): no renewal is missing, and none is sent after the release. One timer serves all leases. A
@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// checkInterval bounds the time between readings of the clocks while something is watched: a timer follows
-	// the monotonic clock, which stands still while the machine is suspended.
+	// checkInterval is the longest time between readings of the clocks while an entry is watched:
+	// timers use the monotonic clock, which stands still while the machine is suspended.
 	checkInterval = time.Second
 
 	// renewalsPerScript is how many leases one script renews: about 100 us of the server's time.
 	renewalsPerScript = 100
 
-	// checksAtOnce is how many entries are checked before others may use the keeper: less than 1 ms.
+	// checksAtOnce is how many entries are checked before the mutex is released: less than 1 ms.
 	checksAtOnce = 500
 
 	// keysInLog is how many keys a warning names.
 	keysInLog = 10
 
-	// scriptsAtOnce is how many scripts of one group are under way at a time, if very many leases are due at
-	// once. It is for each group, since one may be on a node that is silent.
+	// scriptsAtOnce is how many scripts of one group are under way at a time, if very many leases
+	// are due at once. Each group has its own number, since the node of one group may be silent.
 	scriptsAtOnce = 32
 )
 
@@ -49,17 +49,17 @@ type Keeper struct {
 	running sync.WaitGroup // renewals under way
 
 	mu      sync.Mutex
-	start   instant       // from which on the checks are counted
-	ahead   time.Duration // how far the wall clock has run ahead of the monotonic one since then, as far as is noted
+	start   instant       // the zero of checkAt
+	ahead   time.Duration // how far the wall clock has run ahead of the monotonic clock since start, as last noted
 	entries schedule
-	queues  map[groupKey]*renewals // of the groups that are being renewed
+	queues  map[groupKey]*renewals // of groups that are being renewed
 	timer   *time.Timer
 	timerAt time.Duration // when timer fires, by the monotonic clock; 0: it is not armed
 	closed  bool
 }
 
-// NewKeeper returns a keeper that renews through r. bySlot says that one script's keys must share a slot, as in a
-// cluster. The keeper sets it when a server says so.
+// NewKeeper returns a keeper that renews with r. bySlot says that one script's keys must share a
+// slot, as in a cluster. The keeper sets it when a server says so.
 func NewKeeper(r backend.ScriptRunner, bySlot *atomic.Bool, log *zap.Logger) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Keeper{
@@ -68,7 +68,7 @@ func NewKeeper(r backend.ScriptRunner, bySlot *atomic.Bool, log *zap.Logger) *Ke
 	}
 }
 
-// Begin reads the clock for an acquire that is about to be sent for e, and begins to renew it.
+// Begin reads the clock for an acquire that is about to be sent for e, and begins to watch e.
 func (k *Keeper) Begin(e *Entry) {
 	now := k.now()
 	k.mu.Lock()
@@ -80,7 +80,7 @@ func (k *Keeper) Begin(e *Entry) {
 	k.watch(e, statePending, now, now)
 }
 
-// watch begins to watch e, whose lease lasts from a time on. The caller holds k.mu.
+// watch begins to watch e, whose lease starts at from. The caller holds k.mu.
 func (k *Keeper) watch(e *Entry, as entryState, from, now instant) {
 	e.state, e.validFrom, e.grantedAt, e.renewing = as, from, 0, false
 	e.renewAt = from.at + e.present().length/3
@@ -89,9 +89,10 @@ func (k *Keeper) watch(e *Entry, as entryState, from, now instant) {
 	k.arm(now)
 }
 
-// Adopt begins to watch e, which was granted without an acquire of its own: by another's release, for the
-// given time from started on, which its holder gives up earlier, by the clock drift. A renewal gives it a whole
-// lease. If that time may have passed, or after Close, Adopt reports false: then the caller must release it.
+// Adopt begins to watch e, which was granted without an acquire of its own, by the release of
+// another owner. The grant lasts for length, from started on, and ends for its holder earlier, by
+// drift. A renewal extends it to a whole lease. If the grant may have expired, or after Close,
+// Adopt reports false: then the caller must release e.
 func (k *Keeper) Adopt(e *Entry, started time.Time, length, drift time.Duration) bool {
 	now := k.now()
 	k.mu.Lock()
@@ -106,8 +107,8 @@ func (k *Keeper) Adopt(e *Entry, started time.Time, length, drift time.Duration)
 	return true
 }
 
-// Confirm notes that the acquire was granted. If the grant came after the lease may have expired, or
-// after Close, Confirm stops watching e and reports false: then the caller must release it.
+// Confirm notes that the acquire was granted. If the lease may have expired before the grant came,
+// or after Close, Confirm stops watching e and reports false: then the caller must release e.
 func (k *Keeper) Confirm(e *Entry) bool {
 	now := k.now()
 	k.mu.Lock()
@@ -132,8 +133,9 @@ func (k *Keeper) End(e *Entry) bool {
 	return good
 }
 
-// Remaining returns how long the holder may still trust its lease if it is not renewed; 0 if e is
-// not held. If that time has passed, e is lost, and its OnLost is called before Remaining returns.
+// Remaining returns how long the holder may still trust its lease if it is not renewed, or 0 if e
+// is not held. If that time has passed, e is lost, and Remaining calls its OnLost before it
+// returns.
 func (k *Keeper) Remaining(e *Entry) time.Duration {
 	now := k.now()
 	k.mu.Lock()

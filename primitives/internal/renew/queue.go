@@ -2,7 +2,7 @@ package renew
 
 import "slices"
 
-// renewals are the scripts that are to renew the entries of one group.
+// renewals has the scripts that will renew the entries of one group.
 type renewals struct {
 	scripts [][]*Entry // the entries that each renews
 	senders int        // goroutines that send them
@@ -28,7 +28,7 @@ func (k *Keeper) enqueue(group groupKey, entries []*Entry) {
 	}
 }
 
-// send renews what is in a group's queue, until that is empty.
+// send renews the entries in a group's queue, until the queue is empty.
 func (k *Keeper) send(group groupKey, q *renewals) {
 	defer k.running.Done()
 	for entries := k.next(group, q); entries != nil; entries = k.next(group, q) {
@@ -36,8 +36,8 @@ func (k *Keeper) send(group groupKey, q *renewals) {
 	}
 }
 
-// next returns the entries of the next script, less those that are not watched any more. Nil: the queue is empty,
-// and the sender ends.
+// next returns the entries of the next script, without entries that are no longer watched. Nil: the
+// queue is empty, and the sender ends.
 func (k *Keeper) next(group groupKey, q *renewals) []*Entry {
 	k.mu.Lock()
 	defer k.mu.Unlock()

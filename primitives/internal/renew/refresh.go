@@ -6,10 +6,10 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Refresh renews e, which is held, now, by r and the renewer, whether the keeper renews it otherwise or not, and
-// returns the server's answer. After an error, which is that of the request, and after Failed e is as it was. If
-// the owner does not hold the key, or if the answer comes too late, e is lost, and its OnLost is called before
-// Refresh returns.
+// Refresh renews the held entry e now, with r and the renewer, even if the keeper does not renew
+// it, and returns the server's answer. The error is the request's. After an error, or after Failed,
+// e is unchanged. If the owner does not hold the key, or if the answer comes too late, e is lost,
+// and Refresh calls its OnLost before it returns.
 func (k *Keeper) Refresh(
 	ctx context.Context, r backend.ScriptRunner, by Renewer, e *Entry,
 ) (Status, error) {
@@ -24,8 +24,8 @@ func (k *Keeper) Refresh(
 	return statuses[0], nil
 }
 
-// settleRefresh reports whether e is lost. Its grant was confirmed before the request was sent, whatever a
-// coarse clock says.
+// settleRefresh reports whether e is lost. Its grant was confirmed before the request was sent,
+// even if a coarse clock shows the same time for both.
 func (k *Keeper) settleRefresh(e *Entry, status Status, sent instant) bool {
 	now := k.now()
 	k.mu.Lock()

@@ -10,11 +10,11 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// groupKey is what entries must have in common, so that one script can renew them.
+// groupKey is equal for entries that one script can renew together.
 type groupKey struct {
 	renewer Renewer
 	lease   time.Duration
-	present time.Duration // how long their present leases last
+	present time.Duration // the length of their present leases
 	slot    int
 	denied  bool // their keys count as denied
 }
@@ -29,7 +29,7 @@ func (k *Keeper) groupKeyOf(e *Entry, now instant) groupKey {
 	return group
 }
 
-// renew renews entries of one group, under a deadline that leaves time for other tries.
+// renew renews entries of one group, with a deadline that leaves time for other tries.
 func (k *Keeper) renew(group groupKey, entries []*Entry) {
 	ctx, cancel := context.WithTimeout(k.ctx, group.present/3)
 	defer cancel()
@@ -48,7 +48,7 @@ func (k *Keeper) renew(group groupKey, entries []*Entry) {
 	}
 }
 
-// stillWatched returns the keys of those entries that are neither released nor lost.
+// stillWatched returns the keys of the entries that are neither released nor lost.
 func (k *Keeper) stillWatched(entries []*Entry) (keys []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -60,10 +60,10 @@ func (k *Keeper) stillWatched(entries []*Entry) (keys []string) {
 	return keys
 }
 
-// renewOnce sends one script, and settles its entries. If the server's access list denies a key, the
-// error does not name it: then renewOnce returns the entries in halves, so that those with other keys
-// are renewed. If their keys are of several slots of a cluster, they are sent by slot. After any other refusal there
-// is no such key to find.
+// renewOnce sends one script, and settles its entries. If the server's access list denies a key,
+// the error does not name the key: then renewOnce returns the entries in two halves, so that
+// entries with other keys are renewed. If the keys are in several slots of a cluster, it queues the
+// entries again, by slot. After any other refusal there is no such key to find.
 func (k *Keeper) renewOnce(
 	ctx context.Context, group groupKey, entries []*Entry,
 ) (halves [][]*Entry, err error) {
@@ -85,8 +85,9 @@ func (k *Keeper) renewOnce(
 	return nil, err
 }
 
-// split renews entries again, those of each slot by a script of their own, and all others from now on: the server is
-// a cluster, though the backend does not know. It reports false if the entries are of one slot.
+// split queues the entries again, with one script for each slot, as for all entries from then on:
+// the server is a cluster, although the backend does not say so. It reports false if the entries
+// are in one slot.
 func (k *Keeper) split(entries []*Entry) bool {
 	k.bySlot.Store(true)
 	slots := make(map[groupKey][]*Entry)
@@ -106,13 +107,13 @@ func (k *Keeper) split(entries []*Entry) bool {
 	return true
 }
 
-// settle notes the outcome of a renewal that was sent at the given time. It returns the lost entries.
+// settle notes the outcome of a renewal that was sent at sent. It returns the lost entries.
 func (k *Keeper) settle(entries []*Entry, sent instant, statuses []Status, err error) (lost []*Entry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
 	if len(entries) == 1 && errors.Is(err, backend.ErrKeyDenied) {
-		// Meanwhile it is renewed apart from the others, so that they need not be halved again.
+		// Meanwhile it is renewed separately, so that the other entries need not be halved again.
 		entries[0].deniedUntil = now.at + entries[0].present().length/3
 	}
 	for i, e := range entries {

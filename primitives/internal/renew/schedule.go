@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	// never is when an entry is checked that need not be.
+	// never is the time of the next check of an entry that needs no check.
 	never = time.Duration(math.MaxInt64)
 
-	// clocksDiffer is by how much the wall clock may run ahead of the monotonic one before all entries are planned
-	// anew: more than what is due to an adjustment of the clock's rate within a minute.
+	// clocksDiffer is how far the wall clock may run ahead of the monotonic clock before all
+	// entries are planned again: more than an adjustment of the clock's rate makes in a minute.
 	clocksDiffer = 50 * time.Millisecond
 )
 
-// schedule is the entries that are watched, as a heap: the first one is checked first.
+// schedule has the watched entries, as a heap: the first entry is checked first.
 type schedule []*Entry
 
 // Len implements [heap.Interface].
 func (s schedule) Len() int { return len(s) }
 
-// Less implements [heap.Interface]. Of those that are checked together the oldest comes first.
+// Less implements [heap.Interface]. Of entries that are checked together, the oldest comes first.
 func (s schedule) Less(i, j int) bool {
 	if s[i].checkAt != s[j].checkAt {
 		return s[i].checkAt < s[j].checkAt
@@ -32,7 +32,7 @@ func (s schedule) Less(i, j int) bool {
 // Swap implements [heap.Interface].
 func (s schedule) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
-	s[i].index, s[j].index = int32(i), int32(j) //nolint:gosec // Of far fewer leases than that.
+	s[i].index, s[j].index = int32(i), int32(j) //nolint:gosec // There are far fewer leases.
 }
 
 // Push implements [heap.Interface].
@@ -72,14 +72,16 @@ func (k *Keeper) nextCheck(e *Entry, now instant) time.Duration {
 	return next
 }
 
-// renewalTime returns when to renew e, since the keeper's start. It is earlier than need be, by up to a thirtieth of
-// the lease, so that one script renews all leases of a kind that are due within such a time.
+// renewalTime returns when to renew e, since the keeper's start. It is earlier than necessary, by
+// up to a thirtieth of the lease, so that one script renews all leases of a kind that are due
+// within that time.
 func (k *Keeper) renewalTime(e *Entry) time.Duration {
 	return (e.renewAt - k.start.at).Truncate(e.present().length / 30)
 }
 
-// followClocks plans all entries anew if the wall clock has run ahead of the monotonic one, by which they are planned,
-// as in a suspend of the machine. The caller holds k.mu.
+// followClocks plans all entries again if the wall clock has run ahead of the monotonic clock, for
+// example while the machine was suspended. Entries are planned by the monotonic clock. The caller
+// holds k.mu.
 func (k *Keeper) followClocks(now instant) {
 	ahead := now.wall - k.start.wall - (now.at - k.start.at)
 	if ahead < k.ahead+clocksDiffer {
@@ -108,7 +110,7 @@ func (k *Keeper) arm(now instant) {
 	k.timer.Reset(in)
 }
 
-// round is what a tick has found.
+// round has the results of a tick.
 type round struct {
 	lost []*Entry
 	due  map[groupKey][]*Entry // to be renewed, the oldest first
@@ -133,8 +135,9 @@ func (r *round) reportLosses() {
 	r.lost = nil
 }
 
-// check checks up to checksAtOnce entries, and returns how many. It stops watching the lost ones, and marks those that
-// are due as being renewed. With the last of them it arms the timer: no other tick runs before.
+// check checks up to checksAtOnce entries, and returns how many. It stops watching lost entries,
+// and marks due entries as being renewed. After the last entry it arms the timer: no other tick
+// runs before.
 func (k *Keeper) check(now instant, r *round) (checked int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

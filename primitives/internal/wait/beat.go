@@ -11,13 +11,14 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// acknowledged implements [listener]. A grant from before may have been missed.
+// acknowledged implements [listener]. An earlier grant may have been missed.
 func (l *line) acknowledged() { l.beat(true) }
 
-// unsubscribed implements [listener]. The beats, which follow each other faster without a channel, try again.
+// unsubscribed implements [listener]. The beats, which come faster without a channel, subscribe
+// again.
 func (l *line) unsubscribed() (used bool) { return l.joined > 0 }
 
-// ring is the alarm's. A line that nobody uses any more it drops.
+// ring is the alarm's. It drops a line without waiters.
 func (l *line) ring() {
 	l.waiters.mu.Lock()
 	l.alarm.fired()
@@ -34,15 +35,15 @@ func (l *line) ring() {
 	unused()
 }
 
-// drop ends the line, as [queue.drop] does.
+// drop ends the line, like [queue.drop].
 func (l *line) drop() (cancel func()) {
 	delete(l.waiters.lines, l.key)
 	l.alarm.end()
 	return l.channel.drop()
 }
 
-// beat begins to show that those who wait live: all of them, or the first ones, if it is only to be known
-// what the server has. The caller holds the mutex.
+// beat begins to send signs of life: of all waiters, or, to learn the server's state, of the first
+// ones. The caller holds the mutex.
 func (l *line) beat(all bool) {
 	if all {
 		l.fullAt = time.Time{}
@@ -72,8 +73,8 @@ func (l *line) beatOn() {
 	}
 }
 
-// batches returns those who have a place, in their order, in as many as one script takes: all, or the first
-// alone, if it is not yet time for all.
+// batches returns the waiters that have a place, in order, in batches for one script each: all of
+// them, or only the first batch, if it is not yet time for all.
 func (l *line) batches() [][]*placeholder {
 	l.waiters.mu.Lock()
 	defer l.waiters.mu.Unlock()
@@ -90,12 +91,12 @@ func (l *line) batches() [][]*placeholder {
 	return slices.Collect(slices.Chunk(all, ownersPerBeat))
 }
 
-// forget forgets the sendings by which no grant can be any more.
+// forget forgets the sendings that are too old for a grant.
 func (l *line) forget(now time.Time) {
 	l.sent = slices.DeleteFunc(l.sent, func(s sending) bool { return now.Sub(s.at) > l.Wait })
 }
 
-// beatFor shows that a batch lives, and gives each its state.
+// beatFor sends signs of life of a batch, and passes each waiter its status.
 func (l *line) beatFor(batch []*placeholder) error {
 	w := l.waiters
 	owners, sent := l.send(batch)
@@ -120,8 +121,8 @@ func (l *line) beatFor(batch []*placeholder) error {
 	return nil
 }
 
-// refuse ends the waiting of those whose beat a server has refused, and would again: it lacks a right, say. The
-// caller holds the mutex.
+// refuse ends the waiting of a batch if the server has refused its beat and would refuse it again,
+// for example for lack of a right. The caller holds the mutex.
 func (l *line) refuse(batch []*placeholder, owners []string, err error) {
 	var server *backend.ServerError
 	if !errors.As(err, &server) || backend.RefusesWrites(server.Code) ||
@@ -149,8 +150,8 @@ func (l *line) send(batch []*placeholder) (owners []string, s sending) {
 	return owners, s
 }
 
-// take gives me its state on the server, if me still waits as when the beat was sent. The caller holds
-// the mutex.
+// take gives me its status on the server, if me still waits as it did when the beat was sent. The
+// caller holds the mutex.
 func (l *line) take(me *placeholder, owner string, status BeatStatus, token int64, sent sending) {
 	if me.index < 0 || me.owner != owner || me.asked.stamp > sent.stamp {
 		return
@@ -165,7 +166,8 @@ func (l *line) take(me *placeholder, owner string, status BeatStatus, token int6
 	}
 }
 
-// endBeat ends a beat, and arms the alarm for the next one. It reports whether one must follow at once.
+// endBeat ends a beat, and arms the alarm for the next one. It reports whether another beat must
+// follow at once.
 func (l *line) endBeat(failed error) (more bool) {
 	w := l.waiters
 	w.mu.Lock()
@@ -174,7 +176,7 @@ func (l *line) endBeat(failed error) (more bool) {
 		return true
 	}
 	l.beating, l.again = false, false
-	if failed != nil && l.joined > 0 { // A second one in time keeps the places.
+	if failed != nil && l.joined > 0 { // Another beat in time keeps the places.
 		l.fullAt = time.Time{}
 		l.alarm.within(jittered(l.beatInterval() / unsubscribedPollFactor))
 	} else if len(l.queued) > ownersPerBeat {
@@ -184,8 +186,8 @@ func (l *line) endBeat(failed error) (more bool) {
 	return false
 }
 
-// lookAt arms the alarm for the time at which a hold ends that lasts for so long yet, and a little more, so
-// that not all clients look at once. The caller holds the mutex.
+// lookAt arms the alarm for the time at which the present hold ends, in heldFor, plus a little
+// more, so that not all clients look at once. The caller holds the mutex.
 func (l *line) lookAt(heldFor time.Duration, rank int64) {
 	if l.joined == 0 || l.channel.dropped {
 		return
@@ -201,11 +203,11 @@ func (l *line) lookAt(heldFor time.Duration, rank int64) {
 	l.alarm.within(next)
 }
 
-// fullInterval is the time between two beats of all who wait. A waiter loses its place after two of them, so
-// that one beat that is lost, and found to be so within a quarter of Wait, costs no place.
+// fullInterval is the time between two beats of all waiters. A waiter loses its place after two
+// such intervals, so that one lost beat, which is noticed within a quarter of Wait, costs no place.
 func (l *line) fullInterval() time.Duration { return l.beatInterval() * 4 / 3 }
 
-// beatInterval is the time between two beats of the first ones, who are next.
+// beatInterval is the time between two beats of the first waiters, which are next.
 func (l *line) beatInterval() time.Duration { return min(l.Wait/4, l.waiters.poll) }
 
 // lookInterval is beatInterval, or less while no messages come.

@@ -9,7 +9,8 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// channel is the subscription of those who wait for one object. The mutex of Waiters guards its fields.
+// channel is the subscription of the waiters for one object. The mutex of Waiters guards its
+// fields.
 type channel struct {
 	waiters  *Waiters
 	name     string // "": there are no messages
@@ -18,26 +19,26 @@ type channel struct {
 	subscribed    bool // it was acknowledged
 	subscribing   bool
 	failureLogged bool
-	giveUp        context.CancelFunc // ends a subscription that is not acknowledged yet
+	giveUp        context.CancelFunc // cancels a subscription that is not acknowledged yet
 	subscription  backend.Subscription
 	dropped       bool
 }
 
 // listener gets the events of a channel.
 type listener interface {
-	// handle takes an event. Nobody holds the mutex.
+	// handle takes an event. The caller does not hold the mutex.
 	handle(event backend.Event)
 
-	// acknowledged says that messages come from now on. An earlier one may have been missed. The
+	// acknowledged says that messages come from now on. Earlier messages may have been missed. The
 	// caller holds the mutex.
 	acknowledged()
 
-	// unsubscribed says that subscribing has failed, and reports whether anybody still waits. The
-	// caller holds the mutex.
+	// unsubscribed says that subscribing has failed, and reports whether there are still waiters.
+	// The caller holds the mutex.
 	unsubscribed() (used bool)
 }
 
-// subscribe begins to subscribe, unless that was done. The caller holds the mutex.
+// subscribe begins to subscribe, if it has not begun before. The caller holds the mutex.
 func (c *channel) subscribe() {
 	w := c.waiters
 	if !w.pubsub || c.subscribed || c.subscribing || c.name == "" {
@@ -72,15 +73,15 @@ func (c *channel) keep(subscription backend.Subscription) bool {
 	return true
 }
 
-// failed takes a failure to subscribe, and logs the first. The logger may block, and is called without
-// the mutex.
+// failed takes a failure to subscribe, and logs the first failure. The logger may block, and is
+// called without the mutex.
 func (c *channel) failed(err error) {
 	if c.noteFailure() {
 		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.name), zap.Error(err))
 	}
 }
 
-// noteFailure reports whether a failure is to be logged.
+// noteFailure reports whether to log a failure.
 func (c *channel) noteFailure() (first bool) {
 	c.waiters.mu.Lock()
 	defer c.waiters.mu.Unlock()
@@ -116,7 +117,7 @@ type alarm struct {
 	ended bool
 }
 
-// within makes the alarm ring in d, unless it rings earlier anyway.
+// within makes the alarm ring in d, unless it rings earlier.
 func (a *alarm) within(d time.Duration) {
 	at := time.Now().Add(d)
 	if a.ended || !a.at.IsZero() && !at.Before(a.at) {
@@ -130,7 +131,7 @@ func (a *alarm) within(d time.Duration) {
 	a.timer.Reset(d)
 }
 
-// fired notes that the alarm is not armed any more.
+// fired notes that the alarm is no longer armed.
 func (a *alarm) fired() { a.at = time.Time{} }
 
 // stop disarms the alarm.
@@ -141,7 +142,7 @@ func (a *alarm) stop() {
 	}
 }
 
-// end disarms the alarm for good: it would keep a closed client alive.
+// end disarms the alarm for good: otherwise it would keep a closed client in memory.
 func (a *alarm) end() {
 	a.stop()
 	a.ended = true

@@ -5,32 +5,33 @@ import (
 	"time"
 )
 
-// A release that frees one unit is heard by all clients that wait, and only one of them gets it. If all
-// tried at once, each hand-over would cost as many scripts as there are clients. So where there are many, a
-// few try at once, at random, and the others a little later, unless they hear another release before. A
-// client knows how many they are by its own last release.
+// All waiting clients hear a release that frees one unit, and only one of them gets the unit. If
+// all tried at once, each hand-over would cost as many scripts as there are clients. So if there
+// are many clients, a few try at once, at random, and the others a little later, unless they hear
+// another release before. A client knows the number of clients from its own last release.
 const (
 	// fewClients is how many clients may try at once.
 	fewClients = 12
 
-	// triers is how many clients try at once for each release that they have let pass.
+	// triers is how many clients try at once, for each release that they have not tried for.
 	triers = 2
 
-	// putOff is how much later the others try: longer than a hand-over takes among those few.
+	// putOff is how much later the other clients try: longer than a hand-over among those few
+	// takes.
 	putOff = 2 * time.Millisecond
 
-	// putOffEach is how much more, at most, for each client. Where a hand-over takes long, the others try one
-	// after the other, so long apart on average.
+	// putOffEach is how much later again, at most, for each client. If a hand-over takes long, the
+	// other clients try one after the other, at about this interval.
 	putOffEach = 500 * time.Microsecond
 
-	// mostClients bounds a crowd, and so the time for which others put off their tries: 5 s.
+	// mostClients bounds the number of clients, and so the delay of their tries: 5 s.
 	mostClients = 10_000
 
-	// knownCrowds bounds how many channels a client knows the crowds of.
+	// knownCrowds is the largest number of channels for which a client keeps the number of clients.
 	knownCrowds = 1000
 )
 
-// NoteCrowd notes how many clients heard the last message that this one has published to a channel.
+// NoteCrowd notes how many clients heard the last message that this client published to a channel.
 func (w *Waiters) NoteCrowd(channel string, clients int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,8 +45,9 @@ func (w *Waiters) NoteCrowd(channel string, clients int64) {
 	w.crowds[channel] = min(clients, mostClients)
 }
 
-// hear announces the units of a message: one unit among many clients perhaps later. The next message draws
-// anew, with a greater chance. The caller holds the mutex.
+// hear announces the units of a message. If there is one unit and there are many clients, it may
+// announce the unit later. The next message draws again, with a greater chance. The caller holds
+// the mutex.
 func (q *queue) hear(n int) {
 	q.later.stop()
 	crowd := q.waiters.crowds[q.key.channel]

@@ -12,74 +12,77 @@ import (
 )
 
 const (
-	// ownersPerBeat is how many waiters one script shows to live: about 400 us of the server's time.
+	// ownersPerBeat is how many waiters' signs of life one script takes: about 400 us of the
+	// server's time.
 	ownersPerBeat = 100
 
-	// rejoinsAtOnce is how many waiters of a client that have lost their places ask for them at a time.
+	// rejoinsAtOnce is how many waiters of a client ask for their lost places at a time.
 	rejoinsAtOnce = 8
 
-	// nearRank is the rank up to which waiters look one after the other when a holder's time has passed.
-	// Those behind look at random: all before them may have crashed.
+	// nearRank is the rank up to which waiters look one after the other when a holder's time has
+	// passed. Later waiters look at random times, since all waiters before them may have crashed.
 	nearRank = 8
 
-	// deafAfter is how many grants in a row may be found without their messages before the beats follow
-	// each other as if nothing were subscribed.
+	// deafAfter is how many grants in a row a beat may find without a message before the beats come
+	// as often as without a subscription.
 	deafAfter = 2
 )
 
-// Line is a queue on the server, of which the first who waits is granted the object by the release before
-// it, and gets a message. The waiters of one client in it share a channel, and show together that they live.
-// Those with the same Key and Channel are in one line; for them Wait and Beater must be the same.
+// Line is a queue on the server. A release grants the object to the first waiter of the queue, and
+// sends a message to it. The waiters of one client in the queue share a channel, and send their
+// signs of life together. Waiters with the same Key and Channel are in one line, and must have the
+// same Wait and Beater.
 type Line struct {
 	Key, Channel string
 
-	// Wait is how long a sign of life is worth something, and how long a grant by message lasts.
+	// Wait is how long a sign of life counts, and how long a grant by message lasts.
 	Wait   time.Duration
 	Beater Beater
 }
 
-// Beater shows the server that waiters live.
+// Beater sends the server signs of life of waiters.
 type Beater interface {
-	// Beat shows that the owners wait, who are at most 100, the first by number first. stamp is the number
-	// of this sending. A refusal by the server ends their waiting.
+	// Beat sends signs of life of owners that wait: at most 100, in the order of their places.
+	// stamp is the number of this sending. A refusal by the server ends their waiting.
 	Beat(ctx context.Context, stamp int64, owners []string) (Beats, error)
 
-	// Stray releases an owner that was granted the object, and that nobody waits with any more. It does
-	// not block.
+	// Stray releases an owner that was granted the object, but has no waiter any more. It does not
+	// block.
 	Stray(owner string)
 }
 
 // Beats is the answer to a beat.
 type Beats struct {
 	HeldFor time.Duration // by the present holder; negative: unknown, or forever
-	Nobody  bool          // holds the object yet: the server has found only expired waiters, and wants another beat
-	Rank    int64         // how many are before the first of the owners that waits; -1: none of them waits
+	Nobody  bool          // holds the object: the server has found only expired waiters, and needs another beat
+	Rank    int64         // how many waiters are before the first of the owners that waits; -1: none of the owners waits
 	Token   int64         // of the owner that holds
 	Status  []BeatStatus
 }
 
-// BeatStatus is what an owner has.
+// BeatStatus is the status of an owner.
 type BeatStatus int64
 
 // The statuses of an owner.
 const (
 	NoPlace BeatStatus = 0 // it has neither a place nor the object
 	Waits   BeatStatus = 1
-	Holds   BeatStatus = 2 // for as long as a sign is worth, from the beat's sending on
+	Holds   BeatStatus = 2 // for as long as a sign of life counts, from the beat's sending on
 )
 
-// Ticket is what waits in a [Line].
+// Ticket is the attempt of one waiter in a [Line].
 type Ticket interface {
-	// Owner returns who tries next. It is another one only after an Enqueue that may yet be executed.
+	// Owner returns the owner that tries next. It changes only after an Enqueue that may yet be
+	// executed.
 	Owner() string
 
-	// Enqueue asks the server once, which grants the object to the owner, or puts it into the queue: at the
-	// end if place is 0, else where it was. stamp is the number of this sending, 0 for the owner's first
-	// with place 0. An error ends the waiting.
+	// Enqueue asks the server once. The server grants the object to the owner, or puts the owner
+	// into the queue: at the end if place is 0, otherwise at that place. stamp is the number of
+	// this sending. It is 0 for the owner's first sending, with place 0. An error ends the waiting.
 	Enqueue(ctx context.Context, place, stamp int64) (Enqueued, error)
 
-	// Granted takes a grant by a message or a beat, which lasts for so long from a time on. It reports false
-	// if that has passed.
+	// Granted takes a grant by a message or a beat. The grant lasts for lasts, from started on.
+	// Granted reports false if that time has passed.
 	Granted(token int64, started time.Time, lasts time.Duration) bool
 }
 
@@ -91,7 +94,7 @@ type Enqueued struct {
 	HeldFor time.Duration // by the present holder; negative: unknown, or forever
 }
 
-// line has the waiters of one client in one [Line]. The mutex of Waiters guards its fields.
+// line has one client's waiters in one [Line]. The mutex of Waiters guards its fields.
 type line struct {
 	Line
 	waiters *Waiters
@@ -99,13 +102,13 @@ type line struct {
 	channel channel
 	alarm   alarm // rings for the next beat
 
-	joined  int            // waiters that have joined, and not left
-	queued  []*placeholder // those that have a place
+	joined  int            // number of waiters in the line
+	queued  []*placeholder // waiters that have a place
 	sent    []sending      // the last beats, by stamp
 	beating bool           // a beat is under way
-	again   bool           // another one follows it at once
-	fullAt  time.Time      // when all waiters must be shown again; before that the first are enough
-	deaf    int            // grants in a row that were found without their messages
+	again   bool           // another beat follows it at once
+	fullAt  time.Time      // when all waiters must send signs again; before that the first are enough
+	deaf    int            // grants in a row that a beat found without a message
 }
 
 type lineKey struct{ key, channel string }
@@ -119,16 +122,16 @@ type sending struct {
 // placeholder is one caller of WaitInLine.
 type placeholder struct {
 	ticket Ticket
-	line   *line // nil: it is alone, and has not been refused yet
+	line   *line // nil: there was no line, and it has not been refused yet
 	owner  string
 	place  int64
-	index  int     // in line.queued; -1: it is not there
+	index  int     // in line.queued; -1: not there
 	asked  sending // its last Enqueue
 
-	// ready gets a value when there is something for it: a grant, or, without one, that its place is lost.
+	// ready gets a value for a grant, or, without a grant, for the loss of the place.
 	ready  chan struct{}
-	grant  *grant // once it has one, another message says nothing new
-	failed error  // the server's refusal to have it wait
+	grant  *grant // once it is set, another message says nothing new
+	failed error  // the server's refusal of its beat
 }
 
 type grant struct {
@@ -136,9 +139,9 @@ type grant struct {
 	started time.Time
 }
 
-// WaitInLine tries to get what t stands for, and waits for it in the line. It returns nil once t is granted,
-// t's error, ctx's error or [backend.ErrClosed]; after the last two nothing is under way. An owner that was
-// granted it after it had waited stays known until [Waiters.Forget].
+// WaitInLine tries t, and waits in the line until t is granted. It returns nil once t is granted,
+// otherwise t's error, ctx's error or [backend.ErrClosed]. After the last two nothing is under way.
+// If t was granted after waiting, its owner stays known until [Waiters.Forget].
 func (w *Waiters) WaitInLine(ctx context.Context, in Line, t Ticket) (err error) {
 	me := &placeholder{ticket: t, index: -1}
 	if !w.enterLine(in, me) {
@@ -163,14 +166,15 @@ func (w *Waiters) WaitInLine(ctx context.Context, in Line, t Ticket) (err error)
 	}
 }
 
-// Forget says that an owner which was granted its object in a line holds it no longer.
+// Forget says that an owner no longer holds the object that it was granted in a line.
 func (w *Waiters) Forget(owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.owners, owner)
 }
 
-// enterLine makes me known, so that a message for it finds it. It reports false if the client is closed.
+// enterLine adds me to its line, if the line exists, so that a message for me finds it. It reports
+// false if the client is closed.
 func (w *Waiters) enterLine(in Line, me *placeholder) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,8 +187,8 @@ func (w *Waiters) enterLine(in Line, me *placeholder) bool {
 	return true
 }
 
-// leaveLine ends the waiting of me. An owner that has had a place stays known, if it holds: another message
-// may come for it.
+// leaveLine ends the waiting of me. If me was granted after it had a place, its owner stays known:
+// another message may come for it.
 func (w *Waiters) leaveLine(me *placeholder, failed *error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,7 +204,7 @@ func (w *Waiters) leaveLine(me *placeholder, failed *error) {
 	}
 }
 
-// enqueue asks once for me. Those that have lost a place ask a few at a time.
+// enqueue asks once for me. Of the waiters that have lost a place, a few ask at a time.
 func (w *Waiters) enqueue(ctx context.Context, me *placeholder) (Enqueued, error) {
 	if me.place > 0 {
 		select {
@@ -233,7 +237,7 @@ func (w *Waiters) noteAsked(me *placeholder) int64 {
 	return me.asked.stamp
 }
 
-// takePlace notes the place that me has, in a line that has a channel from now on.
+// takePlace notes the place of me, in a line that has a channel from then on.
 func (w *Waiters) takePlace(in Line, me *placeholder, answer Enqueued) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -245,7 +249,7 @@ func (w *Waiters) takePlace(in Line, me *placeholder, answer Enqueued) {
 		}
 	}
 	if w.ctx.Err() != nil {
-		return // awaitGrant says so.
+		return // awaitGrant returns the error.
 	}
 	if me.line == nil {
 		w.lineOf(in).admit(me)
@@ -254,7 +258,7 @@ func (w *Waiters) takePlace(in Line, me *placeholder, answer Enqueued) {
 	me.line.lookAt(answer.HeldFor, -1)
 }
 
-// lineOf returns the line, and makes it if there is none. The caller holds the mutex.
+// lineOf returns the line, and creates it if it is missing. The caller holds the mutex.
 func (w *Waiters) lineOf(in Line) *line {
 	key := lineKey{in.Key, in.Channel}
 	l := w.lines[key]
@@ -267,7 +271,8 @@ func (w *Waiters) lineOf(in Line) *line {
 	return l
 }
 
-// awaitGrant reports true when me was granted what it waits for, for so long, and false if its place is lost.
+// awaitGrant reports true when me was granted the object, with a grant that lasts for lasts, and
+// false if its place is lost.
 func (w *Waiters) awaitGrant(
 	ctx context.Context, lasts time.Duration, me *placeholder,
 ) (granted bool, err error) {
@@ -286,19 +291,19 @@ func (w *Waiters) awaitGrant(
 		if me.ticket.Granted(g.token, g.started, lasts) {
 			return true, nil
 		}
-		w.askAnew(me) // It came too late; a beat says what the server has.
+		w.askAnew(me) // The grant came too late. A beat gets the server's state.
 	}
 }
 
-// takeGrant returns the grant that has come for me, or nil if its place is lost. If it was refused before, it
-// returns that error.
+// takeGrant returns the grant of me, or nil if its place is lost. If the server refused its beat,
+// takeGrant returns that error.
 func (w *Waiters) takeGrant(me *placeholder) (*grant, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return me.grant, me.failed
 }
 
-// askAnew forgets a grant that came too late, and lets a beat ask what me has.
+// askAnew forgets a grant that came too late, and starts a beat that asks for the status of me.
 func (w *Waiters) askAnew(me *placeholder) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -309,7 +314,7 @@ func (w *Waiters) askAnew(me *placeholder) {
 	}
 }
 
-// admit makes me one of the line's. The first one subscribes. The caller holds the mutex.
+// admit adds me to the line. The first waiter subscribes. The caller holds the mutex.
 func (l *line) admit(me *placeholder) {
 	me.line = l
 	if l.joined == 0 {
@@ -320,7 +325,7 @@ func (l *line) admit(me *placeholder) {
 	l.channel.subscribe()
 }
 
-// add puts me among those that have a place. The caller holds the mutex.
+// add adds me to the waiters that have a place. The caller holds the mutex.
 func (l *line) add(me *placeholder) {
 	if me.index < 0 && me.grant == nil {
 		me.index = len(l.queued)
@@ -328,7 +333,7 @@ func (l *line) add(me *placeholder) {
 	}
 }
 
-// remove takes me from those that have a place. The caller holds the mutex.
+// remove removes me from the waiters that have a place. The caller holds the mutex.
 func (l *line) remove(me *placeholder) {
 	if me.index < 0 {
 		return
@@ -341,7 +346,8 @@ func (l *line) remove(me *placeholder) {
 	me.index = -1
 }
 
-// handle implements [listener]. A message says that an owner was granted the object, by which sign of life.
+// handle implements [listener]. A message says that an owner was granted the object, and for which
+// sign of life.
 func (l *line) handle(event backend.Event) {
 	if event.Kind != backend.EventMessage {
 		l.waiters.mu.Lock()
@@ -360,9 +366,9 @@ func (l *line) handle(event backend.Event) {
 	}
 }
 
-// deliver gives a grant to its owner. It reports false if the owner is none of this client's, or not any
-// more. A grant by a sign that is nearly used up, or that is not known, is left to a beat, which gives it
-// more time, or denies it.
+// deliver gives a grant to its owner. It reports false if the owner is not, or no longer, an owner
+// of this client. If the sign of life of a grant is unknown, or has nearly expired, deliver leaves
+// the grant to a beat, which extends or denies it.
 func (l *line) deliver(owner string, token, stamp int64) bool {
 	l.waiters.mu.Lock()
 	defer l.waiters.mu.Unlock()
@@ -383,7 +389,7 @@ func (l *line) deliver(owner string, token, stamp int64) bool {
 	return true
 }
 
-// sentAt returns when me has sent a sign of life. The caller holds the mutex.
+// sentAt returns when me sent a sign of life. The caller holds the mutex.
 func (l *line) sentAt(me *placeholder, stamp int64) (time.Time, bool) {
 	if stamp == me.asked.stamp {
 		return me.asked.at, true
@@ -397,12 +403,12 @@ func (l *line) sentAt(me *placeholder, stamp int64) (time.Time, bool) {
 	return l.sent[i].at, true
 }
 
-// settle ends the waiting of me: it was granted the object, or, without a grant, has no place. The caller holds
-// the mutex.
+// settle ends the waiting of me: it was granted the object or, if g is nil, has lost its place. The
+// caller holds the mutex.
 func (l *line) settle(me *placeholder, g *grant) {
 	l.remove(me)
 	me.grant = g
-	if me.ready != nil { // Otherwise takePlace does it.
+	if me.ready != nil { // Otherwise takePlace sends the value.
 		select {
 		case me.ready <- struct{}{}:
 		default:

@@ -15,37 +15,37 @@ type queue struct {
 	waiters   *Waiters
 	key       queueKey
 	freeUnits FreeUnits
-	private   bool // it is dropped with its waiter, and does not linger
+	private   bool // it is dropped with its waiter, without lingering
 	returns   bool // as [Want.Returns]
 
-	joined int       // waiters that have joined, parked or trying
-	parked list.List // of *waiter, the head is woken first
+	joined int       // number of waiters, parked or trying
+	parked list.List // of *waiter; the head is woken first
 
-	// generation counts the events after which a try may succeed. A waiter reads it before it tries:
-	// if it has changed since, the answer may be older than the event.
+	// generation counts the events after which a try may succeed. A waiter reads it before it
+	// tries: if it has changed after the try, the answer may be older than the event.
 	generation uint64
 
-	// pendingWakeUps counts the wake-ups that no parked waiter could use. So many of the waiters that
-	// were trying then try again before they park, and no more: a wake-up for one makes one try.
+	// pendingWakeUps counts the wake-ups that no parked waiter could use. For each of them, one of
+	// the waiters that were trying at that time tries again before it parks.
 	pendingWakeUps int
-	pendingNeed    int // the most units that one of them is for: who needs more does not use it
+	pendingNeed    int // the most units of one of them: a waiter that needs more does not use it
 
 	refusals int // in a row since the last grant, for the backoff
 
 	channel channel
 	alarm   alarm
 
-	later  alarm // rings for a message that was put off
-	passed int64 // messages in a row that were put off, and overtaken by the next
+	later  alarm // rings for a message that was delayed
+	passed int64 // messages in a row that were delayed, and overtaken by the next message
 }
 
 // waiter is one caller of Wait.
 type waiter struct {
 	need        int           // units of the object
 	ready       chan struct{} // receives a value for each wake-up
-	element     *list.Element // in queue.parked; nil: it is not parked
-	woken       bool          // if it gets no answer, it must wake the next one
-	wokenBefore bool          // then it parks at the front
+	element     *list.Element // in queue.parked; nil: not parked
+	woken       bool          // if it gets no answer, it must wake the next waiter
+	wokenBefore bool          // it was woken once, and so parks at the front
 }
 
 func newWaiter(need int) *waiter {
@@ -97,7 +97,7 @@ func (q *queue) readGeneration() uint64 {
 	return q.generation
 }
 
-// wakeForRest wakes waiters for the units that a grant has left free.
+// wakeForRest wakes waiters for units that are free after a grant.
 func (q *queue) wakeForRest(free int) {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
@@ -106,9 +106,9 @@ func (q *queue) wakeForRest(free int) {
 	}
 }
 
-// wakeAtEnd arms the timer for the end of a lease that one of the waiters was granted. The others know
-// only when an earlier lease ends: no message comes if this lease expires. With a backoff they
-// begin again with short pauses.
+// wakeAtEnd arms the timer for the end of a lease that one waiter was granted. The other waiters
+// only know the end of an earlier lease, and no message comes if this lease expires. With a
+// backoff, the pauses start short again.
 func (q *queue) wakeAtEnd(lease time.Duration) {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
@@ -118,9 +118,9 @@ func (q *queue) wakeAtEnd(lease time.Duration) {
 	}
 }
 
-// parkUnless parks me after a refusal. It reports false, and does not park me, if there is a pending
-// wake-up from after the given generation, for as many units as me needs. Units that are too few for me
-// may be enough for another waiter.
+// parkUnless parks me after a refusal. It reports false, and does not park me, if there is a
+// pending wake-up after the given generation with enough units for me. Units that are too few for
+// me may be enough for another waiter, which parkUnless wakes.
 func (q *queue) parkUnless(generation uint64, me *waiter, refused Answer) bool {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
@@ -138,8 +138,8 @@ func (q *queue) parkUnless(generation uint64, me *waiter, refused Answer) bool {
 	return true
 }
 
-// wakeBigger wakes the first parked waiter that needs more than so many units, but no more than are free: they are
-// kept for such a one. The caller holds the mutex.
+// wakeBigger wakes the first parked waiter that needs more than need units, but no more than free:
+// the free units are reserved for such a waiter. The caller holds the mutex.
 func (q *queue) wakeBigger(need, free int) {
 	for e := q.parked.Front(); e != nil; e = e.Next() {
 		if w := e.Value.(*waiter); w.need > need && w.need <= free { //nolint:forcetypeassert // Only waiters.
@@ -151,7 +151,8 @@ func (q *queue) wakeBigger(need, free int) {
 	}
 }
 
-// park queues me: in front if it was woken before, else at the end. The caller holds the mutex.
+// park queues me: at the front if it was woken before, otherwise at the end. The caller holds the
+// mutex.
 func (q *queue) park(me *waiter, refused Answer) {
 	me.woken = false
 	if me.wokenBefore {
@@ -164,7 +165,8 @@ func (q *queue) park(me *waiter, refused Answer) {
 	}
 	in := q.interval()
 	if refused.RetryIn >= 0 {
-		// One millisecond more: the server rounds down. The longest duration has no room for it.
+		// One millisecond more, since the server rounds down. in is the bound first: the longest
+		// duration has no room for a millisecond.
 		in = min(in, min(refused.RetryIn, in)+time.Millisecond)
 	}
 	q.alarm.within(in)
@@ -183,7 +185,8 @@ func (q *queue) awaitWakeUp(ctx context.Context, me *waiter) error {
 	}
 }
 
-// passOn takes me out of the queue. If me was woken and got no answer, passOn wakes the next one.
+// passOn removes me from the queue. If me was woken and got no answer, passOn wakes the next
+// waiter.
 func (q *queue) passOn(me *waiter) {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
@@ -197,8 +200,8 @@ func (q *queue) passOn(me *waiter) {
 	}
 }
 
-// enter counts a waiter that joins. The first one subscribes, and stops the timer that would drop
-// the unused queue; when it parks it arms the timer for itself. The caller holds the mutex.
+// enter counts a waiter that joins. The first waiter subscribes, and stops the timer that would
+// drop the unused queue. When it parks, it arms the timer for itself. The caller holds the mutex.
 func (q *queue) enter() {
 	if q.joined == 0 {
 		q.alarm.stop()
@@ -207,8 +210,8 @@ func (q *queue) enter() {
 	q.joined++
 }
 
-// leave counts a waiter that has left. After the last one the queue lingers, unless it is private, and
-// is then dropped.
+// leave counts a waiter that has left. After the last waiter, the queue lingers before it is
+// dropped. A private queue is dropped at once.
 func (q *queue) leave() {
 	q.waiters.mu.Lock()
 	q.joined--
@@ -225,9 +228,9 @@ func (q *queue) leave() {
 	unused()
 }
 
-// wake makes waiters try for n free units. First it wakes those parked waiters, in their order, that
-// need no more than what is left of n. For each unit left then, one waiter that is trying tries again
-// if it is refused. The caller holds the mutex.
+// wake makes waiters try for n free units. First it goes through the parked waiters, in order, and
+// wakes each waiter that needs no more than the rest of n. For each unit that is left then, one
+// waiter that is trying tries again if it is refused. The caller holds the mutex.
 func (q *queue) wake(n int) {
 	q.generation++
 	most := n
@@ -245,8 +248,8 @@ func (q *queue) wake(n int) {
 	q.addPendingWakeUps(n, most)
 }
 
-// announce is wake for the units of a message. If units return without one, a waiter tries in any case:
-// the time at which they do may be another one now. The caller holds the mutex.
+// announce is wake for the units of a message. If units may return without a message, one waiter
+// tries in any case, because the time of their return may have changed. The caller holds the mutex.
 func (q *queue) announce(n int) {
 	parked := q.parked.Len()
 	q.wake(n)
@@ -255,8 +258,8 @@ func (q *queue) announce(n int) {
 	}
 }
 
-// wakeOne makes one waiter try, no matter how many units it needs: only its answer says how many are
-// free. The caller holds the mutex.
+// wakeOne makes one waiter try, whatever number of units it needs: only its answer says how many
+// units are free. The caller holds the mutex.
 func (q *queue) wakeOne() {
 	q.generation++
 	if first := q.parked.Front(); first != nil {
@@ -266,8 +269,8 @@ func (q *queue) wakeOne() {
 	q.addPendingWakeUps(1, AllUnits)
 }
 
-// addPendingWakeUps adds n to the pending wake-ups, of which there are never more than waiters that
-// are trying. They are for waiters that need no more units than most. The caller holds the mutex.
+// addPendingWakeUps adds n to the pending wake-ups, for waiters that need no more units than most.
+// There are never more pending wake-ups than waiters that are trying. The caller holds the mutex.
 func (q *queue) addPendingWakeUps(n, most int) {
 	if q.pendingWakeUps == 0 {
 		q.pendingNeed = 0
@@ -277,7 +280,7 @@ func (q *queue) addPendingWakeUps(n, most int) {
 	q.pendingWakeUps = min(q.pendingWakeUps+min(n, trying), trying)
 }
 
-// tick polls: it wakes one waiter. A queue that nobody uses any more it drops.
+// tick polls: it wakes one waiter. It drops a queue without waiters.
 func (q *queue) tick() {
 	q.waiters.mu.Lock()
 	q.alarm.fired()
@@ -293,8 +296,8 @@ func (q *queue) tick() {
 	unused()
 }
 
-// poll wakes one waiter, and keeps the timer going for the others. With a backoff, which may be shorter
-// than a try takes, one at a time tries for all. The caller holds the mutex.
+// poll wakes one waiter, and arms the timer again for the others. With a backoff, which may be
+// shorter than a try, one waiter at a time tries for all. The caller holds the mutex.
 func (q *queue) poll() {
 	if trying := q.joined - q.parked.Len(); trying == 0 || q.key.backoff == (Backoff{}) {
 		q.wakeOne()
@@ -333,8 +336,8 @@ func (q *queue) unsubscribed() (used bool) {
 	return q.joined > 0
 }
 
-// handle implements [listener]. A message wakes the waiters that can use the units which
-// it says are free. A gap wakes one, since a message may have been missed.
+// handle implements [listener]. A message wakes the waiters that can use the free units. A gap
+// wakes one waiter, since a message may have been missed.
 func (q *queue) handle(event backend.Event) {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()

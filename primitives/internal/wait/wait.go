@@ -1,10 +1,10 @@
-// Package wait is the waiting loop that all primitives share. A waiter tries. If it is refused it
-// parks: until a message says that trying again may help, until the time that the server gave has
+// Package wait is the waiting loop of all primitives. A waiter tries. If it is refused, it parks:
+// until a message says that another try may succeed, until the time that the server gave has
 // passed, or until the next poll. Every wait has a poll.
 //
 // The waiters of one client for one object share a queue, with one subscription and one timer. A
-// message wakes only the waiters that can use what has become free, so that a client's waiters do not
-// contend with each other. A woken waiter that leaves without an answer wakes the next.
+// message wakes only the waiters that can use the free units, so that a client's waiters do not
+// contend with each other. If a woken waiter leaves without an answer, it wakes the next waiter.
 package wait
 
 import (
@@ -21,27 +21,27 @@ import (
 )
 
 const (
-	// linger is how long a queue keeps its subscription after its last waiter left, since the next
-	// one often comes at once.
+	// linger is how long a queue keeps its subscription after its last waiter has left, since the
+	// next waiter often comes at once.
 	linger = 500 * time.Millisecond
 
-	// unsubscribedPollFactor is how many times as often as usual a queue without a subscription polls.
+	// unsubscribedPollFactor is how many times more often a queue polls without a subscription.
 	unsubscribedPollFactor = 20
 
-	// subscribeRetryDelay is the longest time between a failed subscription and the next one.
+	// subscribeRetryDelay is the longest time between a failed subscription and the next attempt.
 	subscribeRetryDelay = time.Second
 
-	// maxPause is the longest time between an attempt that got no answer and the next one.
+	// maxPause is the longest time between an attempt without an answer and the next attempt.
 	maxPause = time.Second
 
-	// maxPoll bounds the poll interval, so that adding the jitter to it cannot overflow.
+	// maxPoll is the longest poll interval, so that adding the jitter cannot overflow.
 	maxPoll = 1000 * time.Hour
 )
 
-// Attempt is what a waiter tries until it is granted.
+// Attempt is tried by a waiter until it is granted.
 type Attempt interface {
-	// Try runs the script once. An error ends the waiting: the outcome may be unknown. An answer with
-	// Outage does not.
+	// Try runs the script once. An error ends the waiting, since the outcome may be unknown. An
+	// answer with Outage does not end it.
 	Try(ctx context.Context) (Answer, error)
 }
 
@@ -50,50 +50,55 @@ type Answer struct {
 	Granted bool
 	// Outage means that there was no answer. The waiter tries again after a pause.
 	Outage bool
-	// Undone is how many grants in a row were undone at once, up to this one, since they could not be
-	// used. The waiter tries again after a pause that grows with them. 0: this is none.
+	// Undone is how many grants in a row, up to this answer, were undone at once because they could
+	// not be used. The waiter tries again after a pause that grows with their number. 0: the answer
+	// is no such grant.
 	Undone int
-	// Moved means that the waiter listens to another channel after the pause of an Outage, or of a grant
-	// that was undone: Wait returns [ErrMoved] then.
+	// Moved means that after the pause, of an Outage or of an undone grant, the waiter listens to
+	// another channel. Then Wait returns [ErrMoved].
 	Moved bool
-	// RetryIn is how long the object stays unavailable if no message comes before; of a grant, to
-	// others. Negative: unknown.
+	// RetryIn is how long the object stays unavailable if no message comes before. After a grant:
+	// how long for other waiters. Negative: unknown.
 	RetryIn time.Duration
-	// Free is how many units of the object are free for others. 0: none, or unknown. Of a refusal, as many as the
-	// waiter needs, or more: they are kept for a waiter that needs more.
+	// Free is how many units of the object are free for other waiters. 0: none, or unknown. If a
+	// refusal says that enough units for the waiter are free, they are reserved for a waiter that
+	// needs more.
 	Free int
 }
 
 // pauses reports whether the waiter tries again after a pause that no message ends.
 func (a Answer) pauses() bool { return a.Outage || a.Undone > 0 }
 
-// Want is what a waiter waits for.
+// Want says how a waiter waits for an object.
 type Want struct {
 	Object    string // the key
-	Condition string // what it waits for, if waiters for the object wait for different things
-	Channel   string // of the messages about the object; "": there are none
-	// FreeUnits reads these messages. It must be the same for all who wait for the object under one
-	// condition.
+	Condition string // the waiter's condition, if waiters for the object have different conditions
+	Channel   string // of the messages about the object; "": there are no messages
+	// FreeUnits reads these messages. It must be the same for all waiters of the object with the
+	// same condition.
 	FreeUnits FreeUnits
 	// Need is how many units of the object the waiter needs. 0 means 1. A lock is one unit.
 	Need int
-	// Private says that nobody else listens to the channel, so that it need not linger.
+	// Private says that no other waiter listens to the channel, so that the subscription need not
+	// linger.
 	Private bool
-	// Returns says that units come back without a message, too, when RetryIn of a refusal says, and
-	// perhaps before, by what others did since. It must be the same for all who wait for the object.
+	// Returns says that units may return without a message, at the time of a refusal's RetryIn, or
+	// earlier if other clients have changed that time since. It must be the same for all waiters of
+	// the object.
 	Returns bool
-	// Backoff says when to try again without messages. Zero: by the client's polls.
+	// Backoff says when to try again without messages. Zero: at the client's polls.
 	Backoff Backoff
 }
 
-// Backoff is how long waiters pause after a refusal: First, and after each further one twice as long as
-// before, but never longer than Most. Each pause is cut at random, by up to a half.
+// Backoff is the pause of waiters after a refusal: First after the first refusal, and after each
+// further refusal twice as long as before, up to Most. Each pause is shortened at random, by up to
+// a half.
 type Backoff struct{ First, Most time.Duration }
 
 // undoneBackoff is the pause after a grant that was undone.
 var undoneBackoff = Backoff{First: 50 * time.Millisecond, Most: maxPause}
 
-// after returns the pause after so many refusals in a row.
+// after returns the pause after the given number of refusals in a row.
 func (b Backoff) after(refusals int) time.Duration {
 	d := b.First
 	for ; refusals > 1 && d < b.Most; refusals-- {
@@ -103,15 +108,15 @@ func (b Backoff) after(refusals int) time.Duration {
 	return d - rand.N(d/2+1) //nolint:gosec // Jitter.
 }
 
-// ErrMoved means that the waiter has paused, and must begin anew: its channel may be another one now. See
-// [Answer.Moved].
+// ErrMoved means that the waiter has paused, and must call Wait again, perhaps with another
+// channel. See [Answer.Moved].
 var ErrMoved = errors.New("the waiter has moved")
 
-// FreeUnits reads a message. It returns how many units of the object are free, or [AllUnits] for as
-// many as anybody needs.
+// FreeUnits reads a message. It returns how many units of the object are free, or [AllUnits] if
+// there are enough for all waiters.
 type FreeUnits func(payload string) int
 
-// AllUnits is more units than anybody needs.
+// AllUnits is more units than any waiter needs.
 const AllUnits = int(^uint(0) >> 1)
 
 // Waiters are all waiters of one client: in one queue for each object, condition and channel, or in lines.
@@ -125,19 +130,20 @@ type Waiters struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup // subscriptions being made
 
-	rejoining chan struct{} // has a value for each that asks for a place that it has lost
+	rejoining chan struct{} // has a value for each waiter that asks for its lost place
 
 	mu     sync.Mutex
 	queues map[queueKey]*queue
 	lines  map[lineKey]*line
-	owners map[string]*placeholder // who waits in a line, or has what it waited for
+	owners map[string]*placeholder // the waiters in lines, and owners that were granted in a line
 	stamp  int64                   // of the last sign of life that was sent
-	crowds map[string]int64        // by channel, how many clients heard this one's last message, if they are many
+	crowds map[string]int64        // by channel: how many clients heard this client's last message, if there are many
 }
 
 // queueKey identifies a queue. Objects that share a channel have queues of their own: a wake-up for
-// one object is of no use to a waiter for another. So have the conditions of one object: a waiter for one
-// must not use up the wake-up, or the poll, that another could use.
+// one object does not help a waiter for another object. Each condition of an object has a queue of
+// its own, too: a waiter for one condition must not use up a wake-up, or a poll, that a waiter for
+// another condition could use.
 type queueKey struct {
 	object, condition, channel string
 	backoff                    Backoff
@@ -147,7 +153,7 @@ func (want Want) key() queueKey {
 	return queueKey{want.Object, want.Condition, want.Channel, want.Backoff}
 }
 
-// NewWaiters returns the waiters of a client that polls at the given interval, give or take a
+// NewWaiters returns the Waiters of a client that polls at the given interval, give or take a
 // tenth.
 func NewWaiters(b backend.Backend, poll time.Duration, log *zap.Logger) *Waiters {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -159,13 +165,13 @@ func NewWaiters(b backend.Backend, poll time.Duration, log *zap.Logger) *Waiters
 	}
 }
 
-// Wait tries a until it is granted, and returns nil then. It returns a's error, ctx's error or
-// [backend.ErrClosed] otherwise; after the last two nothing is under way. After [ErrMoved] the caller
-// calls it again.
+// Wait tries a until it is granted, and then returns nil. Otherwise it returns a's error, ctx's
+// error or [backend.ErrClosed]. After the last two nothing is under way. After [ErrMoved] the
+// caller calls Wait again.
 func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
 	q := w.joinExisting(want)
 	if q == nil {
-		// Nobody waits here: most attempts are granted and need no queue.
+		// There is no queue: most attempts are granted and need none.
 		answer, err := a.Try(ctx)
 		if err != nil || answer.Granted {
 			return err
@@ -187,8 +193,9 @@ func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
 	return q.contend(ctx, newWaiter(want.Need), a)
 }
 
-// Repeat tries a until it is granted, and returns nil then, or a's error, or ctx's. After each refusal, and
-// each outage, it pauses. It is for attempts that belong to no client alone, and so to no queue.
+// Repeat tries a until it is granted, and then returns nil. Otherwise it returns a's error or ctx's
+// error. It pauses after each refusal and each outage. It is for attempts that belong to several
+// clients, and so to no queue.
 func Repeat(ctx context.Context, pauses Backoff, a Attempt) error {
 	for refusals := 1; ; refusals++ {
 		answer, err := a.Try(ctx)
@@ -203,9 +210,9 @@ func Repeat(ctx context.Context, pauses Backoff, a Attempt) error {
 	}
 }
 
-// pause returns nil a while after an answer that asks for a pause. No message ends the pause: the release
-// of what was undone, or of what an attempt without an answer has taken, publishes one, too, and would end
-// each pause at once.
+// pause returns nil after the pause for which an answer asks. No message ends the pause: the
+// release of an undone grant, or of a grant whose answer was lost, publishes a message, too, which
+// would end each pause at once.
 func (w *Waiters) pause(ctx context.Context, a Answer) error {
 	length := min(w.pollInterval(false), maxPause)
 	if a.Undone > 0 {
@@ -231,7 +238,7 @@ func (w *Waiters) Close() {
 	}
 }
 
-// AwaitEnd returns when, after Close, no subscription is being made any more.
+// AwaitEnd returns when, after Close, no goroutine subscribes any more.
 func (w *Waiters) AwaitEnd() { w.running.Wait() }
 
 func (w *Waiters) dropAll() (cancels []func()) {
@@ -246,7 +253,7 @@ func (w *Waiters) dropAll() (cancels []func()) {
 	return cancels
 }
 
-// joinExisting joins the queue, if there is one. Otherwise it returns nil.
+// joinExisting joins the queue if it exists. Otherwise it returns nil.
 func (w *Waiters) joinExisting(want Want) *queue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -257,9 +264,10 @@ func (w *Waiters) joinExisting(want Want) *queue {
 	return q
 }
 
-// join joins the queue, or makes it, after an attempt from before that was refused. If the queue has
-// an acknowledged subscription, a message may have come since that attempt, and the waiter tries again
-// at once. Otherwise the waiter parks: the acknowledgement will wake one.
+// join joins the queue, after an earlier attempt that was refused. It creates a missing queue. If
+// the queue has an acknowledged subscription, a message may have come since that attempt, and the
+// waiter tries again at once. Otherwise the waiter parks, and the acknowledgement will wake one
+// waiter.
 func (w *Waiters) join(want Want, refused Answer) (*queue, *waiter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
