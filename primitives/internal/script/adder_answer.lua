@@ -1,19 +1,19 @@
---- Answers one who asks the adders of a name: adds what was counted to the sum, if that was asked for, and
---- counts the answer. What would bring the sum beyond the range is kept beside it, and all that comes after:
---- the asker adds it, for whom the sum may be in the range again. A sum that is no number becomes the text
---- "overflow": the asker gets it as an error. A request whose keys should be there, and are not, came from another
---- logical database, for channels belong to the whole server: then who asks hears that it gets no answer.
+--- Answers a request to the adders of a name: adds the count of this process to the sum, if the request asks for it,
+--- and counts the answer. If a count would take the sum out of range, the script appends it, and all later counts, to
+--- the sum: the asking process adds them, and the total may be in range again. If the sum is not a number, it becomes
+--- "overflow", an error for the asking process. If keys are missing that should exist, the request came from another
+--- logical database (channels belong to the whole server): then the script publishes that no answer comes.
 ---
 ---@key counter string                      the sum
----@key semaphore string                    how many have answered
----@arg long int?                           what was counted, by adders of whole numbers
----@arg double float?                       the same, by others; neither: it was forgotten
+---@key semaphore string                    the number of answers
+---@arg long int?                           the count, of adders of whole numbers
+---@arg double float?                       the same, of other adders; neither: the request was to reset
 ---@arg ttl milliseconds                   of the keys
 ---@command publish publish|spublish
 ---@channel answered
 ---@channel topic                           of the requests
----@arg elsewhere string                    what to publish there if the keys are missing; empty: they may be
----@return int(0..2147483648) answers       how many have answered; 0: the keys are missing
+---@arg elsewhere string                    the message to publish there if the keys are missing; empty: they may be missing
+---@return int(0..2147483648) answers       the number of answers; 0: the keys are missing
 ---@error NOTANUMBER the semaphore holds no count of answers
 ---@include permits.lua
 ---@include float_plus.lua

@@ -96,11 +96,11 @@ func adderAnswerError(err error) error {
 type AdderAnswerParams struct {
 	// string; the sum
 	Counter string
-	// string; how many have answered
+	// string; the number of answers
 	Semaphore string
-	// nil: absent; what was counted, by adders of whole numbers
+	// nil: absent; the count, of adders of whole numbers
 	Long *int64
-	// not NaN; nil: absent; the same, by others; neither: it was forgotten
+	// not NaN; nil: absent; the same, of other adders; neither: the request was to reset
 	Double *float64
 	// in whole milliseconds, the rest is cut off; not negative; of the keys
 	TTL time.Duration
@@ -110,32 +110,35 @@ type AdderAnswerParams struct {
 	Answered string
 	// channel; of the requests
 	Topic string
-	// what to publish there if the keys are missing; empty: they may be
+	// the message to publish there if the keys are missing; empty: they may be missing
 	Elsewhere string
 }
 
-// AdderAnswer answers one who asks the adders of a name: adds what was counted to the sum, if
-// that was asked for, and counts the answer. What would bring the sum beyond the range is kept
-// beside it, and all that comes after: the asker adds it, for whom the sum may be in the range
-// again. A sum that is no number becomes the text "overflow": the asker gets it as an error. A
-// request whose keys should be there, and are not, came from another logical database, for
-// channels belong to the whole server: then who asks hears that it gets no answer.
+// AdderAnswer answers a request to the adders of a name: adds the count of this process to the
+// sum, if the request asks for it, and counts the answer. If a count would take the sum out of
+// range, the script appends it, and all later counts, to the sum: the asking process adds them,
+// and the total may be in range again. If the sum is not a number, it becomes "overflow", an
+// error for the asking process. If keys are missing that should exist, the request came from
+// another logical database (channels belong to the whole server): then the script publishes
+// that no answer comes.
 //
 // Keys:
 //   - counter: string; the sum
-//   - semaphore: string; how many have answered
+//   - semaphore: string; the number of answers
 //
 // Arguments:
-//   - long: nil: absent; what was counted, by adders of whole numbers
-//   - double: not NaN; nil: absent; the same, by others; neither: it was forgotten
+//   - long: nil: absent; the count, of adders of whole numbers
+//   - double: not NaN; nil: absent; the same, of other adders; neither: the request was to
+//     reset
 //   - ttl: in whole milliseconds, the rest is cut off; not negative; of the keys
 //   - publish: the command PUBLISH|SPUBLISH
 //   - answered: channel
 //   - topic: channel; of the requests
-//   - elsewhere: what to publish there if the keys are missing; empty: they may be
+//   - elsewhere: the message to publish there if the keys are missing; empty: they may be
+//     missing
 //
 // Results:
-//   - answers: how many have answered; 0: the keys are missing; from 0 to 2147483648
+//   - answers: the number of answers; 0: the keys are missing; from 0 to 2147483648
 //
 // Errors:
 //   - [ErrAdderAnswerNOTANUMBER]: the semaphore holds no count of answers

@@ -1,7 +1,7 @@
---- Asks all adders of a name for what they have counted, or to forget it, and returns how many hear that.
---- The keys for their answers end by themselves, in case that nobody takes these.
+--- Asks all adders of a name for their counts, or to reset them, and returns the number of receivers. The keys for
+--- their answers expire, because the answers may never be taken.
 ---
----@key answers string...                  in pairs: the sum, and how many have answered
+---@key answers string...                  in pairs: the sum, and the number of answers
 ---@arg request string                      1 or 0, a colon, and the id in the names of the keys
 ---@arg ttl milliseconds                   of the keys
 ---@command publish publish|spublish

@@ -42,12 +42,11 @@ var adderAskScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// AdderAsk asks all adders of a name for what they have counted, or to forget it, and returns
-// how many hear that. The keys for their answers end by themselves, in case that nobody takes
-// these.
+// AdderAsk asks all adders of a name for their counts, or to reset them, and returns the number
+// of receivers. The keys for their answers expire, because the answers may never be taken.
 //
 // Keys:
-//   - answers: string each; in pairs: the sum, and how many have answered
+//   - answers: string each; in pairs: the sum, and the number of answers
 //
 // Arguments:
 //   - request: 1 or 0, a colon, and the id in the names of the keys

@@ -1,6 +1,6 @@
---- Reports whether the keys of a request are here, as the asker has made them: with an expiry.
+--- Reports whether the keys of a request exist, as the asking process has made them: with an expiry.
 ---
----@key semaphore string                    how many have answered
+---@key semaphore string                    the number of answers
 ---@return bool here
 ---@readonly
 return redis.call('pttl', semaphore) > 0

@@ -28,11 +28,11 @@ var adderHereScript = backend.Script{
 	Retry:  backend.RetryReadOnly,
 }
 
-// AdderHere reports whether the keys of a request are here, as the asker has made them: with an
-// expiry.
+// AdderHere reports whether the keys of a request exist, as the asking process has made them:
+// with an expiry.
 //
 // Keys:
-//   - semaphore: string; how many have answered
+//   - semaphore: string; the number of answers
 //
 // Results:
 //   - here

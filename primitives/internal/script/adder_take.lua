@@ -1,10 +1,10 @@
---- Takes the sum if all who were asked have answered, and deletes the keys of their answers. Keys that were lost, and
---- made again by another program, have no expiry: then the sum is that of some only.
+--- Takes the sum if all answers have come, and deletes their keys. If keys were lost, and created again by another
+--- program, they have no expiry: then the sum has only some of the answers.
 ---
----@key answers string...                  in pairs: the sum, and how many have answered
+---@key answers string...                  in pairs: the sum, and the number of answers
 ---@arg asked int(0..2147483647)
 ---@return int(0..2147483647) answered
----@return string? sum                      of each pair, with a space between; nil: not all have answered
+---@return string? sum                      the sums of all pairs, separated by spaces; nil: answers are missing
 ---@error NOTANUMBER the semaphore holds no count of answers
 ---@include permits.lua
 local answered, lost, sums = 0, false, {}

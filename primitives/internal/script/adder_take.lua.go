@@ -71,24 +71,25 @@ func adderTakeError(err error) error {
 type AdderTakeResult struct {
 	// from 0 to 2147483647
 	Answered int64
-	// of each pair, with a space between; nil: not all have answered; there may be none
+	// the sums of all pairs, separated by spaces; nil: answers are missing; there may be none
 	Sum   string
 	SumOK bool // whether there is one
 }
 
-// AdderTake takes the sum if all who were asked have answered, and deletes the keys of their
-// answers. Keys that were lost, and made again by another program, have no expiry: then the sum
-// is that of some only.
+// AdderTake takes the sum if all answers have come, and deletes their keys. If keys were lost,
+// and created again by another program, they have no expiry: then the sum has only some of the
+// answers.
 //
 // Keys:
-//   - answers: string each; in pairs: the sum, and how many have answered
+//   - answers: string each; in pairs: the sum, and the number of answers
 //
 // Arguments:
 //   - asked: from 0 to 2147483647
 //
 // Results:
 //   - answered: from 0 to 2147483647
-//   - sum: of each pair, with a space between; nil: not all have answered; there may be none
+//   - sum: the sums of all pairs, separated by spaces; nil: answers are missing; there may be
+//     none
 //
 // Errors:
 //   - [ErrAdderTakeNOTANUMBER]: the semaphore holds no count of answers

@@ -1,9 +1,9 @@
---- Tells a lock's hash from that of another program.
+--- Distinguishes a lock's hash from another program's hash.
 ---
 ---@library
 
--- alien returns an error if a hash of so many fields is neither a lock, whose one field is its owner, nor a
--- read-write lock, which has a mode. An owner of ours, or of Redisson's, is a UUID and a number.
+-- alien returns an error if a hash of size fields is neither a lock, whose one field is its owner, nor a read-write
+-- lock, which has a mode. An owner, of this package or of Redisson, is a UUID and a number.
 local function alien(lock, size)
   local owner = size == 1 and redis.call('hgetall', lock)[1] or ''
   if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then

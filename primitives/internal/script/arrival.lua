@@ -1,11 +1,11 @@
---- The queue of a counting semaphore with the order of arrival: a zset of those who wait, by the number
---- that each took when it came. Who waits has a score in the semaphore, too, by which others see whether it is
---- dead. One without, as after the semaphore was deleted, is taken for alive.
+--- The queue of a counting semaphore with the order of arrival: a zset of the waiters, by the number that each waiter
+--- got when it came. A waiter also has a score in the semaphore, which says until when it keeps its place. If a
+--- waiter has no score, for example because the semaphore was deleted, it keeps its place.
 ---
 ---@library
 
--- survey returns the first who waits and lives, or false, and those before it, who are dead, but for leaver.
--- A caller that waits itself is alive.
+-- survey returns the first waiter that has not expired, or false, and the expired waiters before it, without leaver.
+-- The caller itself has not expired.
 local function survey(semaphore, queue, now, caller, leaver)
   local dead, place = {}, 0
   local waiter = redis.call('zrange', queue, 0, 0)[1]
@@ -25,7 +25,7 @@ local function survey(semaphore, queue, now, caller, leaver)
   return false, dead
 end
 
--- drop takes the dead out of the queue.
+-- drop removes expired waiters from the queue.
 local function drop(semaphore, queue, dead)
   for _, waiter in ipairs(dead) do
     redis.call('zrem', queue, waiter)

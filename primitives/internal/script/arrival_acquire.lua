@@ -1,7 +1,7 @@
---- Lets owner in if fewer than limit hold the semaphore and nobody waits who came before; else puts it into
---- the queue, where it keeps its place for its waiter timeout. It passes the dead. It wakes who is first then, if
---- there is still room, or may be before its next try: only the first is told when. Nothing is written if the user
---- lacks a right that this needs, or the release.
+--- Grants the semaphore to owner if it has fewer than limit holders and no earlier waiter. Otherwise it puts owner
+--- into the queue, where owner keeps its place for its waiter timeout. Owner passes expired waiters. The script wakes
+--- the first waiter if there is still room, or if there may be room before its next try: only the first waiter learns
+--- when. Nothing is written if the user lacks a right that this or the release needs.
 ---
 ---@key semaphore zset      holder -> when its hold ends; waiter -> until when it has its place, negative
 ---@key queue zset          waiter -> its number
@@ -11,9 +11,9 @@
 ---@arg lease milliseconds
 ---@arg waiter_timeout milliseconds?  the place is lost if owner does not try again within it; nil: do not queue
 ---@command publish publish|spublish
----@channel turn prefix     with the woken owner behind it
+---@channel turn prefix     followed by the woken owner
 ---@return int? grant       the server's time in microseconds; nil: refused
----@return milliseconds wait  until there may be room for owner if nobody wakes it; -1 ms: unknown
+---@return milliseconds wait  until there may be room for owner if no message wakes it; -1 ms: unknown
 ---@error NOTANUMBER the last number is none
 ---@include counting.lua
 ---@include arrival.lua
@@ -26,7 +26,7 @@ if room > 0 and (first == owner or not first) then
   may('zscore', semaphore)
   may('zcard', queue)
   may(publish, turn .. ':' .. owner)
-  -- One that waits tries three times within its waiter timeout.
+  -- A waiter tries three times within its waiter timeout.
   local soon = first and full_for(semaphore, now, held, lease) < (waiter_timeout or lease) / 3
   local after = (room > 1 or soon) and survey(semaphore, queue, now, false, owner)
   if after then
@@ -35,7 +35,7 @@ if room > 0 and (first == owner or not first) then
   drop(semaphore, queue, dead)
   redis.call('zrem', queue, owner)
   if redis.call('zcard', queue) == 0 then
-    redis.call('zremrangebyscore', semaphore, 1 - now, -1) -- The queue may have ended with all who waited.
+    redis.call('zremrangebyscore', semaphore, 1 - now, -1) -- The queue may have expired with all waiters.
   end
   enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
   return {micros(), 0}
@@ -46,7 +46,7 @@ if waiter_timeout and not redis.call('zscore', queue, owner) then
   if not previous then
     return redis.error_reply('NOTANUMBER the last number is none')
   end
-  -- The counter may be lost while some wait.
+  -- The counter may be lost while there are waiters.
   local behind = redis.call('zrange', queue, -1, -1, 'withscores')
   number = math.max(previous, tonumber(behind[2] or 0)) + 1
 end
@@ -66,7 +66,7 @@ end
 drop(semaphore, queue, dead)
 if first and first ~= owner and not redis.call('zscore', semaphore, first) then
   ask(semaphore)
-  local by = now + 30000 -- Until then it has shown that it lives, or is dead.
+  local by = now + 30000 -- By then it has tried again, or has expired.
   enter(semaphore, now, first, -by, last(semaphore, by))
 end
 if not waiter_timeout then

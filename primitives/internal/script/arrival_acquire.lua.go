@@ -147,7 +147,7 @@ type ArrivalAcquireParams struct {
 	WaiterTimeout *time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
-	// begins channels; with the woken owner behind it
+	// begins channels; followed by the woken owner
 	Turn string
 }
 
@@ -156,15 +156,15 @@ type ArrivalAcquireResult struct {
 	// the server's time in microseconds; nil: refused; there may be none
 	Grant   int64
 	GrantOK bool // whether there is one
-	// until there may be room for owner if nobody wakes it; -1 ms: unknown
+	// until there may be room for owner if no message wakes it; -1 ms: unknown
 	Wait time.Duration
 }
 
-// ArrivalAcquire lets owner in if fewer than limit hold the semaphore and nobody waits who came
-// before; else puts it into the queue, where it keeps its place for its waiter timeout. It
-// passes the dead. It wakes who is first then, if there is still room, or may be before its
-// next try: only the first is told when. Nothing is written if the user lacks a right that this
-// needs, or the release.
+// ArrivalAcquire grants the semaphore to owner if it has fewer than limit holders and no
+// earlier waiter. Otherwise it puts owner into the queue, where owner keeps its place for its
+// waiter timeout. Owner passes expired waiters. The script wakes the first waiter if there is
+// still room, or if there may be room before its next try: only the first waiter learns when.
+// Nothing is written if the user lacks a right that this or the release needs.
 //
 // Keys:
 //   - semaphore: zset; holder -> when its hold ends; waiter -> until when it has its place,
@@ -179,11 +179,11 @@ type ArrivalAcquireResult struct {
 //   - waiter_timeout: in whole milliseconds, the rest is cut off; not negative; nil: absent;
 //     the place is lost if owner does not try again within it; nil: do not queue
 //   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels; with the woken owner behind it
+//   - turn: begins channels; followed by the woken owner
 //
 // Results:
 //   - grant: the server's time in microseconds; nil: refused; there may be none
-//   - wait: until there may be room for owner if nobody wakes it; -1 ms: unknown
+//   - wait: until there may be room for owner if no message wakes it; -1 ms: unknown
 //
 // Errors:
 //   - [ErrArrivalAcquireNOTANUMBER]: the last number is none

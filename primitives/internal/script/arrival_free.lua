@@ -4,10 +4,10 @@
 ---@include counting.lua
 ---@include arrival.lua
 
--- free does what arrival_release does, and returns 1 if owner held the semaphore, else 0. It publishes first:
--- that is what may be refused, and nothing has been written then. wake publishes to a waiter: also if owner
--- has neither a hold nor a place, since its hold may have ended, of which no message tells; and if owner was the
--- first who waits, since only the first is told when there may be room.
+-- free is arrival_release, and returns 1 if owner held the semaphore, else 0. It publishes first, because only that
+-- may be refused: then nothing has been written. wake publishes to a waiter. free calls it even if owner has neither
+-- a hold nor a place, since owner's hold may have ended without a message. It also calls wake if owner was the first
+-- waiter, since only the first waiter learns when there may be room.
 local function free(semaphore, queue, owner, limit, wake)
   local now = clock()
   local score, waits = redis.call('zscore', semaphore, owner), redis.call('zscore', queue, owner)

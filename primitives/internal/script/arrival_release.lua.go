@@ -39,9 +39,9 @@ var arrivalReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ArrivalRelease ends owner's hold, or takes it out of the queue. Where there is room then, or
-// owner was the first, it wakes the first who waits and lives, even if owner had neither, and
-// drops the dead before it.
+// ArrivalRelease ends owner's hold or place. If there is room then, or owner was the first
+// waiter, it wakes the first waiter that has not expired, and removes expired waiters before
+// it, even if owner had neither a hold nor a place.
 //
 // Keys:
 //   - semaphore: zset; holder -> when its hold ends; waiter -> until when it has its place,
@@ -52,10 +52,10 @@ var arrivalReleaseScript = backend.Script{
 //   - owner
 //   - limit: from 1 to 2147483647
 //   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels; with the woken owner behind it
+//   - turn: begins channels; followed by the woken owner
 //
 // Results:
-//   - released: false: owner does not hold it, or not any more
+//   - released: false: owner does not hold it, or no longer holds it
 //
 // The script may write, and is not sent again once it may have run.
 func ArrivalRelease(

@@ -1,5 +1,5 @@
---- Does what arrival_release does, for each owner. Each has a status of its own: what is refused for one
---- costs only itself.
+--- Is arrival_release for each owner. Each owner has a status of its own: a refusal for one owner does not fail the
+--- others.
 ---
 ---@key objects any...      the two keys of arrival_release for each owner
 ---@arg limit int(1..2147483647)   of all of them

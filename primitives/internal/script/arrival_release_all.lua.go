@@ -45,8 +45,8 @@ var arrivalReleaseAllScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ArrivalReleaseAll does what arrival_release does, for each owner. Each has a status of its
-// own: what is refused for one costs only itself.
+// ArrivalReleaseAll is arrival_release for each owner. Each owner has a status of its own: a
+// refusal for one owner does not fail the others.
 //
 // Keys:
 //   - objects: any kind each; the two keys of arrival_release for each owner

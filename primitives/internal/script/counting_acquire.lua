@@ -1,6 +1,6 @@
---- Lets owner in if fewer than limit hold the semaphore; else returns how long it is until the first hold
---- ends. Every owner is used for one hold. Nothing is written if the user lacks a right that this needs, or the
---- release.
+--- Grants the semaphore to owner if it has fewer than limit holders. Otherwise it returns the time until the first
+--- hold ends. Every owner is used for one hold. Nothing is written if the user lacks a right that this or the release
+--- needs.
 ---
 ---@key semaphore zset      holder -> when its hold ends, in milliseconds
 ---@arg owner string
@@ -9,8 +9,8 @@
 ---@command publish publish|spublish
 ---@channel released
 ---@return int? grant       the server's time in microseconds; nil: refused
----@return milliseconds wait  until there may be room if nobody releases; 0: there is room for more
----@return int free         how many more may come in
+---@return milliseconds wait  until there may be room if no holder releases; 0: there is room for more
+---@return int free         the number of free slots
 ---@include counting.lua
 local now = clock()
 local held = holders(semaphore, now)

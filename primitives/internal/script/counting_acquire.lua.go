@@ -56,15 +56,15 @@ type CountingAcquireResult struct {
 	// the server's time in microseconds; nil: refused; there may be none
 	Grant   int64
 	GrantOK bool // whether there is one
-	// until there may be room if nobody releases; 0: there is room for more
+	// until there may be room if no holder releases; 0: there is room for more
 	Wait time.Duration
-	// how many more may come in
+	// the number of free slots
 	Free int64
 }
 
-// CountingAcquire lets owner in if fewer than limit hold the semaphore; else returns how long
-// it is until the first hold ends. Every owner is used for one hold. Nothing is written if the
-// user lacks a right that this needs, or the release.
+// CountingAcquire grants the semaphore to owner if it has fewer than limit holders. Otherwise
+// it returns the time until the first hold ends. Every owner is used for one hold. Nothing is
+// written if the user lacks a right that this or the release needs.
 //
 // Keys:
 //   - semaphore: zset; holder -> when its hold ends, in milliseconds
@@ -78,8 +78,8 @@ type CountingAcquireResult struct {
 //
 // Results:
 //   - grant: the server's time in microseconds; nil: refused; there may be none
-//   - wait: until there may be room if nobody releases; 0: there is room for more
-//   - free: how many more may come in
+//   - wait: until there may be room if no holder releases; 0: there is room for more
+//   - free: the number of free slots
 //
 // The script may write, and is not sent again once it may have run.
 func CountingAcquire(

@@ -1,4 +1,4 @@
---- Returns how many hold a counting semaphore.
+--- Returns the number of holders of a counting semaphore.
 ---
 ---@key semaphore zset      holder -> when its hold ends, in milliseconds
 ---@return int holders

@@ -29,7 +29,7 @@ var countingHoldersScript = backend.Script{
 	Retry:  backend.RetryRepeatable,
 }
 
-// CountingHolders returns how many hold a counting semaphore.
+// CountingHolders returns the number of holders of a counting semaphore.
 //
 // Keys:
 //   - semaphore: zset; holder -> when its hold ends, in milliseconds

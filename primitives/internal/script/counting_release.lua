@@ -1,11 +1,11 @@
---- Ends owner's hold, and wakes one waiter per client. It publishes first: that is what may be refused, and
---- nothing has been written then.
+--- Ends owner's hold, and wakes one waiter per client. It publishes first, because only that may be refused: then
+--- nothing has been written.
 ---
 ---@key semaphore zset      holder -> when its hold ends, in milliseconds
 ---@arg owner string
 ---@command publish publish|spublish
 ---@channel released
----@return bool released    false: owner does not hold it, or not any more
+---@return bool released    false: owner does not hold it, or no longer holds it
 ---@include clock.lua
 local ends = redis.call('zscore', semaphore, owner)
 local held = ends and tonumber(ends) >= clock()

@@ -39,8 +39,8 @@ var countingReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// CountingRelease ends owner's hold, and wakes one waiter per client. It publishes first: that
-// is what may be refused, and nothing has been written then.
+// CountingRelease ends owner's hold, and wakes one waiter per client. It publishes first,
+// because only that may be refused: then nothing has been written.
 //
 // Keys:
 //   - semaphore: zset; holder -> when its hold ends, in milliseconds
@@ -51,7 +51,7 @@ var countingReleaseScript = backend.Script{
 //   - released: channel
 //
 // Results:
-//   - released: false: owner does not hold it, or not any more
+//   - released: false: owner does not hold it, or no longer holds it
 //
 // The script may write, and is not sent again once it may have run.
 func CountingRelease(

@@ -1,10 +1,10 @@
---- Does what counting_release does, for each owner. Each has a status of its own: what is refused for one
---- costs only itself.
+--- Is counting_release for each owner. Each owner has a status of its own: a refusal for one owner does not fail the
+--- others.
 ---
 ---@key semaphores zset...         holder -> when its hold ends, in milliseconds
 ---@command publish publish|spublish
 ---@arg owners string... per semaphores
----@arg channels string... per semaphores   where the waiters of each listen
+---@arg channels string... per semaphores   the channel of the waiters of each
 ---@return int[] status            per owner: 1 released, 0 not held, -1 not a semaphore, -2 refused
 ---@include clock.lua
 ---@include fault.lua

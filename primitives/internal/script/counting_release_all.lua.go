@@ -51,8 +51,8 @@ var countingReleaseAllScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// CountingReleaseAll does what counting_release does, for each owner. Each has a status of its
-// own: what is refused for one costs only itself.
+// CountingReleaseAll is counting_release for each owner. Each owner has a status of its own: a
+// refusal for one owner does not fail the others.
 //
 // Keys:
 //   - semaphores: zset each; holder -> when its hold ends, in milliseconds
@@ -60,7 +60,7 @@ var countingReleaseAllScript = backend.Script{
 // Arguments:
 //   - publish: the command PUBLISH|SPUBLISH
 //   - owners: one for each of semaphores
-//   - channels: one for each of semaphores; where the waiters of each listen
+//   - channels: one for each of semaphores; the channel of the waiters of each
 //
 // Results:
 //   - status: per owner: 1 released, 0 not held, -1 not a semaphore, -2 refused

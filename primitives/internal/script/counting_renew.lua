@@ -1,5 +1,5 @@
---- Gives each holder a whole lease again, if its hold has not ended. Each has a status of its own: a key of
---- another kind costs only itself.
+--- Extends each owner's hold to a whole lease, if it has not ended. Each owner has a status of its own: a key of
+--- another kind does not fail the others.
 ---
 ---@key semaphores zset...  holder -> when its hold ends, in milliseconds
 ---@arg lease milliseconds

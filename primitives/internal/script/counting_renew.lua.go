@@ -48,8 +48,8 @@ var countingRenewScript = backend.Script{
 	Retry:  backend.RetryRepeatable,
 }
 
-// CountingRenew gives each holder a whole lease again, if its hold has not ended. Each has a
-// status of its own: a key of another kind costs only itself.
+// CountingRenew extends each owner's hold to a whole lease, if it has not ended. Each owner has
+// a status of its own: a key of another kind does not fail the others.
 //
 // Keys:
 //   - semaphores: zset each; holder -> when its hold ends, in milliseconds

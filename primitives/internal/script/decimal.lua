@@ -14,8 +14,8 @@ local function less(a, b)
   return a ~= b and (a < b) ~= negative
 end
 
--- integer reports whether text is what INCRBY takes: a whole number of 64 bits, without zeros in
--- front and without a sign but a minus.
+-- integer reports whether INCRBY accepts text: a whole number of 64 bits, without leading zeros and without a plus
+-- sign.
 local function integer(text)
   return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil)
     and not less('9223372036854775807', text) and not less(text, '-9223372036854775808')

@@ -1,3 +1,3 @@
-// Package script holds the primitives' scripts: a .lua file each, and beside it the Go function that
-// luagen makes of it. Run "make generate" after changing one.
+// Package script has the primitives' scripts: each is a .lua file, next to the Go function that
+// luagen makes from it. Run "make generate" after a change.
 package script

@@ -1,4 +1,4 @@
---- Sets the number if it is the expected one. The key keeps its expiry.
+--- Sets the number if it has the expected value. The key keeps its expiry.
 ---
 ---@key counter string
 ---@arg old float

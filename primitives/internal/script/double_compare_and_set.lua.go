@@ -59,7 +59,7 @@ func doubleCompareAndSetError(err error) error {
 	return err
 }
 
-// DoubleCompareAndSet sets the number if it is the expected one. The key keeps its expiry.
+// DoubleCompareAndSet sets the number if it has the expected value. The key keeps its expiry.
 //
 // Keys:
 //   - counter: string

@@ -53,7 +53,7 @@ func doubleSetError(err error) error {
 	return err
 }
 
-// DoubleSet sets the number. The key has no expiry then.
+// DoubleSet sets the number, and removes its expiry.
 //
 // Keys:
 //   - counter: string

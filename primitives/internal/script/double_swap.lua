@@ -1,4 +1,4 @@
---- Sets the number, and returns what it was. The key has no expiry then.
+--- Sets the number, removes its expiry, and returns the number before.
 ---
 ---@key counter string
 ---@arg value float

@@ -55,7 +55,7 @@ func doubleSwapError(err error) error {
 	return err
 }
 
-// DoubleSwap sets the number, and returns what it was. The key has no expiry then.
+// DoubleSwap sets the number, removes its expiry, and returns the number before.
 //
 // Keys:
 //   - counter: string

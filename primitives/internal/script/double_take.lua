@@ -1,4 +1,4 @@
---- Deletes the number, and returns what it was.
+--- Deletes the number, and returns the number before.
 ---
 ---@key counter string
 ---@return float? old       nil: there was none

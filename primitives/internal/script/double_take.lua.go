@@ -52,7 +52,7 @@ func doubleTakeError(err error) error {
 	return err
 }
 
-// DoubleTake deletes the number, and returns what it was.
+// DoubleTake deletes the number, and returns the number before.
 //
 // Keys:
 //   - counter: string

@@ -1,21 +1,21 @@
---- Grants the lock to owner if it is free and nobody alive is in the queue before owner; else puts owner
---- at the end of the queue, unless owner is in it. Tokens are those of lock_acquire. It drops the dead
---- before the first live waiter, and wakes that one if it may have the lock now. Where the server's clock was set
---- back it sets the deadlines right. Nothing is written if the user lacks a right that this needs, or the release.
+--- Grants the lock to owner if it is free and all waiters before owner have expired. Otherwise it puts owner at the
+--- end of the queue, unless owner is in it. Tokens are as in lock_acquire. The script removes the expired waiters
+--- before the first other waiter, and wakes that waiter if it may have the lock now. If the server's clock was set
+--- back, it corrects the deadlines. Nothing is written if the user lacks a right that this or the release needs.
 ---
 ---@key lock hash             owner -> hold count
 ---@key queue list            the waiting owners, the next one first
----@key timeouts zset         waiting owner -> when Redisson takes it for dead
----@key deadlines hash        our waiting owner -> when we take it for dead, and its waiter timeout
+---@key timeouts zset         waiting owner -> when it expires for Redisson
+---@key deadlines hash        our waiting owner -> when it expires, and its waiter timeout
 ---@key token string          the last token granted, decimal
 ---@arg owner string
 ---@arg lease milliseconds
----@arg tokenttl milliseconds?   nil: the token key has no end
----@arg waiter_timeout milliseconds?  the owner is dead if it does not try again within it; nil: do not queue
+---@arg tokenttl milliseconds?   nil: the token key does not expire
+---@arg waiter_timeout milliseconds?  the owner expires if it does not try again within it; nil: do not queue
 ---@command publish publish|spublish
----@channel turn prefix       with the woken owner behind it
+---@channel turn prefix       followed by the woken owner
 ---@return int? token         nil: refused
----@return milliseconds wait  until the lock may be free for owner if nobody wakes it; -1 ms: unknown
+---@return milliseconds wait  until the lock may be free for owner if no message wakes it; -1 ms: unknown
 ---@include token.lua
 ---@include fair_queue.lua
 ---@include fair_heal.lua
@@ -71,14 +71,14 @@ if not listed then
 end
 redis.call('hset', deadlines, owner, now + waiter_timeout .. ' ' .. waiter_timeout)
 if more then
-  return {false, 0} -- The next try goes on.
+  return {false, 0} -- The next try continues.
 end
 if not first or first == owner then
   first, deadline = owner, now + waiter_timeout
 end
 local score = redis.call('zscore', timeouts, first)
--- Time passes for Redisson also while the lock is held. Its processes would drop a waiter of ours whose
--- score has passed: where the first is one, all scores rise together, now and then.
+-- For Redisson, waiters expire even while the lock is held: its processes would remove a waiter of this package whose
+-- score has passed. So if the first waiter is one of this package, all scores rise together, now and then.
 if held and deadline and score and score - now < share() * 0.9 then
   lower(timeouts, score - now - share(), {})
 end

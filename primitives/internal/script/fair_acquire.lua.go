@@ -119,24 +119,24 @@ type FairAcquireParams struct {
 	Lock string
 	// list; the waiting owners, the next one first
 	Queue string
-	// zset; waiting owner -> when Redisson takes it for dead
+	// zset; waiting owner -> when it expires for Redisson
 	Timeouts string
-	// hash; our waiting owner -> when we take it for dead, and its waiter timeout
+	// hash; our waiting owner -> when it expires, and its waiter timeout
 	Deadlines string
 	// string; the last token granted, decimal
 	Token string
 	Owner string
 	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key has
-	// no end
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key
+	// does not expire
 	Tokenttl *time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; the owner is dead if
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent; the owner expires if
 	// it does not try again within it; nil: do not queue
 	WaiterTimeout *time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
-	// begins channels; with the woken owner behind it
+	// begins channels; followed by the woken owner
 	Turn string
 }
 
@@ -145,36 +145,36 @@ type FairAcquireResult struct {
 	// nil: refused; there may be none
 	Token   int64
 	TokenOK bool // whether there is one
-	// until the lock may be free for owner if nobody wakes it; -1 ms: unknown
+	// until the lock may be free for owner if no message wakes it; -1 ms: unknown
 	Wait time.Duration
 }
 
-// FairAcquire grants the lock to owner if it is free and nobody alive is in the queue before
-// owner; else puts owner at the end of the queue, unless owner is in it. Tokens are those of
-// lock_acquire. It drops the dead before the first live waiter, and wakes that one if it may
-// have the lock now. Where the server's clock was set back it sets the deadlines right. Nothing
-// is written if the user lacks a right that this needs, or the release.
+// FairAcquire grants the lock to owner if it is free and all waiters before owner have expired.
+// Otherwise it puts owner at the end of the queue, unless owner is in it. Tokens are as in
+// lock_acquire. The script removes the expired waiters before the first other waiter, and wakes
+// that waiter if it may have the lock now. If the server's clock was set back, it corrects the
+// deadlines. Nothing is written if the user lacks a right that this or the release needs.
 //
 // Keys:
 //   - lock: hash; owner -> hold count
 //   - queue: list; the waiting owners, the next one first
-//   - timeouts: zset; waiting owner -> when Redisson takes it for dead
-//   - deadlines: hash; our waiting owner -> when we take it for dead, and its waiter timeout
+//   - timeouts: zset; waiting owner -> when it expires for Redisson
+//   - deadlines: hash; our waiting owner -> when it expires, and its waiter timeout
 //   - token: string; the last token granted, decimal
 //
 // Arguments:
 //   - owner
 //   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
-//     token key has no end
+//     token key does not expire
 //   - waiter_timeout: in whole milliseconds, the rest is cut off; not negative; nil: absent;
-//     the owner is dead if it does not try again within it; nil: do not queue
+//     the owner expires if it does not try again within it; nil: do not queue
 //   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels; with the woken owner behind it
+//   - turn: begins channels; followed by the woken owner
 //
 // Results:
 //   - token: nil: refused; there may be none
-//   - wait: until the lock may be free for owner if nobody wakes it; -1 ms: unknown
+//   - wait: until the lock may be free for owner if no message wakes it; -1 ms: unknown
 //
 // The script may write, and is not sent again once it may have run.
 func FairAcquire(

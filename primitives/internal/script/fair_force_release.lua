@@ -1,11 +1,11 @@
---- Frees the lock no matter who holds it, and wakes the first live waiter.
+--- Frees the lock, whichever owner holds it, and wakes the first waiter that has not expired.
 ---
 ---@key lock hash             owner -> hold count
 ---@key queue list            the waiting owners, the next one first
----@key timeouts zset         waiting owner -> when Redisson takes it for dead
----@key deadlines hash        our waiting owner -> when we take it for dead, and its waiter timeout
+---@key timeouts zset         waiting owner -> when it expires for Redisson
+---@key deadlines hash        our waiting owner -> when it expires, and its waiter timeout
 ---@command publish publish|spublish
----@channel turn prefix       with the woken owner behind it
+---@channel turn prefix       followed by the woken owner
 ---@return bool released      false: the lock was free
 ---@include fair_queue.lua
 ---@include alien.lua
@@ -19,7 +19,7 @@ if strange then
 end
 local first, dead, amount, more = survey(queue, timeouts, deadlines, clock())
 if more then
-  first = redis.call('lrange', queue, -1, -1)[1] -- It came last, and passes the others if it lives.
+  first = redis.call('lrange', queue, -1, -1)[1] -- It came last, and passes the others if it has not expired.
 end
 if first then
   redis.call(publish, turn .. ':' .. first, '0')

@@ -55,17 +55,18 @@ var fairForceReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// FairForceRelease frees the lock no matter who holds it, and wakes the first live waiter.
+// FairForceRelease frees the lock, whichever owner holds it, and wakes the first waiter that
+// has not expired.
 //
 // Keys:
 //   - lock: hash; owner -> hold count
 //   - queue: list; the waiting owners, the next one first
-//   - timeouts: zset; waiting owner -> when Redisson takes it for dead
-//   - deadlines: hash; our waiting owner -> when we take it for dead, and its waiter timeout
+//   - timeouts: zset; waiting owner -> when it expires for Redisson
+//   - deadlines: hash; our waiting owner -> when it expires, and its waiter timeout
 //
 // Arguments:
 //   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels; with the woken owner behind it
+//   - turn: begins channels; followed by the woken owner
 //
 // Results:
 //   - released: false: the lock was free

@@ -3,9 +3,9 @@
 ---@library
 ---@include fair_queue.lua
 
--- free does what fair_release does, and returns 1 if owner held the lock, else 0. It publishes first:
--- that is what may be refused, and nothing has been written then. wake publishes to a waiter: also if owner
--- has neither the lock nor a place, since its lease may have expired, of which no message tells.
+-- free is fair_release, and returns 1 if owner held the lock, else 0. It publishes first, because only that may be
+-- refused: then nothing has been written. wake publishes to a waiter. free calls it even if owner has neither the
+-- lock nor a place, since its lease may have expired without a message.
 local function free(lock, queue, timeouts, deadlines, owner, wake)
   local holds = redis.call('hexists', lock, owner) == 1
   if not holds and redis.call('hlen', lock) > 0 then
@@ -18,7 +18,7 @@ local function free(lock, queue, timeouts, deadlines, owner, wake)
     ask_drop(queue, timeouts, deadlines)
   end
   if more then
-    first = redis.call('lrange', queue, -1, -1)[1] -- It came last, and passes the others if it lives.
+    first = redis.call('lrange', queue, -1, -1)[1] -- It came last, and passes the others if it has not expired.
   end
   if first then
     wake(first)

@@ -18,8 +18,8 @@ local function strip(timeouts, deadlines, listed)
   end
 end
 
--- set_right gives all of our waiters whose deadlines are too late the latest that can be: a waiter that crashed
--- before the server's clock was set back is dead a waiter timeout from now, and no live waiter loses its place.
+-- set_right corrects deadlines that are too late to the latest possible deadline: a waiter that crashed before the
+-- server's clock was set back expires one waiter timeout from now, and no other waiter loses its place.
 local function set_right(deadlines, now)
   local fields, changed = redis.call('hgetall', deadlines), {}
   for i = 1, #fields, 2 do
@@ -35,9 +35,9 @@ local function set_right(deadlines, now)
   end
 end
 
--- heal makes the list, the scores and the deadlines agree, if their lengths do not. A waiter that is listed twice has
--- its first place. One without a score gets one if it has a deadline or is the caller; otherwise
--- nobody knows whether it lives, and it leaves.
+-- heal makes the list, the scores and the deadlines agree, if their lengths do not. A waiter that is listed twice
+-- keeps its first place. A waiter without a score gets a score if it has a deadline or is the caller. Otherwise it
+-- may have crashed, and heal removes it.
 local function heal(queue, timeouts, deadlines, now, caller)
   local length = redis.call('llen', queue)
   local scores, ours = redis.call('zcard', timeouts), redis.call('hlen', deadlines)

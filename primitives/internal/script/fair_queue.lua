@@ -1,19 +1,19 @@
---- The queue of a fair lock. The list has the waiting owners, the next one first. A Java peer takes a
---- waiter for dead when its score has passed, and this package takes its own for dead when their
---- deadline has: it counts instead of the score. Both are milliseconds of the server's clock. The deadline is in a
---- hash, "deadline timeout": the waiter's timeout later than the waiter's last try.
+--- The queue of a fair lock. The list has the waiting owners, the next one first. For Java processes a waiter expires
+--- when its score has passed. For this package, its own waiters expire when their deadline has passed, and their
+--- score does not count. Both are milliseconds of the server's clock. The deadline is in a hash, as "deadline
+--- timeout": it is the waiter's last try plus the waiter's timeout.
 ---
 ---@library
 ---@include clock.lua
 ---@include rights.lua
 
--- share is what each waiter adds to the scores of those behind it: Redisson's default, so that its
--- processes are as patient with ours as with their own.
+-- share is the time that each waiter adds to the scores of the waiters behind it: Redisson's default, so that Java
+-- processes wait as long for waiters of this package as for their own.
 local function share()
   return 300000
 end
 
--- ask_drop raises an error if the user lacks a right that taking waiters out of the queue needs.
+-- ask_drop raises an error if the user lacks a right that the removal of waiters from the queue needs.
 local function ask_drop(queue, timeouts, deadlines)
   may('lrem', queue)
   may('lpos', queue)
@@ -25,7 +25,7 @@ local function ask_drop(queue, timeouts, deadlines)
   may('hmget', deadlines)
 end
 
--- ask raises an error if the user lacks a right that changing the queue needs.
+-- ask raises an error if the user lacks a right that a change of the queue needs.
 local function ask(queue, timeouts, deadlines)
   ask_drop(queue, timeouts, deadlines)
   may('rpush', queue)
@@ -34,9 +34,9 @@ local function ask(queue, timeouts, deadlines)
   may('zscore', timeouts)
 end
 
--- deadline_of returns the deadline in a waiter's field, and whether it is too late: further from now than the
--- waiter timeout, since the server's clock was set back after the waiter's last try. Then it returns the latest that can
--- be. nil: the waiter is a Java peer's.
+-- deadline_of returns the deadline in a waiter's field, and whether it is too late: later than now plus the waiter
+-- timeout, because the server's clock was set back after the waiter's last try. Then it returns the latest possible
+-- deadline. nil: the waiter is a Java process's.
 local function deadline_of(field, now)
   local deadline, waiter_timeout = string.match(field or '', '^(%d+) (%d+)$')
   if not deadline then
@@ -46,7 +46,7 @@ local function deadline_of(field, now)
   return math.min(tonumber(deadline), latest), tonumber(deadline) > latest
 end
 
--- lower subtracts an amount from all scores but those of the owners in spared.
+-- lower subtracts an amount from all scores, except the scores of the owners in spared.
 local function lower(timeouts, amount, spared)
   local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {}
   for i = 1, #scores, 2 do
@@ -61,10 +61,10 @@ local function lower(timeouts, amount, spared)
   end
 end
 
--- survey returns the first waiter that is alive, or false; those before it, which are dead, but for leaver;
--- by how much the scores behind them fall when they are dropped; whether it stopped at a thousand dead, behind
--- whom some may live; and the deadline of the first, if it is ours, and whether that was too late. A caller that
--- waits itself is alive.
+-- survey returns the first waiter that has not expired, or false; the expired waiters before it, without leaver; the
+-- amount by which the scores behind them fall when they are removed; whether it stopped at a thousand expired
+-- waiters, so that later waiters may not have expired; and the deadline of the first waiter, if it is of this
+-- package, and whether that was too late. The caller itself has not expired.
 local function survey(queue, timeouts, deadlines, now, caller, leaver)
   local dead, amount, place, size = {}, 0, 0, 1
   while #dead < 1000 do
@@ -85,7 +85,7 @@ local function survey(queue, timeouts, deadlines, now, caller, leaver)
           return waiter, dead, amount, false, deadline, late
         end
         dead[#dead + 1] = waiter
-        -- Of its share some may have passed already.
+        -- A part of its share may have passed already.
         amount = amount + math.max(0, math.min(share(), left))
       end
     end
@@ -94,14 +94,15 @@ local function survey(queue, timeouts, deadlines, now, caller, leaver)
   return false, dead, amount, true
 end
 
--- remove takes a waiter out of the queue: its first place, or for the count 0 each. The scores stay.
+-- remove removes a waiter's first place in the queue, or with the count 0 all its places. The scores of the others
+-- stay.
 local function remove(queue, timeouts, deadlines, waiter, count)
   redis.call('lrem', queue, count, waiter)
   redis.call('zrem', timeouts, waiter)
   redis.call('hdel', deadlines, waiter)
 end
 
--- drop takes the dead out of the queue, and lowers the scores of the others by the amount.
+-- drop removes expired waiters from the queue, and lowers the scores of the others by the amount.
 local function drop(queue, timeouts, deadlines, dead, amount)
   for _, waiter in ipairs(dead) do
     remove(queue, timeouts, deadlines, waiter, 1)
@@ -111,7 +112,7 @@ local function drop(queue, timeouts, deadlines, dead, amount)
   end
 end
 
--- leave takes owner out of the queue if it is there, and lowers the scores of those behind it.
+-- leave removes owner from the queue if it is there, and lowers the scores of the waiters behind it.
 local function leave(queue, timeouts, deadlines, owner)
   local place = redis.call('lpos', queue, owner)
   if not place then

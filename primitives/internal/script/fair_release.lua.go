@@ -45,31 +45,31 @@ type FairReleaseParams struct {
 	Lock string
 	// list; the waiting owners, the next one first
 	Queue string
-	// zset; waiting owner -> when Redisson takes it for dead
+	// zset; waiting owner -> when it expires for Redisson
 	Timeouts string
-	// hash; our waiting owner -> when we take it for dead, and its waiter timeout
+	// hash; our waiting owner -> when it expires, and its waiter timeout
 	Deadlines string
 	Owner     string
 	// the command PUBLISH|SPUBLISH
 	Publish string
-	// begins channels; with the woken owner behind it
+	// begins channels; followed by the woken owner
 	Turn string
 }
 
-// FairRelease frees the lock if owner holds it, and takes owner out of the queue if it waits.
-// Where the lock is free then, it wakes the first live waiter, even if owner had neither, and
-// drops the dead before it.
+// FairRelease frees the lock if owner holds it, or ends its place. If the lock is free then, it
+// wakes the first waiter that has not expired, and removes expired waiters before it, even if
+// owner had neither the lock nor a place.
 //
 // Keys:
 //   - lock: hash; owner -> hold count
 //   - queue: list; the waiting owners, the next one first
-//   - timeouts: zset; waiting owner -> when Redisson takes it for dead
-//   - deadlines: hash; our waiting owner -> when we take it for dead, and its waiter timeout
+//   - timeouts: zset; waiting owner -> when it expires for Redisson
+//   - deadlines: hash; our waiting owner -> when it expires, and its waiter timeout
 //
 // Arguments:
 //   - owner
 //   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels; with the woken owner behind it
+//   - turn: begins channels; followed by the woken owner
 //
 // Results:
 //   - released: false: owner does not hold the lock

@@ -1,5 +1,5 @@
---- Does what fair_release does, for each owner. Each has a status of its own: what is refused for one
---- costs only itself.
+--- Is fair_release for each owner. Each owner has a status of its own: a refusal for one owner does not fail the
+--- others.
 ---
 ---@key objects any...        the four keys of fair_release for each owner
 ---@command publish publish|spublish

@@ -44,8 +44,8 @@ var fairReleaseAllScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// FairReleaseAll does what fair_release does, for each owner. Each has a status of its own:
-// what is refused for one costs only itself.
+// FairReleaseAll is fair_release for each owner. Each owner has a status of its own: a refusal
+// for one owner does not fail the others.
 //
 // Keys:
 //   - objects: any kind each; the four keys of fair_release for each owner

@@ -1,8 +1,8 @@
---- Tells what a failed command says of its key.
+--- Classifies the error of a failed command.
 ---
 ---@library
 
--- fault returns the status of a key for which a command has failed: -1 if the key is of another kind, else -2.
+-- fault returns the status of a key for which a command failed: -1 if the key is of another kind, else -2.
 local function fault(failure)
   local text = tostring(type(failure) == 'table' and failure.err or failure)
   local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') -- by a script's line

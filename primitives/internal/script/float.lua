@@ -2,9 +2,9 @@
 ---
 ---@library
 
--- number returns the number in text, or nil: tonumber would also take 'inf', '0x10' and blanks, and
--- more than a double holds. The point is put in, because the embedded server's Lua reads a text
--- without one as a whole number of 64 bits.
+-- number returns the number in text, or nil. tonumber would also accept 'inf', '0x10', blanks, and numbers that are
+-- too large for a double. number adds the point, because the embedded server's Lua reads a text without a point as a
+-- whole number of 64 bits.
 local function number(text)
   if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then
     return nil

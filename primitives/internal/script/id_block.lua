@@ -1,5 +1,5 @@
---- Takes the next block of ids. A generator that was not initialized begins at 1, with blocks of 5000.
---- After the last block the next id is one more than the last that there is.
+--- Takes the next block of ids. A generator that was not initialized begins at 1, with blocks of 5000. After the last
+--- block, the next id is one more than the last id of all.
 ---
 ---@key ids string                          the next id
 ---@key allocation string                   the size of blocks
@@ -11,7 +11,7 @@
 ---@include rights.lua
 local past = '9223372036854775808'
 
--- last_of returns the first id of the last block of a size.
+-- last_of returns the first id of the last block, for a size of blocks.
 local function last_of(size)
   local digits, borrow = {}, 0
   size = string.rep('0', #past - #size) .. size

@@ -108,7 +108,7 @@ type IDBlockResult struct {
 }
 
 // IDBlock takes the next block of ids. A generator that was not initialized begins at 1, with
-// blocks of 5000. After the last block the next id is one more than the last that there is.
+// blocks of 5000. After the last block, the next id is one more than the last id of all.
 //
 // Keys:
 //   - ids: string; the next id

@@ -2,7 +2,7 @@
 ---
 ---@library
 
--- other returns an error if key is there and is not of the given kind.
+-- other returns an error if key exists and is not of the given kind.
 local function other(key, kind)
   local found = redis.call('type', key).ok
   if found ~= 'none' and found ~= kind then

@@ -1,4 +1,4 @@
---- Returns how often is still to be counted down.
+--- Returns the count.
 ---
 ---@key latch string                        the count
 ---@return int? count                       nil: the latch is not set

@@ -29,7 +29,7 @@ var latchCountScript = backend.Script{
 	Command: "GET",
 }
 
-// LatchCount returns how often is still to be counted down.
+// LatchCount returns the count.
 //
 // Keys:
 //   - latch: string; the count

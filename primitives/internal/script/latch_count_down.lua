@@ -1,5 +1,5 @@
---- Counts down by one, and at zero releases all waiters. A latch that is not set stays so. One that
---- is at zero or under it, as Redisson's trySetCount may leave it, is deleted like one at 1.
+--- Counts down by one, and at zero releases all waiters. A latch that is not set stays unset. A latch at zero or
+--- less, which Redisson's trySetCount may leave, is deleted like a latch at 1.
 ---
 ---@key latch string                        the count
 ---@command publish publish|spublish
@@ -11,8 +11,8 @@ if not count then
   return 0
 end
 if not integer(count) or less('1', count) then
-  local left = redis.call('decr', latch) -- It fails over what is no number.
-  return left < 9007199254740992 and left or redis.call('get', latch) -- Beyond, Lua has it rounded.
+  local left = redis.call('decr', latch) -- It fails if the text is not a number.
+  return left < 9007199254740992 and left or redis.call('get', latch) -- Lua rounds larger numbers.
 end
 redis.call(publish, counted, '0')
 redis.call('del', latch)

@@ -43,8 +43,8 @@ var latchCountDownScript = backend.Script{
 }
 
 // LatchCountDown counts down by one, and at zero releases all waiters. A latch that is not set
-// stays so. One that is at zero or under it, as Redisson's trySetCount may leave it, is deleted
-// like one at 1.
+// stays unset. A latch at zero or less, which Redisson's trySetCount may leave, is deleted like
+// a latch at 1.
 //
 // Keys:
 //   - latch: string; the count

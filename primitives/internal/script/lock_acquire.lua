@@ -1,18 +1,18 @@
---- Grants the lock to owner if it is free, with the next fencing token; else returns how long the
---- holder's lease still runs. A grant's token is the server's time in microseconds, or one more
---- than the last token where the clock has not passed that. If there is a tokenttl, the token key expires
---- when the clock has passed the last token by that: a later token is higher, unless the clock was set
---- back by more. Every owner is used for one hold, so that one who already holds the lock is
---- refused like any other. Nothing is written if the user lacks a right that this needs, or the release.
+--- Grants the lock to owner if it is free, with the next fencing token. Otherwise it returns the rest of the holder's
+--- lease. A grant's token is the server's time in microseconds, or one more than the last token if the clock has not
+--- passed that. With a tokenttl, the token key expires when the clock has passed the last token by tokenttl: a later
+--- token is higher, unless the clock was set back by more. Every owner is used for one hold, so that the present
+--- holder is refused like any other owner. Nothing is written if the user lacks a right that this or the release
+--- needs.
 ---
 ---@key lock hash         owner -> hold count
 ---@key token string      the last token granted, decimal
 ---@arg owner string
 ---@arg lease milliseconds
----@arg tokenttl milliseconds?  nil: the token key has no end
+---@arg tokenttl milliseconds?  nil: the token key does not expire
 ---@command publish publish|spublish
----@arg released string     the channel of the release; empty: it publishes nothing
----@return int answer      the token; if the lock is held, -2 less the milliseconds that the holder's lease still has: -1 if it has no end
+---@arg released string     the channel of the release; empty: the release publishes nothing
+---@return int answer      the token; if the lock is held, -2 minus the rest of the holder's lease in milliseconds: -1 if it has no end
 ---@include token.lua
 ---@include alien.lua
 local size = redis.call('hlen', lock)

@@ -66,22 +66,22 @@ type LockAcquireParams struct {
 	Owner string
 	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key has
-	// no end
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key
+	// does not expire
 	Tokenttl *time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
-	// the channel of the release; empty: it publishes nothing
+	// the channel of the release; empty: the release publishes nothing
 	Released string
 }
 
-// LockAcquire grants the lock to owner if it is free, with the next fencing token; else returns
-// how long the holder's lease still runs. A grant's token is the server's time in microseconds,
-// or one more than the last token where the clock has not passed that. If there is a tokenttl,
-// the token key expires when the clock has passed the last token by that: a later token is
-// higher, unless the clock was set back by more. Every owner is used for one hold, so that one
-// who already holds the lock is refused like any other. Nothing is written if the user lacks a
-// right that this needs, or the release.
+// LockAcquire grants the lock to owner if it is free, with the next fencing token. Otherwise it
+// returns the rest of the holder's lease. A grant's token is the server's time in microseconds,
+// or one more than the last token if the clock has not passed that. With a tokenttl, the token
+// key expires when the clock has passed the last token by tokenttl: a later token is higher,
+// unless the clock was set back by more. Every owner is used for one hold, so that the present
+// holder is refused like any other owner. Nothing is written if the user lacks a right that
+// this or the release needs.
 //
 // Keys:
 //   - lock: hash; owner -> hold count
@@ -91,13 +91,13 @@ type LockAcquireParams struct {
 //   - owner
 //   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
-//     token key has no end
+//     token key does not expire
 //   - publish: the command PUBLISH|SPUBLISH
-//   - released: the channel of the release; empty: it publishes nothing
+//   - released: the channel of the release; empty: the release publishes nothing
 //
 // Results:
-//   - answer: the token; if the lock is held, -2 less the milliseconds that the holder's lease
-//     still has: -1 if it has no end
+//   - answer: the token; if the lock is held, -2 minus the rest of the holder's lease in
+//     milliseconds: -1 if it has no end
 //
 // The script may write, and is not sent again once it may have run.
 func LockAcquire(

@@ -1,4 +1,4 @@
---- Reports whether anybody holds the lock.
+--- Reports whether the lock has a holder.
 ---
 ---@key lock hash           owner -> hold count
 ---@return bool held

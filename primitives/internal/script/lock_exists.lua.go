@@ -30,7 +30,7 @@ var lockExistsScript = backend.Script{
 	Retry:  backend.RetryReadOnly,
 }
 
-// LockExists reports whether anybody holds the lock.
+// LockExists reports whether the lock has a holder.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

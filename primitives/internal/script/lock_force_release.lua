@@ -1,4 +1,4 @@
---- Frees the lock no matter who holds it, and wakes one waiter per client.
+--- Frees the lock, whichever owner holds it, and wakes one waiter per client.
 ---
 ---@key lock hash           owner -> hold count
 ---@command publish publish|spublish

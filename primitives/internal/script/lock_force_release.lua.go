@@ -41,7 +41,7 @@ var lockForceReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// LockForceRelease frees the lock no matter who holds it, and wakes one waiter per client.
+// LockForceRelease frees the lock, whichever owner holds it, and wakes one waiter per client.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

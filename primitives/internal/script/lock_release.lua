@@ -1,11 +1,11 @@
---- Frees the lock if owner holds it, and wakes one waiter per client. It publishes first: that is
---- what may be refused, and nothing has been written then.
+--- Frees the lock if owner holds it, and wakes one waiter per client. It publishes first, because only that may be
+--- refused: then nothing has been written.
 ---
 ---@key lock hash           owner -> hold count
 ---@arg owner string
 ---@command publish publish|spublish
 ---@channel released
----@return int released     0: owner does not hold the lock; else 1, and 1 for each client that the message was sent to; in a cluster by PUBLISH for those of one node
+---@return int released     0: owner does not hold the lock; else 1 plus the number of clients that receive the message; with PUBLISH in a cluster, only the clients of one node
 if redis.call('hexists', lock, owner) == 0 then
   return 0
 end

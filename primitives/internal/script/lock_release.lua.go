@@ -38,7 +38,7 @@ var lockReleaseScript = backend.Script{
 }
 
 // LockRelease frees the lock if owner holds it, and wakes one waiter per client. It publishes
-// first: that is what may be refused, and nothing has been written then.
+// first, because only that may be refused: then nothing has been written.
 //
 // Keys:
 //   - lock: hash; owner -> hold count
@@ -49,8 +49,8 @@ var lockReleaseScript = backend.Script{
 //   - released: channel
 //
 // Results:
-//   - released: 0: owner does not hold the lock; else 1, and 1 for each client that the message
-//     was sent to; in a cluster by PUBLISH for those of one node
+//   - released: 0: owner does not hold the lock; else 1 plus the number of clients that receive
+//     the message; with PUBLISH in a cluster, only the clients of one node
 //
 // The script may write, and is not sent again once it may have run.
 func LockRelease(

@@ -1,10 +1,10 @@
---- Frees each lock that its owner holds, and wakes one waiter per client of it. Each lock has a status
---- of its own: what is refused for one costs only itself.
+--- Frees each lock that its owner holds, and wakes one of its waiters per client. Each lock has a status of its own:
+--- a refusal for one lock does not fail the others.
 ---
 ---@key locks hash...              owner -> hold count
 ---@command publish publish|spublish
 ---@arg owners string... per locks
----@arg channels string... per locks   where the waiters of each listen
+---@arg channels string... per locks   the channel of the waiters of each
 ---@return int[] status            per lock: 1 freed, 0 not held by its owner, -1 not a lock, -2 refused
 ---@include fault.lua
 local status = {}

@@ -49,8 +49,8 @@ var lockReleaseAllScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// LockReleaseAll frees each lock that its owner holds, and wakes one waiter per client of it.
-// Each lock has a status of its own: what is refused for one costs only itself.
+// LockReleaseAll frees each lock that its owner holds, and wakes one of its waiters per client.
+// Each lock has a status of its own: a refusal for one lock does not fail the others.
 //
 // Keys:
 //   - locks: hash each; owner -> hold count
@@ -58,7 +58,7 @@ var lockReleaseAllScript = backend.Script{
 // Arguments:
 //   - publish: the command PUBLISH|SPUBLISH
 //   - owners: one for each of locks
-//   - channels: one for each of locks; where the waiters of each listen
+//   - channels: one for each of locks; the channel of the waiters of each
 //
 // Results:
 //   - status: per lock: 1 freed, 0 not held by its owner, -1 not a lock, -2 refused

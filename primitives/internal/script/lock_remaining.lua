@@ -1,4 +1,4 @@
---- Returns what remains of the holder's lease.
+--- Returns the rest of the holder's lease.
 ---
 ---@key lock hash           owner -> hold count
 ---@return milliseconds remaining   -1 ms: no end; -2 ms: the lock is free

@@ -34,7 +34,7 @@ var lockRemainingScript = backend.Script{
 	Retry:  backend.RetryReadOnly,
 }
 
-// LockRemaining returns what remains of the holder's lease.
+// LockRemaining returns the rest of the holder's lease.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

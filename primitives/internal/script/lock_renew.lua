@@ -1,5 +1,5 @@
---- Gives each lock that its owner holds a whole lease again. Each lock has a status of its own: a
---- key of another kind costs only itself.
+--- Extends the lease of each lock that its owner holds to a whole lease. Each lock has a status of its own: a key of
+--- another kind does not fail the others.
 ---
 ---@key locks hash...       owner -> hold count
 ---@arg lease milliseconds

@@ -45,8 +45,8 @@ var lockRenewScript = backend.Script{
 	Retry:  backend.RetryRepeatable,
 }
 
-// LockRenew gives each lock that its owner holds a whole lease again. Each lock has a status of
-// its own: a key of another kind costs only itself.
+// LockRenew extends the lease of each lock that its owner holds to a whole lease. Each lock has
+// a status of its own: a key of another kind does not fail the others.
 //
 // Keys:
 //   - locks: hash each; owner -> hold count

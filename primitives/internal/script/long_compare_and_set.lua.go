@@ -58,7 +58,7 @@ func longCompareAndSetError(err error) error {
 	return err
 }
 
-// LongCompareAndSet sets the number if it is the expected one. The key keeps its expiry.
+// LongCompareAndSet sets the number if it has the expected value. The key keeps its expiry.
 //
 // Keys:
 //   - number: string

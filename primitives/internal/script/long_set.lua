@@ -1,4 +1,4 @@
---- Sets the number. The key has no expiry then.
+--- Sets the number, and removes its expiry.
 ---
 ---@key number string
 ---@arg value int

@@ -52,7 +52,7 @@ func longSetError(err error) error {
 	return err
 }
 
-// LongSet sets the number. The key has no expiry then.
+// LongSet sets the number, and removes its expiry.
 //
 // Keys:
 //   - number: string

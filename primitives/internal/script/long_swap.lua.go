@@ -54,7 +54,7 @@ func longSwapError(err error) error {
 	return err
 }
 
-// LongSwap sets the number, and returns what it was. The key has no expiry then.
+// LongSwap sets the number, removes its expiry, and returns the number before.
 //
 // Keys:
 //   - number: string

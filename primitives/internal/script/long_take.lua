@@ -1,4 +1,4 @@
---- Deletes the number, and returns what it was.
+--- Deletes the number, and returns the number before.
 ---
 ---@key number string
 ---@return int? old         nil: there was none

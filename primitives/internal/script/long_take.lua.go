@@ -52,7 +52,7 @@ func longTakeError(err error) error {
 	return err
 }
 
-// LongTake deletes the number, and returns what it was.
+// LongTake deletes the number, and returns the number before.
 //
 // Keys:
 //   - number: string

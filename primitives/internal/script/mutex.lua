@@ -1,13 +1,13 @@
---- The queue of a mutex: a zset of those who wait, by the number that each took when it came, which is the
---- server's time in microseconds, or more. A hash has the later signs of life of each, "arrival stamp": when
---- it came, in milliseconds, and by which sending of its client. One without came when its number says, by
---- the sending 0. An owner is "group:number", and its group "client.wait": for so many milliseconds a sign is
---- worth something.
+--- The queue of a mutex: a zset of the waiters, by the number that each waiter got when it came, which is the
+--- server's time in microseconds, or more. A hash has each waiter's last sign of life, as "arrival stamp": the time
+--- of its arrival, in milliseconds, and the number of the sending. Without a sign, the waiter's number is its
+--- arrival, and the stamp is 0. An owner is "group:number", and its group "client.wait": a sign counts for wait
+--- milliseconds.
 ---
 ---@library
 ---@include token.lua
 
--- millis returns a time of the server's in milliseconds.
+-- millis returns a time of the server in milliseconds.
 local function millis(time)
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -17,8 +17,8 @@ local function queue_life()
   return 60000
 end
 
--- worth returns how long the last sign of a waiter is still worth something, and its stamp; nothing if the
--- waiter is taken for dead, which it is after two thirds. A clock that was set back makes no sign older.
+-- worth returns how long the last sign of a waiter still counts, and its stamp. It returns nothing if the waiter has
+-- expired, which it does after two thirds of wait. If the clock is set back, signs do not get older.
 local function worth(waiter, number, sign, now)
   local wait = tonumber(string.match(waiter, '%.(%d+):%d+$') or 0)
   local arrival, stamp = string.match(sign or '', '^(%d+) (%d+)$')
@@ -29,8 +29,8 @@ local function worth(waiter, number, sign, now)
   return nil
 end
 
--- survey returns the first waiter that lives, as a table, or nil; the dead before it; and whether there may
--- be more behind these: it looks at a thousand at most.
+-- survey returns the first waiter that has not expired, as a table, or nil; the expired waiters before it; and
+-- whether there may be more waiters behind these: it looks at a thousand at most.
 local function survey(queue, signs, now)
   local dead, size = {}, 1
   while #dead < 1000 do
@@ -56,8 +56,8 @@ local function survey(queue, signs, now)
   return nil, dead, true
 end
 
--- ask raises an error if the user lacks a right that giving the mutex to a waiter needs, or dropping some.
--- may_tell asks for the channel of a group.
+-- ask raises an error if the user lacks a right for a grant to a waiter, or for the removal of waiters. may_tell asks
+-- for the right to the channel of a group.
 local function ask(holder, queue, signs, first, may_tell)
   may('set', holder)
   may('del', holder)
@@ -76,7 +76,7 @@ local function ask_place(queue, signs)
   may('hdel', signs)
 end
 
--- drop takes the first waiters out of the queue, of whom it gets the names.
+-- drop removes the first waiters, whose names it gets, from the queue.
 local function drop(queue, signs, waiters)
   if #waiters > 0 then
     redis.call('zremrangebyrank', queue, 0, #waiters - 1)
@@ -86,7 +86,7 @@ local function drop(queue, signs, waiters)
   end
 end
 
--- show notes a sign of life of waiters, at most a hundred.
+-- show stores a sign of life of waiters, at most a hundred.
 local function show(signs, waiters, sign)
   local fields = {}
   for _, waiter in ipairs(waiters) do
@@ -100,15 +100,15 @@ local function show(signs, waiters, sign)
   end
 end
 
--- raise makes a hold last for so long, unless it lasts longer: a request that comes late must not shorten it.
+-- raise makes a hold last for lease, unless it lasts longer: a late request must not shorten it.
 local function raise(holder, lease)
   if redis.call('pttl', holder) < lease then
     redis.call('pexpire', holder, lease)
   end
 end
 
--- pass_to gives the mutex to a waiter that survey has found, behind the dead, and tells it. The user has been
--- asked for. The hold ends when the waiter's sign does.
+-- pass_to grants the mutex to a waiter that survey has found, removes the expired waiters before it, and sends the
+-- waiter a message. The caller has asked for the rights. The hold ends when the waiter's sign expires.
 local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell)
   local grant = token_at(time, token, tokenttl)
   tell(string.match(first.owner, '^(.*):'), first.owner .. ' ' .. grant .. ' ' .. first.stamp)
@@ -118,8 +118,8 @@ local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time,
   return grant
 end
 
--- pass gives the mutex to the first waiter that lives, and returns who that is, and its token. Without one it
--- frees the mutex, and returns nothing, and whether there may be one behind those who were dropped.
+-- pass grants the mutex to the first waiter that has not expired, and returns that waiter and its token. If there is
+-- none, it frees the mutex, and returns nothing, and whether there may be more waiters behind the removed waiters.
 local function pass(holder, token, queue, signs, tokenttl, tell, may_tell)
   local time = redis.call('time')
   local first, dead, more = survey(queue, signs, millis(time))

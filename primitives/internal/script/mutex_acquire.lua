@@ -1,7 +1,7 @@
---- Grants the mutex to owner if it is free and nobody waits who came before; else returns how long the holder
---- has it yet, and puts owner into the queue, where it keeps its number. If the mutex is free, but for those
---- who came before, the first of them gets it. An owner that has the mutex keeps it for a whole lease. Nothing is
---- written if the user lacks a right that this needs, or the release.
+--- Grants the mutex to owner if it is free and has no earlier waiter. Otherwise it returns the rest of the holder's
+--- hold, and puts owner into the queue, where owner keeps its number. If the mutex is free and has earlier waiters,
+--- it grants the mutex to the first of them. An owner that has the mutex keeps it for a whole lease. Nothing is
+--- written if the user lacks a right that this or the release needs.
 ---
 ---@key holder string       owner
 ---@key token string        the last token granted, decimal
@@ -13,15 +13,15 @@
 ---@arg number int(0..9007199254740991)?  the place in the queue; 0: at the end; nil: do not queue
 ---@arg stamp int(0..9007199254740991)    the number of this sending, if owner has a place
 ---@command publish publish|spublish
----@channel granted prefix  with the group of the one who gets the mutex behind it
----@return string answer    the token; if refused, how many milliseconds the holder still has, a space, and owner's number in the queue: -1 if the holder's key has no end, -2 if nobody holds it yet; 0 if owner has no number
+---@channel granted prefix  followed by the group of the owner that gets the mutex
+---@return string answer    the token; if refused, the rest of the hold in milliseconds, a space, and owner's number in the queue: -1 if the holder's key has no end, -2 if the mutex has no holder yet; 0 if owner has no number
 ---@include mutex.lua
 local time = redis.call('time')
 local now = millis(time)
 local held = redis.call('get', holder)
 if held == owner then
   raise(holder, tonumber(lease))
-  return redis.call('get', token) or '0 0' -- A lost token: a beat says what owner has.
+  return redis.call('get', token) or '0 0' -- The token is lost: a beat returns owner's status.
 end
 if not held then
   local first, dead, more = survey(queue, signs, now)

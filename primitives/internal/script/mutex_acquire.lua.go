@@ -130,15 +130,15 @@ type MutexAcquireParams struct {
 	Stamp int64
 	// the command PUBLISH|SPUBLISH
 	Publish string
-	// begins channels; with the group of the one who gets the mutex behind it
+	// begins channels; followed by the group of the owner that gets the mutex
 	Granted string
 }
 
-// MutexAcquire grants the mutex to owner if it is free and nobody waits who came before; else
-// returns how long the holder has it yet, and puts owner into the queue, where it keeps its
-// number. If the mutex is free, but for those who came before, the first of them gets it. An
-// owner that has the mutex keeps it for a whole lease. Nothing is written if the user lacks a
-// right that this needs, or the release.
+// MutexAcquire grants the mutex to owner if it is free and has no earlier waiter. Otherwise it
+// returns the rest of the holder's hold, and puts owner into the queue, where owner keeps its
+// number. If the mutex is free and has earlier waiters, it grants the mutex to the first of
+// them. An owner that has the mutex keeps it for a whole lease. Nothing is written if the user
+// lacks a right that this or the release needs.
 //
 // Keys:
 //   - holder: string; owner
@@ -154,11 +154,11 @@ type MutexAcquireParams struct {
 //     nil: do not queue
 //   - stamp: from 0 to 9007199254740991; the number of this sending, if owner has a place
 //   - publish: the command PUBLISH|SPUBLISH
-//   - granted: begins channels; with the group of the one who gets the mutex behind it
+//   - granted: begins channels; followed by the group of the owner that gets the mutex
 //
 // Results:
-//   - answer: the token; if refused, how many milliseconds the holder still has, a space, and
-//     owner's number in the queue: -1 if the holder's key has no end, -2 if nobody holds it
+//   - answer: the token; if refused, the rest of the hold in milliseconds, a space, and owner's
+//     number in the queue: -1 if the holder's key has no end, -2 if the mutex has no holder
 //     yet; 0 if owner has no number
 //
 // The script may write, and is not sent again once it may have run.

@@ -1,5 +1,5 @@
---- Shows that waiters live, and says of each what it has. If nobody holds the mutex, the first waiter that lives
---- gets it, which may be one of them. One that holds it keeps it for so long, at least.
+--- Stores signs of life of waiters, and returns each status. If the mutex is free, it goes to the first waiter that
+--- has not expired, perhaps one of these. If one of these holds the mutex, the hold lasts for at least keep.
 ---
 ---@key holder string       owner
 ---@key token string        the last token granted, decimal
@@ -9,11 +9,11 @@
 ---@arg tokenttl milliseconds?
 ---@arg stamp int(1..9007199254740991)   the number of this sending
 ---@command publish publish|spublish
----@channel granted prefix  with the group of the one who gets the mutex behind it
----@arg waiters string...   at most 100, the first by number first
----@return milliseconds wait   what the holder still has; -1 ms: its key has no end; -2 ms: nobody holds it yet
----@return int rank         how many are before the first of them that waits; -1: none of them waits
----@return int? grant       the token of the one that holds it; nil: none of them does
+---@channel granted prefix  followed by the group of the owner that gets the mutex
+---@arg waiters string...   at most 100, in the order of their numbers
+---@return milliseconds wait   the rest of the hold; -1 ms: its key has no end; -2 ms: there is no holder yet
+---@return int rank         how many waiters are before the first of these that waits; -1: none of these waits
+---@return int? grant       the token, if one of these holds the mutex; nil: none of these does
 ---@return int[] status     per waiter: 0 it has no place, 1 it waits, 2 it holds the mutex
 ---@include mutex.lua
 local function may_tell(group)

@@ -102,28 +102,28 @@ type MutexBeatParams struct {
 	Stamp int64
 	// the command PUBLISH|SPUBLISH
 	Publish string
-	// begins channels; with the group of the one who gets the mutex behind it
+	// begins channels; followed by the group of the owner that gets the mutex
 	Granted string
-	// at most 100, the first by number first
+	// at most 100, in the order of their numbers
 	Waiters []string
 }
 
 // MutexBeatResult is what [MutexBeat] returns.
 type MutexBeatResult struct {
-	// what the holder still has; -1 ms: its key has no end; -2 ms: nobody holds it yet
+	// the rest of the hold; -1 ms: its key has no end; -2 ms: there is no holder yet
 	Wait time.Duration
-	// how many are before the first of them that waits; -1: none of them waits
+	// how many waiters are before the first of these that waits; -1: none of these waits
 	Rank int64
-	// the token of the one that holds it; nil: none of them does; there may be none
+	// the token, if one of these holds the mutex; nil: none of these does; there may be none
 	Grant   int64
 	GrantOK bool // whether there is one
 	// per waiter: 0 it has no place, 1 it waits, 2 it holds the mutex
 	Status []int64
 }
 
-// MutexBeat shows that waiters live, and says of each what it has. If nobody holds the mutex,
-// the first waiter that lives gets it, which may be one of them. One that holds it keeps it for
-// so long, at least.
+// MutexBeat stores signs of life of waiters, and returns each status. If the mutex is free, it
+// goes to the first waiter that has not expired, perhaps one of these. If one of these holds
+// the mutex, the hold lasts for at least keep.
 //
 // Keys:
 //   - holder: string; owner
@@ -136,13 +136,14 @@ type MutexBeatResult struct {
 //   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
 //   - stamp: from 1 to 9007199254740991; the number of this sending
 //   - publish: the command PUBLISH|SPUBLISH
-//   - granted: begins channels; with the group of the one who gets the mutex behind it
-//   - waiters: at most 100, the first by number first
+//   - granted: begins channels; followed by the group of the owner that gets the mutex
+//   - waiters: at most 100, in the order of their numbers
 //
 // Results:
-//   - wait: what the holder still has; -1 ms: its key has no end; -2 ms: nobody holds it yet
-//   - rank: how many are before the first of them that waits; -1: none of them waits
-//   - grant: the token of the one that holds it; nil: none of them does; there may be none
+//   - wait: the rest of the hold; -1 ms: its key has no end; -2 ms: there is no holder yet
+//   - rank: how many waiters are before the first of these that waits; -1: none of these waits
+//   - grant: the token, if one of these holds the mutex; nil: none of these does; there may be
+//     none
 //   - status: per waiter: 0 it has no place, 1 it waits, 2 it holds the mutex
 //
 // The script may write, and is not sent again once it may have run.

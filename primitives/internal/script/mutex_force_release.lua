@@ -1,4 +1,4 @@
---- Ends the hold of a mutex no matter whose it is, and gives the mutex to the first waiter that lives.
+--- Ends the hold of a mutex, whichever owner has it, and grants the mutex to the first waiter that has not expired.
 ---
 ---@key holder string       owner
 ---@key token string        the last token granted, decimal
@@ -6,8 +6,8 @@
 ---@key signs hash          waiter -> its last sign of life
 ---@arg tokenttl milliseconds?
 ---@command publish publish|spublish
----@channel granted prefix  with the group of the one who gets the mutex behind it
----@return bool released    false: nobody held it
+---@channel granted prefix  followed by the group of the owner that gets the mutex
+---@return bool released    false: the mutex was free
 ---@include mutex.lua
 local held = redis.call('get', holder)
 local function tell(group, message)

@@ -59,12 +59,12 @@ type MutexForceReleaseParams struct {
 	Tokenttl *time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
-	// begins channels; with the group of the one who gets the mutex behind it
+	// begins channels; followed by the group of the owner that gets the mutex
 	Granted string
 }
 
-// MutexForceRelease ends the hold of a mutex no matter whose it is, and gives the mutex to the
-// first waiter that lives.
+// MutexForceRelease ends the hold of a mutex, whichever owner has it, and grants the mutex to
+// the first waiter that has not expired.
 //
 // Keys:
 //   - holder: string; owner
@@ -75,10 +75,10 @@ type MutexForceReleaseParams struct {
 // Arguments:
 //   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
 //   - publish: the command PUBLISH|SPUBLISH
-//   - granted: begins channels; with the group of the one who gets the mutex behind it
+//   - granted: begins channels; followed by the group of the owner that gets the mutex
 //
 // Results:
-//   - released: false: nobody held it
+//   - released: false: the mutex was free
 //
 // The script may write, and is not sent again once it may have run.
 func MutexForceRelease(

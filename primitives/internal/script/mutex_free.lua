@@ -3,7 +3,7 @@
 ---@library
 ---@include mutex.lua
 
--- free does what mutex_release does. may_tell asks for the channel of a group.
+-- free is mutex_release. may_tell asks for the right to the channel of a group.
 local function free(holder, token, queue, signs, owner, tokenttl, tell, may_tell)
   local held = redis.call('get', holder)
   if not held then

@@ -1,6 +1,6 @@
---- Returns who holds a mutex.
+--- Returns the holder of a mutex.
 ---
 ---@key holder string       owner
----@return string? owner    nil: nobody
+---@return string? owner    nil: none
 ---@readonly
 return redis.call('get', holder)

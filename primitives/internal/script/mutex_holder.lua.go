@@ -29,13 +29,13 @@ var mutexHolderScript = backend.Script{
 	Command: "GET",
 }
 
-// MutexHolder returns who holds a mutex.
+// MutexHolder returns the holder of a mutex.
 //
 // Keys:
 //   - holder: string; owner
 //
 // Results:
-//   - owner: nil: nobody; there may be none
+//   - owner: nil: none; there may be none
 //
 // The script only reads. It is sent as the command GET.
 func MutexHolder(

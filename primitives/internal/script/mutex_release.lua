@@ -1,5 +1,5 @@
---- Ends owner's hold, or takes it out of the queue. If nobody holds the mutex then, the first waiter that lives
---- gets it, also if owner had nothing.
+--- Ends owner's hold, or removes owner from the queue. If the mutex has no holder then, it grants the mutex to the
+--- first waiter that has not expired. It does so even if owner had neither a hold nor a place.
 ---
 ---@key holder string       owner
 ---@key token string        the last token granted, decimal
@@ -8,8 +8,8 @@
 ---@arg owner string
 ---@arg tokenttl milliseconds?
 ---@command publish publish|spublish
----@channel granted prefix  with the group of the one who gets the mutex behind it
----@return int outcome      1: owner held it; 0: not. 2 more: nobody has it yet, though waiters may live, and the release is to be repeated
+---@channel granted prefix  followed by the group of the owner that gets the mutex
+---@return int outcome      1: owner held it; 0: not. 2 more: there is no holder yet, although there may be waiters that have not expired, and the release must be repeated
 ---@include mutex_free.lua
 local function tell(group, message)
   redis.call(publish, granted .. ':' .. group, message)

@@ -61,12 +61,13 @@ type MutexReleaseParams struct {
 	Tokenttl *time.Duration
 	// the command PUBLISH|SPUBLISH
 	Publish string
-	// begins channels; with the group of the one who gets the mutex behind it
+	// begins channels; followed by the group of the owner that gets the mutex
 	Granted string
 }
 
-// MutexRelease ends owner's hold, or takes it out of the queue. If nobody holds the mutex then,
-// the first waiter that lives gets it, also if owner had nothing.
+// MutexRelease ends owner's hold, or removes owner from the queue. If the mutex has no holder
+// then, it grants the mutex to the first waiter that has not expired. It does so even if owner
+// had neither a hold nor a place.
 //
 // Keys:
 //   - holder: string; owner
@@ -78,11 +79,11 @@ type MutexReleaseParams struct {
 //   - owner
 //   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
 //   - publish: the command PUBLISH|SPUBLISH
-//   - granted: begins channels; with the group of the one who gets the mutex behind it
+//   - granted: begins channels; followed by the group of the owner that gets the mutex
 //
 // Results:
-//   - outcome: 1: owner held it; 0: not. 2 more: nobody has it yet, though waiters may live,
-//     and the release is to be repeated
+//   - outcome: 1: owner held it; 0: not. 2 more: there is no holder yet, although there may be
+//     waiters that have not expired, and the release must be repeated
 //
 // The script may write, and is not sent again once it may have run.
 func MutexRelease(

@@ -50,8 +50,8 @@ var mutexReleaseAllScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// MutexReleaseAll does what mutex_release does, for each owner. Each has a status of its own:
-// what is refused for one costs only itself.
+// MutexReleaseAll is mutex_release for each owner. Each owner has a status of its own: a
+// refusal for one owner does not fail the others.
 //
 // Keys:
 //   - objects: any kind each; the four keys of mutex_release for each owner

@@ -1,5 +1,5 @@
---- Gives each mutex that its owner holds a whole lease again. Each has a status of its own: a key of another
---- kind costs only itself.
+--- Extends the hold of each owner that holds its mutex to a whole lease. Each owner has a status of its own: a key of
+--- another kind does not fail the others.
 ---
 ---@key holders string...   owner
 ---@arg lease milliseconds

@@ -45,8 +45,8 @@ var mutexRenewScript = backend.Script{
 	Retry:  backend.RetryRepeatable,
 }
 
-// MutexRenew gives each mutex that its owner holds a whole lease again. Each has a status of
-// its own: a key of another kind costs only itself.
+// MutexRenew extends the hold of each owner that holds its mutex to a whole lease. Each owner
+// has a status of its own: a key of another kind does not fail the others.
 //
 // Keys:
 //   - holders: string each; owner

@@ -1,8 +1,8 @@
 --- Deletes an object, if its key is of the right kind.
 ---
 ---@key object any
----@key beside any...       further keys of the object, whose kind nobody asks for
----@arg kind string         as TYPE says it
+---@key beside any...       further keys of the object, whose kind is not checked
+---@arg kind string         as TYPE names it
 ---@return bool deleted     false: there was none
 ---@error OTHERKIND the key is of another kind
 ---@include kind.lua

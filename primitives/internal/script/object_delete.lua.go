@@ -60,10 +60,10 @@ func objectDeleteError(err error) error {
 //
 // Keys:
 //   - object: any kind
-//   - beside: any kind each; further keys of the object, whose kind nobody asks for
+//   - beside: any kind each; further keys of the object, whose kind is not checked
 //
 // Arguments:
-//   - kind: as TYPE says it
+//   - kind: as TYPE names it
 //
 // Results:
 //   - deleted: false: there was none

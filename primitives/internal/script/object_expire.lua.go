@@ -63,10 +63,10 @@ func objectExpireError(err error) error {
 //
 // Keys:
 //   - object: any kind
-//   - beside: any kind each; further keys of the object, whose kind nobody asks for
+//   - beside: any kind each; further keys of the object, whose kind is not checked
 //
 // Arguments:
-//   - kind: as TYPE says it
+//   - kind: as TYPE names it
 //   - ttl: in whole milliseconds, the rest is cut off; not negative
 //
 // Results:

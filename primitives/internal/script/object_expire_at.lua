@@ -1,8 +1,8 @@
 --- Sets the expiry of an object's key, if it is of the right kind.
 ---
 ---@key object any
----@key beside any...       further keys of the object, whose kind nobody asks for
----@arg kind string         as TYPE says it
+---@key beside any...       further keys of the object, whose kind is not checked
+---@arg kind string         as TYPE names it
 ---@arg at unixmilli
 ---@return bool set         false: there is no such object
 ---@error OTHERKIND the key is of another kind

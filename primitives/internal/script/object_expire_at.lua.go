@@ -63,10 +63,10 @@ func objectExpireAtError(err error) error {
 //
 // Keys:
 //   - object: any kind
-//   - beside: any kind each; further keys of the object, whose kind nobody asks for
+//   - beside: any kind each; further keys of the object, whose kind is not checked
 //
 // Arguments:
-//   - kind: as TYPE says it
+//   - kind: as TYPE names it
 //   - at: to the millisecond, the rest is cut off
 //
 // Results:

@@ -1,6 +1,6 @@
---- Returns what kind of value a key holds.
+--- Returns the kind of a key's value.
 ---
 ---@key object any
----@return string kind      as TYPE says it; none: nothing
+---@return string kind      as TYPE names it; none: nothing
 ---@readonly
 return redis.call('type', object)

@@ -29,13 +29,13 @@ var objectKindScript = backend.Script{
 	Command: "TYPE",
 }
 
-// ObjectKind returns what kind of value a key holds.
+// ObjectKind returns the kind of a key's value.
 //
 // Keys:
 //   - object: any kind
 //
 // Results:
-//   - kind: as TYPE says it; none: nothing
+//   - kind: as TYPE names it; none: nothing
 //
 // The script only reads. It is sent as the command TYPE.
 func ObjectKind(

@@ -1,4 +1,4 @@
---- Returns how long an object still has.
+--- Returns the time until an object expires.
 ---
 ---@key object any
 ---@return milliseconds remaining   -1 ms: it has no end; -2 ms: there is none

@@ -30,7 +30,7 @@ var objectRemainingScript = backend.Script{
 	Command: "PTTL",
 }
 
-// ObjectRemaining returns how long an object still has.
+// ObjectRemaining returns the time until an object expires.
 //
 // Keys:
 //   - object: any kind

@@ -1,19 +1,19 @@
---- Grants permits to owner if there are enough, all of them or none, each with a lease; else returns when
---- the next lease ends. It takes back the permits whose leases have ended. Where there is no semaphore, it
---- makes one with total permits, if total is given. An owner is never used again. Nothing is taken if the user
---- lacks a right that this needs, or the release.
+--- Grants permits to owner if enough are free, all of them or none, each with a lease. Otherwise it returns when the
+--- next lease ends. Permits whose leases have ended become free. If there is no semaphore, and total is given, the
+--- script creates one with total permits. An owner is never used again. Nothing is taken if the user lacks a right
+--- that this or the release needs.
 ---
 ---@key permits string             free permits
 ---@key leases zset                id -> when its lease ends
----@key twin string                free permits of a semaphore with the same leases; if none has, of this one
+---@key twin string                free permits of the semaphore that has the same leases; if there is none, of this semaphore
 ---@arg owner string               the ids of its permits, 16 bytes each
 ---@arg lease milliseconds
----@arg total int(1..2147483647)?  of a semaphore that it makes; nil: it makes none
+---@arg total int(1..2147483647)?  of a semaphore that it creates; nil: it creates none
 ---@command publish publish|spublish
 ---@channel released
 ---@return bool taken
----@return int(-2147483648..4294967295) left   free permits, after what was taken
----@return milliseconds wait       until the first lease ends, that of a grant included; -1 ms: none does
+---@return int(-2147483648..4294967295) left   free permits, after the grant
+---@return milliseconds wait       until the first lease ends, including the leases of this grant; -1 ms: none does
 ---@error NOTANUMBER the key holds no count of permits
 ---@error SHARED another semaphore has the same leases
 ---@error TOOMANY there are fewer permits
@@ -37,7 +37,7 @@ local left = free + back
 local taken = left >= #ids
 if taken then
   left = left - #ids
-elseif #ids > math.max(1, tonumber(total or 0)) then -- One is not more than there are, if there are any.
+elseif #ids > math.max(1, tonumber(total or 0)) then -- One permit is no more than the total, if that is not 0.
   local all = left + (text and redis.call('zcard', leases) - back or 0)
   if all > 0 and #ids > all then
     return redis.error_reply('TOOMANY there are fewer permits')
@@ -78,7 +78,7 @@ if taken then
 end
 local first = redis.call('zrange', leases, 0, 0, 'withscores')
 local ends = tonumber(first[2])
-if not ends or ends >= 922337203685477 then -- Redisson's for a lease without an end.
+if not ends or ends >= 922337203685477 then -- Redisson's score of a lease without an end.
   return {taken and 1 or 0, left, -1}
 end
 return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now))}

@@ -145,13 +145,14 @@ type PermitAcquireParams struct {
 	Permits string
 	// zset; id -> when its lease ends
 	Leases string
-	// string; free permits of a semaphore with the same leases; if none has, of this one
+	// string; free permits of the semaphore that has the same leases; if there is none, of this
+	// semaphore
 	Twin string
 	// the ids of its permits, 16 bytes each
 	Owner string
 	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
-	// from 1 to 2147483647; nil: absent; of a semaphore that it makes; nil: it makes none
+	// from 1 to 2147483647; nil: absent; of a semaphore that it creates; nil: it creates none
 	Total *int64
 	// the command PUBLISH|SPUBLISH
 	Publish string
@@ -162,35 +163,36 @@ type PermitAcquireParams struct {
 // PermitAcquireResult is what [PermitAcquire] returns.
 type PermitAcquireResult struct {
 	Taken bool
-	// free permits, after what was taken; from -2147483648 to 4294967295
+	// free permits, after the grant; from -2147483648 to 4294967295
 	Left int64
-	// until the first lease ends, that of a grant included; -1 ms: none does
+	// until the first lease ends, including the leases of this grant; -1 ms: none does
 	Wait time.Duration
 }
 
-// PermitAcquire grants permits to owner if there are enough, all of them or none, each with a
-// lease; else returns when the next lease ends. It takes back the permits whose leases have
-// ended. Where there is no semaphore, it makes one with total permits, if total is given. An
-// owner is never used again. Nothing is taken if the user lacks a right that this needs, or the
-// release.
+// PermitAcquire grants permits to owner if enough are free, all of them or none, each with a
+// lease. Otherwise it returns when the next lease ends. Permits whose leases have ended become
+// free. If there is no semaphore, and total is given, the script creates one with total
+// permits. An owner is never used again. Nothing is taken if the user lacks a right that this
+// or the release needs.
 //
 // Keys:
 //   - permits: string; free permits
 //   - leases: zset; id -> when its lease ends
-//   - twin: string; free permits of a semaphore with the same leases; if none has, of this one
+//   - twin: string; free permits of the semaphore that has the same leases; if there is none,
+//     of this semaphore
 //
 // Arguments:
 //   - owner: the ids of its permits, 16 bytes each
 //   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - total: from 1 to 2147483647; nil: absent; of a semaphore that it makes; nil: it makes
+//   - total: from 1 to 2147483647; nil: absent; of a semaphore that it creates; nil: it creates
 //     none
 //   - publish: the command PUBLISH|SPUBLISH
 //   - released: channel
 //
 // Results:
 //   - taken
-//   - left: free permits, after what was taken; from -2147483648 to 4294967295
-//   - wait: until the first lease ends, that of a grant included; -1 ms: none does
+//   - left: free permits, after the grant; from -2147483648 to 4294967295
+//   - wait: until the first lease ends, including the leases of this grant; -1 ms: none does
 //
 // Errors:
 //   - [ErrPermitAcquireNOTANUMBER]: the key holds no count of permits

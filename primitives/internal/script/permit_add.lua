@@ -1,9 +1,9 @@
---- Adds permits, or takes some away if delta is negative, whether they are free or not, and tells waiters
---- how many are free if there are more. It makes a semaphore if there is none.
+--- Adds permits, or removes permits, free or taken, if delta is negative. If more permits are free then, it publishes
+--- how many. It creates a missing semaphore.
 ---
 ---@key permits string                  free permits
 ---@key leases zset                     id -> when its lease ends
----@key twin string                     free permits of a semaphore with the same leases; if none has, of this one
+---@key twin string                     free permits of the semaphore that has the same leases; if there is none, of this semaphore
 ---@arg delta int(-2147483647..2147483647)
 ---@command publish publish|spublish
 ---@channel released

@@ -91,14 +91,14 @@ func permitAddError(err error) error {
 	return err
 }
 
-// PermitAdd adds permits, or takes some away if delta is negative, whether they are free or
-// not, and tells waiters how many are free if there are more. It makes a semaphore if there is
-// none.
+// PermitAdd adds permits, or removes permits, free or taken, if delta is negative. If more
+// permits are free then, it publishes how many. It creates a missing semaphore.
 //
 // Keys:
 //   - permits: string; free permits
 //   - leases: zset; id -> when its lease ends
-//   - twin: string; free permits of a semaphore with the same leases; if none has, of this one
+//   - twin: string; free permits of the semaphore that has the same leases; if there is none,
+//     of this semaphore
 //
 // Arguments:
 //   - delta: from -2147483647 to 2147483647

@@ -2,7 +2,7 @@
 ---
 ---@key permits string      free permits
 ---@key leases zset         id -> when its lease ends
----@return int(-2147483648..4294967295) free    with those whose leases have ended
+---@return int(-2147483648..4294967295) free    including permits whose leases have ended
 ---@return int(0..4294967295) acquired
 ---@error NOTANUMBER the key holds no count of permits
 ---@retry safe

@@ -61,7 +61,7 @@ func permitCountError(err error) error {
 
 // PermitCountResult is what [PermitCount] returns.
 type PermitCountResult struct {
-	// with those whose leases have ended; from -2147483648 to 4294967295
+	// including permits whose leases have ended; from -2147483648 to 4294967295
 	Free int64
 	// from 0 to 4294967295
 	Acquired int64
@@ -74,7 +74,7 @@ type PermitCountResult struct {
 //   - leases: zset; id -> when its lease ends
 //
 // Results:
-//   - free: with those whose leases have ended; from -2147483648 to 4294967295
+//   - free: including permits whose leases have ended; from -2147483648 to 4294967295
 //   - acquired: from 0 to 4294967295
 //
 // Errors:

@@ -1,10 +1,10 @@
---- Puts back the permits of a permit semaphore.
+--- Releases permits of a permit semaphore.
 ---
 ---@library
 ---@include permit_store.lua
 
--- give_back puts back an owner's permits, and those whose leases have ended. It returns 1 if the leases of
--- all the owner's permits still ran, else 0. If whole it does nothing in that case.
+-- give_back releases an owner's permits, and permits whose leases have ended. It returns 1 if no lease of the owner's
+-- permits had ended, else 0. With whole it does nothing if a lease had ended.
 local function give_back(permits, leases, owner, whole, now, free, tell)
   local ids = ids_of(owner)
   local held = running(leases, ids, now)

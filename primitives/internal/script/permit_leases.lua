@@ -1,15 +1,14 @@
---- The permits of a permit semaphore. Those that are free are counted in one key. Those that are taken
---- have an id of 16 bytes each, in a sorted set, with the time at which their lease ends, in milliseconds
---- of the server's clock. One whose lease has ended is free: the next script that writes takes it out and
---- counts it. Without the count there is no semaphore, and what is left of the set means nothing. An
---- owner is some ids, one after the other.
+--- The permits of a permit semaphore. One key has the number of free permits. A sorted set has the taken permits: an
+--- id of 16 bytes each, with the time at which its lease ends, in milliseconds of the server's clock. A permit whose
+--- lease has ended is free: the next script that writes removes and counts it. Without the number there is no
+--- semaphore, and the rest of the set means nothing. An owner is a sequence of ids.
 ---
 ---@library
 ---@include clock.lua
 ---@include permits.lua
 
--- shared reports whether a semaphore that is to be made would have the leases of another, its twin: it would take out
--- those that the other has lent, and count them as its own.
+-- shared reports whether a new semaphore would have the same set of leases as another semaphore, its twin: it would
+-- remove the leases of the other, and count their permits as its own.
 local function shared(twin)
   return redis.call('type', twin).ok == 'string'
 end
@@ -23,7 +22,7 @@ local function ids_of(owner)
   return ids
 end
 
--- running returns how many of some ids have leases that still run.
+-- running returns how many of the ids have leases that have not ended.
 local function running(leases, ids, now)
   local n = 0
   for _, id in ipairs(ids) do

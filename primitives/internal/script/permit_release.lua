@@ -1,12 +1,12 @@
---- Puts back permits, and tells waiters how many are free then.
+--- Releases permits, and publishes how many are free then.
 ---
 ---@key permits string      free permits
 ---@key leases zset         id -> when its lease ends
 ---@arg owner string        the ids, 16 bytes each
----@arg whole bool          put back nothing unless the leases of all still run
+---@arg whole bool          release no permit if a lease has ended
 ---@command publish publish|spublish
 ---@channel released
----@return bool released    false: not all leases still ran
+---@return bool released    false: a lease had ended
 ---@error NOTANUMBER the key holds no count of permits
 ---@include permit_give_back.lua
 local text = redis.call('get', permits)

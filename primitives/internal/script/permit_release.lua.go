@@ -64,7 +64,7 @@ func permitReleaseError(err error) error {
 	return err
 }
 
-// PermitRelease puts back permits, and tells waiters how many are free then.
+// PermitRelease releases permits, and publishes how many are free then.
 //
 // Keys:
 //   - permits: string; free permits
@@ -72,12 +72,12 @@ func permitReleaseError(err error) error {
 //
 // Arguments:
 //   - owner: the ids, 16 bytes each
-//   - whole: put back nothing unless the leases of all still run
+//   - whole: release no permit if a lease has ended
 //   - publish: the command PUBLISH|SPUBLISH
 //   - released: channel
 //
 // Results:
-//   - released: false: not all leases still ran
+//   - released: false: a lease had ended
 //
 // Errors:
 //   - [ErrPermitReleaseNOTANUMBER]: the key holds no count of permits

@@ -1,10 +1,10 @@
---- Puts back the permits of each owner, as permit_release does. Each has a status of its own: what is
---- refused for one costs only itself.
+--- Is permit_release for each owner. Each owner has a status of its own: a refusal for one owner does not fail the
+--- others.
 ---
 ---@key objects any...        in pairs: the free permits, and the leases
 ---@command publish publish|spublish
 ---@arg owners string...      one per pair
----@arg channels string... per owners   where the waiters of each listen
+---@arg channels string... per owners   the channel of the waiters of each
 ---@return int[] status       per owner: 1 released, 0 not all held, -1 no such semaphore, -2 refused
 ---@include permit_give_back.lua
 ---@include fault.lua

@@ -48,8 +48,8 @@ var permitReleaseAllScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// PermitReleaseAll puts back the permits of each owner, as permit_release does. Each has a
-// status of its own: what is refused for one costs only itself.
+// PermitReleaseAll is permit_release for each owner. Each owner has a status of its own: a
+// refusal for one owner does not fail the others.
 //
 // Keys:
 //   - objects: any kind each; in pairs: the free permits, and the leases
@@ -57,7 +57,7 @@ var permitReleaseAllScript = backend.Script{
 // Arguments:
 //   - publish: the command PUBLISH|SPUBLISH
 //   - owners: one per pair
-//   - channels: one for each of owners; where the waiters of each listen
+//   - channels: one for each of owners; the channel of the waiters of each
 //
 // Results:
 //   - status: per owner: 1 released, 0 not all held, -1 no such semaphore, -2 refused

@@ -1,4 +1,4 @@
---- Returns how long the lease of one permit still runs.
+--- Returns the rest of the lease of one permit.
 ---
 ---@key permits string      free permits
 ---@key leases zset         id -> when its lease ends
@@ -15,7 +15,7 @@ if not count(text) then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
 local ends = tonumber(redis.call('zscore', leases, id) or '0')
-if ends >= 922337203685477 then -- Redisson's for a lease without an end.
+if ends >= 922337203685477 then -- Redisson's score of a lease without an end.
   return -1
 end
 return math.max(0, math.ceil(ends - clock()))

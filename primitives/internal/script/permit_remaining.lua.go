@@ -62,7 +62,7 @@ func permitRemainingError(err error) error {
 	return err
 }
 
-// PermitRemaining returns how long the lease of one permit still runs.
+// PermitRemaining returns the rest of the lease of one permit.
 //
 // Keys:
 //   - permits: string; free permits

@@ -1,5 +1,5 @@
---- Gives the permits of each owner a whole lease again, if the leases of all of them still run. Each owner
---- has a status of its own: a key of another kind costs only itself.
+--- Extends the leases of each owner's permits to a whole lease, if none of them has ended. Each owner has a status of
+--- its own: a key of another kind does not fail the others.
 ---
 ---@key objects any...        in pairs: the free permits, and the leases
 ---@arg lease milliseconds

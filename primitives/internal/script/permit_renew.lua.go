@@ -47,8 +47,8 @@ var permitRenewScript = backend.Script{
 	Retry:  backend.RetryRepeatable,
 }
 
-// PermitRenew gives the permits of each owner a whole lease again, if the leases of all of them
-// still run. Each owner has a status of its own: a key of another kind costs only itself.
+// PermitRenew extends the leases of each owner's permits to a whole lease, if none of them has
+// ended. Each owner has a status of its own: a key of another kind does not fail the others.
 //
 // Keys:
 //   - objects: any kind each; in pairs: the free permits, and the leases

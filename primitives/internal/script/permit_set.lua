@@ -1,11 +1,11 @@
---- Makes a permit semaphore with so many permits, or changes how many one has, and tells waiters how many
---- are free if there are more. What is taken stays taken: then less than none may be free.
+--- Creates a permit semaphore with total permits, or changes its total. If more permits are free then, it publishes
+--- how many. Taken permits stay taken: the number of free permits may be less than 0 then.
 ---
 ---@key permits string                  free permits
 ---@key leases zset                     id -> when its lease ends
----@key twin string                     free permits of a semaphore with the same leases; if none has, of this one
----@arg total int(0..2147483647)        free permits and taken ones
----@arg change bool                     also if there is a semaphore
+---@key twin string                     free permits of the semaphore that has the same leases; if there is none, of this semaphore
+---@arg total int(0..2147483647)        free and taken permits
+---@arg change bool                     even if there is a semaphore
 ---@command publish publish|spublish
 ---@channel released
 ---@return bool set

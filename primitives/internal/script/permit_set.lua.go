@@ -95,11 +95,12 @@ type PermitSetParams struct {
 	Permits string
 	// zset; id -> when its lease ends
 	Leases string
-	// string; free permits of a semaphore with the same leases; if none has, of this one
+	// string; free permits of the semaphore that has the same leases; if there is none, of this
+	// semaphore
 	Twin string
-	// from 0 to 2147483647; free permits and taken ones
+	// from 0 to 2147483647; free and taken permits
 	Total int64
-	// also if there is a semaphore
+	// even if there is a semaphore
 	Change bool
 	// the command PUBLISH|SPUBLISH
 	Publish string
@@ -107,18 +108,19 @@ type PermitSetParams struct {
 	Released string
 }
 
-// PermitSet makes a permit semaphore with so many permits, or changes how many one has, and
-// tells waiters how many are free if there are more. What is taken stays taken: then less than
-// none may be free.
+// PermitSet creates a permit semaphore with total permits, or changes its total. If more
+// permits are free then, it publishes how many. Taken permits stay taken: the number of free
+// permits may be less than 0 then.
 //
 // Keys:
 //   - permits: string; free permits
 //   - leases: zset; id -> when its lease ends
-//   - twin: string; free permits of a semaphore with the same leases; if none has, of this one
+//   - twin: string; free permits of the semaphore that has the same leases; if there is none,
+//     of this semaphore
 //
 // Arguments:
-//   - total: from 0 to 2147483647; free permits and taken ones
-//   - change: also if there is a semaphore
+//   - total: from 0 to 2147483647; free and taken permits
+//   - change: even if there is a semaphore
 //   - publish: the command PUBLISH|SPUBLISH
 //   - released: channel
 //

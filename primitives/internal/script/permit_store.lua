@@ -4,7 +4,7 @@
 ---@include permit_leases.lua
 ---@include rights.lua
 
--- lend gives ids a lease until then.
+-- lend gives ids leases that end at the given time.
 local function lend(leases, ids, ends)
   local scores = {}
   for _, id in ipairs(ids) do
@@ -14,7 +14,8 @@ local function lend(leases, ids, ends)
   redis.call('zadd', leases, unpack(scores))
 end
 
--- renew gives an owner's ids a lease until then if the leases of all still run. It returns 1 then, else 0.
+-- renew gives an owner's ids leases that end at the given time, if none of their leases has ended. Then it returns 1,
+-- else 0.
 local function renew(leases, owner, now, ends)
   local ids = ids_of(owner)
   if running(leases, ids, now) < #ids then
@@ -24,8 +25,8 @@ local function renew(leases, owner, now, ends)
   return 1
 end
 
--- store makes the number of free permits another, and takes out the leases that have ended. If it is
--- more than was counted it first tells the waiters. If any of that is refused, nothing has been written.
+-- store changes the number of free permits, and removes the leases that have ended. If the number is more than
+-- before, store publishes it first. If any of that is refused, nothing has been written.
 local function store(permits, leases, now, before, after, tell)
   may('incrby', permits)
   may('zremrangebyscore', leases)

@@ -1,4 +1,4 @@
---- Gives one permit another lease, from now on, if its lease still runs.
+--- Gives one permit a new lease, from now on, if its lease has not ended.
 ---
 ---@key permits string      free permits
 ---@key leases zset         id -> when its lease ends

@@ -59,7 +59,7 @@ func permitUpdateError(err error) error {
 	return err
 }
 
-// PermitUpdate gives one permit another lease, from now on, if its lease still runs.
+// PermitUpdate gives one permit a new lease, from now on, if its lease has not ended.
 //
 // Keys:
 //   - permits: string; free permits

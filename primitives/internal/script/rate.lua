@@ -1,20 +1,20 @@
---- A rate limiter. Its hash says how many permits an interval has. Each grant is a member of a sorted set
---- whose score is the time of the grant, until it is so old that its permits are free again; it ends with
---- their number, in four bytes. A value says how many permits no grant has, old ones included. Where each
---- client has its own permits, its value says how many its grants have: another client may change the rate,
---- and does not know the values of all.
+--- A rate limiter. Its hash has the number of permits in an interval. Each grant is a member of a sorted set, with
+--- the time of the grant as its score, until it is so old that its permits are free again. The member ends with the
+--- number of permits, in four bytes. A value has the number of permits that are in no grant, old grants included. If
+--- each client has its own permits, a client's value instead has the number of permits in its grants: another client
+--- may change the rate, and does not know the values of all clients.
 ---
 ---@library
 ---@include permits.lua
 ---@include rights.lua
 ---@include rate_fields.lua
 
--- all is more permits, grants or milliseconds than there are.
+-- all returns more permits, grants or milliseconds than there can be.
 local function all()
   return 9007199254740991
 end
 
--- span returns the milliseconds in text, or nil if it is no such number.
+-- span returns the milliseconds in text, or nil if the text is no such number.
 local function span(text)
   local n = tonumber(text)
   if n and n >= 0 and n <= 9223372036854 and n == math.floor(n) then
@@ -23,7 +23,7 @@ local function span(text)
   return nil
 end
 
--- limit_in returns what the fields of a limiter's hash say, or nil if they have other texts than numbers.
+-- limit_in returns the limit in the fields of a limiter's hash, or nil if a text there is no number.
 local function limit_in(fields)
   local limit = {
     rate = count(fields[1]), interval = span(fields[2]), own = fields[3] == '1', alive = span(fields[4] or '0'),
@@ -31,8 +31,8 @@ local function limit_in(fields)
   return limit.rate and limit.interval and limit.alive and limit or nil
 end
 
--- limit_of returns what a limiter's hash says, or nil if there is none. If the hash is another program's, or has other
--- texts than numbers, it returns nil and an error.
+-- limit_of returns the limit in a limiter's hash, or nil if there is no hash. If the hash is another program's, or a
+-- text there is no number, it returns nil and an error.
 local function limit_of(limiter)
   local fields, strange = fields_of(limiter)
   local limit = fields and limit_in(fields)
@@ -42,14 +42,14 @@ local function limit_of(limiter)
   return limit, strange
 end
 
--- clock_bounds returns the server's time in milliseconds, rounded down and up. A grant is made at the later one, and
--- is old by the earlier one: so the grants within one interval never have more permits than it has.
+-- clock_bounds returns the server's time in milliseconds, rounded down and up. A new grant gets the later time, and
+-- its age counts by the earlier time: so the grants within one interval never have more permits than the interval.
 local function clock_bounds()
   local time = redis.call('time')
   return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000 + math.ceil(time[2] / 1000)
 end
 
--- permits_of returns how many permits a grant has.
+-- permits_of returns the number of permits in a grant.
 local function permits_of(grant)
   local a, b, c, d = string.byte(grant, -4, -1)
   return d and a + b * 256 + c * 65536 + d * 16777216 or 0
@@ -68,7 +68,7 @@ local function grant_at(grants, rank)
   return found[1], tonumber(found[2])
 end
 
--- sum returns how many permits the grants have from one rank to another.
+-- sum returns the number of permits in the grants from one rank to another.
 local function sum(grants, from, to)
   local permits = 0
   for rank = from, to, 1000 do
@@ -79,8 +79,8 @@ local function sum(grants, from, to)
   return permits
 end
 
--- held_of returns how many permits all grants have, and how many grants there are. If a value is missing, or
--- says too little is held, it counts.
+-- held_of returns the number of permits in all grants, and the number of grants. If the value is missing, or too
+-- small for the grants, it counts the permits.
 local function held_of(limit, value, grants)
   local number, kept = redis.call('zcard', grants), count(redis.call('get', value) or '')
   local held = kept
@@ -93,13 +93,13 @@ local function held_of(limit, value, grants)
   return held, number
 end
 
--- text_of returns the value of a limiter whose grants have so many permits.
+-- text_of returns the value of a limiter whose grants have held permits.
 local function text_of(limit, held)
   return string.format('%.0f', limit.own and held or limit.rate - held)
 end
 
--- sum_from returns how many permits the grants have from a rank on. If each has one it only counts, and else
--- reads the shorter part of them: there may be as many as permits.
+-- sum_from returns the number of permits in the grants from a rank on. If each grant has one permit, it only counts.
+-- Otherwise it reads the shorter part of the grants: there may be as many grants as permits.
 local function sum_from(grants, held, number, rank)
   if held == number then
     return number - rank
@@ -109,8 +109,8 @@ local function sum_from(grants, held, number, rank)
   return held - sum(grants, 0, rank - 1)
 end
 
--- walk returns how many grants from a rank on have as many permits as are missing, and their permits; or those
--- of all before the rank past.
+-- walk returns how many grants, from a rank on, have at least the missing permits, and the number of their permits.
+-- It stops at the rank past.
 local function walk(grants, held, number, rank, past, missing)
   if held == number then
     local walked = math.max(0, math.min(missing, past - rank))
@@ -128,8 +128,9 @@ local function walk(grants, held, number, rank, past, missing)
   return at - rank, permits
 end
 
--- ended returns how many of the oldest grants, none of them younger than the youngest, have as many permits as
--- are missing, or are all there are; and their permits. Of more than a thousand it may return more than that.
+-- ended returns how many of the oldest grants have at least the missing permits, and the number of their permits. It
+-- takes no grant that is younger than youngest. If there are more than a thousand such grants, it may return more
+-- than needed.
 local function ended(grants, held, number, youngest, missing)
   if missing <= 0 then
     return 0, 0
@@ -141,8 +142,8 @@ local function ended(grants, held, number, youngest, missing)
   return walk(grants, held, number, 0, old, missing)
 end
 
--- settle makes one grant of now of the grants of the future: they were made before the server's clock was set
--- back.
+-- settle replaces grants with times in the future by one grant of now: they were made before the server's clock was
+-- set back.
 local function settle(limit, value, grants, now)
   local last, at = grant_at(grants, -1)
   if not last or at <= now then
@@ -159,7 +160,7 @@ local function settle(limit, value, grants, now)
   redis.call('zremrangebyscore', grants, string.format('(%.0f', now), '+inf')
 end
 
--- ask raises an error if the user lacks a right that keeping grants needs.
+-- ask raises an error if the user lacks a right that the storing of grants needs.
 local function ask(limiter, value, grants)
   may('pexpire', limiter)
   may('pttl', limiter)
@@ -168,9 +169,9 @@ local function ask(limiter, value, grants)
   may('zremrangebyrank', grants)
 end
 
--- live has a limiter end that nobody uses, and the keys of its grants with it. Those of one client end
--- when its last grant is old, but not within an hour, since another client may make the interval longer: else
--- those of each client that ever was would stay.
+-- live sets the expiry of a limiter that is not used, and of the keys of its grants. A client's own keys expire when
+-- its last grant is old, so that the keys of former clients do not stay, but not within an hour, since another client
+-- may make the interval longer.
 local function live(limiter, value, grants, limit)
   if limit.alive > 0 then
     redis.call('pexpire', limiter, limit.alive)

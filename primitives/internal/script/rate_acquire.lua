@@ -1,23 +1,23 @@
---- Takes permits if there are enough; else says when there will be. If nobody has set a rate it first makes
---- the limiter, where it is told a rate. A refusal takes nothing, but it counts as use of the limiter, and
---- corrects what is found to be wrong: grants of the future, and a value that does not fit the grants.
+--- Takes permits if enough are free. Otherwise it returns when there will be enough. If no rate is set, and the
+--- caller gives a rate, it first creates the limiter. A refusal takes nothing, but it counts as use of the limiter,
+--- and corrects errors: grants of the future, and a value that does not fit the grants.
 ---
 ---@key limiter hash          rate, interval, type, keepAliveTime
----@key value string          permits that no grant of any client has
----@key own_value string      the same for the grants of this client, if each has its own
+---@key value string          permits that are in no grant of any client
+---@key own_value string      the same for the grants of this client, if each client has its own permits
 ---@key permits zset          grant of any client -> its time
 ---@key own_permits zset      grant of this client -> its time
 ---@arg wanted int(1..2147483647)
----@arg grant bytes           16 random bytes behind their number, and the permits, as Redisson packs them
----@arg least int(0..2147483647)  the fewest permits that another of the client's callers waits for; 0: none waits
----@arg spare int(0..2147483647)  so many free permits are told, for those who wait
----@arg rate int(0..2147483647)   of a limiter that it makes; 0: it makes none
+---@arg grant bytes           the length 16, 16 random bytes, and the number of permits, as Redisson packs them
+---@arg least int(0..2147483647)  the smallest need of the client's other waiters; 0: there are none
+---@arg spare int(0..2147483647)  look for this many more free permits, for the client's other waiters
+---@arg rate int(0..2147483647)   of a limiter that it creates; 0: it creates none
 ---@arg interval milliseconds     of such a limiter
 ---@arg own bool                  each client has its own permits
----@arg alive milliseconds        how long such a limiter exists without being used; 0: for ever
+---@arg alive milliseconds        how long such a limiter exists without use; 0: forever
 ---@return bool taken
----@return int left           free permits, after what was taken
----@return milliseconds wait  until somebody who waits can go on, the caller included; 0: unknown, or at once
+---@return int left           free permits, after the grant
+---@return milliseconds wait  until a waiter, or the caller, can be granted; 0: unknown, or at once
 ---@error NORATE nobody has set a rate
 ---@error TOOMANY an interval has fewer permits
 ---@error NOTANUMBER the limiter's hash has another text in the place of a number
@@ -56,7 +56,7 @@ if left < need then
   local steps, more = walk(grants, held, number, old, number, target - left)
   local wait = 1
   if more < target - left then
-    -- Some grants are gone, and the value does not know it.
+    -- Some grants are missing, and the value is wrong.
     redis.call('set', valued, text_of(limit, back + more), 'keepttl')
   else
     local _, at = grant_at(grants, old + steps - 1)

@@ -145,9 +145,9 @@ func rateAcquireError(err error) error {
 type RateAcquireParams struct {
 	// hash; rate, interval, type, keepAliveTime
 	Limiter string
-	// string; permits that no grant of any client has
+	// string; permits that are in no grant of any client
 	Value string
-	// string; the same for the grants of this client, if each has its own
+	// string; the same for the grants of this client, if each client has its own permits
 	OwnValue string
 	// zset; grant of any client -> its time
 	Permits string
@@ -155,61 +155,62 @@ type RateAcquireParams struct {
 	OwnPermits string
 	// from 1 to 2147483647
 	Wanted int64
-	// 16 random bytes behind their number, and the permits, as Redisson packs them
+	// the length 16, 16 random bytes, and the number of permits, as Redisson packs them
 	Grant []byte
-	// from 0 to 2147483647; the fewest permits that another of the client's callers waits for; 0:
-	// none waits
+	// from 0 to 2147483647; the smallest need of the client's other waiters; 0: there are none
 	Least int64
-	// from 0 to 2147483647; so many free permits are told, for those who wait
+	// from 0 to 2147483647; look for this many more free permits, for the client's other waiters
 	Spare int64
-	// from 0 to 2147483647; of a limiter that it makes; 0: it makes none
+	// from 0 to 2147483647; of a limiter that it creates; 0: it creates none
 	Rate int64
 	// in whole milliseconds, the rest is cut off; not negative; of such a limiter
 	Interval time.Duration
 	// each client has its own permits
 	Own bool
 	// in whole milliseconds, the rest is cut off; not negative; how long such a limiter exists
-	// without being used; 0: for ever
+	// without use; 0: forever
 	Alive time.Duration
 }
 
 // RateAcquireResult is what [RateAcquire] returns.
 type RateAcquireResult struct {
 	Taken bool
-	// free permits, after what was taken
+	// free permits, after the grant
 	Left int64
-	// until somebody who waits can go on, the caller included; 0: unknown, or at once
+	// until a waiter, or the caller, can be granted; 0: unknown, or at once
 	Wait time.Duration
 }
 
-// RateAcquire takes permits if there are enough; else says when there will be. If nobody has
-// set a rate it first makes the limiter, where it is told a rate. A refusal takes nothing, but
-// it counts as use of the limiter, and corrects what is found to be wrong: grants of the
-// future, and a value that does not fit the grants.
+// RateAcquire takes permits if enough are free. Otherwise it returns when there will be enough.
+// If no rate is set, and the caller gives a rate, it first creates the limiter. A refusal takes
+// nothing, but it counts as use of the limiter, and corrects errors: grants of the future, and
+// a value that does not fit the grants.
 //
 // Keys:
 //   - limiter: hash; rate, interval, type, keepAliveTime
-//   - value: string; permits that no grant of any client has
-//   - own_value: string; the same for the grants of this client, if each has its own
+//   - value: string; permits that are in no grant of any client
+//   - own_value: string; the same for the grants of this client, if each client has its own
+//     permits
 //   - permits: zset; grant of any client -> its time
 //   - own_permits: zset; grant of this client -> its time
 //
 // Arguments:
 //   - wanted: from 1 to 2147483647
-//   - grant: 16 random bytes behind their number, and the permits, as Redisson packs them
-//   - least: from 0 to 2147483647; the fewest permits that another of the client's callers
-//     waits for; 0: none waits
-//   - spare: from 0 to 2147483647; so many free permits are told, for those who wait
-//   - rate: from 0 to 2147483647; of a limiter that it makes; 0: it makes none
+//   - grant: the length 16, 16 random bytes, and the number of permits, as Redisson packs them
+//   - least: from 0 to 2147483647; the smallest need of the client's other waiters; 0: there
+//     are none
+//   - spare: from 0 to 2147483647; look for this many more free permits, for the client's other
+//     waiters
+//   - rate: from 0 to 2147483647; of a limiter that it creates; 0: it creates none
 //   - interval: in whole milliseconds, the rest is cut off; not negative; of such a limiter
 //   - own: each client has its own permits
 //   - alive: in whole milliseconds, the rest is cut off; not negative; how long such a limiter
-//     exists without being used; 0: for ever
+//     exists without use; 0: forever
 //
 // Results:
 //   - taken
-//   - left: free permits, after what was taken
-//   - wait: until somebody who waits can go on, the caller included; 0: unknown, or at once
+//   - left: free permits, after the grant
+//   - wait: until a waiter, or the caller, can be granted; 0: unknown, or at once
 //
 // Errors:
 //   - [ErrRateAcquireNORATE]: nobody has set a rate

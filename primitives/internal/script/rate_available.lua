@@ -1,8 +1,8 @@
 --- Returns how many permits are free.
 ---
 ---@key limiter hash          rate, interval, type, keepAliveTime
----@key value string          permits that no grant of any client has
----@key own_value string      the same for the grants of this client, if each has its own
+---@key value string          permits that are in no grant of any client
+---@key own_value string      the same for the grants of this client, if each client has its own permits
 ---@key permits zset          grant of any client -> its time
 ---@key own_permits zset      grant of this client -> its time
 ---@return int free

@@ -78,8 +78,9 @@ func rateAvailableError(err error) error {
 //
 // Keys:
 //   - limiter: hash; rate, interval, type, keepAliveTime
-//   - value: string; permits that no grant of any client has
-//   - own_value: string; the same for the grants of this client, if each has its own
+//   - value: string; permits that are in no grant of any client
+//   - own_value: string; the same for the grants of this client, if each client has its own
+//     permits
 //   - permits: zset; grant of any client -> its time
 //   - own_permits: zset; grant of this client -> its time
 //

@@ -1,10 +1,10 @@
 --- Returns a limiter's rate, if there is one.
 ---
 ---@key limiter hash          rate, interval, type, keepAliveTime
----@return int? rate          permits of an interval
+---@return int? rate          permits in an interval
 ---@return milliseconds? interval
 ---@return string? kind       1: each client has its own permits
----@return milliseconds? alive   how long the limiter exists without being used; 0: for ever
+---@return milliseconds? alive   how long the limiter exists without use; 0: forever
 ---@readonly
 ---@include rate_fields.lua
 local fields, strange = fields_of(limiter)

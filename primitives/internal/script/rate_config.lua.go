@@ -36,7 +36,7 @@ var rateConfigScript = backend.Script{
 
 // RateConfigResult is what [RateConfig] returns.
 type RateConfigResult struct {
-	// permits of an interval; there may be none
+	// permits in an interval; there may be none
 	Rate   int64
 	RateOK bool // whether there is one
 	// there may be none
@@ -45,7 +45,7 @@ type RateConfigResult struct {
 	// 1: each client has its own permits; there may be none
 	Kind   string
 	KindOK bool // whether there is one
-	// how long the limiter exists without being used; 0: for ever; there may be none
+	// how long the limiter exists without use; 0: forever; there may be none
 	Alive   time.Duration
 	AliveOK bool // whether there is one
 }
@@ -56,10 +56,10 @@ type RateConfigResult struct {
 //   - limiter: hash; rate, interval, type, keepAliveTime
 //
 // Results:
-//   - rate: permits of an interval; there may be none
+//   - rate: permits in an interval; there may be none
 //   - interval: there may be none
 //   - kind: 1: each client has its own permits; there may be none
-//   - alive: how long the limiter exists without being used; 0: for ever; there may be none
+//   - alive: how long the limiter exists without use; 0: forever; there may be none
 //
 // The script only reads.
 func RateConfig(

@@ -1,8 +1,8 @@
---- Deletes a limiter, and what it has granted to this client. It wakes all who wait.
+--- Deletes a limiter, and its grants to this client. It wakes all waiters.
 ---
 ---@key limiter hash          rate, interval, type, keepAliveTime
----@key value string          permits that no grant of any client has
----@key own_value string      the same for the grants of this client, if each has its own
+---@key value string          permits that are in no grant of any client
+---@key own_value string      the same for the grants of this client, if each client has its own permits
 ---@key permits zset          grant of any client -> its time
 ---@key own_permits zset      grant of this client -> its time
 ---@command publish publish|spublish

@@ -51,9 +51,9 @@ var rateDeleteScript = backend.Script{
 type RateDeleteParams struct {
 	// hash; rate, interval, type, keepAliveTime
 	Limiter string
-	// string; permits that no grant of any client has
+	// string; permits that are in no grant of any client
 	Value string
-	// string; the same for the grants of this client, if each has its own
+	// string; the same for the grants of this client, if each client has its own permits
 	OwnValue string
 	// zset; grant of any client -> its time
 	Permits string
@@ -65,12 +65,13 @@ type RateDeleteParams struct {
 	Changed string
 }
 
-// RateDelete deletes a limiter, and what it has granted to this client. It wakes all who wait.
+// RateDelete deletes a limiter, and its grants to this client. It wakes all waiters.
 //
 // Keys:
 //   - limiter: hash; rate, interval, type, keepAliveTime
-//   - value: string; permits that no grant of any client has
-//   - own_value: string; the same for the grants of this client, if each has its own
+//   - value: string; permits that are in no grant of any client
+//   - own_value: string; the same for the grants of this client, if each client has its own
+//     permits
 //   - permits: zset; grant of any client -> its time
 //   - own_permits: zset; grant of this client -> its time
 //

@@ -1,15 +1,15 @@
---- Gives permits back that were not used: the oldest that are not old enough to be free. It wakes those
---- who wait.
+--- Releases permits that were acquired and not used: of the permits that are not free already it takes the oldest. It
+--- wakes the waiters.
 ---
 ---@key limiter hash          rate, interval, type, keepAliveTime
----@key value string          permits that no grant of any client has
----@key own_value string      the same for the grants of this client, if each has its own
+---@key value string          permits that are in no grant of any client
+---@key own_value string      the same for the grants of this client, if each client has its own permits
 ---@key permits zset          grant of any client -> its time
 ---@key own_permits zset      grant of this client -> its time
 ---@arg returned int(1..2147483647)
 ---@command publish publish|spublish
 ---@channel changed
----@return int released       there were no more
+---@return int released       permits that were released: no more were in use
 ---@error NORATE nobody has set a rate
 ---@error NOTANUMBER the limiter's hash has another text in the place of a number
 ---@include rate.lua

@@ -113,9 +113,9 @@ func rateReleaseError(err error) error {
 type RateReleaseParams struct {
 	// hash; rate, interval, type, keepAliveTime
 	Limiter string
-	// string; permits that no grant of any client has
+	// string; permits that are in no grant of any client
 	Value string
-	// string; the same for the grants of this client, if each has its own
+	// string; the same for the grants of this client, if each client has its own permits
 	OwnValue string
 	// zset; grant of any client -> its time
 	Permits string
@@ -129,13 +129,14 @@ type RateReleaseParams struct {
 	Changed string
 }
 
-// RateRelease gives permits back that were not used: the oldest that are not old enough to be
-// free. It wakes those who wait.
+// RateRelease releases permits that were acquired and not used: of the permits that are not
+// free already it takes the oldest. It wakes the waiters.
 //
 // Keys:
 //   - limiter: hash; rate, interval, type, keepAliveTime
-//   - value: string; permits that no grant of any client has
-//   - own_value: string; the same for the grants of this client, if each has its own
+//   - value: string; permits that are in no grant of any client
+//   - own_value: string; the same for the grants of this client, if each client has its own
+//     permits
 //   - permits: zset; grant of any client -> its time
 //   - own_permits: zset; grant of this client -> its time
 //
@@ -145,7 +146,7 @@ type RateReleaseParams struct {
 //   - changed: channel
 //
 // Results:
-//   - released: there were no more
+//   - released: permits that were released: no more were in use
 //
 // Errors:
 //   - [ErrRateReleaseNORATE]: nobody has set a rate

@@ -1,17 +1,17 @@
---- Sets a rate. The permits that were granted before count on. It wakes all who wait: some may wait for more
---- permits than an interval has now.
+--- Sets a rate. Earlier grants still count. It wakes all waiters: some may wait for more permits than an interval has
+--- now.
 ---
 ---@key limiter hash          rate, interval, type, keepAliveTime
----@key value string          permits that no grant of any client has
----@key own_value string      the same for the grants of this client, if each has its own
+---@key value string          permits that are in no grant of any client
+---@key own_value string      the same for the grants of this client, if each client has its own permits
 ---@key permits zset          grant of any client -> its time
 ---@key own_permits zset      grant of this client -> its time
 ---@arg rate int(1..2147483647)
 ---@arg interval milliseconds
 ---@arg own bool              each client has its own permits
----@arg alive milliseconds    how long the limiter exists without being used; 0: for ever
----@arg create bool           where there is no rate
----@arg change bool           where there is one
+---@arg alive milliseconds    how long the limiter exists without use; 0: forever
+---@arg create bool           set it even if there is no rate
+---@arg change bool           set it even if there is a rate
 ---@command publish publish|spublish
 ---@channel changed
 ---@return bool set
@@ -42,7 +42,7 @@ if before then
   redis.call(publish, changed, '2147483647')
 end
 if before and (before[3] == '1') ~= own then
-  -- They counted otherwise.
+  -- Their values have another meaning.
   redis.call('del', value, own_value, permits, own_permits)
   held = 0
 end

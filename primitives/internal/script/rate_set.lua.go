@@ -90,9 +90,9 @@ var rateSetScript = backend.Script{
 type RateSetParams struct {
 	// hash; rate, interval, type, keepAliveTime
 	Limiter string
-	// string; permits that no grant of any client has
+	// string; permits that are in no grant of any client
 	Value string
-	// string; the same for the grants of this client, if each has its own
+	// string; the same for the grants of this client, if each client has its own permits
 	OwnValue string
 	// zset; grant of any client -> its time
 	Permits string
@@ -105,11 +105,11 @@ type RateSetParams struct {
 	// each client has its own permits
 	Own bool
 	// in whole milliseconds, the rest is cut off; not negative; how long the limiter exists without
-	// being used; 0: for ever
+	// use; 0: forever
 	Alive time.Duration
-	// where there is no rate
+	// set it even if there is no rate
 	Create bool
-	// where there is one
+	// set it even if there is a rate
 	Change bool
 	// the command PUBLISH|SPUBLISH
 	Publish string
@@ -117,13 +117,14 @@ type RateSetParams struct {
 	Changed string
 }
 
-// RateSet sets a rate. The permits that were granted before count on. It wakes all who wait:
-// some may wait for more permits than an interval has now.
+// RateSet sets a rate. Earlier grants still count. It wakes all waiters: some may wait for more
+// permits than an interval has now.
 //
 // Keys:
 //   - limiter: hash; rate, interval, type, keepAliveTime
-//   - value: string; permits that no grant of any client has
-//   - own_value: string; the same for the grants of this client, if each has its own
+//   - value: string; permits that are in no grant of any client
+//   - own_value: string; the same for the grants of this client, if each client has its own
+//     permits
 //   - permits: zset; grant of any client -> its time
 //   - own_permits: zset; grant of this client -> its time
 //
@@ -132,9 +133,9 @@ type RateSetParams struct {
 //   - interval: in whole milliseconds, the rest is cut off; not negative
 //   - own: each client has its own permits
 //   - alive: in whole milliseconds, the rest is cut off; not negative; how long the limiter
-//     exists without being used; 0: for ever
-//   - create: where there is no rate
-//   - change: where there is one
+//     exists without use; 0: forever
+//   - create: set it even if there is no rate
+//   - change: set it even if there is a rate
 //   - publish: the command PUBLISH|SPUBLISH
 //   - changed: channel
 //

@@ -1,25 +1,25 @@
---- Lets owner in as a reader if nobody writes, or if the writer is who asks; else returns how long the
---- writer's lease still runs, or the places of those who wait. Every owner is used for one hold. The token is that of the last writer.
+--- Grants a read lock to owner if there is no writer, or if the caller is the writer; else returns the rest of the
+--- writer's lease, or of the waiting writers' places. Owners are used for one hold. The token is the last writer's.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
----@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
+---@key side string prefix  the beginning of each reader's side key: side:owner:rwlock_timeout:1
 ---@key token string        the last token granted to a writer, decimal
----@key waiting hash        the places of writers that wait: owner -> 1
+---@key waiting hash        the places of waiting writers: owner -> 1
 ---@arg owner string
----@arg writer string       the owner of the write hold under which owner asks; empty: none
+---@arg writer string       the owner of the caller's write hold; empty: none
 ---@arg lease milliseconds
----@arg tokenttl milliseconds?  nil: the token key has no end
----@arg standback bool      a waiting writer keeps owner out
+---@arg tokenttl milliseconds?  nil: the token key does not expire
+---@arg standback bool      owner stands back for a waiting writer
 ---@command publish publish|spublish
 ---@channel released
----@return int? token         nil: a writer is in, or waits
----@return milliseconds wait  what the writer's lease still has; -1 ms: it has no end; 0: granted
----@return bool free         nobody is in, and the lock is kept for a writer that waits
+---@return int? token         nil: a writer holds the lock, or waits
+---@return milliseconds wait  the rest of the writer's lease; -1 ms: it has no end; 0: granted
+---@return bool free         the lock is free, and reserved for a waiting writer
 ---@include token.lua
 ---@include alien.lua
 local mode = redis.call('hget', lock, 'mode')
 local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':write') == 1
--- A hash without a mode is a lock of another kind: it keeps readers out, too.
+-- A hash without a mode is a lock of another kind, which excludes readers, too.
 local size = mode ~= 'read' and not downgrade and redis.call('hlen', lock) or 0
 if size > 0 then
   return alien(lock, size) or {false, redis.call('pttl', lock), 0}

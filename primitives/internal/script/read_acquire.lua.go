@@ -76,22 +76,22 @@ var readAcquireScript = backend.Script{
 type ReadAcquireParams struct {
 	// hash; mode, and the holds: owner -> 1, owner:write -> 1
 	Lock string
-	// begins keys (string); must hold a hash tag; in front of each reader's side key:
+	// begins keys (string); must hold a hash tag; the beginning of each reader's side key:
 	// side:owner:rwlock_timeout:1
 	Side string
 	// string; the last token granted to a writer, decimal
 	Token string
-	// hash; the places of writers that wait: owner -> 1
+	// hash; the places of waiting writers: owner -> 1
 	Waiting string
 	Owner   string
-	// the owner of the write hold under which owner asks; empty: none
+	// the owner of the caller's write hold; empty: none
 	Writer string
 	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key has
-	// no end
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key
+	// does not expire
 	Tokenttl *time.Duration
-	// a waiting writer keeps owner out
+	// owner stands back for a waiting writer
 	Standback bool
 	// the command PUBLISH|SPUBLISH
 	Publish string
@@ -101,40 +101,40 @@ type ReadAcquireParams struct {
 
 // ReadAcquireResult is what [ReadAcquire] returns.
 type ReadAcquireResult struct {
-	// nil: a writer is in, or waits; there may be none
+	// nil: a writer holds the lock, or waits; there may be none
 	Token   int64
 	TokenOK bool // whether there is one
-	// what the writer's lease still has; -1 ms: it has no end; 0: granted
+	// the rest of the writer's lease; -1 ms: it has no end; 0: granted
 	Wait time.Duration
-	// nobody is in, and the lock is kept for a writer that waits
+	// the lock is free, and reserved for a waiting writer
 	Free bool
 }
 
-// ReadAcquire lets owner in as a reader if nobody writes, or if the writer is who asks; else
-// returns how long the writer's lease still runs, or the places of those who wait. Every owner
-// is used for one hold. The token is that of the last writer.
+// ReadAcquire grants a read lock to owner if there is no writer, or if the caller is the
+// writer; else returns the rest of the writer's lease, or of the waiting writers' places.
+// Owners are used for one hold. The token is the last writer's.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
-//     side:owner:rwlock_timeout:1
+//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
+//     key: side:owner:rwlock_timeout:1
 //   - token: string; the last token granted to a writer, decimal
-//   - waiting: hash; the places of writers that wait: owner -> 1
+//   - waiting: hash; the places of waiting writers: owner -> 1
 //
 // Arguments:
 //   - owner
-//   - writer: the owner of the write hold under which owner asks; empty: none
+//   - writer: the owner of the caller's write hold; empty: none
 //   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
-//     token key has no end
-//   - standback: a waiting writer keeps owner out
+//     token key does not expire
+//   - standback: owner stands back for a waiting writer
 //   - publish: the command PUBLISH|SPUBLISH
 //   - released: channel
 //
 // Results:
-//   - token: nil: a writer is in, or waits; there may be none
-//   - wait: what the writer's lease still has; -1 ms: it has no end; 0: granted
-//   - free: nobody is in, and the lock is kept for a writer that waits
+//   - token: nil: a writer holds the lock, or waits; there may be none
+//   - wait: the rest of the writer's lease; -1 ms: it has no end; 0: granted
+//   - free: the lock is free, and reserved for a waiting writer
 //
 // The script may write, and is not sent again once it may have run.
 func ReadAcquire(

@@ -1,7 +1,7 @@
---- Returns how many of owner's read holds have a lease that still runs.
+--- Returns how many of owner's read holds have a lease that has not ended.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
----@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
+---@key side string prefix  the beginning of each reader's side key: side:owner:rwlock_timeout:1
 ---@arg owner string
 ---@return int count
 ---@readonly

@@ -41,12 +41,12 @@ var readHoldCountScript = backend.Script{
 	Retry:  backend.RetryReadOnly,
 }
 
-// ReadHoldCount returns how many of owner's read holds have a lease that still runs.
+// ReadHoldCount returns how many of owner's read holds have a lease that has not ended.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
-//     side:owner:rwlock_timeout:1
+//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
+//     key: side:owner:rwlock_timeout:1
 //
 // Arguments:
 //   - owner

@@ -1,15 +1,15 @@
---- Ends owner's read hold. After the last reader the lock is free, and one waiter per client is woken. That
---- is done also if the lock was free before, by the end of a lease, which no message reports. Readers whose
---- leases have ended are removed. While a writer is in, its lease stays as it is.
+--- Ends owner's read hold. After the last reader the lock is free, and the script wakes one waiter per client. It
+--- does so even if the lock was free before, because the end of a lease sends no message. It removes readers whose
+--- leases have ended. While a writer holds the lock, its lease does not change.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
----@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
----@key waiting hash        the places of writers that wait: owner -> 1
+---@key side string prefix  the beginning of each reader's side key: side:owner:rwlock_timeout:1
+---@key waiting hash        the places of waiting writers: owner -> 1
 ---@arg owner string
 ---@command publish publish|spublish
 ---@channel released
----@arg standback bool      readers stand back for a waiting writer: from now on for a moment only
----@return bool released    false: owner does not hold it, or not any more
+---@arg standback bool      readers stand back for a waiting writer: after the last reader for 200 ms
+---@return bool released    false: owner does not hold it, or no longer holds it
 ---@include readers.lua
 ---@include readers_keep.lua
 if redis.call('hexists', lock, owner) == 0 then

@@ -62,39 +62,39 @@ var readReleaseScript = backend.Script{
 type ReadReleaseParams struct {
 	// hash; mode, and the holds: owner -> 1, owner:write -> 1
 	Lock string
-	// begins keys (string); must hold a hash tag; in front of each reader's side key:
+	// begins keys (string); must hold a hash tag; the beginning of each reader's side key:
 	// side:owner:rwlock_timeout:1
 	Side string
-	// hash; the places of writers that wait: owner -> 1
+	// hash; the places of waiting writers: owner -> 1
 	Waiting string
 	Owner   string
 	// the command PUBLISH|SPUBLISH
 	Publish string
 	// channel
 	Released string
-	// readers stand back for a waiting writer: from now on for a moment only
+	// readers stand back for a waiting writer: after the last reader for 200 ms
 	Standback bool
 }
 
-// ReadRelease ends owner's read hold. After the last reader the lock is free, and one waiter
-// per client is woken. That is done also if the lock was free before, by the end of a lease,
-// which no message reports. Readers whose leases have ended are removed. While a writer is in,
-// its lease stays as it is.
+// ReadRelease ends owner's read hold. After the last reader the lock is free, and the script
+// wakes one waiter per client. It does so even if the lock was free before, because the end of
+// a lease sends no message. It removes readers whose leases have ended. While a writer holds
+// the lock, its lease does not change.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
-//     side:owner:rwlock_timeout:1
-//   - waiting: hash; the places of writers that wait: owner -> 1
+//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
+//     key: side:owner:rwlock_timeout:1
+//   - waiting: hash; the places of waiting writers: owner -> 1
 //
 // Arguments:
 //   - owner
 //   - publish: the command PUBLISH|SPUBLISH
 //   - released: channel
-//   - standback: readers stand back for a waiting writer: from now on for a moment only
+//   - standback: readers stand back for a waiting writer: after the last reader for 200 ms
 //
 // Results:
-//   - released: false: owner does not hold it, or not any more
+//   - released: false: owner does not hold it, or no longer holds it
 //
 // The script may write, and is not sent again once it may have run.
 func ReadRelease(

@@ -1,10 +1,10 @@
---- Ends the read hold of each owner, as read_release does. Each has a status of its own: what is refused
---- for one costs only itself.
+--- Is read_release for each owner. Each owner has a status of its own: a refusal for one owner does not fail the
+--- others.
 ---
----@key keys any...         in threes: the lock, what is in front of its readers' side keys, and the places of writers
+---@key keys any...         in threes: the lock, the prefix of its readers' side keys, and the places of writers
 ---@command publish publish|spublish
 ---@arg owners string...    one per three
----@arg channels string... per owners   where the waiters of each listen
+---@arg channels string... per owners   the channel of the waiters of each
 ---@return int[] status     per owner: 1 released, 0 not held, -1 not a lock, -2 refused
 ---@include readers.lua
 ---@include readers_keep.lua

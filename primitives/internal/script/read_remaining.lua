@@ -1,7 +1,7 @@
---- Returns how long the longest lease of the readers still runs.
+--- Returns the rest of the longest lease of the readers.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
----@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
+---@key side string prefix  the beginning of each reader's side key: side:owner:rwlock_timeout:1
 ---@return milliseconds remaining   0: there is no reader
 ---@readonly
 ---@include readers.lua

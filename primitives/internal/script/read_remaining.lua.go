@@ -39,12 +39,12 @@ var readRemainingScript = backend.Script{
 	Retry:  backend.RetryReadOnly,
 }
 
-// ReadRemaining returns how long the longest lease of the readers still runs.
+// ReadRemaining returns the rest of the longest lease of the readers.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
-//     side:owner:rwlock_timeout:1
+//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
+//     key: side:owner:rwlock_timeout:1
 //
 // Results:
 //   - remaining: 0: there is no reader

@@ -49,9 +49,9 @@ var readRenewScript = backend.Script{
 	Retry:  backend.RetryRepeatable,
 }
 
-// ReadRenew gives each read hold a whole lease again, if its owner still holds it, and makes
-// its lock last as long at least. No other reader's lease is touched. Each hold has a status of
-// its own.
+// ReadRenew extends each read hold to a whole lease, if its owner still holds it, and makes its
+// lock last at least as long. The leases of other readers do not change. Each hold has a status
+// of its own.
 //
 // Keys:
 //   - keys: any kind each; in pairs: the lock, and the hold's side key

@@ -1,9 +1,9 @@
---- Finds the read holds of a read-write lock. Each has a field, its owner, with a count, and for
---- each of the count a side key that expires with the lease. Our own count is 1.
+--- Finds the read holds of a read-write lock. Each reader has a field, its owner, with a count, and for each of the
+--- count a side key that expires with the lease. For readers of this package the count is 1.
 ---
 ---@library
 
--- lease_of returns how long the longest of an owner's leases still runs, in milliseconds; 0: none does.
+-- lease_of returns the rest of an owner's longest lease, in milliseconds; 0: all have ended.
 local function lease_of(side, owner, count)
   local longest = 0
   for n = 1, tonumber(count) or 0 do
@@ -12,9 +12,8 @@ local function lease_of(side, owner, count)
   return longest
 end
 
--- survey returns the mode, how long the longest lease of the readers still runs, the fields of the readers
--- whose leases have ended, and how long the shortest lease still runs. The owner who leaves counts as a reader
--- whose lease has ended.
+-- survey returns the mode, the rest of the longest lease of the readers, the fields of the readers whose leases have
+-- ended, and the rest of the shortest lease. An owner that leaves counts as a reader whose lease has ended.
 local function survey(lock, side, leaving)
   local mode, longest, gone, shortest = nil, 0, {}, math.huge
   local fields = redis.call('hgetall', lock)

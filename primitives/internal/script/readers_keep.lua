@@ -1,4 +1,4 @@
---- Removes readers who have gone.
+--- Removes readers whose leases have ended.
 ---
 ---@library
 ---@include rights.lua
@@ -9,7 +9,7 @@ local function ask(lock)
   may('pexpire', lock)
 end
 
--- keep removes the fields of readers, and makes the lock last as long as the longest lease that is left.
+-- keep removes the fields of readers, and makes the lock last as long as the longest remaining lease.
 local function keep(lock, gone, longest)
   for _, owner in ipairs(gone) do
     redis.call('hdel', lock, owner)

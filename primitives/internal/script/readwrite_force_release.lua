@@ -1,11 +1,11 @@
---- Ends all holds if the lock has that mode, no matter whose they are, and wakes waiters.
+--- Ends all holds, whichever owners have them, if the lock has the given mode, and wakes waiters.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
 ---@arg mode string         read or write
 ---@command publish publish|spublish
 ---@channel released
 ---@arg message string      0 or 1: whether one waiter may try, or all
----@return bool released    false: the lock has not that mode
+---@return bool released    false: the lock has another mode, or is free
 ---@include alien.lua
 if redis.call('hget', lock, 'mode') ~= mode then
   local size = redis.call('hlen', lock)

@@ -39,8 +39,8 @@ var readwriteForceReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ReadwriteForceRelease ends all holds if the lock has that mode, no matter whose they are, and
-// wakes waiters.
+// ReadwriteForceRelease ends all holds, whichever owners have them, if the lock has the given
+// mode, and wakes waiters.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
@@ -52,7 +52,7 @@ var readwriteForceReleaseScript = backend.Script{
 //   - message: 0 or 1: whether one waiter may try, or all
 //
 // Results:
-//   - released: false: the lock has not that mode
+//   - released: false: the lock has another mode, or is free
 //
 // The script may write, and is not sent again once it may have run.
 func ReadwriteForceRelease(

@@ -1,12 +1,12 @@
---- Takes permits if there are enough, and returns how many are left. Nothing is taken if the user lacks a right that
---- this needs, or the release.
+--- Takes permits if enough are free, and returns how many are left. Nothing is taken if the user lacks a right that
+--- this or the release needs.
 ---
 ---@key permits string                             free permits
 ---@arg wanted int(1..2147483647)
 ---@command publish publish|spublish
 ---@channel released
 ---@return bool taken
----@return int(-2147483648..2147483647) left      free permits, after what was taken
+---@return int(-2147483648..2147483647) left      free permits, after the grant
 ---@error NOTANUMBER the key holds no count of permits
 ---@include permits.lua
 ---@include rights.lua

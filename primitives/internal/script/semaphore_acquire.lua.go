@@ -67,12 +67,12 @@ func semaphoreAcquireError(err error) error {
 // SemaphoreAcquireResult is what [SemaphoreAcquire] returns.
 type SemaphoreAcquireResult struct {
 	Taken bool
-	// free permits, after what was taken; from -2147483648 to 2147483647
+	// free permits, after the grant; from -2147483648 to 2147483647
 	Left int64
 }
 
-// SemaphoreAcquire takes permits if there are enough, and returns how many are left. Nothing is
-// taken if the user lacks a right that this needs, or the release.
+// SemaphoreAcquire takes permits if enough are free, and returns how many are left. Nothing is
+// taken if the user lacks a right that this or the release needs.
 //
 // Keys:
 //   - permits: string; free permits
@@ -84,7 +84,7 @@ type SemaphoreAcquireResult struct {
 //
 // Results:
 //   - taken
-//   - left: free permits, after what was taken; from -2147483648 to 2147483647
+//   - left: free permits, after the grant; from -2147483648 to 2147483647
 //
 // Errors:
 //   - [ErrSemaphoreAcquireNOTANUMBER]: the key holds no count of permits

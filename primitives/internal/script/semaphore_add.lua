@@ -1,9 +1,9 @@
---- Adds permits, or takes some away if delta is negative, and publishes what is free where that can
---- help a waiter. If any of that is refused, nothing has been written.
+--- Adds permits, or removes permits if delta is negative. If that can help a waiter, it publishes how many are free.
+--- If any of that is refused, nothing has been written.
 ---
 ---@key permits string                                  free permits
 ---@arg delta int(-2147483647..2147483647)
----@arg create bool                                     also where there is no semaphore
+---@arg create bool                                     even if there is no semaphore
 ---@command publish publish|spublish
 ---@channel free
 ---@return bool added                                   false: there is no semaphore

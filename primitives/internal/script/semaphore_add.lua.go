@@ -79,15 +79,15 @@ func semaphoreAddError(err error) error {
 	return err
 }
 
-// SemaphoreAdd adds permits, or takes some away if delta is negative, and publishes what is
-// free where that can help a waiter. If any of that is refused, nothing has been written.
+// SemaphoreAdd adds permits, or removes permits if delta is negative. If that can help a
+// waiter, it publishes how many are free. If any of that is refused, nothing has been written.
 //
 // Keys:
 //   - permits: string; free permits
 //
 // Arguments:
 //   - delta: from -2147483647 to 2147483647
-//   - create: also where there is no semaphore
+//   - create: even if there is no semaphore
 //   - publish: the command PUBLISH|SPUBLISH
 //   - free: channel
 //

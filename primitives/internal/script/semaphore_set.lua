@@ -1,5 +1,5 @@
---- Makes a semaphore with so many free permits, unless there is one, and publishes how many are
---- free where that can help a waiter.
+--- Creates a semaphore with count free permits, unless it exists. If that can help a waiter, it publishes how many
+--- are free.
 ---
 ---@key permits string                                  free permits
 ---@arg count int(0..2147483647)

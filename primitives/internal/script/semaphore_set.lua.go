@@ -48,8 +48,8 @@ var semaphoreSetScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// SemaphoreSet makes a semaphore with so many free permits, unless there is one, and publishes
-// how many are free where that can help a waiter.
+// SemaphoreSet creates a semaphore with count free permits, unless it exists. If that can help
+// a waiter, it publishes how many are free.
 //
 // Keys:
 //   - permits: string; free permits

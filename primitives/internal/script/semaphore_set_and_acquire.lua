@@ -1,14 +1,14 @@
---- Takes permits if there are enough, and returns how many are left. If there is no semaphore it first
---- makes one, and publishes what is free then where that can help a waiter.
+--- Takes permits if enough are free, and returns how many are left. If there is no semaphore, it first creates one.
+--- If that can help a waiter, it publishes how many are free.
 ---
 ---@key permits string                             free permits
 ---@arg wanted int(1..2147483647)
----@arg total int(1..2147483647)                   of a semaphore that it makes
----@arg ttl milliseconds?                         of such a semaphore; nil: the key has no end
+---@arg total int(1..2147483647)                   of a semaphore that it creates
+---@arg ttl milliseconds?                         of such a semaphore; nil: the key does not expire
 ---@command publish publish|spublish
 ---@channel released
 ---@return bool taken
----@return int(-2147483648..2147483647) left      free permits, after what was taken
+---@return int(-2147483648..2147483647) left      free permits, after the grant
 ---@error NOTANUMBER the key holds no count of permits
 ---@include permits.lua
 ---@include rights.lua

@@ -84,28 +84,28 @@ func semaphoreSetAndAcquireError(err error) error {
 // SemaphoreSetAndAcquireResult is what [SemaphoreSetAndAcquire] returns.
 type SemaphoreSetAndAcquireResult struct {
 	Taken bool
-	// free permits, after what was taken; from -2147483648 to 2147483647
+	// free permits, after the grant; from -2147483648 to 2147483647
 	Left int64
 }
 
-// SemaphoreSetAndAcquire takes permits if there are enough, and returns how many are left. If
-// there is no semaphore it first makes one, and publishes what is free then where that can help
-// a waiter.
+// SemaphoreSetAndAcquire takes permits if enough are free, and returns how many are left. If
+// there is no semaphore, it first creates one. If that can help a waiter, it publishes how many
+// are free.
 //
 // Keys:
 //   - permits: string; free permits
 //
 // Arguments:
 //   - wanted: from 1 to 2147483647
-//   - total: from 1 to 2147483647; of a semaphore that it makes
+//   - total: from 1 to 2147483647; of a semaphore that it creates
 //   - ttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; of such a
-//     semaphore; nil: the key has no end
+//     semaphore; nil: the key does not expire
 //   - publish: the command PUBLISH|SPUBLISH
 //   - released: channel
 //
 // Results:
 //   - taken
-//   - left: free permits, after what was taken; from -2147483648 to 2147483647
+//   - left: free permits, after the grant; from -2147483648 to 2147483647
 //
 // Errors:
 //   - [ErrSemaphoreSetAndAcquireNOTANUMBER]: the key holds no count of permits

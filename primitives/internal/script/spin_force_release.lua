@@ -1,4 +1,4 @@
---- Frees the lock no matter who holds it. It publishes nothing: waiters retry on their own.
+--- Frees the lock, whichever owner holds it. It publishes nothing: waiters retry by themselves.
 ---
 ---@key lock hash           owner -> hold count
 ---@return bool released    false: the lock was free

@@ -33,8 +33,8 @@ var spinForceReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// SpinForceRelease frees the lock no matter who holds it. It publishes nothing: waiters retry
-// on their own.
+// SpinForceRelease frees the lock, whichever owner holds it. It publishes nothing: waiters
+// retry by themselves.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

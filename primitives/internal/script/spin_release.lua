@@ -1,4 +1,4 @@
---- Frees the lock if owner holds it. It publishes nothing: waiters retry on their own.
+--- Frees the lock if owner holds it. It publishes nothing: waiters retry by themselves.
 ---
 ---@key lock hash           owner -> hold count
 ---@arg owner string

@@ -31,8 +31,8 @@ var spinReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// SpinRelease frees the lock if owner holds it. It publishes nothing: waiters retry on their
-// own.
+// SpinRelease frees the lock if owner holds it. It publishes nothing: waiters retry by
+// themselves.
 //
 // Keys:
 //   - lock: hash; owner -> hold count

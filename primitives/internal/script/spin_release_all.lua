@@ -1,5 +1,5 @@
---- Frees each lock that its owner holds. Each has a status of its own: what is refused for one costs only
---- itself.
+--- Frees each lock that its owner holds. Each owner has a status of its own: a refusal for one owner does not fail
+--- the others.
 ---
 ---@key locks hash...              owner -> hold count
 ---@arg owners string... per locks

@@ -41,8 +41,8 @@ var spinReleaseAllScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// SpinReleaseAll frees each lock that its owner holds. Each has a status of its own: what is
-// refused for one costs only itself.
+// SpinReleaseAll frees each lock that its owner holds. Each owner has a status of its own: a
+// refusal for one owner does not fail the others.
 //
 // Keys:
 //   - locks: hash each; owner -> hold count

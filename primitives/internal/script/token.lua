@@ -3,10 +3,9 @@
 ---@library
 ---@include rights.lua
 
--- token_at stores the token of a new grant, and returns it: the server's time in microseconds, or one
--- more than the last token where the clock has not passed that. If there is a tokenttl, the key expires
--- when the clock has passed the last token by that: a later token is higher, unless the clock was set
--- back by more.
+-- token_at stores the token of a new grant, and returns it: the server's time in microseconds, or one more than the
+-- last token if the clock has not passed that. With a tokenttl, the key expires when the clock has passed the last
+-- token by tokenttl: a later token is higher, unless the clock was set back by more.
 local function token_at(time, token, tokenttl)
   local now = time[1] .. string.format('%06d', time[2])
   local grant = now
@@ -17,7 +16,7 @@ local function token_at(time, token, tokenttl)
     redis.call('incr', token)
     grant = redis.call('get', token)
     if ttl then
-      ttl = tokenttl + math.ceil((grant - now) / 1000) -- The clock is so far behind.
+      ttl = tokenttl + math.ceil((grant - now) / 1000) -- The clock is that far behind.
     end
   end
   if ttl then
@@ -28,7 +27,7 @@ local function token_at(time, token, tokenttl)
   return grant
 end
 
--- next_token is token_at the server's present time.
+-- next_token is token_at with the server's present time.
 local function next_token(token, tokenttl)
   return token_at(redis.call('time'), token, tokenttl)
 end

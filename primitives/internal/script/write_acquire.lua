@@ -1,22 +1,22 @@
---- Grants the lock to owner alone, with the next fencing token, if nobody writes and no reader's lease
---- still runs; else returns how long the writer's lease still runs, or the shortest of the readers' leases:
---- after it, a reader that leaves without a message may have left the lock free. Readers whose leases have
---- ended are removed. Every owner is used for one hold.
+--- Grants the lock to owner alone, with the next fencing token, if there is no writer and no reader whose lease has
+--- not ended. Otherwise it returns the rest of the writer's lease, or of the shortest lease of the readers: after
+--- that, the lock may be free without a message. A grant removes readers whose leases have ended. Every owner is used
+--- for one hold.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
----@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
+---@key side string prefix  the beginning of each reader's side key: side:owner:rwlock_timeout:1
 ---@key token string        the last token granted to a writer, decimal
----@key waiting hash        the places of writers that wait: owner -> 1
+---@key waiting hash        the places of waiting writers: owner -> 1
 ---@arg owner string
 ---@arg lease milliseconds
----@arg tokenttl milliseconds?  nil: the token key has no end
+---@arg tokenttl milliseconds?  nil: the token key does not expire
 ---@arg prefer bool         readers stand back for writers: a grant removes all places
----@arg queue bool          owner waits: a refusal by readers leaves it a place, until just after its next try
+---@arg queue bool          owner waits: a refusal because of readers gives it a place, until just after its next try
 ---@command publish publish|spublish
 ---@channel released
 ---@return int? token         nil: the lock is held
----@return milliseconds wait  until it may be free if no message comes; -1 ms: the lease has no end; 0: granted
----@return bool reading       readers keep owner out, which others may join
+---@return milliseconds wait  until the lock may be free if no message comes; -1 ms: the lease has no end; 0: granted
+---@return bool reading       readers hold the lock, which other readers may join
 ---@include token.lua
 ---@include readers.lua
 ---@include alien.lua
@@ -28,7 +28,7 @@ if used then
     return strange
   end
   local mode, longest, _, shortest = survey(lock, side)
-  -- A hash without a mode is a lock of another kind: it keeps writers out, too.
+  -- A hash without a mode is a lock of another kind, which excludes writers, too.
   if mode ~= 'read' then
     return {false, redis.call('pttl', lock), 0}
   elseif longest > 0 then
@@ -36,7 +36,7 @@ if used then
       may('hexists', lock)
       may('hdel', lock)
       may(publish, released)
-      -- By then owner has tried again. Before there is a place this does nothing: see lock_acquire.lua.
+      -- By then owner has tried again. Without a place this does nothing: see lock_acquire.lua.
       local life = math.max(redis.call('pttl', waiting), shortest + 200)
       redis.call('pexpire', waiting, life)
       redis.call('hset', waiting, owner, 1)

@@ -96,22 +96,22 @@ var writeAcquireScript = backend.Script{
 type WriteAcquireParams struct {
 	// hash; mode, and the holds: owner -> 1, owner:write -> 1
 	Lock string
-	// begins keys (string); must hold a hash tag; in front of each reader's side key:
+	// begins keys (string); must hold a hash tag; the beginning of each reader's side key:
 	// side:owner:rwlock_timeout:1
 	Side string
 	// string; the last token granted to a writer, decimal
 	Token string
-	// hash; the places of writers that wait: owner -> 1
+	// hash; the places of waiting writers: owner -> 1
 	Waiting string
 	Owner   string
 	// in whole milliseconds, the rest is cut off; not negative
 	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key has
-	// no end
+	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key
+	// does not expire
 	Tokenttl *time.Duration
 	// readers stand back for writers: a grant removes all places
 	Prefer bool
-	// owner waits: a refusal by readers leaves it a place, until just after its next try
+	// owner waits: a refusal because of readers gives it a place, until just after its next try
 	Queue bool
 	// the command PUBLISH|SPUBLISH
 	Publish string
@@ -124,39 +124,40 @@ type WriteAcquireResult struct {
 	// nil: the lock is held; there may be none
 	Token   int64
 	TokenOK bool // whether there is one
-	// until it may be free if no message comes; -1 ms: the lease has no end; 0: granted
+	// until the lock may be free if no message comes; -1 ms: the lease has no end; 0: granted
 	Wait time.Duration
-	// readers keep owner out, which others may join
+	// readers hold the lock, which other readers may join
 	Reading bool
 }
 
-// WriteAcquire grants the lock to owner alone, with the next fencing token, if nobody writes
-// and no reader's lease still runs; else returns how long the writer's lease still runs, or the
-// shortest of the readers' leases: after it, a reader that leaves without a message may have
-// left the lock free. Readers whose leases have ended are removed. Every owner is used for one
-// hold.
+// WriteAcquire grants the lock to owner alone, with the next fencing token, if there is no
+// writer and no reader whose lease has not ended. Otherwise it returns the rest of the writer's
+// lease, or of the shortest lease of the readers: after that, the lock may be free without a
+// message. A grant removes readers whose leases have ended. Every owner is used for one hold.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
-//     side:owner:rwlock_timeout:1
+//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
+//     key: side:owner:rwlock_timeout:1
 //   - token: string; the last token granted to a writer, decimal
-//   - waiting: hash; the places of writers that wait: owner -> 1
+//   - waiting: hash; the places of waiting writers: owner -> 1
 //
 // Arguments:
 //   - owner
 //   - lease: in whole milliseconds, the rest is cut off; not negative
 //   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
-//     token key has no end
+//     token key does not expire
 //   - prefer: readers stand back for writers: a grant removes all places
-//   - queue: owner waits: a refusal by readers leaves it a place, until just after its next try
+//   - queue: owner waits: a refusal because of readers gives it a place, until just after its
+//     next try
 //   - publish: the command PUBLISH|SPUBLISH
 //   - released: channel
 //
 // Results:
 //   - token: nil: the lock is held; there may be none
-//   - wait: until it may be free if no message comes; -1 ms: the lease has no end; 0: granted
-//   - reading: readers keep owner out, which others may join
+//   - wait: until the lock may be free if no message comes; -1 ms: the lease has no end; 0:
+//     granted
+//   - reading: readers hold the lock, which other readers may join
 //
 // The script may write, and is not sent again once it may have run.
 func WriteAcquire(

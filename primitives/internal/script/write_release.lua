@@ -1,9 +1,9 @@
---- Ends owner's write hold, and lets every waiter try. If owner has let itself in as a reader meanwhile,
---- the lock is the readers' then. If owner has no write hold, it gives back owner's place.
+--- Ends owner's write hold, and wakes all waiters. If owner has also become a reader, the readers hold the lock then.
+--- If owner has no write hold, the script removes owner's place.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
----@key side string prefix  in front of each reader's side key: side:owner:rwlock_timeout:1
----@key waiting hash        the places of writers that wait: owner -> 1
+---@key side string prefix  the beginning of each reader's side key: side:owner:rwlock_timeout:1
+---@key waiting hash        the places of waiting writers: owner -> 1
 ---@arg owner string
 ---@command publish publish|spublish
 ---@channel released

@@ -55,15 +55,15 @@ var writeReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// WriteRelease ends owner's write hold, and lets every waiter try. If owner has let itself in
-// as a reader meanwhile, the lock is the readers' then. If owner has no write hold, it gives
-// back owner's place.
+// WriteRelease ends owner's write hold, and wakes all waiters. If owner has also become a
+// reader, the readers hold the lock then. If owner has no write hold, the script removes
+// owner's place.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; in front of each reader's side key:
-//     side:owner:rwlock_timeout:1
-//   - waiting: hash; the places of writers that wait: owner -> 1
+//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
+//     key: side:owner:rwlock_timeout:1
+//   - waiting: hash; the places of waiting writers: owner -> 1
 //
 // Arguments:
 //   - owner

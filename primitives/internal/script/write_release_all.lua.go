@@ -64,17 +64,17 @@ var writeReleaseAllScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// WriteReleaseAll ends the write hold of each owner, as write_release does. Each has a status
-// of its own: what is refused for one costs only itself.
+// WriteReleaseAll is write_release for each owner. Each owner has a status of its own: a
+// refusal for one owner does not fail the others.
 //
 // Keys:
-//   - keys: any kind each; in threes: the lock, what is in front of its readers' side keys, and
-//     the places of writers
+//   - keys: any kind each; in threes: the lock, the prefix of its readers' side keys, and the
+//     places of writers
 //
 // Arguments:
 //   - publish: the command PUBLISH|SPUBLISH
 //   - owners: one per three
-//   - channels: one for each of owners; where the waiters of each listen
+//   - channels: one for each of owners; the channel of the waiters of each
 //
 // Results:
 //   - status: per owner: 1 released, 0 not held, -1 not a lock, -2 refused

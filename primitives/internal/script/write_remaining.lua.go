@@ -34,13 +34,13 @@ var writeRemainingScript = backend.Script{
 	Retry:  backend.RetryReadOnly,
 }
 
-// WriteRemaining returns what remains of the writer's lease.
+// WriteRemaining returns the rest of the writer's lease.
 //
 // Keys:
 //   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
 //
 // Results:
-//   - remaining: -1 ms: no end; -2 ms: nobody writes
+//   - remaining: -1 ms: no end; -2 ms: there is no writer
 //
 // The script only reads.
 func WriteRemaining(

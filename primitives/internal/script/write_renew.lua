@@ -1,5 +1,5 @@
---- Gives each write hold a whole lease again, if its owner still holds it. A lock that lasts longer, for
---- a reader's lease, is left so. Each lock has a status of its own.
+--- Extends each write hold to a whole lease, if its owner still holds it. If a reader's lease makes the lock last
+--- longer, it keeps that expiry. Each lock has a status of its own.
 ---
 ---@key locks hash...       mode, and the holds: owner -> 1, owner:write -> 1
 ---@arg lease milliseconds

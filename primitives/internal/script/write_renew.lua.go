@@ -48,8 +48,9 @@ var writeRenewScript = backend.Script{
 	Retry:  backend.RetryRepeatable,
 }
 
-// WriteRenew gives each write hold a whole lease again, if its owner still holds it. A lock
-// that lasts longer, for a reader's lease, is left so. Each lock has a status of its own.
+// WriteRenew extends each write hold to a whole lease, if its owner still holds it. If a
+// reader's lease makes the lock last longer, it keeps that expiry. Each lock has a status of
+// its own.
 //
 // Keys:
 //   - locks: hash each; mode, and the holds: owner -> 1, owner:write -> 1

@@ -1,10 +1,10 @@
---- The places of writers that wait for readers to leave: fields of a hash, which ends by itself. While there is
---- one, readers stand back.
+--- The places of writers that wait for readers to leave: fields of a hash, which expires. While there is a place,
+--- readers stand back.
 ---
 ---@library
 
--- give_back takes away owner's place, if there is one. Where it was the last, it calls wake first: readers who
--- stood back may join again. It reports false, and writes nothing, if wake does.
+-- give_back removes owner's place, if there is one. If it is the last place, it first calls wake: readers that stood
+-- back may join again. If wake reports false, give_back reports false and writes nothing.
 local function give_back(waiting, owner, wake)
   if redis.call('hexists', waiting, owner) == 0 then
     return true
