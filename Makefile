@@ -98,7 +98,7 @@ lint: $(LINT) ## golangci-lint, by the version pinned here
 # Only .vale.ini and styles/Hasp decide. docs/scripts.md is generated from the scripts' comments.
 prose: $(VALE) ## Vale on pages and comments, by the rules in styles/Hasp and the version pinned here
 	$(VALE) --no-global --config=.vale.ini --minAlertLevel=error --output=line --glob='!{*.lua.go,*_test.go}' \
-		README.md CHANGELOG.md CONTRIBUTING.md $(filter-out docs/scripts.md,$(wildcard docs/*.md)) \
+		README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/scripts.md,$(wildcard docs/*.md)) \
 		primitives backend hasptest
 
 generate: ## run all generators
