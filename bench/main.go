@@ -1,4 +1,4 @@
-// Command bench measures the primitives on each driver, beside the driver's own bare commands and other libraries.
+// Command bench measures the primitives on each driver, next to the driver's own bare commands and other libraries.
 // It starts the servers itself:
 //
 //	go run ./bench -workloads lock_pair,hand_over -backends rueidis,goredis
@@ -63,7 +63,7 @@ func run(stdout, stderr io.Writer, args []string) int {
 	return 0
 }
 
-// bench measures, and tells of it.
+// bench measures, and reports the results.
 func (o *options) bench(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	plan, err := o.plan()
 	if err != nil {
@@ -95,7 +95,7 @@ func (o *options) older() (*report.Run, error) {
 	return report.Last(o.compare)
 }
 
-// tell prints, draws and keeps the run. What a program reads has nothing else on stdout.
+// tell prints, draws and keeps the run. A format for programs has nothing else on stdout.
 func (o *options) tell(stdout, stderr io.Writer, r, old *report.Run) error {
 	errs := []error{r.Write(stdout, o.format)}
 	if o.plots != "" {

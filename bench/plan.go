@@ -19,7 +19,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
-// peerNames are the libraries beside ours; setnx is the bare commands of the simplest lock.
+// peerNames are the other libraries; setnx is the bare commands of the simplest lock.
 var peerNames = []string{"setnx", "redsync", "redislock", "rueidislock", "valkeylock", peers.Redisson}
 
 // step is one group of subjects that take turns: a workload of a size, on a backend, a server and a link.
@@ -120,7 +120,7 @@ func (s step) everywhere(w wanted) (all []step) {
 	return all
 }
 
-// possible reports whether there is such a thing: what is in this process has no link, nor kinds of servers.
+// possible reports whether the combination exists: a server in this process has no link and no kinds.
 func (s step) possible(firstKind bool) bool {
 	return s.backend != drivers.Embedded || s.link == 0 && firstKind && !s.workload.Remote
 }

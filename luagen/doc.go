@@ -8,7 +8,7 @@
 //	luagen commands [-addr host:port]
 //
 // Each path is a .lua file or a folder of them (its own files, not those of folders inside); the
-// default is the current folder. Beside each x.lua, or in the folder of -o, luagen writes x.lua.go:
+// default is the current folder. Luagen writes x.lua.go next to each x.lua, or into the folder of -o:
 // the text that the server gets, its SHA-1, and a function that takes and returns what the
 // annotations at the top of x.lua declare. If any script has a fault, all faults of the run are
 // printed as file:line:col: message [rule], and nothing is written.
@@ -63,10 +63,10 @@
 //	bool             bool; a result may be 1, 0 or nil
 //	milliseconds     time.Duration, cut to whole milliseconds; seconds likewise; seconds(1..60) has
 //	                 bounds. Refused is what is cut to 0 and is not 0, and what is negative without a
-//	                 bound that lets it in, such as milliseconds(-1..)
+//	                 bound that admits it, such as milliseconds(-1..)
 //	unixmilli        time.Time, cut to the millisecond
 //
-// and T? is *T as an argument, T and a bool as a result. What is refused before sending matches
+// and T? is *T as an argument, T and a bool as a result. An argument that is refused before sending matches
 // backend.ErrArgument. Wrappers take the keys, then the arguments,
 // in the order of declaration; from seven on in a struct.
 //

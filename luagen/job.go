@@ -23,11 +23,11 @@ const suffix = ".go"
 // job is one run of the command.
 type job struct {
 	flags   *flag.FlagSet
-	out     string // folder to write to; "": beside each script
+	out     string // folder to write to; "": that of each script
 	pkg     string // package of the files; "": found out
 	json    bool   // findings are reported as JSON
 	vetOnly bool   // no Go files are meant
-	strict  bool   // what is wrong only for users with few rights is found too
+	strict  bool   // also find faults that only users with few rights meet
 	tables  *check.Tables
 	paths   []string
 
@@ -37,7 +37,7 @@ type job struct {
 	declared map[string]string // in Go: folder and name, and the script of it
 	packages map[string]string // by folder
 	findings []parse.Finding
-	notes    []string // what the user should know, each once
+	notes    []string // remarks for the user, each once
 	differs  bool     // a file is not current
 	failure  error    // what ended the run
 }
@@ -192,7 +192,7 @@ func (j *job) examine(path string, src []byte) (*parse.Script, []parse.Finding) 
 		j.note(j.tables.Behind(s.Header))
 	}
 	if len(findings) == 0 && !s.Header.Library {
-		// What is shipped holds more than what was parsed: the bindings and the included code.
+		// The shipped text has more than the parsed text: the bindings and the included code.
 		if f := parse.Check([]byte(emit.Source(s))); f != nil {
 			f.File, f.Msg = path, "as shipped: "+f.Msg
 			findings = append(findings, *f)

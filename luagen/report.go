@@ -11,7 +11,7 @@ import (
 // jsonReport is what -json prints, on one line. Fields may be added, never changed or removed.
 type jsonReport struct {
 	Findings []jsonFinding `json:"findings"`
-	Notes    []string      `json:"notes,omitempty"` // what is no fault of a script
+	Notes    []string      `json:"notes,omitempty"` // remarks that are no faults of a script
 	Error    string        `json:"error,omitempty"` // why the run ended early
 }
 

@@ -124,7 +124,7 @@ func (l *link) answer(err error) {
 	}
 }
 
-// Close implements [fanout.Link]. Redigo promises nothing of a Close beside Receive, but does so
+// Close implements [fanout.Link]. Redigo does not promise that Close may run during a Receive, but does so
 // itself when a context ends.
 func (l *link) Close() {
 	l.once.Do(func() {

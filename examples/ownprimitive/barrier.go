@@ -35,7 +35,7 @@ const leaveTimeout = time.Second
 // as there are parties. Then the barrier is as new.
 //
 // A Barrier is a name, not a resource, and safe for concurrent use: each call of Await is a member of
-// its own. All who use a name must use the same number of parties.
+// its own. All processes that use a name must use the same number of parties.
 //
 // # Crashes
 //
@@ -55,7 +55,7 @@ func New(client *primitives.Client, name string, parties int) *Barrier {
 	b := &Barrier{object: client.Core().NewObject("barrier", name, "hash"), parties: parties}
 	b.want = extend.WaitSpec{
 		Channel:   extend.SideName("barrier", b.object.Key()),
-		FreeUnits: func(string) int { return extend.AllUnits }, // Who waits for this generation may go.
+		FreeUnits: func(string) int { return extend.AllUnits }, // All waiters of this generation may go.
 	}
 	leases, err := b.object.NewLeases(extend.LeaseConfig{Leasable: (*members)(b), Kind: kind{}})
 	b.leases, b.invalid = leases, cmp.Or(b.object.Validate(), err, checkParties(parties))
@@ -76,7 +76,7 @@ func (b *Barrier) Name() string { return b.object.Name() }
 
 // Await arrives at the barrier, and waits until as many have arrived as there are parties, until ctx
 // ends, or until the client is closed. It returns nil if they have: then all of them pass. While it
-// waits its lease is renewed; once the lease has ended, as when no server could be reached for so long,
+// waits its lease is renewed; once the lease has ended, because no server could be reached for that time,
 // Await returns [primitives.ErrLost].
 //
 // After an error the member does not count, and nobody has passed because of it. To be sure of that,

@@ -15,7 +15,7 @@ const lockName = "hasp:quickstart"
 // result is what the workers did.
 type result struct {
 	sections int64 // critical sections
-	counter  int64 // what the unsafe counter says of them
+	counter  int64 // the sections by a counter that only the lock protects
 	most     int64 // workers inside at once, at most
 }
 

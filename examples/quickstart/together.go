@@ -62,7 +62,7 @@ func together(ctx context.Context, out io.Writer, open open, workers int) error 
 	return r.report(ctx, out, client, int64(workers*visits))
 }
 
-// prepare makes the objects anew: a run before may have left some. The first worker makes the semaphore.
+// prepare makes new objects: an earlier run may have left some. The first worker makes the semaphore.
 func prepare(ctx context.Context, client *primitives.Client) error {
 	start, room := client.NewCountDownLatch(startName), client.NewSemaphore(roomName, nil)
 	_, deletedStart := start.Delete(ctx)

@@ -12,7 +12,7 @@ import (
 // Subject is one of those that are compared.
 type Subject struct {
 	Name   string
-	Before func(ctx context.Context) error // what each turn needs, and is not measured; nil: nothing
+	Before func(ctx context.Context) error // prepares each turn, and is not measured; nil: nothing to prepare
 	Turn   Turn
 }
 
@@ -27,7 +27,7 @@ type Outcome struct {
 	Served []int              // operations of each client, where they compete
 	Other  map[string]float64 // figures of this work alone, by unit
 
-	// Elsewhere says that another process did the work, and used processors for so long. What this process used
+	// Elsewhere says that another process did the work, and for how long it used processors. The time of this process
 	// is not noted then.
 	Elsewhere bool
 	Processor time.Duration

@@ -53,7 +53,7 @@ func New(args []string) *Run {
 	return r
 }
 
-// processor returns the name of the processor, as Linux tells it.
+// processor returns the name of the processor, as Linux reports it.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -102,7 +102,7 @@ func Last(path string) (*Run, error) {
 	return r, json.Unmarshal(last, r)
 }
 
-// confidence is that of the intervals.
+// confidence is the confidence level of the intervals.
 const confidence = 0.95
 
 // Median is a median with its interval.

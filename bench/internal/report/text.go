@@ -14,7 +14,7 @@ import (
 	"github.com/hasp-go/hasp/bench/internal/measure"
 )
 
-// order is that of the columns; other units follow.
+// order is the order of the columns; other units follow.
 var order = []string{
 	"ops/s", "commands/op", "scripts/op", "script-us/op", "server-us/op", "client-us/op", "allocs/op", "B/op",
 	"p50-us", "p99-us", "longest-ms", "least", "most", "client-cpu%", "server-cpu%", "goroutines", "connections",

@@ -69,7 +69,7 @@ func entering(lock locker) peers.Lock {
 	}
 }
 
-// handOver has each client enter one lock, stay for so long, and leave it.
+// handOver has each client enter one lock, hold it for the time, and leave it.
 func (s *Setup) handOver(stay time.Duration) (all []measure.Subject) {
 	for _, c := range s.contenders() {
 		locks := make([]peers.Lock, s.Size)
@@ -83,7 +83,7 @@ func (s *Setup) handOver(stay time.Duration) (all []measure.Subject) {
 	return all
 }
 
-// stuckAfter is how long after the end of a turn those who still wait are given up, and counted as stuck. A release
+// stuckAfter is how long after the end of a turn clients that still wait are given up, and counted as stuck. A release
 // may take as long.
 const stuckAfter = 10 * time.Second
 
@@ -140,12 +140,12 @@ func (c *contest) take(ctx context.Context, lock peers.Lock) (waits []time.Durat
 	return waits, served, nil
 }
 
-// ranOut tells that an error came of the end of ctx's time.
+// ranOut reports whether an error came of the end of ctx's time.
 func ranOut(ctx context.Context, err error) bool {
 	return err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
-// leave releases a lock, also when ctx has ended: one that stayed held would stop all others.
+// leave releases a lock, even if ctx has ended: one that stayed held would stop all others.
 func leave(ctx context.Context, unlock func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stuckAfter)
 	defer cancel()

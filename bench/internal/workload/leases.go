@@ -23,7 +23,7 @@ const renewalRound = 10 * time.Second
 // side is how many goroutines acquire the leases.
 const side = 256
 
-// hold acquires the leases. Its turn looks for so long at what they cost.
+// hold acquires the leases. Its turn measures for that time what they cost.
 func (s *Setup) hold(lasts time.Duration) []measure.Subject {
 	client := s.client(false)
 	held := make([]*primitives.Lease, s.Size)

@@ -10,8 +10,8 @@ import (
 	"github.com/hasp-go/hasp/bench/internal/measure"
 )
 
-// scripts returns the workload that sends each script of each pair alone, one call after the other: what it takes
-// of the server, in its own microseconds. Beside them is what a lock takes at least, SET NX PX.
+// scripts returns the workload that sends each script of each pair alone, one call after the other: the
+// microseconds that it takes the server. SET NX PX, the least that a lock takes, is measured with them.
 func scripts() Workload {
 	return Workload{
 		Name: "scripts", Sizes: []int{1}, Unit: "connections", Short: 1, Weight: 3, Remote: true, Unlinked: true,
@@ -35,7 +35,7 @@ func eachScript(s *Setup) []measure.Subject {
 			continue
 		}
 		sends := s.record(driver, p.make, p.name+recorded)
-		for i := range objectsPerTurn { // What must be there before.
+		for i := range objectsPerTurn { // The objects that the script needs.
 			_, err := p.make(ctx, client, named(p.name, i))
 			s.Must(err)
 		}

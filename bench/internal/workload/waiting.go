@@ -11,7 +11,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// waiting returns the workloads about the time from a release until those who waited for it go on.
+// waiting returns the workloads about the time from a release until its waiters have it.
 func waiting() []Workload {
 	return []Workload{
 		{Name: "wake_up", Sizes: []int{1}, Unit: "waiters", Short: 1, Weight: 10, Rounds: 5, Subjects: (*Setup).wakeUp},

@@ -242,7 +242,7 @@ func subcommand(call commandCall) (string, bool) {
 	return strings.ToLower(text.Value), true
 }
 
-// unknown finds a command that a target does not know. What has a dot is a module's.
+// unknown finds a command that a target does not know. A name with a dot is a module's.
 func (c *checker) unknown(t *table, pos parse.Pos, name string) {
 	if strings.Contains(name, ".") {
 		return

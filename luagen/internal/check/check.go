@@ -18,9 +18,9 @@ const (
 	Optional    = "optional"    // an absent argument compared with an empty text
 	Command     = "command"     // unknown, refused in scripts, or with a wrong number of arguments
 	ReadOnly    = "readonly"    // a write in a read-only script, or a script that could be one
-	Key         = "key"         // what is no declared key where a command has one
+	Key         = "key"         // an undeclared key
 	Kind        = "kind"        // a command for another kind of key
-	Channel     = "channel"     // what is no declared channel where a command has one
+	Channel     = "channel"     // an undeclared channel
 	Precision   = "precision"   // digits of a number that are lost
 	Time        = "time"        // microseconds that are not padded
 	Compare     = "compare"     // a comparison that fails, is always the same, or is of letters
@@ -55,7 +55,7 @@ type checker struct {
 	tables   *Tables
 	findings []parse.Finding
 	flow     *values
-	asked    map[question]bool // what the present question led to
+	asked    map[question]bool // the questions that the present one has led to
 	included map[string]included
 	bound    map[*parse.Var]argument // parameters of the included function that is looked at
 	depth    int                     // of calls of included functions

@@ -26,7 +26,7 @@ func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
 	m.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.is, r.is, advice(l, r))
 }
 
-// cover notes a comparison with nil beside one with false, as in "x == nil or x == false".
+// cover notes a comparison with nil next to one with false, as in "x == nil or x == false".
 func (m *machine) cover(l, r parse.Expr) {
 	b, ok := unparen(l).(*parse.BinaryExpr)
 	if !ok || b.Op != "==" && b.Op != "~=" {

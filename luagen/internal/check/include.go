@@ -77,7 +77,7 @@ func (c *checker) includedCalls() {
 }
 
 // misuses reports whether a function's body, with the arguments that are bound, has a key or channel
-// that is none. What is none with any arguments is found in the library.
+// that is none. Code that is wrong with any arguments is found in the library.
 func (c *checker) misuses(body *parse.FuncExpr) bool {
 	library := &checker{s: c.s, tables: c.tables, flow: c.flow, included: c.included, frames: c.frames}
 	inner := newValues()

@@ -187,7 +187,7 @@ func (m *machine) bind(x *parse.Var, v value) {
 	}
 	stored := len(m.c.flow.stores[x]) > 0
 	if v.is&isTable != 0 && (stored || v.closed || v.elem == nil) {
-		// What is put into it, here or by a function that gets it, is not followed.
+		// Values that are put into it, here or by a function that gets it, are not followed.
 		elem := v.elem
 		if v = (value{is: v.is | isStatus | isFailed}); !stored {
 			v.elem = elem
@@ -325,7 +325,8 @@ func (m *machine) forget(b *parse.Block) {
 	}
 }
 
-// function follows the body of a function: when it runs, what is assigned anywhere may be another.
+// function follows the body of a function. When it runs, each variable that is assigned anywhere may have another
+// value.
 func (m *machine) function(f *parse.FuncExpr) {
 	if m.quiet > 0 {
 		return

@@ -19,7 +19,7 @@ func (m *machine) exact(v value, pos parse.Pos) {
 	}
 }
 
-// use finds the number of an int without bounds, where it goes on to anything but a comparison with
+// use finds the number of an int without bounds, where it is used for anything but a comparison with
 // a small number.
 func (m *machine) use(v value) {
 	if v.lossy != nil {

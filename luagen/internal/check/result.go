@@ -92,7 +92,7 @@ func (m *machine) hole(item value, pos parse.Pos) bool {
 	return true
 }
 
-// accepted has, by the name of a type, what the wrapper reads a result of it from.
+// accepted has, by the name of a type, the kinds of replies from which the wrapper reads a result.
 var accepted = map[string]kinds{
 	"string": isText | isNumber | isTrueValue | isStatus,
 	"bytes":  isText | isNumber | isTrueValue | isStatus,

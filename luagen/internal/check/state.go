@@ -237,7 +237,7 @@ func unparen(e parse.Expr) parse.Expr {
 	}
 }
 
-// doubt withdraws that names are certainly nil in some cases, if a condition may tell more of them
+// doubt withdraws that names are certainly nil in some cases, if a condition may say more about them
 // than refine sees.
 func (m *machine) doubt(cond parse.Expr) {
 	m.seen = map[*parse.Var]bool{}

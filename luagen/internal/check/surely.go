@@ -89,7 +89,7 @@ func (c *checker) nameIs(q quality, e *parse.NameExpr) bool {
 	x := e.Var
 	switch {
 	case x == nil:
-		// What is not declared, or KEYS, is found elsewhere.
+		// Undeclared keys, and KEYS, are found elsewhere.
 		return !parse.KnownGlobal(e.Name) || q == aKeyList && e.Name == "KEYS"
 	case x.Kind == parse.IncludedVar:
 		return false
@@ -149,8 +149,8 @@ func (c *checker) sourcesAre(q quality, x *parse.Var) bool {
 	})
 }
 
-// everyCall reports whether every call of a local function passes what is asked. What a library's
-// functions get is seen where they are called.
+// everyCall reports whether every call of a local function passes the value in question. The
+// arguments of a library's functions are checked where they are called.
 func (c *checker) everyCall(q quality, p param) bool {
 	if c.s.Header.Library {
 		return true

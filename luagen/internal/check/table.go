@@ -30,7 +30,7 @@ type table struct {
 // command is one command, or one subcommand, of a server.
 type command struct {
 	name     string   // in small letters; a subcommand's is "xgroup|create"
-	arity    int      // words, its own included; negative: at least so many
+	arity    int      // words, its own included; -n: at least n
 	writes   bool     // not allowed in a read-only script
 	noscript bool     // not allowed in scripts
 	kinds    []string // the kinds of keys that it is for; none: any

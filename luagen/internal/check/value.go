@@ -47,7 +47,7 @@ type value struct {
 
 	part   int     // of the reply of TIME: 1 the seconds, 2 the microseconds
 	probe  string  // the key that exists if this is true, or not 0
-	elem   *value  // of a table: what each element is, if it is a list
+	elem   *value  // of a list: an element
 	known  int     // how many elements there are at least
 	items  []value // of a table constructor: its elements
 	closed bool    // and there are no others

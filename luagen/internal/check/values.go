@@ -11,8 +11,8 @@ import (
 type values struct {
 	exprs    []parse.Expr // every one
 	calls    []*parse.CallExpr
-	sources  map[*parse.Var][]source     // what a name may hold
-	stores   map[*parse.Var][]parse.Expr // what is put into the table that a name holds
+	sources  map[*parse.Var][]source     // the values that a name may hold
+	stores   map[*parse.Var][]parse.Expr // the values that are put into the table of a name
 	called   map[*parse.Var][]*parse.CallExpr
 	bodies   map[*parse.Var]*parse.FuncExpr // of local functions that are never replaced
 	params   map[*parse.Var]param

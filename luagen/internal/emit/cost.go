@@ -243,7 +243,7 @@ func (c *counter) expr(e parse.Expr) cost {
 			}
 			total = total.and(c.call(e))
 		case *parse.NameExpr, *parse.FuncExpr:
-			if !called[e] { // passed on: who knows how often it is called
+			if !called[e] { // passed on: how often it is called is unknown
 				total = total.and(repeated(c.run(e)))
 			}
 		}

@@ -126,7 +126,7 @@ func declaredType(b *parse.Binding) string {
 	return text
 }
 
-// meaning returns what the table says of a key or argument beside its type.
+// meaning returns what the table says of a key or argument, apart from its type.
 func meaning(b *parse.Binding) []string {
 	facts := textOf(b.Text)
 	if b.Kind == parse.Key && b.Prefix {

@@ -128,7 +128,7 @@ func (g *generator) results() string {
 	return "(" + name + " " + kind + ", err error)"
 }
 
-// zeros returns what a return statement says beside the error.
+// zeros returns the zero results that a return statement has before the error.
 func (g *generator) zeros(err string) string {
 	returns := g.s.Header.Returns
 	switch {

@@ -28,7 +28,7 @@ const (
 	maxUpvalues = 60  // LUAI_MAXUPVALUES
 
 	maxRegisters = 250 // MAXSTACK
-	iterator     = 3   // what a generic for takes; Lua 5.1 keeps the registers of what comes after
+	iterator     = 3   // registers of a generic for; Lua 5.1 keeps the registers of what comes after
 
 	maxChain = 1000 // our own
 )

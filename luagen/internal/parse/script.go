@@ -28,7 +28,7 @@ type Global struct {
 
 // Options says how to read scripts.
 type Options struct {
-	// Include returns the content of a file beside the script. Nil: nothing can be included.
+	// Include returns the content of a file in the folder of the script. Nil: nothing can be included.
 	Include func(file string) ([]byte, error)
 
 	// Rules lists what "---@allow" may name.
