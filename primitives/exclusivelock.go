@@ -38,18 +38,25 @@ func (l *exclusiveLock) init(
 // the end of the holder's lease, and at each poll.
 //
 // If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
-// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts. An
-// outage also means that the server accepts no writes (OOM, MISCONF, NOREPLICAS).
+// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts,
+// even while the server accepts no writes (OOM, MISCONF, NOREPLICAS).
 //
 // After an error the caller holds nothing: the client releases a possible grant in the background.
-// If ctx ended, the error wraps ctx's error, and also [ErrNotAcquired] if another owner held the
-// lock, [ErrUnavailable] if no server could be reached, [ErrReplicas] if too few replicas
-// acknowledged the last grant ([LockOptions]), or [ErrIndeterminate] if a request was under way.
-// Other errors wrap [ErrIndeterminate] if a reply was lost, [ErrConflict] if the key holds
-// something other than a lock, [ErrLost] if the grant of the first attempt came too late to be
-// used, and [ErrClosed] or a [*FieldError] if nothing was sent. If the server cannot be asked for
-// its replicas, for example because it does not know WAIT, Lock returns an error that wraps
-// [ErrReplicas] at once.
+// If ctx ended, the error wraps ctx's error, and also
+//
+//   - [ErrNotAcquired] if another owner held the lock,
+//   - [ErrUnavailable] if no server could be reached,
+//   - [ErrReplicas] if too few replicas acknowledged the last grant ([LockOptions]),
+//   - [ErrIndeterminate] if a request was under way.
+//
+// Other errors wrap
+//
+//   - [ErrIndeterminate] if a reply was lost,
+//   - [ErrConflict] if the key holds something other than a lock,
+//   - [ErrLost] if the grant of the first attempt came too late to be used,
+//   - [ErrReplicas] if the server cannot be asked for its replicas, for example because it does not
+//     know WAIT: then Lock returns at once,
+//   - [ErrClosed] or a [*FieldError] if nothing was sent.
 func (l *exclusiveLock) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.Acquire(ctx)

@@ -49,11 +49,13 @@ type LongAdder struct{ adder }
 // OpenLongAdder subscribes, if no other adder of the name in the process has, and returns when the
 // server has acknowledged the subscription.
 //
-// The error is a [*FieldError] for an empty name; [ErrConflict] if the process has a [DoubleAdder]
-// of that name open; the error of the subscription if that fails; and [backend.ErrNotSupported] if
-// the backend cannot subscribe, if it is a cluster without sharded channels (PUBLISH counts the
-// receivers of one node only), or if its value cannot be compared. In a cluster a name with braces
-// must have its hash tag in them.
+// In a cluster a name with braces must have its hash tag in them. The error is or wraps
+//
+//   - a [*FieldError] for an empty name,
+//   - [ErrConflict] if the process has a [DoubleAdder] of that name open,
+//   - [backend.ErrNotSupported] if the backend cannot subscribe, if it is a cluster without sharded
+//     channels (PUBLISH counts the receivers of one node only), or if its value cannot be compared,
+//   - the error of the subscription if that fails.
 func (c *Client) OpenLongAdder(ctx context.Context, name string) (*LongAdder, error) {
 	a := new(LongAdder)
 	if err := a.open(ctx, c, longAdderKind, name); err != nil {

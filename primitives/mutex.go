@@ -25,7 +25,7 @@ const signWorth = 10 * time.Second
 // of a Lock makes several clients try.
 //
 // Every 2.5 seconds, or four times in a shorter lease, a client sends the server signs of life of
-// its waiters. It sends signs of the waiters after the first hundred a third less often. The client
+// its waiters. For the waiters after the first hundred the interval is a third longer. The client
 // removes a waiter that leaves from the queue, in the background. A waiter whose process has
 // crashed loses its place two thirds of 10 seconds, or of a shorter lease, after its last sign of
 // life. If a waiter was silent for that long because it could reach no server, it returns to its

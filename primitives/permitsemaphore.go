@@ -169,9 +169,11 @@ func (s *PermitSemaphore) want() extend.WaitSpec {
 //
 // If n is more than the total, the free and the taken permits together, the error is
 // [ErrAboveTotal], even for a waiter if the total is reduced while it waits. There are three
-// exceptions, in which Acquire waits until the total grows: if n is no more than the option
-// Permits, if the semaphore has a total of 0 or less, and if it does not exist and the option
-// Permits is not set.
+// exceptions, in which Acquire waits until the total grows:
+//
+//   - n is no more than the option Permits,
+//   - the semaphore has a total of 0 or less,
+//   - the semaphore does not exist, and the option Permits is not set.
 //
 // If the first attempt reaches no server, Acquire returns [ErrUnavailable] within the bound of the
 // backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts.

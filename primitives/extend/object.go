@@ -122,9 +122,11 @@ func (o *Object) same(other *Object) bool {
 }
 
 // Call makes one call on o: it calls run, and Close of the client waits until run has returned. In
-// three cases it does not call run, so that nothing is sent: if invalid, the error of the object or
-// of the arguments, is not nil, Call returns it; if ctx has ended, Call returns ctx's error; and
-// after Close it returns [backend.ErrClosed].
+// three cases it does not call run, so that nothing is sent:
+//
+//   - invalid, the error of the object or of the arguments, is not nil: Call returns it;
+//   - ctx has ended: Call returns ctx's error;
+//   - Close was called: Call returns [backend.ErrClosed].
 //
 // Call adds to an error the operation, the kind and the name, the cause of ctx's end, and the error
 // that a server's reply stands for: [ErrConflict] for WRONGTYPE, and for the codes OTHERKIND and
