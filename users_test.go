@@ -102,7 +102,7 @@ import (
 )
 
 func main() {
-	_, _ = backend.New, primitives.New
+	_, _ = backend.NewClient, primitives.New
 }
 `, module+"/"+adapter, module+"/primitives"))
 	goCommand(t, dir, "mod", "tidy")

@@ -2,7 +2,6 @@ package hasptest_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,11 +205,9 @@ func TestWaiterInAnOutage(t *testing.T) {
 // newUnaffected returns a client that faults do not concern.
 func newUnaffected(t *testing.T, s *hasptest.Server) *primitives.Client {
 	t.Helper()
-	b, err := embedded.New(s.Embedded(), nil)
+	client, err := embedded.NewClient(s.Embedded(), nil)
 	require.NoError(t, err)
-	client, err := primitives.New(b, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, errors.Join(client.Close(context.Background()), b.Close())) })
+	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
 	return client
 }
 

@@ -14,6 +14,9 @@ import (
 // mutexKey begins the name of the key that a primitives.Mutex has on the server.
 const mutexKey = "hasp_mutex"
 
+// closeTimeout bounds the releases at the end of a test: a test may end while its server loses answers.
+const closeTimeout = 5 * time.Second
+
 // Server is a server inside the process, with the faults between it and its clients. All methods are
 // safe for concurrent use.
 type Server struct {
@@ -71,7 +74,9 @@ func (s *Server) Client(opts *primitives.Options) *primitives.Client {
 	}
 	s.tb.Cleanup(func() {
 		s.endOutage()
-		if err := client.Close(context.Background()); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		if err := client.Close(ctx); err != nil {
 			s.tb.Logf("hasptest: %v", err) // The code under test may have closed it, in an outage.
 		}
 	})

@@ -2,6 +2,7 @@ package primitives
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,9 +42,6 @@ type Options struct {
 	// that cannot subscribe, waiters try twenty times as often. At least 10 ms. Zero means 5 s.
 	PollInterval time.Duration
 
-	// CloseTimeout is how long Close waits for the answers to releases. Zero means 5 s.
-	CloseTimeout time.Duration
-
 	// TokenTTL is how long after a grant the server keeps the last fencing token of a lock's name.
 	// After that the next token is the time of the server's clock. That is higher, too, unless the
 	// clock was set back by more than TokenTTL meanwhile. TokenTTL concerns the server's clock and
@@ -55,6 +53,11 @@ type Options struct {
 	// disables logging.
 	Logger *zap.Logger
 
+	// OwnsBackend says that the client closes its backend: [Client.Close] does so after the releases, and [New] if it
+	// fails. Set it only for a backend that nobody else uses. NewClient of each adapter sets it. False means that the
+	// caller closes the backend, after the client.
+	OwnsBackend bool
+
 	_ struct{}
 }
 
@@ -62,7 +65,7 @@ type Options struct {
 func (o *Options) core() *extend.Options {
 	return &extend.Options{
 		KeyPrefix: o.KeyPrefix, WatchdogLease: o.WatchdogLease, MaxHold: o.MaxHold, ClockDrift: o.ClockDrift,
-		PollInterval: o.PollInterval, CloseTimeout: o.CloseTimeout, Logger: o.Logger,
+		PollInterval: o.PollInterval, Logger: o.Logger, OwnsBackend: o.OwnsBackend,
 	}
 }
 
@@ -84,6 +87,9 @@ type Client struct {
 
 // New returns a client over b. It sends nothing. It returns a [*FieldError] if b is nil or an
 // option is out of bounds.
+//
+// For a backend with default options NewClient of the adapter's package, such as
+// rueidisbackend.NewClient, is shorter.
 func New(b backend.Backend, opts *Options) (*Client, error) {
 	var o Options
 	if opts != nil {
@@ -97,19 +103,29 @@ func New(b backend.Backend, opts *Options) (*Client, error) {
 		err = extend.AtLeast("TokenTTL", o.TokenTTL, time.Second)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("new client: %w", err)
+		err = fmt.Errorf("new client: %w", err)
+		if o.OwnsBackend && b != nil {
+			err = errors.Join(err, b.Close())
+		}
+		return nil, err
 	}
 	return &Client{core: core, tokenTTL: o.TokenTTL}, nil
 }
 
 // Close ends the client. Waiters get [ErrClosed], the contexts of held leases end with that cause,
-// and Close releases these leases. It also closes the client's adders. The backend stays open.
+// and Close releases these leases. It also closes the client's adders. With [Options.OwnsBackend] it
+// then closes the backend, which takes up to a second more on a silent link, and joins the backend's
+// error. Otherwise the backend stays open.
 //
-// Close returns when all calls, releases and renewals are done, when ctx ends, or after
-// CloseTimeout. In the last two cases it gives up the unanswered requests, and its error wraps
-// ctx's error or [ErrIndeterminate]: held leases expire on the server, and permits of a [Semaphore]
-// that were being released may be lost. A call that Close gives up returns at once, unless its
-// context cannot end: then it may return only when the driver does.
+// Close returns when all calls, releases and renewals are done, or when ctx ends. If ctx ends first,
+// Close gives up the unanswered requests, and its error wraps ctx's error: held leases expire on the
+// server, and permits of a [Semaphore] that were being released may be lost. A call that Close gives
+// up returns at once, unless its context cannot end: then it may return only when the driver does.
+//
+// Only ctx limits Close. At shutdown pass context.WithTimeout(context.Background(), 5*time.Second). If
+// ctx cannot end and the server does not answer, Close waits for each call for as long as the backend
+// does. It repeats the release of each lease until the lease has ended on the server. It repeats the
+// release of permits of a [Semaphore], which have no lease, until a server takes it.
 //
 // If the backend or its driver was closed before, nothing can be released, and the error wraps
 // [ErrClosed]. Each of these errors names one object that may still be held, and says how many more

@@ -252,3 +252,86 @@ func TestClientCloseGivesUpWithItsContext(t *testing.T) {
 		require.Equal(t, releases, s.called("lock_release"))
 	})
 }
+
+// closableServer notes whether the lock x was held when it was closed. Its Close takes a second, and fails.
+type closableServer struct {
+	*fakeServer
+	closes []string // the holders of the lock then
+}
+
+var errBackendClose = errors.New("close backend")
+
+// Close implements backend.Backend.
+func (c *closableServer) Close() error {
+	c.closes = append(c.closes, c.holder("x"))
+	time.Sleep(time.Second)
+	return errBackendClose
+}
+
+// TestClientClosesItsOwnBackend closes a client twice at a time. The backend is closed once, after the releases, and only
+// if the client owns it. Both calls return its error.
+func TestClientClosesItsOwnBackend(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		owns, down bool
+		want       []error
+	}{
+		"Shared":  {},
+		"Owned":   {owns: true, want: []error{errBackendClose}},
+		"GivenUp": {owns: true, down: true, want: []error{errBackendClose, context.DeadlineExceeded}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &closableServer{fakeServer: newFakeServer()}
+				client, err := primitives.New(s, &primitives.Options{OwnsBackend: c.owns})
+				require.NoError(t, err)
+				lease, err := client.NewLock("x", nil).Lock(t.Context())
+				require.NoError(t, err)
+				if c.down {
+					s.set(func() { s.fault = func(string) fault { return down } })
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				first := make(chan error, 1)
+				go func() { first <- client.Close(ctx) }()
+				synctest.Wait()
+				err = client.Close(context.Background())
+				require.Equal(t, err, <-first)
+				time.Sleep(time.Minute) // What is under way arrives.
+				require.Equal(t, c.want == nil, err == nil, "%v", err)
+				for _, want := range c.want {
+					require.ErrorIs(t, err, want)
+				}
+				var closes []string
+				switch {
+				case c.down:
+					closes = []string{lease.Owner()}
+				case c.owns:
+					closes = []string{""}
+				}
+				require.Equal(t, closes, s.closes)
+			})
+		})
+	}
+}
+
+// TestNewClosesItsOwnBackend makes clients with bad options: nothing is left open.
+func TestNewClosesItsOwnBackend(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []primitives.Options{{WatchdogLease: 1}, {TokenTTL: 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &closableServer{fakeServer: newFakeServer()}
+			_, err := primitives.New(s, &bad)
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+			require.Empty(t, s.closes, "it is the caller's")
+			bad.OwnsBackend = true
+			_, err = primitives.New(s, &bad)
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+			require.ErrorIs(t, err, errBackendClose)
+			require.Len(t, s.closes, 1)
+			_, err = primitives.New(nil, &bad)
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+		})
+	}
+}

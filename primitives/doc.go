@@ -1,8 +1,9 @@
 // Package primitives synchronizes processes through a Redis-protocol server, over the application's
-// own driver. A [Client] over a [backend.Backend] makes locks, semaphores, rate limiters, latches,
-// numbers and id generators.
+// own driver. A [Client] makes locks, semaphores, rate limiters, latches, numbers and id generators.
+// NewClient of an adapter's package (backend/rueidis, backend/valkey, backend/goredis) makes a Client
+// over the driver's client. [New] makes a Client over any [backend.Backend].
 //
-//	client, err := primitives.New(b, nil)
+//	client, err := rueidisbackend.NewClient(conn, nil) // one for each process
 //	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
 //	defer func() { err = errors.Join(err, lease.Release(ctx)) }() // nil: it was held to the end
 //	return charge(lease.Context(ctx), lease.Token())             // the context ends if it is lost

@@ -85,14 +85,7 @@ func newFakeServer() *fakeServer {
 // client returns a client that is closed with the test, after which nothing may be under way.
 func (s *fakeServer) client(t *testing.T, opts *primitives.Options) *primitives.Client {
 	t.Helper()
-	var o primitives.Options
-	if opts != nil {
-		o = *opts
-	}
-	if o.CloseTimeout == 0 {
-		o.CloseTimeout = 100 * time.Hour // What a test has begun ends by itself.
-	}
-	return s.over(t, s, &o)
+	return s.over(t, s, opts)
 }
 
 // over is client for a backend on the server.

@@ -213,23 +213,51 @@ func TestReleaseThatWasNotSentNeverIs(t *testing.T) {
 	})
 }
 
-// TestCloseTimeout bounds a Close whose releases are not answered.
-func TestCloseTimeout(t *testing.T) {
+// TestCloseWithoutABound closes a client under a context that cannot end, while no release succeeds: Close repeats them for
+// one lease, and returns once the server has none of them any more.
+func TestCloseWithoutABound(t *testing.T) {
+	t.Parallel()
+	const lease, lastTry = time.Minute, 6 * time.Second // A release is awaited for 5 s, after a pause of 500 ms.
+	for name, outage := range map[string]fault{"Down": down, "RepliesLost": {broken: true}, "Silent": {lost: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer()
+				client, err := primitives.New(s, nil)
+				require.NoError(t, err)
+				_, err = client.NewLock("x", &primitives.LockOptions{Lease: lease}).Lock(t.Context())
+				require.NoError(t, err)
+				s.set(func() { s.fault = func(string) fault { return outage } })
+				start := time.Now()
+				require.NoError(t, client.Close(context.Background()))
+				require.GreaterOrEqual(t, time.Since(start), lease)
+				require.Less(t, time.Since(start), lease+lastTry)
+				require.Empty(t, s.holder("x"))
+				time.Sleep(time.Minute) // What is under way arrives.
+			})
+		})
+	}
+}
+
+// TestCloseWaitsForPermits closes a client that puts permits back during an outage. Permits have no lease: Close waits
+// until a server takes them, however long that is.
+func TestCloseWaitsForPermits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
-		client, err := primitives.New(s, &primitives.Options{CloseTimeout: 2 * time.Second})
+		client, err := primitives.New(s, nil)
 		require.NoError(t, err)
-		_, err = client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		s.set(func() { s.fault = func(string) fault { return fault{broken: true} } })
+		s.set(func() { s.fault = func(string) fault { return down } })
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, client.NewSemaphore("s", nil).Release(ended, 1), primitives.ErrIndeterminate)
+		const outage = 5 * time.Minute
+		time.AfterFunc(outage, func() { s.set(func() { s.fault = func(string) fault { return fault{} } }) })
 		start := time.Now()
-		require.ErrorIs(t, client.Close(t.Context()), primitives.ErrIndeterminate)
-		require.Equal(t, 2*time.Second, time.Since(start))
-		_, err = primitives.New(s, &primitives.Options{CloseTimeout: -1})
-		var field *primitives.FieldError
-		require.ErrorAs(t, err, &field)
-		require.Equal(t, "CloseTimeout", field.Field)
+		require.NoError(t, client.Close(context.Background()))
+		require.GreaterOrEqual(t, time.Since(start), outage)
+		time.Sleep(time.Minute) // What is under way arrives.
+		require.Equal(t, 1, s.permits["s"])
 	})
 }
 
@@ -289,7 +317,7 @@ func TestReleaseWaitsForAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
 		u := unsent{fakeServer: s, until: time.Now().Add(31 * time.Second)}
-		client, err := primitives.New(u, &primitives.Options{CloseTimeout: time.Hour})
+		client, err := primitives.New(u, nil)
 		require.NoError(t, err)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -18,9 +18,9 @@ import (
 func crash(t *testing.T, s *fakeServer) (c *primitives.Client, gone func()) {
 	t.Helper()
 	link := &deadLink{fakeServer: s}
-	c, err := primitives.New(link, &primitives.Options{CloseTimeout: time.Millisecond})
+	c, err := primitives.New(link, nil)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	t.Cleanup(func() { _ = c.Close(t.Context()) }) // It has ended by then: Close waits for nothing.
 	return c, func() { link.dead.Store(true) }
 }
 

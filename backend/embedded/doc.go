@@ -2,10 +2,10 @@
 // without a client: for tests, examples, and locks within one process.
 //
 //	server := embedded.NewServer()
-//	b, err := embedded.New(server, nil)          // one client of it
-//	client, err := primitives.New(b, nil)
+//	client, err := embedded.NewClient(server, nil) // one client of it
+//	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
 //
-// Each [New] on one [Server] is a client of its own, as two processes on one Redis server are.
+// Each [NewClient] or [New] on one [Server] is a client of its own, as two processes on one Redis server are.
 //
 // # Time
 //

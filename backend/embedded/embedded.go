@@ -9,6 +9,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/evalsha"
 	"github.com/hasp-go/hasp/backend/fanout"
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // Backend is one client of a [Server]. It implements [backend.Backend], [backend.Batcher] and
@@ -44,6 +45,22 @@ func New(server *Server, _ *Options) (*Backend, error) {
 		return nil, err
 	}
 	return &Backend{server: server, runner: evalsha.New(driver{server}, false), hub: hub}, nil
+}
+
+// NewClient returns a client of primitives on server, over a backend that belongs to it: Close of the client closes that
+// backend ([primitives.Options.OwnsBackend]). Each is a client of its own, as a process on a Redis server is. NewClient
+// fails as [New] and [primitives.New] do. Then nothing is left open.
+func NewClient(server *Server, opts *primitives.Options) (*primitives.Client, error) {
+	b, err := New(server, nil)
+	if err != nil {
+		return nil, err
+	}
+	var o primitives.Options
+	if opts != nil {
+		o = *opts
+	}
+	o.OwnsBackend = true
+	return primitives.New(b, &o)
 }
 
 // Server returns the server that the backend is a client of.

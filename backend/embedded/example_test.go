@@ -15,12 +15,7 @@ import (
 // testing/synctest bubble it takes no time.
 func ExampleServer_Revoke() {
 	server := embedded.NewServer()
-	b, err := embedded.New(server, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer b.Close()
-	client, err := primitives.New(b, &primitives.Options{WatchdogLease: 300 * time.Millisecond})
+	client, err := embedded.NewClient(server, &primitives.Options{WatchdogLease: 300 * time.Millisecond})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,8 +2,11 @@
 // single server, Sentinel, or a cluster.
 //
 //	conn := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
-//	b, err := goredisbackend.New(conn, nil)
-//	client, err := primitives.New(b, nil)
+//	client, err := goredisbackend.NewClient(conn, nil)
+//	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
+//
+// [NewClient] makes a client of primitives. [New] makes the backend alone: for options of it, or for a library that
+// takes a backend.
 //
 // Scripts use the application's connection pool. Subscriptions get one connection of their own for
 // each node, outside the pool. The backend never closes the client.

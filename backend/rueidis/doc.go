@@ -2,8 +2,11 @@
 // server, Sentinel, or a cluster.
 //
 //	conn, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
-//	b, err := rueidisbackend.New(conn, nil)
-//	client, err := primitives.New(b, nil)
+//	client, err := rueidisbackend.NewClient(conn, nil)
+//	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
+//
+// [NewClient] makes a client of primitives. [New] makes the backend alone: for options of it, or for a library that
+// takes a backend.
 //
 // Scripts share the application's connections. Subscriptions get one connection of their own for
 // each node, taken from the client's pool for blocking commands (ClientOption.BlockingPoolSize);

@@ -13,6 +13,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/evalsha"
 	"github.com/hasp-go/hasp/backend/fanout"
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // detectWithin bounds the question to the server in New.
@@ -72,6 +73,24 @@ func New(client valkey.Client, opts *Options) (*Backend, error) {
 		return nil, fmt.Errorf("valkeybackend: Options.PubSub: %w", err)
 	}
 	return &Backend{driver: d, runner: evalsha.New(d, can.Cluster), hub: hub, can: can}, nil
+}
+
+// NewClient returns a client of primitives over conn, and over a backend with default options that belongs to it: Close
+// of the client closes that backend ([primitives.Options.OwnsBackend]). The caller keeps conn, and closes it after the
+// client. NewClient asks the servers as [New] does, and fails as New and [primitives.New] do. Then nothing is left open.
+//
+// For other options of the backend call New, and primitives.New with OwnsBackend.
+func NewClient(conn valkey.Client, opts *primitives.Options) (*primitives.Client, error) {
+	b, err := New(conn, nil)
+	if err != nil {
+		return nil, err
+	}
+	var o primitives.Options
+	if opts != nil {
+		o = *opts
+	}
+	o.OwnsBackend = true
+	return primitives.New(b, &o)
 }
 
 // sharded decides by option, or by asking all nodes: those that answer must all know it. Some may be down.

@@ -2,8 +2,11 @@
 // single server, Sentinel, or a cluster.
 //
 //	conn, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
-//	b, err := valkeybackend.New(conn, nil)
-//	client, err := primitives.New(b, nil)
+//	client, err := valkeybackend.NewClient(conn, nil)
+//	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
+//
+// [NewClient] makes a client of primitives. [New] makes the backend alone: for options of it, or for a library that
+// takes a backend.
 //
 // Scripts share the application's connections. Subscriptions get one connection of their own for
 // each node, taken from the client's pool for blocking commands (ClientOption.BlockingPoolSize);

@@ -31,7 +31,7 @@ func (r *runner) start(ctx context.Context, c crowd, e *harness.Env) *running {
 		object := e.Apart(fmt.Sprintf("%s%d.", s.work, i)) // No name is part of another.
 		one.trials = append(one.trials, newTrial(one, s, i, object))
 	}
-	o := &primitives.Options{WatchdogLease: c.Lease, PollInterval: c.Poll, CloseTimeout: time.Hour}
+	o := &primitives.Options{WatchdogLease: c.Lease, PollInterval: c.Poll}
 	for i := range c.Clients {
 		client, in := ClientOver(ctx, e, o, func(b backend.Backend) backend.Backend { return one.over(b, i) })
 		one.clients = append(one.clients, client)

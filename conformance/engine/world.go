@@ -87,7 +87,7 @@ func newWorld(ctx context.Context, e *harness.Env, s setting, virtual bool, reac
 
 func (w *world) newParty(ctx context.Context, i int) *party {
 	p := &party{}
-	o := &primitives.Options{WatchdogLease: w.lease, PollInterval: w.poll, CloseTimeout: time.Hour}
+	o := &primitives.Options{WatchdogLease: w.lease, PollInterval: w.poll}
 	if i%2 == 1 {
 		p.prefix, o.KeyPrefix = objectPrefix, objectPrefix
 	}

@@ -3,6 +3,7 @@ package extend
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"strconv"
@@ -93,13 +94,17 @@ func (c *Core) NoteCrowd(channel string, clients int64) { c.waiters.NoteCrowd(ch
 func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }
 
 // Close ends the client. Waiters get [backend.ErrClosed], the contexts of held leases end with that
-// cause, and Close releases these leases. The backend stays open.
+// cause, and Close releases these leases. With [Options.OwnsBackend] it then closes the backend, and
+// joins the backend's error. Otherwise the backend stays open.
 //
-// Close returns when all calls, releases and renewals are done, when ctx ends, or after
-// CloseTimeout. In the last two cases it gives up the unanswered requests, and its error wraps
-// ctx's error or [backend.ErrIndeterminate]: held leases expire on the server, and permits without
-// a lease that were being released may be lost. A call that Close gives up returns at once, unless
-// its context cannot end: then it may return only when the driver does.
+// Close returns when all calls, releases and renewals are done, or when ctx ends. If ctx ends first,
+// Close gives up the unanswered requests, and its error wraps ctx's error: held leases expire on the
+// server, and permits without a lease that were being released may be lost. A call that Close gives
+// up returns at once, unless its context cannot end: then it may return only when the driver does.
+//
+// Only ctx limits Close. If ctx cannot end and the server does not answer, Close waits for each call
+// for as long as the backend does, and for the work of [Object.Go]. It repeats each release until the
+// lease has ended.
 //
 // If the backend or its driver was closed before, nothing can be released, and the error wraps
 // [backend.ErrClosed]. Each of these errors names one object that may still be held, and says how
@@ -124,28 +129,27 @@ func (c *Core) Close(ctx context.Context) error {
 		c.keeper.AwaitEnd()
 	})
 	c.leave()
-	if err := c.orphans.explain(c.awaitIdle(ctx)); err != nil {
-		c.closeErr = fmt.Errorf("close client: %w", err)
-	}
+	err := c.orphans.explain(c.awaitIdle(ctx))
 	c.cancel()
 	c.calls.Close()
 	c.orphans.drop()
+	if c.opts.OwnsBackend {
+		err = errors.Join(err, c.backend.Close())
+	}
+	if err != nil {
+		c.closeErr = fmt.Errorf("close client: %w", err)
+	}
 	close(c.ended)
 	return c.closeErr
 }
 
-// awaitIdle returns nil when nothing is under way any more, or an error if it stops waiting.
+// awaitIdle returns nil when nothing is under way any more, or ctx's error if that ends first.
 func (c *Core) awaitIdle(ctx context.Context) error {
-	timer := time.NewTimer(c.opts.CloseTimeout)
-	defer timer.Stop()
 	select {
 	case <-c.idle:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
-		return fmt.Errorf("%w: releases were not answered within CloseTimeout, %s",
-			backend.ErrIndeterminate, c.opts.CloseTimeout)
 	}
 }
 

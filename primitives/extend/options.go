@@ -32,11 +32,11 @@ type Options struct {
 	// ms. Zero means 5 s.
 	PollInterval time.Duration
 
-	// CloseTimeout is how long Close waits for calls, releases and renewals. Zero means 5 s.
-	CloseTimeout time.Duration
-
 	// Logger receives failures that no call returns. Nil disables logging.
 	Logger *zap.Logger
+
+	// OwnsBackend says that Close closes the backend, after the releases.
+	OwnsBackend bool
 
 	_ struct{}
 }
@@ -53,9 +53,6 @@ func (o *Options) withDefaults() Options {
 	if opts.PollInterval == 0 {
 		opts.PollInterval = 5 * time.Second
 	}
-	if opts.CloseTimeout == 0 {
-		opts.CloseTimeout = 5 * time.Second
-	}
 	if opts.Logger == nil {
 		opts.Logger = zap.NewNop()
 	}
@@ -64,9 +61,6 @@ func (o *Options) withDefaults() Options {
 
 func (o *Options) validate() error {
 	if err := AtLeast("PollInterval", o.PollInterval, 10*time.Millisecond); err != nil {
-		return err
-	}
-	if err := AtLeast("CloseTimeout", o.CloseTimeout, 0); err != nil {
 		return err
 	}
 	if o.MaxHold != 0 && o.MaxHold < o.WatchdogLease {

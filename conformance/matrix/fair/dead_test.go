@@ -23,9 +23,8 @@ func TestWaitersOfADeadClientArePassedTogether(t *testing.T) {
 	s := start(t)
 	clients := s.Clients(t, 3, nil)
 	p := proxy.Start(t, s.Addr(), nil)
-	dead := cells.Named("GoRedis").Primitives(t, cells.At(p.Addr()), &primitives.Options{
-		CloseTimeout: time.Millisecond, // It cannot reach the server.
-	})
+	dead := cells.Named("GoRedis").Primitives(t, cells.At(p.Addr()), nil)
+	t.Cleanup(func() { _ = dead.Close(t.Context()) }) // It has ended, and the server cannot be reached.
 	holder := hold(t, clients[0])
 	before := s.waitInTurn(t, 1, clients, patient)
 	s.waitInTurn(t, 8, []*primitives.Client{dead}, &primitives.FairLockOptions{WaiterTimeout: 3 * time.Second})

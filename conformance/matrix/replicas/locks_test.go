@@ -152,8 +152,8 @@ func TestLockOutlivesItsPrimary(t *testing.T) {
 	onEach(t, 1, nil, func(t *testing.T, d deployment) {
 		const lease = 5 * time.Second
 		o := &primitives.LockOptions{Lease: lease, Replicas: 1, ReplicaTimeout: 2 * time.Second}
-		first := d.adapter.Primitives(t, cells.At(d.Primary().Addr()),
-			&primitives.Options{CloseTimeout: time.Millisecond}) // Its server is gone.
+		first := d.adapter.Primitives(t, cells.At(d.Primary().Addr()), nil)
+		t.Cleanup(func() { _ = first.Close(t.Context()) }) // It has ended: the server is gone by then.
 		began := time.Now()
 		holder, err := first.NewLock("x", o).Lock(t.Context())
 		require.NoError(t, err)
