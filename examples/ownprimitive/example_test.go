@@ -8,17 +8,11 @@ import (
 
 	"github.com/hasp-go/hasp/backend/embedded"
 	barrier "github.com/hasp-go/hasp/examples/ownprimitive"
-	"github.com/hasp-go/hasp/primitives"
 )
 
 // Three workers do a step each, and begin the next one together.
 func Example() {
-	b, err := embedded.New(embedded.NewServer(), nil) // or a backend over your own client
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer b.Close()
-	client, err := primitives.New(b, nil)
+	client, err := embedded.NewClient(embedded.NewServer(), nil) // or an adapter's NewClient over the driver's client
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -50,18 +50,16 @@ func child(addr string) int {
 // connect returns a client on the server at addr, as a process has it.
 func connect(addr string, lease time.Duration) (client *primitives.Client, end func(), err error) {
 	conn := redis.NewClient(&redis.Options{Addr: addr})
-	b, err := goredisbackend.New(conn, nil)
+	client, err = goredisbackend.NewClient(conn, &primitives.Options{
+		WatchdogLease: lease, PollInterval: time.Hour, // Messages wake, or nothing does.
+	})
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}
-	client, err = primitives.New(b, &primitives.Options{
-		WatchdogLease: lease, PollInterval: time.Hour, // Messages wake, or nothing does.
-	})
 	return client, func() {
 		_ = client.Close(context.Background())
-		_ = b.Close()
 		_ = conn.Close()
-	}, err
+	}, nil
 }
 
 // onServer returns a barrier for so many, by a client of its own.

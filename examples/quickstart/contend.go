@@ -85,7 +85,7 @@ func contend(
 
 // work is one worker: it visits the shop under the lock until ctx ends.
 func work(ctx context.Context, open open, s *shop, worker int64) error {
-	client, closeClient, err := connect(open, nil)
+	client, closeClient, err := open(nil)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 // holder's context ends at its next renewal.
 func loseLease(ctx context.Context, out io.Writer, open open) error {
 	opts := &primitives.Options{WatchdogLease: 1500 * time.Millisecond}
-	client, closeClient, err := connect(open, opts)
+	client, closeClient, err := open(opts)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (r *room) visit() {
 // together lets workers wait for a latch, go three at a time into a room by a semaphore, and count
 // their visits in a number that they share.
 func together(ctx context.Context, out io.Writer, open open, workers int) error {
-	client, closeClient, err := connect(open, nil)
+	client, closeClient, err := open(nil)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func prepare(ctx context.Context, client *primitives.Client) error {
 
 // visitRoom is one worker.
 func visitRoom(ctx context.Context, open open, r *room) error {
-	client, closeClient, err := connect(open, nil)
+	client, closeClient, err := open(nil)
 	if err != nil {
 		return err
 	}

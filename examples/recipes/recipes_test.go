@@ -8,7 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 	"github.com/hasp-go/hasp/conformance/servers"
@@ -38,9 +37,8 @@ func onServers(t *testing.T, test func(t *testing.T, process processes)) {
 func onEmbedded(t *testing.T, server *embedded.Server) processes {
 	t.Helper()
 	return func() *primitives.Client {
-		b, err := embedded.New(server, nil)
-		require.NoError(t, err)
-		return newClient(t, b)
+		client, err := embedded.NewClient(server, nil)
+		return closing(t, client, err)
 	}
 }
 
@@ -49,21 +47,16 @@ func onRedis(t *testing.T, addr string) processes {
 	return func() *primitives.Client {
 		conn := redis.NewClient(&redis.Options{Addr: addr})
 		t.Cleanup(func() { require.NoError(t, conn.Close()) })
-		b, err := goredisbackend.New(conn, nil)
-		require.NoError(t, err)
-		return newClient(t, b)
+		client, err := goredisbackend.NewClient(conn, nil)
+		return closing(t, client, err)
 	}
 }
 
-// newClient returns a client that ends with the test, and its backend after it.
-func newClient(t *testing.T, b backend.Backend) *primitives.Client {
+// closing returns a client that ends with the test.
+func closing(t *testing.T, client *primitives.Client, err error) *primitives.Client {
 	t.Helper()
-	client, err := primitives.New(b, nil)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, client.Close(context.Background()))
-		require.NoError(t, b.Close())
-	})
+	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
 	return client
 }
 

@@ -23,8 +23,8 @@ const (
 // under way finish: their locks are renewed until they are released. After drainTimeout the contexts of what is
 // still held end, and it is released. What cannot be released within closeTimeout ends with its lease.
 //
-// The caller closes the backend, and the driver's client, after Serve has returned. A nil error says that all
-// requests were finished and everything was released.
+// The caller closes the driver's client after Serve has returned, and before it the backend if it made one itself. A nil
+// error says that all requests were finished and everything was released.
 func Serve(listener net.Listener, handler http.Handler, client *primitives.Client) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
