@@ -245,10 +245,10 @@ func (p *Primitive[S, I, O]) wakes(ctx context.Context, e *harness.Env) {
 		for range 5 {
 			free := p.occupy(ctx, Named{clients[0], name})
 			waits := must.Beside(func() { p.waitAndLeave(ctx, Named{clients[1], name}) })
-			p.awaitWaiter(ctx, e, name)
-			harness.NotYet("the waiter", waits)
+			must.In("after Blocks a caller must wait", func() { p.awaitWaiter(ctx, e, name) })
+			harness.NotYet("the waiter, after Blocks", waits)
 			free()
-			harness.Finish("the waiter", waits)
+			harness.Finish("the waiter, after Frees", waits)
 			e.Command(ctx, "DEL", p.keyOf(name))
 		}
 	}
