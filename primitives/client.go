@@ -53,9 +53,9 @@ type Options struct {
 	// disables logging.
 	Logger *zap.Logger
 
-	// OwnsBackend says that the client closes its backend: [Client.Close] does so after the releases, and [New] if it
-	// fails. Set it only for a backend that nobody else uses. NewClient of each adapter sets it. False means that the
-	// caller closes the backend, after the client.
+	// OwnsBackend says that the client closes its backend: [Client.Close] does so after the
+	// releases, and [New] if it fails. Set it only for a backend that nobody else uses. NewClient of
+	// each adapter sets it. False means that the caller closes the backend, after the client.
 	OwnsBackend bool
 
 	_ struct{}

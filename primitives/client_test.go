@@ -253,7 +253,7 @@ func TestClientCloseGivesUpWithItsContext(t *testing.T) {
 	})
 }
 
-// closableServer notes whether the lock x was held when it was closed. Its Close takes a second, and fails.
+// closableServer notes who held the lock x when it was closed. Its Close takes a second, and fails.
 type closableServer struct {
 	*fakeServer
 	closes []string // the holders of the lock then
@@ -268,8 +268,8 @@ func (c *closableServer) Close() error {
 	return errBackendClose
 }
 
-// TestClientClosesItsOwnBackend closes a client twice at a time. The backend is closed once, after the releases, and only
-// if the client owns it. Both calls return its error.
+// TestClientClosesItsOwnBackend closes a client twice at a time. The backend is closed once, after the
+// releases, and only if the client owns it. Both calls return its error.
 func TestClientClosesItsOwnBackend(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -213,8 +213,8 @@ func TestReleaseThatWasNotSentNeverIs(t *testing.T) {
 	})
 }
 
-// TestCloseWithoutABound closes a client under a context that cannot end, while no release succeeds: Close repeats them for
-// one lease, and returns once the server has none of them any more.
+// TestCloseWithoutABound closes a client under a context that cannot end, while no release succeeds.
+// Close repeats the release for one lease, and returns when the server has let the lease expire.
 func TestCloseWithoutABound(t *testing.T) {
 	t.Parallel()
 	const lease, lastTry = time.Minute, 6 * time.Second // A release is awaited for 5 s, after a pause of 500 ms.
@@ -239,8 +239,8 @@ func TestCloseWithoutABound(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForPermits closes a client that puts permits back during an outage. Permits have no lease: Close waits
-// until a server takes them, however long that is.
+// TestCloseWaitsForPermits closes a client that puts permits back during an outage. Permits have no
+// lease: Close waits until a server takes them, however long that is.
 func TestCloseWaitsForPermits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -5,7 +5,8 @@
 //	client, err := embedded.NewClient(server, nil) // one client of it
 //	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
 //
-// Each [NewClient] or [New] on one [Server] is a client of its own, as two processes on one Redis server are.
+// Each [NewClient] or [New] on one [Server] makes a client of its own, as two processes on one Redis
+// server have it.
 //
 // # Time
 //

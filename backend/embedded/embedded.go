@@ -47,9 +47,9 @@ func New(server *Server, _ *Options) (*Backend, error) {
 	return &Backend{server: server, runner: evalsha.New(driver{server}, false), hub: hub}, nil
 }
 
-// NewClient returns a client of primitives on server, over a backend that belongs to it: Close of the client closes that
-// backend ([primitives.Options.OwnsBackend]). Each is a client of its own, as a process on a Redis server is. NewClient
-// fails as [New] and [primitives.New] do. Then nothing is left open.
+// NewClient returns a client of primitives on server, as a process of its own has it. The client owns
+// its backend: Close of the client closes the backend, too. NewClient fails as [New] and
+// [primitives.New] do. After an error nothing is left open.
 func NewClient(server *Server, opts *primitives.Options) (*primitives.Client, error) {
 	b, err := New(server, nil)
 	if err != nil {

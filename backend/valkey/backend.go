@@ -75,11 +75,12 @@ func New(client valkey.Client, opts *Options) (*Backend, error) {
 	return &Backend{driver: d, runner: evalsha.New(d, can.Cluster), hub: hub, can: can}, nil
 }
 
-// NewClient returns a client of primitives over conn, and over a backend with default options that belongs to it: Close
-// of the client closes that backend ([primitives.Options.OwnsBackend]). The caller keeps conn, and closes it after the
-// client. NewClient asks the servers as [New] does, and fails as New and [primitives.New] do. Then nothing is left open.
+// NewClient returns a client of primitives over conn. The client owns its backend, which has the
+// default options: Close of the client closes the backend, too. The caller keeps conn, and closes it
+// after the client. NewClient asks the servers as [New] does, and fails as New and [primitives.New]
+// do. After an error nothing is left open.
 //
-// For other options of the backend call New, and primitives.New with OwnsBackend.
+// For other options of the backend call New, and primitives.New with Options.OwnsBackend.
 func NewClient(conn valkey.Client, opts *primitives.Options) (*primitives.Client, error) {
 	b, err := New(conn, nil)
 	if err != nil {

@@ -5,8 +5,8 @@
 //	client, err := valkeybackend.NewClient(conn, nil)
 //	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
 //
-// [NewClient] makes a client of primitives. [New] makes the backend alone: for options of it, or for a library that
-// takes a backend.
+// [NewClient] makes a client of primitives. [New] makes the backend alone: for options of the backend,
+// or for a library that takes a backend.
 //
 // Scripts share the application's connections. Subscriptions get one connection of their own for
 // each node, taken from the client's pool for blocking commands (ClientOption.BlockingPoolSize);

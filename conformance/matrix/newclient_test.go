@@ -62,8 +62,8 @@ func setUps(t *testing.T) map[string]setUp {
 	}
 }
 
-// TestNewClientOwnsItsBackend closes a client that holds a lock, and has a waiter: its backend is closed, and the driver's
-// client serves others on. A bad option leaves the driver's client as it was, too.
+// TestNewClientOwnsItsBackend closes a client that holds a lock, and has a waiter: the backend is
+// closed, and the driver's client can still be used. So it can after a bad option.
 func TestNewClientOwnsItsBackend(t *testing.T) {
 	t.Parallel()
 	for name, s := range setUps(t) {

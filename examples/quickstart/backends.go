@@ -16,8 +16,8 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// open makes a client of primitives with a driver's client of its own, as a process of its own would have it, and returns
-// what closes both.
+// open makes a client of primitives with a driver's client of its own, as a process of its own would
+// have it, and returns what closes both.
 type open func(opts *primitives.Options) (client *primitives.Client, closeAll func(), err error)
 
 // opener returns how clients over the named driver are opened.
