@@ -3,6 +3,7 @@ package hasptest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,9 +12,11 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// A worker's context ends when it loses its lock. In a bubble of virtual time the test does not wait.
+// t stands for the T of your test.
+var t = new(testing.T)
+
+// A worker's context ends when the worker loses its lock. In a bubble of virtual time the test does not wait.
 func ExampleServer_Lose() {
-	t := &testing.T{} // in place of that of your test
 	synctest.Test(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		lease, err := s.Client(nil).NewLock("orders:42", nil).Lock(t.Context())
@@ -24,55 +27,58 @@ func ExampleServer_Lose() {
 
 		s.Lose("orders:42")
 		<-work.Done() // at the next renewal, at most ten seconds later
-		if cause := context.Cause(work); !errors.Is(cause, primitives.ErrLost) {
-			t.Errorf("the work ended by %v", cause)
-		}
-		if err := lease.Release(t.Context()); !errors.Is(err, primitives.ErrNotHeld) {
-			t.Errorf("Release returned %v", err)
-		}
+		fmt.Println("the work ended by the loss:", errors.Is(context.Cause(work), primitives.ErrLost))
+		fmt.Println("Release reports it:", errors.Is(lease.Release(t.Context()), primitives.ErrNotHeld))
 	})
+	// Output:
+	// the work ended by the loss: true
+	// Release reports it: true
 }
 
+// The first Lock meets no server.
 func ExampleServer_FailAcquires() {
-	t := &testing.T{} // in place of that of your test
-	s := hasptest.New(t)
-	lock := s.Client(nil).NewLock("orders:42", nil)
-	s.FailAcquires(1)
-	if _, err := lock.Lock(t.Context()); !errors.Is(err, primitives.ErrUnavailable) {
-		t.Errorf("the first Lock returned %v", err)
-	}
-	if _, err := lock.Lock(t.Context()); err != nil {
-		t.Errorf("the second Lock returned %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		lock := s.Client(nil).NewLock("orders:42", nil)
+		s.FailAcquires(1)
+		_, err := lock.Lock(t.Context())
+		fmt.Println("the first Lock met no server:", errors.Is(err, primitives.ErrUnavailable))
+		_, err = lock.Lock(t.Context())
+		fmt.Println("the second Lock holds the lock:", err == nil)
+	})
+	// Output:
+	// the first Lock met no server: true
+	// the second Lock holds the lock: true
 }
 
+// The first Lock may have acquired the lock. The client releases it in the background, and the second Lock waits for
+// that.
 func ExampleServer_LoseAnswers() {
-	t := &testing.T{} // in place of that of your test
-	s := hasptest.New(t)
-	lock := s.Client(nil).NewLock("orders:42", nil)
-	s.LoseAnswers(1)
-	if _, err := lock.Lock(t.Context()); !errors.Is(err, primitives.ErrIndeterminate) {
-		t.Errorf("the first Lock returned %v", err)
-	}
-	// The first may have got the lock; it is being released in the background, and the second waits for that.
-	if _, err := lock.Lock(t.Context()); err != nil {
-		t.Errorf("the second Lock returned %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		lock := s.Client(nil).NewLock("orders:42", nil)
+		s.LoseAnswers(1)
+		_, err := lock.Lock(t.Context())
+		fmt.Println("the first Lock got no answer:", errors.Is(err, primitives.ErrIndeterminate))
+		_, err = lock.Lock(t.Context())
+		fmt.Println("the second Lock holds the lock:", err == nil)
+	})
+	// Output:
+	// the first Lock got no answer: true
+	// the second Lock holds the lock: true
 }
 
 // A held lock outlives an outage of half its lease.
 func ExampleServer_Away() {
-	t := &testing.T{} // in place of that of your test
 	synctest.Test(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		lease, err := s.Client(nil).NewLock("orders:42", nil).Lock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Away(3 * time.Second)
+		s.Away(15 * time.Second)
 		time.Sleep(time.Minute)
-		if err := lease.Release(t.Context()); err != nil {
-			t.Errorf("the lock was not held to the end: %v", err)
-		}
+		fmt.Println("the lock was held to the end:", lease.Release(t.Context()) == nil)
 	})
+	// Output: the lock was held to the end: true
 }

@@ -25,11 +25,11 @@ func (l *fakeLink) Subscribe(
 
 // fakeAdderRequest is what those have answered who were asked.
 type fakeAdderRequest struct {
-	sum      int64
+	sum      float64
 	answered int64
 }
 
-// adder does what the scripts of adders do, for whole numbers.
+// adder does what the scripts of adders do.
 func (s *fakeServer) adder(script string, keys, args []string) (reply backend.Reply, known bool) {
 	request := s.adderRequests
 	switch script {
@@ -42,8 +42,8 @@ func (s *fakeServer) adder(script string, keys, args []string) (reply backend.Re
 		if request[keys[1]] == nil {
 			request[keys[1]] = &fakeAdderRequest{}
 		}
-		if args[0] != "" {
-			request[keys[1]].sum += int64(number(args[0]))
+		if counted := args[0] + args[1]; counted != "" { // one of them
+			request[keys[1]].sum += double(counted)
 		}
 		request[keys[1]].answered++
 		s.publish(args[4], strconv.FormatInt(request[keys[1]].answered, 10))
@@ -66,7 +66,7 @@ func (s *fakeServer) adder(script string, keys, args []string) (reply backend.Re
 			delete(request, key)
 		}
 		return backend.ArrayReply([]backend.Reply{
-			backend.IntegerReply(r.answered), backend.StringReply(strconv.FormatInt(r.sum, 10)),
+			backend.IntegerReply(r.answered), backend.StringReply(decimal(r.sum)),
 		}), true
 	}
 	return backend.Reply{}, false

@@ -3,30 +3,45 @@ package primitives_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log"
 	"time"
 
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// At most three processes at a time do something heavy. The first to come makes the semaphore: also after
-// a restart, and after the server has lost its data. If one of them is killed, its permit comes back when
-// its lease ends.
-func ExamplePermitSemaphore() {
+// At most three processes at a time do something heavy. A process that crashes takes its permit with it: if
+// processes may crash, use a [PermitSemaphore]. The first Acquire makes the semaphore, also after the server has
+// lost its data.
+func ExampleSemaphore() {
 	ctx := context.Background()
+	heavy := client.NewSemaphore("heavy", &primitives.SemaphoreOptions{Permits: 3})
+	if err := heavy.Acquire(ctx, 1); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("heavy work")
+	if err := heavy.Release(ctx, 1); err != nil { // sent even if ctx has ended
+		log.Fatal(err)
+	}
+	// Output: heavy work
+}
+
+// At most three processes at a time do something heavy. The first Acquire makes the semaphore, also after the
+// server has lost its data. If a process crashes, its permit returns when its lease ends.
+func ExamplePermitSemaphore() {
 	heavy := client.NewPermitSemaphore("heavy", &primitives.PermitSemaphoreOptions{Permits: 3})
-	lease, err := heavy.Acquire(ctx, 1) // waits until there is a permit
+	err := heavy.Do(context.Background(), 1, func(context.Context, *primitives.Lease) error {
+		fmt.Println("heavy work") // The context ends when the permit is lost.
+		return nil
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = work(lease.Context(ctx)) // ends when the permit is lost
-	if err := errors.Join(err, lease.Release(ctx)); err != nil {
-		log.Fatal(err)
-	}
+	// Output: heavy work
 }
 
-// A process takes a permit, and another one, which does the work, puts it back. If that one fails, the
-// permit comes back after ten minutes.
+// A process acquires a permit, and another one does the work and releases the permit. If the other one fails, the
+// permit returns after ten minutes.
 func ExamplePermitSemaphore_Release() {
 	ctx := context.Background()
 	heavy := client.NewPermitSemaphore("heavy", &primitives.PermitSemaphoreOptions{
@@ -36,14 +51,93 @@ func ExamplePermitSemaphore_Release() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	order := primitives.PermitIDs(lease)[0].String() // passed on, as in a message of a queue
+	order := primitives.PermitIDs(lease)[0].String() // passed on, for example in a message of a queue
 
 	id, err := primitives.ParsePermitID(order)
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = work(ctx)
-	if err := errors.Join(err, heavy.Release(ctx, id)); err != nil { // ErrNotHeld: it took too long
+	fmt.Println("heavy work in another process")
+	if err := heavy.Release(ctx, id); err != nil { // ErrNotHeld: it took too long
 		log.Fatal(err)
 	}
+	// Output: heavy work in another process
+}
+
+// At most five exports run at a time, in all processes, first come, first served. If a process crashes, its
+// slot becomes free when its lease ends.
+func ExampleCountingSemaphore() {
+	exports := client.NewCountingSemaphore("exports", 5, &primitives.CountingSemaphoreOptions{
+		Order: primitives.ByArrival,
+	})
+	err := exports.Do(context.Background(), func(context.Context, *primitives.Lease) error {
+		fmt.Println("exporting") // The context ends if the slot is lost.
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: exporting
+}
+
+// A worker that makes no progress loses its slot: only the worker renews its lease, after each step.
+func ExampleCountingSemaphore_Refresh() {
+	ctx := context.Background()
+	workers := client.NewCountingSemaphore("workers", 3, &primitives.CountingSemaphoreOptions{Lease: time.Minute})
+	err := workers.Do(ctx, func(ctx context.Context, lease *primitives.Lease) error {
+		for step := range 3 {
+			fmt.Println("step", step)
+			err := workers.Refresh(ctx, lease)
+			if errors.Is(err, primitives.ErrNotHeld) {
+				return fmt.Errorf("too slow, others have the slot: %w", err)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// step 0
+	// step 1
+	// step 2
+}
+
+// Another service takes ten calls in a second, from all processes together. The first Acquire makes the limiter.
+func ExampleRateLimiter() {
+	ctx := context.Background()
+	calls := client.NewRateLimiter("geocoder", &primitives.RateLimiterOptions{
+		Rate: primitives.Rate{Permits: 10, Interval: time.Second},
+	})
+	if err := calls.Acquire(ctx, 1); err != nil { // waits for its turn
+		log.Fatal(err)
+	}
+	fmt.Println("calling the geocoder")
+	// Output: calling the geocoder
+}
+
+// A user's second request within a day is refused, with the time after which to try again. A user without requests
+// for two days is forgotten.
+func ExampleRateLimiter_TryAcquire() {
+	ctx := context.Background()
+	requests := client.NewRateLimiter("user:42", &primitives.RateLimiterOptions{
+		Rate: primitives.Rate{Permits: 1, Interval: 24 * time.Hour, KeepAlive: 48 * time.Hour},
+	})
+	for range 2 {
+		var limited *primitives.RateLimitError
+		switch err := requests.TryAcquire(ctx, 1); {
+		case errors.As(err, &limited):
+			fmt.Println("429 Too Many Requests, try again in", limited.RetryIn.Round(time.Hour))
+		case err != nil:
+			log.Fatal(err)
+		default:
+			fmt.Println("200 OK")
+		}
+	}
+	// Output:
+	// 200 OK
+	// 429 Too Many Requests, try again in 24h0m0s
 }

@@ -1,6 +1,7 @@
 package primitives_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -25,7 +26,8 @@ type fakeServer struct {
 	tokens  map[string]int64
 	permits map[string]int
 	queues  map[string][]string // of fair locks
-	ids     map[string]int64    // how many were taken
+	ids     map[string]int64    // how many were taken; and the sizes of blocks
+	numbers map[string]float64  // latches, atomic longs and doubles
 
 	readWriteLocks map[string]*fakeReadWriteLock
 	counting       map[string]*fakeCounting
@@ -74,6 +76,7 @@ func newFakeServer() *fakeServer {
 	return &fakeServer{
 		locks: make(map[string]fakeLock), tokens: make(map[string]int64),
 		permits: make(map[string]int), queues: make(map[string][]string), ids: make(map[string]int64),
+		numbers:        make(map[string]float64),
 		readWriteLocks: make(map[string]*fakeReadWriteLock), counting: make(map[string]*fakeCounting),
 		rates: make(map[string]*fakeRate), leased: make(map[string]time.Time),
 		adderRequests: make(map[string]*fakeAdderRequest),
@@ -190,6 +193,9 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 	if reply, known := s.adder(script, keys, args); known {
 		return reply
 	}
+	if reply, known := s.numberScript(script, keys, args); known {
+		return reply
+	}
 	switch script {
 	case "lock_acquire":
 		token, left := s.acquire(keys[0], keys[1], args[0], args[1])
@@ -204,7 +210,10 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 			heard = 0
 		}
 		return backend.IntegerReply(heard)
-	case "spin_release":
+	case "mutex_acquire": // Nobody waits.
+		token, left := s.acquire(keys[0], keys[1], args[0], args[1])
+		return backend.StringReply(cmp.Or(token, strconv.FormatInt(left, 10)+" 0"))
+	case "spin_release", "mutex_release":
 		return s.release(keys[0], "", func(l fakeLock) bool { return l.owner == args[0] })
 	case "lock_release_all":
 		return s.releaseAll(keys, args[1:])
@@ -220,13 +229,10 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return s.renew(keys, args[0], args[1:])
 	case "lock_exists":
 		return truth(s.live(keys[0]).owner != "")
+	case "lock_last_token":
+		return backend.IntegerReply(s.tokens[keys[1]])
 	case "lock_held_by":
 		return truth(s.live(keys[0]).owner == args[0])
-	case "semaphore_acquire":
-		return s.takePermits(keys[0], number(args[0]))
-	case "semaphore_add":
-		s.permits[keys[0]] += number(args[0])
-		return truth(true)
 	case "permit_acquire":
 		return s.lendPermits(args[0], args[1])
 	case "permit_release":
@@ -235,10 +241,8 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return s.returnAll(args[1:])
 	case "permit_renew":
 		return s.renewPermits(args[0], args[1:])
-	case "id_block":
-		return s.takeIDs(keys[0])
 	case "rate_acquire":
-		return s.rates[keys[0]].acquire(args)
+		return s.rateAcquire(keys[0], args)
 	case "rate_release":
 		return s.rateRelease(keys[0], args)
 	case "object_kind":
@@ -317,27 +321,6 @@ func (s *fakeServer) renew(keys []string, lease string, owners []string) backend
 		statuses[i] = truth(held)
 	}
 	return backend.ArrayReply(statuses)
-}
-
-func (s *fakeServer) takePermits(key string, n int) backend.Reply {
-	enough := s.permits[key] >= n
-	if enough {
-		s.permits[key] -= n
-	}
-	return backend.ArrayReply([]backend.Reply{
-		truth(enough), backend.IntegerReply(int64(s.permits[key])),
-	})
-}
-
-// idBlockSize is that of all generators.
-const idBlockSize = 50
-
-func (s *fakeServer) takeIDs(key string) backend.Reply {
-	first := s.ids[key] + 1
-	s.ids[key] += idBlockSize
-	return backend.ArrayReply([]backend.Reply{
-		backend.StringReply(strconv.FormatInt(first, 10)), backend.StringReply(strconv.Itoa(idBlockSize)),
-	})
 }
 
 func truth(b bool) backend.Reply {

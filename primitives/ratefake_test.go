@@ -49,8 +49,15 @@ func (l *fakeRate) until(missing int) time.Duration {
 	return 0
 }
 
-// acquire does what rate_acquire does. The arguments are how many are wanted, the grant, the fewest that
+// rateAcquire does what rate_acquire does. The arguments are how many are wanted, the grant, the fewest that
 // another waits for, how many free ones are told, and those of a new limiter.
+func (s *fakeServer) rateAcquire(key string, args []string) backend.Reply {
+	if s.rates[key] == nil {
+		s.rates[key] = &fakeRate{permits: number(args[4]), interval: milliseconds(args[5])}
+	}
+	return s.rates[key].acquire(args)
+}
+
 func (l *fakeRate) acquire(args []string) backend.Reply {
 	n, least, spare := number(args[0]), number(args[2]), number(args[3])
 	free, wait := l.free(), time.Duration(0)

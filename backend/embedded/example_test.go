@@ -11,6 +11,22 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
+func ExampleNewClient() {
+	client, err := embedded.NewClient(embedded.NewServer(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	err = client.NewLock("orders:42", nil).Do(ctx, func(ctx context.Context, _ *primitives.Lease) error {
+		fmt.Println("shipping order 42")
+		return ctx.Err()
+	})
+	if err := errors.Join(err, client.Close(ctx)); err != nil {
+		log.Fatal(err)
+	}
+	// Output: shipping order 42
+}
+
 // A test of how a worker reacts when it loses its lock. It takes a third of the lease, at most; in a
 // testing/synctest bubble it takes no time.
 func ExampleServer_Revoke() {

@@ -60,6 +60,24 @@ func (f *fakeServer) connect(t *testing.T) *rueidisbackend.Backend {
 	return b
 }
 
+// listen serves f at the address that it returns, for as long as the process runs.
+func (f *fakeServer) listen() string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go f.serve(conn)
+		}
+	}()
+	return listener.Addr().String()
+}
+
 func (f *fakeServer) dial(
 	context.Context, string, *net.Dialer, *tls.Config,
 ) (net.Conn, error) {

@@ -5,6 +5,8 @@ package valkeybackend_test
 import (
 	"context"
 	"fmt"
+	"log"
+	"strconv"
 
 	"github.com/valkey-io/valkey-go"
 
@@ -12,25 +14,40 @@ import (
 	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
 )
 
-func ExampleNew() {
-	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
+// address is the address of a server, such as "127.0.0.1:6379".
+var address = (&fakeServer{answer: func(words []string) string {
+	if words[0] == "CLUSTER" {
+		return "-ERR This instance has cluster support disabled\r\n"
+	}
+	return double(words)
+}}).listen()
+
+// double is the server's answer to the example's script.
+func double(words []string) string {
+	n, err := strconv.Atoi(words[len(words)-1])
 	if err != nil {
-		fmt.Println(err)
-		return
+		return "-ERR " + err.Error() + "\r\n"
+	}
+	return fmt.Sprintf(":%d\r\n", 2*n)
+}
+
+func ExampleNew() {
+	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{address}})
+	if err != nil {
+		log.Fatal(err)
 	}
 	defer client.Close()
-	b, err := valkeybackend.New(client, nil)
+	b, err := valkeybackend.New(client, nil) // for primitives.New
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer b.Close()
 
-	double := backend.NewScript("double", "return 2 * ARGV[1]", 1, backend.RetryReadOnly)
-	reply, err := b.Run(context.Background(), double, []string{"key"}, []string{"21"})
+	script := backend.NewScript("double", "return 2 * ARGV[1]", 1, backend.RetryReadOnly)
+	reply, err := b.Run(context.Background(), script, []string{"key"}, []string{"21"})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(reply.Int())
+	// Output: 42 <nil>
 }
