@@ -43,7 +43,7 @@ var (
 
 	// ErrOverflow means that a sum does not fit the number's type. The number is as it was. It is
 	// matched by a [*ServerError].
-	ErrOverflow = errors.New("sum out of range")
+	ErrOverflow = errors.New("number out of range")
 
 	// ErrNotANumber means that a key which was to hold a number holds another text. It is matched by
 	// a [*ServerError].

@@ -32,6 +32,7 @@ var (
 	freeUnits = finder{dir: "primitives/internal/wait", test: "TestWaitNeverLeavesFreeUnits", runs: 40}
 	watchdog  = finder{dir: "primitives/internal/renew", test: "TestKeeperRandomSchedules"}
 	doing     = finder{dir: "primitives", test: "TestDo.*", runs: 1}
+	itself    = finder{dir: "primitives", test: "TestSelfDeadlock", runs: 1}
 	closing   = finder{dir: "primitives", test: "TestClientCloseAmidAll", runs: 5}
 )
 
@@ -190,6 +191,7 @@ func lockSeeds() []seed {
 			{"err == nil:\n\t\treturn fmt.Errorf(\"%w: %w\", ErrNotHeld, ErrLost)",
 				"err == nil:\n\t\treturn nil"},
 		}, properties},
+		{"waits for itself", takeFile, edits{{"if s.excludedBy == nil {", "if true {"}}, itself},
 		{"uses an owner again after an attempt without an answer", takeFile, edits{
 			{"|| !errors.Is(err, backend.ErrUnavailable)\n", "|| errors.Is(err, ctx.Err())\n"},
 		}, properties},
@@ -241,7 +243,7 @@ func lockSeeds() []seed {
 			{"\th.releaseInBackground(true)\n\tif !backend", "\tif !backend"},
 		}, histories},
 		{"leaves what is held at Close", leaseFile, edits{
-			{"h.endAll(backend.ErrClosed)\n\th.releaseInBackground(true)", "h.endAll(backend.ErrClosed)"},
+			{"h.endAll(errClosed)\n\th.releaseInBackground(true)", "h.endAll(errClosed)"},
 		}, closing},
 		{"makes tokens of the client's clock", leaseFile, edits{
 			{"h.token = token", "h.token = token - token + time.Now().UnixMicro()"},

@@ -47,7 +47,7 @@ func readWriteSeeds() []seed {
 			{"Writer: l.write.base.Holder(ctx)", `Writer: ""`},
 		}, stays},
 		{"lets a reader wait for itself", leases, edits{
-			{`if l.read.base.Holder(ctx) != "" {`, "if false {"},
+			{`if l.read.base.Holder(ctx) != "" ||`, "if"},
 		}, stays},
 		{"has no reader stand back", leases, edits{
 			{"Queue: s.preferWriters && l.waits,", "Queue: false,"},

@@ -71,6 +71,9 @@ func (e *UnansweredError) Error() string {
 	return fmt.Sprintf("%d of %d have answered", e.Answered, e.Asked)
 }
 
+// errAdderClosed is the [ErrClosed] of an adder.
+var errAdderClosed = extend.Worded("adder or client closed", ErrClosed)
+
 // counted is a sum that adders have counted: of whole numbers, or of float64s. The field that is
 // not used is 0.
 type counted struct {
@@ -149,7 +152,7 @@ func (a *adder) join(ctx context.Context) error {
 	if err := adderGroups.join(a); err != nil {
 		return err
 	}
-	err := ErrClosed // Until it is open, also after a panic of the driver.
+	err := errAdderClosed // Until it is open, also after a panic of the driver.
 	defer func() {
 		if err != nil {
 			_ = a.Close()
@@ -182,10 +185,10 @@ func (a *adder) within(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() { stop(); cancel() }
 }
 
-// orClosed returns err, or [ErrClosed] if there is an error and the adder is closed.
+// orClosed returns err, or an [ErrClosed] if there is an error and the adder is closed.
 func (a *adder) orClosed(err error) error {
 	if err != nil && a.life.Err() != nil {
-		return ErrClosed
+		return errAdderClosed
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func (a *AtomicDouble) Load(ctx context.Context) (float64, error) {
 func (a *AtomicDouble) Store(ctx context.Context, value float64) error {
 	_, err := change(ctx, a, "store", func() (string, error) {
 		return script.DoubleSet(ctx, a.base.Runner(), a.base.Key(), value)
-	}, value)
+	}, argument{"value", value})
 	return err
 }
 
@@ -46,7 +46,7 @@ func (a *AtomicDouble) Store(ctx context.Context, value float64) error {
 func (a *AtomicDouble) Add(ctx context.Context, delta float64) (sum float64, err error) {
 	return change(ctx, a, "add to", func() (float64, error) {
 		return script.DoubleAdd(ctx, a.base.Runner(), a.base.Key(), delta)
-	}, delta)
+	}, argument{"delta", delta})
 }
 
 // Increment adds 1, and returns the sum.
@@ -71,7 +71,7 @@ func (a *AtomicDouble) Swap(ctx context.Context, value float64) (old float64, er
 	return change(ctx, a, "swap", func() (float64, error) {
 		old, _, err := script.DoubleSwap(ctx, a.base.Runner(), a.base.Key(), value)
 		return old, err
-	}, value)
+	}, argument{"value", value})
 }
 
 // LoadAndDelete deletes the number, and returns the number before, or 0 if it did not exist.
@@ -87,35 +87,41 @@ func (a *AtomicDouble) LoadAndDelete(ctx context.Context) (float64, error) {
 func (a *AtomicDouble) CompareAndSwap(ctx context.Context, old, value float64) (bool, error) {
 	return change(ctx, a, "compare and swap", func() (bool, error) {
 		return script.DoubleCompareAndSet(ctx, a.base.Runner(), a.base.Key(), old, value)
-	}, old, value)
+	}, argument{"old", old}, argument{"value", value})
 }
 
 // StoreIfLess sets the number to value if it is less than bound, and reports whether it was.
 func (a *AtomicDouble) StoreIfLess(ctx context.Context, bound, value float64) (bool, error) {
 	return change(ctx, a, "compare and store", func() (bool, error) {
 		return script.DoubleSetIfLess(ctx, a.base.Runner(), a.base.Key(), bound, value)
-	}, bound, value)
+	}, argument{"bound", bound}, argument{"value", value})
 }
 
 // StoreIfGreater sets the number to value if it is greater than bound, and reports whether it was.
 func (a *AtomicDouble) StoreIfGreater(ctx context.Context, bound, value float64) (bool, error) {
 	return change(ctx, a, "compare and store", func() (bool, error) {
 		return script.DoubleSetIfGreater(ctx, a.base.Runner(), a.base.Key(), bound, value)
-	}, bound, value)
+	}, argument{"bound", bound}, argument{"value", value})
 }
 
 // Delete deletes the number, or any other text at its key, and reports whether the key existed.
 func (a *AtomicDouble) Delete(ctx context.Context) (bool, error) { return a.remove(ctx) }
 
+// argument is a number that a caller has passed, and its name.
+type argument struct {
+	name  string
+	value float64
+}
+
 // change makes one call with numbers that must be finite.
 func change[T any](
 	ctx context.Context, a *AtomicDouble, operation string, run func() (T, error),
-	numbers ...float64,
+	numbers ...argument,
 ) (T, error) {
 	invalid := a.invalid
 	for _, n := range numbers {
-		if math.IsNaN(n) || math.IsInf(n, 0) {
-			invalid = &FieldError{Field: "value", Problem: fmt.Sprintf("%v is not finite", n)}
+		if invalid == nil && (math.IsNaN(n.value) || math.IsInf(n.value, 0)) {
+			invalid = &FieldError{Field: n.name, Problem: fmt.Sprintf("%v is not finite", n.value)}
 		}
 	}
 	return extend.Call(ctx, &a.base, invalid, operation, run)

@@ -2,6 +2,7 @@ package primitives
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -9,6 +10,12 @@ import (
 
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+)
+
+// What a latch lacks when the waiting ends.
+var (
+	errCounting = errors.New("the count is not 0")
+	errNotSet   = errors.New("the latch is not set")
 )
 
 // CountDownLatch lets processes wait until something has been done n times: InitCount sets the
@@ -41,9 +48,9 @@ type CountDownLatch struct {
 // Java processes cannot use such a latch there.
 func (c *Client) NewCountDownLatch(name string) *CountDownLatch {
 	l := &CountDownLatch{number: c.newNumber("latch", name)}
-	l.zero = extend.WaitSpec{Channel: l.channel(), FreeUnits: latchFreeUnits}
+	l.zero = extend.WaitSpec{Channel: l.channel(), FreeUnits: latchFreeUnits, Refusal: errCounting}
 	l.set = extend.WaitSpec{
-		Channel: l.zero.Channel, Condition: "set",
+		Channel: l.zero.Channel, Condition: "set", Refusal: errNotSet,
 		FreeUnits: func(string) int { return extend.AllUnits }, // After any message all waiters look.
 	}
 	return l

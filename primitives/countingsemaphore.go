@@ -23,6 +23,9 @@ const (
 	ByArrival
 )
 
+// errNoSlot is the refusal of a counting semaphore.
+var errNoSlot = extend.Worded("no slot is free", ErrNotAcquired)
+
 // CountingSemaphoreOptions configure a [CountingSemaphore]. The zero value of each field means its default.
 type CountingSemaphoreOptions struct {
 	// Order is the order in which waiters acquire. All users of a semaphore set the same order.
@@ -106,7 +109,7 @@ func (c *Client) NewCountingSemaphore(
 	s.reject(countWithin("limit", limit, 1))
 	config, err := s.holdBy(c, o)
 	s.reject(err)
-	config.Lease, config.Wait.Refusal = o.Lease, ErrNotAcquired
+	config.Lease, config.Wait.Refusal = o.Lease, errNoSlot
 	s.leases, err = s.base.NewLeases(config)
 	s.reject(err)
 	return s
@@ -135,7 +138,7 @@ func (s *CountingSemaphore) holdBy(c *Client, o CountingSemaphoreOptions) (exten
 			QueueTTL:   s.waiterTimeout,
 		}, err
 	}
-	return extend.LeaseConfig{}, &FieldError{Field: "Order", Problem: fmt.Sprintf("%d is none", o.Order)}
+	return extend.LeaseConfig{}, &FieldError{Field: "Order", Problem: fmt.Sprintf("%d is neither ByTime nor ByArrival", o.Order)}
 }
 
 // nameQueue names the keys of the queue.

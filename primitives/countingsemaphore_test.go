@@ -48,7 +48,7 @@ func TestCountingSemaphoreIsOneScriptEach(t *testing.T) {
 		require.Positive(t, one.Token())
 		_, err := sem.TryAcquire(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
-		require.EqualError(t, err, `acquire counting semaphore "x": held by another owner`)
+		require.EqualError(t, err, `acquire counting semaphore "x": no slot is free`)
 		require.Empty(t, s.queued("x"))
 		n, err := sem.Holders(t.Context())
 		require.NoError(t, err)

@@ -8,6 +8,8 @@
 //	defer func() { err = errors.Join(err, lease.Release(ctx)) }() // nil: it was held to the end
 //	return charge(lease.Context(ctx), lease.Token())             // the context ends if it is lost
 //
+// The methods of a [Client] make objects. The methods of nil, and of an object's zero value, panic.
+//
 // Keys, owners, channels and messages are the same as in Java's Redisson, so that Go and Java
 // processes can share one object by its name. docs/redisson.md lists them.
 //

@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	// ErrNotAcquired means that another owner holds the object. If a context ended the waiting, the
-	// error also wraps the context's error.
+	// ErrNotAcquired means that another owner holds the object, or that too few permits are free. If
+	// a context ended the waiting, the error also wraps the context's error.
 	ErrNotAcquired = extend.ErrNotAcquired
 
 	// ErrNotHeld means that Release released nothing: the lease was released before, or lost. After
@@ -46,14 +46,20 @@ var (
 	// program's data. The key was not changed.
 	ErrConflict = extend.ErrConflict
 
-	// ErrUpgrade means that a caller asked for the write lock under a context that re-enters its
-	// read lease of the same lock: it would wait for itself. Nothing was sent, and the read lease
-	// is unchanged.
-	ErrUpgrade = errors.New("a reader cannot become a writer")
+	// ErrUpgrade means that a caller asked for the write lock under a context of its read lease of
+	// the same lock: under [Lease.Reenter], or, if the call waits, under [Lease.Context]. It would
+	// wait for itself. Nothing was sent, and the read lease is unchanged.
+	ErrUpgrade = errors.New("a reader cannot become a writer; release the read lease first")
+
+	// ErrSelfDeadlock means that a caller waits for a lock under a context of its own lease of that
+	// lock, [Lease.Context] or a context made from it: it would wait for itself until the lease
+	// ends. Under [Lease.Reenter] it re-enters the lock. Nothing was sent, and the lease is
+	// unchanged.
+	ErrSelfDeadlock = extend.ErrSelfDeadlock
 
 	// ErrNoRate means that a rate limiter has no rate: it was not set, it was deleted, or it has
 	// expired. With the option Rate, Acquire sets it.
-	ErrNoRate = errors.New("no rate is set")
+	ErrNoRate = errors.New("no rate is set; call SetRate, or set the option Rate")
 
 	// ErrAboveRate means that a caller asked for more permits than the rate has in an interval.
 	ErrAboveRate = errors.New("more permits than an interval has")

@@ -26,7 +26,8 @@ func (l *exclusiveLock) init(
 	l.channel = extend.SideName(lockChannel, l.base.Key())
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
 		Leasable: (*leasableLock)(l), Kind: lockKind{c.core}, Lease: o.Lease,
-		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
+		ExcludedBy: &l.base,
+		Replicas:   o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Channel: l.channel, FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
 	})
 	l.leases = leases
@@ -56,7 +57,7 @@ func (l *exclusiveLock) init(
 //   - [ErrLost] if the grant of the first attempt came too late to be used,
 //   - [ErrReplicas] if the server cannot be asked for its replicas, for example because it does not
 //     know WAIT: then Lock returns at once,
-//   - [ErrClosed] or a [*FieldError] if nothing was sent.
+//   - [ErrClosed], [ErrSelfDeadlock] or a [*FieldError] if nothing was sent.
 func (l *exclusiveLock) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
 		return l.leases.Acquire(ctx)

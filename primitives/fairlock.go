@@ -103,7 +103,7 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 		Kind:       fairKind{lockKind{c.core}},
 		Wait:       extend.WaitSpec{FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
 		OwnChannel: func(owner string) string { return l.turn + ":" + owner },
-		QueueTTL:   l.waiterTimeout, Lease: o.Lease,
+		QueueTTL:   l.waiterTimeout, Lease: o.Lease, ExcludedBy: &l.base,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 	})
 	l.leases = leases
@@ -119,8 +119,7 @@ func (c *Client) waiterTimeout(option time.Duration) (time.Duration, error) {
 	if option == 0 {
 		option = c.core.WatchdogLease()
 	}
-	option = option.Truncate(time.Millisecond)
-	return option, extend.AtLeast("WaiterTimeout", option, leastWaiterTimeout)
+	return option.Truncate(time.Millisecond), extend.AtLeast("WaiterTimeout", option, leastWaiterTimeout)
 }
 
 // nameKeys names the channels, and the keys other than the lock's own.

@@ -82,7 +82,7 @@ func (m *Mutex) leaseFor(c *Client, lease time.Duration) {
 	leases, err := m.base.NewLeases(extend.LeaseConfig{
 		Leasable: leasableMutex{Mutex: m, place: &end}, Try: leasableMutex{Mutex: m},
 		Kind: mutexKind{c.core, &c.tokenTTL}, Lease: lease, QueueTTL: m.worth,
-		Wait:  extend.WaitSpec{Refusal: ErrNotAcquired},
+		Wait: extend.WaitSpec{Refusal: ErrNotAcquired}, ExcludedBy: &m.base,
 		Owner: func(int) string { return m.newOwner() },
 		Line: &extend.Line{
 			Channel: m.granted + ":" + m.group, Wait: m.worth, Beat: m.beat,

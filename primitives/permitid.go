@@ -85,7 +85,7 @@ func (s *PermitSemaphore) held(
 	_, err := extend.Call(ctx, &s.base, invalid, operation, func() (bool, error) {
 		held, err := run()
 		if err == nil && !held {
-			err = ErrNotHeld
+			err = fmt.Errorf("%w: the id is unknown, or its lease has ended", ErrNotHeld)
 		}
 		return held, err
 	})
@@ -103,7 +103,7 @@ func (s *leasablePermits) Acquire(
 		Permits: s.base.Key(), Leases: s.beside[0], Twin: s.twin, Owner: owner, Lease: lease, Total: s.total,
 		Publish: s.publish(), Released: s.channel,
 	})
-	err = (*PermitSemaphore)(s).explain(err)
+	err = (*PermitSemaphore)(s).explain(err, len(owner)/idSize)
 	return 0, extend.Answer{
 		Granted: result.Taken, Free: int(max(result.Left, 0)), RetryIn: result.Wait,
 	}, err

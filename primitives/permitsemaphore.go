@@ -137,17 +137,18 @@ func twinOf(key string) string {
 	return key
 }
 
-// explain adds the error that a script's error code stands for.
-func (s *PermitSemaphore) explain(err error) error {
+// explain returns the error that a script's error code stands for. A caller asked for n permits.
+func (s *PermitSemaphore) explain(err error, n int) error {
 	var server *backend.ServerError
 	if !errors.As(err, &server) {
 		return err
 	}
 	switch server.Code {
 	case "SHARED":
-		return fmt.Errorf("%w: the key %q exists, and a semaphore there has the same leases: %w", ErrConflict, s.twin, err)
+		text := fmt.Sprintf("%v: the key %q exists, and a semaphore there has the same leases", ErrConflict, s.twin)
+		return extend.Worded(text, ErrConflict, err)
 	case "TOOMANY":
-		return fmt.Errorf("%w: %w", ErrAboveTotal, err)
+		return extend.Worded(fmt.Sprintf("%v: %d", ErrAboveTotal, n), ErrAboveTotal, err)
 	}
 	return err
 }
@@ -156,7 +157,7 @@ func (s *PermitSemaphore) explain(err error) error {
 // semaphore, have a condition of their own.
 func (s *PermitSemaphore) want() extend.WaitSpec {
 	want := extend.WaitSpec{
-		Channel: s.channel, FreeUnits: semaphoreFreeUnits, Refusal: ErrNotAcquired, Returns: true,
+		Channel: s.channel, FreeUnits: semaphoreFreeUnits, Refusal: errTooFewPermits, Returns: true,
 	}
 	if s.total != nil {
 		want.Condition = "permits, or no semaphore"
@@ -263,7 +264,7 @@ func (s *PermitSemaphore) set(ctx context.Context, n int, change bool) (bool, er
 			Permits: s.base.Key(), Leases: s.beside[0], Twin: s.twin, Total: int64(n), Change: change,
 			Publish: s.publish(), Released: s.channel,
 		})
-		return set, s.explain(err)
+		return set, s.explain(err, n)
 	})
 }
 
@@ -276,7 +277,7 @@ func (s *PermitSemaphore) AddPermits(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &s.base, invalid, "add to", func() (bool, error) {
 		added, err := script.PermitAdd(ctx, s.base.Runner(),
 			s.base.Key(), s.beside[0], s.twin, int64(n), s.publish(), s.channel)
-		return added, s.explain(err)
+		return added, s.explain(err, n)
 	})
 	return err
 }

@@ -50,20 +50,20 @@ func (a *rateAttempt) Try(ctx context.Context) (extend.Answer, error) {
 		Rate: int64(a.rate.Permits), Interval: a.rate.Interval, Own: a.rate.Mode == RatePerClient, Alive: a.rate.KeepAlive,
 	})
 	answer := extend.Answer{Granted: result.Taken, RetryIn: result.Wait, Free: int(min(result.Left, int64(spare)))}
-	return answer, rateError(err)
+	return answer, rateError(err, a.n)
 }
 
-// rateError adds the error that a script's error code stands for.
-func rateError(err error) error {
+// rateError returns the error that a script's error code stands for. A caller asked for n permits.
+func rateError(err error, n int) error {
 	var server *backend.ServerError
 	if !errors.As(err, &server) {
 		return err
 	}
 	switch server.Code {
 	case "NORATE":
-		return fmt.Errorf("%w: %w", ErrNoRate, err)
+		return extend.Worded(ErrNoRate.Error(), ErrNoRate, err)
 	case "TOOMANY":
-		return fmt.Errorf("%w: %w", ErrAboveRate, err)
+		return extend.Worded(fmt.Sprintf("%v: %d", ErrAboveRate, n), ErrAboveRate, err)
 	}
 	return err
 }

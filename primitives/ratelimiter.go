@@ -131,7 +131,7 @@ func (c *Client) NewRateLimiter(name string, opts *RateLimiterOptions) *RateLimi
 		WithTypedKey("permits key", l.keys.ownPermits, "zset")
 	l.want = extend.WaitSpec{
 		Channel: extend.SideName(rateChannel, l.base.Key()), FreeUnits: semaphoreFreeUnits,
-		Refusal: ErrNotAcquired,
+		Refusal: errTooFewPermits,
 	}
 	if opts != nil && opts.Rate != (Rate{}) {
 		l.rate = opts.Rate
@@ -149,7 +149,7 @@ func (r Rate) validate() error {
 		return err
 	}
 	if r.Mode != RateOverall && r.Mode != RatePerClient {
-		return &FieldError{Field: "Rate.Mode", Problem: fmt.Sprintf("%d is no mode", r.Mode)}
+		return &FieldError{Field: "Rate.Mode", Problem: fmt.Sprintf("%d is neither RateOverall nor RatePerClient", r.Mode)}
 	}
 	if r.KeepAlive != 0 {
 		return extend.AtLeast("Rate.KeepAlive", r.KeepAlive, r.Interval)
@@ -253,7 +253,7 @@ func (l *RateLimiter) Release(ctx context.Context, n int) error {
 			Permits: l.keys.permits, OwnPermits: l.keys.ownPermits,
 			Returned: int64(n), Publish: l.publish(), Changed: l.want.Channel,
 		})
-		return released, rateError(err)
+		return released, rateError(err, n)
 	})
 	return err
 }
@@ -263,7 +263,7 @@ func (l *RateLimiter) AvailablePermits(ctx context.Context) (int, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int, error) {
 		n, err := script.RateAvailable(ctx, l.base.Runner(),
 			l.base.Key(), l.keys.value, l.keys.ownValue, l.keys.permits, l.keys.ownPermits)
-		return int(n), rateError(err)
+		return int(n), rateError(err, 0)
 	})
 }
 

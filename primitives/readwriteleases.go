@@ -53,12 +53,12 @@ type leasableWrite struct {
 	waits bool // after a refusal, with a place for which readers stand back
 }
 
-// Acquire implements [extend.Leasable]. If ctx re-enters a read lease, the writer would wait for
+// Acquire implements [extend.Leasable]. Under a context of a read lease the writer would wait for
 // itself.
 func (l *leasableWrite) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	if l.read.base.Holder(ctx) != "" {
+	if l.read.base.Holder(ctx) != "" || l.waits && l.read.base.CheckSelfDeadlock(ctx) != nil {
 		return 0, extend.Answer{}, ErrUpgrade
 	}
 	s := &l.write

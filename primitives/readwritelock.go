@@ -56,7 +56,7 @@ type ReadWriteLockOptions struct {
 // its write lease. When it then releases the write lease, it keeps the read lease, and other
 // readers may join it.
 //
-// A reader cannot become a writer: if it asks for the write lock under the Reenter context of its
+// A reader cannot become a writer: if it asks for the write lock under a context of its
 // read lease, the error is [ErrUpgrade], at once. Two such readers would wait for each other
 // forever. Release the read lease first, acquire the write lock, and read the data again.
 //
@@ -81,7 +81,7 @@ func (c *Client) NewReadWriteLock(name string, opts *ReadWriteLockOptions) *Read
 	l.write.readWriteSide = c.newReadWriteSide("write lock", name, o.PreferWriters)
 	reading := extend.LeaseConfig{
 		Leasable: (*leasableRead)(l), Kind: readKind{c.core}, Lease: o.Lease,
-		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
+		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout, ExcludedBy: &l.write.base,
 	}
 	l.read.leases = l.read.newLeases(reading)
 	writing := reading
@@ -233,7 +233,7 @@ type WriteLock struct {
 // of the leases, and at each poll.
 //
 // Under a [Lease.Reenter] context of the write lease, Lock returns another lease of the same hold.
-// Under a Reenter context of a read lease, it returns [ErrUpgrade]. Other errors are the same as
+// Under a context of a read lease, it returns [ErrUpgrade]. Other errors are the same as
 // for [Lock.Lock].
 func (l *WriteLock) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {

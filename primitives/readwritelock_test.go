@@ -76,7 +76,7 @@ func TestReadWriteLockRefusesUpgrades(t *testing.T) {
 		require.NoError(t, err)
 		_, err = lock.WriteLock().Lock(reader.Reenter(t.Context()))
 		require.ErrorIs(t, err, primitives.ErrUpgrade)
-		require.EqualError(t, err, `acquire write lock "x": a reader cannot become a writer`)
+		require.EqualError(t, err, `acquire write lock "x": a reader cannot become a writer; release the read lease first`)
 		_, err = lock.WriteLock().TryLock(reader.Reenter(t.Context()))
 		require.ErrorIs(t, err, primitives.ErrUpgrade)
 		require.Zero(t, s.called("write_acquire"))

@@ -144,8 +144,26 @@ var redPauses = extend.Backoff{First: 10 * time.Millisecond, Most: 200 * time.Mi
 // them.
 func (l *RedLock) Lock(ctx context.Context) (*Lease, error) {
 	return l.acquire(func(a *redAttempt) error {
+		if err := l.checkSelfDeadlock(ctx); err != nil {
+			return err
+		}
 		return extend.Repeat(ctx, redPauses, ErrNotAcquired, a)
 	})
+}
+
+// checkSelfDeadlock returns [ErrSelfDeadlock] if the caller's own leases leave no majority of the
+// nodes free.
+func (l *RedLock) checkSelfDeadlock(ctx context.Context) (err error) {
+	free := len(l.nodes)
+	for _, node := range l.nodes {
+		if kept := node.base.CheckSelfDeadlock(ctx); kept != nil {
+			free, err = free-1, kept
+		}
+	}
+	if free >= l.need || ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // TryLock acquires the lock if a majority of the nodes grants it, and returns [ErrNotAcquired] if a
@@ -199,7 +217,7 @@ func (a *redAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	left := slices.IndexFunc(errs, func(err error) bool { return ctx.Err() != nil && errors.Is(err, ctx.Err()) })
 	switch {
 	case left >= 0:
-		return extend.Answer{}, errs[left]
+		return extend.Answer{}, withoutLock(errs[left])
 	case granted+refused >= a.need:
 		return extend.Answer{}, nil
 	}
@@ -245,13 +263,24 @@ func (l *RedLock) regain(ctx context.Context, node int) (*Lease, error) {
 	return l.nodes[node].TryLock(ctx)
 }
 
+// withoutLock returns a node's error without the operation and the lock, which are the same as the
+// red lock's.
+func withoutLock(err error) error { return cmp.Or(errors.Unwrap(err), err) }
+
 // noMajority returns the error of an attempt that too few nodes answered.
 func (l *RedLock) noMajority(answered int, errs []error) error {
+	text := fmt.Sprintf("%d of %d nodes answered, %d are needed", answered, len(errs), l.need)
+	var failures []error
 	for i, err := range errs {
-		if ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded); ended {
-			errs[i] = fmt.Errorf("%w: node %d gave no answer in time", backend.ErrIndeterminate, i+1)
+		if err == nil || isRefusal(err) {
+			continue
 		}
+		why := withoutLock(err).Error()
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			why, err = "no answer in time", backend.ErrIndeterminate
+		}
+		failures = append(failures, err)
+		text += fmt.Sprintf("; node %d: %s", i+1, why)
 	}
-	return fmt.Errorf("%d of %d nodes answered, %d are needed: %w",
-		answered, len(errs), l.need, errors.Join(slices.DeleteFunc(errs, isRefusal)...))
+	return extend.Worded(text, failures...)
 }

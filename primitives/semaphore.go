@@ -12,6 +12,9 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
+// errTooFewPermits is the refusal of an object that has permits.
+var errTooFewPermits = extend.Worded("too few permits", ErrNotAcquired)
+
 // maxPermits is the largest number of permits in Redisson.
 const maxPermits = math.MaxInt32
 
@@ -81,7 +84,7 @@ func (c *Client) NewSemaphore(name string, opts *SemaphoreOptions) *Semaphore {
 	s := &Semaphore{number: c.newNumber("semaphore", name), client: c}
 	s.want = extend.WaitSpec{
 		Channel: extend.SideName(semaphoreChannel, s.base.Key()), FreeUnits: semaphoreFreeUnits,
-		Refusal: ErrNotAcquired,
+		Refusal: errTooFewPermits,
 	}
 	if opts != nil {
 		s.configure(*opts)
@@ -122,7 +125,13 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 // TryAcquire takes n permits, at least 1, or returns [ErrNotAcquired] if too few are free. It takes
 // one round trip and does not wait.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
-	return s.acquire(ctx, n, func(p *permitAttempt) error { return extend.TryOnce(ctx, p) })
+	return s.acquire(ctx, n, func(p *permitAttempt) error {
+		answer, err := p.Try(ctx)
+		if err == nil && !answer.Granted {
+			return errTooFewPermits
+		}
+		return err
+	})
 }
 
 func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permitAttempt) error) error {

@@ -65,7 +65,8 @@ func (c *Client) NewSpinLock(name string, opts *SpinLockOptions) *SpinLock {
 	l.reject(extend.AtLeast("MaxDelay", delay.Most, delay.First))
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
 		Leasable: (*leasableSpinLock)(l), Kind: spinKind{lockKind{c.core}}, Lease: o.Lease,
-		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
+		ExcludedBy: &l.base,
+		Replicas:   o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Backoff: delay, Refusal: ErrNotAcquired},
 	})
 	l.leases = leases

@@ -303,7 +303,7 @@ func TestBarrierOverSomethingElse(t *testing.T) {
 	require.NoError(t, err)
 	err = barrier.New(p.Client, "x", 2).Await(t.Context())
 	require.ErrorIs(t, err, primitives.ErrConflict)
-	require.ErrorContains(t, err, "the key of this barrier holds a string")
+	require.ErrorContains(t, err, "of this barrier holds a string")
 }
 
 // TestMemberThatMayNotBeLookedAtWaitsOn: a renewal that the server refuses for a moment says nothing of the member.

@@ -56,6 +56,7 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	o.WatchdogLease = o.WatchdogLease.Truncate(time.Millisecond)
 	can, calls := b.Capabilities(), dispatch.New(b)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Core{
@@ -171,7 +172,7 @@ func (c *Core) enter() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return backend.ErrClosed
+		return errClosed
 	}
 	c.busy++
 	return nil
@@ -196,7 +197,7 @@ func (c *Core) leave() {
 // lossCause returns the reason for the end of a hold that was not released.
 func (c *Core) lossCause() error {
 	if c.isClosed() {
-		return backend.ErrClosed
+		return errClosed
 	}
 	return ErrLost
 }

@@ -4,13 +4,14 @@ import (
 	"errors"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
 // The errors of all primitives, besides the errors of package backend. Package primitives has them
 // under the same names.
 var (
-	// ErrNotAcquired means that another owner holds the object. If a context ended the waiting, the
-	// error also wraps the context's error.
+	// ErrNotAcquired means that another owner holds the object, or that too few units are free. If a
+	// context ended the waiting, the error also wraps the context's error.
 	ErrNotAcquired = errors.New("held by another owner")
 
 	// ErrNotHeld means that Release released nothing: the lease was released before, or lost. After
@@ -29,7 +30,29 @@ var (
 	// ErrConflict means that the key holds something else: another kind of primitive, or another
 	// program's data. The key was not changed.
 	ErrConflict = errors.New("key is in use by something else")
+
+	// ErrSelfDeadlock means that the caller would wait for itself: it waits for a lock that its own
+	// lease excludes it from, under a context of that lease. Under [Lease.Reenter] it re-enters the
+	// lock. Nothing was sent, and the lease is unchanged.
+	ErrSelfDeadlock = errors.New("self-deadlock: the context is of a lease that excludes this call; " +
+		"use Lease.Reenter, or release that lease first")
 )
+
+// errClosed means that the client is closed. It matches [backend.ErrClosed].
+var errClosed = wait.ErrClosed
+
+// Worded returns an error that has the given text, and matches all of the given errors. It is for
+// errors whose own texts would repeat it.
+func Worded(text string, matches ...error) error { return &worded{text, matches} }
+
+type worded struct {
+	text    string
+	matches []error
+}
+
+func (e *worded) Error() string { return e.text }
+
+func (e *worded) Unwrap() []error { return e.matches }
 
 // FieldError names an invalid argument or option, and the reason. Nothing was sent.
 type FieldError struct {

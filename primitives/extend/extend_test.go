@@ -307,12 +307,13 @@ func TestCallExplains(t *testing.T) {
 		s := newFakeServer()
 		client := s.client(t)
 		for want, c := range map[string]struct{ err, is error }{
-			"key is in use by something else: the key of this seat holds a zset: ": {
+			"key is in use by something else: the key \"x\" of this seat holds a zset": {
 				&backend.ServerError{Code: "WRONGTYPE"}, extend.ErrConflict},
-			"key is in use by something else: the list \"list:{x}\" of this seat holds a text": {
+			"key is in use by something else: the list \"list:{x}\" of this seat holds a text that is no such number": {
 				&backend.ServerError{Code: "NOTANUMBER"}, extend.ErrConflict},
-			"out of range": {&backend.ServerError{Code: "OVERFLOW"}, backend.ErrOverflow},
-			"refused":      {errors.New("refused"), nil},
+			"number out of range": {&backend.ServerError{Code: "OVERFLOW"}, backend.ErrOverflow},
+			"no room":             {&backend.ServerError{Code: "OVERFLOW", Message: "no room"}, backend.ErrOverflow},
+			"refused":             {errors.New("refused"), nil},
 		} {
 			s.set(func() { s.err = c.err })
 			_, err := newSeat(t, client).take(t.Context())
@@ -320,9 +321,7 @@ func TestCallExplains(t *testing.T) {
 				require.ErrorIs(t, err, c.is)
 				require.ErrorIs(t, err, c.err)
 			}
-			if want != "out of range" {
-				require.ErrorContains(t, err, `take seat "x": `+want)
-			}
+			require.EqualError(t, err, `take seat "x": `+want)
 		}
 		s.set(func() { s.err = nil })
 	})

@@ -24,7 +24,7 @@ type leaseGroup struct {
 type target interface {
 	// remaining returns how long the holder may still trust the hold. Once that time has passed,
 	// remaining ends the leases, if they have not ended, and returns the cause: [ErrLost], or
-	// [backend.ErrClosed].
+	// an error that matches [backend.ErrClosed].
 	remaining() (time.Duration, error)
 
 	// releaseLease ends l. If l was the last lease, it releases the target. It waits for the answer until
@@ -39,6 +39,9 @@ type target interface {
 
 	// parts returns the result of [Lease.Parts].
 	parts() []*Lease
+
+	// covers reports whether the hold includes o.
+	covers(o *Object) bool
 
 	// reentry adds the held objects to the list of holds that a context re-enters.
 	reentry(outer *reentry) *reentry

@@ -145,7 +145,8 @@ func (h *hold) reenter(s *Leases) (*Lease, error) {
 	case lost != nil:
 		return nil, lost
 	case h.Lease != s.terms.Lease || (h.Renewer == nil) != s.fixed():
-		return nil, &FieldError{"Lease", "not that of the hold that is re-entered"}
+		return nil, &FieldError{"Lease", fmt.Sprintf(
+			"%s differs from that of the lease that is re-entered, %s", s.length(), h.source.length())}
 	}
 	l := &leaseState{group: &h.leaseGroup, next: h.leases}
 	h.leases = l
@@ -158,7 +159,7 @@ func (h *hold) releaseLease(ctx context.Context, l *leaseState, grace time.Durat
 		if _, cause := l.check(); cause != nil {
 			err = cause // The lease may have ended before the client.
 		} else {
-			h.endAll(backend.ErrClosed) // Close is about to end the leases, and releases them.
+			h.endAll(err) // Close is about to end the leases, and releases them.
 		}
 		return fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
@@ -196,7 +197,7 @@ func (h *hold) release(ctx context.Context, grace time.Duration) error {
 	case err == nil:
 		return fmt.Errorf("%w: %w", ErrNotHeld, ErrLost)
 	case otherKind(err):
-		return fmt.Errorf("%w: %w: %w", ErrNotHeld, ErrLost, err)
+		return fmt.Errorf("%w: %w: %w", ErrNotHeld, ErrLost, h.object.explain(ctx, err))
 	case left, errors.Is(err, backend.ErrClosed):
 		return err
 	}
@@ -231,7 +232,7 @@ func (h *hold) HandleLoss() {
 
 // close ends and releases h when the client closes.
 func (h *hold) close() {
-	h.endAll(backend.ErrClosed)
+	h.endAll(errClosed)
 	h.releaseInBackground(true)
 }
 
@@ -264,10 +265,16 @@ func (h *hold) identity() (owner string, token int64) { return h.Owner, h.token 
 // parts implements [target].
 func (h *hold) parts() []*Lease { return nil }
 
+// covers implements [target].
+func (h *hold) covers(o *Object) bool { return h.object.same(o) }
+
 // reentry implements [target].
 func (h *hold) reentry(outer *reentry) *reentry { return &reentry{hold: h, outer: outer} }
 
 // describe implements [target].
 func (h *hold) describe(ctx context.Context, operation string, err error) error {
-	return h.object.describe(ctx, operation, err)
+	if err == nil {
+		return nil
+	}
+	return h.object.describe(operation, h.object.explain(ctx, err))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,7 +98,7 @@ func (j *joint) lose() error {
 func (j *joint) lossCause() error {
 	for _, part := range j.parts() {
 		if part != nil && errors.Is(part.Err(), backend.ErrClosed) {
-			return backend.ErrClosed
+			return errClosed
 		}
 	}
 	return ErrLost
@@ -189,7 +190,20 @@ func (j *joint) releaseParts(ctx context.Context, grace time.Duration) error {
 	if held >= j.config.Need {
 		return nil
 	}
-	return errors.Join(errs...)
+	return joined(errs)
+}
+
+// joined returns errors as one whose text is one line. Some may be nil.
+func joined(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = err.Error()
+	}
+	return Worded(strings.Join(texts, "; "), errs...)
 }
 
 // forget implements [target].
@@ -211,6 +225,13 @@ func (j *joint) parts() []*Lease {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.all)
+}
+
+// covers implements [target].
+func (j *joint) covers(o *Object) bool {
+	return slices.ContainsFunc(j.parts(), func(part *Lease) bool {
+		return part != nil && part.state.group.target.covers(o)
+	})
 }
 
 // reentry implements [target].
@@ -239,7 +260,7 @@ func ReleaseAll(ctx context.Context, leases []*Lease, timeout time.Duration) err
 	if ctx.Err() != nil {
 		grace = 0
 	}
-	return errors.Join(releaseAll(ctx, leases, grace, timeout)...)
+	return joined(releaseAll(ctx, leases, grace, timeout))
 }
 
 // releaseAll is ReleaseAll, but returns the error of each lease.

@@ -8,6 +8,7 @@ import (
 // Lease is one acquisition of a lock, or of another object that has owners. Its holder uses it to
 // work while it holds the lock, and to release the lock. It is safe for concurrent use. Pass it as
 // a pointer: a copy is the same lease, and go vet reports copies.
+// The methods of a nil Lease, and of a Lease that no object has returned, panic.
 //
 // A lease ends once: by Release (cause [ErrReleased]), by its loss (cause [ErrLost]), or with its
 // client (cause [backend.ErrClosed]). It is lost when its length, minus the clock drift, has passed
@@ -41,7 +42,7 @@ type leaseState struct {
 // Context returns a child of parent that ends with the lease, with the cause [ErrLost],
 // [ErrReleased] or [backend.ErrClosed]. Use such a context for the work that needs the lease. The
 // end of the context that bounded the waiting for the lock does not end it, unless that context is
-// its parent.
+// its parent. A call that waits for the same lock under such a context returns [ErrSelfDeadlock].
 //
 // For the same parent, Context returns the same context: it may be called again for each piece of
 // work. A lease keeps no reference to a parent that has ended, and a parent keeps none to a lease
@@ -78,9 +79,9 @@ func (l *Lease) Done() <-chan struct{} {
 	return s.done
 }
 
-// Err returns nil while the lease is held, and later [ErrLost], [ErrReleased] or
-// [backend.ErrClosed]. It reads the clock: if the process was paused until after the end of the
-// lease, Err returns ErrLost at once.
+// Err returns nil while the lease is held, and later [ErrLost], [ErrReleased] or an error that
+// matches [backend.ErrClosed]. It reads the clock: if the process was paused until after the end of
+// the lease, Err returns ErrLost at once.
 func (l *Lease) Err() error {
 	_, err := l.state.check()
 	return err
@@ -225,14 +226,14 @@ func (c leaseContext) Err() error {
 // Value implements [context.Context]. With a private key, package context asks for the context
 // whose children end with this one: that is the contextEnd's. All other values are the parent's.
 func (c leaseContext) Value(key any) any {
-	if valueless.Value(key) != nil {
+	if key == cancelKey {
 		return c.ctx.Value(key)
+	}
+	if of, ok := key.(endOf); ok && c.lease.group.target.covers(of.object) {
+		return c.contextEnd
 	}
 	return c.Context.Value(key)
 }
-
-// valueless has a value only for the private key of package context.
-var valueless, _ = context.WithCancel(context.Background())
 
 // contextEnd returns the contextEnd of parent's children.
 func (s *leaseState) contextEnd(parent context.Context) *contextEnd {
@@ -307,6 +308,24 @@ func reentered(ctx context.Context, o *Object) *hold {
 		}
 	}
 	return nil
+}
+
+// endOf is the key of the contextEnd of a context of a lease of the object.
+type endOf struct{ object *Object }
+
+// CheckSelfDeadlock returns [ErrSelfDeadlock] if ctx ends with a lease of o that is held, because
+// it is a context of that lease ([Lease.Context]) or made from it, and if ctx does not re-enter the
+// lease ([Lease.Reenter]). A call that waits under such a context until no lease of o is left waits
+// for itself. CheckSelfDeadlock sends nothing.
+func (o *Object) CheckSelfDeadlock(ctx context.Context) error {
+	end, _ := ctx.Value(endOf{o}).(*contextEnd)
+	if end == nil || !endsWith(ctx, end.ctx) || o.Holder(ctx) != "" {
+		return nil
+	}
+	if _, ended := end.lease.check(); ended != nil {
+		return nil //nolint:nilerr // ctx has ended, too.
+	}
+	return ErrSelfDeadlock
 }
 
 // Holder returns the owner of a lease of o that ctx re-enters ([Lease.Reenter]), or "" if there is

@@ -1,6 +1,7 @@
 package extend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -69,8 +70,14 @@ type LeaseConfig struct {
 	// it refuses. Nil means Leasable.
 	Try Leasable
 
-	// Wait says how a refused owner waits.
+	// Wait says how a refused owner waits. TryAcquire also returns its Refusal, if that matches
+	// [ErrNotAcquired].
 	Wait WaitSpec
+
+	// ExcludedBy is the object whose leases exclude an owner: for a lock the lock itself, for a read
+	// lock the write lock. Under a context of such a lease Acquire returns [ErrSelfDeadlock]: see
+	// [Object.CheckSelfDeadlock]. Nil means none, for example because several owners hold at once.
+	ExcludedBy *Object
 
 	// Owner returns the name of a new owner that asks for the given number of units: see
 	// [Leases.AcquireUnits]. No other owner of any process may have the same name. Nil means a name
@@ -112,6 +119,7 @@ type Leases struct {
 	tryLeasable Leasable
 	kind        LeasableKind
 	want        WaitSpec
+	excludedBy  *Object                   // nil: no lease of the caller's does
 	newOwner    func(units int) string    // nil: the core's
 	ownChannel  func(owner string) string // nil: the channel of want
 	line        *Line
@@ -123,12 +131,21 @@ type Leases struct {
 // fixed reports whether the leases are not renewed.
 func (s *Leases) fixed() bool { return s.terms.Renewer == nil }
 
+// length describes the leases for an error.
+func (s *Leases) length() string {
+	if s.fixed() {
+		return s.terms.Lease.String()
+	}
+	return "the watchdog's " + s.terms.Lease.String()
+}
+
 // NewLeases returns the Leases of o, and keeps o. It returns a [*FieldError] for a lease that is
 // too short, and for replicas if the backend cannot wait for them. It sends nothing.
 func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	s := Leases{
 		object: o, leasable: config.Leasable, tryLeasable: config.Try, kind: config.Kind,
-		want: config.Wait, newOwner: config.Owner, ownChannel: config.OwnChannel, line: config.Line, place: config.QueueTTL,
+		want: config.Wait, excludedBy: config.ExcludedBy, newOwner: config.Owner, ownChannel: config.OwnChannel,
+		line: config.Line, place: config.QueueTTL,
 		terms: renew.Terms{Lease: config.Lease.Truncate(time.Millisecond)},
 	}
 	if s.tryLeasable == nil {
@@ -139,7 +156,7 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 		s.terms.Renewer, s.terms.MaxHold = s.kind, o.core.opts.MaxHold
 	}
 	s.terms.ClockDrift = o.core.opts.driftFor(s.terms.Lease)
-	err := o.core.opts.validateLease("Lease", s.terms.Lease)
+	err := o.core.opts.validateLease("Lease", cmp.Or(config.Lease, s.terms.Lease))
 	if err == nil && s.line != nil {
 		err = o.core.opts.validateLease("Lease", s.line.Wait)
 	}
@@ -152,7 +169,8 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 // Acquire waits until a new owner holds the object, and returns its lease. It waits like
 // [Object.Wait]. If the outcome of an attempt is unknown, and an earlier attempt was refused, it
 // continues as another owner. If ctx re-enters a lease of the same object ([Lease.Reenter]), it
-// returns another lease of that hold.
+// returns another lease of that hold. If it would wait for a lease of its caller, it returns
+// [ErrSelfDeadlock]: see [LeaseConfig.ExcludedBy].
 //
 // After an error the caller holds nothing. The client releases a possible grant in the background,
 // and repeats the release until it finds the grant, or until one lease has passed, or the time that
@@ -168,6 +186,9 @@ func (s *Leases) Acquire(ctx context.Context) (*Lease, error) { return s.Acquire
 // units, AcquireUnits does not re-enter that lease, but acquires all units that it needs.
 func (s *Leases) AcquireUnits(ctx context.Context, units int) (*Lease, error) {
 	return s.take(ctx, s.leasable, units, func(a *attempt) error {
+		if err := s.checkSelfDeadlock(ctx); err != nil {
+			return err
+		}
 		if s.line != nil {
 			return s.waitInLine(ctx, a)
 		}
@@ -175,13 +196,28 @@ func (s *Leases) AcquireUnits(ctx context.Context, units int) (*Lease, error) {
 	})
 }
 
-// TryAcquire is Acquire without waiting: if it is refused, it returns [ErrNotAcquired], and if too
-// few replicas acknowledge the grant, [backend.ErrReplicas].
+// checkSelfDeadlock returns [ErrSelfDeadlock] if Acquire under ctx would wait for a lease of its
+// caller.
+func (s *Leases) checkSelfDeadlock(ctx context.Context) error {
+	if s.excludedBy == nil {
+		return nil
+	}
+	return s.excludedBy.CheckSelfDeadlock(ctx)
+}
+
+// TryAcquire is Acquire without waiting: if it is refused, it returns [ErrNotAcquired], or the
+// Refusal that matches it, and if too few replicas acknowledge the grant, [backend.ErrReplicas].
 func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) { return s.TryAcquireUnits(ctx, 0) }
 
 // TryAcquireUnits is [Leases.AcquireUnits] without waiting, like TryAcquire.
 func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*Lease, error) {
-	return s.take(ctx, s.tryLeasable, units, func(a *attempt) error { return TryOnce(ctx, a) })
+	return s.take(ctx, s.tryLeasable, units, func(a *attempt) error {
+		err := TryOnce(ctx, a)
+		if err == ErrNotAcquired && errors.Is(s.want.Refusal, ErrNotAcquired) { //nolint:errorlint // It is bare.
+			err = s.want.Refusal
+		}
+		return err
+	})
 }
 
 // take returns the lease that acquire gets, or another lease of the hold that ctx re-enters.

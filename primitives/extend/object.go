@@ -1,10 +1,10 @@
 package extend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -138,12 +138,13 @@ func Call[T any](
 ) (value T, err error) {
 	if err = o.enter(ctx, invalid); err == nil {
 		defer o.core.leave()
-		value, err = run()
-		err = withCause(ctx, err)
+		if value, err = run(); err != nil {
+			err = withCause(ctx, o.explain(ctx, err))
+		}
 	}
 	if err != nil {
 		var none T
-		return none, o.describe(ctx, operation, err)
+		return none, o.describe(operation, err)
 	}
 	return value, nil
 }
@@ -160,57 +161,45 @@ func (o *Object) enter(ctx context.Context, invalid error) error {
 	return o.core.enter()
 }
 
-// describe adds to err the operation, the object, and the error that a server's reply stands for.
-func (o *Object) describe(ctx context.Context, operation string, err error) error {
+// describe adds to err the operation and the object.
+func (o *Object) describe(operation string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s %q: %w", operation, o.kind, o.name, o.explain(ctx, err))
+	return fmt.Errorf("%s %s %q: %w", operation, o.kind, o.name, err)
 }
 
-// explain adds [ErrConflict] or [backend.ErrOverflow] to a server's error that stands for one.
+// explain returns the error that a server's error code stands for, such as [ErrConflict] or
+// [backend.ErrOverflow]. Where its text says the same as the server's text, it replaces that text.
 func (o *Object) explain(ctx context.Context, err error) error {
 	var server *backend.ServerError
 	replied := errors.As(err, &server)
 	switch {
+	case errors.Is(err, ErrConflict): // It says so already.
 	case otherKind(err):
-		return fmt.Errorf("%w: %w", o.kindConflict(ctx), err)
+		conflict := o.kindConflict(ctx)
+		return Worded(conflict.Error(), conflict, err)
+	case replied && server.Code == "NOTANUMBER" && server.Message != "" && o.sideKey == "":
+		return Worded(ErrConflict.Error()+": "+server.Message, ErrConflict, err)
 	case errors.Is(err, backend.ErrNotANumber), replied && server.Code == "NOTANUMBER":
-		return fmt.Errorf("%w: %w", o.notANumber(), err)
+		conflict := o.notANumber()
+		return Worded(conflict.Error(), conflict, err)
 	case replied && server.Code == "OVERFLOW":
-		return fmt.Errorf("%w: %w", backend.ErrOverflow, err)
+		return Worded(cmp.Or(server.Message, backend.ErrOverflow.Error()), backend.ErrOverflow, err)
+	case replied && errors.Is(server, backend.ErrOverflow):
+		return Worded(backend.ErrOverflow.Error(), err)
 	case replied && errors.Is(server, backend.ErrNotSupported):
 		return fmt.Errorf("%w: the server is older than Redis 7.0, or lacks a command: %w", backend.ErrNotSupported, err)
 	case replied && errors.Is(server, backend.ErrNoPermission):
-		return fmt.Errorf("%w: %w%s", backend.ErrNoPermission, err, grantOf(server))
+		return lackOfRight(server, err)
 	}
 	return err
 }
 
-// denied matches the errors of the scripts' function may.
-var denied = regexp.MustCompile(`^the user has no right to (\w+) (.*)$`)
-
-// grantOf returns the command with which an administrator grants the missing right, as far as the
-// error names it.
-func grantOf(err *backend.ServerError) string {
-	lacks := denied.FindStringSubmatch(err.Message)
-	if lacks == nil {
-		return "; docs/operations.md lists the rights that are needed (ACL SETUSER)"
-	}
-	command := strings.ToLower(lacks[1])
-	if !strings.HasSuffix(command, "publish") {
-		return "; grant it by ACL SETUSER <user> +" + command
-	}
-	return fmt.Sprintf("; grant it by ACL SETUSER <user> +%s &%s*", command, channelPattern.FindString(lacks[2]))
-}
-
-// channelPattern finds the beginning that all channels of a kind share.
-var channelPattern = regexp.MustCompile(`^\w+:?`)
-
 // Conflict returns the [ErrConflict] of an object whose key holds a value of the given type, as the
 // server's TYPE names it.
 func (o *Object) Conflict(valueType string) error {
-	return fmt.Errorf("%w: the key of this %s holds a %s", ErrConflict, o.kind, valueType)
+	return fmt.Errorf("%w: the key %q of this %s holds a %s", ErrConflict, o.key, o.kind, valueType)
 }
 
 // storedTypeTimeout bounds a question that only makes an error clearer.
@@ -244,7 +233,10 @@ func (o *Object) kindConflict(ctx context.Context) error {
 			return o.sideKeyConflict(found)
 		}
 	}
-	return o.Conflict(valueType)
+	if valueType == o.valueType {
+		return o.Conflict(valueType + " of another kind")
+	}
+	return o.Conflict("value of another kind")
 }
 
 // notANumber is the conflict of an object whose number is another text.

@@ -49,7 +49,6 @@ func (o *Options) withDefaults() Options {
 	if opts.WatchdogLease == 0 {
 		opts.WatchdogLease = 30 * time.Second
 	}
-	opts.WatchdogLease = opts.WatchdogLease.Truncate(time.Millisecond)
 	if opts.PollInterval == 0 {
 		opts.PollInterval = 5 * time.Second
 	}
@@ -69,11 +68,13 @@ func (o *Options) validate() error {
 	return o.validateLease("WatchdogLease", o.WatchdogLease)
 }
 
-// validateLease checks a lease of the given field together with the clock drift.
+// validateLease checks a lease of the given field, in whole milliseconds, together with the clock
+// drift.
 func (o *Options) validateLease(field string, lease time.Duration) error {
 	if err := AtLeast(field, lease, minLease); err != nil {
 		return err
 	}
+	lease = lease.Truncate(time.Millisecond)
 	if o.ClockDrift < 0 || o.ClockDrift >= lease/2 {
 		return &FieldError{"ClockDrift", fmt.Sprintf(
 			"%s is not between 0 and half of %s, %s", o.ClockDrift, field, lease)}

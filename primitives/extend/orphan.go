@@ -89,7 +89,7 @@ func (all *orphans) schedule(o *orphan) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.dropped {
-		go o.giveUp(backend.ErrClosed)
+		go o.giveUp(errClosed)
 		return
 	}
 	if all.hurried {
@@ -165,7 +165,7 @@ func (all *orphans) drop() {
 	all.waiting, all.dropped = nil, true
 	all.mu.Unlock()
 	for _, o := range waiting {
-		go o.giveUp(backend.ErrClosed) // The logger may block.
+		go o.giveUp(errClosed) // The logger may block.
 	}
 }
 

@@ -21,7 +21,7 @@ func (s *Leases) Refresh(ctx context.Context, l *Lease) error {
 	}
 	h, ok := l.state.group.target.(*hold)
 	if !ok || !h.object.same(s.object) {
-		return &FieldError{"lease", "not of this object"}
+		return &FieldError{"lease", "of another object, or of another client"}
 	}
 	if _, ended := l.state.check(); ended != nil {
 		return fmt.Errorf("%w: %w", ErrNotHeld, ended)

@@ -20,7 +20,7 @@ type replicas struct {
 
 // newReplicas returns the replicas of config, for leases of the given length.
 func (c *Core) newReplicas(config LeaseConfig, lease time.Duration) (replicas, error) {
-	r := replicas{count: config.Replicas, timeout: config.ReplicaTimeout.Truncate(time.Millisecond)}
+	r := replicas{count: config.Replicas, timeout: config.ReplicaTimeout}
 	if config.ReplicaTimeout == 0 {
 		r.timeout = min(defaultReplicaTimeout, (lease / 3).Truncate(time.Millisecond))
 	}
@@ -32,7 +32,9 @@ func (c *Core) newReplicas(config LeaseConfig, lease time.Duration) (replicas, e
 	case r.timeout >= lease:
 		return r, &FieldError{"ReplicaTimeout", fmt.Sprintf("%s is not under Lease, %s", r.timeout, lease)}
 	}
-	return r, AtLeast("ReplicaTimeout", r.timeout, time.Millisecond)
+	err := AtLeast("ReplicaTimeout", r.timeout, time.Millisecond)
+	r.timeout = r.timeout.Truncate(time.Millisecond)
+	return r, err
 }
 
 // timeoutUnder returns how long a call under ctx waits for replicas. A quarter of ctx's remaining

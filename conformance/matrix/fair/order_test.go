@@ -111,7 +111,7 @@ func TestConflictNamesTheKey(t *testing.T) {
 	s := start(t)
 	lock := s.Clients(t, 1, nil)[0].NewFairLock(key, nil)
 	for name, says := range map[string]string{
-		key: "the key of this fair lock holds a stream", queue: "queue", timeouts: "scores",
+		key: `the key "fair" of this fair lock holds a stream`, queue: "queue", timeouts: "scores",
 		deadlines: "deadlines", "redisson_lock_token:{fair}": "token key",
 	} {
 		s.do(t, "XADD", name, "*", "a", "b")

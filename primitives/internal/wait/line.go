@@ -140,12 +140,12 @@ type grant struct {
 }
 
 // WaitInLine tries t, and waits in the line until t is granted. It returns nil once t is granted,
-// otherwise t's error, ctx's error or [backend.ErrClosed]. After the last two nothing is under way.
+// otherwise t's error, ctx's error or [ErrClosed]. After the last two nothing is under way.
 // If t was granted after waiting, its owner stays known until [Waiters.Forget].
 func (w *Waiters) WaitInLine(ctx context.Context, in Line, t Ticket) (err error) {
 	me := &placeholder{ticket: t, index: -1}
 	if !w.enterLine(in, me) {
-		return backend.ErrClosed
+		return ErrClosed
 	}
 	defer w.leaveLine(me, &err)
 	for {
@@ -213,7 +213,7 @@ func (w *Waiters) enqueue(ctx context.Context, me *placeholder) (Enqueued, error
 		case <-ctx.Done():
 			return Enqueued{}, ctx.Err()
 		case <-w.ctx.Done():
-			return Enqueued{}, backend.ErrClosed
+			return Enqueued{}, ErrClosed
 		}
 	}
 	return me.ticket.Enqueue(ctx, me.place, w.noteAsked(me))
@@ -282,7 +282,7 @@ func (w *Waiters) awaitGrant(
 		case <-ctx.Done():
 			return false, ctx.Err()
 		case <-w.ctx.Done():
-			return false, backend.ErrClosed
+			return false, ErrClosed
 		}
 		g, err := w.takeGrant(me)
 		if g == nil || err != nil {

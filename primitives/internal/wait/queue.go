@@ -181,7 +181,7 @@ func (q *queue) awaitWakeUp(ctx context.Context, me *waiter) error {
 		q.passOn(me)
 		return ctx.Err()
 	case <-q.waiters.ctx.Done():
-		return backend.ErrClosed
+		return ErrClosed
 	}
 }
 

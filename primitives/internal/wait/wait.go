@@ -112,6 +112,15 @@ func (b Backoff) after(refusals int) time.Duration {
 // channel. See [Answer.Moved].
 var ErrMoved = errors.New("the waiter has moved")
 
+// ErrClosed means that the client is closed. It wraps [backend.ErrClosed].
+var ErrClosed error = clientClosed{}
+
+type clientClosed struct{}
+
+func (clientClosed) Error() string { return "client closed" }
+
+func (clientClosed) Unwrap() error { return backend.ErrClosed }
+
 // FreeUnits reads a message. It returns how many units of the object are free, or [AllUnits] if
 // there are enough for all waiters.
 type FreeUnits func(payload string) int
@@ -166,7 +175,7 @@ func NewWaiters(b backend.Backend, poll time.Duration, log *zap.Logger) *Waiters
 }
 
 // Wait tries a until it is granted, and then returns nil. Otherwise it returns a's error, ctx's
-// error or [backend.ErrClosed]. After the last two nothing is under way. After [ErrMoved] the
+// error or [ErrClosed]. After the last two nothing is under way. After [ErrMoved] the
 // caller calls Wait again.
 func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
 	q := w.joinExisting(want)
@@ -226,7 +235,7 @@ func (w *Waiters) pause(ctx context.Context, a Answer) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-w.ctx.Done():
-		return backend.ErrClosed
+		return ErrClosed
 	}
 }
 
@@ -272,7 +281,7 @@ func (w *Waiters) join(want Want, refused Answer) (*queue, *waiter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ctx.Err() != nil {
-		return nil, nil, backend.ErrClosed
+		return nil, nil, ErrClosed
 	}
 	key := want.key()
 	q := w.queues[key]
