@@ -33,11 +33,17 @@ func limiterSeeds() []seed {
 			{"redis.call('set', valued, text_of(limit, back + more), 'keepttl')", "local _ = text_of"},
 		}, onEmbedded("RateLimiterHealsWhatIsLost")},
 		{"lets a limiter end that refuses", acquire, edits{
-			{"  if limit.alive > 0 then\n    live(limiter, valued, grants, limit)\n  end\n", ""},
+			{"  if limit.alive > 0 then\n    redis.call('pexpire', limiter, limit.alive)\n  end\n  return {0", "  return {0"},
 		}, propertiesOf("RateLimiter")},
 		{"keeps what each client that ever was has taken", acquire, edits{
-			{"ttl = math.max(limit.interval, 3600000) + 2", "ttl = 0"},
+			{"return math.max(limit.interval, 3600000) + 2", "return 0"},
 		}, onEmbedded("RateLimiterHasOwnPermitsForEachClient")},
+		{"keeps each limiter that it has ever made", "ratelimiter.go", edits{
+			{"max(l.rate.Interval, idleLimiter)", "0*idleLimiter"},
+		}, changed("TestMadeOnDemandEnds")},
+		{"forgets grants within a long interval", "ratelimiter.go", edits{
+			{"max(l.rate.Interval, idleLimiter)", "idleLimiter"},
+		}, changed("TestMadeOnDemandEnds")},
 		{"reckons a client's permits by a rate that another has changed", acquire, edits{
 			{"kept and not limit.own", "kept"},
 			{"limit.own and held or limit.rate - held", "limit.rate - held"},

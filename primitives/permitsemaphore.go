@@ -21,6 +21,11 @@ type PermitSemaphoreOptions struct {
 	// semaphore, in the same round trip. All processes that share a semaphore set the same number.
 	// Zero means that Acquire does not create the semaphore, as in Redisson, but waits until
 	// another process does.
+	//
+	// The semaphore does not expire, even if no permit is taken: if a Java process took a permit while an
+	// expiry ran, the permit would end with the key, and the next Acquire would grant it a second time.
+	// For names that come and go, such as users' names, use a [CountingSemaphore]: its key expires with
+	// its last hold.
 	Permits int
 
 	// Lease is the length of a lease that is not renewed: permits are held for no longer. In whole

@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,8 @@ type Rate struct {
 	Mode RateMode
 
 	// KeepAlive is how long the limiter exists after the last request for permits. Then it expires,
-	// with its rate. In whole milliseconds, at least Interval. Zero means that it does not expire.
+	// with its rate. In whole milliseconds, at least Interval. Zero means that it does not expire; in
+	// RateLimiterOptions it means an hour, or Interval if that is longer.
 	KeepAlive time.Duration
 
 	_ struct{}
@@ -48,6 +50,10 @@ type RateLimiterOptions struct {
 	// Rate is the rate with which Acquire or TryAcquire creates a missing limiter, in the same
 	// round trip. All processes that share a limiter set the same rate. Zero means that these
 	// methods do not create the limiter, as in Redisson, but return [ErrNoRate].
+	//
+	// The created limiter expires after its KeepAlive without use, by default after an hour, and the next
+	// call creates it again. By then all its permits are free, so nothing is lost, and limiters with the
+	// names of users do not fill the server. SetRate and UpdateRate replace the KeepAlive.
 	Rate Rate
 
 	_ struct{}
@@ -115,6 +121,9 @@ type RateLimiter struct {
 	rate   Rate            // of a limiter that Acquire creates; no permits: it creates none
 }
 
+// idleLimiter is the KeepAlive of a limiter that Acquire creates, if its option has none, and no longer interval.
+const idleLimiter = time.Hour
+
 // rateKeys are the further keys of a limiter.
 type rateKeys struct{ value, ownValue, permits, ownPermits string }
 
@@ -136,6 +145,7 @@ func (c *Client) NewRateLimiter(name string, opts *RateLimiterOptions) *RateLimi
 	if opts != nil && opts.Rate != (Rate{}) {
 		l.rate = opts.Rate
 		l.reject(l.rate.validate())
+		l.rate.KeepAlive = cmp.Or(l.rate.KeepAlive, max(l.rate.Interval, idleLimiter))
 	}
 	return l
 }
@@ -157,7 +167,7 @@ func (r Rate) validate() error {
 	return nil
 }
 
-// InitRate sets the rate. If there is a rate already, it changes nothing and reports false.
+// InitRate sets the rate. If there is a rate already, it changes nothing, not even the KeepAlive, and reports false.
 func (l *RateLimiter) InitRate(ctx context.Context, rate Rate) (bool, error) {
 	return l.setRate(ctx, rate, true, false)
 }

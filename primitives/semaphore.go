@@ -25,6 +25,10 @@ type SemaphoreOptions struct {
 	// If Permits is set, Release does not create a missing semaphore, since that would have too few
 	// permits. Zero means that Acquire does not create the semaphore, as in Redisson, but waits
 	// until another process does.
+	//
+	// Without a TTL the semaphore does not expire, since no process knows whether all permits are back.
+	// For names that come and go, such as users' names, use a [CountingSemaphore]: its key expires with
+	// its last hold.
 	Permits int
 
 	// TTL is the time after which a semaphore expires that InitPermits, Acquire or TryAcquire

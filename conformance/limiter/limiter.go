@@ -26,8 +26,8 @@ server said. A release, a change of the rate and a deletion wake waiters. A wait
 	"RateLimiter.Refusals": `A refusal changes nothing, and says when there are enough permits. More permits than an
 interval has, and a limiter without a rate, are errors at once, also for callers that wait already.`,
 	"RateLimiter.Life": `A limiter is made by InitRate, SetRate, or the first caller with the option Rate. With
-KeepAlive it and its keys end when nobody has used it for that time. The keys of one client's own permits end with its
-grants, an hour after the last at the earliest.`,
+KeepAlive, for such a caller's an hour by default, it and its keys end when nobody has used it for that time. The keys
+of one client's own permits end with its grants, an hour after the last at the earliest.`,
 	"RateLimiter.Wire": `The keys, the fields and the members are Redisson's. Grants of other programs count.`,
 }
 

@@ -17,6 +17,7 @@ type Limit struct {
 	Rate   primitives.Rate
 	Grants engine.List[grant] // in the server's order
 	Free   int                // the free permits at the time of the state
+	Kept   time.Time          // the end of the keys of the grants; zero: they have none
 }
 
 // state is that of one limiter.
@@ -70,8 +71,11 @@ func (l Limit) until(at time.Time, all []grant, missing int) (wait time.Duration
 	return wait
 }
 
-// ages sets the free permits to those of a time.
+// ages sets the free permits to those of a time, and drops the grants when their keys end.
 func ages(l Limit, at time.Time) Limit {
+	if !l.Kept.IsZero() && !at.Before(l.Kept) {
+		l.Grants, l.Kept = engine.List[grant]{}, time.Time{}
+	}
 	old, _ := l.split(at, math.MaxInt)
 	l.Free = l.value() + permits(old)
 	return l
@@ -83,6 +87,7 @@ func (l Limit) used(at time.Time) state {
 	if l.Rate.KeepAlive > 0 {
 		s = s.Until(at.Add(l.Rate.KeepAlive))
 	}
+	s.V.Kept = s.Ends
 	return s
 }
 
@@ -100,12 +105,8 @@ func step(s state, at time.Time, in In, out Out) (state, bool) {
 	if s.Kind == engine.Other {
 		return s, false
 	}
-	unknown := at.IsZero()
-	if unknown {
-		at = farAway
-	}
-	next, want := after(s, at, in)
-	return next, out == want || unknown && told(out) == told(want)
+	next, want := after(s, cmp.Or(at, farAway), in)
+	return next, out == want || at.IsZero() && told(out) == told(want)
 }
 
 // after returns the limiter after an input, and the answer.
@@ -135,6 +136,7 @@ func acquire(s state, at time.Time, in In) (state, Out) {
 	l := s.V
 	if s.Kind == engine.Absent {
 		l.Rate = in.Rate
+		l.Rate.KeepAlive = cmp.Or(in.Rate.KeepAlive, max(time.Hour, in.Rate.Interval))
 	}
 	if in.N > l.Rate.Permits {
 		return s, Out{Code: "TOOMANY"}
@@ -146,7 +148,9 @@ func acquire(s state, at time.Time, in In) (state, Out) {
 		if in.Least > 0 && in.Least < in.N {
 			target = max(left+1, in.Least)
 		}
-		return l.used(at), Out{Count: max(0, left), Wait: l.until(at, rest, target-left)}
+		next := l.used(at)
+		next.V.Kept = l.Kept // A refusal leaves the grants as they are.
+		return next, Out{Count: max(0, left), Wait: l.until(at, rest, target-left)}
 	}
 	left -= in.N
 	rest = append(rest, grant{at.Add(999 * time.Microsecond).UnixMilli(), in.N, in.Grant}) // Its time is rounded up.
@@ -163,10 +167,8 @@ func release(s state, at time.Time, n int) (state, Out) {
 	if released == 0 {
 		return s, Out{}
 	}
-	for n = released; n > 0; {
-		taken := min(n, all[0].N)
-		n -= taken
-		if all[0].N -= taken; all[0].N == 0 {
+	for range released {
+		if all[0].N--; all[0].N == 0 {
 			all = all[1:]
 		}
 	}
@@ -185,8 +187,8 @@ func stored(key string, s state) []engine.Key {
 		}
 	}
 	if len(all) > 0 {
-		value.Text, value.Ends = fmt.Sprint(s.V.value()), s.Ends
-		grants.Set, grants.Ends = map[string]int64{}, s.Ends
+		value.Text, value.Ends = fmt.Sprint(s.V.value()), s.V.Kept
+		grants.Set, grants.Ends = map[string]int64{}, s.V.Kept
 	}
 	for _, g := range all {
 		if grants.Set[g.member()] = g.At; g.At == farAway.UnixMilli() { // The order in the server is not known.

@@ -3,6 +3,7 @@ package limiter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -180,4 +181,59 @@ func TestServerClockGoesForward(t *testing.T) {
 		require.NoError(t, l.Acquire(t.Context(), 1))
 		require.GreaterOrEqual(t, time.Since(begin), time.Minute)
 	})
+}
+
+// TestMadeOnDemandEnds: a limiter that a caller makes by its option, as for the name of a user, has no keys any more
+// when nobody has used it for an hour, or for a longer interval, which a refusal prolongs. So its permits are free by
+// then, and the next caller makes it again. A rate that somebody sets stays.
+func TestMadeOnDemandEnds(t *testing.T) {
+	t.Parallel()
+	for _, interval := range []time.Duration{time.Second, time.Hour, 3 * time.Hour} {
+		for _, mode := range []primitives.RateMode{primitives.RateOverall, primitives.RatePerClient} {
+			t.Run(fmt.Sprint(interval, mode), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { endsUnused(t, primitives.Rate{Permits: 2, Interval: interval, Mode: mode}) })
+			})
+		}
+	}
+}
+
+func endsUnused(t *testing.T, rate primitives.Rate) {
+	t.Helper()
+	const tick = 2 * time.Millisecond // Times are rounded, and an own grant's keys stay so much longer.
+	server := embedded.NewServer()
+	b, err := embedded.New(server, nil)
+	require.NoError(t, err)
+	l := cells.Over(t, b, nil).NewRateLimiter("user:1", &primitives.RateLimiterOptions{Rate: rate})
+	keys := func(want int64) {
+		reply, err := server.Do("DBSIZE")
+		require.NoError(t, err)
+		got, err := reply.Int()
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	available := func(want int) {
+		got, err := l.AvailablePermits(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	life := max(rate.Interval, time.Hour)
+	for range 2 {
+		require.NoError(t, l.Acquire(t.Context(), 2))
+		keys(3)
+		time.Sleep(rate.Interval - tick)
+		require.ErrorIs(t, l.TryAcquire(t.Context(), 1), primitives.ErrNotAcquired)
+		time.Sleep(life - rate.Interval + 2*tick) // The grant is old, and its keys are gone.
+		keys(1)
+		available(2)
+		time.Sleep(rate.Interval - 3*tick) // Since the refusal it is nearly its life.
+		keys(1)
+		time.Sleep(2 * tick)
+		keys(0)
+	}
+	require.NoError(t, l.Acquire(t.Context(), 1))
+	rate.Permits = 3
+	require.NoError(t, l.SetRate(t.Context(), rate))
+	time.Sleep(100 * life)
+	available(3)
 }

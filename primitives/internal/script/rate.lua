@@ -169,21 +169,31 @@ local function ask(limiter, value, grants)
   may('zremrangebyrank', grants)
 end
 
--- live sets the expiry of a limiter that is not used, and of the keys of its grants. A client's own keys expire when
--- its last grant is old, so that the keys of former clients do not stay, but not within an hour, since another client
--- may make the interval longer.
-local function live(limiter, value, grants, limit)
+-- life_of returns how long the keys of the grants exist after a use, or a number below 1 if they do not expire. A
+-- client's own keys expire when its last grant is old, so that the keys of former clients do not stay, but not within
+-- an hour, since another client may make the interval longer.
+local function life_of(limiter, limit)
+  if limit.own then
+    return math.max(limit.interval, 3600000) + 2
+  elseif limit.alive > 0 then
+    return limit.alive
+  end
+  return redis.call('pttl', limiter)
+end
+
+-- keep stores the number of permits in the grants; nil: there are no grants, and no value. It sets the expiry of a
+-- limiter that is not used, and of the keys of its grants.
+local function keep(limiter, value, grants, limit, held)
   if limit.alive > 0 then
     redis.call('pexpire', limiter, limit.alive)
   end
-  local ttl = limit.alive
-  if limit.own then
-    ttl = math.max(limit.interval, 3600000) + 2
-  elseif ttl == 0 then
-    ttl = redis.call('pttl', limiter)
+  local life = life_of(limiter, limit)
+  if life > 0 then
+    redis.call('pexpire', grants, life)
   end
-  if ttl > 0 then
-    redis.call('pexpire', value, ttl)
-    redis.call('pexpire', grants, ttl)
+  if held and life > 0 then
+    redis.call('set', value, text_of(limit, held), 'px', life)
+  elseif held then
+    redis.call('set', value, text_of(limit, held))
   end
 end

@@ -1,6 +1,7 @@
 --- Takes permits if enough are free. Otherwise it returns when there will be enough. If no rate is set, and the
 --- caller gives a rate, it first creates the limiter. A refusal takes nothing, but it counts as use of the limiter,
---- and corrects errors: grants of the future, and a value that does not fit the grants.
+--- and corrects errors: grants of the future, and a value that does not fit the grants. It does not prolong the keys
+--- of the grants: they expire an interval after the last grant at the earliest, when all grants are old.
 ---
 ---@key limiter hash          rate, interval, type, keepAliveTime
 ---@key value string          permits that are in no grant of any client
@@ -63,7 +64,7 @@ if left < need then
     wait = at + limit.interval - early
   end
   if limit.alive > 0 then
-    live(limiter, valued, grants, limit)
+    redis.call('pexpire', limiter, limit.alive)
   end
   return {0, math.max(0, left), math.max(1, wait)}
 end
@@ -72,11 +73,10 @@ if make then
   redis.call('hset', limiter, 'rate', rate, 'interval', interval, 'keepAliveTime', alive, 'type', own and '1' or '0')
 end
 redis.call('zadd', grants, late, grant)
-redis.call('set', valued, text_of(limit, limit.rate - left))
 if old > 0 then
   redis.call('zremrangebyrank', grants, 0, old - 1)
 end
-live(limiter, valued, grants, limit)
+keep(limiter, valued, grants, limit, limit.rate - left)
 local wait = 0
 if left < tonumber(least) then
   number = number + 1 - old

@@ -52,10 +52,11 @@ end
 if ends > 0 then
   redis.call('zremrangebyrank', grants, 0, ends - 1)
 end
+local left = nil
 if redis.call('zcard', grants) > 0 then
-  redis.call('set', valued, text_of(limit, limit.rate - after))
+  left = limit.rate - after
 else
   redis.call('del', valued)
 end
-live(limiter, valued, grants, limit)
+keep(limiter, valued, grants, limit, left)
 return given - rest

@@ -47,15 +47,12 @@ if before and (before[3] == '1') ~= own then
   held = 0
 end
 redis.call('hset', limiter, 'rate', rate, 'interval', interval, 'keepAliveTime', alive, 'type', own and '1' or '0')
-if held > 0 then
-  redis.call('set', valued, text_of(limit, held))
-else
-  redis.call('del', valued)
-end
 if limit.alive == 0 then
   redis.call('persist', limiter)
-  redis.call('persist', valued)
   redis.call('persist', grants)
 end
-live(limiter, valued, grants, limit)
+if held == 0 then
+  redis.call('del', valued)
+end
+keep(limiter, valued, grants, limit, held > 0 and held or nil)
 return 1
