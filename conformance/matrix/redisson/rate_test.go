@@ -44,7 +44,29 @@ func testRateLimiter(t *testing.T, ours *primitives.Client, java *peer) {
 		cells.Want(t, true)(l.Delete(ctx))
 		java.does("true", "rate.trySetRate", name, 5, 1000)
 		cells.Want(t, true)(l.Delete(ctx))
+		rate := primitives.Rate{Permits: 5, Interval: time.Minute}
+		l = ours.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: rate})
+		for range 2 { // Each side prolongs what Go has made.
+			require.NoError(t, l.Acquire(ctx, 1))
+			require.InDelta(t, time.Hour, shorten(t, java, name), float64(time.Minute))
+			java.does("true", "rate.tryAcquire", name, 1)
+			require.InDelta(t, time.Hour, shorten(t, java, name), float64(time.Minute))
+		}
+		java.does("1", "rate.availablePermits", name)
+		cells.Want(t, true)(l.Delete(ctx))
 	}
+}
+
+// shorten makes a key expire in a minute, and returns when it would have expired.
+func shorten(t *testing.T, java *peer, key string) time.Duration {
+	t.Helper()
+	const source = "local ttl = redis.call('pttl', KEYS[1]); redis.call('pexpire', KEYS[1], 60000); return ttl"
+	s := backend.NewScript("shorten", source, 1, backend.RetryNever)
+	reply, err := cells.Named("Rueidis").Backend(t, java.at).Run(t.Context(), s, []string{key}, nil)
+	require.NoError(t, err)
+	ttl, err := reply.Duration(time.Millisecond)
+	require.NoError(t, err)
+	return ttl
 }
 
 // testRateLimiterWindows: callers of both sides acquire for a while, and all are served. No window has more
