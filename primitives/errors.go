@@ -52,8 +52,9 @@ var (
 	ErrUpgrade = errors.New("a reader cannot become a writer; release the read lease first")
 
 	// ErrSelfDeadlock means that a caller waits for a lock under a context of its own lease of that
-	// lock, [Lease.Context] or a context made from it: it would wait for itself until the lease
-	// ends. Under [Lease.Reenter] it re-enters the lock. Nothing was sent, and the lease is
+	// lock, [Lease.Context] or a context made from it, also by context.WithoutCancel: it would wait
+	// for itself. Under [Lease.Reenter] it re-enters the lock. A goroutine that is to wait for the
+	// end of the lease needs a context without the lease. Nothing was sent, and the lease is
 	// unchanged.
 	ErrSelfDeadlock = extend.ErrSelfDeadlock
 

@@ -226,14 +226,17 @@ func (c leaseContext) Err() error {
 // Value implements [context.Context]. With a private key, package context asks for the context
 // whose children end with this one: that is the contextEnd's. All other values are the parent's.
 func (c leaseContext) Value(key any) any {
-	if key == cancelKey {
+	if valueless.Value(key) != nil {
 		return c.ctx.Value(key)
 	}
-	if of, ok := key.(endOf); ok && c.lease.group.target.covers(of.object) {
-		return c.contextEnd
+	if of, ok := key.(leaseOf); ok && c.lease.group.target.covers(of.object) {
+		return c.lease
 	}
 	return c.Context.Value(key)
 }
+
+// valueless has a value only for the private key of package context.
+var valueless, _ = context.WithCancel(context.Background())
 
 // contextEnd returns the contextEnd of parent's children.
 func (s *leaseState) contextEnd(parent context.Context) *contextEnd {
@@ -310,20 +313,20 @@ func reentered(ctx context.Context, o *Object) *hold {
 	return nil
 }
 
-// endOf is the key of the contextEnd of a context of a lease of the object.
-type endOf struct{ object *Object }
+// leaseOf is the key of a context's lease of the object.
+type leaseOf struct{ object *Object }
 
-// CheckSelfDeadlock returns [ErrSelfDeadlock] if ctx ends with a lease of o that is held, because
-// it is a context of that lease ([Lease.Context]) or made from it, and if ctx does not re-enter the
-// lease ([Lease.Reenter]). A call that waits under such a context until no lease of o is left waits
-// for itself. CheckSelfDeadlock sends nothing.
+// CheckSelfDeadlock returns [ErrSelfDeadlock] if ctx has the values of a context of a lease of o
+// that is held ([Lease.Context]), and does not re-enter the lease ([Lease.Reenter]). A call that
+// waits under such a context until no lease of o is left waits for itself. CheckSelfDeadlock sends
+// nothing.
 func (o *Object) CheckSelfDeadlock(ctx context.Context) error {
-	end, _ := ctx.Value(endOf{o}).(*contextEnd)
-	if end == nil || !endsWith(ctx, end.ctx) || o.Holder(ctx) != "" {
+	lease, _ := ctx.Value(leaseOf{o}).(*leaseState)
+	if lease == nil || o.Holder(ctx) != "" {
 		return nil
 	}
-	if _, ended := end.lease.check(); ended != nil {
-		return nil //nolint:nilerr // ctx has ended, too.
+	if _, ended := lease.check(); ended != nil {
+		return nil //nolint:nilerr // ctx has ended, too, or the lock is free.
 	}
 	return ErrSelfDeadlock
 }
