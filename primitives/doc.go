@@ -4,9 +4,10 @@
 // over the driver's client. [New] makes a Client over any [backend.Backend].
 //
 //	client, err := rueidisbackend.NewClient(conn, nil) // one for each process
-//	lease, err := client.NewLock("orders:42", nil).Lock(ctx)
-//	defer func() { err = errors.Join(err, lease.Release(ctx)) }() // nil: it was held to the end
-//	return charge(lease.Context(ctx), lease.Token())             // the context ends if it is lost
+//	lock := client.NewLock("orders:42", nil)
+//	err = lock.Do(ctx, func(ctx context.Context, lease *primitives.Lease) error { // waits for the lock
+//		return charge(ctx, lease.Token()) // ctx ends if the lock is lost
+//	}) // nil: it was held to the end
 //
 // The methods of a [Client] make objects. The methods of nil, and of an object's zero value, panic.
 //
@@ -30,16 +31,16 @@
 // A [Lease] ends by time. If it is lost, its contexts end, and Err reports the loss, before the server
 // can give the lock to another holder, even if the network hangs. There are four exceptions: the
 // process is paused (it learns of the loss when it wakes), the key is deleted or evicted, a failover
-// loses the key, or the server's clock gains more than the clock drift during a lease. If that is not
-// enough, send [Lease.Token] to the resource, and let the resource refuse lower tokens. See
-// docs/guarantees.md.
+// loses the key, or the server's clock is set forward, or runs fast, by more than
+// [Options].ClockDrift during a lease. If that is not enough, send [Lease.Token] to the resource, and
+// let the resource refuse lower tokens. See docs/guarantees.md.
 //
 // # Errors
 //
 // Errors carry the operation and the object's name, and match by errors.Is the sentinels of this
 // package, the sentinels of package backend, and the context's error. [ErrUnavailable] says that a
 // request was not executed, [ErrIndeterminate] that it may have been executed, or may still be. After
-// an error the caller holds no lease: the client releases a possible grant in the background, and
-// [Client.Close] waits for that. There is one exception: after [ErrIndeterminate], permits of a plain
-// [Semaphore] or a [RateLimiter] may be used up.
+// the error of an acquire the caller holds no lease: the client releases a possible grant in the
+// background, and [Client.Close] waits for that. There is one exception: after [ErrIndeterminate],
+// permits of a plain [Semaphore] or a [RateLimiter] may be used up.
 package primitives

@@ -8,12 +8,16 @@ import (
 )
 
 var (
-	// ErrNotAcquired means that another owner holds the object, or that too few permits are free. If
-	// a context ended the waiting, the error also wraps the context's error.
+	// ErrNotAcquired means that another owner holds the object, or that too few permits are free.
+	// From a [FairLock] or a [Mutex] it also means that waiters come first, and from a [RedLock] that
+	// fewer nodes than a majority granted it. If a context ended the waiting, the error also wraps the
+	// context's error.
 	ErrNotAcquired = extend.ErrNotAcquired
 
-	// ErrNotHeld means that Release released nothing: the lease was released before, or lost. After
-	// a loss the error also wraps [ErrLost].
+	// ErrNotHeld means that Release released nothing, because the lease had ended before. The error
+	// also wraps the reason: [ErrLost], [ErrReleased] after a second Release, or [ErrClosed] if
+	// [Client.Close] ended and released the lease. Only ErrLost says that another owner may have held
+	// the object meanwhile.
 	ErrNotHeld = extend.ErrNotHeld
 
 	// ErrLost means that a lease ended before it was released: the client could not renew it in
@@ -25,11 +29,16 @@ var (
 	// contexts end at Release.
 	ErrReleased = extend.ErrReleased
 
-	// ErrClosed means that the client is closed, or its backend or driver. Nothing was sent.
+	// ErrClosed means that the client is closed, or its backend or driver. Nothing was sent. From
+	// Release together with [ErrNotHeld]: [Client.Close] had ended the lease, and released it if it
+	// could. From Release without ErrNotHeld: the backend was closed before, and the object stays held
+	// until the lease ends.
 	ErrClosed = backend.ErrClosed
 
 	// ErrUnavailable means that the client could reach no server, or no server that would execute
-	// the request. The request was not executed, and will not be: the call may be repeated.
+	// the request. The request was not executed, and will not be: the call may be repeated. If a
+	// [RedLock] or a [MultiLock] returns it, some servers may have granted their parts, which the
+	// clients release.
 	ErrUnavailable = backend.ErrUnavailable
 
 	// ErrIndeterminate means that a request was sent and its outcome is unknown: it may have been

@@ -39,20 +39,22 @@ func (l *exclusiveLock) init(
 // the end of the holder's lease, and at each poll.
 //
 // If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
-// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts,
-// even while the server accepts no writes (OOM, MISCONF, NOREPLICAS).
+// backend. If the server has once answered that another owner holds the lock, the caller is a waiter.
+// A waiter waits until ctx ends, even while no server can be reached, or while the server accepts no
+// writes (OOM, MISCONF, NOREPLICAS). If the outcome of its attempt is unknown, Lock continues as
+// another owner, and the client releases a possible grant to the first.
 //
 // After an error the caller holds nothing: the client releases a possible grant in the background.
 // If ctx ended, the error wraps ctx's error, and also
 //
-//   - [ErrNotAcquired] if another owner held the lock,
+//   - [ErrNotAcquired] if the server's last answer was that another owner holds the lock,
 //   - [ErrUnavailable] if no server could be reached,
 //   - [ErrReplicas] if too few replicas acknowledged the last grant ([LockOptions]),
 //   - [ErrIndeterminate] if a request was under way.
 //
 // Other errors wrap
 //
-//   - [ErrIndeterminate] if a reply was lost,
+//   - [ErrIndeterminate] if the reply to the first attempt was lost,
 //   - [ErrConflict] if the key holds something other than a lock,
 //   - [ErrLost] if the grant of the first attempt came too late to be used,
 //   - [ErrReplicas] if the server cannot be asked for its replicas, for example because it does not

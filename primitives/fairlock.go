@@ -43,9 +43,9 @@ type FairLockOptions struct {
 // the lock. A waiter keeps its place, however long it waits, unless it can reach no server for
 // longer than its WaiterTimeout: then it goes to the end of the queue.
 //
-// If a waiter's process crashes or loses its link, the waiter loses its place at the first try of
-// another waiter more than WaiterTimeout after its own last try, at most a poll later. The time
-// runs for all waiters of that process at once. Each try removes at most a thousand such waiters,
+// If a waiter's process crashes or loses its link, the server keeps the waiter's place for
+// WaiterTimeout after the waiter's last try. The next try of another waiter then removes the place.
+// That try comes at most one poll later. The time runs for all waiters of that process at once. Each try removes at most a thousand such waiters,
 // so that no script keeps the server busy for long. If more are left, TryLock returns
 // [ErrNotAcquired], and Lock continues.
 //

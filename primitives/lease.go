@@ -7,7 +7,9 @@ import "github.com/hasp-go/hasp/primitives/extend"
 //
 //   - Context(parent) returns a context that ends with the lease. Use it for the work.
 //   - Do(ctx, work) calls work under such a context, and then releases the lease.
-//   - Release(ctx) releases the lease. Nil proves that it was held to the end, except after a failover.
+//   - Release(ctx) releases the lease. Nil proves that it was held until then, except after a failover.
+//     An error wraps [ErrNotHeld] if the lease had ended before, with the reason, and
+//     [ErrIndeterminate] if there was no answer: then the client repeats the release.
 //   - Reenter(ctx) returns a context under which the same lock can be acquired again.
 //   - Err() returns nil while the lease is held, else [ErrLost], [ErrReleased] or [ErrClosed].
 //   - Done() returns a channel that is closed when the lease ends.

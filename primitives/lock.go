@@ -31,7 +31,7 @@ type LockOptions struct {
 	// A client has at most 8 such tries under way at a time. Others queue, for up to 5 s. If ctx is
 	// cancelled, the client releases the grant when the WAIT has ended. In a cluster a first try
 	// returns [ErrUnavailable] while the lock's slot moves. The methods return a [*FieldError] if
-	// the backend cannot wait for replicas.
+	// the backend cannot wait for replicas, and the methods of a [Mutex] for any value but zero.
 	Replicas int
 
 	// ReplicaTimeout is how long one try waits for replicas. It counts towards the lease. In whole

@@ -26,9 +26,9 @@ const signWorth = 10 * time.Second
 //
 // Every 2.5 seconds, or four times in a shorter lease, a client sends the server signs of life of
 // its waiters. For the waiters after the first hundred the interval is a third longer. The client
-// removes a waiter that leaves from the queue, in the background. A waiter whose process has
-// crashed loses its place two thirds of 10 seconds, or of a shorter lease, after its last sign of
-// life. If a waiter was silent for that long because it could reach no server, it returns to its
+// removes a waiter that leaves from the queue, in the background. The place of a crashed waiter ends
+// 6.7 s after the waiter's last sign of life. If the lease is shorter than 10 s, it ends after two
+// thirds of the lease. If a waiter was silent for that long because it could reach no server, it returns to its
 // place. If a holder crashes, the first waiter acquires the mutex within 50 ms of the end of the
 // holder's lease.
 //
@@ -105,8 +105,8 @@ func (m *Mutex) newOwner() string {
 //
 // If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
 // backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts,
-// and keeps its place. If the server refuses a sign of life, because the client lacks a right or
-// the server lacks memory, Lock returns that error.
+// and keeps its place, even while the server accepts no writes. If the server refuses a sign of life
+// for another reason, such as a missing right, Lock returns that error.
 //
 // If a release granted the mutex, the lease begins at the waiter's last sign of life. The watchdog
 // renews such a lease early. A Lease of a fixed length is renewed once, before Lock returns, if

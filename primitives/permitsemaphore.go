@@ -56,8 +56,9 @@ type PermitSemaphoreOptions struct {
 // # Holders
 //
 // Acquire takes n permits as one hold: all or none, which [Lease.Release] releases together. If
-// permits are lost, [Lease.Context] ends before another caller can acquire them, unless
-// UpdateLease, or Java's updateLeaseTime, shortens a lease without its holder's knowledge. Under a
+// permits are lost, [Lease.Context] ends before another caller can acquire them, with the four
+// exceptions in the package's comment, and a fifth: UpdateLease, or Java's updateLeaseTime, shortens
+// the lease, or another process releases a permit by its id, without its holder's knowledge. Under a
 // [Lease.Reenter] context of a lease, an Acquire of no more permits than the lease has shares them.
 // An Acquire of more permits takes new ones. There are no fencing tokens, since several callers
 // hold permits at once: [Lease.Token] is 0.

@@ -80,7 +80,8 @@ func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
 // # The rate
 //
 // In any window of one interval, whenever it begins, no more permits are granted than the rate has,
-// not counting permits that were released as unused. Times are by the server's clock, in whole
+// not counting permits that were released as unused, and while nobody deletes the limiter or changes
+// its rate. Times are by the server's clock, in whole
 // milliseconds. They are rounded so that a permit returns up to a millisecond late, and never
 // early. If the server's clock is set back, a permit stays used for one more interval at most. If
 // it is set forward, permits return that much early. Java processes use their own clocks: if such a

@@ -63,9 +63,9 @@ type SemaphoreOptions struct {
 // # Failures
 //
 // After an error no permit is acquired, with one exception: after [ErrIndeterminate] the permits
-// may have been taken. If ctx ended, the client releases these permits in the background, even if
-// the answer comes later, and [Client.Close] waits for that. If the answer was lost, the permits
-// may be lost until AddPermits restores them. No request is sent twice.
+// may have been taken. If ctx ended, the client waits for the answer for up to 5 s more, and releases
+// these permits in the background. [Client.Close] waits for that. If no answer comes, the permits may
+// be lost until AddPermits restores them. No request is sent twice.
 //
 // If the first attempt of an Acquire reaches no server, Acquire returns [ErrUnavailable]. Once it
 // has been refused, it keeps waiting through outages, for as long as its context lasts.

@@ -10,12 +10,12 @@ import (
 // The errors of all primitives, besides the errors of package backend. Package primitives has them
 // under the same names.
 var (
-	// ErrNotAcquired means that another owner holds the object, or that too few units are free. If a
-	// context ended the waiting, the error also wraps the context's error.
+	// ErrNotAcquired means that another owner holds the object, that other waiters come first, or that
+	// too few units are free. If a context ended the waiting, the error also wraps the context's error.
 	ErrNotAcquired = errors.New("held by another owner")
 
-	// ErrNotHeld means that Release released nothing: the lease was released before, or lost. After
-	// a loss the error also wraps [ErrLost].
+	// ErrNotHeld means that Release released nothing, because the lease had ended before. The error
+	// also wraps the reason: [ErrLost], [ErrReleased] or [backend.ErrClosed].
 	ErrNotHeld = errors.New("not held")
 
 	// ErrLost means that a lease ended before it was released: the client could not renew it in

@@ -120,8 +120,8 @@ func (s *leaseState) endCause(lost error) error {
 // tokens lower than the highest token it has seen is safe from holders that have lost their lease
 // without noticing. A re-entered lease has the same token.
 //
-// A read lease has the token of the writer before it: a resource that has seen a later writer
-// refuses both. A lease with parts has the token 0, since independent servers have no common order:
+// A read lease has the token of the writer before it, and does not rise from reader to reader. A
+// resource that has seen a later writer refuses both. A lease with parts has the token 0, since independent servers have no common order:
 // send the token of one part to a resource that compares it only with tokens of the same part.
 //
 // If several owners hold an object at once, no token is a fence. The token of a counting semaphore
@@ -140,18 +140,19 @@ func (l *Lease) Owner() string {
 }
 
 // Release ends the lease and its contexts. If no re-entered lease is left, it also stops the
-// renewals and frees the lock. A nil error proves that the lock was held to the end, except after a
+// renewals and frees the lock. A nil error proves that the lock was held until then, except after a
 // failover.
 //
 // ctx bounds only the waiting for the answer. If ctx had ended before the call, Release still sends
 // the release, and does not wait. If ctx ends later, Release waits for up to a second more, because
 // ctx may be a context of this lease, or a child of it, which Release itself ends. If the release
 // may not have arrived, the client repeats it in the background, for up to one lease. Without an
-// answer, the error wraps [backend.ErrIndeterminate] and ctx's error. After [backend.ErrClosed], or
-// a server's refusal, the lock may stay held until its lease ends.
+// answer, the error wraps [backend.ErrIndeterminate] and ctx's error. After a server's refusal, or
+// [backend.ErrClosed] without [ErrNotHeld], the lock may stay held until its lease ends.
 //
 // If the lease had ended before, Release frees nothing and returns an error that wraps [ErrNotHeld]
-// and the reason of that end: [ErrLost], [ErrReleased] or [backend.ErrClosed].
+// and the reason of that end: [ErrLost], [ErrReleased] or [backend.ErrClosed]. With ErrClosed the
+// client's Close has released the lock, or tries to.
 func (l *Lease) Release(ctx context.Context) error {
 	grace := releaseGrace
 	if ctx.Err() != nil {
