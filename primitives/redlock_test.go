@@ -253,9 +253,9 @@ func TestRedLockRefusesBadArguments(t *testing.T) {
 			"clients: number 2 is nil":              primitives.NewRedLock([]*primitives.Client{clients[0], nil}, "x", nil),
 			"clients: numbers 1 and 3 are the same": primitives.NewRedLock(append(clients[:2:2], clients[0]), "x", nil),
 			"name: empty":                           primitives.NewRedLock(clients, "", nil),
-			"Lease: 1ms is under the least, 100ms": primitives.NewRedLock(clients, "x",
+			"Lease: 1ms is less than the minimum, 100ms": primitives.NewRedLock(clients, "x",
 				&primitives.RedLockOptions{Lease: time.Millisecond}),
-			"NodeTimeout: -1s is under the least, 1ms": primitives.NewRedLock(clients, "x",
+			"NodeTimeout: -1s is less than the minimum, 1ms": primitives.NewRedLock(clients, "x",
 				&primitives.RedLockOptions{NodeTimeout: -time.Second}),
 		} {
 			_, err := lock.TryLock(t.Context())

@@ -418,7 +418,7 @@ func TestReplicasThatCannotBeWaitedFor(t *testing.T) {
 				}
 				refused(alone, 1, 0, "Replicas: the backend cannot wait for replicas")
 				refused(good, -1, 0, "Replicas: -1 is negative")
-				refused(good, 1, -1, "ReplicaTimeout: -1ns is under the least, 1ms")
+				refused(good, 1, -1, "ReplicaTimeout: -1ns is less than the minimum, 1ms")
 				refused(good, 1, 30*time.Second, "ReplicaTimeout: 30s is not under Lease, 30s")
 				require.Empty(t, s.calls)
 				_, err = newLocker(alone, 0, 0).TryLock(t.Context())

@@ -57,7 +57,7 @@ func (e *worded) Unwrap() []error { return e.matches }
 // FieldError names an invalid argument or option, and the reason. Nothing was sent.
 type FieldError struct {
 	Field   string // such as "name" or "Lease"
-	Problem string // such as "50ms is under the least, 100ms"
+	Problem string // such as "50ms is less than the minimum, 100ms"
 }
 
 // Error returns the field and the problem.

@@ -86,7 +86,7 @@ func (o *Options) validateLease(field string, lease time.Duration) error {
 // least.
 func AtLeast(field string, d, least time.Duration) error {
 	if d < least {
-		return &FieldError{field, fmt.Sprintf("%s is under the least, %s", d, least)}
+		return &FieldError{field, fmt.Sprintf("%s is less than the minimum, %s", d, least)}
 	}
 	return nil
 }
