@@ -157,9 +157,10 @@ func (s *CountingSemaphore) counterKey() string {
 // it tries again when a message wakes it, when the first hold ends, and at each poll.
 //
 // If the first attempt reaches no server, Acquire returns [ErrUnavailable] within the bound of the
-// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts. If
-// the outcome of a later attempt is unknown, Acquire continues as another owner, with ByArrival at
-// the end of the queue, and the client releases a possible grant to the first owner.
+// backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
+// ctx ends, even while no server can be reached. If the outcome of a later attempt is unknown, Acquire
+// continues as another owner, with ByArrival at the end of the queue, and the client releases a
+// possible grant to the first owner.
 //
 // After an error the caller holds nothing: the client releases a possible grant, and the place in
 // the queue, in the background. The errors are the same as for [Lock.Lock].

@@ -139,10 +139,10 @@ func (l *FairLock) nameKeys() {
 // its turn.
 //
 // If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
-// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts. If
-// the outcome of a later attempt is unknown, Lock continues as another owner, at the end of the
-// queue. The server may still grant the lock to the first owner: then the client releases that
-// grant.
+// backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
+// ctx ends, even while no server can be reached. If the outcome of a later attempt is unknown, Lock
+// continues as another owner, at the end of the queue. The server may still grant the lock to the
+// first owner: then the client releases that grant.
 //
 // If too few replicas acknowledge a grant ([FairLockOptions]), the client releases it. The release
 // wakes the next waiter, and Lock goes to the end of the queue, after a pause, as another owner. So

@@ -42,8 +42,9 @@ type LockOptions struct {
 	_ struct{}
 }
 
-// Lock is mutual exclusion between processes: at any time at most one owner holds it. It is not
-// fair: see [FairLock] and [Mutex]. Each call of Lock or TryLock is an owner of its own, even in
+// Lock is mutual exclusion between processes: at any time at most one owner holds it on the server.
+// The package's comment has the exceptions in which a former holder learns of its loss late. A Lock is
+// not fair: see [FairLock] and [Mutex]. Each call of Lock or TryLock is an owner of its own, even in
 // one process and on one Lock value. The lock is not reentrant, except under a [Lease.Reenter]
 // context.
 //

@@ -120,8 +120,9 @@ var multiPauses = extend.Backoff{First: time.Millisecond, Most: 64 * time.Millis
 //
 // If the first attempt cannot reach a server, Lock returns [ErrUnavailable], and if a reply was
 // lost [ErrIndeterminate], within 2 s plus the bound of that server's backend. Silence alone is no
-// error: Lock waits for an answer until the backend gives up. Once a lock has been refused, Lock
-// keeps waiting through outages of any of the servers, for as long as ctx lasts.
+// error: Lock waits for an answer until the backend gives up. If a lock has once been refused,
+// the caller is a waiter, as in [Lock.Lock]: it waits until ctx ends, through outages of any of the
+// servers.
 //
 // After an error the caller holds no lock: the client releases possible grants in the background.
 // The errors are the same as for [Lock.Lock], for the first lock that failed. Locks that wait for

@@ -104,9 +104,10 @@ func (m *Mutex) newOwner() string {
 // its turn.
 //
 // If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
-// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts,
-// and keeps its place, even while the server accepts no writes. If the server refuses a sign of life
-// for another reason, such as a missing right, Lock returns that error.
+// backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
+// ctx ends, even while no server can be reached, or while the server accepts no writes, and it keeps
+// its place. If the server refuses a sign of life for another reason, such as a missing right, Lock
+// returns that error.
 //
 // If a release granted the mutex, the lease begins at the waiter's last sign of life. The watchdog
 // renews such a lease early. A Lease of a fixed length is renewed once, before Lock returns, if

@@ -57,8 +57,9 @@ type PermitSemaphoreOptions struct {
 //
 // Acquire takes n permits as one hold: all or none, which [Lease.Release] releases together. If
 // permits are lost, [Lease.Context] ends before another caller can acquire them, with the four
-// exceptions in the package's comment, and a fifth: UpdateLease, or Java's updateLeaseTime, shortens
-// the lease, or another process releases a permit by its id, without its holder's knowledge. Under a
+// exceptions in the package's comment, and a fifth: another process shortens the lease by UpdateLease
+// or Java's updateLeaseTime, releases a permit by its id, or is a Java process whose clock is ahead,
+// which takes permits back that early. Under a
 // [Lease.Reenter] context of a lease, an Acquire of no more permits than the lease has shares them.
 // An Acquire of more permits takes new ones. There are no fencing tokens, since several callers
 // hold permits at once: [Lease.Token] is 0.
@@ -183,7 +184,8 @@ func (s *PermitSemaphore) want() extend.WaitSpec {
 //   - the semaphore does not exist, and the option Permits is not set.
 //
 // If the first attempt reaches no server, Acquire returns [ErrUnavailable] within the bound of the
-// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts.
+// backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
+// ctx ends, even while no server can be reached.
 //
 // After an error the caller holds nothing: the client releases a possible grant in the background,
 // or it ends with its lease. The errors are the same as for [Lock.Lock]. If ctx ended while too few

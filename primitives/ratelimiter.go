@@ -105,8 +105,8 @@ func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
 //
 // After an error no permit is acquired, with one exception: after [ErrIndeterminate] the permits
 // may be used, for one interval. No request is sent twice. If the first attempt of an Acquire
-// reaches no server, Acquire returns [ErrUnavailable]. Once it has been refused, it keeps waiting
-// through outages, for as long as its context lasts.
+// reaches no server, Acquire returns [ErrUnavailable]. If the server has once answered that too few
+// permits are free, Acquire waits until its context ends, even while no server can be reached.
 //
 // The server keeps no more than one entry for each permit of the rate, whatever the traffic.
 //

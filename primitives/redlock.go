@@ -136,8 +136,8 @@ var redPauses = extend.Backoff{First: 10 * time.Millisecond, Most: 200 * time.Mi
 // other nodes, for the same time again or for 10 ms, whichever is longer.
 //
 // If no majority answers the first attempt, Lock returns an error that wraps [ErrUnavailable], and
-// [ErrIndeterminate] if a node may have granted the lock without an answer. Once it has been
-// refused, it keeps waiting through outages, for as long as ctx lasts.
+// [ErrIndeterminate] if a node may have granted the lock without an answer. If a majority
+// has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until ctx ends.
 //
 // After an error the caller holds nothing: the clients release possible grants in the background,
 // on each node that was asked. Other errors are the same as for [Lock.Lock], if a majority returned

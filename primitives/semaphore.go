@@ -67,8 +67,9 @@ type SemaphoreOptions struct {
 // these permits in the background. [Client.Close] waits for that. If no answer comes, the permits may
 // be lost until AddPermits restores them. No request is sent twice.
 //
-// If the first attempt of an Acquire reaches no server, Acquire returns [ErrUnavailable]. Once it
-// has been refused, it keeps waiting through outages, for as long as its context lasts.
+// If the first attempt of an Acquire reaches no server, Acquire returns [ErrUnavailable]. If the
+// server has once answered that too few permits are free, Acquire waits until its context ends, even
+// while no server can be reached.
 //
 // A Semaphore is a name, not a resource, and safe for concurrent use.
 //

@@ -91,7 +91,8 @@ func (o SpinLockOptions) backoff() extend.Backoff {
 // holder's lease ends.
 //
 // If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
-// backend. Once it has been refused, it keeps waiting through outages, for as long as ctx lasts.
+// backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
+// ctx ends, even while no server can be reached.
 //
 // After an error the caller holds nothing: the client releases a possible grant in the background.
 // The errors are the same as for [Lock.Lock].
