@@ -138,7 +138,7 @@ redisson: servers ## ours and a Redisson client on the same objects; takes Java 
 		(cd conformance && go test -race -count=1 -timeout 10m ./servers/redisson) && \
 		(cd bench && go test -race -count=1 -timeout 10m -run '^TestRedisson$$' .)
 
-bench: servers ## drivers, primitives and other libraries side by side: the most, in about a quarter of an hour
+bench: servers ## drivers, primitives and other libraries side by side: the most, in about 20 minutes
 	go run ./bench $(BENCH)
 
 bench-smoke: servers ## the same in less than a minute; the last line is for machines

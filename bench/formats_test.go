@@ -93,11 +93,31 @@ func TestFormatBenchstat(t *testing.T) {
 	require.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 3+16, "nothing else")
 }
 
+// TestFrom: the last run of a file is printed and drawn, and nothing is measured.
+func TestFrom(t *testing.T) {
+	t.Parallel()
+	file, plots := older(t), t.TempDir()
+	r := report.New(nil)
+	for _, size := range []int{10_000, 1_000_000} {
+		r.Rows = append(r.Rows, measure.Row{
+			Workload: "leases", Subject: "hasp", Backend: "rueidis", Server: "redis", Size: size,
+			Values: map[string][]float64{"B/lease": {900}, "client-cpu%": {float64(size) / 1e5}, "server-cpu%": {0}},
+		})
+	}
+	require.NoError(t, r.Append(file))
+	out, errs := quickly(t, "-from", file, "-plots", plots)
+	require.Regexp(t, `leases/1000000 on rueidis(.|\n)* 900\s`, out)
+	require.NotContains(t, out+errs, "lock_pair")
+	drawn, err := filepath.Glob(filepath.Join(plots, "*"))
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(plots, "leases.svg")}, drawn)
+}
+
 // TestFaultsBeforeTheRun: a run reports wrong flags before it measures anything.
 func TestFaultsBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ flag, value, told string }{
-		{"-format", "xml", "there are table, json, benchstat"}, {"-compare", "nowhere", "nowhere"},
+		{"-format", "xml", "there are table, json, benchstat"}, {"-compare", "nowhere", "nowhere"}, {"-from", "nowhere", "nowhere"},
 	} {
 		var out, errs bytes.Buffer
 		require.Equal(t, 1, run(&out, &errs, append(append([]string{}, quick...), c.flag, c.value)))

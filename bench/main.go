@@ -32,7 +32,7 @@ type options struct {
 	sizes                                      string
 	rounds                                     int
 	turn                                       time.Duration
-	format, plots, file, compare               string
+	format, plots, file, from, compare         string
 }
 
 func run(stdout, stderr io.Writer, args []string) int {
@@ -49,7 +49,8 @@ func run(stdout, stderr io.Writer, args []string) int {
 	flags.DurationVar(&o.turn, "turn", 100*time.Millisecond, "how long a turn lasts; some workloads take several")
 	flags.StringVar(&o.format, "format", report.Table, "of "+strings.Join(report.Formats, ", "))
 	flags.StringVar(&o.plots, "plots", "", "a `folder` for plots")
-	flags.StringVar(&o.file, "file", "", "a `file` to which the run is added")
+	flags.StringVar(&o.file, "file", "", "a `file` to which the run is added, as a line")
+	flags.StringVar(&o.from, "from", "", "a `file` whose last run is reported instead of a new one")
 	flags.StringVar(&o.compare, "compare", "", "a `file` with an older run")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -72,6 +73,13 @@ func (o *options) bench(ctx context.Context, stdout, stderr io.Writer, args []st
 	old, err := o.older() // Before the run, which may be added to the same file.
 	if err != nil {
 		return err
+	}
+	if o.from != "" {
+		r, err := report.Last(o.from)
+		if err != nil {
+			return err
+		}
+		return o.tell(stdout, stderr, r, old)
 	}
 	r := report.New(args)
 	withRedisson(plan, stderr, r.Versions)

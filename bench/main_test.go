@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 	require.Contains(t, errs.String(), "left: lock_pair of 64 goroutines on rueidis, Redis")
 	lines := strings.Split(strings.TrimSpace(table.String()), "\n")
 	require.Regexp(t, `^ratio lock_pair/64 rueidis/bare=\d+\.\d{3} `, lines[len(lines)-1])
-	for _, name := range []string{"hand_over.svg", "wake_up.svg", "pairs.svg", "overload.svg"} {
+	for _, name := range []string{"drivers.svg", "hand_over.svg", "wake_up.svg", "pairs.svg", "overload.svg"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Contains(t, string(text), "</svg>", name)

@@ -1,7 +1,8 @@
 package report
 
 import (
-	"cmp"
+	"fmt"
+	"image/color"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,182 +10,177 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/hasp-go/hasp/bench/internal/measure"
 )
 
-// Plot draws what was measured, as SVG files in a folder: what of these the run has.
+// Plot draws pictures of the run, as SVG files in a folder: those for which it has figures of its first kind of server,
+// without a delayed link.
 func (r *Run) Plot(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // Anybody may read it.
 		return err
 	}
-	for name, draw := range map[string]func() (*plot.Plot, error){
-		"hand_over.svg": r.handOver, "wake_up.svg": r.wakeUp, "pairs.svg": r.pairs, "overload.svg": r.overload,
+	for name, drawn := range map[string]struct {
+		picture func() *picture
+		height  vg.Length
+	}{
+		"drivers": {r.drivers, 230}, "hand_over": {r.handOver, 220}, "leases": {r.leases, 200}, "wake_up": {r.wakeUp, 200},
+		"pairs": {r.pairs, 470}, "overload": {r.overload, 200},
 	} {
-		p, err := draw()
+		p := drawn.picture()
+		if len(p.panels) == 0 {
+			continue
+		}
+		text, err := p.svg(drawn.height)
 		if err != nil {
 			return err
 		}
-		if p == nil {
-			continue
-		}
-		p.Legend.Top = true
-		if err := p.Save(7*vg.Inch, 4*vg.Inch, filepath.Join(folder, name)); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name+".svg"), text, 0o644); err != nil { //nolint:gosec // As above.
 			return err
 		}
 	}
 	return nil
 }
 
-// lines are points by the name of their line, in the order of the names.
-type lines struct {
-	names  []string
-	points map[string]plotter.XYs
-}
-
-func (l *lines) add(name string, x, y float64) {
-	if l.points == nil {
-		l.points = map[string]plotter.XYs{}
-	}
-	if !slices.Contains(l.names, name) {
-		l.names = append(l.names, name)
-	}
-	l.points[name] = append(l.points[name], plotter.XY{X: x, Y: y})
-}
-
-// on draws the lines; nothing, if there are none.
-func (l *lines) on(title, x, y string) (*plot.Plot, error) {
-	if len(l.names) == 0 {
-		return nil, nil //nolint:nilnil // There is nothing to draw.
-	}
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	p.Add(plotter.NewGrid())
-	var drawn []any
-	for _, name := range l.names {
-		slices.SortFunc(l.points[name], func(a, b plotter.XY) int {
-			return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Y, b.Y))
-		})
-		drawn = append(drawn, name, l.points[name])
-	}
-	return p, plotutil.AddLinePoints(p, drawn...)
-}
-
-// logarithmic gives axes a logarithmic scale.
-func logarithmic(axes ...*plot.Axis) {
-	for _, axis := range axes {
-		axis.Scale, axis.Tick.Marker = plot.LogScale{}, plot.LogTicks{}
-	}
-}
-
-// each calls f for the rows of a workload, each with the name of its line.
-func (r *Run) each(workload string, f func(row measure.Row, name string)) {
-	backends := map[string]bool{}
+// drawn returns the rows of a workload, or of all if it is "", that pictures show.
+func (r *Run) drawn(workload string) (rows []measure.Row) {
+	server := ""
 	for _, row := range r.Rows {
-		if row.Workload == workload {
-			backends[row.Backend] = true
+		if row.Server != "none" && server == "" {
+			server = row.Server
+		}
+		if (workload == "" || row.Workload == workload) && row.LinkMS == 0 && row.Server == server {
+			rows = append(rows, row)
 		}
 	}
-	for _, row := range r.Rows {
-		if row.Workload != workload || row.LinkMS != 0 {
-			continue
-		}
-		name := row.Subject
-		if len(backends) > 1 {
-			name += ", " + row.Backend
-		}
-		f(row, name)
-	}
+	return rows
 }
 
-// handOver is what a hand-over costs, by the number of clients.
-func (r *Run) handOver() (*plot.Plot, error) {
-	var l lines
-	r.each("hand_over", func(row measure.Row, name string) {
-		if speed := MedianOf(row.Values["ops/s"]).Center; speed > 0 {
-			l.add(name, float64(row.Size), 1e6/speed)
-		}
-	})
-	p, err := l.on("Hand-over of one lock", "clients", "microseconds")
-	if p != nil {
-		logarithmic(&p.X, &p.Y)
-		p.Legend.Left = true
+// curves has a panel for each driver, and a curve in it for each subject.
+func (r *Run) curves(workload string, points func(row measure.Row) plotter.XYs) (all []curve) {
+	for _, row := range r.drawn(workload) {
+		all = append(all, curve{styleOf(row.Backend).title, row.Subject, points(row)})
 	}
-	return p, err
+	return all
 }
 
-// wakeUp is how long a waiter takes after a release, by percentiles.
-func (r *Run) wakeUp() (*plot.Plot, error) {
-	var l lines
-	r.each("wake_up", func(row measure.Row, name string) {
-		for _, percent := range measure.Percentiles {
-			l.add(name, MedianOf(row.Values[measure.Percentile(percent)]).Center, float64(percent))
-		}
-	})
-	p, err := l.on("From a release to the next holder", "microseconds", "percent of hand-overs")
-	if p != nil {
-		logarithmic(&p.X)
-		p.Legend.Top = false
+// median returns a point at the size of the row; none, if there is no figure.
+func median(row measure.Row, unit string) plotter.XYs {
+	if n := MedianOf(row.Values[unit]).Center; n > 0 {
+		return plotter.XYs{{X: float64(row.Size), Y: n}}
 	}
-	return p, err
+	return nil
 }
 
-// overload is which share of what can be done is granted in time.
-func (r *Run) overload() (*plot.Plot, error) {
-	var l lines
-	r.each("overload", func(row measure.Row, name string) {
-		l.add(name, float64(row.Size), MedianOf(row.Values["granted-share"]).Center)
-	})
-	p, err := l.on("Lock pairs under load", "percent of what can be done that is asked for", "share granted in time")
-	if p != nil {
-		p.Y.Min = 0
+// sizes returns the sizes of a workload that pictures show.
+func (r *Run) sizes(workload string) (all []float64) {
+	for _, row := range r.drawn(workload) {
+		all = append(all, float64(row.Size))
 	}
-	return p, err
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
-// pairs has the drivers side by side: each primitive's pair against the bare commands, at one size.
-func (r *Run) pairs() (*plot.Plot, error) {
-	const size, width = 64, 12
-	ratios := map[string]map[string]float64{} // by backend and workload
-	var backends, workloads []string
-	for _, group := range groups(r.Rows) {
+// drivers has how many pairs of a lock each driver and library makes.
+func (r *Run) drivers() *picture {
+	var all []bar
+	for _, row := range r.drawn("lock_pair") {
+		all = append(all, bar{goroutines(row.Size), styleOf(row.Backend).title, row.Subject, MedianOf(row.Values["ops/s"]).Center})
+	}
+	return bars(all, "Pairs of acquire and release a second")
+}
+
+func goroutines(n int) string {
+	if n == 1 {
+		return "1 goroutine"
+	}
+	return fmt.Sprintf("%d goroutines", n)
+}
+
+// pairs has each primitive's calls to those of the bare driver.
+func (r *Run) pairs() *picture {
+	var all []bar
+	for _, group := range groups(r.drawn("")) {
 		ours, ok := subject(group, "hasp")
 		bare, both := subject(group, "bare")
-		if !ok || !both || ours.Size != size || ours.LinkMS != 0 || ours.Workload == "overload" {
+		if !ok || !both || ours.Workload == "overload" {
 			continue
 		}
-		if ratios[ours.Backend] == nil {
-			ratios[ours.Backend] = map[string]float64{}
-			backends = append(backends, ours.Backend)
-		}
-		if !slices.Contains(workloads, ours.Workload) {
-			workloads = append(workloads, ours.Workload)
-		}
-		ratios[ours.Backend][ours.Workload] = Ratio(ours, bare).Center
+		name := strings.ReplaceAll(strings.TrimSuffix(ours.Workload, "_pair"), "_", " ")
+		all = append(all, bar{goroutines(ours.Size), name, ours.Backend, Ratio(ours, bare).Center})
 	}
-	if len(backends) == 0 {
-		return nil, nil //nolint:nilnil // There is nothing to draw.
+	p := bars(all, "Calls a second, to those of the same scripts sent by the bare driver")
+	for _, panel := range p.panels {
+		even := draw.LineStyle{Color: color.Gray{120}, Width: vg.Points(0.5)}
+		panel.Add(&plotter.Line{XYs: plotter.XYs{{X: 1, Y: panel.Y.Min}, {X: 1, Y: panel.Y.Max}}, LineStyle: even})
 	}
-	p := plot.New()
-	p.Title.Text, p.Y.Label.Text, p.Y.Min = "Calls per second to those of the bare commands, 64 goroutines", "ratio", 0
-	for i, backend := range backends {
-		values := make(plotter.Values, len(workloads))
-		for n, workload := range workloads {
-			values[n] = ratios[backend][workload]
+	return p
+}
+
+// handOver has how often a lock changes hands, by the number of clients.
+func (r *Run) handOver() *picture {
+	p := lines(r.curves("hand_over", func(row measure.Row) plotter.XYs { return median(row, "ops/s") }),
+		"Hand-overs of one lock a second", "clients that compete")
+	alike(p.panels)
+	for _, panel := range p.panels {
+		at(&panel.X, r.sizes("hand_over")...)
+		decades(&panel.Y)
+	}
+	return p
+}
+
+// wakeUp has how long a waiter takes after a release, by percentiles.
+func (r *Run) wakeUp() *picture {
+	p := lines(r.curves("wake_up", func(row measure.Row) (points plotter.XYs) {
+		for _, percent := range measure.Percentiles {
+			if us := MedianOf(row.Values[measure.Percentile(percent)]).Center; us > 0 {
+				points = append(points, plotter.XY{X: us / 1e3, Y: float64(percent)})
+			}
 		}
-		bars, err := plotter.NewBarChart(values, vg.Points(width))
-		if err != nil {
-			return nil, err
+		return points
+	}), "From a release to the grant of a waiter: percent of hand-overs that take no longer", "milliseconds")
+	alike(p.panels)
+	for _, panel := range p.panels {
+		decades(&panel.X)
+		panel.Y.Min, panel.Y.Max = 0, 100
+	}
+	return p
+}
+
+// overload has which share of what can be done is granted in time.
+func (r *Run) overload() *picture {
+	p := lines(r.curves("overload", func(row measure.Row) plotter.XYs {
+		return plotter.XYs{{X: float64(row.Size), Y: MedianOf(row.Values["granted-share"]).Center}} // Perhaps 0.
+	}), "Pairs granted within 100 ms, as a share of the capacity", "calls, percent of the capacity")
+	alike(p.panels)
+	for _, panel := range p.panels {
+		panel.Y.Min, panel.Y.Max = 0, 1.1*panel.Y.Max
+	}
+	return p
+}
+
+// leases has what held leases cost, by their number: a panel for each figure, with a curve for each driver.
+func (r *Run) leases() *picture {
+	var all []curve
+	for _, figure := range [][2]string{
+		{"client, % of a core", "client-cpu%"}, {"server, % of a core", "server-cpu%"}, {"bytes per lease", "B/lease"},
+	} {
+		for _, row := range r.drawn("leases") {
+			all = append(all, curve{figure[0], row.Backend, median(row, figure[1])})
 		}
-		bars.Color, bars.Offset = plotutil.Color(i), vg.Points(width*(float64(i)-float64(len(backends)-1)/2))
-		p.Add(bars)
-		p.Legend.Add(backend, bars)
 	}
-	for i := range workloads {
-		workloads[i] = strings.ReplaceAll(strings.TrimSuffix(workloads[i], "_pair"), "_", " ")
+	p := lines(all, "What held leases cost", "leases that one client holds")
+	last := max(0, len(p.panels)-1) // It has another unit.
+	alike(p.panels[:last])
+	for i, panel := range p.panels {
+		at(&panel.X, r.sizes("leases")...)
+		if i == last {
+			panel.Y.Min, panel.Y.Max, panel.Y.Tick.Marker = 0, 1.1*panel.Y.Max, plot.TickerFunc(thousands)
+			continue
+		}
+		decades(&panel.Y)
 	}
-	p.NominalX(workloads...)
-	return p, nil
+	return p
 }

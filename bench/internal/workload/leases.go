@@ -12,7 +12,7 @@ import (
 // leases returns the workload that holds locks of one client, and does nothing: their watchdog works.
 func leases() Workload {
 	return Workload{
-		Name: "leases", Sizes: []int{10_000, 100_000, 1_000_000}, Unit: "leases", Short: 1, Rounds: 1,
+		Name: "leases", Sizes: []int{10_000, 100_000, 1_000_000}, Unit: "leases", Short: 3, Rounds: 1,
 		Weight: 100, Remote: true, Subjects: func(s *Setup) []measure.Subject { return s.hold(renewalRound) },
 	}
 }
