@@ -32,7 +32,9 @@ func (s *Server) FailAcquires(n int) { s.spoil(refused, n) }
 // What they took is released in the background: the lock is free soon after, without waiting for the
 // lease.
 //
-// As with [Server.FailAcquires], methods that already wait go on waiting. It panics if n is not positive.
+// As with [Server.FailAcquires], a Lock that already waits goes on waiting, as another owner. So do other
+// methods that wait for a lease. Acquire of a Semaphore or a RateLimiter, whose permits have no owners,
+// returns the error. It panics if n is not positive.
 func (s *Server) LoseAnswers(n int) { s.spoil(unanswered, n) }
 
 // Away makes the server unreachable for d, from now on: it keeps its data, and its clock goes on, but
