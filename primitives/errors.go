@@ -14,10 +14,10 @@ var (
 	// context's error.
 	ErrNotAcquired = extend.ErrNotAcquired
 
-	// ErrNotHeld means that Release released nothing, because the lease had ended before. The error
-	// also wraps the reason: [ErrLost], [ErrReleased] after a second Release, or [ErrClosed] if
-	// [Client.Close] ended and released the lease. Only ErrLost says that another owner may have held
-	// the object meanwhile.
+	// ErrNotHeld means that Release released nothing, because the lease had ended before. From
+	// [Lease.Release] the error also wraps the reason: [ErrLost], [ErrReleased] after a second Release,
+	// or [ErrClosed] if [Client.Close] ended and released the lease. Only ErrLost says that another
+	// owner may have held the object meanwhile.
 	ErrNotHeld = extend.ErrNotHeld
 
 	// ErrLost means that a lease ended before it was released: the client could not renew it in
@@ -30,9 +30,9 @@ var (
 	ErrReleased = extend.ErrReleased
 
 	// ErrClosed means that the client is closed, or its backend or driver. Nothing was sent. From
-	// Release together with [ErrNotHeld]: [Client.Close] had ended the lease, and released it if it
-	// could. From Release without ErrNotHeld: the backend was closed before, and the object stays held
-	// until the lease ends.
+	// [Lease.Release] together with [ErrNotHeld]: [Client.Close] had ended the lease, and released it
+	// if it could. From Lease.Release without ErrNotHeld: the backend or driver was closed first, and
+	// the object stays held until the lease ends.
 	ErrClosed = backend.ErrClosed
 
 	// ErrUnavailable means that the client could reach no server, or no server that would execute
