@@ -2,7 +2,6 @@ package primitives_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -386,37 +385,6 @@ func TestCountingSemaphoreNames(t *testing.T) {
 		require.Equal(t, want, got)
 		require.NoError(t, client.Close(t.Context()))
 	}
-}
-
-// TestCountingSemaphoreInvalid names what is wrong, and sends nothing.
-func TestCountingSemaphoreInvalid(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t, nil)
-		with := func(o primitives.CountingSemaphoreOptions) *primitives.CountingSemaphore {
-			return client.NewCountingSemaphore("x", 1, &o)
-		}
-		for field, sem := range map[string]*primitives.CountingSemaphore{
-			"name":  client.NewCountingSemaphore("", 1, nil),
-			"limit": client.NewCountingSemaphore("x", 0, nil),
-			"Order": with(primitives.CountingSemaphoreOptions{Order: 2}),
-			"Lease": with(primitives.CountingSemaphoreOptions{Lease: time.Millisecond}),
-			"WaiterTimeout": with(primitives.CountingSemaphoreOptions{
-				Order: primitives.ByArrival, WaiterTimeout: time.Millisecond,
-			}),
-		} {
-			_, acquire := sem.Acquire(t.Context())
-			_, try := sem.TryAcquire(t.Context())
-			_, holders := sem.Holders(t.Context())
-			for _, err := range []error{acquire, try, holders} {
-				var wrong *primitives.FieldError
-				require.True(t, errors.As(err, &wrong), field)
-				require.Equal(t, field, wrong.Field)
-			}
-		}
-		require.Empty(t, s.calls)
-	})
 }
 
 // TestCountingSemaphoreRefreshCountsFromItsRequest has the answer to a refresh take 4 s of a lease of 10 s.

@@ -318,19 +318,3 @@ func TestFairLockLeavesWhenTheClientCloses(t *testing.T) {
 		require.Zero(t, s.subscribed())
 	})
 }
-
-func TestFairLockOptions(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client := newFakeServer().client(t, nil)
-		for field, o := range map[string]primitives.FairLockOptions{
-			"WaiterTimeout": {WaiterTimeout: 99 * time.Millisecond},
-			"Lease":         {Lease: -time.Second},
-		} {
-			_, err := client.NewFairLock("x", &o).Lock(t.Context())
-			var fieldError *primitives.FieldError
-			require.ErrorAs(t, err, &fieldError)
-			require.Equal(t, field, fieldError.Field)
-		}
-	})
-}

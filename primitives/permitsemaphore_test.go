@@ -253,25 +253,3 @@ func TestPermitIDsAreTexts(t *testing.T) {
 		require.ErrorAs(t, err, new(*primitives.FieldError), bad)
 	}
 }
-
-func TestPermitSemaphoreRefusesInput(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		c := s.client(t, nil)
-		semaphore := c.NewPermitSemaphore("x", nil)
-		id := primitives.PermitID{1}
-		for name, err := range map[string]error{
-			"None":      semaphore.Release(t.Context()),
-			"Twice":     semaphore.Release(t.Context(), id, id),
-			"TooMany":   semaphore.Release(t.Context(), make([]primitives.PermitID, 1001)...),
-			"NoLease":   semaphore.UpdateLease(t.Context(), id, time.Microsecond),
-			"Negative":  semaphore.SetPermits(t.Context(), -1),
-			"NoPermits": c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: -1}).Release(t.Context(), id),
-			"NoName":    c.NewPermitSemaphore("", nil).Release(t.Context(), id),
-		} {
-			require.ErrorAs(t, err, new(*primitives.FieldError), name)
-		}
-		require.Empty(t, s.calls)
-	})
-}

@@ -2,7 +2,6 @@ package primitives_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -223,29 +222,4 @@ func TestRateLimiterErrors(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestRateLimiterInput: an option or an argument that cannot be used is named, and nothing is sent.
-func TestRateLimiterInput(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		c := s.client(t, nil)
-		for field, rate := range map[string]primitives.Rate{
-			"Rate.Permits":   {Permits: -1, Interval: time.Second},
-			"Rate.Interval":  {Permits: 1, Interval: time.Microsecond},
-			"Rate.Mode":      {Permits: 1, Interval: time.Second, Mode: 2},
-			"Rate.KeepAlive": {Permits: 1, Interval: time.Second, KeepAlive: 999 * time.Millisecond},
-		} {
-			limiter := c.NewRateLimiter("x", &primitives.RateLimiterOptions{Rate: rate})
-			for _, err := range []error{
-				limiter.Acquire(t.Context(), 1), c.NewRateLimiter("x", nil).SetRate(t.Context(), rate),
-			} {
-				var invalid *primitives.FieldError
-				require.True(t, errors.As(err, &invalid), "%v", err)
-				require.Equal(t, field, invalid.Field)
-			}
-		}
-		require.Empty(t, s.calls)
-	})
 }

@@ -190,26 +190,3 @@ func TestReadWriteLockRenewsBothSides(t *testing.T) {
 		require.InDelta(t, 64, s.called("read_renew"), 10)
 	})
 }
-
-// TestReadWriteLockInvalid names what is wrong on both sides, and sends nothing.
-func TestReadWriteLockInvalid(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t, nil)
-		for field, lock := range map[string]*primitives.ReadWriteLock{
-			"name":  client.NewReadWriteLock("", nil),
-			"Lease": client.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: time.Millisecond}),
-		} {
-			for _, call := range []func(context.Context) (*primitives.Lease, error){
-				lock.ReadLock().Lock, lock.ReadLock().TryLock, lock.WriteLock().Lock, lock.WriteLock().TryLock,
-			} {
-				_, err := call(t.Context())
-				var wrong *primitives.FieldError
-				require.ErrorAs(t, err, &wrong)
-				require.Equal(t, field, wrong.Field)
-			}
-		}
-		require.Empty(t, s.calls)
-	})
-}

@@ -244,28 +244,6 @@ func TestRedLockWaitsOn(t *testing.T) {
 	})
 }
 
-func TestRedLockRefusesBadArguments(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		clients := newNodes(3).clients(t, nil)
-		for problem, lock := range map[string]*primitives.RedLock{
-			"clients: none":                         primitives.NewRedLock(nil, "x", nil),
-			"clients: number 2 is nil":              primitives.NewRedLock([]*primitives.Client{clients[0], nil}, "x", nil),
-			"clients: numbers 1 and 3 are the same": primitives.NewRedLock(append(clients[:2:2], clients[0]), "x", nil),
-			"name: empty":                           primitives.NewRedLock(clients, "", nil),
-			"Lease: 1ms is less than the minimum, 100ms": primitives.NewRedLock(clients, "x",
-				&primitives.RedLockOptions{Lease: time.Millisecond}),
-			"NodeTimeout: -1s is less than the minimum, 1ms": primitives.NewRedLock(clients, "x",
-				&primitives.RedLockOptions{NodeTimeout: -time.Second}),
-		} {
-			_, err := lock.TryLock(t.Context())
-			var field *primitives.FieldError
-			require.ErrorAs(t, err, &field)
-			require.EqualError(t, field, problem)
-		}
-	})
-}
-
 // TestRedLockWaitsForItsMajority has two of five nodes fail at once: the others have their time all the same.
 func TestRedLockWaitsForItsMajority(t *testing.T) {
 	t.Parallel()

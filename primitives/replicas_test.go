@@ -399,36 +399,6 @@ func TestFairLockWithTooFewReplicas(t *testing.T) {
 	})
 }
 
-// TestReplicasThatCannotBeWaitedFor are refused with nothing sent.
-func TestReplicasThatCannotBeWaitedFor(t *testing.T) {
-	t.Parallel()
-	for kind, newLocker := range lockers {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newFakeServer()
-				good := s.client(t, nil)
-				alone, err := primitives.New(struct{ backend.Backend }{s}, nil)
-				require.NoError(t, err)
-				refused := func(c *primitives.Client, n int, timeout time.Duration, problem string) {
-					_, err := newLocker(c, n, timeout).TryLock(t.Context())
-					var bad *primitives.FieldError
-					require.ErrorAs(t, err, &bad)
-					require.Equal(t, problem, bad.Error())
-				}
-				refused(alone, 1, 0, "Replicas: the backend cannot wait for replicas")
-				refused(good, -1, 0, "Replicas: -1 is negative")
-				refused(good, 1, -1, "ReplicaTimeout: -1ns is less than the minimum, 1ms")
-				refused(good, 1, 30*time.Second, "ReplicaTimeout: 30s is not under Lease, 30s")
-				require.Empty(t, s.calls)
-				_, err = newLocker(alone, 0, 0).TryLock(t.Context())
-				require.NoError(t, err)
-				require.NoError(t, alone.Close(t.Context()))
-			})
-		})
-	}
-}
-
 // TestCloseWhileReplicasAreWaitedFor leaves nothing.
 func TestCloseWhileReplicasAreWaitedFor(t *testing.T) {
 	t.Parallel()

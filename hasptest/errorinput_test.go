@@ -1,0 +1,131 @@
+package hasptest_test
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/hasptest"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// clientOptions has options of clients out of bounds.
+func clientOptions(b *book) {
+	s := hasptest.New(b)
+	fresh := func(o primitives.Options) error { return last(primitives.New(s.Backend(), &o)) }
+	b.invalid("client, no backend", last(primitives.New(nil, nil)))
+	b.invalid("client, WatchdogLease negative", fresh(primitives.Options{WatchdogLease: -1}))
+	b.invalid("client, WatchdogLease short", fresh(primitives.Options{WatchdogLease: time.Millisecond}))
+	b.invalid("client, MaxHold short", fresh(primitives.Options{MaxHold: time.Second}))
+	b.invalid("client, ClockDrift large", fresh(primitives.Options{ClockDrift: time.Minute}))
+	b.invalid("client, PollInterval short", fresh(primitives.Options{PollInterval: time.Microsecond}))
+	b.invalid("client, TokenTTL short", fresh(primitives.Options{TokenTTL: time.Millisecond}))
+}
+
+// lockOptions has options of locks out of bounds: nothing is sent.
+func lockOptions(b *book) {
+	c, f := newFaulty(b, hasptest.New(b))
+	try := func(l primitives.Locker) error { return last(l.TryLock(b.Context())) }
+	lock := func(o primitives.LockOptions) error { return try(c.NewLock("x", &o)) }
+	b.invalid("lock, Lease negative", lock(primitives.LockOptions{Lease: -1}))
+	b.invalid("lock, Lease short", lock(primitives.LockOptions{Lease: 99999 * time.Microsecond}))
+	b.invalid("lock, Replicas negative", lock(primitives.LockOptions{Replicas: -1}))
+	b.invalid("lock, Replicas with another backend", lock(primitives.LockOptions{Replicas: 1}))
+	b.invalid("lock, ReplicaTimeout long", lock(primitives.LockOptions{ReplicaTimeout: time.Hour}))
+	b.invalid("lock, ReplicaTimeout negative", lock(primitives.LockOptions{ReplicaTimeout: -1}))
+	b.invalid("lock, query with a short Lease",
+		last(c.NewLock("x", &primitives.LockOptions{Lease: 1}).IsLocked(b.Context())))
+	b.invalid("fenced lock, Replicas", try(c.NewFencedLock("x", &primitives.LockOptions{Replicas: 1})))
+	fair := func(o primitives.FairLockOptions) error { return try(c.NewFairLock("x", &o)) }
+	b.invalid("fair lock, WaiterTimeout negative", fair(primitives.FairLockOptions{WaiterTimeout: -1}))
+	b.invalid("fair lock, Lease", fair(primitives.FairLockOptions{Lease: -1}))
+	b.invalid("fair lock, Replicas", fair(primitives.FairLockOptions{Replicas: 1}))
+	spin := func(o primitives.SpinLockOptions) error { return try(c.NewSpinLock("x", &o)) }
+	b.invalid("spin lock, FirstDelay negative", spin(primitives.SpinLockOptions{FirstDelay: -1}))
+	b.invalid("spin lock, MaxDelay short",
+		spin(primitives.SpinLockOptions{FirstDelay: time.Second, MaxDelay: time.Millisecond}))
+	b.invalid("spin lock, Lease, not MaxDelay", spin(primitives.SpinLockOptions{FirstDelay: time.Second, Lease: 1}))
+	b.invalid("spin lock, Replicas", spin(primitives.SpinLockOptions{Replicas: 1}))
+	b.invalid("mutex, Replicas", try(c.NewMutex("x", &primitives.LockOptions{Replicas: 1})))
+	b.invalid("mutex, Lease negative", try(c.NewMutex("x", &primitives.LockOptions{Lease: -1})))
+	rw := c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: 1})
+	b.invalid("read lock, Lease", try(rw.ReadLock()))
+	b.invalid("write lock, Lease", try(rw.WriteLock()))
+	rw = c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Replicas: 1})
+	b.invalid("read lock, Replicas", try(rw.ReadLock()))
+	b.invalid("write lock, Replicas", try(rw.WriteLock()))
+	b.invalid("multi lock, no locks", try(primitives.NewMultiLock()))
+	b.invalid("multi lock, nil", try(primitives.NewMultiLock(nil)))
+	b.invalid("multi lock, a lock twice", try(primitives.NewMultiLock(c.NewLock("x", nil), c.NewLock("x", nil))))
+	red := func(o primitives.RedLockOptions, clients ...*primitives.Client) error {
+		return try(primitives.NewRedLock(clients, "x", &o))
+	}
+	b.invalid("red lock, no clients", red(primitives.RedLockOptions{}))
+	b.invalid("red lock, nil", red(primitives.RedLockOptions{}, c, nil))
+	b.invalid("red lock, a client twice", red(primitives.RedLockOptions{}, c, c))
+	b.invalid("red lock, NodeTimeout", red(primitives.RedLockOptions{NodeTimeout: -1}, c))
+	b.invalid("red lock, Lease", red(primitives.RedLockOptions{Lease: 1}, c))
+	require.Zero(b, f.runs.Load())
+}
+
+// semaphoreOptions has options of semaphores and limiters out of bounds: nothing is sent.
+func semaphoreOptions(b *book) {
+	c, f := newFaulty(b, hasptest.New(b))
+	ctx := b.Context()
+	b.invalid("counting semaphore, limit", last(c.NewCountingSemaphore("x", 0, nil).TryAcquire(ctx)))
+	counting := func(o primitives.CountingSemaphoreOptions) *primitives.CountingSemaphore {
+		return c.NewCountingSemaphore("x", 1, &o)
+	}
+	b.invalid("counting semaphore, Order", last(counting(primitives.CountingSemaphoreOptions{Order: 2}).TryAcquire(ctx)))
+	b.invalid("counting semaphore, Lease", last(counting(primitives.CountingSemaphoreOptions{Lease: 1}).Holders(ctx)))
+	b.invalid("counting semaphore, WaiterTimeout", last(counting(primitives.CountingSemaphoreOptions{
+		Order: primitives.ByArrival, WaiterTimeout: 1,
+	}).Acquire(ctx)))
+	b.invalid("semaphore, Permits", c.NewSemaphore("x", &primitives.SemaphoreOptions{Permits: -1}).TryAcquire(ctx, 1))
+	b.invalid("semaphore, TTL", c.NewSemaphore("x", &primitives.SemaphoreOptions{TTL: -1}).TryAcquire(ctx, 1))
+	permits := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: -1})
+	b.invalid("permit semaphore, Permits", last(permits.TryAcquire(ctx, 1)))
+	b.invalid("permit semaphore, release with bad Permits", permits.Release(ctx, primitives.PermitID{1}))
+	rate := func(r primitives.Rate) error {
+		return c.NewRateLimiter("x", &primitives.RateLimiterOptions{Rate: r}).TryAcquire(ctx, 1)
+	}
+	b.invalid("rate limiter, Permits", rate(primitives.Rate{Interval: time.Second}))
+	b.invalid("rate limiter, Interval", rate(primitives.Rate{Permits: 1}))
+	b.invalid("rate limiter, Mode", rate(primitives.Rate{Permits: 1, Interval: time.Second, Mode: 2}))
+	b.invalid("rate limiter, KeepAlive",
+		rate(primitives.Rate{Permits: 1, Interval: time.Second, KeepAlive: time.Millisecond}))
+	require.Zero(b, f.runs.Load())
+}
+
+// argumentErrors has arguments out of bounds: nothing is sent.
+func argumentErrors(b *book) {
+	c, f := newFaulty(b, hasptest.New(b))
+	ctx := b.Context()
+	id, err := primitives.ParsePermitID(strings.Repeat("0", 32))
+	require.NoError(b, err)
+	sem, permits := c.NewSemaphore("x", nil), c.NewPermitSemaphore("x", nil)
+	b.invalid("semaphore, acquire 0", sem.Acquire(ctx, 0))
+	b.invalid("semaphore, release 0", sem.Release(ctx, 0))
+	b.invalid("semaphore, expire", last(sem.Expire(ctx, 0)))
+	b.invalid("permit semaphore, acquire many", last(permits.Acquire(ctx, 1001)))
+	b.invalid("permit semaphore, release nothing", permits.Release(ctx))
+	b.invalid("permit semaphore, release an id twice", permits.Release(ctx, id, id))
+	b.invalid("permit semaphore, release many", permits.Release(ctx, make([]primitives.PermitID, 1001)...))
+	b.invalid("permit semaphore, set -1", permits.SetPermits(ctx, -1))
+	b.invalid("permit semaphore, update to nothing", permits.UpdateLease(ctx, id, 0))
+	b.invalid("permit id, no digits", last(primitives.ParsePermitID("x")))
+	b.invalid("rate limiter, acquire 0", c.NewRateLimiter("x", nil).Acquire(ctx, 0))
+	b.invalid("rate limiter, set nothing", c.NewRateLimiter("x", nil).SetRate(ctx, primitives.Rate{}))
+	b.invalid("latch, set 0", last(c.NewCountDownLatch("x").InitCount(ctx, 0)))
+	b.invalid("latch, ttl", last(c.NewCountDownLatch("x").InitCountWithTTL(ctx, 1, 0)))
+	b.invalid("id generator, blockSize", last(c.NewIDGenerator("x").Init(ctx, 1, 0)))
+	b.invalid("atomic double, store NaN", c.NewAtomicDouble("x").Store(ctx, math.NaN()))
+	b.invalid("atomic double, add infinity", last(c.NewAtomicDouble("x").Add(ctx, math.Inf(1))))
+	counting := c.NewCountingSemaphore("x", 1, nil)
+	b.invalid("counting semaphore, refresh nil", counting.Refresh(ctx, nil))
+	require.Zero(b, f.runs.Load())
+	lease := b.held(c.NewLock("x1", nil).Lock(ctx))
+	b.invalid("counting semaphore, refresh a lock's lease", counting.Refresh(ctx, lease))
+}
