@@ -31,40 +31,6 @@ func TestLockAndUnlockAreOneScriptEach(t *testing.T) {
 	})
 }
 
-func TestLockOneValueExcludesGoroutines(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		lock := s.client(t, nil).NewLock("x", nil)
-		outer, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		// A lease's context is no permission to enter again.
-		_, err = lock.TryLock(outer.Context(t.Context()))
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
-		inside, most := 0, 0
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() {
-				lease, err := lock.Lock(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				inside++
-				most = max(most, inside)
-				time.Sleep(time.Second)
-				inside--
-				if err := lease.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		require.NoError(t, outer.Release(t.Context()))
-		all.Wait()
-		require.Equal(t, 1, most)
-	})
-}
-
 func TestLeaseReenter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -152,24 +118,6 @@ func TestLeaseEndsWithSilentLink(t *testing.T) {
 	})
 }
 
-func TestLeaseIsRenewedWhileHeld(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		time.Sleep(10 * time.Minute)
-		synctest.Wait() // A renewal is due at that instant.
-		require.NoError(t, lease.Err())
-		require.Greater(t, lease.Remaining(), 15*time.Second)
-		require.InDelta(t, 60, s.called("lock_renew"), 10)
-		require.NoError(t, lease.Release(t.Context()))
-		renewals := s.called("lock_renew")
-		time.Sleep(time.Hour)
-		require.Equal(t, renewals, s.called("lock_renew"))
-	})
-}
-
 func TestLeaseFixedEndsByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -182,42 +130,6 @@ func TestLeaseFixedEndsByItself(t *testing.T) {
 		require.Zero(t, s.called("lock_renew"))
 		synctest.Wait()
 		require.Equal(t, 1, s.called("lock_release"))
-	})
-}
-
-// TestLeaseLostToForceUnlock lets another take the lock: the renewal must report it, and touch
-// nothing.
-func TestLeaseLostToForceUnlock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		lock := s.client(t, nil).NewLock("x", nil)
-		lost, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		forced, err := lock.ForceUnlock(t.Context())
-		require.NoError(t, err)
-		require.True(t, forced)
-		next, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		require.Greater(t, next.Token(), lost.Token())
-		<-lost.Done()
-		require.ErrorIs(t, lost.Err(), primitives.ErrLost)
-		require.ErrorIs(t, lost.Release(t.Context()), primitives.ErrNotHeld)
-		require.NoError(t, next.Err())
-		require.Equal(t, next.Owner(), s.holder("x"))
-	})
-}
-
-func TestUnlockTellsOfALossThatNoRenewalSaw(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		lock := s.client(t, nil).NewLock("x", nil)
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		_, err = lock.ForceUnlock(t.Context())
-		require.NoError(t, err)
-		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
 	})
 }
 
@@ -295,20 +207,6 @@ func TestLockCancelledWhileParkedSendsNothing(t *testing.T) {
 	})
 }
 
-func TestLockBrokenConnectionIsGivenBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t, nil)
-		s.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} }
-		_, err := client.NewLock("x", nil).Lock(t.Context())
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
-		time.Sleep(time.Second)
-		require.Empty(t, s.holder("x"))
-		require.Equal(t, 1, s.called("lock_acquire"))
-	})
-}
-
 func TestLockGrantedTooLateIsGivenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -322,25 +220,6 @@ func TestLockGrantedTooLateIsGivenBack(t *testing.T) {
 		}
 		_, err := lock.Lock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrLost)
-		synctest.Wait()
-		require.Empty(t, s.holder("x"))
-	})
-}
-
-func TestUnlockLostReplyIsRepeatedInTheBackground(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		releases := 0
-		s.fault = func(string) fault {
-			releases++
-			// The first never arrives, and the connection breaks.
-			return fault{broken: releases == 1, err: map[bool]error{true: errors.New("EOF")}[releases == 1]}
-		}
-		require.Error(t, lease.Release(t.Context()))
-		require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
 		synctest.Wait()
 		require.Empty(t, s.holder("x"))
 	})
@@ -460,22 +339,6 @@ func TestClientCloseReleasesAndEndsAll(t *testing.T) {
 	})
 }
 
-func TestClientCloseIsBounded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client, err := primitives.New(s, nil)
-		require.NoError(t, err)
-		_, err = client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		s.set(func() { s.fault = func(string) fault { return fault{lost: true, before: time.Minute} } })
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		require.ErrorIs(t, client.Close(ctx), context.DeadlineExceeded)
-		time.Sleep(time.Hour)
-	})
-}
-
 // TestClientCloseAfterACancelledLock lets an acquire be cancelled that never reaches the server:
 // nobody can know that, but Close does not wait for a lease to pass.
 func TestClientCloseAfterACancelledLock(t *testing.T) {
@@ -519,55 +382,6 @@ func TestClientCloseAfterACancelledLockOfAnotherKind(t *testing.T) {
 		start := time.Now()
 		require.NoError(t, client.Close(t.Context()))
 		require.Less(t, time.Since(start), 4*time.Second)
-	})
-}
-
-func TestBadInputSendsNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t, nil)
-		field := func(err error) string {
-			var e *primitives.FieldError
-			require.ErrorAs(t, err, &e)
-			return e.Field
-		}
-		_, err := client.NewLock("", nil).Lock(t.Context())
-		require.Equal(t, "name", field(err))
-		short := client.NewLock("x", &primitives.LockOptions{Lease: 99 * time.Millisecond})
-		_, err = short.TryLock(t.Context())
-		require.Equal(t, "Lease", field(err))
-		_, err = short.IsLocked(t.Context())
-		require.Equal(t, "Lease", field(err))
-		_, err = primitives.New(nil, nil)
-		require.Equal(t, "backend", field(err))
-		_, err = primitives.New(s, &primitives.Options{WatchdogLease: time.Millisecond})
-		require.Equal(t, "WatchdogLease", field(err))
-		_, err = primitives.New(s, &primitives.Options{WatchdogLease: time.Minute, MaxHold: time.Second})
-		require.Equal(t, "MaxHold", field(err))
-		_, err = primitives.New(s, &primitives.Options{PollInterval: time.Millisecond})
-		require.Equal(t, "PollInterval", field(err))
-		_, err = primitives.New(s, &primitives.Options{TokenTTL: time.Second - 1})
-		require.Equal(t, "TokenTTL", field(err))
-		_, err = primitives.New(s, &primitives.Options{ClockDrift: 20 * time.Second})
-		require.Equal(t, "ClockDrift", field(err))
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(errors.New("shutting down"))
-		_, err = client.NewLock("x", nil).Lock(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorContains(t, err, "shutting down")
-		require.Empty(t, s.calls)
-	})
-}
-
-func TestLockConflict(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		s.fault = func(string) fault { return fault{err: &backend.ServerError{Code: "WRONGTYPE"}} }
-		_, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrConflict)
-		require.ErrorContains(t, err, `acquire lock "x"`)
 	})
 }
 
