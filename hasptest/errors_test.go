@@ -106,12 +106,12 @@ func (f *faulty) Run(ctx context.Context, s *backend.Script, keys, args []string
 }
 
 // newFaulty returns a client over a backend that the test can make fail.
-func newFaulty(t testing.TB, s *hasptest.Server) (*primitives.Client, *faulty) {
-	t.Helper()
+func newFaulty(b *book, s *hasptest.Server) (*primitives.Client, *faulty) {
+	b.Helper()
 	f := &faulty{Backend: s.Backend()}
 	c, err := primitives.New(f, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() {
+	require.NoError(b, err)
+	b.Cleanup(func() {
 		f.err = nil
 		_ = c.Close(context.Background())
 	})

@@ -65,53 +65,6 @@ func TestCountingSemaphoreIsOneScriptEach(t *testing.T) {
 	})
 }
 
-// TestCountingSemaphoreKeepsItsLimit lets 40 callers of four clients in, three at a time.
-func TestCountingSemaphoreKeepsItsLimit(t *testing.T) {
-	inBothOrders(t, func(t *testing.T, s *fakeServer, o primitives.CountingSemaphoreOptions) {
-		const limit = 3
-		var all sync.WaitGroup
-		var mu sync.Mutex
-		inside, most := 0, 0
-		for range 4 {
-			sem := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).NewCountingSemaphore("x", limit, &o)
-			for range 10 {
-				all.Go(func() {
-					lease := acquired(t, sem)
-					mu.Lock()
-					inside++
-					most = max(most, inside)
-					mu.Unlock()
-					time.Sleep(time.Second)
-					mu.Lock()
-					inside--
-					mu.Unlock()
-					require.NoError(t, lease.Release(t.Context()))
-				})
-			}
-		}
-		start := time.Now()
-		all.Wait()
-		require.Equal(t, limit, most)
-		require.Less(t, time.Since(start), 15*time.Second, "slots that are free are used")
-	})
-}
-
-// TestCountingSemaphoreRenews a hold for an hour, and no fixed lease.
-func TestCountingSemaphoreRenews(t *testing.T) {
-	inBothOrders(t, func(t *testing.T, s *fakeServer, o primitives.CountingSemaphoreOptions) {
-		client := s.client(t, nil)
-		renewed := acquired(t, client.NewCountingSemaphore("x", 2, &o))
-		o.Lease = time.Minute
-		fixed := acquired(t, client.NewCountingSemaphore("x", 2, &o))
-		held := fixed.Context(t.Context())
-		time.Sleep(time.Hour)
-		require.ErrorIs(t, context.Cause(held), primitives.ErrLost)
-		require.NoError(t, renewed.Err())
-		require.Equal(t, 1, s.holding("x"))
-		require.NoError(t, renewed.Release(t.Context()))
-	})
-}
-
 // TestCountingSemaphoreFollowsTheDead lets all holders crash: those who wait are in when the leases end, of
 // which no message tells, though they do not poll; and they have not tried again and again until then.
 func TestCountingSemaphoreFollowsTheDead(t *testing.T) {
@@ -141,22 +94,6 @@ func TestCountingSemaphoreFollowsTheDead(t *testing.T) {
 		all.Wait()
 		require.LessOrEqual(t, s.called("counting_acquire")+s.called("arrival_acquire"), 2+2*4)
 		s.set(func() { s.fault = func(string) fault { return fault{} } })
-	})
-}
-
-// TestCountingSemaphoreReenters takes no second slot.
-func TestCountingSemaphoreReenters(t *testing.T) {
-	inBothOrders(t, func(t *testing.T, s *fakeServer, o primitives.CountingSemaphoreOptions) {
-		sem := s.client(t, nil).NewCountingSemaphore("x", 1, &o)
-		outer := acquired(t, sem)
-		inner, err := sem.TryAcquire(outer.Reenter(t.Context()))
-		require.NoError(t, err)
-		require.Equal(t, outer.Owner(), inner.Owner())
-		require.Equal(t, 1, s.holding("x"))
-		require.NoError(t, outer.Release(t.Context()))
-		require.Equal(t, 1, s.holding("x"))
-		require.NoError(t, inner.Release(t.Context()))
-		require.Zero(t, s.holding("x"))
 	})
 }
 

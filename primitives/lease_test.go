@@ -411,25 +411,6 @@ func (sub *slowSubscription) Cancel() {
 	sub.Subscription.Cancel()
 }
 
-func TestLeaseReenterNeedsTheSameLease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client := newFakeServer().client(t, nil)
-		fixed := &primitives.LockOptions{Lease: 30 * time.Second}
-		longer := &primitives.LockOptions{Lease: 40 * time.Second}
-		for _, c := range []struct{ outer, inner *primitives.LockOptions }{
-			{nil, fixed}, {fixed, nil}, {fixed, longer}, {longer, fixed},
-		} {
-			lease, err := client.NewLock("x", c.outer).Lock(t.Context())
-			require.NoError(t, err)
-			_, err = client.NewLock("x", c.inner).TryLock(lease.Reenter(t.Context()))
-			var field *primitives.FieldError
-			require.ErrorAs(t, err, &field)
-			require.NoError(t, lease.Release(t.Context()))
-		}
-	})
-}
-
 // TestLeaseLength counts a lease in whole milliseconds, as the server does, less the clock drift.
 func TestLeaseLength(t *testing.T) {
 	t.Parallel()

@@ -31,69 +31,6 @@ func TestLockAndUnlockAreOneScriptEach(t *testing.T) {
 	})
 }
 
-func TestLeaseReenter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t, nil)
-		lock := client.NewLock("x", nil)
-		outer, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		ctx := outer.Reenter(t.Context())
-
-		inner, err := client.NewLock("x", nil).Lock(ctx)
-		require.NoError(t, err)
-		require.Equal(t, outer.Token(), inner.Token())
-		require.Equal(t, 1, s.called("lock_acquire"))
-
-		// Another name, and another client, do not re-enter.
-		other, err := client.NewLock("y", nil).Lock(ctx)
-		require.NoError(t, err)
-		require.NotEqual(t, outer.Owner(), other.Owner())
-		_, err = s.client(t, nil).NewLock("x", nil).TryLock(ctx)
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
-
-		// An inner lease option does not shorten the outer hold, nor does a refused one free it.
-		_, err = client.NewLock("x", &primitives.LockOptions{Lease: time.Second}).Lock(ctx)
-		var field *primitives.FieldError
-		require.ErrorAs(t, err, &field)
-		require.Equal(t, "Lease", field.Field)
-
-		// Each lease is released once; the last one frees.
-		require.NoError(t, inner.Release(ctx))
-		require.ErrorIs(t, inner.Release(ctx), primitives.ErrNotHeld)
-		require.NoError(t, outer.Err())
-		require.Equal(t, outer.Owner(), s.holder("x"))
-		require.NoError(t, outer.Release(t.Context()))
-		require.Empty(t, s.holder("x"))
-
-		_, err = lock.Lock(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, primitives.ErrReleased)
-	})
-}
-
-func TestLeaseOuterReleasedFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		lock := s.client(t, nil).NewLock("x", nil)
-		outer, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		inner, err := lock.Lock(outer.Reenter(t.Context()))
-		require.NoError(t, err)
-		work := inner.Context(t.Context())
-		require.NoError(t, outer.Release(t.Context()))
-		require.ErrorIs(t, outer.Err(), primitives.ErrReleased)
-		require.NoError(t, inner.Err())
-		require.NoError(t, work.Err())
-		require.Equal(t, inner.Owner(), s.holder("x"))
-		require.NoError(t, inner.Release(t.Context()))
-		require.ErrorIs(t, context.Cause(work), primitives.ErrReleased)
-		require.Empty(t, s.holder("x"))
-	})
-}
-
 // TestLeaseEndsWithSilentLink cuts a holder off: its belief must end before the server's lease.
 func TestLeaseEndsWithSilentLink(t *testing.T) {
 	t.Parallel()
@@ -360,28 +297,6 @@ func TestClientCloseAfterACancelledLock(t *testing.T) {
 		require.NoError(t, client.Close(t.Context()))
 		require.Less(t, time.Since(start), 4*time.Second)
 		require.Greater(t, s.called("lock_release"), 3)
-	})
-}
-
-// TestClientCloseAfterACancelledLockOfAnotherKind does not wait for a grant that cannot come.
-func TestClientCloseAfterACancelledLockOfAnotherKind(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t, nil)
-		s.fault = func(script string) fault {
-			if script == "lock_acquire" {
-				return fault{before: time.Minute, lost: true}
-			}
-			return fault{err: &backend.ServerError{Code: "WRONGTYPE"}}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := client.NewLock("x", nil).Lock(ctx)
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
-		start := time.Now()
-		require.NoError(t, client.Close(t.Context()))
-		require.Less(t, time.Since(start), 4*time.Second)
 	})
 }
 

@@ -3,8 +3,6 @@ package primitives_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,53 +73,6 @@ func TestMultiLockHasOneDeadline(t *testing.T) {
 		require.NoError(t, err)
 		require.Less(t, time.Since(start), 1100*time.Millisecond, "it was not woken")
 		require.NoError(t, lease.Release(t.Context()))
-	})
-}
-
-// TestMultiLockInAnyOrder has callers name the same locks in different orders, and take them alone.
-func TestMultiLockInAnyOrder(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		s.fault = func(string) fault { return fault{before: time.Millisecond, after: time.Millisecond} }
-		names, inside, most, grants := []string{"a", "b", "c"}, map[string]int{}, 0, 0
-		var all sync.WaitGroup
-		for i := range uint64(6) {
-			c, rng := s.client(t, nil), rand.New(rand.NewPCG(1, i)) //nolint:gosec // A test's schedule.
-			all.Go(func() {
-				for range 10 {
-					var locks []primitives.Locker
-					mine := rng.Perm(3)[:1+rng.IntN(3)]
-					for _, i := range mine {
-						locks = append(locks, c.NewLock(names[i], nil))
-					}
-					lease, err := primitives.NewMultiLock(locks...).Lock(t.Context())
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					s.set(func() {
-						grants++
-						for _, i := range mine {
-							inside[names[i]]++
-							most = max(most, inside[names[i]])
-						}
-					})
-					time.Sleep(10 * time.Millisecond)
-					s.set(func() {
-						for _, i := range mine {
-							inside[names[i]]--
-						}
-					})
-					if err := lease.Release(t.Context()); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		all.Wait()
-		require.Equal(t, 1, most)
-		require.Equal(t, 60, grants)
 	})
 }
 

@@ -61,29 +61,6 @@ func TestPermitsOfACrashedHolderComeBack(t *testing.T) {
 	})
 }
 
-// TestPermitsAreRenewed: by the watchdog, for as long as they are held; not with a lease of their own.
-func TestPermitsAreRenewed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		c := s.client(t, nil)
-		renewed, err := c.NewPermitSemaphore("x", nil).Acquire(t.Context(), 2)
-		require.NoError(t, err)
-		fixed, err := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Lease: time.Minute}).
-			Acquire(t.Context(), 1)
-		require.NoError(t, err)
-		work := fixed.Context(t.Context())
-		time.Sleep(time.Hour)
-		require.NoError(t, renewed.Err())
-		require.ErrorIs(t, fixed.Err(), primitives.ErrLost)
-		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
-		require.Equal(t, 2, s.takenPermits())
-		require.ErrorIs(t, fixed.Release(t.Context()), primitives.ErrNotHeld)
-		require.NoError(t, renewed.Release(t.Context()))
-		require.Zero(t, s.takenPermits())
-	})
-}
-
 // TestPermitWaiterIsWokenByARelease, not by the end of a lease (Redisson's 4349); a waiter for two is woken
 // by two releases of one (6664, 6687).
 func TestPermitWaiterIsWokenByARelease(t *testing.T) {

@@ -66,34 +66,6 @@ func TestReadWriteLockNames(t *testing.T) {
 	}
 }
 
-// TestReadWriteLockRefusesUpgrades sends nothing for them.
-func TestReadWriteLockRefusesUpgrades(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		lock := s.client(t, nil).NewReadWriteLock("x", nil)
-		reader, err := lock.ReadLock().Lock(t.Context())
-		require.NoError(t, err)
-		_, err = lock.WriteLock().Lock(reader.Reenter(t.Context()))
-		require.ErrorIs(t, err, primitives.ErrUpgrade)
-		require.EqualError(t, err, `acquire write lock "x": a reader cannot become a writer; release the read lease first`)
-		_, err = lock.WriteLock().TryLock(reader.Reenter(t.Context()))
-		require.ErrorIs(t, err, primitives.ErrUpgrade)
-		require.Zero(t, s.called("write_acquire"))
-
-		// Another lock is another matter, and so is a lease that was lost.
-		other, err := s.client(t, nil).NewReadWriteLock("y", nil).WriteLock().Lock(reader.Reenter(t.Context()))
-		require.NoError(t, err)
-		require.NoError(t, other.Release(t.Context()))
-		ctx := context.WithoutCancel(reader.Reenter(t.Context()))
-		s.set(func() { clear(s.readWriteLocks["x"].readers) })
-		<-reader.Done()
-		writer, err := lock.WriteLock().Lock(ctx)
-		require.NoError(t, err)
-		require.NoError(t, writer.Release(t.Context()))
-	})
-}
-
 // TestReadWriteLockWakesItsWaiters counts the tries: a message wakes the readers before the first writer,
 // or that writer alone.
 func TestReadWriteLockWakesItsWaiters(t *testing.T) {
@@ -169,24 +141,5 @@ func TestReadWriteLockManyWritersComeAtOnce(t *testing.T) {
 		for range writers {
 			require.NoError(t, <-entered)
 		}
-	})
-}
-
-// TestReadWriteLockRenewsBothSides for minutes, and no lease more than its own.
-func TestReadWriteLockRenewsBothSides(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		lock := s.client(t, nil).NewReadWriteLock("x", nil)
-		writer, err := lock.WriteLock().Lock(t.Context())
-		require.NoError(t, err)
-		reader, err := lock.ReadLock().Lock(writer.Reenter(t.Context()))
-		require.NoError(t, err)
-		time.Sleep(5 * time.Minute)
-		require.NoError(t, writer.Release(t.Context()))
-		time.Sleep(5 * time.Minute)
-		require.NoError(t, reader.Release(t.Context()))
-		require.InDelta(t, 32, s.called("write_renew"), 5)
-		require.InDelta(t, 64, s.called("read_renew"), 10)
 	})
 }

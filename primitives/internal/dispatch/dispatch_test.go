@@ -13,109 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 )
-
-var (
-	write = backend.NewScript("write", "return 1", 1, backend.RetryNever)
-	read  = backend.NewScript("read", "return 2", 1, backend.RetryReadOnly)
-)
-
-// link is a backend whose every batch takes a while, and answers each call with its key.
-type link struct {
-	takes time.Duration
-	do    func(ctx context.Context, c backend.Call) (backend.Reply, error) // nil: answers
-
-	mu      sync.Mutex
-	batches [][]string // the keys of each
-}
-
-func (l *link) RunBatch(
-	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
-) {
-	keys := make([]string, len(calls))
-	for i, c := range calls {
-		keys[i] = c.Keys[0]
-	}
-	l.mu.Lock()
-	l.batches = append(l.batches, keys)
-	l.mu.Unlock()
-	if !wait(ctx, l.takes) {
-		for i := range calls {
-			report(i, backend.Outcome{Err: backend.Indeterminate(ctx.Err())})
-		}
-		return
-	}
-	for i, c := range calls {
-		reply, err := l.answer(ctx, c)
-		report(i, backend.Outcome{Reply: reply, Err: err})
-	}
-}
-
-func (l *link) answer(ctx context.Context, c backend.Call) (backend.Reply, error) {
-	if l.do != nil {
-		return l.do(ctx, c)
-	}
-	return backend.StringReply(c.Keys[0]), nil
-}
-
-func (l *link) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	outcome := backend.RunAll(ctx, l, []backend.Call{{Script: script, Keys: keys, Args: args}})[0]
-	return outcome.Reply, outcome.Err
-}
-
-// sent returns the keys of the batches so far.
-func (l *link) sent() [][]string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([][]string(nil), l.batches...)
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// lateReceiver notes what it gets.
-type lateReceiver struct {
-	stays atomic.Int32
-	late  chan backend.Outcome
-}
-
-func newLateReceiver() *lateReceiver { return &lateReceiver{late: make(chan backend.Outcome, 1)} }
-
-func (h *lateReceiver) CallerLeft() { h.stays.Add(1) }
-
-func (h *lateReceiver) LateOutcome(outcome backend.Outcome, answered bool) {
-	h.stays.Add(-1)
-	if answered {
-		h.late <- outcome
-	}
-}
-
-// open returns a dispatcher that ends with the test.
-func open(t *testing.T, b backend.ScriptRunner) *dispatch.Dispatcher {
-	t.Helper()
-	d := dispatch.New(b)
-	t.Cleanup(d.Close)
-	return d
-}
-
-func request(script *backend.Script, key string) *dispatch.Request {
-	return &dispatch.Request{Script: script, Keys: []string{key}}
-}
-
-func requireEcho(t *testing.T, key string, reply backend.Reply, err error) {
-	t.Helper()
-	require.NoError(t, err)
-	require.Equal(t, backend.StringReply(key), reply)
-}
 
 // TestCallsGoTogether fills the senders with slow batches: what comes meanwhile is one batch.
 func TestCallsGoTogether(t *testing.T) {
@@ -315,45 +213,6 @@ func TestUnsentCallFails(t *testing.T) {
 	})
 }
 
-// TestMustIsSent sends under a context that has ended.
-func TestMustIsSent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := &link{takes: time.Second}
-		d := open(t, l)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		h := newLateReceiver()
-		r := request(write, "k")
-		r.AlwaysSend, r.Late = true, h
-		start := time.Now()
-		_, err := d.Do(ctx, r)
-		require.Zero(t, time.Since(start))
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
-		require.ErrorIs(t, err, context.Canceled)
-		requireEcho(t, "k", (<-h.late).Reply, nil)
-	})
-}
-
-func TestGraceWaitsForTheAnswer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		d := open(t, &link{takes: time.Second})
-		for grace, answered := range map[time.Duration]bool{
-			2 * time.Second: true, 500 * time.Millisecond: false,
-		} {
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			r := request(write, "k")
-			r.Grace = grace
-			start := time.Now()
-			_, err := d.Do(ctx, r)
-			require.Equal(t, answered, err == nil)
-			require.Equal(t, min(time.Second, 100*time.Millisecond+grace), time.Since(start))
-			cancel()
-		}
-	})
-}
-
 // TestAbandonedBatchIsGivenUp leaves calls behind on a silent link.
 func TestAbandonedBatchIsGivenUp(t *testing.T) {
 	t.Parallel()
@@ -420,16 +279,6 @@ func TestAbandonedCallThatWasNotSent(t *testing.T) {
 		require.ErrorIs(t, outcome.Err, backend.ErrUnavailable)
 		require.False(t, backend.MayHaveRun(outcome.Err))
 	})
-}
-
-// occupy has all senders busy for an hour, so that what comes next goes together.
-func occupy(t *testing.T, d *dispatch.Dispatcher) {
-	t.Helper()
-	for i := range 8 {
-		go func() { _, _ = d.Run(t.Context(), write, []string{fmt.Sprint("busy", i)}, nil) }()
-		synctest.Wait()
-	}
-	time.Sleep(5 * time.Millisecond) // Nothing is queued any more.
 }
 
 func TestCloseGivesUp(t *testing.T) {
