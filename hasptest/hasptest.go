@@ -64,7 +64,7 @@ func (s *Server) Backend() *Backend {
 }
 
 // Client returns a client over a backend of its own, as a process of its own has it. Nil options are the
-// defaults; bad ones fail the test, which ends. It is closed at the end of the test, when an outage of
+// defaults; bad ones fail the test, which ends. It is closed at the end of the test. Then an outage of
 // [Server.Away] ends, too.
 func (s *Server) Client(opts *primitives.Options) *primitives.Client {
 	s.tb.Helper()

@@ -16,8 +16,8 @@ var (
 
 	// ErrNotHeld means that Release released nothing, because the lease had ended before. From
 	// [Lease.Release] the error also wraps the reason: [ErrLost], [ErrReleased] after a second Release,
-	// or [ErrClosed] if [Client.Close] ended and released the lease. Only ErrLost says that another
-	// owner may have held the object meanwhile.
+	// or [ErrClosed] if [Client.Close] ended and released the lease. With ErrLost, or if work went on
+	// after Close, another owner may have held the object meanwhile.
 	ErrNotHeld = extend.ErrNotHeld
 
 	// ErrLost means that a lease ended before it was released: the client could not renew it in
