@@ -84,6 +84,8 @@ func TestIDGeneratorCallerLeaves(t *testing.T) {
 		s.set(func() { s.fault = func(string) fault { return fault{} } })
 		reason := errors.New("reason")
 		stopWaiting(reason)
+		synctest.Wait()
+		require.Len(t, waits, 1, "it leaves at once")
 		left := <-waits
 		require.ErrorIs(t, left.err, context.Canceled)
 		require.ErrorIs(t, left.err, reason)
