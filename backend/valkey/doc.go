@@ -22,10 +22,10 @@
 //
 // What the driver would send a second time by itself, because ClientOption.ConnLifetime ended a
 // connection while a reply was outstanding, is not sent: its outcome is unknown
-// ([backend.ErrIndeterminate]). The means to that is a bound: a connection cannot be set up, on
-// behalf of a script, over a link whose round trip takes 0.9 s or more. One case is left, in which
-// the driver does send a script again: a connection that has reached ConnLifetime breaks within
-// the second in which it waits for its last replies.
+// ([backend.ErrIndeterminate]). The price: over a link whose round trip
+// takes 0.9 s or more, a script cannot open a new connection. In one case the driver still sends a
+// script again: a connection that has reached ConnLifetime breaks within the second in which it
+// waits for its last replies.
 //
 // A client whose options send every command to replicas is of no use here. Options that send
 // read-only commands there are: all scripts go to primaries.
