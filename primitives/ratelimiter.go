@@ -82,15 +82,16 @@ func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
 // In any window of one interval, whenever it begins, no more permits are granted than the rate has,
 // not counting permits that were released as unused, and while nobody deletes the limiter or changes
 // its rate. Times are by the server's clock, in whole milliseconds. They are rounded so that a
-// permit returns up to a millisecond late, and never early. If the server's clock is set back, a permit stays used for one more interval at most. If
-// it is set forward, permits return that much early. Java processes use their own clocks: if such a
-// clock is behind, the permits that the process takes return that much early. A crash of a process
-// changes nothing. A server that loses data, for example in a failover, may grant permits again.
+// permit returns up to a millisecond late, and never early. If the server's clock is set back, a
+// permit stays used for one more interval at most, counted from the next call. If it is set
+// forward, permits return that much early. Java processes use their own clocks: if such a clock is
+// behind, the permits that the process takes return that much early. A crash of a process changes
+// nothing. A server that loses data, for example in a failover, may grant permits again.
 //
 // A change of the rate keeps the earlier grants, even if they are more than the new rate allows.
 // With RatePerClient, all clients get the new rate at once, whichever client sets it. The server
-// remembers a client's grants for one interval after its last grant, and for at least an hour. They
-// can be forgotten only if the interval is changed to a longer time than that.
+// remembers a client's grants for one interval after its last grant, and for at least an hour. If
+// the interval becomes longer than an hour, older grants may already be forgotten.
 //
 // # Waiting
 //
