@@ -53,11 +53,6 @@ type Options struct {
 	// disables logging.
 	Logger *zap.Logger
 
-	// OwnsBackend says that the client closes its backend: [Client.Close] does so after the
-	// releases, and [New] if it fails. Set it only for a backend that nobody else uses. NewClient of
-	// each adapter sets it. False means that the caller closes the backend, after the client.
-	OwnsBackend bool
-
 	_ struct{}
 }
 
@@ -65,7 +60,7 @@ type Options struct {
 func (o *Options) core() *extend.Options {
 	return &extend.Options{
 		KeyPrefix: o.KeyPrefix, WatchdogLease: o.WatchdogLease, MaxHold: o.MaxHold, ClockDrift: o.ClockDrift,
-		PollInterval: o.PollInterval, Logger: o.Logger, OwnsBackend: o.OwnsBackend,
+		PollInterval: o.PollInterval, Logger: o.Logger,
 	}
 }
 
@@ -90,7 +85,19 @@ type Client struct {
 //
 // For a backend with default options NewClient of the adapter's package, such as
 // rueidisbackend.NewClient, is shorter.
-func New(b backend.Backend, opts *Options) (*Client, error) {
+func New(b backend.Backend, opts *Options) (*Client, error) { return newClient(b, opts, false) }
+
+// NewClosing is New for a backend that only this client uses: [Client.Close] closes the backend,
+// after the releases, and so does NewClosing if it fails. NewClient of each adapter calls it.
+func NewClosing(b backend.Backend, opts *Options) (*Client, error) {
+	c, err := newClient(b, opts, true)
+	if err != nil && b != nil {
+		err = errors.Join(err, b.Close())
+	}
+	return c, err
+}
+
+func newClient(b backend.Backend, opts *Options, closes bool) (*Client, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -98,22 +105,20 @@ func New(b backend.Backend, opts *Options) (*Client, error) {
 	if o.TokenTTL == 0 {
 		o.TokenTTL = time.Hour
 	}
-	core, err := extend.New(b, o.core())
+	coreOptions := o.core()
+	coreOptions.ClosesBackend = closes
+	core, err := extend.New(b, coreOptions)
 	if err == nil {
 		err = extend.AtLeast("TokenTTL", o.TokenTTL, time.Second)
 	}
 	if err != nil {
-		err = fmt.Errorf("new client: %w", err)
-		if o.OwnsBackend && b != nil {
-			err = errors.Join(err, b.Close())
-		}
-		return nil, err
+		return nil, fmt.Errorf("new client: %w", err)
 	}
 	return &Client{core: core, tokenTTL: o.TokenTTL}, nil
 }
 
 // Close ends the client. Waiters get [ErrClosed], the contexts of held leases end with that cause,
-// and Close releases these leases. It also closes the client's adders. With [Options.OwnsBackend] it
+// and Close releases these leases. It also closes the client's adders. A client of [NewClosing]
 // then closes the backend, which takes up to a second more on a silent link, and joins the backend's
 // error. Otherwise the backend stays open.
 //

@@ -284,7 +284,10 @@ func TestClientClosesItsOwnBackend(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &closableServer{fakeServer: newFakeServer()}
-				client, err := primitives.New(s, &primitives.Options{OwnsBackend: c.owns})
+				news := map[bool]func(backend.Backend, *primitives.Options) (*primitives.Client, error){
+					false: primitives.New, true: primitives.NewClosing,
+				}
+				client, err := news[c.owns](s, nil)
 				require.NoError(t, err)
 				lease, err := client.NewLock("x", nil).Lock(t.Context())
 				require.NoError(t, err)
@@ -325,12 +328,11 @@ func TestNewClosesItsOwnBackend(t *testing.T) {
 			_, err := primitives.New(s, &bad)
 			require.ErrorAs(t, err, new(*primitives.FieldError))
 			require.Empty(t, s.closes, "it is the caller's")
-			bad.OwnsBackend = true
-			_, err = primitives.New(s, &bad)
+			_, err = primitives.NewClosing(s, &bad)
 			require.ErrorAs(t, err, new(*primitives.FieldError))
 			require.ErrorIs(t, err, errBackendClose)
 			require.Len(t, s.closes, 1)
-			_, err = primitives.New(nil, &bad)
+			_, err = primitives.NewClosing(nil, &bad)
 			require.ErrorAs(t, err, new(*primitives.FieldError))
 		})
 	}

@@ -169,7 +169,7 @@ func (l *RedLock) checkSelfDeadlock(ctx context.Context) (err error) {
 // TryLock acquires the lock if a majority of the nodes grants it, and returns [ErrNotAcquired] if a
 // majority answers, but fewer nodes than a majority grant it. It asks each node once.
 func (l *RedLock) TryLock(ctx context.Context) (*Lease, error) {
-	return l.acquire(func(a *redAttempt) error { return extend.TryOnce(ctx, a) })
+	return l.acquire(func(a *redAttempt) error { return extend.TryOnce(ctx, ErrNotAcquired, a) })
 }
 
 // Do is [Lock.Do] for a majority of the nodes.

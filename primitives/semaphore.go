@@ -130,13 +130,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 // TryAcquire takes n permits, at least 1, or returns [ErrNotAcquired] if too few are free. It takes
 // one round trip and does not wait.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
-	return s.acquire(ctx, n, func(p *permitAttempt) error {
-		answer, err := p.Try(ctx)
-		if err == nil && !answer.Granted {
-			return errTooFewPermits
-		}
-		return err
-	})
+	return s.acquire(ctx, n, func(p *permitAttempt) error { return extend.TryOnce(ctx, s.want.Refusal, p) })
 }
 
 func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permitAttempt) error) error {

@@ -49,18 +49,13 @@ func New(server *Server, _ *Options) (*Backend, error) {
 
 // NewClient returns a client of primitives on server, as a process of its own has it. The client owns
 // its backend: Close of the client closes the backend, too. NewClient fails as [New] and
-// [primitives.New] do. After an error nothing is left open.
+// [primitives.NewClosing] do. After an error nothing is left open.
 func NewClient(server *Server, opts *primitives.Options) (*primitives.Client, error) {
 	b, err := New(server, nil)
 	if err != nil {
 		return nil, err
 	}
-	var o primitives.Options
-	if opts != nil {
-		o = *opts
-	}
-	o.OwnsBackend = true
-	return primitives.New(b, &o)
+	return primitives.NewClosing(b, opts)
 }
 
 // Server returns the server that the backend is a client of.

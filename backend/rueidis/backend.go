@@ -75,21 +75,16 @@ func New(client rueidis.Client, opts *Options) (*Backend, error) {
 
 // NewClient returns a client of primitives over conn. The client owns its backend, which has the
 // default options: Close of the client closes the backend, too. The caller keeps conn, and closes it
-// after the client. NewClient asks the servers as [New] does, and fails as New and [primitives.New]
+// after the client. NewClient asks the servers as [New] does, and fails as New and [primitives.NewClosing]
 // do. After an error nothing is left open.
 //
-// For other options of the backend call New, and primitives.New with Options.OwnsBackend.
+// For other options of the backend call New, and then [primitives.NewClosing].
 func NewClient(conn rueidis.Client, opts *primitives.Options) (*primitives.Client, error) {
 	b, err := New(conn, nil)
 	if err != nil {
 		return nil, err
 	}
-	var o primitives.Options
-	if opts != nil {
-		o = *opts
-	}
-	o.OwnsBackend = true
-	return primitives.New(b, &o)
+	return primitives.NewClosing(b, opts)
 }
 
 // sharded decides by option, or by asking all nodes: those that answer must all know it. Some may be down.

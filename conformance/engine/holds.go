@@ -124,7 +124,7 @@ func (m *machine[S, I, O]) holdsRan(r *scriptRun, in I, out O, before State[S], 
 		}
 	case act == Asks && c != nil && m.waiting(c):
 		c.ran = time.Now()
-		must.Not(c.call.op.Tries, "one that only tries is queued")
+		must.Not(c.call.op.Tries, "a call that only tries is queued")
 	case act == Renews && m.of.Hold.Done(out) && c != nil:
 		c.gain = 0
 	case act == NoHold:

@@ -18,7 +18,7 @@ func (p *Primitive[S, I, O]) Validate() error {
 				must.In("Ops: "+p.Ops[i].Name, func() { p.validateOp(&p.Ops[i]) })
 			}
 			p.validateWaiting()
-			must.Not(len(p.workload().ops) == 0, "Ops: histories need one that is drawn (Weight), and not ExcludeFromHistory")
+			must.Not(len(p.workload().ops) == 0, "Ops: histories need an operation with a Weight and without ExcludeFromHistory")
 		})
 	})
 }

@@ -227,7 +227,7 @@ func TestValidateRefuses(t *testing.T) {
 			door, func(p *declaration) { p.Frees = func(state) (string, bool) { return "shut", true } },
 			"Frees: no operation asks for shut",
 		},
-		{door, func(p *declaration) { p.Ops[0].Weight, p.Ops[1].ExcludeFromHistory = 0, true }, "histories need one"},
+		{door, func(p *declaration) { p.Ops[0].Weight, p.Ops[1].ExcludeFromHistory = 0, true }, "histories need an operation"},
 	} {
 		p := c.of()
 		c.wrong(p)

@@ -95,7 +95,7 @@ func (c *Core) NoteCrowd(channel string, clients int64) { c.waiters.NoteCrowd(ch
 func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }
 
 // Close ends the client. Waiters get [backend.ErrClosed], the contexts of held leases end with that
-// cause, and Close releases these leases. With [Options.OwnsBackend] it then closes the backend, and
+// cause, and Close releases these leases. With [Options.ClosesBackend] it then closes the backend, and
 // joins the backend's error. Otherwise the backend stays open.
 //
 // Close returns when all calls, releases and renewals are done, or when ctx ends. If ctx ends first,
@@ -134,7 +134,7 @@ func (c *Core) Close(ctx context.Context) error {
 	c.cancel()
 	c.calls.Close()
 	c.orphans.drop()
-	if c.opts.OwnsBackend {
+	if c.opts.ClosesBackend {
 		err = errors.Join(err, c.backend.Close())
 	}
 	if err != nil {

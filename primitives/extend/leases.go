@@ -205,18 +205,15 @@ func (s *Leases) checkSelfDeadlock(ctx context.Context) error {
 	return s.excludedBy.CheckSelfDeadlock(ctx)
 }
 
-// TryAcquire is Acquire without waiting: if it is refused, it returns [ErrNotAcquired], or the
-// Refusal that matches it, and if too few replicas acknowledge the grant, [backend.ErrReplicas].
+// TryAcquire is Acquire without waiting: if it is refused, it returns the Refusal of
+// [LeaseConfig.Wait], by default [ErrNotAcquired], and if too few replicas acknowledge the grant,
+// [backend.ErrReplicas].
 func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) { return s.TryAcquireUnits(ctx, 0) }
 
 // TryAcquireUnits is [Leases.AcquireUnits] without waiting, like TryAcquire.
 func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*Lease, error) {
 	return s.take(ctx, s.tryLeasable, units, func(a *attempt) error {
-		err := TryOnce(ctx, a)
-		if err == ErrNotAcquired && errors.Is(s.want.Refusal, ErrNotAcquired) { //nolint:errorlint // It is bare.
-			err = s.want.Refusal
-		}
-		return err
+		return TryOnce(ctx, cmp.Or(s.want.Refusal, ErrNotAcquired), a)
 	})
 }
 

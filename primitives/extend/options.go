@@ -35,8 +35,8 @@ type Options struct {
 	// Logger receives failures that no call returns. Nil disables logging.
 	Logger *zap.Logger
 
-	// OwnsBackend says that Close closes the backend, after the releases.
-	OwnsBackend bool
+	// ClosesBackend says that Close closes the backend, after the releases.
+	ClosesBackend bool
 
 	_ struct{}
 }

@@ -148,11 +148,11 @@ func Repeat(ctx context.Context, pauses Backoff, refusal error, a Attempt) error
 	return nil
 }
 
-// TryOnce makes one attempt, and returns [ErrNotAcquired] if it is refused. Use it within [Call].
-func TryOnce(ctx context.Context, a Attempt) error {
+// TryOnce makes one attempt, and returns the refusal if it is refused. Use it within [Call].
+func TryOnce(ctx context.Context, refusal error, a Attempt) error {
 	answer, err := a.Try(ctx)
 	if err == nil && !answer.Granted {
-		return ErrNotAcquired
+		return refusal
 	}
 	return err
 }

@@ -145,7 +145,7 @@ func ranOut(ctx context.Context, err error) bool {
 	return err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
-// leave releases a lock, even if ctx has ended: one that stayed held would stop all others.
+// leave releases a lock, even if ctx has ended: a lock that stayed held would stop all other clients.
 func leave(ctx context.Context, unlock func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stuckAfter)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
@@ -205,18 +206,8 @@ func endsUnused(t *testing.T, rate primitives.Rate) {
 	b, err := embedded.New(server, nil)
 	require.NoError(t, err)
 	l := cells.Over(t, b, nil).NewRateLimiter("user:1", &primitives.RateLimiterOptions{Rate: rate})
-	keys := func(want int64) {
-		reply, err := server.Do("DBSIZE")
-		require.NoError(t, err)
-		got, err := reply.Int()
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
-	available := func(want int) {
-		got, err := l.AvailablePermits(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
+	keys := func(want int64) { cells.Want(t, backend.IntegerReply(want))(server.Do("DBSIZE")) }
+	available := func(want int) { cells.Want(t, want)(l.AvailablePermits(t.Context())) }
 	life := max(rate.Interval, time.Hour)
 	for range 2 {
 		require.NoError(t, l.Acquire(t.Context(), 2))

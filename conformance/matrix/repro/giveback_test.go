@@ -187,60 +187,6 @@ func TestReleasesPerCancelledAcquire(t *testing.T) {
 	}
 }
 
-// TestReleasesPerCancelledAcquireOnAServer does the same on a real server, 30 ms away: each answer, a
-// refusal, comes 15 ms after its caller has left. No other test runs beside it: it counts hasp's
-// goroutines, and not those of drivers, who may make connections at any time.
-func TestReleasesPerCancelledAcquireOnAServer(t *testing.T) {
-	cells.Proof(t)
-	for _, a := range cells.Adapters() {
-		t.Run(a.Name, func(t *testing.T) {
-			s := servers.Start(t, servers.Redis, nil)
-			p := proxy.Start(t, s.Addr(), nil)
-			c := a.Primitives(t, cells.At(p.Addr()), nil)
-			lock(t, client(t, s.Addr()), "x")
-			_, err := c.NewLock("x", nil).TryLock(t.Context()) // Loads the script.
-			require.ErrorIs(t, err, primitives.ErrNotAcquired)
-			p.Delay(30 * time.Millisecond)
-			cancelled(t, c, 20, 20) // The driver makes its connections.
-			idle := func() bool { return goroutines() == 0 }
-			require.Eventually(t, idle, 20*time.Second, 50*time.Millisecond)
-			before := p.Count("EVALSHA")
-			late := cancelled(t, c, 20, 50)
-			require.Greater(t, late, int64(500), "they were cancelled in flight")
-			time.Sleep(3 * time.Second) // 24 releases of each acquire came in this time.
-			sent := p.Count("EVALSHA") - before
-			t.Logf("%d commands for 1000 acquires, %d of them cancelled in flight", sent, late)
-			require.LessOrEqual(t, sent, 1000)
-			require.Eventually(t, idle, 20*time.Second, 50*time.Millisecond, "a goroutine stays")
-		})
-	}
-}
-
-// goroutines returns how many goroutines run code of hasp.
-func goroutines() int { return goroutinesIn("hasp/primitives", "hasp/backend") }
-
-// cancelled lets callers side by side make so many calls each, and returns how many were cancelled.
-func cancelled(t *testing.T, c *primitives.Client, callers, calls int) int64 {
-	t.Helper()
-	var late atomic.Int64
-	var all sync.WaitGroup
-	for range callers {
-		all.Go(func() {
-			for range calls {
-				ctx, cancel := context.WithTimeout(t.Context(), 45*time.Millisecond)
-				_, err := c.NewLock("x", nil).TryLock(ctx)
-				cancel()
-				if ctx.Err() != nil && err != nil {
-					late.Add(1)
-				}
-			}
-		})
-	}
-	require.Eventually(t, func() bool { return goroutines() > 0 }, 20*time.Second, time.Millisecond)
-	all.Wait()
-	return late.Load()
-}
-
 // TestReleaseThatWasNeverSentIsGivenUp releases a permit while nobody can connect, under a context
 // that has ended, as "defer sem.Release(ctx, 1)" may: the permit once was gone after 3 s. The host
 // refuses connections, or answers nothing at all.
