@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type options struct {
 	rounds                                     int
 	turn                                       time.Duration
 	format, plots, file, from, compare         string
+	profile                                    string
 }
 
 func run(stdout, stderr io.Writer, args []string) int {
@@ -52,6 +54,7 @@ func run(stdout, stderr io.Writer, args []string) int {
 	flags.StringVar(&o.file, "file", "", "a `file` to which the run is added, as a line")
 	flags.StringVar(&o.from, "from", "", "a `file` whose last run is reported instead of a new one")
 	flags.StringVar(&o.compare, "compare", "", "a `file` with an older run")
+	flags.StringVar(&o.profile, "cpuprofile", "", "a `file` for the processor profile of the run, for go tool pprof")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -74,15 +77,30 @@ func (o *options) bench(ctx context.Context, stdout, stderr io.Writer, args []st
 	if err != nil {
 		return err
 	}
+	r, err := o.measured(ctx, plan, stderr, args)
+	if r == nil || len(r.Rows) == 0 {
+		return err
+	}
+	return errors.Join(err, o.tell(stdout, stderr, r, old))
+}
+
+// measured returns the run to report: the last one of a file, or a new one. If that fails, it has the steps before.
+func (o *options) measured(ctx context.Context, plan []step, stderr io.Writer, args []string) (*report.Run, error) {
 	if o.from != "" {
-		r, err := report.Last(o.from)
-		if err != nil {
-			return err
-		}
-		return o.tell(stdout, stderr, r, old)
+		return report.Last(o.from)
 	}
 	r := report.New(args)
 	withRedisson(plan, stderr, r.Versions)
+	stop, err := profiled(o.profile)
+	if err != nil {
+		return nil, err
+	}
+	return r, errors.Join(follow(ctx, plan, r, stderr), stop())
+}
+
+// follow measures the steps of the plan, and adds their rows to r. It stops at the first step that fails, or that an
+// interrupt ends: r keeps the rows of the steps before it.
+func follow(ctx context.Context, plan []step, r *report.Run, stderr io.Writer) error {
 	begin := time.Now()
 	for i, g := range plan {
 		fmt.Fprintf(stderr, "%d of %d, about %v left: %s\n", i+1, len(plan), timeLeft(plan, i, time.Since(begin)), g)
@@ -92,7 +110,22 @@ func (o *options) bench(ctx context.Context, stdout, stderr io.Writer, args []st
 		}
 		r.Rows = append(r.Rows, rows...)
 	}
-	return o.tell(stdout, stderr, r, old)
+	return nil
+}
+
+// profiled begins a processor profile of this process, and returns what ends it. With an empty path there is none.
+func profiled(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return file.Close()
+	}, pprof.StartCPUProfile(file)
 }
 
 // older returns the run to compare with; nil if none is asked for.

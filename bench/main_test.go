@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,6 +47,38 @@ func TestRun(t *testing.T) {
 	require.Zero(t, run(&compared, &errs, args), "%s", &errs)
 	require.Regexp(t, `BenchmarkLockPair/hasp/embedded/none/64 1 \d+ ns/op`, compared.String())
 	require.Regexp(t, `LockPair/bare/embedded/none/64 +allocs/op`, errs.String())
+}
+
+// TestInterrupted: the steps before an interrupt stay in the run.
+func TestInterrupted(t *testing.T) {
+	o := options{
+		backends: "embedded", servers: "redis", workloads: "lock_pair,mutex_pair", links: "0", sizes: "1", rounds: 1,
+		turn: time.Millisecond, format: report.Table,
+	}
+	plan, err := o.plan()
+	require.NoError(t, err)
+	require.Len(t, plan, 2)
+	ctx, interrupt := context.WithCancel(t.Context())
+	r := report.New(nil)
+	progress := writer(func(line string) {
+		if strings.HasPrefix(line, "2 of 2") {
+			interrupt()
+		}
+	})
+	require.ErrorIs(t, follow(ctx, plan, r, progress), context.Canceled)
+	require.NotEmpty(t, r.Rows)
+	for _, row := range r.Rows {
+		require.Equal(t, "lock_pair", row.Workload)
+	}
+}
+
+// writer is called with what is written.
+type writer func(text string)
+
+// Write implements [io.Writer].
+func (w writer) Write(text []byte) (int, error) {
+	w(string(text))
+	return len(text), nil
 }
 
 // checkKept checks the run in a file.

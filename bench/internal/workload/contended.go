@@ -85,7 +85,7 @@ func (s *Setup) handOver(stay time.Duration) (all []measure.Subject) {
 
 // stuckAfter is how long after the end of a turn clients that still wait are given up, and counted as stuck. A release
 // may take as long.
-const stuckAfter = 10 * time.Second
+const stuckAfter = 5 * time.Second
 
 // contest is a turn of clients that compete. It ends when its time is over and each client that waited then was
 // served once more; shares are those of the time.
