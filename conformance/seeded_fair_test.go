@@ -56,7 +56,7 @@ func fairSeeds() []seed {
 			{"took || h.queued", "took"},
 		}, machines},
 		{"gives up a place with the lease", leaseFile, edits{
-			{"max(h.source.terms.Lease, h.source.place)", "h.source.terms.Lease"},
+			{"max(h.object.core.keeper.MayLast(&h.Entry), h.source.place)", "h.source.terms.Lease"},
 		}, finder{dir: "primitives", test: "TestFairLockLeavesAfterALongOutage"}},
 		{"does not hurry when it is closed", "extend/core.go", edits{
 			{"\tc.orphans.hurry()\n", ""},

@@ -59,7 +59,7 @@ func permitSeeds() []seed {
 			{"extend.SideName(semaphoreChannel, key)", "extend.SideName(semaphoreChannel, key+key)"},
 		}, machines},
 		{"shares a hold with who needs more", takeFile, edits{
-			{" && units <= outer.units", ""},
+			{" && units <= int(outer.units)", ""},
 		}, finder{dir: "primitives", test: "TestPermitsReenter"}},
 		{"waits for one permit in place of many", takeFile, edits{
 			{"want.Need = a.units", "want.Need = 1"},

@@ -31,6 +31,8 @@ func lockOptions(b *book) {
 	lock := func(o primitives.LockOptions) error { return try(c.NewLock("x", &o)) }
 	b.invalid("lock, Lease negative", lock(primitives.LockOptions{Lease: -1}))
 	b.invalid("lock, Lease short", lock(primitives.LockOptions{Lease: 99999 * time.Microsecond}))
+	b.invalid("lock, MaxHold short", lock(primitives.LockOptions{MaxHold: time.Second}))
+	b.invalid("lock, MaxHold with Lease", lock(primitives.LockOptions{MaxHold: time.Hour, Lease: time.Minute}))
 	b.invalid("lock, Replicas negative", lock(primitives.LockOptions{Replicas: -1}))
 	b.invalid("lock, Replicas with another backend", lock(primitives.LockOptions{Replicas: 1}))
 	b.invalid("lock, ReplicaTimeout long", lock(primitives.LockOptions{ReplicaTimeout: time.Hour}))

@@ -146,6 +146,28 @@ func ExampleLease_Reenter() {
 	// Output: credited under the same lock
 }
 
+// A worker that makes no progress loses its lock: the watchdog does not renew a fixed lease, and the worker extends it
+// after each step.
+func ExampleLease_Extend() {
+	export := client.NewLock("export", &primitives.LockOptions{Lease: time.Minute})
+	err := export.Do(context.Background(), func(ctx context.Context, lease *primitives.Lease) error {
+		for step := range 3 {
+			fmt.Println("step", step)
+			if err := lease.Extend(ctx, time.Minute); err != nil {
+				return err // ErrNotHeld: the step took longer than the lease, and another worker may have begun.
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// step 0
+	// step 1
+	// step 2
+}
+
 // A process that was paused for longer than its lease writes too late. The resource refuses its token, which is
 // lower than one that the resource has seen.
 func ExampleLease_Token() {

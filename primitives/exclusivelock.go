@@ -26,8 +26,8 @@ func (l *exclusiveLock) init(
 	l.channel = extend.SideName(lockChannel, l.base.Key())
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
 		Leasable: (*leasableLock)(l), Kind: lockKind{c.core}, Lease: o.Lease,
-		ExcludedBy: &l.base,
-		Replicas:   o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
+		MaxHold: o.MaxHold, ExcludedBy: &l.base,
+		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Channel: l.channel, FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
 	})
 	l.leases = leases

@@ -225,7 +225,7 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return s.fairRelease(keys, args[0], args[2])
 	case "fair_release_all":
 		return s.fairReleaseAll(keys, args[1:])
-	case "lock_renew":
+	case "lock_renew", "mutex_renew":
 		return s.renew(keys, args[0], args[1:])
 	case "lock_exists":
 		return truth(s.live(keys[0]).owner != "")

@@ -10,6 +10,7 @@ import "github.com/hasp-go/hasp/primitives/extend"
 //   - Release(ctx) releases the lease. Nil proves that it was held until then, except after a failover.
 //     An error wraps [ErrNotHeld] if the lease had ended before, with the reason, and
 //     [ErrIndeterminate] if there was no answer: then the client repeats the release.
+//   - Extend(ctx, d) makes a lease of a fixed length last for d from now on.
 //   - Reenter(ctx) returns a context under which the same lock can be acquired again.
 //   - Err() returns nil while the lease is held, else [ErrLost], [ErrReleased] or [ErrClosed].
 //   - Done() returns a channel that is closed when the lease ends.

@@ -17,6 +17,11 @@ type LockOptions struct {
 	// the watchdog renews until Release.
 	Lease time.Duration
 
+	// MaxHold is the longest time for which the watchdog renews one lease of this lock: see
+	// [Options]. At least the client's WatchdogLease, and only without Lease. Zero means the
+	// client's MaxHold.
+	MaxHold time.Duration
+
 	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock returns it, so
 	// that a failover is less likely to lose the lock. If too few acknowledge within
 	// ReplicaTimeout, or the server cannot be asked, the client releases the grant, and another

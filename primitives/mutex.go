@@ -67,12 +67,12 @@ func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 	if o.Replicas != 0 {
 		m.reject(&FieldError{Field: "Replicas", Problem: "a mutex is granted by releases, which wait for none"})
 	}
-	m.leaseFor(c, o.Lease)
+	m.leaseFor(c, o.Lease, o.MaxHold)
 	return m
 }
 
 // leaseFor makes the leases of m, with the given length, or with the watchdog's if that is 0.
-func (m *Mutex) leaseFor(c *Client, lease time.Duration) {
+func (m *Mutex) leaseFor(c *Client, lease, maxHold time.Duration) {
 	m.worth = min(signWorth, lease.Truncate(time.Millisecond))
 	if lease == 0 {
 		m.worth = min(signWorth, c.core.WatchdogLease())
@@ -81,7 +81,7 @@ func (m *Mutex) leaseFor(c *Client, lease time.Duration) {
 	end := int64(0)
 	leases, err := m.base.NewLeases(extend.LeaseConfig{
 		Leasable: leasableMutex{Mutex: m, place: &end}, Try: leasableMutex{Mutex: m},
-		Kind: mutexKind{c.core, &c.tokenTTL}, Lease: lease, QueueTTL: m.worth,
+		Kind: mutexKind{c.core, &c.tokenTTL}, Lease: lease, MaxHold: maxHold, QueueTTL: m.worth,
 		Wait: extend.WaitSpec{Refusal: ErrNotAcquired}, ExcludedBy: &m.base,
 		Owner: func(int) string { return m.newOwner() },
 		Line: &extend.Line{

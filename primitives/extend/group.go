@@ -31,6 +31,12 @@ type target interface {
 	// ctx ends, and for the grace after that.
 	releaseLease(ctx context.Context, l *leaseState, grace time.Duration) error
 
+	// checkExtension returns a [*FieldError] if a lease of the target cannot be made to last for d.
+	checkExtension(d time.Duration) error
+
+	// extendLease makes the target be held for d from now on, unless l has ended.
+	extendLease(ctx context.Context, l *leaseState, d time.Duration) error
+
 	// forget ends all leases without a release.
 	forget()
 

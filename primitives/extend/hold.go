@@ -25,15 +25,17 @@ type hold struct {
 	object   *Object
 	source   *Leases // that made it
 	leasable Leasable
-	units    int // for which the owner asked; 0: as configured
 	token    int64
-	queued   bool // the owner waits in a queue on the server
-	inLine   bool // it has waited in a line, which knows it until the hold ends
-	left     bool // its last caller left before the answer
+	units    int32 // for which the owner asked; 0: as configured
+	queued   bool  // the owner waits in a queue on the server
+	inLine   bool  // it has waited in a line, which knows it until the hold ends
+	left     bool  // its last caller left before the answer
 }
 
 // mayLast returns how long a hold or a place of the owner may last on the server.
-func (h *hold) mayLast() time.Duration { return max(h.source.terms.Lease, h.source.place) }
+func (h *hold) mayLast() time.Duration {
+	return max(h.object.core.keeper.MayLast(&h.Entry), h.source.place)
+}
 
 // try tries once to acquire. The watchdog watches the hold from before the request is sent until it
 // is refused or released. After an error the caller may use h again only if the request was
@@ -147,6 +149,9 @@ func (h *hold) reenter(s *Leases) (*Lease, error) {
 	case h.Lease != s.terms.Lease || (h.Renewer == nil) != s.fixed():
 		return nil, &FieldError{"Lease", fmt.Sprintf(
 			"%s differs from that of the lease that is re-entered, %s", s.length(), h.source.length())}
+	case h.MaxHold != s.terms.MaxHold:
+		return nil, &FieldError{"MaxHold", fmt.Sprintf(
+			"%s differs from that of the lease that is re-entered, %s", s.terms.MaxHold, h.MaxHold)}
 	}
 	l := &leaseState{group: &h.leaseGroup, next: h.leases}
 	h.leases = l

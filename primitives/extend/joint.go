@@ -30,8 +30,8 @@ type JointConfig struct {
 	Regain func(ctx context.Context, part int) (*Lease, error)
 	Pause  time.Duration
 
-	// ReleaseTimeout is how long Release waits for each part. Unanswered releases continue in the
-	// background. Zero means that only Release's context bounds the waiting.
+	// ReleaseTimeout is how long Release and Extend wait for each part. Unanswered releases continue
+	// in the background. Zero means that only their context bounds the waiting.
 	ReleaseTimeout time.Duration
 }
 
@@ -180,8 +180,14 @@ func (j *joint) releaseLease(ctx context.Context, l *leaseState, grace time.Dura
 
 // releaseParts releases all parts, and returns nil if enough of them were held to the end.
 func (j *joint) releaseParts(ctx context.Context, grace time.Duration) error {
-	parts, held := j.parts(), 0
-	errs := releaseAll(ctx, parts, grace, j.config.ReleaseTimeout)
+	parts := j.parts()
+	return j.enough(parts, releaseAll(ctx, parts, grace, j.config.ReleaseTimeout))
+}
+
+// enough returns nil if enough of the parts have no error, else the errors, joined. A nil part does
+// not count.
+func (j *joint) enough(parts []*Lease, errs []error) error {
+	held := 0
 	for i, part := range parts {
 		if part != nil && errs[i] == nil {
 			held++
@@ -191,6 +197,46 @@ func (j *joint) releaseParts(ctx context.Context, grace time.Duration) error {
 		return nil
 	}
 	return joined(errs)
+}
+
+// checkExtension implements [target].
+func (j *joint) checkExtension(d time.Duration) error {
+	for _, part := range j.parts() {
+		if part != nil {
+			if err := part.state.group.target.checkExtension(d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// extendLease implements [target].
+func (j *joint) extendLease(ctx context.Context, l *leaseState, d time.Duration) error {
+	err := cmp.Or(j.checkExtension(d), ctx.Err())
+	if _, ended := l.check(); err == nil && ended != nil {
+		err = fmt.Errorf("%w: %w", ErrNotHeld, ended)
+	}
+	if err == nil {
+		err = j.extendParts(ctx, d)
+	}
+	return j.describe(ctx, "extend", err)
+}
+
+// extendParts extends all parts, and returns nil if enough of them were extended.
+func (j *joint) extendParts(ctx context.Context, d time.Duration) error {
+	if j.config.ReleaseTimeout > 0 {
+		limited, cancel := context.WithTimeout(ctx, j.config.ReleaseTimeout)
+		defer cancel()
+		ctx = limited
+	}
+	parts := j.parts()
+	return j.enough(parts, Together(len(parts), func(i int) error {
+		if parts[i] == nil {
+			return nil
+		}
+		return parts[i].Extend(ctx, d)
+	}))
 }
 
 // joined returns errors as one whose text is one line. Some may be nil.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -101,6 +102,10 @@ type LeaseConfig struct {
 	// ms. Zero means the client's WatchdogLease, which the watchdog renews until Release.
 	Lease time.Duration
 
+	// MaxHold is the longest time for which the watchdog renews one lease. At least the client's
+	// WatchdogLease, and only without Lease. Zero means the client's MaxHold.
+	MaxHold time.Duration
+
 	// Replicas is how many replicas must acknowledge a grant before Acquire and TryAcquire return
 	// it. If too few do, the client releases the owner, and Acquire tries again after a pause, as
 	// another owner. Such a request uses [backend.ReplicaWaiter], on a connection of its own, and
@@ -155,8 +160,12 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 		s.terms.Lease = o.core.opts.WatchdogLease
 		s.terms.Renewer, s.terms.MaxHold = s.kind, o.core.opts.MaxHold
 	}
+	s.terms.MaxHold = cmp.Or(config.MaxHold, s.terms.MaxHold)
 	s.terms.ClockDrift = o.core.opts.driftFor(s.terms.Lease)
 	err := o.core.opts.validateLease("Lease", cmp.Or(config.Lease, s.terms.Lease))
+	if err == nil {
+		err = o.core.opts.validateMaxHold(config.MaxHold, config.Lease)
+	}
 	if err == nil && s.line != nil {
 		err = o.core.opts.validateLease("Lease", s.line.Wait)
 	}
@@ -221,7 +230,7 @@ func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*Lease, error)
 func (s *Leases) take(
 	ctx context.Context, leasable Leasable, units int, acquire func(*attempt) error,
 ) (*Lease, error) {
-	if outer := reentered(ctx, s.object); outer != nil && units <= outer.units {
+	if outer := reentered(ctx, s.object); outer != nil && units <= int(outer.units) {
 		if lease, err := outer.reenter(s); lease != nil || err != nil {
 			return lease, err
 		}
@@ -302,7 +311,8 @@ func (a *attempt) want() WaitSpec {
 
 // init makes h the hold of a new owner.
 func (s *Leases) init(h *hold, leasable Leasable, units int) *hold {
-	h.object, h.source, h.leasable, h.units = s.object, s, leasable, units
+	h.object, h.source, h.leasable = s.object, s, leasable
+	h.units = int32(min(units, math.MaxInt32)) //nolint:gosec // It fits.
 	h.Entry = renew.Entry{Terms: &s.terms, Key: s.object.key, Owner: s.ownerOf(units), OnLost: h}
 	h.leaseGroup.init(h)
 	return h

@@ -62,10 +62,23 @@ func (o *Options) validate() error {
 	if err := AtLeast("PollInterval", o.PollInterval, 10*time.Millisecond); err != nil {
 		return err
 	}
-	if o.MaxHold != 0 && o.MaxHold < o.WatchdogLease {
-		return &FieldError{"MaxHold", fmt.Sprintf("%s is less than WatchdogLease, %s", o.MaxHold, o.WatchdogLease)}
+	if err := o.validateMaxHold(o.MaxHold, 0); err != nil {
+		return err
 	}
 	return o.validateLease("WatchdogLease", o.WatchdogLease)
+}
+
+// validateMaxHold checks a bound on the time of a lease, whose length is fixed if lease is not 0.
+func (o *Options) validateMaxHold(bound, lease time.Duration) error {
+	switch {
+	case bound == 0:
+		return nil
+	case lease != 0:
+		return &FieldError{"MaxHold", "the watchdog does not renew a lease of a fixed length"}
+	case bound < o.WatchdogLease:
+		return &FieldError{"MaxHold", fmt.Sprintf("%s is less than WatchdogLease, %s", bound, o.WatchdogLease)}
+	}
+	return nil
 }
 
 // validateLease checks a lease of the given field, in whole milliseconds, together with the clock

@@ -24,9 +24,10 @@ type Entry struct {
 	OnLost LossHandler
 
 	// Guarded by the keeper's mutex. Times are by the monotonic clock, unless stated otherwise.
-	first       span          // of a grant that lasts for a time other than Lease; zero after a renewal
+	first       span          // of a grant, or an extension, that lasts for a time other than Lease; zero after a renewal
+	extension   *extension    // nil: no request has set another length
 	checkAt     time.Duration // when the keeper checks the entry next, since the keeper's start
-	validFrom   instant       // when the request that granted or last renewed the lease was sent
+	validFrom   instant       // when the request that granted, last renewed or shortened the lease was sent
 	grantedAt   time.Duration // when the grant was confirmed; 0: not yet
 	renewAt     time.Duration
 	deniedUntil time.Duration // until then the key counts as denied

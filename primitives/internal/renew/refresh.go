@@ -2,20 +2,39 @@ package renew
 
 import (
 	"context"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Refresh renews the held entry e now, with r and the renewer, even if the keeper does not renew
-// it, and returns the server's answer. The error is the request's. After an error, or after Failed,
-// e is unchanged. If the owner does not hold the key, or if the answer comes too late, e is lost,
-// and Refresh calls its OnLost before it returns.
+// extension is what the keeper knows of the requests that set the length of one entry's lease. The
+// server may still execute a request without an answer, after later ones. So the holder trusts no
+// later length that is longer.
+type extension struct {
+	unanswered int           // requests under way, and requests whose outcome is unknown
+	shortest   span          // the shortest lease that a request set since none was unanswered
+	longest    time.Duration // the longest lease that a request set
+}
+
+// Refresh renews the held entry e now, to a whole lease: see Extend.
 func (k *Keeper) Refresh(
 	ctx context.Context, r backend.ScriptRunner, by Renewer, e *Entry,
 ) (Status, error) {
-	sent := k.now()
-	statuses, err := by.Renew(ctx, r, []string{e.Key}, []string{e.Owner}, e.Lease)
+	return k.Extend(ctx, r, by, e, e.Lease, e.ClockDrift)
+}
+
+// Extend makes the lease of the held entry e last for length from now on, with r and the renewer,
+// even if the keeper does not renew it, and returns the server's answer. The lease ends earlier for
+// its holder, by drift. The error is the request's. After an error, or after Failed, the lease is
+// at least as long as before, or as length if that is shorter. If the owner does not hold the key,
+// or if the answer comes too late, e is lost, and Extend calls its OnLost before it returns.
+func (k *Keeper) Extend(
+	ctx context.Context, r backend.ScriptRunner, by Renewer, e *Entry, length, drift time.Duration,
+) (Status, error) {
+	sent := k.beginExtension(e, span{length, drift})
+	statuses, err := by.Renew(ctx, r, []string{e.Key}, []string{e.Owner}, length)
 	if err != nil || len(statuses) != 1 || statuses[0] == Failed {
+		k.failExtension(e, err)
 		return Failed, err
 	}
 	if k.settleRefresh(e, statuses[0], sent) {
@@ -24,18 +43,65 @@ func (k *Keeper) Refresh(
 	return statuses[0], nil
 }
 
+// beginExtension reads the clock for a request that is about to be sent. If it may make the lease
+// end earlier, the holder trusts the lease no longer than that from now on.
+func (k *Keeper) beginExtension(e *Entry, to span) (sent instant) {
+	sent = k.now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e.extension == nil {
+		e.extension = &extension{}
+	}
+	x := e.extension
+	if x.unanswered == 0 || to.length < x.shortest.length {
+		x.shortest = to
+	}
+	x.unanswered++
+	x.longest = max(x.longest, to.length)
+	if e.state == stateHeld && to.length-to.drift < e.validFor()-sent.since(e.validFrom) {
+		e.validFrom, e.first = sent, to
+		k.plan(e, sent)
+	}
+	return sent
+}
+
+// failExtension notes that a request failed. If it may have been executed, it stays unanswered.
+func (k *Keeper) failExtension(e *Entry, err error) {
+	if !backend.MayHaveRun(err) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		e.extension.unanswered--
+	}
+}
+
 // settleRefresh reports whether e is lost. Its grant was confirmed before the request was sent,
 // even if a coarse clock shows the same time for both.
 func (k *Keeper) settleRefresh(e *Entry, status Status, sent instant) bool {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	e.extension.unanswered--
 	if k.settleOne(e, status, sent, now) {
 		return true
 	}
 	lost := e.state == stateHeld && status.Lost()
-	if lost {
+	switch {
+	case lost:
 		k.remove(e, stateLost)
+	case e.state == stateHeld && status == Renewed && e.validFrom == sent:
+		e.first = e.extension.shortest
+		k.plan(e, now)
 	}
 	return lost
+}
+
+// MayLast returns the longest time for which the lease of e may last on the server, from a request
+// on.
+func (k *Keeper) MayLast(e *Entry) time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e.extension == nil {
+		return e.Lease
+	}
+	return max(e.Lease, e.extension.longest)
 }
