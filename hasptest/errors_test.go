@@ -280,6 +280,7 @@ func leaseErrors(b *book) {
 	b.do(s, "DEL", "y")
 	b.do(s, "SET", "y", "a")
 	b.note("lease, overwritten and released", lease.Release(ctx))
+	b.note("lock, holder of a free lock", last(c.NewLock("free", nil).Holder(ctx)))
 	lease = b.held(c.NewLock("away", nil).Lock(ctx))
 	b.invalid("lease of the watchdog, extended", lease.Extend(ctx, time.Minute))
 	s.Away(time.Second)

@@ -17,7 +17,8 @@ var (
 	// ErrNotHeld means that Release released nothing, because the lease had ended before. From
 	// [Lease.Release] the error also wraps the reason: [ErrLost], [ErrReleased] after a second Release,
 	// or [ErrClosed] if [Client.Close] ended and released the lease. With ErrLost, or if work went on
-	// after Close, another owner may have held the object meanwhile.
+	// after Close, another owner may have held the object meanwhile. From [Lock.Holder] it means that
+	// the lock is free.
 	ErrNotHeld = extend.ErrNotHeld
 
 	// ErrLost means that a lease ended before it was released: the client could not renew it in

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -126,6 +127,27 @@ func ExampleLockOptions_replicas() {
 		log.Fatal(err)
 	}
 	// Output: one replica has the lock
+}
+
+// A process that finds the lock held reports which process holds it, and for what.
+func ExampleLock_Holder() {
+	ctx := context.Background()
+	schema := client.NewLock("schema", &primitives.LockOptions{Metadata: "migration 42"})
+	err := schema.Do(ctx, func(ctx context.Context, lease *primitives.Lease) error {
+		holder, err := schema.Holder(ctx) // in any process
+		if errors.Is(err, primitives.ErrNotHeld) {
+			return errors.New("the lock is free")
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Printf("held for %s, by this process: %v\n", holder.Metadata, holder.PID == os.Getpid())
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: held for migration 42, by this process: true
 }
 
 // A function that acquires the lock itself, called by a holder of the lock.

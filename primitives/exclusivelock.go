@@ -24,8 +24,13 @@ func (l *exclusiveLock) init(
 	}
 	l.ownedLock.init(c, kind, name, tokenTTL)
 	l.channel = extend.SideName(lockChannel, l.base.Key())
+	var leasable extend.Leasable = (*leasableLock)(l)
+	var leasableKind extend.LeasableKind = lockKind{c.core}
+	if o.Metadata != "" {
+		leasable, leasableKind = l.described(o.Metadata), describedKind{c.core}
+	}
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
-		Leasable: (*leasableLock)(l), Kind: lockKind{c.core}, Lease: o.Lease,
+		Leasable: leasable, Kind: leasableKind, Lease: o.Lease,
 		MaxHold: o.MaxHold, ExcludedBy: &l.base,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Channel: l.channel, FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
@@ -113,6 +118,11 @@ func (l *leasableLock) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
 	released, err := script.LockRelease(ctx, r, l.base.Key(), owner, l.publish(), l.channel)
+	return (*exclusiveLock)(l).noteRelease(released, err)
+}
+
+// noteRelease reads the answer of a script that releases.
+func (l *exclusiveLock) noteRelease(released int64, err error) (bool, error) {
 	if err != nil || released == 0 {
 		return false, err
 	}
@@ -147,16 +157,21 @@ func (lockKind) Renew(
 func (k lockKind) ReleaseAll(
 	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
 ) ([]extend.Status, error) {
-	channels := make([]string, len(keys))
-	for i, key := range keys {
-		channels[i] = extend.SideName(lockChannel, key)
-	}
 	statuses, err := script.LockReleaseAll(
-		ctx, r, keys, k.core.Capabilities().Publish(), owners, channels)
+		ctx, r, keys, k.core.Capabilities().Publish(), owners, lockChannels(keys))
 	if err != nil {
 		return nil, fmt.Errorf("release locks: %w", err)
 	}
 	return statusesOf(statuses), nil
+}
+
+// lockChannels returns the channel of each lock's releases.
+func lockChannels(keys []string) []string {
+	channels := make([]string, len(keys))
+	for i, key := range keys {
+		channels[i] = extend.SideName(lockChannel, key)
+	}
+	return channels
 }
 
 // statusesOf reads the statuses of a script that renews or releases many leases.

@@ -21,13 +21,14 @@ import (
 // happens around them: latency, lost replies, scripts that run late. The scripts themselves are
 // tested on servers, by package conformance.
 type fakeServer struct {
-	mu      sync.Mutex
-	locks   map[string]fakeLock
-	tokens  map[string]int64
-	permits map[string]int
-	queues  map[string][]string // of fair locks
-	ids     map[string]int64    // how many were taken; and the sizes of blocks
-	numbers map[string]float64  // latches, atomic longs and doubles
+	mu        sync.Mutex
+	locks     map[string]fakeLock
+	described map[string]string // what holders stored, by key
+	tokens    map[string]int64
+	permits   map[string]int
+	queues    map[string][]string // of fair locks
+	ids       map[string]int64    // how many were taken; and the sizes of blocks
+	numbers   map[string]float64  // latches, atomic longs and doubles
 
 	readWriteLocks map[string]*fakeReadWriteLock
 	counting       map[string]*fakeCounting
@@ -74,7 +75,7 @@ type fakeSubscription struct {
 
 func newFakeServer() *fakeServer {
 	return &fakeServer{
-		locks: make(map[string]fakeLock), tokens: make(map[string]int64),
+		locks: make(map[string]fakeLock), described: make(map[string]string), tokens: make(map[string]int64),
 		permits: make(map[string]int), queues: make(map[string][]string), ids: make(map[string]int64),
 		numbers:        make(map[string]float64),
 		readWriteLocks: make(map[string]*fakeReadWriteLock), counting: make(map[string]*fakeCounting),
@@ -184,6 +185,9 @@ func (s *fakeServer) unknown(script *backend.Script, err error) error {
 func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if reply, known := s.holderScript(script, keys, args); known {
+		return reply
+	}
 	if reply, known := s.readWrite(script, keys, args); known {
 		return reply
 	}

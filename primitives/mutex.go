@@ -52,7 +52,8 @@ type Mutex struct {
 
 // NewMutex returns the mutex called name. It sends nothing. The methods return a [*FieldError] for
 // an empty name or an invalid option. Replicas is an invalid option: the release of another owner
-// grants the mutex, and that grant could not be undone if too few replicas acknowledged it. In a
+// grants the mutex, and that grant could not be undone if too few replicas acknowledged it. Metadata
+// is another, since that release does not know it. In a
 // cluster a name with braces must have its hash tag in them.
 func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 	var o LockOptions
@@ -66,6 +67,9 @@ func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 		WithTypedKey("queue", m.queue, "zset").WithTypedKey("signs of life", m.signs, "hash")
 	if o.Replicas != 0 {
 		m.reject(&FieldError{Field: "Replicas", Problem: "a mutex is granted by releases, which wait for none"})
+	}
+	if o.Metadata != "" {
+		m.reject(&FieldError{Field: "Metadata", Problem: "a mutex is granted by releases, which store none"})
 	}
 	m.leaseFor(c, o.Lease, o.MaxHold)
 	return m

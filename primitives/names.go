@@ -17,6 +17,12 @@ const (
 	idAllocationKey = ":allocation" // behind the name
 )
 
+// Of a Lock with Metadata. Redisson has no such key and no such channel, and does not see them.
+const (
+	lockHolderKey     = "hasp_lock_holder"
+	lockHolderChannel = "hasp_lock_holder_ch" // of grants
+)
+
 const permitLeasesKey = ":timeout" // behind the name
 
 // Redisson has no such keys, and does not see them.

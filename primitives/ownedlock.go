@@ -34,6 +34,11 @@ func (l *ownedLock) acquire(
 		Lock: l.base.Key(), Token: l.tokenKey, Owner: owner, Lease: lease, Tokenttl: l.tokenTTL,
 		Publish: l.publish(), Released: l.channel,
 	})
+	return lockAnswer(answer, err)
+}
+
+// lockAnswer reads the answer of a script that acquires.
+func lockAnswer(answer int64, err error) (int64, extend.Answer, error) {
 	if err != nil || answer > 0 {
 		return answer, extend.Answer{Granted: true}, err
 	}

@@ -17,11 +17,11 @@ func ACLRules(prefix string) string {
 	return "-@all " +
 		"~" + prefix + "* ~{" + prefix + "* " + sided("~redisson_lock_token:", prefix) +
 		sided("~redisson_lock_queue:", prefix) + sided("~redisson_lock_timeout:", prefix) +
-		sided("~hasp_lock_deadline:", prefix) + sided("~hasp_rwlock_writer:", prefix) +
+		sided("~hasp_lock_deadline:", prefix) + sided("~hasp_lock_holder:", prefix) + sided("~hasp_rwlock_writer:", prefix) +
 		sided("~hasp_mutex:", prefix) + sided("&hasp_mutex:", prefix) +
 		sided("&redisson_lock__channel:", prefix) + sided("&redisson_rwlock:", prefix) +
 		sided("&redisson_sc:", prefix) + sided("&hasp_semaphore:", prefix) +
-		sided("&hasp_rate_limiter:", prefix) +
+		sided("&hasp_rate_limiter:", prefix) + sided("&hasp_lock_holder_ch:", prefix) +
 		"&redisson_countdownlatch__channel__{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__{{" + prefix + "* " +
 		"&redisson_countdownlatch__channel__" + prefix + "* " +

@@ -81,6 +81,8 @@ func TestACLInACluster(t *testing.T) {
 			for _, name := range []string{"1", "2", "3", "4", "5", "6", "{7}"} {
 				handOver(t, one.NewLock(a.Name+name, nil), other.NewLock(a.Name+name, nil))
 			}
+			described := &primitives.LockOptions{Metadata: "text"}
+			handOver(t, one.NewLock("described "+a.Name, described), other.NewLock("described "+a.Name, described))
 			for _, node := range c.Nodes {
 				_, err := node.Do("SCRIPT", "FLUSH")
 				require.NoError(t, err)

@@ -137,7 +137,7 @@ func newRecorder(t *testing.T) (*recorder, *primitives.Client) {
 // useAll makes the client run each of its scripts, through all of their branches that touch a key.
 func useAll(ctx context.Context, client *primitives.Client) {
 	for _, use := range []func(context.Context, *primitives.Client){
-		useLock, useSpinLock, useFairLock, useMutex, useReadWriteLock, useSemaphore, usePermits, useCountingSemaphores,
+		useLock, useDescribedLock, useSpinLock, useFairLock, useMutex, useReadWriteLock, useSemaphore, usePermits, useCountingSemaphores,
 		useLatch, useNumbers, useIDGenerator, useRateLimiter, useAdders,
 	} {
 		use(ctx, client)
@@ -165,6 +165,21 @@ func useLock(ctx context.Context, client *primitives.Client) {
 	must.Get(client.NewFencedLock(lock.Name(), nil).LastToken(ctx))
 	for i := range 2 {
 		go func() { _, _ = client.NewLock(fmt.Sprint(lostReply, i), nil).TryLock(ctx) }()
+	}
+	time.Sleep(time.Second) // virtual: both are given back together
+}
+
+// useDescribedLock uses a lock that stores its holder.
+func useDescribedLock(ctx context.Context, client *primitives.Client) {
+	o := &primitives.LockOptions{Metadata: "text"}
+	lock := client.NewLock("declared:described", o)
+	lease := must.Get(lock.TryLock(ctx))
+	must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(lock.TryLock(ctx))
+	must.Get(lock.Holder(ctx))
+	time.Sleep(15 * time.Second) // virtual: the watchdog renews
+	must.Do(lease.Release(ctx))
+	for i := range 2 {
+		go func() { _, _ = client.NewLock(fmt.Sprint(lostReply, "described", i), o).TryLock(ctx) }()
 	}
 	time.Sleep(time.Second) // virtual: both are given back together
 }

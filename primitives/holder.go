@@ -1,0 +1,155 @@
+package primitives
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+)
+
+// Holder is the present holder of a lock, as [Lock.Holder] returns it. If the holder stored no
+// [LockOptions.Metadata], as all Java processes do, only Owner is known.
+type Holder struct {
+	Owner    string // see [Lease.Owner]
+	Host     string // the name of the host on which the holder's process runs; "" if it has none
+	PID      int    // of the process
+	Metadata string
+	Since    time.Time // of the grant, by the server's clock
+}
+
+// maxMetadata is the most bytes of [LockOptions.Metadata].
+const maxMetadata = 1024
+
+// checkMetadata returns a [*FieldError] for a text that is too long.
+func checkMetadata(text string) error {
+	if len(text) > maxMetadata {
+		return &FieldError{Field: "Metadata", Problem: fmt.Sprintf("%d bytes are more than %d", len(text), maxMetadata)}
+	}
+	return nil
+}
+
+// hostname returns the name of this host, or "" if it has none.
+var hostname = sync.OnceValue(func() string {
+	name, _ := os.Hostname() //nolint:errcheck // Without a name, the process has still its id.
+	return name
+})
+
+// describe returns what grants store about their holder, in lines.
+func describe(metadata string) string {
+	return hostname() + "\n" + strconv.Itoa(os.Getpid()) + "\n" + metadata
+}
+
+// Holder returns the present holder of the lock. If the lock is free, the error wraps [ErrNotHeld].
+// The holder stores more about itself than its Owner only with [LockOptions.Metadata]. When Holder
+// returns, the lock may already have another holder: use the answer for messages, not to decide
+// which process works. It takes one round trip. Other errors are the same as for IsHeldBy.
+func (l *exclusiveLock) Holder(ctx context.Context) (Holder, error) {
+	key := extend.SideName(lockHolderKey, l.base.Key())
+	base := l.base.WithTypedKey("holder's key", key, "string")
+	return extend.Call(ctx, &base, l.invalid, "query", func() (Holder, error) {
+		found, err := script.LockHolder(ctx, base.Runner(), base.Key(), key)
+		switch {
+		case err != nil:
+			return Holder{}, err
+		case !found.OwnerOK:
+			return Holder{}, ErrNotHeld
+		}
+		return holderOf(found.Owner, found.Stored), nil
+	})
+}
+
+// holderOf reads what a grant has stored. If another owner stored it, only owner is known.
+func holderOf(owner, stored string) Holder {
+	lines := strings.SplitN(stored, "\n", 5)
+	if len(lines) != 5 || lines[0] != owner {
+		return Holder{Owner: owner}
+	}
+	since, err := strconv.ParseInt(lines[1], 10, 64)
+	pid, noPID := strconv.Atoi(lines[3])
+	if err != nil || noPID != nil {
+		return Holder{Owner: owner}
+	}
+	return Holder{Owner: owner, Host: lines[2], PID: pid, Metadata: lines[4], Since: time.UnixMicro(since)}
+}
+
+// describedLock is a lock whose grants store a description of their holder.
+type describedLock struct {
+	*exclusiveLock
+	holderKey   string
+	granted     string // the channel of the grants
+	description string
+}
+
+// described returns l with grants that store the metadata.
+func (l *exclusiveLock) described(metadata string) *describedLock {
+	key := l.base.Key()
+	d := &describedLock{
+		exclusiveLock: l, holderKey: extend.SideName(lockHolderKey, key),
+		granted: extend.SideName(lockHolderChannel, key), description: describe(metadata),
+	}
+	l.base = l.base.WithTypedKey("holder's key", d.holderKey, "string")
+	l.reject(checkMetadata(metadata))
+	return d
+}
+
+// Acquire implements [extend.Leasable].
+func (l *describedLock) Acquire(
+	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+) (int64, extend.Answer, error) {
+	answer, err := script.HolderAcquire(ctx, r, script.HolderAcquireParams{
+		Lock: l.base.Key(), Token: l.tokenKey, Holder: l.holderKey, Owner: owner, Lease: lease,
+		Tokenttl: l.tokenTTL, Description: l.description,
+		Publish: l.publish(), Released: l.channel, Granted: l.granted,
+	})
+	return lockAnswer(answer, err)
+}
+
+// Release implements [extend.Leasable].
+func (l *describedLock) Release(
+	ctx context.Context, r backend.ScriptRunner, owner string,
+) (bool, error) {
+	released, err := script.HolderRelease(ctx, r, l.base.Key(), l.holderKey, owner, l.publish(), l.channel)
+	return l.noteRelease(released, err)
+}
+
+// describedKind renews and releases many described locks of a client.
+type describedKind struct{ core *extend.Core }
+
+// Renew implements [extend.LeasableKind].
+func (describedKind) Renew(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
+) ([]extend.Status, error) {
+	statuses, err := script.HolderRenew(ctx, r, withHolders(keys), lease, owners)
+	if err != nil {
+		return nil, fmt.Errorf("renew locks: %w", err)
+	}
+	return statusesOf(statuses), nil
+}
+
+// ReleaseAll implements [extend.LeasableKind].
+func (k describedKind) ReleaseAll(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
+) ([]extend.Status, error) {
+	statuses, err := script.HolderReleaseAll(
+		ctx, r, withHolders(keys), k.core.Capabilities().Publish(), owners, lockChannels(keys))
+	if err != nil {
+		return nil, fmt.Errorf("release locks: %w", err)
+	}
+	return statusesOf(statuses), nil
+}
+
+// withHolders returns each lock's key, followed by the key that describes its holder.
+func withHolders(keys []string) []string {
+	pairs := make([]string, 0, 2*len(keys))
+	for _, key := range keys {
+		pairs = append(pairs, key, extend.SideName(lockHolderKey, key))
+	}
+	return pairs
+}

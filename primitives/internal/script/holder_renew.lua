@@ -1,0 +1,23 @@
+--- Extends the lease of each lock that its owner holds to a whole lease, and the holder's description with it. Each
+--- lock has a status of its own: a key of another kind does not fail the others.
+---
+---@key keys any...         in pairs: the lock, and the description of its holder
+---@arg lease milliseconds
+---@arg owners string...    one per pair
+---@return int[] status     per owner: 1 renewed, 0 not held by it, -1 not a lock, -2 refused
+---@retry safe
+---@include fault.lua
+local status = {}
+for i, owner in ipairs(owners) do
+  local lock, holder = keys[2 * i - 1], keys[2 * i]
+  local held = redis.pcall('hexists', lock, owner)
+  if held == 1 then
+    redis.call('pexpire', holder, lease)
+    status[i] = redis.call('pexpire', lock, lease)
+  elseif held == 0 then
+    status[i] = 0
+  else
+    status[i] = fault(held)
+  end
+end
+return status
