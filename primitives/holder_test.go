@@ -54,7 +54,7 @@ func TestHolder(t *testing.T) {
 				require.NoError(t, lease.Release(t.Context()))
 				_, err = asked.Holder(t.Context())
 				require.ErrorIs(t, err, primitives.ErrNotHeld)
-				require.Empty(t, s.described)
+				require.Empty(t, s.stored("x"))
 				require.Zero(t, s.called("lock_acquire")+s.called("lock_renew")+s.called("lock_release"))
 			})
 		})
@@ -73,11 +73,11 @@ func TestHolderWithoutMetadata(t *testing.T) {
 		plain := c.NewLock("x", nil)
 		_, err = plain.ForceUnlock(t.Context())
 		require.NoError(t, err)
-		require.Contains(t, s.described["hasp_lock_holder:{x}"], "first", "ForceUnlock leaves it")
+		require.Contains(t, s.stored("x"), "first", "ForceUnlock leaves it")
 		s.set(func() { clear(s.calls) })
 		lease, err := plain.Lock(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{"lock_acquire": 1}, s.calls)
+		s.set(func() { require.Equal(t, map[string]int{"lock_acquire": 1}, s.calls) })
 		holder, err := plain.Holder(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, primitives.Holder{Owner: lease.Owner()}, holder)
@@ -134,7 +134,10 @@ func TestDescribedLocksAreReleasedTogether(t *testing.T) {
 			}()
 		}
 		time.Sleep(time.Second)
-		require.Empty(t, s.described)
+		for _, name := range []string{"x", "y", "z"} {
+			require.Empty(t, s.holder(name))
+			require.Empty(t, s.stored(name))
+		}
 		require.Equal(t, 1, s.called("holder_release_all"))
 	})
 }

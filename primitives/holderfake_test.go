@@ -28,6 +28,13 @@ func (s *fakeServer) holderScript(script string, keys, args []string) (reply bac
 	return backend.Reply{}, false
 }
 
+// stored returns what a holder of the lock called name has stored.
+func (s *fakeServer) stored(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.described["hasp_lock_holder:{"+name+"}"]
+}
+
 // everySecond returns the first of each pair.
 func everySecond(pairs []string) (firsts []string) {
 	for i := 0; i < len(pairs); i += 2 {
