@@ -25,8 +25,9 @@ type LockOptions struct {
 	// Metadata is a text that [Lock.Holder] returns while this caller holds the lock, with the host
 	// and the process id of its client: what it does with the lock, for example. At most 1 KiB. The
 	// same script that grants the lock stores it in a key of its own, which ends with the lease. A
-	// lock without Metadata has no such key, and costs no further command. "" stores nothing. For a
-	// [Mutex] any other value is an invalid option.
+	// lock without Metadata has no such key, and costs nothing more. With it, Lock and Release cost
+	// the server 3 commands more. "" stores nothing. For a [Mutex] any other value is an invalid
+	// option.
 	Metadata string
 
 	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock returns it, so
