@@ -10,7 +10,7 @@ func vainSeeds() []seed {
 		number    = "number.go"
 	)
 	refused := edits{{"if size > 0 then", "if size > 0 the"}}
-	conflict := edits{{"a.lease(ctx, acquire(a))", "a.lease(ctx, ErrConflict)"}}
+	conflict := edits{{"s.run(ctx, a, try)", "tries{}, error(ErrConflict)"}}
 	deafSemaphore := edits{{"\treturn n\n}", "\treturn n * 0\n}"}}
 	deafLatch := edits{{"\t\treturn extend.AllUnits\n\t}\n\treturn 1\n", "\t\treturn 0\n\t}\n\treturn 0\n"}}
 	kept := edits{{"\t\ttaken = p.n\n", ""}}

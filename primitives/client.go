@@ -53,6 +53,10 @@ type Options struct {
 	// disables logging.
 	Logger *zap.Logger
 
+	// Tracer observes acquires, and, if it implements more than [Tracer], the ends of leases, renewals,
+	// gaps of subscriptions, and options that differ from what the server has. Nil means none.
+	Tracer Tracer
+
 	_ struct{}
 }
 
@@ -60,7 +64,7 @@ type Options struct {
 func (o *Options) core() *extend.Options {
 	return &extend.Options{
 		KeyPrefix: o.KeyPrefix, WatchdogLease: o.WatchdogLease, MaxHold: o.MaxHold, ClockDrift: o.ClockDrift,
-		PollInterval: o.PollInterval, Logger: o.Logger,
+		PollInterval: o.PollInterval, Logger: o.Logger, Tracer: o.Tracer,
 	}
 }
 

@@ -53,6 +53,18 @@ func (a *rateAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	return answer, rateError(err, a.n)
 }
 
+// rateTry is a rateAttempt that does not wait: its refusal says when there are enough permits.
+type rateTry rateAttempt
+
+// Try implements [extend.Attempt].
+func (a *rateTry) Try(ctx context.Context) (extend.Answer, error) {
+	answer, err := (*rateAttempt)(a).Try(ctx)
+	if err == nil && !answer.Granted {
+		err = &RateLimitError{RetryIn: answer.RetryIn}
+	}
+	return answer, err
+}
+
 // rateError returns the error that a script's error code stands for. A caller asked for n permits.
 func rateError(err error, n int) error {
 	var server *backend.ServerError

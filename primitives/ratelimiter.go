@@ -234,7 +234,7 @@ func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
 		defer l.client.rateNeeds.add(l.base.Key(), n, -1)
 		want := l.want
 		want.Need = n
-		return struct{}{}, l.base.Wait(ctx, want, newRateAttempt(l, n, true))
+		return struct{}{}, l.base.Acquire(ctx, want, newRateAttempt(l, n, true))
 	})
 	return err
 }
@@ -244,11 +244,7 @@ func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
 // the same as for Acquire.
 func (l *RateLimiter) TryAcquire(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
-		answer, err := newRateAttempt(l, n, false).Try(ctx)
-		if err == nil && !answer.Granted {
-			err = &RateLimitError{RetryIn: answer.RetryIn}
-		}
-		return struct{}{}, err
+		return struct{}{}, l.base.TryAcquire(ctx, errTooFewPermits, (*rateTry)(newRateAttempt(l, n, false)))
 	})
 	return err
 }

@@ -123,14 +123,14 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, n, func(p *permitAttempt) error {
 		want := s.want
 		want.Need = n
-		return s.base.Wait(ctx, want, p)
+		return s.base.Acquire(ctx, want, p)
 	})
 }
 
 // TryAcquire takes n permits, at least 1, or returns [ErrNotAcquired] if too few are free. It takes
 // one round trip and does not wait.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
-	return s.acquire(ctx, n, func(p *permitAttempt) error { return extend.TryOnce(ctx, s.want.Refusal, p) })
+	return s.acquire(ctx, n, func(p *permitAttempt) error { return s.base.TryAcquire(ctx, s.want.Refusal, p) })
 }
 
 func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permitAttempt) error) error {

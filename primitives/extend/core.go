@@ -31,6 +31,7 @@ type Core struct {
 	keeper          *renew.Keeper
 	bySlot          atomic.Bool // one script's keys must share a slot
 	orphans         orphans
+	leaseTracer     LeaseTracer // nil: there is none
 
 	ctx    context.Context //nolint:containedctx // Close ends it, and with it the work in the background.
 	cancel context.CancelFunc
@@ -67,6 +68,7 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	c.bySlot.Store(can.Cluster)
 	c.keeper = renew.NewKeeper(c.backgroundCalls, &c.bySlot, o.Logger)
 	c.orphans.core = c
+	c.trace()
 	return c, nil
 }
 

@@ -30,6 +30,7 @@ type hold struct {
 	queued   bool  // the owner waits in a queue on the server
 	inLine   bool  // it has waited in a line, which knows it until the hold ends
 	left     bool  // its last caller left before the answer
+	traced   bool  // a tracer has its end; guarded by mu
 }
 
 // mayLast returns how long a hold or a place of the owner may last on the server.
@@ -173,6 +174,14 @@ func (h *hold) releaseLease(ctx context.Context, l *leaseState, grace time.Durat
 	if err != nil || !last {
 		return err
 	}
+	held := h.heldFor()
+	err = h.releaseHeld(ctx, grace)
+	h.traceEnd(held, ErrReleased, withCause(ctx, err))
+	return err
+}
+
+// releaseHeld stops the renewals and releases the object, if it is still held.
+func (h *hold) releaseHeld(ctx context.Context, grace time.Duration) error {
 	if !h.object.core.keeper.End(&h.Entry) {
 		h.releaseInBackground(true)
 		return fmt.Errorf("%w: %w", ErrNotHeld, h.object.core.lossCause())
@@ -229,6 +238,7 @@ func (r *lateRelease) HandleLate(runner backend.ScriptRunner) {
 func (h *hold) HandleLoss() {
 	h.endAll(ErrLost)
 	h.releaseInBackground(true)
+	h.traceEnd(h.heldFor(), ErrLost, nil)
 	if entry := h.object.core.opts.Logger.Check(zap.WarnLevel, "lease lost"); entry != nil {
 		// The caller watches other leases too, and the logger may block.
 		h.object.core.background(func(context.Context) { entry.Write(h.object.fields()...) })
@@ -239,6 +249,7 @@ func (h *hold) HandleLoss() {
 func (h *hold) close() {
 	h.endAll(errClosed)
 	h.releaseInBackground(true)
+	h.traceEnd(h.heldFor(), errClosed, nil)
 }
 
 // abandon ends and releases h, whose grant came after its caller's context had ended.
@@ -250,7 +261,10 @@ func (h *hold) abandon() {
 
 // forget implements [target].
 func (h *hold) forget() {
-	h.object.core.keeper.End(&h.Entry)
+	held := h.heldFor()
+	if h.object.core.keeper.End(&h.Entry) {
+		h.traceEnd(held, ErrReleased, nil)
+	}
 	h.endAll(ErrReleased)
 	h.leaveLine()
 }

@@ -194,15 +194,7 @@ func (s *Leases) Acquire(ctx context.Context) (*Lease, error) { return s.Acquire
 // lease has all of them. 0 means the Need of the configuration. If ctx re-enters a lease of fewer
 // units, AcquireUnits does not re-enter that lease, but acquires all units that it needs.
 func (s *Leases) AcquireUnits(ctx context.Context, units int) (*Lease, error) {
-	return s.take(ctx, s.leasable, units, func(a *attempt) error {
-		if err := s.checkSelfDeadlock(ctx); err != nil {
-			return err
-		}
-		if s.line != nil {
-			return s.waitInLine(ctx, a)
-		}
-		return s.object.waitAs(ctx, a)
-	})
+	return s.acquire(ctx, s.leasable, units, false)
 }
 
 // checkSelfDeadlock returns [ErrSelfDeadlock] if Acquire under ctx would wait for a lease of its
@@ -221,28 +213,49 @@ func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) { return s.TryA
 
 // TryAcquireUnits is [Leases.AcquireUnits] without waiting, like TryAcquire.
 func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*Lease, error) {
-	return s.take(ctx, s.tryLeasable, units, func(a *attempt) error {
-		return TryOnce(ctx, cmp.Or(s.want.Refusal, ErrNotAcquired), a)
-	})
+	return s.acquire(ctx, s.tryLeasable, units, true)
 }
 
-// take returns the lease that acquire gets, or another lease of the hold that ctx re-enters.
+// acquire is AcquireUnits, or TryAcquireUnits if try is true. It reports to the client's tracer.
+func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try bool) (*Lease, error) {
+	ctx, q := s.object.beginAcquire(ctx, try)
+	lease, t, err := s.take(ctx, leasable, units, try)
+	q.end(ctx, t, err)
+	return lease, err
+}
+
+// take returns a new lease, or another lease of the hold that ctx re-enters.
 func (s *Leases) take(
-	ctx context.Context, leasable Leasable, units int, acquire func(*attempt) error,
-) (*Lease, error) {
+	ctx context.Context, leasable Leasable, units int, try bool,
+) (*Lease, tries, error) {
 	if outer := reentered(ctx, s.object); outer != nil && units <= int(outer.units) {
 		if lease, err := outer.reenter(s); lease != nil || err != nil {
-			return lease, err
+			return lease, tries{}, err
 		}
 	}
 	a := attempts.Get().(*attempt) //nolint:forcetypeassert // It has nothing else.
 	*a = attempt{leases: s, leasable: leasable, units: units}
-	lease, err := a.lease(ctx, acquire(a))
+	t, err := s.run(ctx, a, try)
+	lease, err := a.lease(ctx, err)
 	if s.line == nil { // In a line, a message may still find the attempt.
 		*a = attempt{}
 		attempts.Put(a)
 	}
-	return lease, err
+	return lease, t, err
+}
+
+// run tries a: once if try is true, otherwise until it is granted.
+func (s *Leases) run(ctx context.Context, a *attempt, try bool) (tries, error) {
+	if try {
+		return tryOnce(ctx, cmp.Or(s.want.Refusal, ErrNotAcquired), a)
+	}
+	if err := s.checkSelfDeadlock(ctx); err != nil {
+		return tries{}, err
+	}
+	if s.line != nil {
+		return s.waitInLine(ctx, a)
+	}
+	return s.object.waitAs(ctx, a)
 }
 
 // attempt is one caller's [Attempt] to get a lease. It takes a new owner whenever the old owner may

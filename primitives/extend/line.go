@@ -47,15 +47,21 @@ const (
 )
 
 // waitInLine waits until a is granted, by its own try or by the release of another owner.
-func (s *Leases) waitInLine(ctx context.Context, a *attempt) error {
+func (s *Leases) waitInLine(ctx context.Context, a *attempt) (tries, error) {
 	t := ticket{attempt: a, loop: loopAttempt{attempt: a, owned: a, owns: true}}
+	err := s.waitAt(ctx, &t)
+	return t.loop.tries, err
+}
+
+// waitAt waits until t is granted.
+func (s *Leases) waitAt(ctx context.Context, t *ticket) error {
 	err := s.object.core.waiters.WaitInLine(ctx, wait.Line{
 		Key: s.object.key, Channel: s.line.Channel, Wait: s.line.Wait, Beater: (*beater)(s),
-	}, &t)
+	}, t)
 	if err != nil {
 		return t.loop.explain(ctx, err, s.want.Refusal)
 	}
-	return s.lengthen(ctx, a.hold)
+	return s.lengthen(ctx, t.hold)
 }
 
 // lengthen renews a hold of a fixed length to its whole lease, if much of it had passed before the

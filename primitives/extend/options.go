@@ -35,6 +35,9 @@ type Options struct {
 	// Logger receives failures that no call returns. Nil disables logging.
 	Logger *zap.Logger
 
+	// Tracer observes the client. Nil means none.
+	Tracer Tracer
+
 	// ClosesBackend says that Close closes the backend, after the releases.
 	ClosesBackend bool
 

@@ -108,17 +108,35 @@ type Backoff = wait.Backoff
 // attempt if that got no answer. After Wait has returned, it does not use a any more. If a did not
 // use a wake-up, the next waiter gets it. Use Wait within [Call].
 func (o *Object) Wait(ctx context.Context, want WaitSpec, a Attempt) error {
-	return o.wait(ctx, want, loopAttempt{attempt: a})
+	_, err := o.wait(ctx, want, loopAttempt{attempt: a})
+	return err
+}
+
+// Acquire is [Object.Wait] for an attempt that acquires units of o without a lease. It reports the
+// acquire to the client's [Tracer], as [Leases.Acquire] does. Use Acquire within [Call].
+func (o *Object) Acquire(ctx context.Context, want WaitSpec, a Attempt) error {
+	ctx, q := o.beginAcquire(ctx, false)
+	t, err := o.wait(ctx, want, loopAttempt{attempt: a})
+	q.end(ctx, t, err)
+	return err
+}
+
+// TryAcquire is Acquire without waiting: if a is refused, it returns the refusal. Use it within [Call].
+func (o *Object) TryAcquire(ctx context.Context, refusal error, a Attempt) error {
+	ctx, q := o.beginAcquire(ctx, true)
+	t, err := tryOnce(ctx, refusal, a)
+	q.end(ctx, t, err)
+	return err
 }
 
 // waitAs is Wait for an attempt that has owners: after an unknown outcome it continues, with
 // another owner.
-func (o *Object) waitAs(ctx context.Context, a *attempt) error {
+func (o *Object) waitAs(ctx context.Context, a *attempt) (tries, error) {
 	return o.wait(ctx, a.want(), loopAttempt{attempt: a, owned: a, owns: true})
 }
 
 // wait is Wait, for an attempt whose tries it notes.
-func (o *Object) wait(ctx context.Context, want WaitSpec, noted loopAttempt) error {
+func (o *Object) wait(ctx context.Context, want WaitSpec, noted loopAttempt) (tries, error) {
 	w := attemptPool.Get().(*loopAttempt) //nolint:forcetypeassert // It has nothing else.
 	*w = noted
 	err := wait.ErrMoved
@@ -132,9 +150,10 @@ func (o *Object) wait(ctx context.Context, want WaitSpec, noted loopAttempt) err
 	if err != nil {
 		err = w.explain(ctx, err, want.Refusal)
 	}
+	t := w.tries
 	*w = loopAttempt{}
 	attemptPool.Put(w)
-	return err
+	return t, err
 }
 
 // Repeat is [Object.Wait] for an attempt that belongs to several clients, and so to no single
@@ -157,6 +176,12 @@ func TryOnce(ctx context.Context, refusal error, a Attempt) error {
 	return err
 }
 
+// tryOnce is TryOnce, and counts the attempt.
+func tryOnce(ctx context.Context, refusal error, a Attempt) (tries, error) {
+	err := TryOnce(ctx, refusal, a)
+	return tries{count: 1, refused: errors.Is(err, ErrNotAcquired)}, err
+}
+
 // attemptPool has unused values, so that a call that does not have to wait needs no allocation.
 var attemptPool = sync.Pool{New: func() any { return new(loopAttempt) }}
 
@@ -168,6 +193,7 @@ type loopAttempt struct {
 	refused bool     // the server's last answer was a refusal, or a grant that was undone
 	undone  int      // grants in a row that were undone, for lack of replicas
 	outage  error    // of the last try, if it got no answer, or a grant that was undone
+	tries   tries
 }
 
 // channel returns the channel on which the next try's waiter listens, and whether it is the only
@@ -185,8 +211,10 @@ func (w *loopAttempt) channel(want WaitSpec) (channel string, private bool) {
 // of replicas counts as a refusal. A new owner may have another channel.
 func (w *loopAttempt) Try(ctx context.Context) (wait.Answer, error) {
 	answer, err := w.attempt.Try(ctx)
+	w.tries.count++
 	switch {
 	case err == nil:
+		w.tries.refused = w.tries.refused || !answer.Granted
 		w.refused, w.undone, w.outage = !answer.Granted, 0, nil
 	case w.owns && errors.Is(err, backend.ErrReplicas) && shortageMayPass(err):
 		w.refused, w.undone, w.outage = true, w.undone+1, err

@@ -44,6 +44,10 @@ type Keeper struct {
 	log    *zap.Logger
 	now    clock
 
+	// OnRenewal is called after each renewal, without any mutex held. It must not block. It is set
+	// before the first Begin. Nil means that nobody wants to know.
+	OnRenewal func(Renewal)
+
 	ctx     context.Context //nolint:containedctx // It ends the renewals under way at Close.
 	cancel  context.CancelFunc
 	running sync.WaitGroup // renewals under way
@@ -151,6 +155,14 @@ func (k *Keeper) Remaining(e *Entry) time.Duration {
 	k.mu.Unlock()
 	e.OnLost.HandleLoss()
 	return 0
+}
+
+// HeldFor returns the time since the grant of e, which was confirmed.
+func (k *Keeper) HeldFor(e *Entry) time.Duration {
+	now := k.now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return now.at - e.grantedAt
 }
 
 // Close stops watching all entries, and cancels the renewals under way without waiting for them. It

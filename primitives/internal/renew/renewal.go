@@ -33,18 +33,19 @@ func (k *Keeper) groupKeyOf(e *Entry, now instant) groupKey {
 func (k *Keeper) renew(group groupKey, entries []*Entry) {
 	ctx, cancel := context.WithTimeout(k.ctx, group.present/3)
 	defer cancel()
+	r := k.newReport(entries)
 	var failed []string
-	var failure error
 	for parts := [][]*Entry{entries}; len(parts) > 0; parts = parts[1:] {
-		halves, err := k.renewOnce(ctx, group, parts[0])
+		halves, err := k.renewOnce(ctx, group, parts[0], &r)
 		parts = append(parts, halves...)
 		if err != nil {
-			failed, failure = append(failed, k.stillWatched(parts[0])...), err
+			failed, r.Err = append(failed, k.stillWatched(parts[0])...), err
 		}
 	}
+	k.report(r)
 	if len(failed) > 0 { // Last of all, since the logger may block.
 		k.log.Warn("leases not renewed", zap.Int("count", len(failed)),
-			zap.Strings("keys", failed[:min(len(failed), keysInLog)]), zap.Error(failure))
+			zap.Strings("keys", failed[:min(len(failed), keysInLog)]), zap.Error(r.Err))
 	}
 }
 
@@ -65,7 +66,7 @@ func (k *Keeper) stillWatched(entries []*Entry) (keys []string) {
 // entries with other keys are renewed. If the keys are in several slots of a cluster, it queues the
 // entries again, by slot. After any other refusal there is no such key to find.
 func (k *Keeper) renewOnce(
-	ctx context.Context, group groupKey, entries []*Entry,
+	ctx context.Context, group groupKey, entries []*Entry, r *report,
 ) (halves [][]*Entry, err error) {
 	sent := k.now()
 	keys, owners := make([]string, len(entries)), make([]string, len(entries))
@@ -79,7 +80,9 @@ func (k *Keeper) renewOnce(
 	if errors.Is(err, backend.ErrCrossSlot) && k.split(entries) {
 		return nil, nil
 	}
-	for _, e := range k.settle(entries, sent, statuses, err) {
+	lost, failed := k.settle(entries, sent, statuses, err)
+	r.Failed += failed
+	for _, e := range lost {
 		e.OnLost.HandleLoss()
 	}
 	return nil, err
@@ -107,8 +110,11 @@ func (k *Keeper) split(entries []*Entry) bool {
 	return true
 }
 
-// settle notes the outcome of a renewal that was sent at sent. It returns the lost entries.
-func (k *Keeper) settle(entries []*Entry, sent instant, statuses []Status, err error) (lost []*Entry) {
+// settle notes the outcome of a renewal that was sent at sent. It returns the lost entries, and how
+// many watched entries were not renewed.
+func (k *Keeper) settle(
+	entries []*Entry, sent instant, statuses []Status, err error,
+) (lost []*Entry, failed int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
@@ -122,11 +128,14 @@ func (k *Keeper) settle(entries []*Entry, sent instant, statuses []Status, err e
 			status = statuses[i]
 		}
 		e.renewing = false
+		if status == Failed && (e.state == statePending || e.state == stateHeld) {
+			failed++
+		}
 		if k.settleOne(e, status, sent, now) {
 			lost = append(lost, e)
 		}
 	}
-	return lost
+	return lost, failed
 }
 
 // settleOne reports whether e is lost. A reply that comes after the lease expired does not renew it.

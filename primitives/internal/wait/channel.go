@@ -50,7 +50,7 @@ func (c *channel) subscribe() {
 	go func() {
 		defer w.running.Done()
 		defer giveUp()
-		subscription, err := w.backend.Subscribe(ctx, c.name, c.listener.handle)
+		subscription, err := w.backend.Subscribe(ctx, c.name, c.handle)
 		switch {
 		case err != nil:
 			c.failed(err)
@@ -58,6 +58,21 @@ func (c *channel) subscribe() {
 			subscription.Cancel()
 		}
 	}()
+}
+
+// handle takes an event.
+func (c *channel) handle(event backend.Event) {
+	if event.Kind != backend.EventMessage {
+		c.reportGap(nil)
+	}
+	c.listener.handle(event)
+}
+
+// reportGap reports that messages may have been missed.
+func (c *channel) reportGap(err error) {
+	if c.waiters.OnGap != nil {
+		c.waiters.OnGap(c.name, err)
+	}
 }
 
 // keep keeps an acknowledged subscription. It reports false if the channel was dropped meanwhile.
@@ -73,25 +88,29 @@ func (c *channel) keep(subscription backend.Subscription) bool {
 	return true
 }
 
-// failed takes a failure to subscribe, and logs the first failure. The logger may block, and is
-// called without the mutex.
+// failed takes a failure to subscribe, reports it, and logs the first failure. The logger may block,
+// and is called without the mutex.
 func (c *channel) failed(err error) {
-	if c.noteFailure() {
+	used, first := c.noteFailure()
+	if used {
+		c.reportGap(err)
+	}
+	if first {
 		c.waiters.log.Warn("subscribing failed", zap.String("channel", c.name), zap.Error(err))
 	}
 }
 
-// noteFailure reports whether to log a failure.
-func (c *channel) noteFailure() (first bool) {
+// noteFailure reports whether there are waiters without a subscription now, and whether to log the failure.
+func (c *channel) noteFailure() (used, first bool) {
 	c.waiters.mu.Lock()
 	defer c.waiters.mu.Unlock()
 	c.subscribing = false
 	if c.dropped || !c.listener.unsubscribed() {
-		return false
+		return false, false
 	}
 	first = !c.failureLogged
 	c.failureLogged = true
-	return first
+	return true, first
 }
 
 // drop ends the channel. The caller holds the mutex, releases it, and then calls the returned function,

@@ -135,6 +135,11 @@ type Waiters struct {
 	poll    time.Duration
 	log     *zap.Logger
 
+	// OnGap is called when messages of a channel may have been missed, with the reason if the client
+	// cannot subscribe. No mutex is held. It must not block. It is set before the first Wait. Nil
+	// means that nobody wants to know.
+	OnGap func(channel string, err error)
+
 	ctx     context.Context //nolint:containedctx // It bounds the subscriptions, which outlive calls.
 	cancel  context.CancelFunc
 	running sync.WaitGroup // subscriptions being made

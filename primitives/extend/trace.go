@@ -1,0 +1,144 @@
+package extend
+
+import (
+	"context"
+	"time"
+)
+
+// Tracer observes a client: see [Options.Tracer]. It gets the start and the end of each acquire. It
+// gets more if it also implements [LeaseTracer], [RenewalTracer], [SubscriptionTracer] or
+// [MismatchTracer].
+//
+// The client calls its methods from many goroutines at once, also from the goroutine of the watchdog
+// and from those of the driver, but holds no mutex of its own meanwhile. They must not block, and must
+// not panic. They get their data by value, so that a Tracer that does nothing costs no allocation.
+//
+// Source: the tracers of github.com/jackc/pgx/v5.
+type Tracer interface {
+	// TraceAcquireStart is called before the first try of an acquire, with the caller's context. The
+	// acquire runs under the returned context, which must be ctx or a child of it. If the acquire
+	// sends nothing because of its arguments, because ctx has ended, or because the client is closed,
+	// it is not reported.
+	TraceAcquireStart(ctx context.Context, data TraceAcquireStart) context.Context
+
+	// TraceAcquireEnd is called when the acquire is about to return, with the context that
+	// TraceAcquireStart has returned. It is not called if the driver panics.
+	TraceAcquireEnd(ctx context.Context, data TraceAcquireEnd)
+}
+
+// TraceObject is the object of an event. Names may be many: a metric should not have them as a label.
+type TraceObject struct {
+	Kind string // such as "lock" or "rate limiter", as in errors
+	Name string // without the client's prefix
+}
+
+// TraceAcquireStart is the start of an acquire: of Lock, TryLock, Acquire or TryAcquire of a lock, a
+// semaphore or a rate limiter. A MultiLock or RedLock is reported by its parts.
+type TraceAcquireStart struct {
+	Object TraceObject
+	Try    bool // it does not wait, as TryLock and TryAcquire
+}
+
+// TraceAcquireEnd is the end of an acquire.
+type TraceAcquireEnd struct {
+	Object TraceObject
+	Try    bool
+
+	// Waited is the time since the start, round trips included.
+	Waited time.Duration
+
+	// Attempts is how often the client asked the server for this caller. 0 means that it asked never:
+	// the caller re-entered a lease, or its error is [ErrSelfDeadlock].
+	Attempts int
+
+	// Contended says that the server refused at least one attempt: another owner held the object, or
+	// too few units were free.
+	Contended bool
+
+	// Err is nil if the caller has what it asked for. Otherwise it matches the errors that the call
+	// returns, but its text lacks the operation and the object.
+	Err error
+}
+
+// LeaseTracer is a [Tracer] that also gets the end of each lease.
+type LeaseTracer interface {
+	// TraceLeaseEnd is called once for each lease that an acquire has returned. A lease and the leases
+	// that re-enter it end together, as one.
+	TraceLeaseEnd(data TraceLeaseEnd)
+}
+
+// TraceLeaseEnd is the end of a lease.
+type TraceLeaseEnd struct {
+	Object TraceObject
+
+	// Held is the time from the grant to the end for the holder. For a release, that is the time at
+	// which it begins.
+	Held time.Duration
+
+	// Cause is [ErrReleased], [ErrLost], or matches [backend.ErrClosed] if the client was closed. It
+	// is also ErrLost if the release finds that the server no longer has the lease.
+	Cause error
+
+	// Err is the error of the release, if the holder has released the lease. As in TraceAcquireEnd, its
+	// text lacks the operation and the object.
+	Err error
+}
+
+// RenewalTracer is a [Tracer] that also gets the watchdog's renewals.
+type RenewalTracer interface {
+	// TraceRenewal is called after each renewal of leases of one kind by the watchdog.
+	TraceRenewal(data TraceRenewal)
+}
+
+// TraceRenewal is one renewal, which renews up to a hundred leases.
+type TraceRenewal struct {
+	// Leases is how many leases were to be renewed.
+	Leases int
+
+	// Lag is how much later than planned the renewal was sent: for the lease that waited the longest. A
+	// lease is renewed when a third of it has passed. If Lag comes near to two thirds of the lease, for
+	// example because the process gets too little CPU, leases are lost.
+	Lag time.Duration
+
+	// Took is the time from the sending to the last answer.
+	Took time.Duration
+
+	// Failed is how many leases were not renewed, for lack of an answer or of a right. The watchdog
+	// tries again. Leases that the server no longer has are not among them: they are lost.
+	Failed int
+
+	// Err is the reason if the request has failed. It is nil if Failed is 0.
+	Err error
+}
+
+// SubscriptionTracer is a [Tracer] that also gets the gaps of the waiters' subscriptions.
+type SubscriptionTracer interface {
+	// TraceSubscriptionGap is called when messages to waiters may have been missed. Such waiters try
+	// again at once, or poll more often.
+	TraceSubscriptionGap(data TraceSubscriptionGap)
+}
+
+// TraceSubscriptionGap is a gap of a subscription.
+type TraceSubscriptionGap struct {
+	Channel string
+
+	// Err is the reason if the client could not subscribe. It tries again within a second. Nil means
+	// that the link broke, and that the subscription is acknowledged again.
+	Err error
+}
+
+// MismatchTracer is a [Tracer] that also gets options that differ from what the server has.
+type MismatchTracer interface {
+	// TraceMismatch is called once for each object and value that a client finds, after a call of the
+	// object. The client also logs a warning.
+	TraceMismatch(data TraceMismatch)
+}
+
+// TraceMismatch is an option that does not apply, since the object exists with another value. Either
+// another process has made the object with other options, or the object is older than the option.
+type TraceMismatch struct {
+	Object TraceObject
+	Option string // such as "Rate"
+	Want   string // the option
+	Have   string // what the server has
+}

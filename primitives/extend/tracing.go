@@ -1,0 +1,108 @@
+package extend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/renew"
+)
+
+// trace connects the client's tracer with the parts that report to it.
+func (c *Core) trace() {
+	c.leaseTracer, _ = c.opts.Tracer.(LeaseTracer)
+	if tracer, ok := c.opts.Tracer.(RenewalTracer); ok {
+		c.keeper.OnRenewal = func(r renew.Renewal) { tracer.TraceRenewal(TraceRenewal(r)) }
+	}
+	if tracer, ok := c.opts.Tracer.(SubscriptionTracer); ok {
+		c.waiters.OnGap = func(channel string, err error) {
+			tracer.TraceSubscriptionGap(TraceSubscriptionGap{Channel: channel, Err: err})
+		}
+	}
+}
+
+// traced returns o for a tracer.
+func (o *Object) traced() TraceObject { return TraceObject{Kind: o.kind, Name: o.name} }
+
+// acquisition is an acquire that a tracer observes.
+type acquisition struct {
+	tracer  Tracer // nil: there is none
+	object  TraceObject
+	try     bool
+	started time.Time
+}
+
+// tries counts the attempts of an acquire.
+type tries struct {
+	count   int
+	refused bool // at least one of them was
+}
+
+// beginAcquire reports the start of an acquire. It returns the context under which the acquire runs.
+func (o *Object) beginAcquire(ctx context.Context, try bool) (context.Context, acquisition) {
+	tracer := o.core.opts.Tracer
+	if tracer == nil {
+		return ctx, acquisition{}
+	}
+	q := acquisition{tracer, o.traced(), try, time.Now()}
+	return tracer.TraceAcquireStart(ctx, TraceAcquireStart{Object: q.object, Try: try}), q
+}
+
+// end reports the end of the acquire.
+func (q acquisition) end(ctx context.Context, t tries, err error) {
+	if q.tracer == nil {
+		return
+	}
+	q.tracer.TraceAcquireEnd(ctx, TraceAcquireEnd{
+		Object: q.object, Try: q.try, Waited: time.Since(q.started), Attempts: t.count, Contended: t.refused,
+		Err: withCause(ctx, matched(err)),
+	})
+}
+
+// matched returns err such that it matches the error that [Call] makes of it. Unlike Call it does not
+// ask the server for the type of the key.
+func matched(err error) error {
+	if err == nil {
+		return nil
+	}
+	var server *backend.ServerError
+	notANumber := errors.Is(err, backend.ErrNotANumber) || errors.As(err, &server) && server.Code == "NOTANUMBER"
+	if notANumber || otherKind(err) {
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	}
+	return err
+}
+
+// heldFor returns how long h has been held. It returns 0 if no tracer wants to know.
+func (h *hold) heldFor() time.Duration {
+	if h.object.core.leaseTracer == nil {
+		return 0
+	}
+	return h.object.core.keeper.HeldFor(&h.Entry)
+}
+
+// traceEnd reports the end of h, unless it was reported before.
+func (h *hold) traceEnd(held time.Duration, cause, err error) {
+	tracer := h.object.core.leaseTracer
+	if tracer == nil || !h.firstEnd() {
+		return
+	}
+	if errors.Is(err, ErrNotHeld) {
+		cause = errClosed
+	}
+	if errors.Is(err, ErrLost) {
+		cause = ErrLost
+	}
+	tracer.TraceLeaseEnd(TraceLeaseEnd{Object: h.object.traced(), Held: held, Cause: cause, Err: matched(err)})
+}
+
+// firstEnd reports whether the end of h was not reported before.
+func (h *hold) firstEnd() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first := !h.traced
+	h.traced = true
+	return first
+}
