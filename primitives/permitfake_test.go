@@ -49,7 +49,7 @@ func (s *fakeServer) lendPermits(owner, lease string) backend.Reply {
 
 func permitReply(taken bool, left int, wait time.Duration) backend.Reply {
 	return backend.ArrayReply([]backend.Reply{
-		truth(taken), backend.IntegerReply(int64(left)), backend.IntegerReply(wait.Milliseconds()),
+		truth(taken), backend.IntegerReply(int64(left)), backend.IntegerReply(wait.Milliseconds()), {},
 	})
 }
 

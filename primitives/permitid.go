@@ -103,6 +103,9 @@ func (s *leasablePermits) Acquire(
 		Permits: s.base.Key(), Leases: s.beside[0], Twin: s.twin, Owner: owner, Lease: lease, Total: s.total,
 		Publish: s.publish(), Released: s.channel,
 	})
+	if result.OtherOK {
+		(*PermitSemaphore)(s).reportMismatch(result.Other)
+	}
 	err = (*PermitSemaphore)(s).explain(err, len(owner)/idSize)
 	return 0, extend.Answer{
 		Granted: result.Taken, Free: int(max(result.Left, 0)), RetryIn: result.Wait,

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -26,7 +28,17 @@ type PermitSemaphoreOptions struct {
 	// expiry ran, the permit would end with the key, and the next Acquire would grant it a second time.
 	// For names that come and go, such as users' names, use a [CountingSemaphore]: its key expires with
 	// its last hold.
+	//
+	// If the semaphore exists with another total, for example from an earlier deployment, that total
+	// applies: the client logs a warning, and reports the mismatch to its [MismatchTracer].
 	Permits int
+
+	// Update says that Permits replaces another total of an existing semaphore, as
+	// [PermitSemaphore.SetPermits] does: once for each PermitSemaphore, before its first acquire, which
+	// takes one or two round trips more. During a deployment the process that comes last decides.
+	// Processes that have acquired before do not restore their total, but report the mismatch. An error
+	// is the acquire's. Make one PermitSemaphore for a name, and keep it.
+	Update bool
 
 	// Lease is the length of a lease that is not renewed: permits are held for no longer. In whole
 	// milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the watchdog
@@ -94,6 +106,9 @@ type PermitSemaphore struct {
 	channel string
 	twin    string // the key of the semaphore that would have the same set of leases; if there is none, its own
 	total   *int64 // of a semaphore that Acquire creates; nil: it creates none
+
+	update  bool        // the total replaces another total
+	applied atomic.Bool // it has
 }
 
 // NewPermitSemaphore returns the permit semaphore called name. It sends nothing. The methods return a
@@ -108,8 +123,10 @@ func (c *Client) NewPermitSemaphore(name string, opts *PermitSemaphoreOptions) *
 	s.nameKeys()
 	if o.Permits != 0 {
 		total := int64(o.Permits)
-		s.total = &total
+		s.total, s.update = &total, o.Update
 		s.reject(countWithin("Permits", o.Permits, 1))
+	} else if o.Update {
+		s.reject(&FieldError{Field: "Update", Problem: "Permits is not set"})
 	}
 	leases, err := s.base.NewLeases(extend.LeaseConfig{
 		Leasable: (*leasablePermits)(s), Kind: permitKind{c.core}, Owner: newPermits, Lease: o.Lease,
@@ -211,8 +228,30 @@ func (s *PermitSemaphore) acquire(
 	ctx context.Context, n int, take func(context.Context, int) (*Lease, error),
 ) (*Lease, error) {
 	return extend.Call(ctx, &s.base, s.validateNumber(n, 1, maxIDs), "acquire", func() (*Lease, error) {
+		if err := s.applyTotal(ctx); err != nil {
+			return nil, err
+		}
 		return take(ctx, n)
 	})
+}
+
+// applyTotal sets the total of a semaphore that has another total than the option Permits, once, before
+// the first acquire of s.
+func (s *PermitSemaphore) applyTotal(ctx context.Context) error {
+	if !s.update || s.applied.Load() {
+		return nil
+	}
+	have, err := script.PermitCount(ctx, s.base.Runner(), s.base.Key(), s.beside[0])
+	if err == nil && have.Free+have.Acquired != *s.total {
+		_, err = s.sendTotal(ctx, *s.total, true)
+	}
+	s.applied.Store(err == nil)
+	return err
+}
+
+// reportMismatch reports that the semaphore's total is have, and not the option Permits.
+func (s *PermitSemaphore) reportMismatch(have int64) {
+	s.base.ReportMismatch("Permits", strconv.FormatInt(*s.total, 10), strconv.FormatInt(have, 10))
 }
 
 // Release releases the permits with these ids, 1 to 1000 of them, and wakes waiters. If an id is
@@ -268,12 +307,16 @@ func (s *PermitSemaphore) SetPermits(ctx context.Context, n int) error {
 
 func (s *PermitSemaphore) set(ctx context.Context, n int, change bool) (bool, error) {
 	return extend.Call(ctx, &s.base, s.validateNumber(n, 0, maxPermits), "set", func() (bool, error) {
-		set, err := script.PermitSet(ctx, s.base.Runner(), script.PermitSetParams{
-			Permits: s.base.Key(), Leases: s.beside[0], Twin: s.twin, Total: int64(n), Change: change,
-			Publish: s.publish(), Released: s.channel,
-		})
-		return set, s.explain(err, n)
+		return s.sendTotal(ctx, int64(n), change)
 	})
+}
+
+func (s *PermitSemaphore) sendTotal(ctx context.Context, n int64, change bool) (bool, error) {
+	set, err := script.PermitSet(ctx, s.base.Runner(), script.PermitSetParams{
+		Permits: s.base.Key(), Leases: s.beside[0], Twin: s.twin, Total: n, Change: change,
+		Publish: s.publish(), Released: s.channel,
+	})
+	return set, s.explain(err, int(n))
 }
 
 // AddPermits adds n permits to the total, and wakes waiters if n is more than 0. If n is less than

@@ -49,6 +49,7 @@ func (a *rateAttempt) Try(ctx context.Context) (extend.Answer, error) {
 		Wanted: int64(a.n), Grant: a.grant, Least: int64(least), Spare: int64(spare),
 		Rate: int64(a.rate.Permits), Interval: a.rate.Interval, Own: a.rate.Mode == RatePerClient, Alive: a.rate.KeepAlive,
 	})
+	a.reportMismatch(result.Other, err)
 	answer := extend.Answer{Granted: result.Taken, RetryIn: result.Wait, Free: int(min(result.Left, int64(spare)))}
 	return answer, rateError(err, a.n)
 }

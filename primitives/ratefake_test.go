@@ -76,7 +76,7 @@ func (l *fakeRate) acquire(args []string) backend.Reply {
 	}
 	left := min(free, max(spare, n))
 	return backend.ArrayReply([]backend.Reply{
-		truth(taken), backend.IntegerReply(int64(left)), backend.IntegerReply(wait.Milliseconds()),
+		truth(taken), backend.IntegerReply(int64(left)), backend.IntegerReply(wait.Milliseconds()), {},
 	})
 }
 

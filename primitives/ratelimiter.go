@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -54,7 +55,17 @@ type RateLimiterOptions struct {
 	// The created limiter expires after its KeepAlive without use, by default after an hour, and the next
 	// call creates it again. By then all its permits are free, so nothing is lost, and limiters with the
 	// names of users do not fill the server. SetRate and UpdateRate replace the KeepAlive.
+	//
+	// If the limiter exists with another rate, for example from an earlier deployment, that rate applies:
+	// the client logs a warning, and reports the mismatch to its [MismatchTracer]. A KeepAlive may differ.
 	Rate Rate
+
+	// Update says that Rate replaces another rate of an existing limiter, as [RateLimiter.UpdateRate]
+	// does: once for each RateLimiter, before its first acquire, which takes one or two round trips more.
+	// During a deployment the process that comes last decides. Processes that have acquired before do not
+	// restore their rate, but report the mismatch. An error is the acquire's. Make one RateLimiter for a
+	// name, and keep it.
+	Update bool
 
 	_ struct{}
 }
@@ -121,6 +132,9 @@ type RateLimiter struct {
 	keys   rateKeys
 	want   extend.WaitSpec // of one permit
 	rate   Rate            // of a limiter that Acquire creates; no permits: it creates none
+
+	update  bool        // the rate replaces another rate
+	applied atomic.Bool // it has
 }
 
 // idleLimiter is the KeepAlive of a limiter that Acquire creates, if its option has none, and no longer interval.
@@ -148,6 +162,9 @@ func (c *Client) NewRateLimiter(name string, opts *RateLimiterOptions) *RateLimi
 		l.rate = opts.Rate
 		l.reject(l.rate.validate())
 		l.rate.KeepAlive = cmp.Or(l.rate.KeepAlive, max(l.rate.Interval, idleLimiter))
+		l.update = opts.Update
+	} else if opts != nil && opts.Update {
+		l.reject(&FieldError{Field: "Update", Problem: "Rate is not set"})
 	}
 	return l
 }
@@ -193,12 +210,16 @@ func (l *RateLimiter) setRate(ctx context.Context, rate Rate, create, change boo
 		invalid = rate.validate()
 	}
 	return extend.Call(ctx, &l.base, invalid, "set the rate of", func() (bool, error) {
-		return script.RateSet(ctx, l.base.Runner(), script.RateSetParams{
-			Limiter: l.base.Key(), Value: l.keys.value, OwnValue: l.keys.ownValue,
-			Permits: l.keys.permits, OwnPermits: l.keys.ownPermits,
-			Rate: int64(rate.Permits), Interval: rate.Interval, Own: rate.Mode == RatePerClient, Alive: rate.KeepAlive,
-			Create: create, Change: change, Publish: l.publish(), Changed: l.want.Channel,
-		})
+		return l.sendRate(ctx, rate, create, change)
+	})
+}
+
+func (l *RateLimiter) sendRate(ctx context.Context, rate Rate, create, change bool) (bool, error) {
+	return script.RateSet(ctx, l.base.Runner(), script.RateSetParams{
+		Limiter: l.base.Key(), Value: l.keys.value, OwnValue: l.keys.ownValue,
+		Permits: l.keys.permits, OwnPermits: l.keys.ownPermits,
+		Rate: int64(rate.Permits), Interval: rate.Interval, Own: rate.Mode == RatePerClient, Alive: rate.KeepAlive,
+		Create: create, Change: change, Publish: l.publish(), Changed: l.want.Channel,
 	})
 }
 
@@ -232,6 +253,9 @@ func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
 		l.client.rateNeeds.add(l.base.Key(), n, 1)
 		defer l.client.rateNeeds.add(l.base.Key(), n, -1)
+		if err := l.applyRate(ctx); err != nil {
+			return struct{}{}, err
+		}
 		want := l.want
 		want.Need = n
 		return struct{}{}, l.base.Acquire(ctx, want, newRateAttempt(l, n, true))
@@ -244,6 +268,9 @@ func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
 // the same as for Acquire.
 func (l *RateLimiter) TryAcquire(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
+		if err := l.applyRate(ctx); err != nil {
+			return struct{}{}, err
+		}
 		return struct{}{}, l.base.TryAcquire(ctx, errTooFewPermits, (*rateTry)(newRateAttempt(l, n, false)))
 	})
 	return err

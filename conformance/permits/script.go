@@ -53,7 +53,7 @@ func answers(s *engine.Script) (outs []Out, err error) {
 	case s.Err != nil:
 		return nil, s.Err
 	case s.Name == "permit_acquire":
-		items := must.Get(s.Reply.Tuple(3))
+		items := must.Get(s.Reply.Tuple(4))
 		out := Out{Done: must.Get(items[0].Int()) == 1, Left: must.Get(items[1].Int())}
 		if out.Next = must.Get(items[2].Duration(time.Millisecond)); out.Done {
 			out.Owner = s.Args[0]

@@ -32,6 +32,7 @@ type Core struct {
 	bySlot          atomic.Bool // one script's keys must share a slot
 	orphans         orphans
 	leaseTracer     LeaseTracer // nil: there is none
+	mismatches      mismatches
 
 	ctx    context.Context //nolint:containedctx // Close ends it, and with it the work in the background.
 	cancel context.CancelFunc

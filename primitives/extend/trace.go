@@ -129,16 +129,16 @@ type TraceSubscriptionGap struct {
 
 // MismatchTracer is a [Tracer] that also gets options that differ from what the server has.
 type MismatchTracer interface {
-	// TraceMismatch is called once for each object and value that a client finds, after a call of the
-	// object. The client also logs a warning.
+	// TraceMismatch is called when an acquire finds a mismatch: once for the same mismatch, and for the
+	// first thousand mismatches of a client. The client also logs a warning.
 	TraceMismatch(data TraceMismatch)
 }
 
-// TraceMismatch is an option that does not apply, since the object exists with another value. Either
-// another process has made the object with other options, or the object is older than the option.
+// TraceMismatch is an option that does not apply, since the object exists with another value. It has
+// the option of an earlier deployment, for example, or of another process.
 type TraceMismatch struct {
 	Object TraceObject
 	Option string // such as "Rate"
-	Want   string // the option
+	Want   string // the option's value
 	Have   string // what the server has
 }

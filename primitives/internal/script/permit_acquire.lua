@@ -14,13 +14,14 @@
 ---@return bool taken
 ---@return int(-2147483648..4294967295) left   free permits, after the grant
 ---@return milliseconds wait       until the first lease ends, including the leases of this grant; -1 ms: none does
+---@return int? other              the total of the semaphore, if the caller gives another
 ---@error NOTANUMBER the key holds no count of permits
 ---@error SHARED another semaphore has the same leases
 ---@error TOOMANY there are fewer permits
 ---@include permit_store.lua
 local text, now = redis.call('get', permits), clock()
 if not text and not total then
-  return {0, 0, -1}
+  return {0, 0, -1, false}
 end
 local free = count(text or total)
 if not free then
@@ -34,6 +35,11 @@ if text then
   back = ended(leases, now)
 end
 local left = free + back
+local other = false
+if text and total then
+  local all = left + redis.call('zcard', leases) - back
+  other = all ~= tonumber(total) and all
+end
 local taken = left >= #ids
 if taken then
   left = left - #ids
@@ -79,6 +85,6 @@ end
 local first = redis.call('zrange', leases, 0, 0, 'withscores')
 local ends = tonumber(first[2])
 if not ends or ends >= 922337203685477 then -- Redisson's score of a lease without an end.
-  return {taken and 1 or 0, left, -1}
+  return {taken and 1 or 0, left, -1, other}
 end
-return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now))}
+return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now)), other}

@@ -33,10 +33,11 @@ local released = ARGV[5]
 
 
 
+
 local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) may('incrby', permits) may('zremrangebyscore', leases) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
 local text, now = redis.call('get', permits), clock()
 if not text and not total then
-  return {0, 0, -1}
+  return {0, 0, -1, false}
 end
 local free = count(text or total)
 if not free then
@@ -50,6 +51,11 @@ if text then
   back = ended(leases, now)
 end
 local left = free + back
+local other = false
+if text and total then
+  local all = left + redis.call('zcard', leases) - back
+  other = all ~= tonumber(total) and all
+end
 local taken = left >= #ids
 if taken then
   left = left - #ids
@@ -95,12 +101,12 @@ end
 local first = redis.call('zrange', leases, 0, 0, 'withscores')
 local ends = tonumber(first[2])
 if not ends or ends >= 922337203685477 then
-  return {taken and 1 or 0, left, -1}
+  return {taken and 1 or 0, left, -1, other}
 end
-return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now))}
+return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now)), other}
 `
 
-const permitAcquireSHA1 = "0dfddd8f68d56cf786845fa0a1820b1db64cae4d"
+const permitAcquireSHA1 = "ee852c711e78072d419c518bf354bd44186bd63b"
 
 var permitAcquireScript = backend.Script{
 	Name:   "permit_acquire",
@@ -167,6 +173,9 @@ type PermitAcquireResult struct {
 	Left int64
 	// until the first lease ends, including the leases of this grant; -1 ms: none does
 	Wait time.Duration
+	// the total of the semaphore, if the caller gives another; there may be none
+	Other   int64
+	OtherOK bool // whether there is one
 }
 
 // PermitAcquire grants permits to owner if enough are free, all of them or none, each with a
@@ -193,6 +202,7 @@ type PermitAcquireResult struct {
 //   - taken
 //   - left: free permits, after the grant; from -2147483648 to 4294967295
 //   - wait: until the first lease ends, including the leases of this grant; -1 ms: none does
+//   - other: the total of the semaphore, if the caller gives another; there may be none
 //
 // Errors:
 //   - [ErrPermitAcquireNOTANUMBER]: the key holds no count of permits
@@ -238,7 +248,7 @@ func PermitAcquire(
 
 // decodePermitAcquire reads the reply of the script.
 func decodePermitAcquire(reply backend.Reply) (result PermitAcquireResult, err error) {
-	items, err := reply.Tuple(3)
+	items, err := reply.Tuple(4)
 	if err != nil {
 		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: %w", err)
 	}
@@ -253,6 +263,11 @@ func decodePermitAcquire(reply backend.Reply) (result PermitAcquireResult, err e
 	}
 	if result.Wait, err = items[2].Duration(time.Millisecond); err != nil {
 		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: wait: %w", err)
+	}
+	if result.OtherOK = !items[3].IsNil(); result.OtherOK {
+		if result.Other, err = items[3].Int(); err != nil {
+			return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: other: %w", err)
+		}
 	}
 	return result, nil
 }

@@ -19,6 +19,7 @@
 ---@return bool taken
 ---@return int left           free permits, after the grant
 ---@return milliseconds wait  until a waiter, or the caller, can be granted; 0: unknown, or at once
+---@return string? other      rate, interval and type of the limiter, if the caller gives others
 ---@error NORATE nobody has set a rate
 ---@error TOOMANY an interval has fewer permits
 ---@error NOTANUMBER the limiter's hash has another text in the place of a number
@@ -33,6 +34,10 @@ if make then
     return redis.error_reply('NORATE nobody has set a rate')
   end
   limit = {rate = tonumber(rate), interval = tonumber(interval), own = own, alive = tonumber(alive)}
+end
+local other = false
+if rate ~= '0' and (limit.rate ~= tonumber(rate) or limit.interval ~= tonumber(interval) or limit.own ~= own) then
+  other = string.format('%.0f %.0f ', limit.rate, limit.interval) .. (limit.own and '1' or '0')
 end
 local need = tonumber(wanted)
 if need > limit.rate then
@@ -66,7 +71,7 @@ if left < need then
   if limit.alive > 0 then
     redis.call('pexpire', limiter, limit.alive)
   end
-  return {0, math.max(0, left), math.max(1, wait)}
+  return {0, math.max(0, left), math.max(1, wait), other}
 end
 left = left - need
 if make then
@@ -84,4 +89,4 @@ if left < tonumber(least) then
   local _, at = grant_at(grants, steps - 1)
   wait = math.max(1, at + limit.interval - early)
 end
-return {1, left, wait}
+return {1, left, wait, other}

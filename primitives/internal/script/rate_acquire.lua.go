@@ -37,6 +37,7 @@ local alive = ARGV[8]
 
 
 
+
 local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function fields_of(limiter) local fields = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if fields[1] and fields[2] and fields[3] then return fields, nil elseif redis.call('hlen', limiter) == 0 then return nil, nil end return nil, redis.error_reply('OTHERKIND the key holds a hash that is no rate limiter') end local function all() return 9007199254740991 end local function span(text) local n = tonumber(text) if n and n >= 0 and n <= 9223372036854 and n == math.floor(n) then return n end return nil end local function limit_in(fields) local limit = { rate = count(fields[1]), interval = span(fields[2]), own = fields[3] == '1', alive = span(fields[4] or '0'), } return limit.rate and limit.interval and limit.alive and limit or nil end local function limit_of(limiter) local fields, strange = fields_of(limiter) local limit = fields and limit_in(fields) if fields and not limit then return nil, redis.error_reply('NOTANUMBER the limiter has a text in the place of a number') end return limit, strange end local function clock_bounds() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000 + math.ceil(time[2] / 1000) end local function permits_of(grant) local a, b, c, d = string.byte(grant, -4, -1) return d and a + b * 256 + c * 65536 + d * 16777216 or 0 end local function packed(grant, permits) return string.sub(grant, 1, -5) .. string.char( permits % 256, math.floor(permits / 256) % 256, math.floor(permits / 65536) % 256, math.floor(permits / 16777216)) end local function grant_at(grants, rank) local found = redis.call('zrange', grants, rank, rank, 'withscores') return found[1], tonumber(found[2]) end local function sum(grants, from, to) local permits = 0 for rank = from, to, 1000 do for _, grant in ipairs(redis.call('zrange', grants, rank, math.min(to, rank + 999))) do permits = permits + permits_of(grant) end end return permits end local function held_of(limit, value, grants) local number, kept = redis.call('zcard', grants), count(redis.call('get', value) or '') local held = kept if kept and not limit.own then held = limit.rate - kept end if not held or held < number then held = sum(grants, 0, number - 1) end return held, number end local function text_of(limit, held) return string.format('%.0f', limit.own and held or limit.rate - held) end local function sum_from(grants, held, number, rank) if held == number then return number - rank elseif 2 * rank > number then return sum(grants, rank, number - 1) end return held - sum(grants, 0, rank - 1) end local function walk(grants, held, number, rank, past, missing) if held == number then local walked = math.max(0, math.min(missing, past - rank)) return walked, walked end local at, permits, size = rank, 0, 8 while permits < missing and at < past do size = math.min(size * 2, 1000) for _, grant in ipairs(redis.call('zrange', grants, at, math.min(past, at + size) - 1)) do if permits < missing then at, permits = at + 1, permits + permits_of(grant) end end end return at - rank, permits end local function ended(grants, held, number, youngest, missing) if missing <= 0 then return 0, 0 end local old = redis.call('zcount', grants, '-inf', youngest) if old > 1000 and missing >= old then return old, held - sum_from(grants, held, number, old) end return walk(grants, held, number, 0, old, missing) end local function settle(limit, value, grants, now) local last, at = grant_at(grants, -1) if not last or at <= now then return end for _, command in ipairs({'zadd', 'zremrangebyscore', 'zcard', 'zcount'}) do may(command, grants) end may('get', value) local held, number = held_of(limit, value, grants) local past = redis.call('zcount', grants, '-inf', now) local permits = math.max(number - past, sum_from(grants, held, number, past)) redis.call('zadd', grants, now, packed(last, permits)) redis.call('zremrangebyscore', grants, string.format('(%.0f', now), '+inf') end local function ask(limiter, value, grants) may('pexpire', limiter) may('pttl', limiter) may('set', value) may('zadd', grants) may('zremrangebyrank', grants) end local function life_of(limiter, limit) if limit.own then return math.max(limit.interval, 3600000) + 2 elseif limit.alive > 0 then return limit.alive end return redis.call('pttl', limiter) end local function keep(limiter, value, grants, limit, held) if limit.alive > 0 then redis.call('pexpire', limiter, limit.alive) end local life = life_of(limiter, limit) if life > 0 then redis.call('pexpire', grants, life) end if held and life > 0 then redis.call('set', value, text_of(limit, held), 'px', life) elseif held then redis.call('set', value, text_of(limit, held)) end end
 local limit, bad = limit_of(limiter)
 if bad then
@@ -48,6 +49,10 @@ if make then
     return redis.error_reply('NORATE nobody has set a rate')
   end
   limit = {rate = tonumber(rate), interval = tonumber(interval), own = own, alive = tonumber(alive)}
+end
+local other = false
+if rate ~= '0' and (limit.rate ~= tonumber(rate) or limit.interval ~= tonumber(interval) or limit.own ~= own) then
+  other = string.format('%.0f %.0f ', limit.rate, limit.interval) .. (limit.own and '1' or '0')
 end
 local need = tonumber(wanted)
 if need > limit.rate then
@@ -81,7 +86,7 @@ if left < need then
   if limit.alive > 0 then
     redis.call('pexpire', limiter, limit.alive)
   end
-  return {0, math.max(0, left), math.max(1, wait)}
+  return {0, math.max(0, left), math.max(1, wait), other}
 end
 left = left - need
 if make then
@@ -99,10 +104,10 @@ if left < tonumber(least) then
   local _, at = grant_at(grants, steps - 1)
   wait = math.max(1, at + limit.interval - early)
 end
-return {1, left, wait}
+return {1, left, wait, other}
 `
 
-const rateAcquireSHA1 = "032d17f457f7e7847325ccb34fc6bdab2971baa2"
+const rateAcquireSHA1 = "e8f869818e8624d392a147f1a8b9fa1a8672e180"
 
 var rateAcquireScript = backend.Script{
 	Name:   "rate_acquire",
@@ -179,6 +184,9 @@ type RateAcquireResult struct {
 	Left int64
 	// until a waiter, or the caller, can be granted; 0: unknown, or at once
 	Wait time.Duration
+	// rate, interval and type of the limiter, if the caller gives others; there may be none
+	Other   string
+	OtherOK bool // whether there is one
 }
 
 // RateAcquire takes permits if enough are free. Otherwise it returns when there will be enough.
@@ -212,6 +220,8 @@ type RateAcquireResult struct {
 //   - taken
 //   - left: free permits, after the grant
 //   - wait: until a waiter, or the caller, can be granted; 0: unknown, or at once
+//   - other: rate, interval and type of the limiter, if the caller gives others; there may be
+//     none
 //
 // Errors:
 //   - [ErrRateAcquireNORATE]: nobody has set a rate
@@ -268,7 +278,7 @@ func RateAcquire(
 
 // decodeRateAcquire reads the reply of the script.
 func decodeRateAcquire(reply backend.Reply) (result RateAcquireResult, err error) {
-	items, err := reply.Tuple(3)
+	items, err := reply.Tuple(4)
 	if err != nil {
 		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: %w", err)
 	}
@@ -280,6 +290,11 @@ func decodeRateAcquire(reply backend.Reply) (result RateAcquireResult, err error
 	}
 	if result.Wait, err = items[2].Duration(time.Millisecond); err != nil {
 		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: wait: %w", err)
+	}
+	if result.OtherOK = !items[3].IsNil(); result.OtherOK {
+		if result.Other, err = items[3].Text(); err != nil {
+			return RateAcquireResult{}, fmt.Errorf("script rate_acquire: other: %w", err)
+		}
 	}
 	return result, nil
 }
