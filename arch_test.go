@@ -123,7 +123,7 @@ var rules = []rule{
 	{
 		// To copy into programs of any driver.
 		dir:     "examples/recipes",
-		imports: []string{"primitives", "primitives/extend"},
+		imports: []string{"primitives", "primitives/extend", zap},
 		tests:   []string{"backend", "backend/embedded", "backend/goredis", "conformance/servers", goredis},
 	},
 	{
