@@ -1,6 +1,7 @@
 package extend
 
 import (
+	"context"
 	"testing"
 	"unsafe"
 
@@ -11,4 +12,26 @@ import (
 func TestHoldIsSmall(t *testing.T) {
 	t.Parallel()
 	require.LessOrEqual(t, unsafe.Sizeof(hold{}), uintptr(288))
+}
+
+// endings counts the ends of leases.
+type endings struct{ n int }
+
+func (*endings) TraceAcquireStart(ctx context.Context, _ TraceAcquireStart) context.Context {
+	return ctx
+}
+
+func (*endings) TraceAcquireEnd(context.Context, TraceAcquireEnd) {}
+
+func (e *endings) TraceLeaseEnd(TraceLeaseEnd) { e.n++ }
+
+// TestHoldReportsOneEnd: a release and the watchdog may find the end of one lease at the same time.
+func TestHoldReportsOneEnd(t *testing.T) {
+	t.Parallel()
+	e := &endings{}
+	core := &Core{leaseTracer: e}
+	h := &hold{object: &Object{core: core}}
+	h.traceEnd(0, ErrLost, nil)
+	h.traceEnd(0, ErrReleased, nil)
+	require.Equal(t, 1, e.n)
 }
