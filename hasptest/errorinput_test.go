@@ -130,6 +130,10 @@ func argumentErrors(b *book) {
 	b.invalid("latch, set 0", last(c.NewCountDownLatch("x").InitCount(ctx, 0)))
 	b.invalid("latch, ttl", last(c.NewCountDownLatch("x").InitCountWithTTL(ctx, 1, 0)))
 	b.invalid("id generator, blockSize", last(c.NewIDGenerator("x").Init(ctx, 1, 0)))
+	runs := func(job *primitives.PeriodicJob, at time.Time) error { return last(job.Do(ctx, at, nil)) }
+	b.invalid("periodic job, period", runs(c.NewPeriodicJob("x", 0, nil), time.Now()))
+	b.invalid("periodic job, TTL", runs(c.NewPeriodicJob("x", time.Hour, &primitives.PeriodicJobOptions{TTL: 1}), time.Now()))
+	b.invalid("periodic job, no time", runs(c.NewPeriodicJob("x", time.Hour, nil), time.Time{}))
 	b.invalid("atomic double, store NaN", c.NewAtomicDouble("x").Store(ctx, math.NaN()))
 	b.invalid("atomic double, add infinity", last(c.NewAtomicDouble("x").Add(ctx, math.Inf(1))))
 	counting := c.NewCountingSemaphore("x", 1, nil)

@@ -32,7 +32,7 @@ func TestErrorTexts(t *testing.T) {
 	b := &book{}
 	for _, write := range []func(*book){
 		clientOptions, lockOptions, semaphoreOptions, argumentErrors, everyObject, leaseErrors, deadlockErrors,
-		severalServers, permitErrors, numberErrors, adderErrors, clientErrors,
+		severalServers, permitErrors, numberErrors, jobErrors, adderErrors, clientErrors,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b.T = t
@@ -156,6 +156,10 @@ func uses(c *primitives.Client, name string) []use {
 		{"atomic long", func(ctx context.Context) error { return c.NewAtomicLong(name).Store(ctx, 1) }},
 		{"atomic double", func(ctx context.Context) error { return c.NewAtomicDouble(name).Store(ctx, 1) }},
 		{"id generator", func(ctx context.Context) error { return last(c.NewIDGenerator(name).Next(ctx)) }},
+		{"periodic job", func(ctx context.Context) error {
+			work := func(context.Context, *primitives.Lease) error { return nil }
+			return last(c.NewPeriodicJob(name, time.Hour, nil).Do(ctx, time.Now(), work))
+		}},
 		{"long adder", func(ctx context.Context) error {
 			a, err := c.OpenLongAdder(ctx, name)
 			if err == nil {
@@ -389,6 +393,28 @@ func numberErrors(b *book) {
 	require.NoError(b, err)
 	b.noteUntil("latch, set", latch.Wait)
 	b.noteUntil("latch, not set", c.NewCountDownLatch("none").WaitUntilSet)
+}
+
+// jobErrors has jobs that do not run, or are not recorded.
+func jobErrors(b *book) {
+	s := hasptest.New(b)
+	c, f := newFaulty(b, s)
+	ctx, job := b.Context(), c.NewPeriodicJob("job", time.Hour, nil)
+	during := func(work func()) error {
+		return last(job.Do(ctx, time.Now(), func(context.Context, *primitives.Lease) error { work(); return nil }))
+	}
+	b.note("periodic job, clock ahead", last(job.Do(ctx, time.Now().Add(24*time.Hour), nil)))
+	b.note("periodic job, lock lost", during(func() {
+		b.note("periodic job, tried while running", last(job.TryDo(ctx, time.Now(), nil)))
+		s.Lose("job")
+	}))
+	b.note("periodic job, no server at the end", during(func() { f.err = backend.ErrUnavailable }))
+	f.err = nil
+	time.Sleep(time.Minute)
+	b.do(s, "SET", "{job}:completed", "yesterday")
+	b.note("periodic job, record of another program", during(nil))
+	b.do(s, "RPUSH", "{list}:completed", "1")
+	b.note("periodic job, record of another kind", last(c.NewPeriodicJob("list", time.Hour, nil).Do(ctx, time.Now(), nil)))
 }
 
 // adderErrors has adders that do not go together, and some that do not answer.

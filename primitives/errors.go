@@ -79,6 +79,11 @@ var (
 	// free and the taken permits together.
 	ErrAboveTotal = errors.New("more permits than there are")
 
+	// ErrClockAhead means that the time that a caller passed to a [PeriodicJob] is ahead of the
+	// server's clock by more than a period, and by more than a minute. The job did not run, and
+	// nothing was recorded. The caller's clock or the server's clock is wrong.
+	ErrClockAhead = errors.New("the time is too far ahead of the server's clock")
+
 	// ErrNoPermission means that the server's access list (ACL) denies the user a command, a key or
 	// a channel that the object needs. Nothing was written: an acquire also checks the rights that
 	// its release will need. The error names the missing right, and how to grant it.

@@ -225,3 +225,23 @@ func ExampleLease_Token() {
 	// the paused process writes: false
 	// it had lost the lock: true
 }
+
+// Each replica calls Do at each full hour. One of them writes the report.
+func ExamplePeriodicJob() {
+	report := client.NewPeriodicJob("report", time.Hour, nil)
+	hour := time.Now().Truncate(time.Hour) // the time for which the report is due
+	for range 2 {
+		ran, err := report.Do(context.Background(), hour, func(context.Context, *primitives.Lease) error {
+			fmt.Println("writing the report")
+			return nil
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("this replica wrote it:", ran)
+	}
+	// Output:
+	// writing the report
+	// this replica wrote it: true
+	// this replica wrote it: false
+}

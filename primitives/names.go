@@ -49,6 +49,9 @@ const (
 	adderSemaphoreKey = ":semaphore"
 )
 
+// jobRecordKey is where a [PeriodicJob] records its last completed period. Redisson has no such jobs.
+const jobRecordKey = ":completed" // behind the name
+
 // Redisson has no mutex.
 const (
 	mutexKey      = "hasp_mutex"

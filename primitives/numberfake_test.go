@@ -3,6 +3,7 @@ package primitives_test
 import (
 	"cmp"
 	"strconv"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 )
@@ -34,6 +35,10 @@ func (s *fakeServer) numberScript(script string, keys, args []string) (reply bac
 			s.permits[key] = number(args[1])
 		}
 		return s.takePermits(key, number(args[0])), true
+	case "periodic_last":
+		return s.lastPeriod(key), true
+	case "periodic_complete":
+		return s.completePeriod(keys, args), true
 	case "semaphore_add":
 		s.permits[key] += number(args[0])
 		return truth(true), true
@@ -66,6 +71,25 @@ func (s *fakeServer) takePermits(key string, n int) backend.Reply {
 	return backend.ArrayReply([]backend.Reply{
 		truth(enough), backend.IntegerReply(int64(s.permits[key])),
 	})
+}
+
+// lastPeriod returns the start of the last completed period, and the server's time.
+func (s *fakeServer) lastPeriod(key string) backend.Reply {
+	var start backend.Reply
+	if last, ok := s.numbers[key]; ok {
+		start = backend.IntegerReply(int64(last))
+	}
+	return backend.ArrayReply([]backend.Reply{start, backend.IntegerReply(time.Now().UnixMilli())})
+}
+
+func (s *fakeServer) completePeriod(keys, args []string) backend.Reply {
+	if s.live(keys[0]).owner != args[0] {
+		return truth(false)
+	}
+	if last, ok := s.numbers[keys[1]]; !ok || last < double(args[1]) {
+		s.numbers[keys[1]] = double(args[1])
+	}
+	return truth(true)
 }
 
 // idBlockSize is that of generators that were not initialized.

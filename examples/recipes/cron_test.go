@@ -14,71 +14,61 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// slot is a time of the schedule.
-var slot = time.Date(2030, 1, 1, 2, 0, 0, 0, time.UTC)
-
-func TestRunOnceRunsOnOneReplica(t *testing.T) {
-	onServers(t, func(t *testing.T, process processes) {
-		const replicas = 4
-		results := make(chan result, replicas)
-		for range replicas {
-			client := process()
-			go func() { results <- runOnce(t.Context(), client, slot) }()
-		}
-		var winners int
-		for range replicas {
-			r := receive(t, results)
-			require.NoError(t, r.err)
-			require.Equal(t, r.won, r.ran)
-			if r.won {
-				winners++
-			}
-		}
-		require.Equal(t, 1, winners)
-		require.Equal(t, result{}, runOnce(t.Context(), process(), slot), "a late replica")
-		require.Equal(t, result{won: true, ran: true}, runOnce(t.Context(), process(), slot.Add(time.Hour)))
-	})
-}
-
-// result is what RunOnce returned, and whether it ran the job.
+// result is what RunHourly returned, and whether it ran the report.
 type result struct {
 	won, ran bool
 	err      error
 }
 
-func runOnce(ctx context.Context, client *primitives.Client, slot time.Time) (r result) {
-	r.won, r.err = recipes.RunOnce(ctx, client, "report", slot, time.Hour,
-		func(context.Context) error { r.ran = true; return nil })
+func runHourly(ctx context.Context, client *primitives.Client, hour time.Time) (r result) {
+	r.won, r.err = recipes.RunHourly(ctx, client, hour, func(context.Context) error { r.ran = true; return nil })
 	return r
 }
 
-// TestRunOnceOutlivesTheWinner closes the winner's client, as a rolling deploy does.
-func TestRunOnceOutlivesTheWinner(t *testing.T) {
+func TestRunHourlyRunsOnOneReplica(t *testing.T) {
 	onServers(t, func(t *testing.T, process processes) {
-		winner := process()
-		require.True(t, runOnce(t.Context(), winner, slot).won)
-		require.NoError(t, winner.Close(t.Context()))
-		require.Equal(t, result{}, runOnce(t.Context(), process(), slot))
+		hour := time.Now().Truncate(time.Hour)
+		for _, hour := range []time.Time{hour.Add(-time.Hour), hour} {
+			const replicas = 4
+			results := make(chan result, replicas)
+			for range replicas {
+				client := process()
+				go func() { results <- runHourly(t.Context(), client, hour) }()
+			}
+			var winners int
+			for range replicas {
+				r := receive(t, results)
+				require.NoError(t, r.err)
+				require.Equal(t, r.won, r.ran)
+				if r.won {
+					winners++
+				}
+			}
+			require.Equal(t, 1, winners)
+			require.Equal(t, result{}, runHourly(t.Context(), process(), hour.Add(-time.Hour)), "an hour late")
+		}
+		require.Equal(t, result{}, runHourly(t.Context(), process(), hour), "a late replica")
+		require.ErrorIs(t, runHourly(t.Context(), process(), hour.Add(48*time.Hour)).err, primitives.ErrClockAhead)
 	})
 }
 
-func TestRunOnceReportsErrors(t *testing.T) {
-	t.Parallel()
-	failed := errors.New("no space")
-	won, err := recipes.RunOnce(t.Context(), onEmbedded(t, embedded.NewServer())(), "report", slot, time.Hour,
-		func(context.Context) error { return failed })
-	require.ErrorIs(t, err, failed)
-	require.True(t, won)
-}
-
-func TestRunOnceBoundsTheJob(t *testing.T) {
+// TestRunHourlyAgain has a replica fail, and another one lose its lock.
+func TestRunHourlyAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		won, err := recipes.RunOnce(t.Context(), onEmbedded(t, embedded.NewServer())(), "report", slot, time.Hour,
-			func(ctx context.Context) error { <-ctx.Done(); return nil })
+		server := embedded.NewServer()
+		process, hour, failed := onEmbedded(t, server), time.Now(), errors.New("no space")
+		_, err := recipes.RunHourly(t.Context(), process(), hour, func(context.Context) error { return failed })
+		require.ErrorIs(t, err, failed)
+		won, err := recipes.RunHourly(t.Context(), process(), hour, func(ctx context.Context) error {
+			require.NoError(t, server.Revoke("report"))
+			<-ctx.Done()
+			return nil
+		})
 		require.True(t, won)
 		require.ErrorIs(t, err, primitives.ErrLost)
-		require.LessOrEqual(t, time.Since(began), time.Hour)
+		require.Equal(t, result{won: true, ran: true}, runHourly(t.Context(), process(), hour))
+		time.Sleep(24*time.Hour - time.Second)
+		require.Equal(t, result{}, runHourly(t.Context(), process(), hour), "the record is kept for a day")
 	})
 }

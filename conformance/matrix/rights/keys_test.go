@@ -142,6 +142,7 @@ func useAll(ctx context.Context, client *primitives.Client) {
 	} {
 		use(ctx, client)
 	}
+	usePeriodicJob(ctx, client)
 }
 
 func useLock(ctx context.Context, client *primitives.Client) {
@@ -368,6 +369,16 @@ func useIDGenerator(ctx context.Context, client *primitives.Client) {
 	for range 2 {
 		must.Get(ids.Init(ctx, 1, 1))
 		must.Get(ids.Next(ctx))
+	}
+}
+
+// usePeriodicJob has a job run twice, so that the second record is compared with the first.
+func usePeriodicJob(ctx context.Context, client *primitives.Client) {
+	job := client.NewPeriodicJob("declared:job", time.Hour, nil)
+	for hour := range time.Duration(2) {
+		at, work := time.Now().Add(hour*time.Hour), func(context.Context, *primitives.Lease) error { return nil }
+		must.Return("Do", true)(job.Do(ctx, at, work))
+		must.Return("TryDo", false)(job.TryDo(ctx, at, work))
 	}
 }
 
