@@ -73,7 +73,7 @@ func onEmbedded(name string) finder {
 func seeds() []seed {
 	return slices.Concat(vainSeeds(), waitSeeds(), renewSeeds(), lockSeeds(), spinSeeds(), fairSeeds(), readWriteSeeds(),
 		jointSeeds(), numberSeeds(), permitSeeds(), countingSeeds(), idSeeds(), limiterSeeds(), adderSeeds(),
-		mutexSeeds(), dispatchSeeds(), replicaSeeds(), rightsSeeds(), extendSeeds(), holderSeeds())
+		mutexSeeds(), dispatchSeeds(), replicaSeeds(), rightsSeeds(), extendSeeds(), holderSeeds(), electionSeeds())
 }
 
 // TestSeedsFit: the code still has what each bug replaces, and a switch can replace it, so that it is not

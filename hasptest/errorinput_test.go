@@ -134,6 +134,9 @@ func argumentErrors(b *book) {
 	b.invalid("periodic job, period", runs(c.NewPeriodicJob("x", 0, nil), time.Now()))
 	b.invalid("periodic job, TTL", runs(c.NewPeriodicJob("x", time.Hour, &primitives.PeriodicJobOptions{TTL: 1}), time.Now()))
 	b.invalid("periodic job, no time", runs(c.NewPeriodicJob("x", time.Hour, nil), time.Time{}))
+	leader := func(o primitives.ElectionOptions) error { return last(c.NewElection("x", &o).Leader(ctx)) }
+	b.invalid("election, ID of two lines", leader(primitives.ElectionOptions{ID: "a\nb"}))
+	b.invalid("election, long Value", leader(primitives.ElectionOptions{ID: "a", Value: strings.Repeat("b", 1000)}))
 	b.invalid("atomic double, store NaN", c.NewAtomicDouble("x").Store(ctx, math.NaN()))
 	b.invalid("atomic double, add infinity", last(c.NewAtomicDouble("x").Add(ctx, math.Inf(1))))
 	counting := c.NewCountingSemaphore("x", 1, nil)

@@ -32,7 +32,7 @@ func TestErrorTexts(t *testing.T) {
 	b := &book{}
 	for _, write := range []func(*book){
 		clientOptions, lockOptions, semaphoreOptions, argumentErrors, everyObject, leaseErrors, deadlockErrors,
-		severalServers, permitErrors, numberErrors, jobErrors, adderErrors, clientErrors,
+		severalServers, permitErrors, numberErrors, electionErrors, adderErrors, clientErrors,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b.T = t
@@ -160,6 +160,7 @@ func uses(c *primitives.Client, name string) []use {
 			work := func(context.Context, *primitives.Lease) error { return nil }
 			return last(c.NewPeriodicJob(name, time.Hour, nil).Do(ctx, time.Now(), work))
 		}},
+		{"election", func(ctx context.Context) error { return last(c.NewElection(name, nil).Leader(ctx)) }},
 		{"long adder", func(ctx context.Context) error {
 			a, err := c.OpenLongAdder(ctx, name)
 			if err == nil {
@@ -395,14 +396,21 @@ func numberErrors(b *book) {
 	b.noteUntil("latch, not set", c.NewCountDownLatch("none").WaitUntilSet)
 }
 
-// jobErrors has jobs that do not run, or are not recorded.
-func jobErrors(b *book) {
+// electionErrors has elections without a leader, and jobs that do not run, or are not recorded.
+func electionErrors(b *book) {
 	s := hasptest.New(b)
 	c, f := newFaulty(b, s)
 	ctx, job := b.Context(), c.NewPeriodicJob("job", time.Hour, nil)
 	during := func(work func()) error {
 		return last(job.Do(ctx, time.Now(), func(context.Context, *primitives.Lease) error { work(); return nil }))
 	}
+	b.note("election, no leader", last(c.NewElection("election", nil).Leader(ctx)))
+	b.noteUntil("election, waiting", func(ctx context.Context) error {
+		b.held(c.NewLock("election", nil).Lock(ctx))
+		return c.NewElection("election", nil).Run(ctx, nil)
+	})
+	b.note("election, lock lost at the end", c.NewElection("lost", nil).Run(ctx,
+		func(context.Context, *primitives.Lease) error { s.Lose("lost"); return nil }))
 	b.note("periodic job, clock ahead", last(job.Do(ctx, time.Now().Add(24*time.Hour), nil)))
 	b.note("periodic job, lock lost", during(func() {
 		b.note("periodic job, tried while running", last(job.TryDo(ctx, time.Now(), nil)))

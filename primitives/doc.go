@@ -1,7 +1,8 @@
 // Package primitives synchronizes processes through a Redis-protocol server, over the application's
-// own driver. A [Client] makes locks, semaphores, rate limiters, latches, periodic jobs, numbers and id
-// generators. NewClient of an adapter's package (backend/rueidis, backend/valkey, backend/goredis)
-// makes a Client over the driver's client. [New] makes a Client over any [backend.Backend].
+// own driver. A [Client] makes locks, semaphores, rate limiters, latches, elections, periodic jobs,
+// numbers and id generators. NewClient of an adapter's package (backend/rueidis, backend/valkey,
+// backend/goredis) makes a Client over the driver's client. [New] makes a Client over any
+// [backend.Backend].
 //
 //	client, err := rueidisbackend.NewClient(conn, nil) // one for each process
 //	lock := client.NewLock("orders:42", nil)

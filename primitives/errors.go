@@ -79,6 +79,13 @@ var (
 	// free and the taken permits together.
 	ErrAboveTotal = errors.New("more permits than there are")
 
+	// ErrNoLeader means that an [Election] has no leader at present.
+	ErrNoLeader = errors.New("there is no leader")
+
+	// ErrResigned is the cause with which the context of an [Election]'s leader ends after
+	// [Election.Resign].
+	ErrResigned = errors.New("the leader has resigned")
+
 	// ErrClockAhead means that the time that a caller passed to a [PeriodicJob] is ahead of the
 	// server's clock by more than a period, and by more than a minute. The job did not run, and
 	// nothing was recorded. The caller's clock or the server's clock is wrong.

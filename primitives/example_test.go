@@ -226,6 +226,24 @@ func ExampleLease_Token() {
 	// it had lost the lock: true
 }
 
+// One of all processes leads, and each of them can ask which one.
+func ExampleElection() {
+	election := client.NewElection("scheduler", &primitives.ElectionOptions{Value: "10.0.0.7:8080"})
+	err := election.Run(context.Background(), func(ctx context.Context, lease *primitives.Lease) error {
+		leader, err := election.Leader(ctx)
+		fmt.Println("the leader's address:", leader.Value)
+		return err // A leader that goes on leads until ctx ends.
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = election.Leader(context.Background())
+	fmt.Println("there is none any more:", errors.Is(err, primitives.ErrNoLeader))
+	// Output:
+	// the leader's address: 10.0.0.7:8080
+	// there is none any more: true
+}
+
 // Each replica calls Do at each full hour. One of them writes the report.
 func ExamplePeriodicJob() {
 	report := client.NewPeriodicJob("report", time.Hour, nil)

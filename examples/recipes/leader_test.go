@@ -32,7 +32,7 @@ func stand(t *testing.T, client *primitives.Client, terms chan<- term, inside *a
 	ctx, stop := context.WithCancel(t.Context())
 	c := &candidate{stop, make(chan error, 1)}
 	go func() {
-		c.left <- recipes.Lead(ctx, client, "leader", func(ctx context.Context, token int64) error {
+		c.left <- recipes.Lead(ctx, client, "leader", "10.0.0.1:80", func(ctx context.Context, token int64) error {
 			if inside.Add(1) != 1 {
 				return errors.New("two lead")
 			}
@@ -57,6 +57,9 @@ func TestLeadOneAfterTheOther(t *testing.T) {
 			now := receive(t, terms)
 			require.Greater(t, now.token, last)
 			require.Empty(t, terms, "the others wait")
+			leader, err := process().NewElection("leader", nil).Leader(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "10.0.0.1:80", leader.Value)
 			last = now.token
 			now.by.stop()
 			require.ErrorIs(t, receive(t, now.by.left), context.Canceled)
@@ -88,7 +91,7 @@ func TestLeadReturnsWhatLeadReturns(t *testing.T) {
 	client := onEmbedded(t, embedded.NewServer())()
 	failed := errors.New("bad configuration")
 	for _, want := range []error{nil, failed} {
-		err := recipes.Lead(t.Context(), client, "leader", func(context.Context, int64) error { return want })
+		err := recipes.Lead(t.Context(), client, "leader", "", func(context.Context, int64) error { return want })
 		require.ErrorIs(t, err, want)
 	}
 }

@@ -1,0 +1,41 @@
+package conformance_test
+
+// electionSeeds are bugs of elections and of periodic jobs.
+func electionSeeds() []seed {
+	const (
+		election = "election.go"
+		leader   = "leader.go"
+		job      = "periodicjob.go"
+	)
+	found := func(test string) finder { return finder{dir: "primitives", test: test, runs: 1} }
+	return []seed{
+		{"leaves the election after a loss", election, edits{{"again = endedTerm(ctx)", "again = false"}},
+			found("TestElectionAfterACut")},
+		{"trusts its leadership after the lease", election, edits{{"t.ctx.Err() == nil", "t.ctx != nil"}},
+			found("TestElectionWaitsForLead")},
+		{"campaigns at once after it has resigned", election, edits{{"return termPause", "return 0"}},
+			found("TestElectionAfterResigning")},
+		{"gives up in an outage", election, edits{{"false, mayPass(err), err", "false, false, err"}},
+			found("TestElectionWithoutAServer")},
+		{"observes without messages", leader, edits{{"Channel: e.elected, FreeUnits", "FreeUnits"}},
+			found("TestObserve")},
+		{"observes no more after an outage", leader, edits{
+			{"case ctx.Err() != nil || !mayPass(err):", "case ctx.Err() != nil || err != nil:"},
+		}, found("TestObserveThroughAnOutage")},
+		{"runs a job for an older period", job, edits{{"last.Start < j.start(at)", "last.Start != j.start(at)"}},
+			found("TestPeriodicJobRunsOnceInEachPeriod")},
+		{"records a job whose lease it has lost", job, edits{{"if lease.Err() != nil {", "if lease == nil {"}},
+			found("TestPeriodicJobWithALostLeaseIsNotCompleted")},
+		{"records nothing after its context", job, edits{{"context.WithoutCancel(ctx), completeTimeout", "ctx, completeTimeout"}},
+			found("TestPeriodicJobIsCompletedAfterItsContext")},
+		{"takes a look at the record for a run", job, edits{{"if unknown != nil || !due {", "if unknown != nil {\n		_ = due"}},
+			found("TestPeriodicJobTried")},
+		{"runs a job years ahead", job, edits{{"ahead > max(j.period, maxAhead)", "ahead > 99999*time.Hour"}},
+			found("TestPeriodicJobAheadOfTheServer")},
+		{"forgets a period of a week after a day", job, edits{{"max(2*period, minRemembered)", "minRemembered"}},
+			found("TestPeriodicJobRemembers")},
+		{"records a period without the lock", "internal/script/periodic_complete.lua.go", edits{
+			{"if redis.call('hexists', lock, owner) == 0 then", "if false then"},
+		}, finder{dir: "hasptest", test: "TestErrorTexts", runs: 1}},
+	}
+}

@@ -1,0 +1,205 @@
+package primitives
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
+)
+
+const (
+	// termPause is how long Run waits after a term before it campaigns again, so that other
+	// candidates come first.
+	termPause = time.Second
+
+	// The pause after a failure to campaign doubles from minCampaignPause to maxCampaignPause.
+	minCampaignPause = 100 * time.Millisecond
+	maxCampaignPause = 5 * time.Second
+)
+
+// ElectionOptions configure an [Election]. The zero value of each field means its default.
+type ElectionOptions struct {
+	// ID names this candidate for others: [Leader] has it while the candidate leads. One line. "" means
+	// the host's name, the process id and the client's id.
+	ID string
+
+	// Value is a text of the candidate's, such as its address, which Leader has, too. ID and Value have
+	// at most 1000 bytes together.
+	Value string
+
+	_ struct{}
+}
+
+// Election chooses a leader among all processes that call Run of an Election with the same name. At any
+// time at most one process leads: the leader is the holder of the [Lock] of that name, with the
+// watchdog's lease. The others wait to take over.
+//
+// # Guarantees
+//
+// The leader's context ends before another process can lead, even if the network hangs. If the leader
+// stops or resigns, another process leads at once. If it crashes or is cut off, another process leads
+// when its lease has ended: within [Options].WatchdogLease, 30 s by default. The exceptions are those
+// of each lock, which the package's comment names: above all, a process that is paused learns only
+// when it wakes that it does not lead any more. Lease.Token rises from term to term: a resource that
+// refuses lower tokens is safe from a former leader.
+//
+// The server measures the lease, and each leader measures it with its own clock from before the
+// request was sent. The clocks of candidates may show different times. A clock may run slower
+// than the server's by [Options].ClockDrift in a lease, a tenth by default.
+//
+// An Election needs no closing. It is safe for concurrent use. Run it once in each process.
+//
+// Source: none in Redisson. Java processes see the leader as the holder of an RLock.
+type Election struct {
+	lock    exclusiveLock
+	watched extend.Object        // the key at which a leader describes itself, for observers
+	elected string               // the channel of the elections
+	term    atomic.Pointer[term] // nil: this process does not lead
+}
+
+// term is the time for which this process leads.
+type term struct {
+	ctx    context.Context //nolint:containedctx // Lead's, for IsLeader.
+	resign context.CancelCauseFunc
+}
+
+// NewElection returns the election called name. It sends nothing. Its methods return a [*FieldError]
+// for an empty name or an invalid option. In a cluster a name with braces must have its hash tag in
+// them.
+func (c *Client) NewElection(name string, opts *ElectionOptions) *Election {
+	var o ElectionOptions
+	if opts != nil {
+		o = *opts
+	}
+	e := &Election{}
+	identity, err := o.identity(c)
+	e.lock.init(c, "election", name, &LockOptions{Metadata: identity}, &c.tokenTTL)
+	e.lock.reject(err)
+	key := e.lock.base.Key()
+	e.watched = e.lock.base.WithKey(extend.SideName(lockHolderKey, key))
+	e.elected = extend.SideName(lockHolderChannel, key)
+	return e
+}
+
+// Name returns the election's name, without the client's prefix.
+func (e *Election) Name() string { return e.lock.Name() }
+
+// Run waits until this process is elected, and then calls lead, which leads until it returns. lead
+// gets a context that ends when the leadership ends, and the lease, whose token is higher than the
+// token of each earlier leader. lead must return when its context ends, and must not release the
+// lease. Before each write it may ask ctx.Err(), which reads the clock.
+//
+// If the leadership is lost, Run waits for lead to return, and campaigns again. After [Election.Resign]
+// it also releases the leadership first. Between two terms it pauses for a second, so that another
+// candidate comes first. While no server can be reached, or none that accepts writes, Run tries again,
+// with pauses of up to 5 s. The client's Logger receives what ended a term, and the first of several
+// failures.
+//
+// Run returns
+//
+//   - when lead returns while it leads: the errors of lead and of the release, joined. Nil proves that
+//     lead led until it returned, except after a failover;
+//   - when ctx ends: if this process leads, Run waits for lead to return, releases the leadership, so
+//     that another process leads at once, and returns the same. Otherwise the error wraps ctx's error;
+//   - when the election cannot go on: [ErrClosed], [ErrConflict], [ErrNoPermission], [ErrNotSupported],
+//     a [*FieldError], or another error of [Lock.Lock].
+//
+// If lead panics, Run releases the leadership, and the panic continues.
+func (e *Election) Run(
+	ctx context.Context, lead func(ctx context.Context, lease *Lease) error,
+) error {
+	for failures := 0; ; {
+		led, again, err := e.campaign(ctx, lead)
+		if !again || ctx.Err() != nil {
+			return err
+		}
+		if failures++; led {
+			failures = 0
+		}
+		if failures <= 1 {
+			e.log(led, err)
+		}
+		sleep(ctx, campaignPause(failures))
+	}
+}
+
+// campaign waits until this process is elected, and has it lead for one term. again says that Run is
+// to campaign again.
+func (e *Election) campaign(
+	ctx context.Context, lead func(ctx context.Context, lease *Lease) error,
+) (led, again bool, err error) {
+	lease, err := e.lock.Lock(ctx)
+	if err != nil {
+		return false, mayPass(err), err
+	}
+	ctx, resign := context.WithCancelCause(ctx)
+	defer resign(nil)
+	err = lease.Do(ctx, func(ctx context.Context) error {
+		t := &term{ctx, resign}
+		e.term.Store(t)
+		defer e.term.CompareAndSwap(t, nil)
+		err := lead(ctx, lease)
+		again = endedTerm(ctx)
+		return err
+	})
+	return true, again, err
+}
+
+// endedTerm reports whether the term of ctx was lost or ended by Resign before lead returned.
+func endedTerm(ctx context.Context) bool {
+	if ctx.Err() == nil {
+		return false
+	}
+	cause := context.Cause(ctx)
+	return errors.Is(cause, ErrLost) || errors.Is(cause, ErrResigned)
+}
+
+// Resign ends the leadership of this process, if it leads: the context of lead ends with the cause
+// [ErrResigned]. Resign returns at once. When lead has returned, Run releases the leadership, and
+// campaigns again after a pause, in which other candidates come first. To leave the election, end
+// the context of Run.
+func (e *Election) Resign() {
+	if t := e.term.Load(); t != nil {
+		t.resign(ErrResigned)
+	}
+}
+
+// IsLeader reports whether this process leads: whether lead runs, and its context has not ended. It
+// reads the clock, and sends nothing.
+func (e *Election) IsLeader() bool {
+	t := e.term.Load()
+	return t != nil && t.ctx.Err() == nil
+}
+
+// log logs the end of a term, or a failure to campaign. The logger may block.
+func (e *Election) log(led bool, err error) {
+	message := "campaigning failed, and is repeated"
+	if led {
+		message = "not the leader any more"
+	}
+	e.lock.base.Go(func(context.Context, backend.ScriptRunner) {
+		e.lock.base.Logger().Warn(message, zap.Error(err))
+	})
+}
+
+// mayPass reports whether a campaign that failed with err may succeed later.
+func mayPass(err error) bool {
+	var server *backend.ServerError
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrIndeterminate) || errors.Is(err, ErrLost) ||
+		errors.As(err, &server) && backend.RefusesWrites(server.Code)
+}
+
+// campaignPause returns the pause after some failures in a row, or after a term.
+func campaignPause(failures int) time.Duration {
+	if failures == 0 {
+		return termPause
+	}
+	most := min(minCampaignPause<<min(failures, 10), maxCampaignPause)
+	return most/2 + rand.N(most/2) //nolint:gosec // Jitter.
+}

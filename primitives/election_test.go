@@ -1,0 +1,315 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// polity is an election in virtual time, with all of its candidates.
+type polity struct {
+	*fakeServer
+	t       *testing.T
+	terms   chan *leading // that have begun
+	leaders atomic.Int64  // at this moment
+	overlap atomic.Bool   // two have led at once
+}
+
+// candidate is a process that runs in the election, over a link of its own.
+type candidate struct {
+	*primitives.Election
+	polity *polity
+	link   *cutLink
+	leave  context.CancelFunc
+	left   chan error // what Run has returned
+}
+
+// leading is one term. It lasts until its context ends.
+type leading struct {
+	by    *candidate
+	token int64
+	began time.Time
+	ended chan error // the cause, when the context has ended
+}
+
+func holdElections(t *testing.T, test func(t *testing.T, p *polity)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &polity{fakeServer: newFakeServer(), t: t, terms: make(chan *leading, 100)}
+		test(t, p)
+		require.False(t, p.overlap.Load(), "two led at once")
+	})
+}
+
+// stand adds a candidate. Run has returned when the test ends.
+func (p *polity) stand(opts *primitives.Options) *candidate {
+	p.t.Helper()
+	c := &candidate{polity: p, link: &cutLink{fakeServer: p.fakeServer}, left: make(chan error, 1)}
+	c.Election = p.over(p.t, c.link, opts).NewElection("x", nil)
+	ctx, leave := context.WithCancel(p.t.Context())
+	c.leave = leave
+	go func() { c.left <- c.Run(ctx, c.lead) }()
+	p.t.Cleanup(func() {
+		leave()
+		c.link.cut.Store(false)
+	})
+	return c
+}
+
+// lead leads until ctx ends.
+func (c *candidate) lead(ctx context.Context, lease *primitives.Lease) error {
+	term := &leading{c, lease.Token(), time.Now(), make(chan error, 1)}
+	if c.polity.leaders.Add(1) > 1 {
+		c.polity.overlap.Store(true)
+	}
+	c.polity.terms <- term
+	<-ctx.Done()
+	c.polity.leaders.Add(-1)
+	term.ended <- context.Cause(ctx)
+	return nil
+}
+
+// next waits for the next term.
+func (p *polity) next() *leading {
+	p.t.Helper()
+	term := <-p.terms
+	require.True(p.t, term.by.IsLeader())
+	return term
+}
+
+// TestElectionsFollowEachOther has each of three leaders leave the election.
+func TestElectionsFollowEachOther(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		all := []*candidate{p.stand(nil), p.stand(nil), p.stand(nil)}
+		var last int64
+		for range all {
+			term := p.next()
+			require.Greater(t, term.token, last)
+			last = term.token
+			time.Sleep(time.Hour)
+			require.Empty(t, p.terms, "the others wait")
+			term.by.leave()
+			require.NoError(t, <-term.by.left)
+			require.ErrorIs(t, <-term.ended, context.Canceled)
+			require.False(t, term.by.IsLeader())
+		}
+		require.Empty(t, p.holder("x"))
+	})
+}
+
+// TestElectionAfterACut cuts the leader off: another leads when its lease has ended, and not before the leader's context.
+// When the link is whole again, the former leader waits, and leads after the other.
+func TestElectionAfterACut(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		core, logs := observer.New(zap.WarnLevel)
+		one := p.stand(&primitives.Options{Logger: zap.New(core)})
+		first := p.next()
+		other := p.stand(nil)
+		synctest.Wait()
+		cut := time.Now()
+		one.link.cut.Store(true)
+		require.ErrorIs(t, <-first.ended, primitives.ErrLost)
+		require.False(t, one.IsLeader())
+		require.Empty(t, p.terms)
+		second := p.next()
+		require.Equal(t, other, second.by)
+		require.InDelta(t, 30, second.began.Sub(cut).Seconds(), 0.1)
+		time.Sleep(time.Hour)
+		require.Len(t, logs.FilterMessage("not the leader any more").All(), 1)
+		require.Len(t, logs.FilterMessage("campaigning failed, and is repeated").All(), 1, "of all failures")
+		one.link.cut.Store(false)
+		time.Sleep(time.Minute)
+		require.Empty(t, p.terms)
+		other.leave()
+		require.Equal(t, one, p.next().by)
+	})
+}
+
+// TestElectionAfterResigning has leaders resign: the other candidate leads, and the only one leads again.
+func TestElectionAfterResigning(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		one := p.stand(nil)
+		one.Resign() // It does not lead yet.
+		first := p.next()
+		one.Resign()
+		require.False(t, one.IsLeader())
+		require.ErrorIs(t, <-first.ended, primitives.ErrResigned)
+		second := p.next()
+		require.Equal(t, one, second.by)
+		require.Equal(t, time.Second, second.began.Sub(first.began).Round(100*time.Millisecond))
+		other := p.stand(nil)
+		for _, next := range []*candidate{other, one, other} {
+			synctest.Wait()
+			time.Sleep(time.Minute)
+			one.Resign() // At most one of them leads.
+			other.Resign()
+			require.Equal(t, next, p.next().by)
+		}
+	})
+}
+
+// TestElectionWaitsForLead has a leader whose lead returns long after its loss: until then it does not campaign.
+func TestElectionWaitsForLead(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		e := p.client(t, nil).NewElection("x", nil)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		var terms atomic.Int64
+		go func() {
+			_ = e.Run(ctx, func(ctx context.Context, _ *primitives.Lease) error {
+				terms.Add(1)
+				<-ctx.Done()
+				time.Sleep(time.Hour)
+				return ctx.Err()
+			})
+		}()
+		synctest.Wait()
+		p.set(func() { delete(p.locks, "x") })
+		time.Sleep(59 * time.Minute)
+		require.Equal(t, 1, p.called("holder_acquire"))
+		require.False(t, e.IsLeader())
+		time.Sleep(2 * time.Minute)
+		require.EqualValues(t, 2, terms.Load())
+		leave()
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// TestElectionWithoutAServer begins in an outage, or while the server takes no writes, and leads after it.
+func TestElectionWithoutAServer(t *testing.T) {
+	for name, outage := range map[string]fault{
+		"Down": down, "RepliesLost": {after: time.Millisecond, broken: true}, "MemoryFull": readerOnly("OOM"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			holdElections(t, func(t *testing.T, p *polity) {
+				core, logs := observer.New(zap.WarnLevel)
+				p.fault = func(string) fault { return outage }
+				began := time.Now()
+				p.stand(&primitives.Options{Logger: zap.New(core)})
+				time.Sleep(time.Minute)
+				require.Less(t, p.called("holder_acquire"), 40, "pauses grow")
+				p.set(func() { p.fault = func(string) fault { return fault{} } })
+				require.LessOrEqual(t, p.next().began.Sub(began), time.Minute+5*time.Second)
+				synctest.Wait()
+				require.Len(t, logs.FilterMessage("campaigning failed, and is repeated").All(), 1)
+			})
+		})
+	}
+}
+
+// TestElectionReturns what lead returns while it leads, and the error of the release.
+func TestElectionReturns(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		e, failed := p.client(t, nil).NewElection("x", nil), errors.New("bad configuration")
+		returning := func(err error) func(context.Context, *primitives.Lease) error {
+			return func(context.Context, *primitives.Lease) error { return err }
+		}
+		require.NoError(t, e.Run(t.Context(), returning(nil)))
+		require.ErrorIs(t, e.Run(t.Context(), returning(failed)), failed)
+		require.PanicsWithValue(t, "lead", func() {
+			_ = e.Run(t.Context(), func(context.Context, *primitives.Lease) error { panic("lead") })
+		})
+		require.False(t, e.IsLeader())
+		require.Empty(t, p.holder("x"))
+		err := e.Run(t.Context(), func(context.Context, *primitives.Lease) error {
+			p.set(func() { delete(p.locks, "x") })
+			return failed
+		})
+		require.ErrorIs(t, err, failed)
+		require.ErrorIs(t, err, primitives.ErrLost)
+	})
+}
+
+// TestElectionEnds with the context of a candidate, with its client, and for a bad name.
+func TestElectionEnds(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		client := p.client(t, nil)
+		never := func(context.Context, *primitives.Lease) error { panic("it leads") }
+		require.ErrorAs(t, client.NewElection("", nil).Run(t.Context(), never), new(*primitives.FieldError))
+		p.fault = func(string) fault { return down }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, client.NewElection("y", nil).Run(ctx, never), context.DeadlineExceeded)
+		p.fault = func(string) fault { return fault{} }
+		one := p.stand(nil)
+		p.next()
+		waiting := p.stand(nil)
+		synctest.Wait()
+		waiting.leave()
+		require.ErrorIs(t, <-waiting.left, context.Canceled)
+		require.NoError(t, client.Close(t.Context()))
+		require.ErrorIs(t, client.NewElection("x", nil).Run(t.Context(), never), primitives.ErrClosed)
+		one.leave()
+		require.NoError(t, <-one.left)
+	})
+}
+
+// TestElectionWithItsClientClosed closes the client of the leader.
+func TestElectionWithItsClientClosed(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		client := p.client(t, nil)
+		left := make(chan error)
+		go func() {
+			left <- client.NewElection("x", nil).Run(t.Context(), func(ctx context.Context, _ *primitives.Lease) error {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+		}()
+		synctest.Wait()
+		require.NoError(t, client.Close(t.Context()))
+		require.ErrorIs(t, <-left, primitives.ErrClosed)
+		require.Empty(t, p.holder("x"))
+	})
+}
+
+// TestElectionsUnderFaults cuts leaders off, has them crash, leave, resign, or lose their lock, for a day. Two never lead
+// at once, and with a candidate that waits, nobody leads for at most a lease.
+func TestElectionsUnderFaults(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		const elections = 50
+		draw := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // A test's schedule.
+		within := func(d time.Duration) time.Duration { return time.Duration(1 + draw.Int64N(int64(d))) }
+		p.stand(nil)
+		p.stand(nil)
+		p.stand(nil)
+		var longest time.Duration
+		term := p.next()
+		for range elections {
+			time.Sleep(2*time.Minute + within(3*time.Minute)) // The other candidates wait.
+			synctest.Wait()
+			fault, link := time.Now(), term.by.link
+			switch draw.IntN(5) {
+			case 0:
+				link.cut.Store(true)
+				time.AfterFunc(time.Minute+within(time.Minute), func() { link.cut.Store(false) })
+			case 1: // Its process crashes. Another one is started.
+				link.cut.Store(true)
+				time.AfterFunc(time.Minute, term.by.leave)
+				p.stand(nil)
+			case 2:
+				term.by.leave()
+				p.stand(nil)
+			case 3:
+				term.by.Resign()
+			case 4:
+				p.set(func() { p.locks["x"] = fakeLock{"none", p.locks["x"].expires} })
+			}
+			next := p.next()
+			require.Greater(t, next.token, term.token)
+			longest, term = max(longest, next.began.Sub(fault)), next
+		}
+		t.Logf("%d elections, 0 overlaps, at most %v without a leader", elections, longest)
+		require.LessOrEqual(t, longest, 30*time.Second+100*time.Millisecond)
+	})
+}

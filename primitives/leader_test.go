@@ -1,0 +1,194 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// named is an election with a candidate of that ID, whose value is its address.
+func (p *polity) named(id string) *primitives.Election {
+	p.t.Helper()
+	return p.client(p.t, nil).NewElection("x", &primitives.ElectionOptions{ID: id, Value: id + ":80\n2"})
+}
+
+// leads has e lead until the test calls what leads returns.
+func (p *polity) leads(e *primitives.Election) (leave func()) {
+	ctx, cancel := context.WithCancel(p.t.Context())
+	left := make(chan error, 1)
+	go func() {
+		left <- e.Run(ctx, func(ctx context.Context, _ *primitives.Lease) error { <-ctx.Done(); return nil })
+	}()
+	synctest.Wait()
+	return func() { cancel(); <-left }
+}
+
+// watch returns what an observer sees, as text: ids of leaders, and errors. The channel is closed at the end.
+func watch(ctx context.Context, e *primitives.Election) <-chan string {
+	seen := make(chan string, 100)
+	go func() {
+		defer close(seen)
+		for leader, err := range e.Observe(ctx) {
+			switch {
+			case err == nil:
+				seen <- leader.ID
+			case errors.Is(err, primitives.ErrNoLeader):
+				seen <- "none"
+			default:
+				seen <- err.Error()
+			}
+		}
+	}()
+	return seen
+}
+
+func TestLeaderOfAnElection(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		e := p.named("a")
+		_, err := e.Leader(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNoLeader)
+		began := time.Now()
+		leave := p.leads(e)
+		time.Sleep(time.Hour)
+		leader, err := p.named("b").Leader(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, primitives.Leader{ID: "a", Value: "a:80\n2", Since: leader.Since, Owner: p.holder("x")}, leader)
+		require.True(t, leader.Since.Equal(began.Truncate(time.Microsecond)))
+		leave()
+		_, err = e.Leader(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNoLeader)
+		require.EqualError(t, err, `query election "x": there is no leader`)
+
+		lease, err := p.client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		leader, err = e.Leader(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, primitives.Leader{Owner: lease.Owner()}, leader)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+func TestLeaderHasAnIDByDefault(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		client := p.client(t, nil)
+		e := client.NewElection("x", nil)
+		defer p.leads(e)()
+		leader, err := e.Leader(t.Context())
+		require.NoError(t, err)
+		host, err := os.Hostname()
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf("%s:%d:%s", host, os.Getpid(), client.Core().ID()), leader.ID)
+		require.Empty(t, leader.Value)
+	})
+}
+
+func TestElectionOptionsAreInvalid(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		client := p.client(t, nil)
+		for field, o := range map[string]primitives.ElectionOptions{
+			"ID": {ID: "a\nb"}, "Value": {ID: "a", Value: strings.Repeat("b", 1000)},
+		} {
+			_, err := client.NewElection("x", &o).Leader(t.Context())
+			var invalid *primitives.FieldError
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, field, invalid.Field)
+		}
+		longest := &primitives.ElectionOptions{ID: "a", Value: strings.Repeat("b", 999)}
+		_, err := client.NewElection("x", longest).Leader(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNoLeader)
+	})
+}
+
+// TestObserve has two observers of one client and one of another, the last of which comes later.
+func TestObserve(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		ctx, cancel := context.WithCancel(t.Context())
+		observing := p.named("o")
+		all := []<-chan string{watch(ctx, observing), watch(ctx, observing)}
+		sees := func(within time.Duration, want string) {
+			t.Helper()
+			began := time.Now()
+			for _, seen := range all {
+				require.Equal(t, want, <-seen)
+			}
+			require.LessOrEqual(t, time.Since(began), within)
+		}
+		const poll, message = 5500 * time.Millisecond, 5 * time.Millisecond
+		sees(0, "none")
+		time.Sleep(time.Hour)
+		a, b := p.named("a"), p.named("b")
+		leaveA := p.leads(a)
+		sees(message, "a")
+		all = append(all, watch(ctx, p.named("c")))
+		require.Equal(t, "a", <-all[2])
+		leaveB := p.leads(b)
+		time.Sleep(time.Hour)
+		leaveA()
+		sees(message, "b")
+		leaveB()
+		sees(poll, "none")
+		p.leads(a)
+		sees(message, "a")
+		time.Sleep(time.Minute)
+		cancel()
+		for _, seen := range all {
+			require.Equal(t, `observe election "x": context canceled`, <-seen)
+			_, more := <-seen
+			require.False(t, more)
+		}
+	})
+}
+
+// TestObserveThroughAnOutage begins in one, and has another later, in which a leader is lost.
+func TestObserveThroughAnOutage(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		outage := func(f fault) { p.set(func() { p.fault = func(string) fault { return f } }) }
+		outage(down)
+		seen := watch(t.Context(), p.named("o"))
+		require.Contains(t, <-seen, "no server available")
+		outage(fault{})
+		require.Equal(t, "none", <-seen)
+		a := p.named("a")
+		p.leads(a)
+		require.Equal(t, "a", <-seen)
+		time.Sleep(time.Minute)
+		outage(down)
+		time.Sleep(time.Minute)
+		require.False(t, a.IsLeader())
+		require.Empty(t, seen)
+		outage(fault{})
+		for next := range seen { // There may be none in between.
+			if next == "a" {
+				break
+			}
+			require.Equal(t, "none", next)
+		}
+	})
+}
+
+// TestObserveEnds when the caller has seen enough, and with a closed client.
+func TestObserveEnds(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		client := p.client(t, nil)
+		e := client.NewElection("x", nil)
+		for _, err := range e.Observe(t.Context()) {
+			require.ErrorIs(t, err, primitives.ErrNoLeader)
+			break
+		}
+		seen := watch(t.Context(), e)
+		require.Equal(t, "none", <-seen)
+		require.NoError(t, client.Close(t.Context()))
+		require.Contains(t, <-seen, "client closed")
+		_, more := <-seen
+		require.False(t, more)
+	})
+}
