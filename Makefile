@@ -1,8 +1,9 @@
 # Development of hasp. Every target goes over all modules; `make help` lists the targets.
 
 # The list of modules. go.work has the same; modules_test.go holds the two together.
-MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench conformance \
-	conformance/matrix examples examples/fencing examples/ownbackend examples/ownprimitive hasptest luagen
+MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers conformance \
+	conformance/matrix examples examples/fencing examples/ownbackend examples/ownprimitive examples/programs \
+	hasptest luagen
 
 # Those that users import or run, and that a release therefore tags.
 PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest luagen

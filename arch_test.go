@@ -127,6 +127,11 @@ var rules = []rule{
 		tests:   []string{"backend", "backend/embedded", "backend/goredis", "conformance/servers", goredis},
 	},
 	{
+		dir:     "examples/programs/...",
+		imports: []string{"backend/goredis", "primitives", "modernc.org/sqlite", goredis},
+		tests:   []string{"examples/programs/internal/process", "conformance/servers", "hasptest"},
+	},
+	{
 		dir:     "examples/...",
 		imports: []string{"backend/...", "primitives", zap, rueidis, valkey, goredis},
 	},
