@@ -1,0 +1,32 @@
+// Package promhasp counts for Prometheus how clients of hasp wait, hold and lose. One call registers everything:
+//
+//	tracer, err := promhasp.NewTracer(prometheus.DefaultRegisterer)
+//	if err != nil {
+//		return err
+//	}
+//	client, err := primitives.New(backend, &primitives.Options{Tracer: tracer})
+//
+// All clients of a process share one tracer, which knows nothing of the client that calls it. Add a label for each
+// with prometheus.WrapRegistererWith and a tracer for each.
+//
+// # Metrics
+//
+//   - hasp_acquire_wait_seconds{kind,contended,outcome}: histogram of the time from the start of an acquire to its
+//     end, round trips included. Its count is the number of acquires.
+//   - hasp_held_seconds{kind}: histogram of the time from a grant to the end of the lease. Its count is the number of
+//     leases that have ended.
+//   - hasp_losses_total{kind}: leases that were lost.
+//   - hasp_renewal_lag_seconds: histogram of how much later than planned the watchdog sent a renewal.
+//   - hasp_renewal_failures_total: leases that a renewal did not renew. The watchdog tries again.
+//   - hasp_subscription_gaps_total: how often messages to waiters may have been missed.
+//   - hasp_mismatches_total{kind}: options, such as a rate, that differ from what the server has.
+//
+// The labels have few values. No label has the name of an object: names may be many.
+//
+//   - kind: the kind of the object as in errors, such as "lock" or "rate limiter";
+//   - contended: "true" if the server refused at least one attempt, because others held the object;
+//   - outcome: "acquired"; "refused" by a TryLock or TryAcquire that did not wait; "ended" if the caller's context
+//     ended first; "failed" for any other error.
+//
+// The folder of this package has dashboard.json, a dashboard for Grafana, with a panel for each of them.
+package promhasp

@@ -1,0 +1,224 @@
+package promhasp_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/hasptest"
+	promhasp "github.com/hasp-go/hasp/integration/prometheus"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// observed runs a test in virtual time with a client whose tracer counts in a registry.
+func observed(t *testing.T, test func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := hasptest.New(t), &registry{prometheus.NewRegistry()}
+		tracer, err := promhasp.NewTracer(r)
+		require.NoError(t, err)
+		test(t, s, s.Client(&primitives.Options{Tracer: tracer}), r)
+	})
+}
+
+// registry is a prometheus.Registry that tests ask.
+type registry struct{ *prometheus.Registry }
+
+// value returns a counter, or the sum of a histogram, and how often it was observed, of the labels' values.
+func (r *registry) value(t *testing.T, name string, labels ...string) (value float64, count uint64) {
+	t.Helper()
+	families, err := r.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			var values []string
+			for _, l := range m.GetLabel() { // By the labels' names.
+				values = append(values, l.GetValue())
+			}
+			if family.GetName() == name && slices.Equal(values, labels) {
+				h := m.GetHistogram()
+				return m.GetCounter().GetValue() + h.GetSampleSum(), h.GetSampleCount()
+			}
+		}
+	}
+	return 0, 0
+}
+
+// waits returns the acquires of an outcome and the seconds that they took. Prometheus orders the labels by name.
+func (r *registry) waits(t *testing.T, kind, contended, outcome string) (count uint64, seconds float64) {
+	t.Helper()
+	seconds, count = r.value(t, "hasp_acquire_wait_seconds", contended, kind, outcome)
+	return count, seconds
+}
+
+func TestAcquires(t *testing.T) {
+	t.Parallel()
+	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
+		lock := c.NewLock("orders", nil)
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		_, err = lock.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+
+		short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err = lock.Lock(short)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+
+		time.AfterFunc(2*time.Second, func() { _ = lease.Release(context.Background()) })
+		second, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, second.Release(t.Context()))
+
+		s.FailAcquires(1)
+		_, err = lock.TryLock(t.Context())
+		require.Error(t, err)
+
+		for _, want := range []struct {
+			contended, outcome string
+			seconds            float64
+		}{
+			{"false", "acquired", 0}, {"true", "refused", 0}, {"true", "ended", 3}, {"true", "acquired", 2},
+			{"false", "failed", 0},
+		} {
+			count, seconds := r.waits(t, "lock", want.contended, want.outcome)
+			require.EqualValues(t, 1, count, "%v", want)
+			require.InDelta(t, want.seconds, seconds, 0.1, "%v", want)
+		}
+		held, ended := r.value(t, "hasp_held_seconds", "lock")
+		require.EqualValues(t, 2, ended)
+		require.InDelta(t, 5, held, 0.1)
+	})
+}
+
+// TestKinds: a rate limiter has no lease.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *registry) {
+		limiter := c.NewRateLimiter("api", &primitives.RateLimiterOptions{
+			Rate: primitives.Rate{Permits: 1, Interval: time.Hour},
+		})
+		require.NoError(t, limiter.TryAcquire(t.Context(), 1))
+		require.ErrorIs(t, limiter.TryAcquire(t.Context(), 1), primitives.ErrNotAcquired)
+		count, _ := r.waits(t, "rate limiter", "true", "refused")
+		require.EqualValues(t, 1, count)
+		_, ended := r.value(t, "hasp_held_seconds", "rate limiter")
+		require.Zero(t, ended)
+	})
+}
+
+// TestLosses: the counter of a kind is there before its first loss, as increase() needs it.
+func TestLosses(t *testing.T) {
+	t.Parallel()
+	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
+		lease, err := c.NewLock("orders", nil).Lock(t.Context())
+		require.NoError(t, err)
+		n, err := testutil.GatherAndCount(r, "hasp_losses_total")
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		lost, _ := r.value(t, "hasp_losses_total", "lock")
+		require.Zero(t, lost)
+
+		s.Lose("orders")
+		<-lease.Done()
+		synctest.Wait()
+		lost, _ = r.value(t, "hasp_losses_total", "lock")
+		require.InDelta(t, 1, lost, 0)
+		_, ended := r.value(t, "hasp_held_seconds", "lock")
+		require.EqualValues(t, 1, ended)
+	})
+}
+
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
+		lease, err := c.NewLock("orders", nil).Lock(t.Context())
+		require.NoError(t, err)
+		time.Sleep(15 * time.Second) // A third of the lease is 10 s.
+		failures, _ := r.value(t, "hasp_renewal_failures_total")
+		_, renewals := r.value(t, "hasp_renewal_lag_seconds")
+		require.Zero(t, failures)
+		require.Positive(t, renewals)
+
+		s.Away(time.Hour)
+		<-lease.Done()
+		synctest.Wait()
+		failures, _ = r.value(t, "hasp_renewal_failures_total")
+		require.Positive(t, failures)
+		lost, _ := r.value(t, "hasp_losses_total", "lock")
+		require.InDelta(t, 1, lost, 0)
+	})
+}
+
+func TestGap(t *testing.T) {
+	t.Parallel()
+	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
+		lock := c.NewLock("orders", nil)
+		_, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		short, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		time.AfterFunc(time.Second, func() { s.Away(3 * time.Second) })
+		_, err = lock.Lock(short)
+		require.Error(t, err)
+		gaps, _ := r.value(t, "hasp_subscription_gaps_total")
+		require.Positive(t, gaps)
+	})
+}
+
+// TestEvents gives the tracer the rest of what clients report.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	r := &registry{prometheus.NewRegistry()}
+	tracer, err := promhasp.NewTracer(r)
+	require.NoError(t, err)
+	tracer.TraceRenewal(primitives.TraceRenewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
+	tracer.TraceMismatch(primitives.TraceMismatch{Object: primitives.TraceObject{Kind: "rate limiter"}})
+
+	failures, _ := r.value(t, "hasp_renewal_failures_total")
+	require.InDelta(t, 4, failures, 0)
+	lag, renewals := r.value(t, "hasp_renewal_lag_seconds")
+	require.EqualValues(t, 1, renewals)
+	require.InDelta(t, 2, lag, 0)
+	mismatches, _ := r.value(t, "hasp_mismatches_total", "rate limiter")
+	require.InDelta(t, 1, mismatches, 0)
+}
+
+// TestRegisteredOnce: of two tracers, or beside a metric of one of its names, nothing is registered.
+func TestRegisteredOnce(t *testing.T) {
+	t.Parallel()
+	r := prometheus.NewRegistry()
+	_, err := promhasp.NewTracer(r)
+	require.NoError(t, err)
+	_, err = promhasp.NewTracer(r)
+	require.ErrorAs(t, err, new(prometheus.AlreadyRegisteredError))
+
+	r = prometheus.NewRegistry()
+	r.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "hasp_renewal_failures_total", Help: "another"}))
+	_, err = promhasp.NewTracer(r)
+	require.Error(t, err)
+	n, err := testutil.GatherAndCount(r)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+}
+
+// TestLint: the names and units are as Prometheus recommends.
+func TestLint(t *testing.T) {
+	t.Parallel()
+	tracer, err := promhasp.NewTracer(prometheus.NewRegistry())
+	require.NoError(t, err)
+	ctx := tracer.TraceAcquireStart(t.Context(), primitives.TraceAcquireStart{})
+	tracer.TraceAcquireEnd(ctx, primitives.TraceAcquireEnd{Object: primitives.TraceObject{Kind: "lock"}})
+	tracer.TraceLeaseEnd(primitives.TraceLeaseEnd{Object: primitives.TraceObject{Kind: "lock"}})
+	tracer.TraceMismatch(primitives.TraceMismatch{Object: primitives.TraceObject{Kind: "lock"}})
+	problems, err := testutil.CollectAndLint(tracer)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}
