@@ -3,10 +3,11 @@
 # The list of modules. go.work has the same; modules_test.go holds the two together.
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers conformance \
 	conformance/matrix examples examples/fencing examples/ownbackend examples/ownprimitive examples/programs \
-	hasptest luagen
+	hasptest integration/prometheus luagen
 
 # Those that users import or run, and that a release therefore tags.
-PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest luagen
+PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest \
+	integration/prometheus luagen
 
 LINT_VERSION := v2.15.0
 LINT := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)
@@ -57,7 +58,7 @@ demo: ## 8 workers share a lock, a semaphore, a latch and a counter; needs Go al
 
 # The race detector is where our own goroutines are; "make prove" has it everywhere. Both halves run at once, and
 # the longest of each come first, since most tests wait. "make verify" vets.
-RACED := $(filter . backend/% hasptest,$(MODULES))
+RACED := $(filter . backend/% hasptest integration/%,$(MODULES))
 LONGEST := conformance/matrix examples/ownbackend conformance
 test: servers ## every module's tests on real servers, which are installed if missing
 	@$(MAKE) --no-print-directory --jobs=2 raced plain
@@ -100,7 +101,7 @@ lint: $(LINT) ## golangci-lint, by the version pinned here
 prose: $(VALE) ## Vale on pages and comments, by the rules in styles/Hasp and the version pinned here
 	$(VALE) --no-global --config=.vale.ini --minAlertLevel=error --output=line --glob='!{*.lua.go,*_test.go}' \
 		README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/scripts.md,$(wildcard docs/*.md)) \
-		primitives backend hasptest
+		primitives backend hasptest integration
 
 generate: ## run all generators
 	$(call in_modules,go generate ./...)

@@ -11,17 +11,18 @@ import (
 
 // Third parties, by import path; "x/..." is x and all below it.
 const (
-	testify   = "github.com/stretchr/testify/require"
-	rapid     = "pgregory.net/rapid"
-	porcupine = "github.com/anishathalye/porcupine"
-	goleak    = "go.uber.org/goleak"
-	zap       = "go.uber.org/zap/..."
-	rueidis   = "github.com/redis/rueidis"
-	valkey    = "github.com/valkey-io/valkey-go"
-	goredis   = "github.com/redis/go-redis/v9/..."
-	redigo    = "github.com/gomodule/redigo/..."
-	miniredis = "github.com/alicebob/miniredis/v2/..."
-	gopherlua = "github.com/yuin/gopher-lua/..."
+	testify    = "github.com/stretchr/testify/require"
+	rapid      = "pgregory.net/rapid"
+	porcupine  = "github.com/anishathalye/porcupine"
+	goleak     = "go.uber.org/goleak"
+	zap        = "go.uber.org/zap/..."
+	rueidis    = "github.com/redis/rueidis"
+	valkey     = "github.com/valkey-io/valkey-go"
+	goredis    = "github.com/redis/go-redis/v9/..."
+	redigo     = "github.com/gomodule/redigo/..."
+	miniredis  = "github.com/alicebob/miniredis/v2/..."
+	gopherlua  = "github.com/yuin/gopher-lua/..."
+	promclient = "github.com/prometheus/client_golang/prometheus/..."
 )
 
 // rule says what the packages of a folder may import beside the standard library: packages of ours
@@ -130,6 +131,18 @@ var rules = []rule{
 		dir:     "examples/programs/...",
 		imports: []string{"backend/goredis", "primitives", "modernc.org/sqlite", goredis},
 		tests:   []string{"examples/programs/internal/process", "conformance/servers", "hasptest"},
+	},
+	{
+		dir:     "integration/prometheus",
+		imports: []string{"primitives", promclient},
+		tests:   []string{"backend/embedded", "hasptest"},
+	},
+	{
+		dir: "examples/observe",
+		imports: []string{
+			"backend/embedded", "backend/goredis", "integration/prometheus", "primitives", goredis, promclient,
+		},
+		tests: []string{"conformance/servers", "hasptest"},
 	},
 	{
 		dir:     "examples/...",
