@@ -3,11 +3,11 @@
 # The list of modules. go.work has the same; modules_test.go holds the two together.
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers conformance \
 	conformance/matrix examples examples/fencing examples/ownbackend examples/ownprimitive examples/programs \
-	hasptest integration/prometheus luagen
+	hasptest integration/otel integration/prometheus luagen
 
 # Those that users import or run, and that a release therefore tags.
 PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest \
-	integration/prometheus luagen
+	integration/otel integration/prometheus luagen
 
 LINT_VERSION := v2.15.0
 LINT := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)

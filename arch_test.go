@@ -23,6 +23,7 @@ const (
 	miniredis  = "github.com/alicebob/miniredis/v2/..."
 	gopherlua  = "github.com/yuin/gopher-lua/..."
 	promclient = "github.com/prometheus/client_golang/prometheus/..."
+	otel       = "go.opentelemetry.io/otel/..."
 )
 
 // rule says what the packages of a folder may import beside the standard library: packages of ours
@@ -131,6 +132,11 @@ var rules = []rule{
 		dir:     "examples/programs/...",
 		imports: []string{"backend/goredis", "primitives", "modernc.org/sqlite", goredis},
 		tests:   []string{"examples/programs/internal/process", "conformance/servers", "hasptest"},
+	},
+	{
+		dir:     "integration/otel",
+		imports: []string{"primitives", otel},
+		tests:   []string{"backend/embedded", "hasptest"},
 	},
 	{
 		dir:     "integration/prometheus",

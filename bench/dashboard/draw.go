@@ -18,6 +18,7 @@ import (
 // panel is a panel with its answers.
 type panel struct {
 	title, unit string
+	log         bool // its scale is logarithmic
 	series      []series
 }
 
@@ -27,14 +28,18 @@ var colors = []color.RGBA{
 	{204, 121, 167, 255}, {110, 110, 110, 255}, {130, 60, 100, 255},
 }
 
-const columns = 2
+// The width of a legend is the same in all panels, so that their axes are, too.
+const (
+	columns = 2
+	legends = 125
+)
 
 func init() { plot.DefaultFont.Variant = "Sans" }
 
 // draw draws panels in rows of two.
-func draw(panels []panel, start time.Time) ([]byte, error) {
+func draw(panels []panel, start, end time.Time) ([]byte, error) {
 	rows := (len(panels) + columns - 1) / columns
-	canvas := vgsvg.New(9*vg.Inch, vg.Length(rows)*2.2*vg.Inch)
+	canvas := vgsvg.New(9*vg.Inch, vg.Length(rows)*2*vg.Inch)
 	all := gonum.New(canvas)
 	all.SetColor(color.White) // A page may be dark.
 	all.Fill(all.Rectangle.Path())
@@ -43,7 +48,7 @@ func draw(panels []panel, start time.Time) ([]byte, error) {
 		PadTop: vg.Points(8), PadBottom: vg.Points(8), PadLeft: vg.Points(8), PadRight: vg.Points(12),
 	}
 	for i, p := range panels {
-		p.draw(tiles.At(all, i%columns, i/columns), start)
+		p.draw(tiles.At(all, i%columns, i/columns), start, end)
 	}
 	var out bytes.Buffer
 	_, err := canvas.WriteTo(&out)
@@ -52,57 +57,69 @@ func draw(panels []panel, start time.Time) ([]byte, error) {
 }
 
 // draw draws the panel, with its legend to the right.
-func (p panel) draw(canvas gonum.Canvas, start time.Time) {
+func (p panel) draw(canvas gonum.Canvas, start, end time.Time) {
 	drawn, legend := plot.New(), plot.NewLegend()
 	drawn.Title.Text, drawn.Title.Padding, drawn.Title.TextStyle.Font.Size = p.title, vg.Points(5), 10
-	legend.Top, legend.Left, legend.Padding, legend.TextStyle.Font.Size = true, true, vg.Points(2), 8
+	legend.Top, legend.Left, legend.Padding, legend.TextStyle.Font.Size = true, true, vg.Points(2), 7.5
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{225}, color.Gray{225}
 	drawn.Add(grid)
 	for i, s := range p.series {
-		if len(s.points) == 0 {
+		points := p.shown(s.points, start)
+		if len(points) == 0 {
 			continue
 		}
 		style := gonum.LineStyle{Color: colors[i%len(colors)], Width: vg.Points(1.2)}
-		line := &plotter.Line{XYs: since(s.points, start), LineStyle: style}
+		line := &plotter.Line{XYs: points, LineStyle: style}
 		drawn.Add(line)
 		legend.Add(" "+s.name, line)
 	}
+	drawn.X.Min, drawn.X.Max = 0, end.Sub(start).Minutes()
 	p.scale(drawn)
-	width := legend.Rectangle(canvas).Size().X + vg.Points(8)
-	drawn.Draw(gonum.Crop(canvas, 0, -width, 0, 0))
-	legend.Draw(gonum.Crop(canvas, canvas.Rectangle.Size().X-width+vg.Points(8), 0, 0, -vg.Points(16)))
+	drawn.Draw(gonum.Crop(canvas, 0, -vg.Points(legends), 0, 0))
+	width := canvas.Rectangle.Size().X
+	legend.Draw(gonum.Crop(canvas, width-vg.Points(legends-6), 0, 0, -vg.Points(16)))
 }
 
-// since returns points in minutes since the start.
-func since(points plotter.XYs, start time.Time) (moved plotter.XYs) {
-	for _, p := range points {
-		moved = append(moved, plotter.XY{X: (p.X - float64(start.Unix())) / 60, Y: p.Y})
+// shown returns points in minutes since the start, without those that a logarithmic scale lacks.
+func (p panel) shown(points plotter.XYs, start time.Time) (shown plotter.XYs) {
+	for _, point := range points {
+		if !p.log || point.Y > 0 {
+			shown = append(shown, plotter.XY{X: (point.X - float64(start.Unix())) / 60, Y: point.Y})
+		}
 	}
-	return moved
+	return shown
 }
 
-// scale begins the values at 0, and labels them by the panel's unit.
+// scale chooses the ranges of the axes, and labels them by the panel's unit.
 func (p panel) scale(drawn *plot.Plot) {
-	drawn.X.Min, drawn.Y.Min = 0, 0
-	drawn.Y.Max = max(1.1*drawn.Y.Max, 0.001)
-	if math.IsInf(drawn.X.Max, 0) || drawn.X.Max <= 0 {
-		drawn.X.Max, drawn.Y.Max = 1, 1 // No line has a point.
+	label(&drawn.X, func(v float64) string { return short(v) + " min" }, plot.DefaultTicks{})
+	if math.IsInf(drawn.Y.Max, 0) {
+		drawn.Y.Min, drawn.Y.Max = 0.1, 1 // No line has a point.
 	}
-	for axis, format := range map[*plot.Axis]func(float64) string{
-		&drawn.X: func(v float64) string { return short(v) + " min" }, &drawn.Y: p.value,
-	} {
-		axis.Tick.Label.Font.Size = 8
-		axis.Tick.Marker = plot.TickerFunc(func(low, high float64) []plot.Tick {
-			ticks := plot.DefaultTicks{}.Ticks(low, high)
-			for i := range ticks {
-				if ticks[i].Label != "" {
-					ticks[i].Label = format(ticks[i].Value)
-				}
+	if p.log {
+		drawn.Y.Min = math.Pow(10, math.Floor(math.Log10(drawn.Y.Min)))
+		drawn.Y.Max = max(math.Pow(10, math.Ceil(math.Log10(drawn.Y.Max))), 10*drawn.Y.Min)
+		drawn.Y.Scale = plot.LogScale{}
+		label(&drawn.Y, p.value, plot.LogTicks{Prec: -1})
+		return
+	}
+	drawn.Y.Min, drawn.Y.Max = 0, max(1.1*drawn.Y.Max, 0.001)
+	label(&drawn.Y, p.value, plot.DefaultTicks{})
+}
+
+// label labels the main ticks of an axis.
+func label(axis *plot.Axis, format func(float64) string, ticker plot.Ticker) {
+	axis.Tick.Label.Font.Size = 8
+	axis.Tick.Marker = plot.TickerFunc(func(low, high float64) []plot.Tick {
+		ticks := ticker.Ticks(low, high)
+		for i := range ticks {
+			if ticks[i].Label != "" {
+				ticks[i].Label = format(ticks[i].Value)
 			}
-			return ticks
-		})
-	}
+		}
+		return ticks
+	})
 }
 
 // value returns a value with the unit that Grafana's name of it means.

@@ -19,7 +19,12 @@ type dashboard struct {
 		Title       string
 		Description string
 		FieldConfig struct {
-			Defaults struct{ Unit string }
+			Defaults struct {
+				Unit   string
+				Custom struct {
+					ScaleDistribution struct{ Type string }
+				}
+			}
 		}
 		Targets []target
 	}
@@ -66,7 +71,8 @@ func picture(text []byte, interval string, source prometheus) ([]byte, error) {
 	variables := strings.NewReplacer("$__rate_interval", interval, "$job", ".*")
 	var all []panel
 	for _, p := range d.Panels {
-		next := panel{title: p.Title, unit: p.FieldConfig.Defaults.Unit}
+		defaults := p.FieldConfig.Defaults
+		next := panel{title: p.Title, unit: defaults.Unit, log: defaults.Custom.ScaleDistribution.Type == "log"}
 		for _, t := range p.Targets {
 			found, err := source.ask(variables.Replace(t.Expr), t.LegendFormat)
 			if err != nil {
@@ -76,5 +82,5 @@ func picture(text []byte, interval string, source prometheus) ([]byte, error) {
 		}
 		all = append(all, next)
 	}
-	return draw(all, source.start)
+	return draw(all, source.start, source.end)
 }

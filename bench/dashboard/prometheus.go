@@ -51,7 +51,7 @@ func (p prometheus) ask(query, legend string) ([]series, error) {
 	}
 	var all []series
 	for _, r := range answer.Data.Result {
-		all = append(all, series{label(legend, r.Metric), r.points()})
+		all = append(all, series{name(legend, r.Metric), r.points()})
 	}
 	return all, nil
 }
@@ -78,9 +78,9 @@ func (r result) points() (points plotter.XYs) {
 
 var inLegend = regexp.MustCompile(`\{\{ *(\w+) *\}\}`)
 
-// label puts labels into a legend.
-func label(legend string, labels map[string]string) string {
-	return inLegend.ReplaceAllStringFunc(legend, func(name string) string {
-		return labels[inLegend.FindStringSubmatch(name)[1]]
+// name puts labels into a legend.
+func name(legend string, labels map[string]string) string {
+	return inLegend.ReplaceAllStringFunc(legend, func(found string) string {
+		return labels[inLegend.FindStringSubmatch(found)[1]]
 	})
 }

@@ -32,6 +32,7 @@ func connect(addr string, opts *primitives.Options) (*primitives.Client, error) 
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:9464", "address of /metrics")
+	rate := flag.Int("rate", 5, "calls of the API a second; all processes should have the same")
 	flag.Parse()
 	tracer, err := promhasp.NewTracer(prometheus.DefaultRegisterer)
 	if err != nil {
@@ -41,7 +42,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	go work(context.Background(), client)
+	go work(context.Background(), client, *rate)
 	http.Handle("/metrics", promhttp.Handler())
 	log.Fatal(http.ListenAndServe(*listen, nil))
 }

@@ -38,7 +38,7 @@ func start(t *testing.T, client *primitives.Client) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		work(ctx, client)
+		work(ctx, client, 5)
 	}()
 	t.Cleanup(func() {
 		stop()

@@ -11,7 +11,7 @@ import (
 )
 
 // work uses the objects until ctx ends. It ignores errors: the metrics have them.
-func work(ctx context.Context, client *primitives.Client) {
+func work(ctx context.Context, client *primitives.Client, rate int) {
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	for range 6 {
@@ -21,7 +21,7 @@ func work(ctx context.Context, client *primitives.Client) {
 	for range 2 {
 		workers.Go(func() { repeat(ctx, func() { lead(ctx, client) }) })
 	}
-	workers.Go(func() { repeat(ctx, func() { callAPI(ctx, client) }) })
+	workers.Go(func() { repeat(ctx, func() { callAPI(ctx, client, rate) }) })
 }
 
 // repeat calls step until ctx ends, with pauses.
@@ -66,10 +66,10 @@ func lead(ctx context.Context, client *primitives.Client) {
 	})
 }
 
-// callAPI calls something that may be called five times a second.
-func callAPI(ctx context.Context, client *primitives.Client) {
+// callAPI calls something that all processes together may call rate times a second.
+func callAPI(ctx context.Context, client *primitives.Client, rate int) {
 	api := client.NewRateLimiter("api", &primitives.RateLimiterOptions{
-		Rate: primitives.Rate{Permits: 5, Interval: time.Second},
+		Rate: primitives.Rate{Permits: rate, Interval: time.Second},
 	})
 	_ = api.TryAcquire(ctx, 1)
 }

@@ -1,0 +1,36 @@
+// Package otelhasp reports to OpenTelemetry how clients of hasp wait, hold and lose:
+//
+//	tracer, err := otelhasp.NewTracer(nil) // for the global providers
+//	if err != nil {
+//		return err
+//	}
+//	client, err := primitives.New(backend, &primitives.Options{Tracer: tracer})
+//
+// All clients of a process may share one tracer.
+//
+// # Spans
+//
+// Each acquire is a span, "acquire lock" for the kind "lock". It is a child of the span in the caller's context, and
+// the parent of the spans that the driver's instrumentation makes for its requests. Its attributes are hasp.kind,
+// hasp.name, hasp.try, hasp.attempts, hasp.contended and hasp.outcome. Its status is an error if the outcome is
+// "ended" or "failed". A lease is no span: it may last for days.
+//
+// # Metrics
+//
+//   - hasp.lock.wait {hasp.kind,hasp.contended,hasp.outcome}: histogram, in seconds, of the time from the start of an
+//     acquire to its end, round trips included.
+//   - hasp.lock.held {hasp.kind}: histogram, in seconds, of the time from a grant to the end of the lease.
+//   - hasp.acquires {hasp.kind,hasp.contended,hasp.outcome}: acquires that have ended.
+//   - hasp.losses {hasp.kind}: leases that were lost.
+//   - hasp.renewal.lag: histogram, in seconds, of how much later than planned the watchdog sent a renewal.
+//   - hasp.renewal.failures: leases that a renewal did not renew. The watchdog tries again.
+//   - hasp.subscription.gaps: how often messages to waiters may have been missed.
+//   - hasp.mismatches {hasp.kind}: options, such as a rate, that differ from what the server has.
+//
+// The attributes of metrics have few values; the name of an object is an attribute of spans alone:
+//
+//   - hasp.kind: the kind of the object as in errors, such as "lock" or "rate limiter";
+//   - hasp.contended: whether the server refused at least one attempt, because others held the object;
+//   - hasp.outcome: "acquired"; "refused" by a TryLock or TryAcquire that did not wait; "ended" if the caller's
+//     context ended first; "failed" for any other error.
+package otelhasp

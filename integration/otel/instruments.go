@@ -1,0 +1,52 @@
+package otelhasp
+
+import (
+	"errors"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// instruments are the metrics.
+type instruments struct {
+	wait, held, lag                              metric.Float64Histogram
+	acquires, losses, failures, gaps, mismatches metric.Int64Counter
+}
+
+// Upper bounds of buckets, in seconds. The watchdog's default lease is 30 s: renewals that are late by two thirds of
+// it lose leases.
+var (
+	waitBuckets = []float64{
+		.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300,
+	}
+	heldBuckets = []float64{
+		.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14400,
+	}
+	lagBuckets = []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 20}
+)
+
+func newInstruments(meter metric.Meter) (instruments, error) {
+	var errs []error
+	seconds := func(name, description string, buckets []float64) metric.Float64Histogram {
+		h, err := meter.Float64Histogram(name, metric.WithDescription(description), metric.WithUnit("s"),
+			metric.WithExplicitBucketBoundaries(buckets...))
+		errs = append(errs, err)
+		return h
+	}
+	counter := func(name, description, unit string) metric.Int64Counter {
+		c, err := meter.Int64Counter(name, metric.WithDescription(description), metric.WithUnit(unit))
+		errs = append(errs, err)
+		return c
+	}
+	made := instruments{
+		wait:     seconds("hasp.lock.wait", "Time from the start of an acquire to its end.", waitBuckets),
+		held:     seconds("hasp.lock.held", "Time from a grant to the end of the lease.", heldBuckets),
+		lag:      seconds("hasp.renewal.lag", "How much later than planned the watchdog sent a renewal.", lagBuckets),
+		acquires: counter("hasp.acquires", "Acquires that have ended.", "{acquire}"),
+		losses:   counter("hasp.losses", "Leases that were lost.", "{lease}"),
+		failures: counter("hasp.renewal.failures", "Leases that a renewal did not renew.", "{lease}"),
+		gaps: counter("hasp.subscription.gaps", "How often messages to waiters may have been missed.",
+			"{gap}"),
+		mismatches: counter("hasp.mismatches", "Options that differ from what the server has.", "{option}"),
+	}
+	return made, errors.Join(errs...)
+}
