@@ -104,7 +104,11 @@ func (p panel) scale(drawn *plot.Plot) {
 		label(&drawn.Y, p.value, plot.LogTicks{Prec: -1})
 		return
 	}
-	drawn.Y.Min, drawn.Y.Max = 0, max(1.1*drawn.Y.Max, 0.001)
+	least := 0.001
+	if p.unit == "short" {
+		least = 1
+	}
+	drawn.Y.Min, drawn.Y.Max = 0, max(1.1*drawn.Y.Max, least)
 	label(&drawn.Y, p.value, plot.DefaultTicks{})
 }
 
