@@ -16,6 +16,9 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
+// rate is the limiter's.
+const rate = 5
+
 // patience is the time in which the program does in any case what a test waits for.
 const patience = time.Minute
 
@@ -38,7 +41,7 @@ func start(t *testing.T, client *primitives.Client) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		work(ctx, client, 5)
+		work(ctx, client, rate)
 	}()
 	t.Cleanup(func() {
 		stop()
