@@ -2,12 +2,12 @@
 
 # The list of modules. go.work has the same; modules_test.go holds the two together.
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers conformance \
-	conformance/matrix examples examples/fencing examples/ownbackend examples/ownprimitive examples/programs \
-	hasptest integration/otel integration/prometheus luagen
+	conformance/matrix examples examples/fencing examples/ownbackend examples/ownprimitive examples/programs hasptest \
+	integration/httplimit integration/otel integration/prometheus luagen
 
 # Those that users import or run, and that a release therefore tags.
 PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest \
-	integration/otel integration/prometheus luagen
+	integration/httplimit integration/otel integration/prometheus luagen
 
 LINT_VERSION := v2.15.0
 LINT := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)
@@ -177,7 +177,7 @@ vetted:
 
 # The adapters are left to release-check: their drivers take minutes to compile.
 portable:
-	@for module in . backend/embedded conformance hasptest luagen; do for platform in linux/386 windows/amd64; do \
+	@for module in . backend/embedded conformance hasptest integration/httplimit luagen; do for platform in linux/386 windows/amd64; do \
 		echo "== $$module: go vet for $$platform"; \
 		(cd $$module && GOOS=$${platform%/*} GOARCH=$${platform#*/} go vet ./...) || exit 1; done; done
 

@@ -151,6 +151,17 @@ var rules = []rule{
 		tests: []string{"conformance/servers", "hasptest"},
 	},
 	{
+		// A driver is the program's choice.
+		dir:     "integration/httplimit",
+		imports: []string{"primitives"},
+		tests:   []string{"backend", "backend/embedded", "hasptest"},
+	},
+	{
+		dir:     "examples/httplimit",
+		imports: []string{"backend/goredis", "integration/httplimit", "primitives", goredis},
+		tests:   []string{"conformance/servers", "hasptest"},
+	},
+	{
 		dir:     "examples/...",
 		imports: []string{"backend/...", "primitives", zap, rueidis, valkey, goredis},
 	},
@@ -290,6 +301,11 @@ func TestImportRules(t *testing.T) {
 		{dir: "examples/ownprimitive", imported: module + "/backend/embedded", test: true, allowed: true},
 		{dir: "examples/recipes", imported: module + "/backend/embedded"},
 		{dir: "examples/recipes", imported: module + "/conformance/servers", test: true, allowed: true},
+		{dir: "examples/httplimit", imported: module + "/integration/httplimit", allowed: true},
+		{dir: "integration/httplimit", imported: module + "/primitives", allowed: true},
+		{dir: "integration/httplimit", imported: module + "/hasptest"},
+		{dir: "integration/httplimit", imported: module + "/hasptest", test: true, allowed: true},
+		{dir: "integration/httplimit", imported: "github.com/redis/go-redis/v9"},
 		{dir: "hasptest", imported: module + "/backend/embedded", allowed: true},
 		{dir: "hasptest", imported: module + "/conformance", test: true},
 		{dir: "hasptest", imported: testify},

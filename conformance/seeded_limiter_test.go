@@ -73,7 +73,7 @@ func limiterSeeds() []seed {
 			{", Free: int(min(result.Left, int64(spare)))", ""},
 		}, unit("TestRateLimiterWakesFewAtOnce")},
 		{"waits for no fewer permits than the first needs", attempt, edits{
-			{"Least: int64(least), ", ""},
+			{"send(ctx, least, spare)", "send(ctx, 0, spare)"},
 			{"\tvar least, most int\n", "\tvar most int\n"},
 			{"least, most = a.client", "_, most = a.client"},
 		}, unit("TestRateLimiterServesMixedNeeds")},

@@ -43,6 +43,13 @@ func (a *rateAttempt) Try(ctx context.Context) (extend.Answer, error) {
 		least, most = a.client.rateNeeds.besides(a.base.Key(), a.n)
 	}
 	spare := 2 * min(most, maxPermits/2)
+	result, err := a.send(ctx, least, spare)
+	return extend.Answer{Granted: result.Taken, RetryIn: result.Wait, Free: int(min(result.Left, int64(spare)))}, err
+}
+
+// send asks for the permits. The answer has no more than spare free permits that were used before, and after a grant
+// says when least permits are free; 0: nobody needs them.
+func (a *rateAttempt) send(ctx context.Context, least, spare int) (script.RateAcquireResult, error) {
 	result, err := script.RateAcquire(ctx, a.base.Runner(), script.RateAcquireParams{
 		Limiter: a.base.Key(), Value: a.keys.value, OwnValue: a.keys.ownValue,
 		Permits: a.keys.permits, OwnPermits: a.keys.ownPermits,
@@ -50,8 +57,7 @@ func (a *rateAttempt) Try(ctx context.Context) (extend.Answer, error) {
 		Rate: int64(a.rate.Permits), Interval: a.rate.Interval, Own: a.rate.Mode == RatePerClient, Alive: a.rate.KeepAlive,
 	})
 	a.reportMismatch(result.Other, err)
-	answer := extend.Answer{Granted: result.Taken, RetryIn: result.Wait, Free: int(min(result.Left, int64(spare)))}
-	return answer, rateError(err, a.n)
+	return result, rateError(err, a.n)
 }
 
 // rateTry is a rateAttempt that does not wait: its refusal says when there are enough permits.

@@ -276,6 +276,29 @@ func (l *RateLimiter) TryAcquire(ctx context.Context, n int) error {
 	return err
 }
 
+// RateState says which permits of a limiter are free after a grant, at the time of the server's answer.
+type RateState struct {
+	// Free is the number of free permits.
+	Free int
+
+	// RetryIn is the time until as many permits as were acquired are free, if no client acquires or
+	// releases permits before. Zero means that they are free now.
+	RetryIn time.Duration
+}
+
+// TryAcquireState is TryAcquire that also returns which permits are free after the grant, in the same round
+// trip: for callers that report it to their own clients, such as an HTTP server. With an error the
+// state is zero, and a [*RateLimitError] says when there will be enough permits.
+func (l *RateLimiter) TryAcquireState(ctx context.Context, n int) (RateState, error) {
+	return extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (RateState, error) {
+		result, err := newRateAttempt(l, n, false).send(ctx, n, maxPermits)
+		if err == nil && !result.Taken {
+			err = &RateLimitError{RetryIn: result.Wait}
+		}
+		return RateState{Free: int(result.Left), RetryIn: result.Wait}, err
+	})
+}
+
 // Release releases n permits, at least 1, that were acquired and not used, and wakes waiters. Call
 // it within one interval of the grant: later these permits are free anyway, and Release would free
 // the permits of other callers. It frees no more permits than are in use. After an error the

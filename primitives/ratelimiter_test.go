@@ -151,6 +151,27 @@ func TestRateLimiterTellsWhen(t *testing.T) {
 	})
 }
 
+// TestRateLimiterReportsItsState: a grant says what is free, and when as much is free again.
+func TestRateLimiterReportsItsState(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		s.limit("x", 5, time.Second)
+		limiter := s.client(t, nil).NewRateLimiter("x", nil)
+		for _, want := range []primitives.RateState{{Free: 3}, {Free: 1, RetryIn: 900 * time.Millisecond}} {
+			state, err := limiter.TryAcquireState(t.Context(), 2)
+			require.NoError(t, err)
+			require.Equal(t, want, state)
+			time.Sleep(100 * time.Millisecond)
+		}
+		state, err := limiter.TryAcquireState(t.Context(), 2)
+		var limited *primitives.RateLimitError
+		require.ErrorAs(t, err, &limited)
+		require.Equal(t, 800*time.Millisecond, limited.RetryIn)
+		require.Zero(t, state)
+	})
+}
+
 // TestRateLimiterWaiterLeaves: one who gives up while it asks passes its turn on. What it was granted in that
 // instant is used up for one interval.
 func TestRateLimiterWaiterLeaves(t *testing.T) {

@@ -1,0 +1,35 @@
+// Package httplimit limits how often the clients of an HTTP service send requests, over all processes of the
+// service. It is a net/http handler over [primitives.RateLimiter]:
+//
+//	limit, err := httplimit.New(client, "api", primitives.Rate{Permits: 100, Interval: time.Minute},
+//		&httplimit.Options{Key: httplimit.RemoteIP, Unavailable: httplimit.Admit})
+//	if err != nil {
+//		return err
+//	}
+//	http.Handle("/api/", limit.Handler(api))
+//
+// Each request takes one permit, in one round trip to the server. Requests for which Key returns the same text
+// share the permits of one limiter. In any window of one interval, whenever it begins, no more of them are
+// admitted than the rate has.
+//
+// # Responses
+//
+// The handler adds the header fields of the IETF's draft-ietf-httpapi-ratelimit-headers-11:
+//
+//   - RateLimit-Policy, to each response: "api";q=100;w=60 is 100 requests in 60 seconds. If the interval is
+//     not in whole seconds, w is missing: the draft knows no fractions.
+//   - RateLimit, to each response of which the server has decided: "api";r=42 says that 42 more requests are
+//     admitted now, and "api";r=0;t=7 that none is, for the next 7 seconds.
+//
+// A refused request gets status 429, Retry-After in seconds, rounded up, and the draft's problem type
+// quota-exceeded as application/problem+json. Handlers may be nested, for example one for a minute and one for a
+// day: then each adds an element to the two fields. A request that the inner one refuses has used a permit of the
+// outer one.
+//
+// # Failures
+//
+// While the server of the limiters is away, nothing can be counted. [Options.Unavailable] says what then happens
+// to requests, and has no default. It concerns each request of which the limiter decides nothing: no server can be
+// reached, it does not answer within [Options.Timeout], its answer is lost, or the key has data of another program.
+// [Options.OnError] receives these errors. After a lost answer the request may have used a permit.
+package httplimit

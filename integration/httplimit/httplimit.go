@@ -1,0 +1,154 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// defaultTimeout is the default of [Options.Timeout].
+const defaultTimeout = time.Second
+
+// Fallback says what happens to a request of which the limiter decides nothing.
+type Fallback int
+
+const (
+	// Admit serves the request, without a RateLimit field: during an outage nothing is limited.
+	Admit Fallback = iota + 1
+
+	// Refuse answers with status 503, and Retry-After 1: during an outage nothing is served.
+	Refuse
+)
+
+// Options configure a [Limit]. Unavailable must be set. The zero value of each other field means its default.
+type Options struct {
+	// Key returns the key of a request: requests with the same key share the permits of one limiter. The key
+	// may be any text, also one that the client of the service chooses. Nil means that all requests have the
+	// same key.
+	Key func(r *http.Request) string
+
+	// Unavailable says what happens to requests while the server is away: [Admit] or [Refuse]. It has no
+	// default.
+	Unavailable Fallback
+
+	// Timeout is how long a request waits for the server's answer. Zero means 1 s.
+	Timeout time.Duration
+
+	// OnError receives the error of each request of which the limiter decided nothing. It may be called by
+	// many goroutines at once. Nil ignores these errors.
+	OnError func(r *http.Request, err error)
+
+	_ struct{}
+}
+
+// Limit limits requests. It is safe for concurrent use, and needs no closing.
+type Limit struct {
+	client  *primitives.Client
+	name    string
+	limiter primitives.RateLimiterOptions
+	opts    Options
+	field   string // the name, as an item of a structured field
+	policy  string // the value of RateLimit-Policy
+	problem []byte // the body of a refusal
+}
+
+// New returns a limit called name: rate for each key. It sends nothing. The limiters of the keys are called
+// name, or name:key with a Key, in which other characters than letters, digits and -_.~ are escaped, and long keys
+// are hashed. The name is also the policy's name in the header fields, so it has only printable ASCII characters.
+// All processes that share a limit set the same name and rate.
+//
+// A limiter that is not used expires after the rate's KeepAlive, an hour by default. If clients can make up keys, set
+// it to the interval, so that unused keys are soon forgotten.
+//
+// New returns a [*primitives.FieldError] if Unavailable is not set, or if another argument or option is invalid.
+func New(client *primitives.Client, name string, rate primitives.Rate, opts *Options) (*Limit, error) {
+	l := &Limit{client: client, name: name, limiter: primitives.RateLimiterOptions{Rate: rate}}
+	if opts != nil {
+		l.opts = *opts
+	}
+	if err := l.validate(); err != nil {
+		return nil, err
+	}
+	if l.opts.Timeout == 0 {
+		l.opts.Timeout = defaultTimeout
+	}
+	l.field = stringItem(name)
+	l.policy = l.field + policyParameters(rate)
+	l.problem = quotaExceeded(name)
+	return l, nil
+}
+
+func (l *Limit) validate() error {
+	switch {
+	case l.opts.Unavailable != Admit && l.opts.Unavailable != Refuse:
+		return &primitives.FieldError{Field: "Unavailable", Problem: "must be set, to Admit or Refuse"}
+	case l.opts.Timeout < 0:
+		return &primitives.FieldError{Field: "Timeout", Problem: l.opts.Timeout.String() + " is negative"}
+	case l.name == "":
+		return &primitives.FieldError{Field: "name", Problem: "must not be empty"}
+	case !printable(l.name):
+		return &primitives.FieldError{Field: "name", Problem: "must have printable ASCII characters only"}
+	case l.limiter.Rate == primitives.Rate{}:
+		return &primitives.FieldError{Field: "Rate", Problem: "must be set"}
+	}
+	return l.validateLimiter()
+}
+
+// validateLimiter returns the error of the limiter's name or rate. Under a context that has ended a limiter
+// looks at its arguments, and sends nothing.
+func (l *Limit) validateLimiter() error {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	var invalid *primitives.FieldError
+	err := l.client.NewRateLimiter(l.limiterName(""), &l.limiter).TryAcquire(ended, 1)
+	if errors.As(err, &invalid) {
+		return invalid
+	}
+	return nil
+}
+
+// Handler returns a handler that calls next for the requests that the limit admits.
+func (l *Limit) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("RateLimit-Policy", l.policy)
+		state, err := l.acquire(r)
+		var refused *primitives.RateLimitError
+		switch {
+		case err == nil:
+			w.Header().Add("RateLimit", l.field+stateParameters(state))
+			next.ServeHTTP(w, r)
+		case errors.As(err, &refused):
+			l.refuse(w, refused.RetryIn)
+		case r.Context().Err() != nil:
+			unavailable(w) // Nobody waits for the response.
+		default:
+			l.fallBack(w, r, next, err)
+		}
+	})
+}
+
+// acquire takes a permit for a request.
+func (l *Limit) acquire(r *http.Request) (primitives.RateState, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), l.opts.Timeout)
+	defer cancel()
+	key := ""
+	if l.opts.Key != nil {
+		key = l.opts.Key(r)
+	}
+	return l.client.NewRateLimiter(l.limiterName(key), &l.limiter).TryAcquireState(ctx, 1)
+}
+
+// fallBack answers a request of which the limiter decided nothing.
+func (l *Limit) fallBack(w http.ResponseWriter, r *http.Request, next http.Handler, err error) {
+	if l.opts.OnError != nil {
+		l.opts.OnError(r, err)
+	}
+	if l.opts.Unavailable == Admit {
+		next.ServeHTTP(w, r)
+		return
+	}
+	unavailable(w)
+}

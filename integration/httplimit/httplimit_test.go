@@ -1,0 +1,196 @@
+package httplimit_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/hasptest"
+	"github.com/hasp-go/hasp/integration/httplimit"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// twoAMinute is the rate of most tests.
+var twoAMinute = primitives.Rate{Permits: 2, Interval: time.Minute}
+
+// byUser is a Key.
+func byUser(r *http.Request) string { return r.Header.Get("User") }
+
+// ok is the handler that is limited.
+var ok = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+
+// newHandler returns a limit of two requests a minute for each user, before ok. Without options it refuses requests
+// while the server is away.
+func newHandler(t *testing.T, client *primitives.Client, opts httplimit.Options) http.Handler {
+	t.Helper()
+	opts.Key = byUser
+	if opts.Unavailable == 0 {
+		opts.Unavailable = httplimit.Refuse
+	}
+	limit, err := httplimit.New(client, "api", twoAMinute, &opts)
+	require.NoError(t, err)
+	return limit.Handler(ok)
+}
+
+// ask returns the response to a request of a user.
+func ask(ctx context.Context, h http.Handler, user string) *http.Response {
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
+	r.Header.Set("User", user)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+// requireField compares all values of a header field.
+func requireField(t *testing.T, r *http.Response, name string, want ...string) {
+	t.Helper()
+	require.Equal(t, want, r.Header.Values(name), name)
+}
+
+func TestAdmitsAndRefuses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, hasptest.New(t).Client(nil), httplimit.Options{})
+		first := ask(t.Context(), h, "ann")
+		require.Equal(t, http.StatusNoContent, first.StatusCode)
+		requireField(t, first, "RateLimit-Policy", `"api";q=2;w=60`)
+		requireField(t, first, "RateLimit", `"api";r=1`)
+		requireField(t, first, "Retry-After")
+
+		time.Sleep(9500 * time.Millisecond)
+		second := ask(t.Context(), h, "ann")
+		require.Equal(t, http.StatusNoContent, second.StatusCode)
+		requireField(t, second, "RateLimit", `"api";r=0;t=51`)
+
+		time.Sleep(500 * time.Millisecond)
+		refused := ask(t.Context(), h, "ann")
+		require.Equal(t, http.StatusTooManyRequests, refused.StatusCode)
+		requireField(t, refused, "RateLimit-Policy", `"api";q=2;w=60`)
+		requireField(t, refused, "RateLimit", `"api";r=0;t=50`)
+		requireField(t, refused, "Retry-After", "50")
+		require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "bob").StatusCode, "he has permits of his own")
+
+		time.Sleep(50 * time.Second) // as Retry-After says
+		again := ask(t.Context(), h, "ann")
+		require.Equal(t, http.StatusNoContent, again.StatusCode)
+		requireField(t, again, "RateLimit", `"api";r=0;t=10`)
+	})
+}
+
+func TestRefusalHasTheProblemOfTheDraft(t *testing.T) {
+	t.Parallel()
+	h := newHandler(t, hasptest.New(t).Client(nil), httplimit.Options{})
+	for range twoAMinute.Permits {
+		ask(t.Context(), h, "ann")
+	}
+	refused := ask(t.Context(), h, "ann")
+	requireField(t, refused, "Content-Type", "application/problem+json")
+	var body map[string]any
+	require.NoError(t, json.NewDecoder(refused.Body).Decode(&body))
+	require.Equal(t, map[string]any{
+		"type":              "https://iana.org/assignments/http-problem-types#quota-exceeded",
+		"title":             "Request cannot be satisfied as assigned quota has been exceeded",
+		"status":            float64(http.StatusTooManyRequests),
+		"violated-policies": []any{"api"},
+	}, body)
+}
+
+// TestProcessesShareTheQuota sends many requests at once to three processes.
+func TestProcessesShareTheQuota(t *testing.T) {
+	t.Parallel()
+	const processes, requests, permits = 3, 20, 17
+	s := hasptest.New(t)
+	statuses := make(chan int, processes*requests)
+	for range processes {
+		limit, err := httplimit.New(s.Client(nil), "api", primitives.Rate{Permits: permits, Interval: time.Hour},
+			&httplimit.Options{Unavailable: httplimit.Refuse})
+		require.NoError(t, err)
+		h := limit.Handler(ok)
+		for range requests {
+			go func() { statuses <- ask(t.Context(), h, "").StatusCode }()
+		}
+	}
+	count := map[int]int{}
+	for range processes * requests {
+		count[<-statuses]++
+	}
+	require.Equal(t, map[int]int{
+		http.StatusNoContent: permits, http.StatusTooManyRequests: processes*requests - permits,
+	}, count)
+}
+
+func TestNestedLimits(t *testing.T) {
+	t.Parallel()
+	client := hasptest.New(t).Client(nil)
+	h := http.Handler(ok)
+	for _, l := range []struct {
+		name string
+		rate primitives.Rate
+	}{
+		{"day", primitives.Rate{Permits: 1, Interval: 24 * time.Hour}},
+		{"burst", primitives.Rate{Permits: 9, Interval: 1500 * time.Millisecond}},
+	} {
+		limit, err := httplimit.New(client, l.name, l.rate, &httplimit.Options{Unavailable: httplimit.Refuse})
+		require.NoError(t, err)
+		h = limit.Handler(h)
+	}
+	require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "").StatusCode)
+	refused := ask(t.Context(), h, "")
+	require.Equal(t, http.StatusTooManyRequests, refused.StatusCode)
+	requireField(t, refused, "RateLimit-Policy", `"burst";q=9`, `"day";q=1;w=86400`)
+	require.Len(t, refused.Header.Values("RateLimit"), 2)
+	var body struct {
+		Violated []string `json:"violated-policies"`
+	}
+	require.NoError(t, json.NewDecoder(refused.Body).Decode(&body))
+	require.Equal(t, []string{"day"}, body.Violated)
+}
+
+func TestNameIsEscapedInFields(t *testing.T) {
+	t.Parallel()
+	limit, err := httplimit.New(hasptest.New(t).Client(nil), `a "b" \c`, twoAMinute,
+		&httplimit.Options{Unavailable: httplimit.Refuse})
+	require.NoError(t, err)
+	r := ask(t.Context(), limit.Handler(ok), "")
+	requireField(t, r, "RateLimit-Policy", `"a \"b\" \\c";q=2;w=60`)
+	requireField(t, r, "RateLimit", `"a \"b\" \\c";r=1`)
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	client := hasptest.New(t).Client(nil)
+	refuse := &httplimit.Options{Unavailable: httplimit.Refuse, Key: byUser}
+	for _, c := range []struct {
+		field, name string
+		rate        primitives.Rate
+		opts        *httplimit.Options
+	}{
+		{"Unavailable", "api", twoAMinute, nil},
+		{"Unavailable", "api", twoAMinute, &httplimit.Options{Key: byUser}},
+		{"Unavailable", "api", twoAMinute, &httplimit.Options{Unavailable: 3}},
+		{"Timeout", "api", twoAMinute, &httplimit.Options{Unavailable: httplimit.Admit, Timeout: -1}},
+		{"name", "", twoAMinute, refuse},
+		{"name", "café", twoAMinute, refuse},
+		{"name", "a\nb", twoAMinute, refuse},
+		{"Rate", "api", primitives.Rate{}, refuse},
+		{"Rate.Permits", "api", primitives.Rate{Interval: time.Minute}, refuse},
+		{"Rate.Interval", "api", primitives.Rate{Permits: 1}, refuse},
+		{"Rate.KeepAlive", "api", primitives.Rate{Permits: 1, Interval: time.Minute, KeepAlive: time.Second}, refuse},
+	} {
+		t.Run(fmt.Sprintf("%s of %q", c.field, c.name), func(t *testing.T) {
+			t.Parallel()
+			limit, err := httplimit.New(client, c.name, c.rate, c.opts)
+			var invalid *primitives.FieldError
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, c.field, invalid.Field)
+			require.Nil(t, limit)
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package httplimit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/netip"
+	"net/url"
+)
+
+// maxKey is the number of characters from which on a key is hashed: a client of the service may choose a key, and it
+// stays on the server.
+const maxKey = 128
+
+// RemoteIP is a Key: the IP address of the connection's other end. Of an IPv6 address it has the first 64 bits, since
+// a client often has all addresses that begin with them. Behind a proxy it is the proxy's address: take the
+// client's address from the header field that your proxy sets, and that clients cannot set.
+func RemoteIP(r *http.Request) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	ip := from.Addr().Unmap()
+	if ip.Is4() {
+		return ip.String()
+	}
+	network, _ := ip.WithZone("").Prefix(64) // An IPv6 address has 128 bits.
+	return network.Addr().String()
+}
+
+// limiterName returns the name of a key's limiter. An escaped key has no braces, which could be a hash tag, and no
+// #, so that it is never the hash of another key.
+func (l *Limit) limiterName(key string) string {
+	if l.opts.Key == nil {
+		return l.name
+	}
+	escaped := url.QueryEscape(key)
+	if len(escaped) > maxKey {
+		sum := sha256.Sum256([]byte(key))
+		escaped = "#" + hex.EncodeToString(sum[:])
+	}
+	return l.name + ":" + escaped
+}

@@ -1,0 +1,95 @@
+package httplimit
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// quotaType is the problem type of a refusal, by the draft.
+const quotaType = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+
+// problem is the body of a response that the handler itself writes, by RFC 9457.
+type problem struct {
+	Type     string   `json:"type"`
+	Title    string   `json:"title"`
+	Status   int      `json:"status"`
+	Violated []string `json:"violated-policies,omitempty"`
+}
+
+// quotaExceeded returns the body of a refusal.
+func quotaExceeded(policy string) []byte {
+	return encode(problem{
+		quotaType, "Request cannot be satisfied as assigned quota has been exceeded",
+		http.StatusTooManyRequests, []string{policy},
+	})
+}
+
+var unavailableBody = encode(problem{
+	Type: "about:blank", Title: http.StatusText(http.StatusServiceUnavailable), Status: http.StatusServiceUnavailable,
+})
+
+func encode(p problem) []byte {
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic("httplimit: " + err.Error()) // Texts and numbers can always be encoded.
+	}
+	return body
+}
+
+// refuse answers a request for which there is no permit. The draft wants Retry-After not to be earlier than the end
+// of the window t.
+func (l *Limit) refuse(w http.ResponseWriter, retryIn time.Duration) {
+	w.Header().Add("RateLimit", l.field+stateParameters(primitives.RateState{RetryIn: retryIn}))
+	write(w, http.StatusTooManyRequests, seconds(retryIn), l.problem)
+}
+
+// unavailable answers a request of which nothing was decided.
+func unavailable(w http.ResponseWriter) {
+	write(w, http.StatusServiceUnavailable, 1, unavailableBody)
+}
+
+func write(w http.ResponseWriter, status int, retryAfter int64, body []byte) {
+	w.Header().Set("Retry-After", strconv.FormatInt(retryAfter, 10))
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // The client of the service may be gone.
+}
+
+// seconds returns d in seconds, rounded up, and at least 1.
+func seconds(d time.Duration) int64 {
+	return max(1, int64((d+time.Second-1)/time.Second))
+}
+
+// policyParameters returns the parameters of a RateLimit-Policy item.
+func policyParameters(rate primitives.Rate) string {
+	parameters := ";q=" + strconv.Itoa(rate.Permits)
+	if rate.Interval%time.Second == 0 {
+		parameters += ";w=" + strconv.FormatInt(int64(rate.Interval/time.Second), 10)
+	}
+	return parameters
+}
+
+// stateParameters returns the parameters of a RateLimit item. Only a limiter without free permits knows for how long
+// that lasts.
+func stateParameters(state primitives.RateState) string {
+	parameters := ";r=" + strconv.Itoa(state.Free)
+	if state.RetryIn > 0 {
+		parameters += ";t=" + strconv.FormatInt(seconds(state.RetryIn), 10)
+	}
+	return parameters
+}
+
+// printable reports whether a text can be a string of a structured field.
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
+// stringItem returns a text as a string of a structured field, by RFC 9651.
+func stringItem(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}

@@ -1,0 +1,143 @@
+package httplimit_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/hasptest"
+	"github.com/hasp-go/hasp/integration/httplimit"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// recorder is an OnError.
+type recorder struct{ errs []error }
+
+func (r *recorder) record(_ *http.Request, err error) { r.errs = append(r.errs, err) }
+
+func TestAdmitsWithoutServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		var failures recorder
+		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: httplimit.Admit, OnError: failures.record})
+		s.Away(3 * time.Second)
+		for range twoAMinute.Permits + 1 {
+			r := ask(t.Context(), h, "ann")
+			require.Equal(t, http.StatusNoContent, r.StatusCode)
+			requireField(t, r, "RateLimit-Policy", `"api";q=2;w=60`)
+			requireField(t, r, "RateLimit")
+		}
+		require.Len(t, failures.errs, twoAMinute.Permits+1)
+		require.ErrorIs(t, failures.errs[0], primitives.ErrUnavailable)
+
+		time.Sleep(3 * time.Second)
+		requireField(t, ask(t.Context(), h, "ann"), "RateLimit", `"api";r=1`)
+	})
+}
+
+func TestRefusesWithoutServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: httplimit.Refuse})
+		s.Away(3 * time.Second)
+		r := ask(t.Context(), h, "ann")
+		require.Equal(t, http.StatusServiceUnavailable, r.StatusCode)
+		requireField(t, r, "Retry-After", "1")
+		requireField(t, r, "RateLimit")
+		requireField(t, r, "Content-Type", "application/problem+json")
+
+		time.Sleep(3 * time.Second)
+		require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "ann").StatusCode)
+	})
+}
+
+// TestLostAnswerMayUseAPermit: the request was executed, and its answer is lost.
+func TestLostAnswerMayUseAPermit(t *testing.T) {
+	t.Parallel()
+	s := hasptest.New(t)
+	var failures recorder
+	h := newHandler(t, s.Client(nil), httplimit.Options{OnError: failures.record})
+	s.LoseAnswers(1)
+	require.Equal(t, http.StatusServiceUnavailable, ask(t.Context(), h, "ann").StatusCode)
+	require.Len(t, failures.errs, 1)
+	require.ErrorIs(t, failures.errs[0], primitives.ErrIndeterminate)
+	require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "ann").StatusCode)
+	require.Equal(t, http.StatusTooManyRequests, ask(t.Context(), h, "ann").StatusCode)
+}
+
+// TestLostLimiter loses the limiter, as if an operator deleted it: the next request makes it again, and the grants
+// still count.
+func TestLostLimiter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		h := newHandler(t, s.Client(nil), httplimit.Options{})
+		requireField(t, ask(t.Context(), h, "ann"), "RateLimit", `"api";r=1`)
+		s.Lose("api:ann")
+		requireField(t, ask(t.Context(), h, "ann"), "RateLimit", `"api";r=0;t=60`)
+		s.Lose("api:ann")
+		require.Equal(t, http.StatusTooManyRequests, ask(t.Context(), h, "ann").StatusCode)
+		time.Sleep(time.Minute)
+		requireField(t, ask(t.Context(), h, "ann"), "RateLimit", `"api";r=1`)
+	})
+}
+
+// silent is a server that does not answer for a minute.
+type silent struct{ backend.Backend }
+
+func (silent) Run(ctx context.Context, _ *backend.Script, _, _ []string) (backend.Reply, error) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Minute):
+	}
+	return backend.Reply{}, backend.Indeterminate(context.DeadlineExceeded)
+}
+
+func TestWaitsForTheServerNoLongerThanTimeout(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[time.Duration]time.Duration{0: time.Second, 30 * time.Second: 30 * time.Second} {
+		t.Run(want.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client, err := primitives.New(silent{hasptest.New(t).Backend()}, nil)
+				require.NoError(t, err)
+				defer func() { require.NoError(t, client.Close(context.Background())) }()
+				h := newHandler(t, client, httplimit.Options{Unavailable: httplimit.Admit, Timeout: set})
+				began := time.Now()
+				require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "ann").StatusCode)
+				require.Equal(t, want, time.Since(began))
+			})
+		})
+	}
+}
+
+// TestRequestThatHasEnded: the client of the service has gone. Its request is neither served nor an error.
+func TestRequestThatHasEnded(t *testing.T) {
+	t.Parallel()
+	var failures recorder
+	h := newHandler(t, hasptest.New(t).Client(nil),
+		httplimit.Options{Unavailable: httplimit.Admit, OnError: failures.record})
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	require.Equal(t, http.StatusServiceUnavailable, ask(ctx, h, "ann").StatusCode)
+	require.Empty(t, failures.errs)
+}
+
+func TestReportsAConflict(t *testing.T) {
+	t.Parallel()
+	s := hasptest.New(t)
+	_, err := s.Embedded().Do("SET", "api:ann", "another program's")
+	require.NoError(t, err)
+	var failures recorder
+	h := newHandler(t, s.Client(nil), httplimit.Options{OnError: failures.record})
+	require.Equal(t, http.StatusServiceUnavailable, ask(t.Context(), h, "ann").StatusCode)
+	require.Len(t, failures.errs, 1)
+	require.ErrorIs(t, failures.errs[0], primitives.ErrConflict)
+}
