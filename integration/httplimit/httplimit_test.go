@@ -109,10 +109,7 @@ func TestProcessesShareTheQuota(t *testing.T) {
 	s := hasptest.New(t)
 	statuses := make(chan int, processes*requests)
 	for range processes {
-		limit, err := httplimit.New(s.Client(nil), "api", primitives.Rate{Permits: permits, Interval: time.Hour},
-			&httplimit.Options{Unavailable: httplimit.Refuse})
-		require.NoError(t, err)
-		h := limit.Handler(ok)
+		h := limited(t, s.Client(nil), "api", primitives.Rate{Permits: permits, Interval: time.Hour}, ok)
 		for range requests {
 			go func() { statuses <- ask(t.Context(), h, "").StatusCode }()
 		}
@@ -128,37 +125,39 @@ func TestProcessesShareTheQuota(t *testing.T) {
 
 func TestNestedLimits(t *testing.T) {
 	t.Parallel()
-	client := hasptest.New(t).Client(nil)
-	h := http.Handler(ok)
-	for _, l := range []struct {
-		name string
-		rate primitives.Rate
-	}{
-		{"day", primitives.Rate{Permits: 1, Interval: 24 * time.Hour}},
-		{"burst", primitives.Rate{Permits: 9, Interval: 1500 * time.Millisecond}},
-	} {
-		limit, err := httplimit.New(client, l.name, l.rate, &httplimit.Options{Unavailable: httplimit.Refuse})
-		require.NoError(t, err)
-		h = limit.Handler(h)
-	}
-	require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "").StatusCode)
-	refused := ask(t.Context(), h, "")
-	require.Equal(t, http.StatusTooManyRequests, refused.StatusCode)
-	requireField(t, refused, "RateLimit-Policy", `"burst";q=9`, `"day";q=1;w=86400`)
-	require.Len(t, refused.Header.Values("RateLimit"), 2)
-	var body struct {
-		Violated []string `json:"violated-policies"`
-	}
-	require.NoError(t, json.NewDecoder(refused.Body).Decode(&body))
-	require.Equal(t, []string{"day"}, body.Violated)
+	synctest.Test(t, func(t *testing.T) {
+		client := hasptest.New(t).Client(nil)
+		day := primitives.Rate{Permits: 1, Interval: 24 * time.Hour}
+		burst := primitives.Rate{Permits: 9, Interval: 1500 * time.Millisecond}
+		h := limited(t, client, "burst", burst, limited(t, client, "day", day, ok))
+		admitted := ask(t.Context(), h, "")
+		require.Equal(t, http.StatusNoContent, admitted.StatusCode)
+		requireField(t, admitted, "RateLimit-Policy", `"burst";q=9`, `"day";q=1;w=86400`)
+		requireField(t, admitted, "RateLimit", `"burst";r=8`, `"day";r=0;t=86400`)
+		refused := ask(t.Context(), h, "")
+		require.Equal(t, http.StatusTooManyRequests, refused.StatusCode)
+		requireField(t, refused, "RateLimit", `"burst";r=7`, `"day";r=0;t=86400`)
+		var body struct {
+			Violated []string `json:"violated-policies"`
+		}
+		require.NoError(t, json.NewDecoder(refused.Body).Decode(&body))
+		require.Equal(t, []string{"day"}, body.Violated)
+	})
+}
+
+// limited returns a handler that has one limit for all requests.
+func limited(
+	t *testing.T, client *primitives.Client, name string, rate primitives.Rate, next http.Handler,
+) http.Handler {
+	t.Helper()
+	limit, err := httplimit.New(client, name, rate, &httplimit.Options{Unavailable: httplimit.Refuse})
+	require.NoError(t, err)
+	return limit.Handler(next)
 }
 
 func TestNameIsEscapedInFields(t *testing.T) {
 	t.Parallel()
-	limit, err := httplimit.New(hasptest.New(t).Client(nil), `a "b" \c`, twoAMinute,
-		&httplimit.Options{Unavailable: httplimit.Refuse})
-	require.NoError(t, err)
-	r := ask(t.Context(), limit.Handler(ok), "")
+	r := ask(t.Context(), limited(t, hasptest.New(t).Client(nil), `a "b" \c`, twoAMinute, ok), "")
 	requireField(t, r, "RateLimit-Policy", `"a \"b\" \\c";q=2;w=60`)
 	requireField(t, r, "RateLimit", `"a \"b\" \\c";r=1`)
 }

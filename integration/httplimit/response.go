@@ -60,10 +60,8 @@ func write(w http.ResponseWriter, status int, retryAfter int64, body []byte) {
 	_, _ = w.Write(body) // The client of the service may be gone.
 }
 
-// seconds returns d in seconds, rounded up, and at least 1.
-func seconds(d time.Duration) int64 {
-	return max(1, int64((d+time.Second-1)/time.Second))
-}
+// seconds returns d in seconds, rounded up.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // policyParameters returns the parameters of a RateLimit-Policy item.
 func policyParameters(rate primitives.Rate) string {
