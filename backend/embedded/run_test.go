@@ -65,6 +65,17 @@ func TestReadOnlyScriptMayNotWrite(t *testing.T) {
 	require.ErrorContains(t, err, "Write commands are not allowed")
 }
 
+func TestReadOnlyScriptHasTheTime(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, embedded.NewServer())
+	script := backend.NewScript("clock", "return redis.call('time')[1]", 1, backend.RetryReadOnly)
+	reply, err := b.Run(t.Context(), script, []string{"k"}, nil)
+	require.NoError(t, err)
+	now, err := reply.Text()
+	require.NoError(t, err)
+	require.NotEmpty(t, now)
+}
+
 // A script that takes long keeps the server, but not its caller.
 func TestCancelReturnsBeforeTheScript(t *testing.T) {
 	t.Parallel()
