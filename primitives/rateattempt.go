@@ -72,6 +72,22 @@ func (a *rateTry) Try(ctx context.Context) (extend.Answer, error) {
 	return answer, err
 }
 
+// rateStateTry is a rateTry that also notes which permits are free afterwards.
+type rateStateTry struct {
+	*rateAttempt
+	state RateState
+}
+
+// Try implements [extend.Attempt].
+func (a *rateStateTry) Try(ctx context.Context) (extend.Answer, error) {
+	result, err := a.send(ctx, a.n, maxPermits)
+	if err == nil && !result.Taken {
+		err = &RateLimitError{RetryIn: result.Wait}
+	}
+	a.state = RateState{Free: int(result.Left), RetryIn: result.Wait}
+	return extend.Answer{Granted: result.Taken, RetryIn: result.Wait}, err
+}
+
 // rateError returns the error that a script's error code stands for. A caller asked for n permits.
 func rateError(err error, n int) error {
 	var server *backend.ServerError

@@ -291,11 +291,12 @@ type RateState struct {
 // state is zero, and a [*RateLimitError] says when there will be enough permits.
 func (l *RateLimiter) TryAcquireState(ctx context.Context, n int) (RateState, error) {
 	return extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (RateState, error) {
-		result, err := newRateAttempt(l, n, false).send(ctx, n, maxPermits)
-		if err == nil && !result.Taken {
-			err = &RateLimitError{RetryIn: result.Wait}
+		if err := l.applyRate(ctx); err != nil {
+			return RateState{}, err
 		}
-		return RateState{Free: int(result.Left), RetryIn: result.Wait}, err
+		a := &rateStateTry{rateAttempt: newRateAttempt(l, n, false)}
+		err := l.base.TryAcquire(ctx, errTooFewPermits, a)
+		return a.state, err
 	})
 }
 

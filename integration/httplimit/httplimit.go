@@ -60,6 +60,8 @@ type Limit struct {
 // are hashed. The name is also the policy's name in the header fields, so it has only printable ASCII characters.
 // All processes that share a limit set the same name and rate.
 //
+// A limiter that exists keeps its rate until it expires. So a deployment with another rate uses another name.
+//
 // A limiter that is not used expires after the rate's KeepAlive, an hour by default. If clients can make up keys, set
 // it to the interval, so that unused keys are soon forgotten.
 //
