@@ -2,11 +2,11 @@
 
 # The list of modules. go.work has the same; modules_test.go holds the two together.
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers conformance \
-	conformance/matrix examples examples/fencing examples/ownbackend examples/ownprimitive examples/programs hasptest \
-	integration/httplimit integration/otel integration/prometheus luagen
+	conformance/matrix examples examples/fencing examples/gocron examples/ownbackend examples/ownprimitive \
+	examples/programs hasptest integration/gocron integration/httplimit integration/otel integration/prometheus luagen
 
 # Those that users import or run, and that a release therefore tags.
-PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest \
+PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest integration/gocron \
 	integration/httplimit integration/otel integration/prometheus luagen
 
 LINT_VERSION := v2.15.0

@@ -24,6 +24,7 @@ const (
 	gopherlua  = "github.com/yuin/gopher-lua/..."
 	promclient = "github.com/prometheus/client_golang/prometheus/..."
 	otel       = "go.opentelemetry.io/otel/..."
+	gocron     = "github.com/go-co-op/gocron/v2"
 )
 
 // rule says what the packages of a folder may import beside the standard library: packages of ours
@@ -155,6 +156,16 @@ var rules = []rule{
 		dir:     "integration/httplimit",
 		imports: []string{"primitives"},
 		tests:   []string{"backend", "backend/embedded", "hasptest"},
+	},
+	{
+		dir:     "integration/gocron",
+		imports: []string{"primitives", gocron},
+		tests:   []string{"hasptest", "github.com/google/uuid"},
+	},
+	{
+		dir:     "examples/gocron",
+		imports: []string{"backend/goredis", "integration/gocron", "primitives", gocron, goredis},
+		tests:   []string{"conformance/servers", "hasptest"},
 	},
 	{
 		dir:     "examples/httplimit",
@@ -304,6 +315,8 @@ func TestImportRules(t *testing.T) {
 		{dir: "examples/httplimit", imported: module + "/integration/httplimit", allowed: true},
 		{dir: "integration/httplimit", imported: module + "/primitives", allowed: true},
 		{dir: "integration/httplimit", imported: module + "/hasptest"},
+		{dir: "integration/httplimit", imported: gocron},
+		{dir: "integration/gocron", imported: gocron, allowed: true},
 		{dir: "integration/httplimit", imported: module + "/hasptest", test: true, allowed: true},
 		{dir: "integration/httplimit", imported: "github.com/redis/go-redis/v9"},
 		{dir: "hasptest", imported: module + "/backend/embedded", allowed: true},

@@ -1,0 +1,28 @@
+module github.com/hasp-go/hasp/integration/gocron
+
+go 1.25.0
+
+require (
+	github.com/go-co-op/gocron/v2 v2.21.2
+	github.com/google/uuid v1.6.0
+	github.com/hasp-go/hasp v0.0.0
+	github.com/hasp-go/hasp/hasptest v0.0.0
+	github.com/stretchr/testify v1.12.1
+)
+
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
+	github.com/hasp-go/hasp/backend/embedded v0.0.0 // indirect
+	github.com/jonboulle/clockwork v0.5.0 // indirect
+	github.com/robfig/cron/v3 v3.0.1 // indirect
+	github.com/yuin/gopher-lua v1.1.1 // indirect
+	go.uber.org/multierr v1.10.0 // indirect
+	go.uber.org/zap v1.28.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
+
+replace (
+	github.com/hasp-go/hasp => ../..
+	github.com/hasp-go/hasp/backend/embedded => ../../backend/embedded
+	github.com/hasp-go/hasp/hasptest => ../../hasptest
+)

@@ -1,0 +1,282 @@
+package gocronhasp_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/hasptest"
+	gocronhasp "github.com/hasp-go/hasp/integration/gocron"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// job is the name of the job, and of its lock.
+const job = "report"
+
+// runs counts the runs of a job over all replicas.
+type runs struct {
+	mu    sync.Mutex
+	count counts
+}
+
+// counts are the runs that work now, the most that ever did at once, and those that have ended.
+type counts struct{ now, most, ended int }
+
+// work returns a work that takes some time, unless its context ends before.
+func (r *runs) work(takes time.Duration) gocronhasp.Work {
+	return func(ctx context.Context, _ *primitives.Lease) error {
+		r.add(1)
+		defer r.add(-1)
+		return sleep(ctx, takes)
+	}
+}
+
+func (r *runs) add(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count.now += n
+	r.count.most = max(r.count.most, r.count.now)
+	if n < 0 {
+		r.count.ended++
+	}
+}
+
+// after sleeps in virtual time, and returns the counts then.
+func (r *runs) after(d time.Duration) counts {
+	time.Sleep(d)
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// failures are the errors that a scheduler passes to its listeners: of locks, and of runs.
+type failures struct{ locks, runs recorder }
+
+// recorder keeps errors.
+type recorder struct {
+	mu   sync.Mutex
+	errs []error
+}
+
+func (r *recorder) add(_ uuid.UUID, _ string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.errs = append(r.errs, err)
+}
+
+func (r *recorder) all() []error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.errs)
+}
+
+func (f *failures) listen() gocron.JobOption {
+	return gocron.WithEventListeners(gocron.AfterLockError(f.locks.add), gocron.AfterJobRunsWithError(f.runs.add))
+}
+
+// schedule has a replica run a task every minute, at the minute. It returns what stops it.
+func schedule(t *testing.T, locker gocron.Locker, task any, options ...gocron.JobOption) (stop func() error) {
+	t.Helper()
+	scheduler, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = scheduler.Shutdown() })
+	_, err = scheduler.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(task),
+		append(options, gocron.WithName(job))...)
+	require.NoError(t, err)
+	scheduler.Start()
+	return scheduler.Shutdown
+}
+
+// lockerOf returns a Locker of a process of its own.
+func lockerOf(s *hasptest.Server) *gocronhasp.Locker { return gocronhasp.NewLocker(s.Client(nil), nil) }
+
+func TestOneOfThreeReplicasRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		var r runs
+		for range 3 {
+			locker := lockerOf(s)
+			schedule(t, locker, locker.Task(job, r.work(10*time.Second)))
+		}
+		require.Equal(t, counts{most: 1, ended: 5}, r.after(5*time.Minute+30*time.Second))
+	})
+}
+
+// TestLongJobKeepsItsLock has a job that is much longer than the lease and the period.
+func TestLongJobKeepsItsLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		var r runs
+		var f failures
+		for range 2 {
+			locker := lockerOf(s)
+			schedule(t, locker, locker.Task(job, r.work(570*time.Second)), f.listen())
+		}
+		require.Equal(t, counts{now: 1, most: 1, ended: 2}, r.after(30*time.Minute+15*time.Second))
+		require.Empty(t, f.runs.all())
+		require.NotEmpty(t, f.locks.all())
+		require.ErrorIs(t, f.locks.all()[0], primitives.ErrNotAcquired)
+	})
+}
+
+// TestLostLock loses the lock of a job: the job ends, and fails, and another run follows.
+func TestLostLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		var r runs
+		var f failures
+		locker := lockerOf(s)
+		schedule(t, locker, locker.Task(job, r.work(time.Hour)), f.listen())
+		require.Equal(t, 1, r.after(time.Minute+time.Second).now)
+
+		s.Lose(job)
+		require.Equal(t, 0, r.after(10*time.Second).now) // a third of the lease
+		require.Len(t, f.runs.all(), 1)
+		require.ErrorIs(t, f.runs.all()[0], primitives.ErrLost, "of the work")
+		require.ErrorIs(t, f.runs.all()[0], primitives.ErrNotHeld, "of the release")
+
+		require.Equal(t, 1, r.after(time.Minute).now, "the next run")
+	})
+}
+
+// TestStoppedScheduler stops a scheduler while its job runs: the lock is released when the job has ended.
+func TestStoppedScheduler(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		var r runs
+		locker := lockerOf(s)
+		stop := schedule(t, locker, locker.Task(job, r.work(time.Hour)))
+		require.Equal(t, 1, r.after(time.Minute+time.Second).now)
+		require.NoError(t, stop())
+		require.Equal(t, 0, r.after(0).now)
+		requireFree(t, s)
+	})
+}
+
+// requireFree looks at the lock of the job.
+func requireFree(t *testing.T, s *hasptest.Server) {
+	t.Helper()
+	locked, err := s.Client(nil).NewLock(job, nil).IsLocked(t.Context())
+	require.NoError(t, err)
+	require.False(t, locked)
+}
+
+// TestJobWithoutTask runs a function that knows nothing of its lock.
+func TestJobWithoutTask(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		var r runs
+		work := r.work(570 * time.Second)
+		schedule(t, lockerOf(s), func(ctx context.Context) error { return work(ctx, nil) },
+			gocron.WithSingletonMode(gocron.LimitModeReschedule))
+		require.Equal(t, 1, r.after(2*time.Minute).now)
+		locked, err := s.Client(nil).NewLock(job, nil).IsLocked(t.Context())
+		require.NoError(t, err)
+		require.True(t, locked)
+		require.Equal(t, counts{most: 1, ended: 1}, r.after(525*time.Second))
+		requireFree(t, s)
+	})
+}
+
+func TestUnlockUnderAnEndedContext(t *testing.T) {
+	t.Parallel()
+	s := hasptest.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	held, err := lockerOf(s).Lock(ctx, job)
+	require.NoError(t, err)
+	cancel()
+	require.NoError(t, held.Unlock(ctx))
+	requireFree(t, s)
+	require.NoError(t, held.Unlock(ctx), "again")
+}
+
+func TestLockReportsTheServersAbsence(t *testing.T) {
+	t.Parallel()
+	s := hasptest.New(t)
+	locker := lockerOf(s)
+	s.FailAcquires(1)
+	_, err := locker.Lock(t.Context(), job)
+	require.ErrorIs(t, err, primitives.ErrUnavailable)
+	held, err := locker.Lock(t.Context(), job)
+	require.NoError(t, err)
+	require.NoError(t, held.Unlock(t.Context()))
+}
+
+// TestTaskNeedsTheLockOfItsJob calls a task without a lock, under the lock of another job, twice under one lock, and
+// after an unlock without a task.
+func TestTaskNeedsTheLockOfItsJob(t *testing.T) {
+	t.Parallel()
+	locker := lockerOf(hasptest.New(t))
+	called := 0
+	task := locker.Task(job, func(context.Context, *primitives.Lease) error { called++; return nil })
+	require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
+	for _, name := range []string{"another", job} {
+		held, err := locker.Lock(t.Context(), name)
+		require.NoError(t, err)
+		if name == job {
+			require.NoError(t, task(t.Context()))
+		}
+		require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
+		require.NoError(t, held.Unlock(t.Context()))
+		require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
+	}
+	held, err := locker.Lock(t.Context(), job)
+	require.NoError(t, err)
+	require.NoError(t, held.Unlock(t.Context()))
+	require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
+	require.Equal(t, 1, called)
+}
+
+func TestTaskReportsItsWork(t *testing.T) {
+	t.Parallel()
+	s := hasptest.New(t)
+	locker := lockerOf(s)
+	failed := errors.New("no space")
+	held, err := locker.Lock(t.Context(), job)
+	require.NoError(t, err)
+	var token int64
+	err = locker.Task(job, func(_ context.Context, lease *primitives.Lease) error {
+		token = lease.Token()
+		return failed
+	})(t.Context())
+	require.ErrorIs(t, err, failed)
+	require.Positive(t, token)
+	requireFree(t, s)
+	require.ErrorIs(t, held.Unlock(t.Context()), failed, "the result of the run")
+}
+
+func TestPanicReleasesTheLock(t *testing.T) {
+	t.Parallel()
+	s := hasptest.New(t)
+	locker := lockerOf(s)
+	held, err := locker.Lock(t.Context(), job)
+	require.NoError(t, err)
+	require.PanicsWithValue(t, "oops", func() {
+		_ = locker.Task(job, func(context.Context, *primitives.Lease) error { panic("oops") })(t.Context())
+	})
+	requireFree(t, s)
+	require.Error(t, held.Unlock(t.Context()))
+}
