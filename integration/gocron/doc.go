@@ -1,5 +1,5 @@
-// Package gocronhasp has lockers for github.com/go-co-op/gocron: of several replicas that schedule the same jobs,
-// one runs each job.
+// Package gocronhasp has lockers and an elector for github.com/go-co-op/gocron: of several replicas that schedule the
+// same jobs, one runs each job.
 //
 //	locker := gocronhasp.NewPeriodicLocker(client, time.Minute, nil)
 //	scheduler, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
@@ -12,11 +12,12 @@
 //		gocron.WithName("report"),
 //	)
 //
-// There are two kinds of [Locker]:
+// There are two kinds of [Locker], and the [Elector]:
 //
 //   - [NewLocker]: no two replicas run a job at the same time. If a run ends before another replica's clock is at
 //     the time of the job, that replica runs the job, too.
 //   - [NewPeriodicLocker]: one replica runs the job in each period. If it fails or crashes, another one runs it.
+//   - [NewElector]: one replica runs all jobs, until it stops, crashes or loses the leadership.
 //
 // The lock has the name of the job. It is renewed for as long as the job runs, however long that is. If the process
 // crashes, the lock is free when its lease ends, 30 s later by default.
@@ -25,5 +26,6 @@
 //
 // gocron does not notice that a lock is lost, and ignores the error of the release. [Locker.Task] does neither: the
 // context of the work ends before another replica can hold the lock, and the job fails with the error of the
-// release. Without Task a job works on after a loss, possibly at the same time as another replica.
+// release. Without Task a job works on after a loss, possibly at the same time as another replica. [Elector.Task] does
+// the same for the loss of the leadership.
 package gocronhasp

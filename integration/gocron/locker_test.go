@@ -92,10 +92,12 @@ func (f *failures) listen() gocron.JobOption {
 	return gocron.WithEventListeners(gocron.AfterLockError(f.locks.add), gocron.AfterJobRunsWithError(f.runs.add))
 }
 
-// schedule has a replica run a task every minute, at the minute. It returns what stops it.
-func schedule(t *testing.T, locker gocron.Locker, task any, options ...gocron.JobOption) (stop func() error) {
+// schedule has a replica run a task every minute. It returns what stops it.
+func schedule(
+	t *testing.T, coordination gocron.SchedulerOption, task any, options ...gocron.JobOption,
+) (stop func() error) {
 	t.Helper()
-	scheduler, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
+	scheduler, err := gocron.NewScheduler(coordination)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = scheduler.Shutdown() })
 	_, err = scheduler.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(task),
@@ -115,7 +117,7 @@ func TestOneOfThreeReplicasRuns(t *testing.T) {
 		var r runs
 		for range 3 {
 			locker := lockerOf(s)
-			schedule(t, locker, locker.Task(job, r.work(10*time.Second)))
+			schedule(t, gocron.WithDistributedLocker(locker), locker.Task(job, r.work(10*time.Second)))
 		}
 		require.Equal(t, counts{most: 1, ended: 5}, r.after(5*time.Minute+30*time.Second))
 	})
@@ -130,7 +132,7 @@ func TestLongJobKeepsItsLock(t *testing.T) {
 		var f failures
 		for range 2 {
 			locker := lockerOf(s)
-			schedule(t, locker, locker.Task(job, r.work(570*time.Second)), f.listen())
+			schedule(t, gocron.WithDistributedLocker(locker), locker.Task(job, r.work(570*time.Second)), f.listen())
 		}
 		require.Equal(t, counts{now: 1, most: 1, ended: 2}, r.after(30*time.Minute+15*time.Second))
 		require.Empty(t, f.runs.all())
@@ -147,7 +149,7 @@ func TestLostLock(t *testing.T) {
 		var r runs
 		var f failures
 		locker := lockerOf(s)
-		schedule(t, locker, locker.Task(job, r.work(time.Hour)), f.listen())
+		schedule(t, gocron.WithDistributedLocker(locker), locker.Task(job, r.work(time.Hour)), f.listen())
 		require.Equal(t, 1, r.after(time.Minute+time.Second).now)
 
 		s.Lose(job)
@@ -167,7 +169,7 @@ func TestStoppedScheduler(t *testing.T) {
 		s := hasptest.New(t)
 		var r runs
 		locker := lockerOf(s)
-		stop := schedule(t, locker, locker.Task(job, r.work(time.Hour)))
+		stop := schedule(t, gocron.WithDistributedLocker(locker), locker.Task(job, r.work(time.Hour)))
 		require.Equal(t, 1, r.after(time.Minute+time.Second).now)
 		require.NoError(t, stop())
 		require.Equal(t, 0, r.after(0).now)
@@ -190,7 +192,7 @@ func TestJobWithoutTask(t *testing.T) {
 		s := hasptest.New(t)
 		var r runs
 		work := r.work(570 * time.Second)
-		schedule(t, lockerOf(s), func(ctx context.Context) error { return work(ctx, nil) },
+		schedule(t, gocron.WithDistributedLocker(lockerOf(s)), func(ctx context.Context) error { return work(ctx, nil) },
 			gocron.WithSingletonMode(gocron.LimitModeReschedule))
 		require.Equal(t, 1, r.after(2*time.Minute).now)
 		locked, err := s.Client(nil).NewLock(job, nil).IsLocked(t.Context())

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-co-op/gocron/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/hasptest"
@@ -28,7 +29,7 @@ func TestReplicasThatStartAtOtherTimes(t *testing.T) {
 		var f failures
 		for range 4 {
 			locker := everyMinute(s)
-			schedule(t, locker, locker.Task(job, r.work(time.Second)), f.listen())
+			schedule(t, gocron.WithDistributedLocker(locker), locker.Task(job, r.work(time.Second)), f.listen())
 			time.Sleep(13 * time.Second) // The last comes to it 39 s after the first.
 		}
 		require.Equal(t, counts{most: 1, ended: 11}, r.after(10*time.Minute))
