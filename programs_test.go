@@ -15,7 +15,8 @@ import (
 
 // programs are the folders of the programs whose lengths docs/choosing.md has.
 var programs = []string{
-	"examples/programs/periodic", "examples/programs/leader", "examples/programs/fencing", "examples/programs/workers",
+	"examples/programs/periodic", "examples/programs/leader", "examples/httplimit", "examples/programs/fencing",
+	"examples/programs/workers",
 }
 
 // peers are the libraries with which bench/peers has the same programs.
