@@ -10,9 +10,9 @@ require (
 	github.com/hasp-go/hasp/backend/valkey v0.0.0
 	github.com/hasp-go/hasp/conformance v0.0.0
 	github.com/hasp-go/hasp/hasptest v0.0.0
+	github.com/hasp-go/hasp/integration/httplimit v0.0.0
 	github.com/hasp-go/hasp/integration/prometheus v0.0.0
 	github.com/prometheus/client_golang v1.25.0
-	github.com/hasp-go/hasp/integration/httplimit v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
 	github.com/stretchr/testify v1.12.1
@@ -45,8 +45,8 @@ replace (
 	github.com/hasp-go/hasp/backend/valkey => ../backend/valkey
 	github.com/hasp-go/hasp/conformance => ../conformance
 	github.com/hasp-go/hasp/hasptest => ../hasptest
-	github.com/hasp-go/hasp/integration/prometheus => ../integration/prometheus
 	github.com/hasp-go/hasp/integration/httplimit => ../integration/httplimit
+	github.com/hasp-go/hasp/integration/prometheus => ../integration/prometheus
 	github.com/hasp-go/hasp/luagen => ../luagen
 )
 
