@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -124,7 +125,7 @@ func (r running) largest(query string) float64 {
 	for _, v := range values {
 		most = max(most, v)
 	}
-	if err != nil || most != most { // No number: 0/0.
+	if err != nil || math.IsNaN(most) { // No number: 0/0.
 		return -1
 	}
 	return most

@@ -200,7 +200,7 @@ func TestOutage(t *testing.T) {
 		lock := c.NewLock("orders", nil)
 		lease, err := lock.Lock(t.Context())
 		require.NoError(t, err)
-		go lock.Lock(t.Context()) //nolint:errcheck // A waiter, whose subscription has a gap.
+		go func() { _, _ = lock.Lock(t.Context()) }() // A waiter, whose subscription has a gap.
 		time.Sleep(15 * time.Second)
 		require.Zero(t, r.counter(t, "hasp.renewal.failures"))
 		renewals, _ := r.histogram(t, "hasp.renewal.lag")
