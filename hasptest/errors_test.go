@@ -89,18 +89,21 @@ func (b *book) do(s *hasptest.Server, command ...string) {
 	require.NoError(b, err)
 }
 
-// faulty is a backend whose scripts all fail, if err is not nil. It counts them. It has no batches, and
+// faulty is a backend whose scripts all fail, after fail with an error. It counts them. It has no batches, and
 // waits for no replicas.
 type faulty struct {
 	backend.Backend
-	runs atomic.Int32
-	err  error
+	runs  atomic.Int32
+	fault atomic.Pointer[error] // also read by releases in the background
 }
+
+// fail has scripts fail with err from now on. With nil they run again.
+func (f *faulty) fail(err error) { f.fault.Store(&err) }
 
 func (f *faulty) Run(ctx context.Context, s *backend.Script, keys, args []string) (backend.Reply, error) {
 	f.runs.Add(1)
-	if f.err != nil {
-		return backend.Reply{}, fmt.Errorf("script %s: %w", s.Name, f.err)
+	if err := f.fault.Load(); err != nil && *err != nil {
+		return backend.Reply{}, fmt.Errorf("script %s: %w", s.Name, *err)
 	}
 	return f.Backend.Run(ctx, s, keys, args)
 }
@@ -112,7 +115,7 @@ func newFaulty(b *book, s *hasptest.Server) (*primitives.Client, *faulty) {
 	c, err := primitives.New(f, nil)
 	require.NoError(b, err)
 	b.Cleanup(func() {
-		f.err = nil
+		f.fail(nil)
 		_ = c.Close(context.Background())
 	})
 	return c, f
@@ -202,12 +205,12 @@ func everyObject(b *book) {
 		}},
 		{"backend closed", backend.ErrClosed},
 	} {
-		f.err = fault.err
+		f.fail(fault.err)
 		for _, u := range uses(c, "x") {
 			b.note(u.kind+", "+fault.situation, u.call(b.Context()))
 		}
 	}
-	f.err = nil
+	f.fail(nil)
 	ended, end := context.WithCancelCause(b.Context())
 	end(errors.New("shutting down"))
 	for _, u := range uses(c, "x") {
@@ -416,8 +419,8 @@ func electionErrors(b *book) {
 		b.note("periodic job, tried while running", last(job.TryDo(ctx, time.Now(), nil)))
 		s.Lose("job")
 	}))
-	b.note("periodic job, no server at the end", during(func() { f.err = backend.ErrUnavailable }))
-	f.err = nil
+	b.note("periodic job, no server at the end", during(func() { f.fail(backend.ErrUnavailable) }))
+	f.fail(nil)
 	time.Sleep(time.Minute)
 	b.do(s, "SET", "{job}:completed", "yesterday")
 	b.note("periodic job, record of another program", during(nil))
