@@ -167,6 +167,31 @@ func TestAcquireWithoutMemory(t *testing.T) {
 	})
 }
 
+// TestRenewalsWithoutMemory holds an object of each kind on a server that is full: its lease is renewed all the same.
+func TestRenewalsWithoutMemory(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		opts := &primitives.Options{WatchdogLease: 15 * time.Second}
+		c := cells.Named("GoRedis").Primitives(t, cells.At(s.Addr()), opts)
+		end := func(lease *primitives.Lease) time.Time { return time.Now().Add(lease.Remaining()) }
+		leases, ends := map[string]*primitives.Lease{}, map[string]time.Time{}
+		for kind := range leased(c, "") {
+			lease, err := leased(c, kind)[kind](t.Context())
+			require.NoError(t, err, kind)
+			leases[kind] = lease
+		}
+		do(t, s, "CONFIG", "SET", "maxmemory", "1")
+		for kind, lease := range leases {
+			ends[kind] = end(lease)
+		}
+		for kind, lease := range leases {
+			for end(lease).Before(ends[kind].Add(time.Second)) {
+				require.NoError(t, lease.Err(), kind)
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	})
+}
+
 // TestRenewalsRefusedForAllAreNotSearched refuses every renewal of 1000 holds, for a reason that has
 // nothing to do with any key: ten scripts a round are all that it takes to know.
 func TestRenewalsRefusedForAllAreNotSearched(t *testing.T) {
