@@ -81,7 +81,7 @@ func countingSeeds() []seed {
 		}, crowds("TestWaitersBehindOneThatLeaves")},
 		{"passes the dead of a full semaphore without a message", arrival, edits{
 			{"if #dead > 0 and first and first ~= owner then", "if room > 0 and #dead > 0 then"},
-		}, queues},
+		}, finder{dir: "hasptest", test: "TestWaiterBehindACrashedWaiter", runs: 1}},
 		{"wakes nobody when a holder leaves", leave, edits{{"wake(first)", "first = first"}}, historiesOf("FairCountingSemaphore")},
 		{"keeps the place of one who leaves a semaphore", leave, edits{
 			{"redis.call('zrem', queue, owner)", "redis.call('zcard', queue)"},
