@@ -51,10 +51,9 @@ type Mutex struct {
 }
 
 // NewMutex returns the mutex called name. It sends nothing. The methods return a [*FieldError] for
-// an empty name or an invalid option. Replicas is an invalid option: the release of another owner
-// grants the mutex, and that grant could not be undone if too few replicas acknowledged it. Metadata
-// is another, since that release does not know it. In a
-// cluster a name with braces must have its hash tag in them.
+// an empty name or an invalid option. Replicas and Metadata are invalid options: the release of another
+// owner grants the mutex. That release does not know the metadata, and the grant could not be undone
+// if too few replicas acknowledged it. In a cluster a name with braces must have its hash tag in them.
 func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 	var o LockOptions
 	if opts != nil {

@@ -245,8 +245,11 @@ func (s *PermitSemaphore) applyTotal(ctx context.Context) error {
 	if err == nil && have.Free+have.Acquired != *s.total {
 		_, err = s.sendTotal(ctx, *s.total, true)
 	}
-	s.applied.Store(err == nil)
-	return err
+	if err != nil {
+		return err
+	}
+	s.applied.Store(true)
+	return nil
 }
 
 // reportMismatch reports that the semaphore's total is have, and not the option Permits.

@@ -96,7 +96,7 @@ func (in *interpreter) command(l *lua.LState) (lua.LValue, error) {
 	return valueOf(l, reply), nil
 }
 
-// mayWrite reports whether a command is one that writes. TIME does not, but miniredis does not say so.
+// mayWrite reports whether a read-only script must not call a command. miniredis does not mark TIME as read-only.
 func (in *interpreter) mayWrite(command string) bool {
 	return in.server.IsRegisteredCommand(command) && !in.server.IsReadOnlyCommand(command) &&
 		!strings.EqualFold(command, "TIME")

@@ -25,9 +25,8 @@ const (
 
 // Options configure a [Limit]. Unavailable must be set. The zero value of each other field means its default.
 type Options struct {
-	// Key returns the key of a request: requests with the same key share the permits of one limiter. The key
-	// may be any text, also one that the client of the service chooses. Nil means that all requests have the
-	// same key.
+	// Key returns the key of a request: requests with the same key share the permits of one limiter. A key
+	// is any text. The client of the service may choose it. Nil means that all requests have the same key.
 	Key func(r *http.Request) string
 
 	// Unavailable says what happens to requests while the server is away: [Admit] or [Refuse]. It has no

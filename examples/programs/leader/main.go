@@ -1,5 +1,4 @@
-// Command leader prints the time each second in one of its processes. If that process loses its leadership, or is
-// interrupted, it steps down, and another process leads.
+// Command leader prints the time each second in one of its processes, until that loses its leadership or is ended.
 package main
 
 import (
@@ -9,6 +8,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	client, err := goredisbackend.NewClient(redis.NewClient(&redis.Options{Addr: os.Getenv("REDIS_ADDR")}), nil)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Command workers runs the commands on its standard input, one for each line. It may run on many machines:
-// all its processes together run at most two commands at a time.
+// Command workers runs each line of its input as a command. All its processes together run two at a time, at most.
 package main
 
 import (
@@ -26,15 +25,16 @@ func main() {
 	}
 }
 
-// work returns the first error: of a command, or of its slot. A command that loses its slot is killed.
+// work returns the first error: of a command, of its slot, or of the input. A command that loses its slot is killed.
 func work(ctx context.Context, client *primitives.Client, commands io.Reader) error {
 	slots := client.NewCountingSemaphore("workers", 2, nil)
-	for lines := bufio.NewScanner(commands); lines.Scan(); {
+	lines := bufio.NewScanner(commands)
+	for lines.Scan() {
 		if err := slots.Do(ctx, func(ctx context.Context, _ *primitives.Lease) error {
 			return exec.CommandContext(ctx, "sh", "-c", lines.Text()).Run()
 		}); err != nil {
 			return err
 		}
 	}
-	return nil
+	return lines.Err()
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -105,6 +107,12 @@ func TestLostSlot(t *testing.T) {
 func (j journal) begun() bool {
 	text, err := os.ReadFile(string(j))
 	return err == nil && len(text) > 0
+}
+
+func TestInputFails(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken pipe")
+	require.ErrorIs(t, work(t.Context(), hasptest.New(t).Client(nil), iotest.ErrReader(broken)), broken)
 }
 
 func TestCommandFails(t *testing.T) {
