@@ -28,7 +28,7 @@ type schedule struct {
 	Links  []troubles // of the first clients; those of the others are sound
 	Actors [][]Step   // actor i uses client i modulo their number
 
-	// Within is how long it may go on without the end of a step. 0: as long as its steps and troubles may take.
+	// Within is how long it may take. 0: what its steps and troubles may take.
 	Within time.Duration
 }
 
@@ -46,6 +46,9 @@ func drawCrowd(t *rapid.T, works []*workload, clients, objects []int) crowd {
 	}
 	return c
 }
+
+// shortPoll is how often waiters look for themselves where a hold may end without a message.
+const shortPoll = 2 * time.Second
 
 // troubledLinks is how many links of a crowd have troubles with an object, at most.
 const troubledLinks = 3
@@ -116,9 +119,9 @@ func drawTroubles(t *rapid.T, lossy bool) troubles {
 // again. It does not grow with their number, or a waiter that is stuck would be given time for ever.
 const afterFaults = 15 * time.Second
 
-// bound is how long the schedule may go on without the end of a step: as long as the actors may take one after the
-// other. Longer, and a waiter stood before a free object.
-func (s schedule) bound() time.Duration {
+// bound is how long the schedule may take, with actors after one another: longer, and a waiter
+// stood before a free object.
+func (s schedule) bound(poll time.Duration) time.Duration {
 	if s.Within > 0 {
 		return s.Within
 	}
@@ -136,6 +139,9 @@ func (s schedule) bound() time.Duration {
 		for _, gap := range plan.Gaps {
 			sum += gap
 		}
+	}
+	if poll <= shortPoll {
+		sum += time.Duration(len(s.Actors)) * 10 * poll
 	}
 	return sum
 }

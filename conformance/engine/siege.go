@@ -23,7 +23,7 @@ const (
 	nobody = -1 // keeps the object
 	// settle is the time in which the other actors come to waiting, once an actor has the object.
 	settle = 50 * time.Millisecond
-	// besieged is how long no step of a siege may end, in addition to the keeper's time: less than longLease.
+	// besieged is how long a siege may take in addition to the fault and its keeper: less than longLease.
 	besieged = 8*time.Second + afterFaults
 )
 

@@ -61,9 +61,6 @@ type soak struct {
 // shortestTurn is what is worth a cell's start.
 const shortestTurn = 5 * time.Second
 
-// shortPoll is how often waiters look for themselves where a hold may end without a message.
-const shortPoll = 2 * time.Second
-
 // RunSoak runs crowds of clients at random for a long time: on a cell drawn from cells for a turn, then on another. It
 // draws which objects a crowd uses, how, and what goes wrong meanwhile, and checks each object's history. A failure
 // prints the seed, the cell, the schedule and the picture of the history. In the end it prints how often it got into

@@ -53,20 +53,18 @@ func (t *trial) run(ctx context.Context) {
 	must.Do(errors.Join(err, t.judge(found)))
 }
 
-// limit ends a trial in which no step ends for longer than all steps together may take: a slow machine, on which steps
-// still end, has the time that it needs. The time of faults does not count.
+// limit ends a trial that lasts for longer than its steps explain. The time of faults does not count.
 func (t *trial) limit(ctx context.Context, cancel context.CancelCauseFunc) {
 	const tick = 100 * time.Millisecond
-	begin, idle, ended := time.Now(), time.Duration(0), 0
-	for idle < t.bound() {
+	begin := time.Now()
+	for left := t.bound(t.Poll); left > 0; {
 		select {
 		case <-time.After(tick):
 		case <-ctx.Done():
 			return
 		}
-		idle += tick
-		if now := t.log.Len(); now > ended || t.lasting.Load() {
-			idle, ended = 0, now
+		if !t.lasting.Load() {
+			left -= tick
 		}
 	}
 	cancel(fmt.Errorf("after %v somebody still waits", time.Since(begin).Round(time.Second)))
