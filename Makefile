@@ -185,9 +185,12 @@ generated:
 	@before=$$($(go_files)); $(MAKE) --no-print-directory generate && \
 	{ [ "$$before" = "$$($(go_files))" ] || { echo "generated code was not current"; exit 1; }; }
 
-# Outside the workspace, as importers see the modules.
+# Outside the workspace, as importers see the modules. Then in it: "go list -m all" and "go doc" add the sums that
+# go.work.sum lacks, so a fresh clone would be dirty after them.
 tidy:
 	$(call in_modules,GOWORK=off go mod tidy -diff)
+	@before=$$(cksum <go.work.sum); go list -m all >/dev/null && \
+	{ [ "$$before" = "$$(cksum <go.work.sum)" ] || { echo "go.work.sum was not complete"; exit 1; }; }
 
 $(LINT):
 	GOWORK=off GOBIN=$(CURDIR)/.bin go install \
