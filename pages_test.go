@@ -5,6 +5,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,4 +66,76 @@ func TestEveryRecipeIsOnAPage(t *testing.T) {
 			require.Contains(t, all, "```go "+name+"\n")
 		}
 	}
+}
+
+// TestFiguresAreMeasured compares the figures of two pages with the table of the benchmarks.
+func TestFiguresAreMeasured(t *testing.T) {
+	t.Parallel()
+	operations := read(t, "docs/operations.md")
+	for _, want := range []string{
+		"2 scripts, " + span(t, "lock_pair/64", "hasp", "commands/op", 0) + " commands including those inside; " +
+			span(t, "lock_pair/64", "hasp", "server-us/op", 0) + " µs",
+		"2 scripts, " + span(t, "mutex_pair/64", "hasp", "commands/op", 0) + " commands; " +
+			span(t, "mutex_pair/64", "hasp", "server-us/op", 0) + " µs",
+		span(t, "leases/100000", "hasp", "server-cpu%", 1) + " % of a core",
+	} {
+		require.Contains(t, operations, want)
+	}
+	for _, lock := range []string{"Mutex", "Lock", "FairLock"} {
+		commands := func(clients string) string { return span(t, "hand_over/"+clients, lock, "commands/op", 0) }
+		require.Contains(t, operations, "| a hand-over of a `"+lock+"` | "+commands("2")+" commands at 2 clients, "+
+			commands("64")+" at 64, "+commands("200")+" at 200 |")
+	}
+	mutex := read(t, "docs/mutex.md")
+	for _, column := range []string{"ops/s 2", "ops/s 64", "ops/s 200", "commands/op 2", "commands/op 64",
+		"commands/op 200", "server-us/op 2", "server-us/op 200", "least 64", "most 64", "longest-ms 200"} {
+		column, clients, _ := strings.Cut(column, " ")
+		row := " | " + clients + " |"
+		for _, lock := range []string{"Mutex", "Lock", "FairLock", "redsync", "rueidislock"} {
+			row += " " + figure(measured(t, "rueidis", "hand_over/"+clients, lock, column), 0) + " |"
+		}
+		require.Contains(t, mutex, row+"\n", column)
+	}
+}
+
+// span returns the lowest and the highest figure of a column on the three drivers.
+func span(t *testing.T, workload, row, column string, decimals int) string {
+	t.Helper()
+	var all []float64
+	for _, driver := range []string{"rueidis", "valkey", "goredis"} {
+		all = append(all, measured(t, driver, workload, row, column))
+	}
+	low, high := figure(slices.Min(all), decimals), figure(slices.Max(all), decimals)
+	if low == high {
+		return low
+	}
+	return low + " to " + high
+}
+
+// figure writes a number as the pages do: 1 751.
+func figure(value float64, decimals int) string {
+	text := strconv.FormatFloat(value, 'f', decimals, 64)
+	if value < 1000 {
+		return text
+	}
+	return text[:len(text)-3] + " " + text[len(text)-3:]
+}
+
+// measured returns a figure of docs/benchmarks/table.txt, whose columns are aligned at their ends.
+func measured(t *testing.T, driver, workload, row, column string) float64 {
+	t.Helper()
+	_, table, found := strings.Cut(read(t, "docs/benchmarks/table.txt"), "\n"+workload+" on "+driver+", redis\n")
+	require.True(t, found, "%s on %s", workload, driver)
+	header, rows, _ := strings.Cut(table, "\n")
+	end := strings.Index(header+" ", " "+column+" ") + 1 + len(column)
+	for line := range strings.Lines(rows) {
+		if strings.HasPrefix(strings.TrimSpace(line), row+" ") {
+			words := strings.Fields(line[:end])
+			value, err := strconv.ParseFloat(words[len(words)-1], 64)
+			require.NoError(t, err)
+			return value
+		}
+	}
+	require.Fail(t, "no such row", "%s on %s: %s", workload, driver, row)
+	return 0
 }
