@@ -139,3 +139,37 @@ func measured(t *testing.T, driver, workload, row, column string) float64 {
 	require.Fail(t, "no such row", "%s on %s: %s", workload, driver, row)
 	return 0
 }
+
+// TestTablesAreWhole finds a row of a table that has not as many cells as the header, or goes on in the next line:
+// GitHub shows the rest as a row of its own.
+func TestTablesAreWhole(t *testing.T) {
+	t.Parallel()
+	walk(t, func(name string) {
+		if path.Ext(name) != ".md" {
+			return
+		}
+		text, columns := fence.ReplaceAllString(read(t, name), ""), 0
+		for line := range strings.Lines(text) {
+			picture := strings.HasPrefix(line, "    ")
+			line = strings.TrimSpace(line)
+			if picture || line == "" || strings.HasPrefix(line, "- ") {
+				columns = 0
+			} else if cells := cellsOf(line); columns > 0 {
+				require.Len(t, cells, columns, "%s: %s", name, line)
+			} else {
+				columns = len(cells)
+			}
+		}
+	})
+}
+
+// fence is a block of code.
+var fence = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+
+// cellsOf returns the cells of a row of a table; none, if the line is no row.
+func cellsOf(line string) []string {
+	if len(line) < 2 || line[0] != '|' || line[len(line)-1] != '|' {
+		return nil
+	}
+	return strings.Split(strings.ReplaceAll(line[1:len(line)-1], `\|`, ""), "|")
+}
