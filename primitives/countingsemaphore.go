@@ -32,8 +32,8 @@ type CountingSemaphoreOptions struct {
 	// Zero means ByTime.
 	Order CountingOrder
 
-	// Lease is the length of a hold, which only Refresh extends. Each holder has its own lease. In
-	// whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
+	// Lease is the length of a hold, which only Refresh and Lease.Extend change. Each holder has its
+	// own lease. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
 	// watchdog renews until the lease is released.
 	Lease time.Duration
 

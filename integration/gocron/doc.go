@@ -25,7 +25,7 @@
 // # Losing the lock
 //
 // gocron does not notice that a lock is lost, and ignores the error of the release. [Locker.Task] does neither: the
-// context of the work ends before another replica can hold the lock, and the job fails with the error of the
-// release. Without Task a job works on after a loss, possibly at the same time as another replica. [Elector.Task] does
-// the same for the loss of the leadership.
+// context of the work ends before another replica can hold the lock, with the four exceptions that package primitives
+// names, and the job fails with the error of the release. Without Task a job works on after a loss, possibly at the same
+// time as another replica. [Elector.Task] does the same for the loss of the leadership.
 package gocronhasp
