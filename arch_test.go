@@ -175,6 +175,7 @@ var rules = []rule{
 	{
 		dir:     "examples/...",
 		imports: []string{"backend/...", "primitives", zap, rueidis, valkey, goredis},
+		tests:   []string{"conformance/servers"},
 	},
 	{dir: "bench/...", imports: []string{"..."}},
 }

@@ -20,6 +20,7 @@ var pages = []struct {
 }{
 	{"README.md", ".", 1},
 	{"docs/adding-a-backend.md", "examples/ownbackend", 6},
+	{"docs/getting-started.md", "examples/start", 6},
 	{"docs/integrations.md", "examples", 2},
 	{"docs/migration.md", "examples/recipes", 1},
 	{"docs/observability.md", "examples", 2},
