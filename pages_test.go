@@ -1,6 +1,7 @@
 package hasp_test
 
 import (
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -18,7 +19,6 @@ var pages = []struct {
 	page, dir string
 	blocks    int
 }{
-	{"README.md", ".", 1},
 	{"docs/adding-a-backend.md", "examples/ownbackend", 6},
 	{"docs/getting-started.md", "examples/start", 6},
 	{"docs/integrations.md", "examples", 2},
@@ -173,4 +173,61 @@ func cellsOf(line string) []string {
 		return nil
 	}
 	return strings.Split(strings.ReplaceAll(line[1:len(line)-1], `\|`, ""), "|")
+}
+
+// TestReadmeIsShort counts the words of the README without code and the targets of links, and those of each cell.
+func TestReadmeIsShort(t *testing.T) {
+	t.Parallel()
+	text := target.ReplaceAllString(fence.ReplaceAllString(read(t, "README.md"), ""), "")
+	require.LessOrEqual(t, words(text), 700)
+	for line := range strings.Lines(text) {
+		for _, cell := range cellsOf(strings.TrimSpace(line)) {
+			require.LessOrEqual(t, words(cell), 8, cell)
+		}
+	}
+}
+
+// target is where a link leads: behind its text, or in a line of its own.
+var target = regexp.MustCompile(`(?m)\]\([^)]*\)|^\[[^\]]*\]: .*$`)
+
+// words counts what has a letter, a digit or a tick.
+func words(text string) int {
+	return len(regexp.MustCompile(`\S*[\pL\pN✓]\S*`).FindAllString(text, -1))
+}
+
+// TestLinksLead finds links of pages to files and headings that are not there.
+func TestLinksLead(t *testing.T) {
+	t.Parallel()
+	walk(t, func(name string) {
+		if path.Ext(name) != ".md" {
+			return
+		}
+		for _, link := range link.FindAllStringSubmatch(fence.ReplaceAllString(read(t, name), ""), -1) {
+			file, heading, _ := strings.Cut(link[1], "#")
+			if strings.Contains(file, "://") {
+				continue
+			}
+			file = path.Join(path.Dir(name), file)
+			if link[1][0] == '#' {
+				file = name
+			}
+			_, err := os.Stat(file)
+			require.NoError(t, err, "%s: %s", name, link[1])
+			if heading != "" {
+				require.Contains(t, anchors(t, file), heading, "%s: %s", name, link[1])
+			}
+		}
+	})
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// anchors returns the names by which links lead to the headings of a page, as GitHub makes them.
+func anchors(t *testing.T, page string) (all []string) {
+	t.Helper()
+	for _, heading := range regexp.MustCompile("(?m)^#+ (.*)$").FindAllStringSubmatch(read(t, page), -1) {
+		name := regexp.MustCompile(`[^\pL\pN_ -]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		all = append(all, strings.ReplaceAll(name, " ", "-"))
+	}
+	return all
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +120,31 @@ func main() {
 		names = append(names, strings.Fields(line)[0])
 	}
 	return slices.Compact(names)
+}
+
+// TestReadmesModule makes a module as the README says, with this checkout in place of the clone.
+func TestReadmesModule(t *testing.T) {
+	t.Parallel()
+	readme := read(t, "README.md")
+	lines := regexp.MustCompile("(?ms)^```shell\n(.*?)^```$").FindStringSubmatch(readme)
+	program := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindStringSubmatch(readme)
+	require.NotNil(t, lines)
+	require.NotNil(t, program)
+	clone, commands, _ := strings.Cut(lines[1], "\n")
+	require.Equal(t, "git clone https://"+module+" ../hasp", clone)
+
+	root, err := filepath.Abs(".")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	goCommand(t, dir, "mod", "init", "example.com/user")
+	write(t, filepath.Join(dir, "main.go"), program[1])
+	for command := range strings.Lines(commands) {
+		command, _, _ = strings.Cut(command, " #")
+		words := strings.Fields(strings.ReplaceAll(command, "../hasp", root))
+		require.Equal(t, "go", words[0])
+		goCommand(t, dir, words[1:]...)
+	}
+	goCommand(t, dir, "list", "-deps", ".") // A test of examples/start runs the program.
 }
 
 func write(t *testing.T, name, text string) {
