@@ -22,7 +22,10 @@ func mutexSeeds() []seed {
 		{"believes in a whole lease after a grant by a release", line, edits{
 			{"keeper.Adopt(&h.Entry, started, lasts,", "keeper.Adopt(&h.Entry, started, h.Lease,"},
 		}, machines},
-		{"believes in a beat that extends nothing", beat, edits{{"    raise(holder, tonumber(keep))\n", ""}}, machines},
+		{"believes in a beat that extends nothing", beat, edits{{"  raise(holder, tonumber(keep))\n", ""}}, machines},
+		{"finds a grant whose token is lost, and says none", beat, edits{
+			{"mine = grant or present_token(token, tokenttl)", "mine = grant or redis.call('get', token)"},
+		}, in("TestLostTokenIsReplaced")},
 		{"lets a release grant for a whole sign from now on", release, edits{
 			{"return wait - age, stamp", "return wait, stamp"},
 		}, machines},

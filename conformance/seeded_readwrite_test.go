@@ -41,7 +41,7 @@ func readWriteSeeds() []seed {
 			{"redis.call('pttl', lock) < tonumber(lease)", "true"},
 		}, properties},
 		{"makes a token for each reader", scripts + "read_acquire.lua.go", edits{
-			{"redis.call('get', token) or ", ""},
+			{"local last = present_token(", "local last = next_token("},
 		}, properties},
 		{"keeps a writer's own reader out", leases, edits{
 			{"Writer: l.write.base.Holder(ctx)", `Writer: ""`},

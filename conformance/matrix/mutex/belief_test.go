@@ -23,6 +23,7 @@ type world struct {
 	deaf    bool // messages
 	halting bool // every other beat
 	beats   atomic.Int64
+	acquire atomic.Pointer[backend.Call] // the last one
 }
 
 // client returns a client of its own.
@@ -31,7 +32,10 @@ func (w *world) client(t *testing.T) *primitives.Client {
 	l := newLink(t, w.Server, 0, 0)
 	l.deaf = func() bool { return w.deaf }
 	l.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
-		if c.Script.Name == "mutex_beat" {
+		switch c.Script.Name {
+		case "mutex_acquire":
+			w.acquire.Store(&c)
+		case "mutex_beat":
 			if n := w.beats.Add(1); w.halting && n%2 == 0 {
 				<-ctx.Done()
 				return backend.Reply{}, backend.ErrUnavailable

@@ -122,6 +122,35 @@ func TestLostMessageIsFound(t *testing.T) {
 	})
 }
 
+// TestLostTokenIsReplaced: a waiter that was granted the mutex, and whose message and token are lost, has a token all
+// the same, higher than the one before: from its next beat, and from its acquire, if that comes late.
+func TestLostTokenIsReplaced(t *testing.T) {
+	t.Parallel()
+	for _, lost := range [][]string{{"DEL", tokenKey}, {"SET", tokenKey, "0"}} {
+		inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+			w.deaf = true
+			got := w.waits(t, other)
+			acquire := *w.acquire.Load()
+			require.NoError(t, held.Release(t.Context()))
+			lose := func() {
+				_, err := w.Do(lost...)
+				require.NoError(t, err)
+			}
+			lose()
+			lease := got()
+			require.Greater(t, lease.Token(), held.Token())
+			lose()
+			time.Sleep(time.Millisecond)
+			reply, err := newLink(t, w.Server, 0, 0).Good(t.Context(), acquire)
+			require.NoError(t, err)
+			late, err := reply.Int()
+			require.NoError(t, err)
+			require.Greater(t, late, lease.Token())
+			require.NoError(t, lease.Release(t.Context()))
+		})
+	}
+}
+
 // TestDeadHolderIsFollowed: when the holder's lease ends on the server without a release, the next one is in
 // within 50 ms.
 func TestDeadHolderIsFollowed(t *testing.T) {

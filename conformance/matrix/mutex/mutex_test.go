@@ -20,10 +20,11 @@ func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 
 // The mutex that the tests use, and its keys.
 const (
-	name  = "shared"
-	key   = "hasp_mutex:{shared}"
-	queue = key + ":queue"
-	signs = key + ":signs"
+	name     = "shared"
+	key      = "hasp_mutex:{shared}"
+	queue    = key + ":queue"
+	signs    = key + ":signs"
+	tokenKey = key + ":token"
 )
 
 // server is a server of one test's own.

@@ -275,6 +275,10 @@ func TestTokenKeyOfAnotherKindIsNamed(t *testing.T) {
 		require.ErrorContains(t, err, `the token key "redisson_lock_token:{x}" of this lock holds a`)
 		cells.Want(t, false)(c.NewLock("x", nil).IsLocked(t.Context()))
 	}
+	do(t, server, "SET", token, "0") // A reader has the token of the writer before it.
+	lease, err := c.NewReadWriteLock("x", nil).ReadLock().Lock(t.Context())
+	require.NoError(t, err)
+	require.Positive(t, lease.Token())
 }
 
 // unwilling is a backend whose server refuses renewals, as after a change of its access list.

@@ -100,11 +100,10 @@ local function show(signs, waiters, sign)
   end
 end
 
--- raise makes a hold last for lease, unless it lasts longer: a late request must not shorten it.
+-- raise makes a hold last for lease, unless it lasts longer: a late request must not shorten it. It always writes, and
+-- needs no memory for that: after it, a server that is out of memory takes other writes of the script, too.
 local function raise(holder, lease)
-  if redis.call('pttl', holder) < lease then
-    redis.call('pexpire', holder, lease)
-  end
+  redis.call('pexpire', holder, math.max(lease, redis.call('pttl', holder)))
 end
 
 -- pass_to grants the mutex to a waiter that survey has found, removes the expired waiters before it, and sends the

@@ -20,8 +20,9 @@ local time = redis.call('time')
 local now = millis(time)
 local held = redis.call('get', holder)
 if held == owner then
+  may('set', token)
   raise(holder, tonumber(lease))
-  return redis.call('get', token) or '0 0' -- The token is lost: a beat returns owner's status.
+  return present_token(token, tokenttl)
 end
 if not held then
   local first, dead, more = survey(queue, signs, now)

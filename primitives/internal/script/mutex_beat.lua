@@ -23,6 +23,7 @@ may_tell(string.match(waiters[1], '^(.*):'))
 ask(holder, queue, signs, nil, may_tell)
 ask_place(queue, signs)
 may('pttl', holder)
+may('set', token)
 may('zrank', queue)
 may('zrange', queue)
 may('hmget', signs)
@@ -50,10 +51,13 @@ end
 local rank, mine = -1, false
 for i, waiter in ipairs(waiters) do
   if waiter == held then
-    status[i], mine = 2, grant or redis.call('get', token)
-    raise(holder, tonumber(keep))
+    status[i], mine = 2, true
   elseif rank < 0 and status[i] == 1 then
     rank = redis.call('zrank', queue, waiter)
   end
+end
+if mine then
+  raise(holder, tonumber(keep))
+  mine = grant or present_token(token, tokenttl)
 end
 return {redis.call('pttl', holder), rank, mine, status}

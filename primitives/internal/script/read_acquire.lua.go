@@ -30,7 +30,7 @@ local released = ARGV[7]
 
 
 
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end local function present_token(token, tokenttl) local last = redis.call('get', token) if last and string.find(last, '^[1-9]%d*$') then return last end return next_token(token, tokenttl) end
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local mode = redis.call('hget', lock, 'mode')
 local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':write') == 1
@@ -54,7 +54,7 @@ may('pttl', lock)
 may('hdel', lock)
 may('del', lock)
 may(publish, released)
-local last = redis.call('get', token) or next_token(token, tokenttl)
+local last = present_token(token, tokenttl)
 redis.call('set', side .. ':' .. owner .. ':rwlock_timeout:1', 1, 'px', lease)
 local longest = math.max(redis.call('pttl', lock), tonumber(lease))
 redis.call('hset', lock, 'mode', mode or 'read', owner, 1)
@@ -62,7 +62,7 @@ redis.call('pexpire', lock, longest)
 return {last, 0, 0}
 `
 
-const readAcquireSHA1 = "3aa2ef181b90b5f2ceb6860f80a7dfdb7911aff5"
+const readAcquireSHA1 = "16531c4c878c50dfbf27ebe2cddf9d788d097387"
 
 var readAcquireScript = backend.Script{
 	Name:   "read_acquire",

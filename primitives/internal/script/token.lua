@@ -31,3 +31,13 @@ end
 local function next_token(token, tokenttl)
   return token_at(redis.call('time'), token, tokenttl)
 end
+
+-- present_token returns the last token, which an earlier script stored. If the key has expired, was deleted or holds
+-- no token, it is next_token.
+local function present_token(token, tokenttl)
+  local last = redis.call('get', token)
+  if last and string.find(last, '^[1-9]%d*$') then
+    return last
+  end
+  return next_token(token, tokenttl)
+end
