@@ -408,15 +408,12 @@ func electionErrors(b *book) {
 		return last(job.Do(ctx, time.Now(), func(context.Context, *primitives.Lease) error { work(); return nil }))
 	}
 	b.note("election, no leader", last(c.NewElection("election", nil).Leader(ctx)))
-	b.noteUntil("election, waiting", func(ctx context.Context) error {
-		b.held(c.NewLock("election", nil).Lock(ctx))
-		return c.NewElection("election", nil).Run(ctx, nil)
-	})
 	b.note("election, lock lost at the end", c.NewElection("lost", nil).Run(ctx,
 		func(context.Context, *primitives.Lease) error { s.Lose("lost"); return nil }))
 	b.note("periodic job, clock ahead", last(job.Do(ctx, time.Now().Add(24*time.Hour), nil)))
 	b.note("periodic job, lock lost", during(func() {
 		b.note("periodic job, tried while running", last(job.TryDo(ctx, time.Now(), nil)))
+		b.noteUntil("periodic job, waiting", func(ctx context.Context) error { return last(job.Do(ctx, time.Now(), nil)) })
 		s.Lose("job")
 	}))
 	b.note("periodic job, no server at the end", during(func() { f.fail(backend.ErrUnavailable) }))

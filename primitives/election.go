@@ -106,7 +106,8 @@ func (e *Election) Name() string { return e.lock.Name() }
 //   - when lead returns while it leads: the errors of lead and of the release, joined. Nil proves that
 //     lead led until it returned, except after a failover;
 //   - when ctx ends: if this process leads, Run waits for lead to return, releases the leadership, so
-//     that another process leads at once, and returns the same. Otherwise the error wraps ctx's error;
+//     that another process leads at once, and returns the same. If this process does not lead, Run
+//     returns nil: a candidate that leaves the election has not failed;
 //   - when the election cannot go on: [ErrClosed], [ErrConflict], [ErrNoPermission], [ErrNotSupported],
 //     a [*FieldError], or another error of [Lock.Lock].
 //
@@ -116,6 +117,9 @@ func (e *Election) Run(
 ) error {
 	for failures := 0; ; {
 		led, again, err := e.campaign(ctx, lead)
+		if !led && stoppedBy(ctx, err) {
+			return nil
+		}
 		if !again || ctx.Err() != nil {
 			return err
 		}
@@ -193,6 +197,17 @@ func mayPass(err error) bool {
 	var server *backend.ServerError
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrIndeterminate) || errors.Is(err, ErrLost) ||
 		errors.As(err, &server) && backend.RefusesWrites(server.Code)
+}
+
+// stoppedBy reports whether err, of an acquire or a query, says only that the end of ctx stopped it. An
+// error that would also be the next call's, such as ErrClosed, says more.
+func stoppedBy(ctx context.Context, err error) bool {
+	if ctx.Err() == nil || err == nil {
+		return false
+	}
+	var server *backend.ServerError
+	return mayPass(err) ||
+		errors.Is(err, ctx.Err()) && !errors.Is(err, ErrClosed) && !errors.As(err, &server)
 }
 
 // campaignPause returns the pause after some failures in a row, or after a term.

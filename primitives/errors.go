@@ -91,6 +91,12 @@ var (
 	// nothing was recorded. The caller's clock or the server's clock is wrong.
 	ErrClockAhead = errors.New("the time is too far ahead of the server's clock")
 
+	// ErrNotRun means that the context of [PeriodicJob.Do] or TryDo ended before this replica could run
+	// the job: another replica was running it, or no answer had come. This call does not run the job. At
+	// shutdown that is no failure. The error also wraps the context's error and the reason, such as
+	// [ErrNotAcquired].
+	ErrNotRun = errors.New("the job was not run")
+
 	// ErrNoPermission means that the server's access list (ACL) denies the user a command, a key or
 	// a channel that the object needs. Nothing was written: an acquire also checks the rights that
 	// its release will need. The error names the missing right, and how to grant it.

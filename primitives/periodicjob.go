@@ -92,8 +92,8 @@ const periodicJobKind = "periodic job"
 
 // Do runs work if no replica has completed the period of at, and reports whether it called work. While
 // another replica runs the job, Do waits: until the replica has completed it, or until Do can run it
-// instead, because the replica failed or its lease ended. If ctx ends first, the error is like the
-// error of [Lock.Lock], with [ErrNotAcquired].
+// instead, because the replica failed or its lease ended. If ctx ends first, the error wraps
+// [ErrNotRun]: at shutdown that is no failure.
 //
 // work gets a context that ends if the lock is lost, and the lease, for its fencing token. work must
 // not release the lease. If work panics, the period is not completed, Do releases the lock, and the
@@ -106,8 +106,8 @@ const periodicJobKind = "periodic job"
 //   - true and an error: the errors of work, of the record and of the release, joined. The period is
 //     not completed, unless only the release failed, or the error wraps [ErrIndeterminate]. If the
 //     lock was lost, the error wraps [ErrLost];
-//   - false and an error: work was not called. [ErrClockAhead] says that at is too far ahead. Other
-//     errors are as for [Lock.Lock].
+//   - false and an error: work was not called. [ErrNotRun] says that ctx ended before, [ErrClockAhead]
+//     that at is too far ahead. Other errors are as for [Lock.Lock].
 //
 // If ctx ends during work and work still returns nil, the period is completed: Do waits for up to 5 s
 // for the server's answer.
@@ -130,7 +130,7 @@ func (j *PeriodicJob) TryDo(
 	// The holder may be a replica that is about to find the period completed, or to release.
 	due, unknown := j.due(ctx, at)
 	if unknown != nil || !due {
-		return false, unknown
+		return false, notRun(ctx, unknown)
 	}
 	return false, err
 }
@@ -154,7 +154,19 @@ func (j *PeriodicJob) do(
 		}
 		return j.complete(ctx, at, lease)
 	})
+	if !ran {
+		err = notRun(ctx, err)
+	}
 	return ran, err
+}
+
+// notRun returns the error of a call that has not run the job. It adds [ErrNotRun] if the end of ctx is
+// the reason.
+func notRun(ctx context.Context, err error) error {
+	if stoppedBy(ctx, err) {
+		return fmt.Errorf("%w: %w", ErrNotRun, err)
+	}
+	return err
 }
 
 // validate returns the [*FieldError] of a job with invalid arguments, or of the zero time.

@@ -236,6 +236,45 @@ func TestPeriodicJobWithoutARecord(t *testing.T) {
 	}
 }
 
+// TestPeriodicJobStopped ends the context of a call that has not run the job: the caller can tell that from a failure.
+func TestPeriodicJobStopped(t *testing.T) {
+	withReplicas(t, func(t *testing.T, s *fakeServer, _ *cutLink, one, other *primitives.PeriodicJob) {
+		at := time.Now()
+		stopped := func(after time.Duration, do func(context.Context, time.Time,
+			func(context.Context, *primitives.Lease) error) (bool, error),
+		) error {
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			defer cancel()
+			r := runJob(ctx, at, noWork, do)
+			require.False(t, r.ran || r.worked)
+			require.ErrorIs(t, r.err, primitives.ErrNotRun)
+			require.ErrorIs(t, r.err, context.DeadlineExceeded)
+			return r.err
+		}
+		require.Equal(t, jobDone, runJob(t.Context(), at, func(context.Context) error {
+			require.ErrorIs(t, stopped(time.Minute, other.Do), primitives.ErrNotAcquired)
+			require.ErrorIs(t, runJob(t.Context(), at, noWork, other.TryDo).err, primitives.ErrNotAcquired)
+			require.NotErrorIs(t, runJob(t.Context(), at, noWork, other.TryDo).err, primitives.ErrNotRun)
+			_ = stopped(0, other.Do)
+			_ = stopped(0, other.TryDo)
+			s.set(func() { s.fault = func(string) fault { return fault{after: time.Second} } })
+			require.ErrorIs(t, stopped(500*time.Millisecond, other.Do), primitives.ErrIndeterminate)
+			require.ErrorIs(t, stopped(500*time.Millisecond, other.TryDo), primitives.ErrIndeterminate)
+			_ = stopped(1500*time.Millisecond, other.TryDo) // in its query
+			s.set(func() { s.fault = func(string) fault { return down } })
+			require.ErrorIs(t, runJob(t.Context(), at, noWork, other.Do).err, primitives.ErrUnavailable)
+			require.NotErrorIs(t, runJob(t.Context(), at, noWork, other.Do).err, primitives.ErrNotRun)
+			s.set(func() { s.fault = func(string) fault { return fault{} } })
+			return nil
+		}, one.Do))
+		require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, other.Do))
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := runJob(ctx, at.Add(time.Hour), func(context.Context) error { cancel(); return ctx.Err() }, one.Do)
+		require.True(t, failed.ran)
+		require.NotErrorIs(t, failed.err, primitives.ErrNotRun, "it was interrupted")
+	})
+}
+
 // TestPeriodicJobTried asks while another replica runs the job, after it, and while a replica has the lock only to
 // find the period completed.
 func TestPeriodicJobTried(t *testing.T) {

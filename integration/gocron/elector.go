@@ -35,8 +35,8 @@ type term struct {
 func NewElector(election *primitives.Election) *Elector { return &Elector{election: election} }
 
 // Run takes part in the election, and leads whenever this replica is elected, like [primitives.Election.Run]. It blocks
-// until ctx ends, and then waits for the running jobs of [Elector.Task] and resigns, so that another replica leads
-// at once. After the loss of the leadership it takes part again, when these jobs have ended.
+// until ctx ends, then waits for the running jobs of [Elector.Task] and resigns, so that another replica leads
+// at once, and returns nil, also on a replica that does not lead. After the loss of the leadership it takes part again, when these jobs have ended.
 func (e *Elector) Run(ctx context.Context) error { return e.election.Run(ctx, e.lead) }
 
 func (e *Elector) lead(ctx context.Context, lease *primitives.Lease) error {

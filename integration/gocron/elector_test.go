@@ -101,6 +101,10 @@ func TestLeaderLeaves(t *testing.T) {
 		require.NoError(t, <-one.ended)
 		synctest.Wait()
 		require.NoError(t, other.elector.IsLeader(t.Context()))
+		third := campaign(t, s, func(context.Context, *primitives.Lease) error { return nil })
+		synctest.Wait()
+		third.resign()
+		require.NoError(t, <-third.ended, "it does not lead, and leaves")
 	})
 }
 

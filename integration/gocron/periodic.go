@@ -27,7 +27,8 @@ type PeriodicOptions struct {
 //
 // While another replica runs the job, Lock waits. If that replica completes the job, Lock returns [ErrCompleted], and
 // this replica skips the run. If it fails or crashes, Lock returns a lock, and this replica runs the job. So a job
-// runs at least once in a period, and again only after a run that failed.
+// runs at least once in a period, and again only after a run that failed. If the scheduler stops while Lock waits, the
+// error wraps [primitives.ErrNotRun]: that is no failure either.
 //
 // A run fails if the work of its [Locker.Task] returns an error or panics, or if the lock is lost. Without Task each
 // run completes the period.

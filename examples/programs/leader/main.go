@@ -24,7 +24,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := campaign(ctx, client, os.Stdout); err != nil && ctx.Err() == nil {
+	if err := campaign(ctx, client, os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -35,6 +35,6 @@ func campaign(ctx context.Context, client *primitives.Client, out io.Writer) err
 			fmt.Fprintln(out, lease.Token(), time.Now())
 			time.Sleep(time.Second)
 		}
-		return ctx.Err()
+		return nil
 	})
 }
