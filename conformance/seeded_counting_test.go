@@ -56,6 +56,9 @@ func countingSeeds() []seed {
 		{"takes who waits for a slot for dead a second early", arrival, edits{
 			{"tonumber(score) <= -now", "tonumber(score) <= -now - 1000"},
 		}, queues},
+		{"keeps a crashed waiter for the step of a clock", arrival, edits{
+			{"late and corrected(semaphore, queue, now) or {}", "{}"},
+		}, finder{dir: "conformance/matrix/counting", test: "TestClockSetBack"}},
 		{"gives a number at each try", arrival, edits{
 			{"waiter_timeout and not redis.call('zscore', queue, owner)", "waiter_timeout"},
 		}, queues},

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -204,4 +205,67 @@ func TestEndedHoldIsNotRenewed(t *testing.T) {
 		require.ErrorIs(t, short.Refresh(t.Context(), dropped), primitives.ErrLost)
 		require.NoError(t, long.Refresh(t.Context(), kept))
 	})
+}
+
+// TestClockSetBack sets the server's clock back by an hour while two crashed waiters are the first: they lose their
+// places a waiter timeout after the next try, and live waiters keep theirs.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.NewServer()
+		of := func(c *primitives.Client, timeout time.Duration) *primitives.CountingSemaphore {
+			return c.NewCountingSemaphore(name, 1,
+				&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival, WaiterTimeout: timeout})
+		}
+		c := linked(t, s, nil)
+		holder, err := of(c, time.Hour).Acquire(t.Context())
+		require.NoError(t, err)
+		order := make(chan int, 8)
+		wait := func(c *primitives.Client, i int, timeout time.Duration) {
+			go func() {
+				lease, err := of(c, timeout).Acquire(t.Context())
+				order <- i
+				if err == nil {
+					_ = lease.Release(t.Context())
+				}
+			}()
+			time.Sleep(10 * time.Millisecond)
+		}
+		crashed, crash := crashing(t, s)
+		for range 2 {
+			wait(crashed, -1, time.Second)
+		}
+		crash()
+		for i, timeout := range []time.Duration{10 * time.Second, time.Second, 10 * time.Hour, 2 * time.Second} {
+			wait(c, i, timeout)
+		}
+		_, err = s.Do("EVAL", `for _, owner in ipairs(redis.call('zrange', KEYS[1], 0, -1)) do
+			local by = tonumber(redis.call('zscore', KEYS[1], owner)) < 0 and -3600000 or 3600000
+			redis.call('zincrby', KEYS[1], by, owner)
+		end`, "1", name) // As if the clock had been set back.
+		require.NoError(t, err)
+		begin := time.Now()
+		require.NoError(t, holder.Release(t.Context()))
+		for i := range 4 {
+			require.Equal(t, i, <-order)
+		}
+		require.Less(t, time.Since(begin), 2*time.Second)
+		require.GreaterOrEqual(t, time.Since(begin), time.Second)
+	})
+}
+
+// crashing returns a client of s, and what ends its link for good.
+func crashing(t *testing.T, s *embedded.Server) (c *primitives.Client, crash func()) {
+	t.Helper()
+	b, err := embedded.New(s, nil)
+	require.NoError(t, err)
+	r := &cells.Runner{Backend: b}
+	var crashed atomic.Bool
+	r.Instead = func(ctx context.Context, call backend.Call) (backend.Reply, error) {
+		if crashed.Load() {
+			return backend.Reply{}, backend.ErrUnavailable
+		}
+		return r.Good(ctx, call)
+	}
+	return cells.Over(t, r, nil), func() { crashed.Store(true) }
 }

@@ -1,10 +1,11 @@
 --- Grants the semaphore to owner if it has fewer than limit holders and no earlier waiter. Otherwise it puts owner
---- into the queue, where owner keeps its place for its waiter timeout. Owner passes expired waiters. The script wakes
+--- into the queue, where owner keeps its place for its waiter timeout. Owner passes expired waiters. If the server's
+--- clock was set back, the script corrects until when waiters keep their places. It wakes
 --- the first waiter if there is still room, or if there may be room before its next try: only the first waiter learns
 --- when. Nothing is written if the user lacks a right that this or the release needs.
 ---
 ---@key semaphore zset      holder -> when its hold ends; waiter -> until when it has its place, negative
----@key queue zset          waiter -> its number
+---@key queue zset          waiter -> its number, and its waiter timeout
 ---@key counter string      the last number
 ---@arg owner string
 ---@arg limit int(1..2147483647)
@@ -20,7 +21,7 @@
 local now = clock()
 local held = holders(semaphore, now)
 local room = limit - held
-local first, dead = survey(semaphore, queue, now, owner)
+local first, dead, late = survey(semaphore, queue, now, owner)
 if room > 0 and (first == owner or not first) then
   ask(semaphore)
   may('zscore', semaphore)
@@ -48,22 +49,24 @@ if waiter_timeout and not redis.call('zscore', queue, owner) then
   end
   -- The counter may be lost while there are waiters.
   local behind = redis.call('zrange', queue, -1, -1, 'withscores')
-  number = math.max(previous, tonumber(behind[2] or 0)) + 1
+  number = math.floor(math.max(previous, tonumber(behind[2] or 0))) + 1
 end
 local wait = -1
 if waiter_timeout and not (first and first ~= owner) then
   wait = room_in(semaphore, now, held - limit)
 end
-if waiter_timeout or #dead > 0 then
+if waiter_timeout or #dead > 0 or late then
   ask(semaphore)
   may('zscore', semaphore)
   may('set', counter)
   may(publish, turn .. ':' .. owner)
 end
+local changed = late and corrected(semaphore, queue, now) or {}
 if #dead > 0 and first and first ~= owner then
   redis.call(publish, turn .. ':' .. first, '0')
 end
 drop(semaphore, queue, dead)
+set_right(semaphore, changed)
 if first and first ~= owner and not redis.call('zscore', semaphore, first) then
   ask(semaphore)
   local by = now + 30000 -- By then it has tried again, or has expired.
@@ -76,7 +79,7 @@ local kept = now + waiter_timeout
 local until_last = last(semaphore, kept)
 if number then
   redis.call('set', counter, number, 'pxat', until_last)
-  redis.call('zadd', queue, number, owner)
+  redis.call('zadd', queue, numbered(number, waiter_timeout), owner)
   redis.call('pexpireat', queue, until_last) ---@allow refused the user may
 else
   redis.call('pexpireat', queue, until_last)

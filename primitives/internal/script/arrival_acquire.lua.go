@@ -19,6 +19,7 @@ const arrivalAcquireSource = `
 
 
 
+
 local semaphore = KEYS[1]
 local queue = KEYS[2]
 local counter = KEYS[3]
@@ -32,11 +33,11 @@ local turn = ARGV[6]
 
 
 local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) may('zadd', semaphore) may('zrem', semaphore) may('zremrangebyscore', semaphore) may('pexpireat', semaphore) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
-local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local waiter = redis.call('zrange', queue, 0, 0)[1] while waiter do if waiter == caller then return waiter, dead elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead end dead[#dead + 1] = waiter end place = place + 1 waiter = redis.call('zrange', queue, place, place)[1] end return false, dead end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end
+local function numbered(number, waiter_timeout) return number + math.min(4095, math.ceil(100 * math.log(waiter_timeout) / math.log(2))) / 4096 end local function latest(number, now) local fraction = tonumber(number) % 1 return fraction > 0 and now + math.ceil(2 ^ (fraction * 40.96)) or math.huge end local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local found = redis.call('zrange', queue, 0, 0, 'withscores') while found[1] do local waiter = found[1] if waiter == caller then return waiter, dead, false elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead, score and -score > latest(found[2], now) end dead[#dead + 1] = waiter end place = place + 1 found = redis.call('zrange', queue, place, place, 'withscores') end return false, dead, false end local function corrected(semaphore, queue, now) local scores, found = {}, redis.call('zrangebyscore', semaphore, '-inf', -now, 'withscores') for i = 1, #found, 2 do scores[found[i]] = found[i + 1] end local changed = {} found = redis.call('zrange', queue, 0, -1, 'withscores') for i = 1, #found, 2 do local score, by = scores[found[i]], latest(found[i + 1], now) if score and -score > by then changed[#changed + 1] = -by changed[#changed + 1] = found[i] end end return changed end local function set_right(semaphore, changed) for i = 1, #changed, 2000 do redis.call('zadd', semaphore, unpack(changed, i, math.min(i + 1999, #changed))) end end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end
 local now = clock()
 local held = holders(semaphore, now)
 local room = limit - held
-local first, dead = survey(semaphore, queue, now, owner)
+local first, dead, late = survey(semaphore, queue, now, owner)
 if room > 0 and (first == owner or not first) then
   ask(semaphore)
   may('zscore', semaphore)
@@ -64,22 +65,24 @@ if waiter_timeout and not redis.call('zscore', queue, owner) then
   end
 
   local behind = redis.call('zrange', queue, -1, -1, 'withscores')
-  number = math.max(previous, tonumber(behind[2] or 0)) + 1
+  number = math.floor(math.max(previous, tonumber(behind[2] or 0))) + 1
 end
 local wait = -1
 if waiter_timeout and not (first and first ~= owner) then
   wait = room_in(semaphore, now, held - limit)
 end
-if waiter_timeout or #dead > 0 then
+if waiter_timeout or #dead > 0 or late then
   ask(semaphore)
   may('zscore', semaphore)
   may('set', counter)
   may(publish, turn .. ':' .. owner)
 end
+local changed = late and corrected(semaphore, queue, now) or {}
 if #dead > 0 and first and first ~= owner then
   redis.call(publish, turn .. ':' .. first, '0')
 end
 drop(semaphore, queue, dead)
+set_right(semaphore, changed)
 if first and first ~= owner and not redis.call('zscore', semaphore, first) then
   ask(semaphore)
   local by = now + 30000
@@ -92,7 +95,7 @@ local kept = now + waiter_timeout
 local until_last = last(semaphore, kept)
 if number then
   redis.call('set', counter, number, 'pxat', until_last)
-  redis.call('zadd', queue, number, owner)
+  redis.call('zadd', queue, numbered(number, waiter_timeout), owner)
   redis.call('pexpireat', queue, until_last)
 else
   redis.call('pexpireat', queue, until_last)
@@ -102,7 +105,7 @@ enter(semaphore, now, owner, -kept, until_last)
 return {false, wait}
 `
 
-const arrivalAcquireSHA1 = "cee20486715d800a0b2aa515b1e91f81770f8d52"
+const arrivalAcquireSHA1 = "674efb6309e03d3658b35d392d6aef1fdaae33a8"
 
 var arrivalAcquireScript = backend.Script{
 	Name:   "arrival_acquire",
@@ -133,7 +136,7 @@ func arrivalAcquireError(err error) error {
 type ArrivalAcquireParams struct {
 	// zset; holder -> when its hold ends; waiter -> until when it has its place, negative
 	Semaphore string
-	// zset; waiter -> its number
+	// zset; waiter -> its number, and its waiter timeout
 	Queue string
 	// string; the last number
 	Counter string
@@ -162,14 +165,15 @@ type ArrivalAcquireResult struct {
 
 // ArrivalAcquire grants the semaphore to owner if it has fewer than limit holders and no
 // earlier waiter. Otherwise it puts owner into the queue, where owner keeps its place for its
-// waiter timeout. Owner passes expired waiters. The script wakes the first waiter if there is
-// still room, or if there may be room before its next try: only the first waiter learns when.
-// Nothing is written if the user lacks a right that this or the release needs.
+// waiter timeout. Owner passes expired waiters. If the server's clock was set back, the script
+// corrects until when waiters keep their places. It wakes the first waiter if there is still
+// room, or if there may be room before its next try: only the first waiter learns when. Nothing
+// is written if the user lacks a right that this or the release needs.
 //
 // Keys:
 //   - semaphore: zset; holder -> when its hold ends; waiter -> until when it has its place,
 //     negative
-//   - queue: zset; waiter -> its number
+//   - queue: zset; waiter -> its number, and its waiter timeout
 //   - counter: string; the last number
 //
 // Arguments:
