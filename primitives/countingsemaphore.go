@@ -144,7 +144,8 @@ func (s *CountingSemaphore) holdBy(c *Client, o CountingSemaphoreOptions) (exten
 // nameQueue names the keys of the queue.
 func (s *CountingSemaphore) nameQueue() {
 	s.queueKey = extend.Tagged(s.base.Key()) + countingQueueKey
-	s.base = s.base.WithTypedKey("queue", s.queueKey, "zset").WithSideKey("counter", s.counterKey())
+	s.base = s.base.WithTypedKey("queue", s.queueKey, "zset").WithSideKey("counter", s.counterKey()).
+		WithRights(&arrivalRights)
 }
 
 // counterKey returns the key of the last number that a waiter got.

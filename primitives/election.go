@@ -90,6 +90,14 @@ func (c *Client) NewElection(name string, opts *ElectionOptions) *Election {
 // Name returns the election's name, without the client's prefix.
 func (e *Election) Name() string { return e.lock.Name() }
 
+// Rights is [Lock.Rights] of this election.
+func (e *Election) Rights() []string { return e.lock.Rights() }
+
+// MissingRights is [Lock.MissingRights] of this election.
+func (e *Election) MissingRights(ctx context.Context) ([]string, error) {
+	return e.lock.MissingRights(ctx)
+}
+
 // Run waits until this process is elected, and then calls lead, which leads until it returns. lead
 // gets a context that ends when the leadership ends, and the lease, whose token is higher than the
 // token of each earlier leader. lead must return when its context ends, and must not release the

@@ -249,6 +249,8 @@ func (s *fakeServer) execute(script string, keys, args []string) backend.Reply {
 		return s.rateAcquire(keys[0], args)
 	case "rate_release":
 		return s.rateRelease(keys[0], args)
+	case "rights_missing":
+		return backend.ArrayReply(nil)
 	case "object_kind":
 		return backend.StringReply("list")
 	}

@@ -52,7 +52,7 @@ func describe(metadata string) string {
 // which process works. It takes one round trip. Other errors are the same as for IsHeldBy.
 func (l *exclusiveLock) Holder(ctx context.Context) (Holder, error) {
 	key := extend.SideName(lockHolderKey, l.base.Key())
-	base := l.base.WithTypedKey("holder's key", key, "string")
+	base := l.base.WithTypedKey("holder's key", key, "string").WithRights(&describedRights)
 	return extend.Call(ctx, &base, l.invalid, "query", func() (Holder, error) {
 		found, err := script.LockHolder(ctx, base.Runner(), base.Key(), key)
 		switch {
@@ -94,7 +94,7 @@ func (l *exclusiveLock) described(metadata string) *describedLock {
 		exclusiveLock: l, holderKey: extend.SideName(lockHolderKey, key),
 		granted: extend.SideName(lockHolderChannel, key), description: describe(metadata),
 	}
-	l.base = l.base.WithTypedKey("holder's key", d.holderKey, "string")
+	l.base = l.base.WithTypedKey("holder's key", d.holderKey, "string").WithRights(&describedRights)
 	l.reject(checkMetadata(metadata))
 	return d
 }

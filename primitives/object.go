@@ -19,7 +19,7 @@ func (c *Client) newObject(kind, name, valueType string) object {
 
 // newKey is newObject for an object with only one key and no channel, which may be in any slot.
 func (c *Client) newKey(kind, name, valueType string) object {
-	o := object{base: c.core.NewObject(kind, name, valueType)}
+	o := object{base: c.core.NewObject(kind, name, valueType).WithRights(rights[kind])}
 	o.invalid = o.base.Validate()
 	return o
 }

@@ -30,6 +30,8 @@ type Object struct {
 	sideKey, sideKeyName string
 
 	typedKeys []typedKey // further keys
+
+	rights *Rights // nil: unknown
 }
 
 // typedKey is a key of an object whose value has a type.
@@ -191,7 +193,7 @@ func (o *Object) explain(ctx context.Context, err error) error {
 	case replied && errors.Is(server, backend.ErrNotSupported):
 		return fmt.Errorf("%w: the server is older than Redis 7.0, or lacks a command: %w", backend.ErrNotSupported, err)
 	case replied && errors.Is(server, backend.ErrNoPermission):
-		return lackOfRight(server, err)
+		return o.lackOfRight(ctx, server, err)
 	}
 	return err
 }
@@ -202,8 +204,8 @@ func (o *Object) Conflict(valueType string) error {
 	return fmt.Errorf("%w: the key %q of this %s holds a %s", ErrConflict, o.key, o.kind, valueType)
 }
 
-// storedTypeTimeout bounds a question that only makes an error clearer.
-const storedTypeTimeout = time.Second
+// questionTimeout bounds a question that only makes an error clearer.
+const questionTimeout = time.Second
 
 // sideKeyConflict is the conflict of an object whose second key holds a value of the given type.
 func (o *Object) sideKeyConflict(valueType string) error {
@@ -251,7 +253,7 @@ func (o *Object) notANumber() error {
 // storedType asks the server for the type of the key's value. If that fails, it returns a text
 // without a type.
 func (o *Object) storedType(ctx context.Context, key string) string {
-	ctx, cancel := context.WithTimeout(ctx, storedTypeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, questionTimeout)
 	defer cancel()
 	stored, err := script.ObjectKind(ctx, o.core.calls, key)
 	if err != nil {

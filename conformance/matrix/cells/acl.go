@@ -1,38 +1,37 @@
 package cells
 
-import "strings"
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 
-// ScriptRules are the commands that scripts call, or that are sent in their place.
-const ScriptRules = "+decr +decrby +del +exists +get +hdel +hexists +hget +hgetall +hlen +hmget +hset +incr " +
-	"+incrby +incrbyfloat +lindex +llen +lpos +lrange +lrem +persist +pexpire +pexpireat +pexpiretime " +
-	"+pttl +rpush +set +time +type +zadd +zcard +zcount +zmscore +zrange +zrangebyscore +zrank +zrem " +
-	"+zremrangebyrank +zremrangebyscore +zscore"
+	"github.com/hasp-go/hasp/conformance/must"
+)
 
-// ClusterCommands are what clients of a cluster need besides.
-const ClusterCommands = "+cluster|slots +cluster|shards +pubsub|shardnumsub " +
-	"+ssubscribe +sunsubscribe +spublish"
+// aclCommand finds the commands that administrators copy, each on one line.
+var aclCommand = regexp.MustCompile(`(?m)^ACL SETUSER app .*$`)
 
-// ACLRules are those of docs/operations.md, for names that begin with prefix, which may be in braces, or before them.
-func ACLRules(prefix string) string {
-	return "-@all " +
-		"~" + prefix + "* ~{" + prefix + "* " + sided("~redisson_lock_token:", prefix) +
-		sided("~redisson_lock_queue:", prefix) + sided("~redisson_lock_timeout:", prefix) +
-		sided("~hasp_lock_deadline:", prefix) + sided("~hasp_lock_holder:", prefix) + sided("~hasp_rwlock_writer:", prefix) +
-		sided("~hasp_mutex:", prefix) + sided("&hasp_mutex:", prefix) +
-		sided("&redisson_lock__channel:", prefix) + sided("&redisson_rwlock:", prefix) +
-		sided("&redisson_sc:", prefix) + sided("&hasp_semaphore:", prefix) +
-		sided("&hasp_rate_limiter:", prefix) + sided("&hasp_lock_holder_ch:", prefix) +
-		"&redisson_countdownlatch__channel__{" + prefix + "* " +
-		"&redisson_countdownlatch__channel__{{" + prefix + "* " +
-		"&redisson_countdownlatch__channel__" + prefix + "* " +
-		"&{" + prefix + "*:adder-topic &" + prefix + "*:adder-topic " +
-		"+evalsha +evalsha_ro +script|load +wait +ping +hello +client|tracking " +
-		"+subscribe +unsubscribe +publish " + ScriptRules
+// ACLPage returns the path of the page with these commands.
+func ACLPage() string {
+	dir := must.Get(os.Getwd())
+	for dir != filepath.Dir(dir) && must.Catch(func() { must.Get(os.Stat(filepath.Join(dir, "go.work"))) }) != nil {
+		dir = filepath.Dir(dir)
+	}
+	return filepath.Join(dir, "docs", "operations.md")
 }
 
-// sided allows a key or a channel beside names, in braces or not.
-func sided(pattern, prefix string) string {
-	return pattern + "{" + prefix + "* " + pattern + prefix + "* "
+// ACLCommands returns the commands of the page: for one server, and what a cluster and Sentinel need besides.
+func ACLCommands() (server, cluster, sentinel string) {
+	all := aclCommand.FindAllString(string(must.Get(os.ReadFile(ACLPage()))), -1)
+	return all[0], all[1], all[2]
+}
+
+// ACLRules are those of the page, for names that begin with prefix, which may be in braces, or before them.
+func ACLRules(prefix string) string {
+	server, _, _ := ACLCommands()
+	_, rules, _ := strings.Cut(server, " resetchannels ")
+	return strings.ReplaceAll(rules, "app:", prefix)
 }
 
 // suiteRules are those of a user for the suite, whose own scripts and subscriptions need more.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -37,40 +36,15 @@ func scripts(t *testing.T) map[string]string {
 	return all
 }
 
-// TestACLAllowsWhatScriptsCall: a script that calls another command needs another rule.
-func TestACLAllowsWhatScriptsCall(t *testing.T) {
-	t.Parallel()
-	call := regexp.MustCompile(`redis\.p?call\('([a-z_]+)'`)
-	called := map[string]bool{}
-	for name, text := range scripts(t) {
-		for _, match := range call.FindAllStringSubmatch(text, -1) {
-			called["+"+match[1]] = true
-			require.Contains(t, strings.Fields(cells.ACLRules("")), "+"+match[1], name)
-		}
-	}
-	for _, rule := range strings.Fields(cells.ScriptRules) {
-		require.True(t, called[rule], "no script calls %s", rule)
-	}
-}
-
-// TestACLIsDocumented compares the rules with those of the documentation.
-func TestACLIsDocumented(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../../docs/operations.md")
-	require.NoError(t, err)
-	documented := strings.Join(strings.Fields(string(text)), " ")
-	require.Contains(t, documented, cells.ACLRules("app:"))
-	require.Contains(t, documented, cells.ClusterCommands)
-}
-
-// TestACLInACluster contends for locks of all nodes as a user with the documented rights.
+// TestACLInACluster contends for locks of all nodes as the user that the commands on the page make.
 func TestACLInACluster(t *testing.T) {
 	t.Parallel()
-	c := servers.StartCluster(t, servers.Valkey, 3, &servers.ClusterOptions{
-		Config: cells.User(cells.ACLRules("app:") + " " + cells.ClusterCommands),
-	})
-	user := cells.Client{Cluster: true, User: "hasp", Password: "secret"}
+	c := servers.StartCluster(t, servers.Valkey, 3, nil)
+	user := cells.Client{Cluster: true, User: "app", Password: "PASSWORD"}
+	server, cluster, _ := cells.ACLCommands()
 	for _, node := range c.Nodes {
+		do(t, node, strings.Fields(server)...)
+		do(t, node, strings.Fields(cluster)...)
 		user.Addrs = append(user.Addrs, node.Addr())
 	}
 	for _, a := range cells.Adapters() {

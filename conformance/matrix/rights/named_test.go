@@ -1,0 +1,272 @@
+package rights
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// object is an object of any kind.
+type object interface {
+	Rights() []string
+	MissingRights(ctx context.Context) ([]string, error)
+}
+
+// objects returns an object of each kind, and of each option that needs other rights. Their names begin with name.
+func objects(ctx context.Context, c *primitives.Client, name string) map[string]object {
+	rw := c.NewReadWriteLock(name, nil)
+	return map[string]object{
+		"lock": c.NewLock(name, nil), "described": c.NewLock(name, &primitives.LockOptions{Metadata: "text"}),
+		"fenced": c.NewFencedLock(name, nil), "spin": c.NewSpinLock(name, nil), "fair": c.NewFairLock(name, nil),
+		"mutex": c.NewMutex(name, nil), "election": c.NewElection(name, nil), "job": c.NewPeriodicJob(name, time.Hour, nil),
+		"read": rw.ReadLock(), "write": rw.WriteLock(), "semaphore": c.NewSemaphore(name, nil),
+		"permits": c.NewPermitSemaphore(name, nil), "latch": c.NewCountDownLatch(name),
+		"time": c.NewCountingSemaphore(name, 1, nil), "arrival": c.NewCountingSemaphore(name, 1,
+			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}),
+		"long": c.NewAtomicLong(name), "double": c.NewAtomicDouble(name), "ids": c.NewIDGenerator(name),
+		"rate": c.NewRateLimiter(name, nil), "long adder": must.Get(c.OpenLongAdder(ctx, name)),
+		"double adder": must.Get(c.OpenDoubleAdder(ctx, name+" 2")),
+	}
+}
+
+// rightsOf returns the rights of objects, each once: of all, or of the given kinds.
+func rightsOf(all map[string]object, kinds ...string) []string {
+	rules := []string{}
+	for kind, o := range all {
+		if len(kinds) == 0 || slices.Contains(kinds, kind) {
+			rules = append(rules, o.Rights()...)
+		}
+	}
+	return uniq(rules)
+}
+
+// base are the commands of drivers, of the waiting for replicas, and of the connection of the messages.
+var base = []string{"+wait", "+ping", "+hello", "+client|tracking"}
+
+// TestACLIsDocumented compares the commands on the page with the rights of all kinds, for names with braces, too. With
+// HASP_WRITE=1 it writes them.
+func TestACLIsDocumented(t *testing.T) {
+	t.Parallel()
+	c := cells.Over(t, must.Get(embedded.New(embedded.NewServer(), nil)), nil)
+	rules := slices.Clone(base)
+	for _, name := range []string{"app:x", "app:{x}", "{app:x}"} {
+		rules = append(rules, rightsOf(objects(t.Context(), c, name))...)
+	}
+	server := "ACL SETUSER app on >PASSWORD resetkeys resetchannels -@all " + strings.Join(uniq(rules), " ")
+	documented, _, _ := cells.ACLCommands()
+	if os.Getenv("HASP_WRITE") != "" {
+		page := string(must.Get(os.ReadFile(cells.ACLPage())))
+		must.Do(os.WriteFile(cells.ACLPage(), []byte(strings.Replace(page, documented, server, 1)), 0o644))
+		return
+	}
+	require.Equal(t, server, documented, "HASP_WRITE=1 go test -run TestACLIsDocumented writes the page")
+}
+
+// users are users of the primitives' scripts, with the kinds of the objects that they use.
+var users = []struct {
+	use   func(context.Context, *primitives.Client)
+	kinds []string
+}{
+	{func(ctx context.Context, c *primitives.Client) {
+		useLock(ctx, c)
+		useDescribedLock(ctx, c)
+		useSpinLock(ctx, c)
+	}, []string{"lock", "described", "fenced", "spin", "election"}},
+	{useFairLock, []string{"fair"}},
+	{useMutex, []string{"mutex"}},
+	{useReadWriteLock, []string{"read", "write"}},
+	{useSemaphore, []string{"semaphore"}},
+	{usePermits, []string{"permits"}},
+	{useCountingSemaphores, []string{"time", "arrival"}},
+	{useLatch, []string{"latch"}},
+	{useNumbers, []string{"long", "double"}},
+	{useIDGenerator, []string{"ids"}},
+	{useRateLimiter, []string{"rate"}},
+	{useAdders, []string{"long adder", "double adder"}},
+	{usePeriodicJob, []string{"job"}},
+}
+
+// TestRightsAreThoseOfTheScripts runs the scripts of each kind. The rights of the kind have each command that they call,
+// each key and each channel, and no command that none of them has in its text.
+func TestRightsAreThoseOfTheScripts(t *testing.T) {
+	t.Parallel()
+	all := scripts(t)
+	for _, user := range users {
+		t.Run(strings.Join(user.kinds, ","), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r, client := newRecorder(t)
+				calls, texts := map[string]bool{}, map[string]string{}
+				for name, text := range all { // Not each kind of number uses them here.
+					if strings.HasPrefix(name, "object_") {
+						texts[name] = text
+					}
+				}
+				r.before = func(c backend.Call) func([]string) {
+					texts[c.Script.Name] = c.Script.Source
+					return func(called []string) {
+						for _, name := range called {
+							calls["+"+name] = true
+						}
+					}
+				}
+				var rights []string
+				require.NoError(t, must.Catch(func() {
+					user.use(t.Context(), client)
+					for _, name := range []string{"declared", lostReply} {
+						rights = append(rights, rightsOf(objects(t.Context(), client, name), user.kinds...)...)
+					}
+				}))
+				require.NoError(t, client.Close(t.Context()))
+				require.Subset(t, rights, slices.Collect(maps.Keys(calls)))
+				requireNamed(t, rights, r.names)
+				requireCalled(t, rights, strings.Join(slices.Collect(maps.Values(texts)), "\n"))
+			})
+		})
+	}
+}
+
+// requireNamed requires that the patterns among rights are of these keys and channels, and allow all of them.
+func requireNamed(t *testing.T, rights []string, names map[string]bool) {
+	t.Helper()
+	used := map[string]bool{}
+	for name := range names {
+		at := slices.IndexFunc(rights, func(rule string) bool {
+			matches, err := path.Match(rule, name)
+			return err == nil && matches
+		})
+		require.GreaterOrEqual(t, at, 0, "no right to %s", name)
+		used[rights[at]] = true
+	}
+}
+
+// requireCalled requires that each command is in the texts, except for those of all objects.
+func requireCalled(t *testing.T, rights []string, texts string) {
+	t.Helper()
+	for _, rule := range rights {
+		command, isCommand := strings.CutPrefix(rule, "+")
+		if isCommand && !regexp.MustCompile(`^(evalsha|evalsha_ro|script.load|type|.*publish|.*subscribe)$`).MatchString(command) {
+			require.True(t, strings.Contains(texts, "'"+command+"'"), "no script calls %s", command)
+		}
+	}
+}
+
+// TestMissingRights takes each right of each kind from a user: the user's client names it, and the error of a call that
+// needs it does. With all of them the calls succeed.
+func TestMissingRights(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			s := servers.Start(t, kind, nil)
+			allow(t, s, base, "+@all ~* &*")
+			at := cells.At(s.Addr())
+			at.User, at.Password = "app", "secret"
+			c := cells.Named("GoRedis").Primitives(t, at, nil)
+			all, refused := objects(t.Context(), c, "app:x"), 0
+			for name, o := range all {
+				rights := o.Rights()
+				for i, rule := range append([]string{""}, rights...) {
+					granted := slices.Clone(rights)
+					if rule != "" {
+						granted = slices.Delete(granted, i-1, i)
+					}
+					allow(t, s, base, granted...)
+					missing, err := o.MissingRights(t.Context())
+					require.NoError(t, err, "%s without %s", name, rule)
+					if rule == "" {
+						require.Empty(t, missing, name)
+						require.NoError(t, act(t.Context(), o), name)
+						continue
+					}
+					require.Equal(t, []string{rule}, missing, name)
+					if err := act(t.Context(), o); err != nil {
+						refused++
+						require.ErrorIs(t, err, primitives.ErrNoPermission, "%s without %s", name, rule)
+						require.ErrorContains(t, err, "ACL SETUSER <user> "+rule, name)
+					}
+				}
+				allow(t, s, base, "+@all ~* &*")
+				do(t, s, "FLUSHALL")
+			}
+			require.Greater(t, refused, 150)
+		})
+	}
+}
+
+func do(t *testing.T, s *servers.Server, words ...string) {
+	t.Helper()
+	_, err := s.Do(words...)
+	require.NoError(t, err)
+}
+
+// allow makes the rules those of the user app.
+func allow(t *testing.T, s *servers.Server, base []string, rules ...string) {
+	t.Helper()
+	words := []string{"ACL", "SETUSER", "app", "on", ">secret", "resetkeys", "resetchannels", "-@all"}
+	do(t, s, append(words, strings.Fields(strings.Join(slices.Concat(base, rules), " "))...)...)
+}
+
+// act calls a method of o that no other caller can refuse.
+func act(ctx context.Context, o object) error {
+	release := func(lease *primitives.Lease, err error) error {
+		if err == nil {
+			err = lease.Release(ctx)
+		}
+		return err
+	}
+	second := func(_ any, err error) error { return err }
+	switch o := o.(type) {
+	case interface {
+		TryLock(context.Context) (*primitives.Lease, error)
+	}:
+		return release(o.TryLock(ctx))
+	case *primitives.CountingSemaphore:
+		return release(o.TryAcquire(ctx))
+	case *primitives.PermitSemaphore:
+		if _, err := o.InitPermits(ctx, 1); err != nil {
+			return err
+		}
+		return release(o.TryAcquire(ctx, 1))
+	case *primitives.Semaphore:
+		return second(o.InitPermits(ctx, 1))
+	case *primitives.Election:
+		return o.Run(ctx, func(context.Context, *primitives.Lease) error { return nil })
+	case *primitives.PeriodicJob:
+		return second(o.TryDo(ctx, time.Now(), func(context.Context, *primitives.Lease) error { return nil }))
+	case *primitives.CountDownLatch:
+		if _, err := o.InitCount(ctx, 1); err != nil {
+			return err
+		}
+		_, err := o.Count(ctx)
+		return err
+	case *primitives.AtomicLong:
+		return second(o.Add(ctx, 1))
+	case *primitives.AtomicDouble:
+		return second(o.Add(ctx, 1))
+	case *primitives.IDGenerator:
+		return second(o.Init(ctx, 1, 1))
+	case *primitives.RateLimiter:
+		return second(o.InitRate(ctx, primitives.Rate{Permits: 1, Interval: time.Second}))
+	case *primitives.LongAdder, *primitives.DoubleAdder:
+		return nil
+	}
+	return fmt.Errorf("nothing to do with %T", o)
+}
