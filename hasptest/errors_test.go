@@ -57,7 +57,8 @@ type book struct {
 func (b *book) note(situation string, err error) {
 	b.Helper()
 	require.Error(b, err, situation)
-	fmt.Fprintf(&b.text, "%s: %s\n", situation, strings.ReplaceAll(err.Error(), "\n", "\\n"))
+	require.NotContains(b, err.Error(), "\n", situation)
+	fmt.Fprintf(&b.text, "%s: %s\n", situation, err)
 }
 
 // invalid writes the text of the error of an option or an argument, which is a FieldError.

@@ -2,7 +2,6 @@ package primitives
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -96,7 +95,7 @@ func New(b backend.Backend, opts *Options) (*Client, error) { return newClient(b
 func NewClosing(b backend.Backend, opts *Options) (*Client, error) {
 	c, err := newClient(b, opts, true)
 	if err != nil && b != nil {
-		err = errors.Join(err, b.Close())
+		err = extend.Join(err, b.Close())
 	}
 	return c, err
 }

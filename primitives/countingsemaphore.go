@@ -43,6 +43,11 @@ type CountingSemaphoreOptions struct {
 	// WatchdogLease. With ByTime it has no meaning.
 	WaiterTimeout time.Duration
 
+	// LogFailedRelease says that Do logs a failed release, and returns only the error of work, if the
+	// slot was held until then: it becomes free when the lease ends at the latest. A lease
+	// that was lost before is still a [*ReleaseError]. [Lease.Release] returns each failure.
+	LogFailedRelease bool
+
 	_ struct{}
 }
 
@@ -86,8 +91,9 @@ type CountingSemaphoreOptions struct {
 // semaphore". Redisson has none.
 type CountingSemaphore struct {
 	object
-	limit  int64
-	leases extend.Leases
+	limit     int64
+	leases    extend.Leases
+	logFailed bool // the option LogFailedRelease
 
 	channel       string // of messages to all waiters; ByArrival: each waiter's is this, followed by its owner
 	queueKey      string
@@ -104,7 +110,7 @@ func (c *Client) NewCountingSemaphore(
 	if opts != nil {
 		o = *opts
 	}
-	s := &CountingSemaphore{object: c.newObject("counting semaphore", name, "zset"), limit: int64(limit)}
+	s := &CountingSemaphore{object: c.newObject("counting semaphore", name, "zset"), limit: int64(limit), logFailed: o.LogFailedRelease}
 	s.channel = extend.SideName(countingChannel, s.base.Key())
 	s.reject(countWithin("limit", limit, 1))
 	config, err := s.holdBy(c, o)
@@ -182,7 +188,7 @@ func (s *CountingSemaphore) TryAcquire(ctx context.Context) (*Lease, error) {
 
 // Do is [Lock.Do] for a holder of the semaphore. The lease's token is no fence.
 func (s *CountingSemaphore) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return extend.Do(ctx, s.Acquire, work)
+	return s.doOf(extend.Do(ctx, s.Acquire, work), s.logFailed)
 }
 
 // Refresh extends a lease to its whole length, from now on. Nil means that the server has extended

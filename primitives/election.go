@@ -111,8 +111,8 @@ func (e *Election) MissingRights(ctx context.Context) ([]string, error) {
 //
 // Run returns
 //
-//   - when lead returns while it leads: the errors of lead and of the release, joined. Nil proves that
-//     lead led until it returned, except after a failover;
+//   - when lead returns while it leads: the error of lead, or a [*ReleaseError] with it if the release
+//     failed. Nil proves that lead led until it returned, except after a failover;
 //   - when ctx ends: if this process leads, Run waits for lead to return, releases the leadership, so
 //     that another process leads at once, and returns the same. If this process does not lead, Run
 //     returns nil: a candidate that leaves the election has not failed;

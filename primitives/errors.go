@@ -111,6 +111,13 @@ var (
 	ErrOverflow = backend.ErrOverflow
 )
 
+// ReleaseError is the error of Do, of any object that has one, if work was called and the release failed:
+// Work is the error of work, or nil, and Release that of the release. It matches both. A Do that could not
+// acquire has not called work, and returns no ReleaseError. So a caller may repeat a Do because of
+// [ErrIndeterminate] or [ErrUnavailable] only if errors.As finds no *ReleaseError. Errors that work
+// itself returns mean what work says.
+type ReleaseError = extend.ReleaseError
+
 // FieldError names an invalid argument or option, and the reason: its fields are Field and Problem.
 // Nothing was sent.
 type FieldError = extend.FieldError

@@ -84,11 +84,15 @@ func (l *exclusiveLock) TryLock(ctx context.Context) (*Lease, error) {
 // with the lease, and the lease itself, for its fencing token. work must not release the lease. If
 // work panics, Do releases the lock, and the panic continues.
 //
-// If Lock fails, Do returns its error and does not call work. Otherwise it returns the errors of
-// work and of the release, joined. Nil proves that the lock was held to the end, except after a
-// failover. If the lock was lost, the error wraps [ErrNotHeld], [ErrLost] and the error of work,
-// whose context ended then. If ctx ends, Do waits for work to return, and for the answer to the
-// release for up to a second.
+// If Lock fails, Do returns its error and does not call work. If only work fails, Do returns its error.
+// If the release fails, Do returns a [*ReleaseError] with both errors: then work was called, and a
+// caller that repeats Do runs it again. Nil proves that the lock was held to the end, except after a
+// failover. If the lock was lost, the error wraps [ErrNotHeld] and [ErrLost], and the context of work
+// ended then.
+//
+// If ctx ends, Do waits for work to return, and for the answer to the release for up to a second. In any
+// case Do waits for that answer for a tenth of the lease at most, within 1 s and 3 s. Without an answer
+// the client repeats the release in the background.
 func (l *exclusiveLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
 	return extend.Do(ctx, l.Lock, work)
 }

@@ -6,7 +6,8 @@ import "github.com/hasp-go/hasp/primitives/extend"
 // and to release them. Lease is an alias of [extend.Lease], which documents its methods in full:
 //
 //   - Context(parent) returns a context that ends with the lease. Use it for the work.
-//   - Do(ctx, work) calls work under such a context, and then releases the lease.
+//   - Do(ctx, work) calls work under such a context, and then releases the lease. Its error is a
+//     [*ReleaseError] if the release failed.
 //   - Release(ctx) releases the lease. Nil proves that it was held until then, except after a failover.
 //     An error wraps [ErrNotHeld] if the lease had ended before, with the reason, and
 //     [ErrIndeterminate] if there was no answer: then the client repeats the release.

@@ -1,6 +1,12 @@
 package primitives
 
-import "github.com/hasp-go/hasp/primitives/extend"
+import (
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/primitives/extend"
+)
 
 // object is embedded by the primitives of this package. It hides the methods of extend.Object,
 // except Name.
@@ -32,6 +38,23 @@ func (o *object) reject(err error) {
 	if o.invalid == nil {
 		o.invalid = err
 	}
+}
+
+// doOf returns err, the error of a Do, with the option LogFailedRelease: if only the release of a
+// lease that was held to the end failed, it logs that.
+func (o *object) doOf(err error, logFailed bool) error {
+	failed, is := err.(*ReleaseError) //nolint:errorlint // An inner one is of another Do, of work's.
+	if !is || !logFailed || errors.Is(failed.Release, ErrNotHeld) {
+		return err
+	}
+	return o.workOf(failed)
+}
+
+// workOf returns the error of work in the error of a Do. It logs the error of the release, for an object
+// that such a failure does not harm.
+func (o *object) workOf(failed *ReleaseError) error {
+	o.base.Logger().Warn("the release after the work failed", zap.Error(failed.Release))
+	return failed.Work
 }
 
 // publish returns the command with which scripts publish.

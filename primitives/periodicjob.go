@@ -103,9 +103,9 @@ const periodicJobKind = "periodic job"
 //
 //   - true and nil: work returned nil, and the period is recorded as completed;
 //   - false and nil: the period, or a later period, was completed before;
-//   - true and an error: the errors of work, of the record and of the release, joined. The period is
-//     not completed, unless only the release failed, or the error wraps [ErrIndeterminate]. If the
-//     lock was lost, the error wraps [ErrLost];
+//   - true and an error: that of work or of the record, in a [*ReleaseError] if the release failed, too.
+//     The period is not completed, unless only the release failed, or the error wraps
+//     [ErrIndeterminate]. If the lock was lost, the error wraps [ErrLost];
 //   - false and an error: work was not called. [ErrNotRun] says that ctx ended before, [ErrClockAhead]
 //     that at is too far ahead. Other errors are as for [Lock.Lock].
 //
@@ -154,10 +154,13 @@ func (j *PeriodicJob) do(
 		}
 		return j.complete(ctx, at, lease)
 	})
-	if !ran {
-		err = notRun(ctx, err)
+	if ran {
+		return true, err
 	}
-	return ran, err
+	if failed, is := err.(*ReleaseError); is { //nolint:errorlint // work, which may return another one, was not called.
+		err = j.workOf(failed) // The lock was needed only for the query.
+	}
+	return false, notRun(ctx, err)
 }
 
 // notRun returns the error of a call that has not run the job. It adds [ErrNotRun] if the end of ctx is

@@ -51,6 +51,11 @@ type PermitSemaphoreOptions struct {
 	Replicas       int
 	ReplicaTimeout time.Duration
 
+	// LogFailedRelease says that Do logs a failed release, and returns only the error of work, if the
+	// permits were held until then: they return when the lease ends at the latest. A lease
+	// that was lost before is still a [*ReleaseError]. [Lease.Release] returns each failure.
+	LogFailedRelease bool
+
 	_ struct{}
 }
 
@@ -102,10 +107,11 @@ type PermitSemaphoreOptions struct {
 // processes set the scores by their own clocks. This package uses the server's clock.
 type PermitSemaphore struct {
 	number
-	leases  extend.Leases
-	channel string
-	twin    string // the key of the semaphore that would have the same set of leases; if there is none, its own
-	total   *int64 // of a semaphore that Acquire creates; nil: it creates none
+	leases    extend.Leases
+	channel   string
+	twin      string // the key of the semaphore that would have the same set of leases; if there is none, its own
+	logFailed bool   // the option LogFailedRelease
+	total     *int64 // of a semaphore that Acquire creates; nil: it creates none
 
 	update  bool        // the total replaces another total
 	applied atomic.Bool // it has
@@ -119,7 +125,7 @@ func (c *Client) NewPermitSemaphore(name string, opts *PermitSemaphoreOptions) *
 	if opts != nil {
 		o = *opts
 	}
-	s := &PermitSemaphore{number: c.newNumber("permit semaphore", name)}
+	s := &PermitSemaphore{number: c.newNumber("permit semaphore", name), logFailed: o.LogFailedRelease}
 	s.nameKeys()
 	if o.Permits != 0 {
 		total := int64(o.Permits)
@@ -221,7 +227,7 @@ func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int) (*Lease, error)
 // Do is [Lock.Do] for n permits. There is no token.
 func (s *PermitSemaphore) Do(ctx context.Context, n int, work func(ctx context.Context, lease *Lease) error) error {
 	acquire := func(ctx context.Context) (*Lease, error) { return s.Acquire(ctx, n) }
-	return extend.Do(ctx, acquire, work)
+	return s.doOf(extend.Do(ctx, acquire, work), s.logFailed)
 }
 
 func (s *PermitSemaphore) acquire(

@@ -1,8 +1,10 @@
 package gocronhasp
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/go-co-op/gocron/v2"
@@ -84,8 +86,11 @@ func (e *Elector) Task(work Work) func(ctx context.Context) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })()
-		err = work(ctx, t.lease)
-		return errors.Join(err, t.lease.Err())
+		err, lost := work(ctx, t.lease), t.lease.Err()
+		if err != nil && lost != nil {
+			return fmt.Errorf("%w; %w", err, lost)
+		}
+		return cmp.Or(err, lost)
 	}
 }
 

@@ -71,7 +71,7 @@ func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 // Task returns a function for [gocron.NewTask]: it calls work under the lock of the job. job is the name that the job
 // has by [gocron.WithName]. When work has returned, the function releases the lock.
 //
-// The function returns the errors of work and of the release, joined, as [primitives.Lock.Do] does. gocron passes them
+// The function returns the errors of work and of the release, as [primitives.Lock.Do] does. gocron passes them
 // to listeners such as [gocron.AfterJobRunsWithError]. Nil proves that the lock was held to the end, except after a
 // failover.
 func (l *Locker) Task(job string, work Work) func(ctx context.Context) error {

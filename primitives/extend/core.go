@@ -3,7 +3,6 @@ package extend
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"strconv"
@@ -138,7 +137,7 @@ func (c *Core) Close(ctx context.Context) error {
 	c.calls.Close()
 	c.orphans.drop()
 	if c.opts.ClosesBackend {
-		err = errors.Join(err, c.backend.Close())
+		err = Join(err, c.backend.Close())
 	}
 	if err != nil {
 		c.closeErr = fmt.Errorf("close client: %w", err)

@@ -2,8 +2,42 @@ package extend
 
 import (
 	"context"
-	"errors"
+	"time"
 )
+
+const (
+	// A Do waits for the answer to its release for a tenth of the lease, within these bounds. They leave
+	// time for the second of grace that a release has after its context has ended.
+	minReleaseWait = releaseGrace
+	maxReleaseWait = 3 * time.Second
+)
+
+// ReleaseError is the error of a Do that has called work, and whose release failed: nobody has
+// confirmed that the lease was held to the end. A Do that could not acquire returns an error without a
+// ReleaseError, and has not called work. So repeat a Do because of its error only if errors.As finds
+// no *ReleaseError.
+//
+// It matches the errors in both fields.
+type ReleaseError struct {
+	// Work is the error of work. Nil means that work succeeded.
+	Work error
+
+	// Release is the error of [Lease.Release]. If it wraps [ErrNotHeld], the lease had ended before, and
+	// work may have gone on at the same time as another holder. If it wraps
+	// [backend.ErrIndeterminate], the answer is missing: the client repeats the release.
+	Release error
+}
+
+// Error returns both errors as one line.
+func (e *ReleaseError) Error() string { return Join(e.Work, e.Release).Error() }
+
+// Unwrap returns the errors that are not nil.
+func (e *ReleaseError) Unwrap() []error {
+	if e.Work == nil {
+		return []error{e.Release}
+	}
+	return []error{e.Work, e.Release}
+}
 
 // Do acquires a lease, calls work like [Lease.Do], and releases the lease. If acquire fails, Do
 // returns its error and does not call work.
@@ -18,15 +52,45 @@ func Do(
 	return lease.Do(ctx, func(ctx context.Context) error { return work(ctx, lease) })
 }
 
-// Do calls work under the lease's context, releases the lease, and returns the errors of work and
-// of the release, joined. It is for a lease from TryLock, for example. Instead of Lock, use the
-// lock's own Do. work must not release the lease. Nil proves that the lease was held to the end,
-// except after a failover. If it was lost, the error wraps [ErrNotHeld], [ErrLost] and the error of
-// work, whose context ended then.
+// Do calls work under the lease's context, and releases the lease. It is for a lease from TryLock, for
+// example. Instead of Lock, use the lock's own Do. work must not release the lease.
 //
-// Do releases the lease in any case, even if work panics. It waits for the answer like Release, and
-// for up to a second if ctx ended during the work.
+// Nil proves that the lease was held to the end, except after a failover. If only work failed, Do
+// returns its error. If the release failed, Do returns a [*ReleaseError] with both errors. If the lease
+// was lost, that error wraps [ErrNotHeld] and [ErrLost], and the context of work ended then.
+//
+// Do releases the lease in any case, even if work panics. It waits for the answer for a tenth of the
+// lease, but for at least 1 s and at most 3 s, and for no more than 1 s once ctx has ended. Without an
+// answer, the client repeats the release in the background, and the error wraps
+// [backend.ErrIndeterminate].
 func (l *Lease) Do(ctx context.Context, work func(ctx context.Context) error) (err error) {
-	defer func() { err = errors.Join(err, l.release(ctx, releaseGrace)) }()
+	defer func() {
+		if failed := l.release(ctx, releaseWait{grace: releaseGrace, bounded: true}); failed != nil {
+			err = &ReleaseError{Work: err, Release: failed}
+		}
+	}()
 	return work(l.Context(ctx))
+}
+
+// releaseWait says how long a caller waits for the answer to its release.
+type releaseWait struct {
+	grace   time.Duration // after its context has ended
+	bounded bool          // and in any case for no longer than a Do waits
+}
+
+// within returns the longest wait for the release of a hold with the given lease; 0: only a context
+// bounds it.
+func (w releaseWait) within(lease time.Duration) time.Duration {
+	if !w.bounded {
+		return 0
+	}
+	return min(max(lease/10, minReleaseWait), maxReleaseWait)
+}
+
+// waitAfter returns the wait of a Release under ctx, which does not wait if ctx has ended before.
+func waitAfter(ctx context.Context) releaseWait {
+	if ctx.Err() != nil {
+		return releaseWait{}
+	}
+	return releaseWait{grace: releaseGrace}
 }

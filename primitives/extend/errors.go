@@ -2,6 +2,8 @@ package extend
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
@@ -53,6 +55,23 @@ type worded struct {
 func (e *worded) Error() string { return e.text }
 
 func (e *worded) Unwrap() []error { return e.matches }
+
+// Join returns the errors that are not nil as one error, whose text is one line. If there is only one, Join
+// returns it.
+func Join(errs ...error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return Worded(strings.Join(texts, "; "), errs...)
+}
 
 // FieldError names an invalid argument or option, and the reason. Nothing was sent.
 type FieldError struct {

@@ -27,9 +27,8 @@ type target interface {
 	// an error that matches [backend.ErrClosed].
 	remaining() (time.Duration, error)
 
-	// releaseLease ends l. If l was the last lease, it releases the target. It waits for the answer until
-	// ctx ends, and for the grace after that.
-	releaseLease(ctx context.Context, l *leaseState, grace time.Duration) error
+	// releaseLease ends l. If l was the last lease, it releases the target, and waits for the answer.
+	releaseLease(ctx context.Context, l *leaseState, wait releaseWait) error
 
 	// checkExtension returns a [*FieldError] if a lease of the target cannot be made to last for d.
 	checkExtension(d time.Duration) error

@@ -74,7 +74,7 @@ func (h *hold) try(ctx context.Context) (Answer, error) {
 // happens if it finds no hold: during a failover the acquire, on a connection of its own, may have
 // reached another server.
 func (h *hold) undo(ctx context.Context) {
-	if err := h.release(ctx, 0); errors.Is(err, ErrNotHeld) {
+	if err := h.release(ctx, releaseWait{}); errors.Is(err, ErrNotHeld) {
 		h.releaseInBackground(false)
 	}
 }
@@ -160,7 +160,7 @@ func (h *hold) reenter(s *Leases) (*Lease, error) {
 }
 
 // releaseLease implements [target].
-func (h *hold) releaseLease(ctx context.Context, l *leaseState, grace time.Duration) error {
+func (h *hold) releaseLease(ctx context.Context, l *leaseState, wait releaseWait) error {
 	if err := h.object.core.enter(); err != nil {
 		if _, cause := l.check(); cause != nil {
 			err = cause // The lease may have ended before the client.
@@ -175,26 +175,26 @@ func (h *hold) releaseLease(ctx context.Context, l *leaseState, grace time.Durat
 		return err
 	}
 	held := h.heldFor()
-	err = h.releaseHeld(ctx, grace)
+	err = h.releaseHeld(ctx, wait)
 	h.traceEnd(held, ErrReleased, withCause(ctx, err))
 	return err
 }
 
 // releaseHeld stops the renewals and releases the object, if it is still held.
-func (h *hold) releaseHeld(ctx context.Context, grace time.Duration) error {
+func (h *hold) releaseHeld(ctx context.Context, wait releaseWait) error {
 	if !h.object.core.keeper.End(&h.Entry) {
 		h.releaseInBackground(true)
 		return fmt.Errorf("%w: %w", ErrNotHeld, h.object.core.lossCause())
 	}
-	return h.release(ctx, grace)
+	return h.release(ctx, wait)
 }
 
 // release releases the object on the server. It sends the request even if ctx has ended. If the
 // request may not have arrived, release repeats it in the background.
-func (h *hold) release(ctx context.Context, grace time.Duration) error {
+func (h *hold) release(ctx context.Context, wait releaseWait) error {
 	defer h.leaveLine() // Not before: a second message of the grant would release it, too.
 	q := newRequest(h.object, (*lateRelease)(h))
-	q.AlwaysSend, q.Grace = true, grace
+	q.AlwaysSend, q.Grace, q.Limit = true, wait.grace, wait.within(h.Lease)
 	panicked := true
 	defer func() {
 		if panicked {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -89,7 +88,7 @@ func (j *joint) lose() error {
 	cause, first := j.end(j.lossCause())
 	if first {
 		j.endAll(cause)
-		go func() { _ = j.releaseParts(context.Background(), 0) }()
+		go func() { _ = j.releaseParts(context.Background(), releaseWait{}) }()
 	}
 	return cause
 }
@@ -170,18 +169,18 @@ func (j *joint) regainOnce(ctx context.Context, part int) error {
 }
 
 // releaseLease implements [target].
-func (j *joint) releaseLease(ctx context.Context, l *leaseState, grace time.Duration) error {
+func (j *joint) releaseLease(ctx context.Context, l *leaseState, wait releaseWait) error {
 	if _, err := j.endLease(l); err != nil {
 		return err
 	}
 	j.end(ErrReleased)
-	return j.releaseParts(ctx, grace)
+	return j.releaseParts(ctx, wait)
 }
 
 // releaseParts releases all parts, and returns nil if enough of them were held to the end.
-func (j *joint) releaseParts(ctx context.Context, grace time.Duration) error {
+func (j *joint) releaseParts(ctx context.Context, wait releaseWait) error {
 	parts := j.parts()
-	return j.enough(parts, releaseAll(ctx, parts, grace, j.config.ReleaseTimeout))
+	return j.enough(parts, releaseAll(ctx, parts, wait, j.config.ReleaseTimeout))
 }
 
 // enough returns nil if enough of the parts have no error, else the errors, joined. A nil part does
@@ -196,7 +195,7 @@ func (j *joint) enough(parts []*Lease, errs []error) error {
 	if held >= j.config.Need {
 		return nil
 	}
-	return joined(errs)
+	return Join(errs...)
 }
 
 // checkExtension implements [target].
@@ -237,19 +236,6 @@ func (j *joint) extendParts(ctx context.Context, d time.Duration) error {
 		}
 		return parts[i].Extend(ctx, d)
 	}))
-}
-
-// joined returns errors as one whose text is one line. Some may be nil.
-func joined(errs []error) error {
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if len(errs) == 0 {
-		return nil
-	}
-	texts := make([]string, len(errs))
-	for i, err := range errs {
-		texts[i] = err.Error()
-	}
-	return Worded(strings.Join(texts, "; "), errs...)
 }
 
 // forget implements [target].
@@ -302,22 +288,18 @@ func (j *joint) describe(ctx context.Context, operation string, err error) error
 // skipped. ReleaseAll waits for each lease like [Lease.Release], and for no longer than the
 // timeout, if that is not 0.
 func ReleaseAll(ctx context.Context, leases []*Lease, timeout time.Duration) error {
-	grace := releaseGrace
-	if ctx.Err() != nil {
-		grace = 0
-	}
-	return joined(releaseAll(ctx, leases, grace, timeout))
+	return Join(releaseAll(ctx, leases, waitAfter(ctx), timeout)...)
 }
 
 // releaseAll is ReleaseAll, but returns the error of each lease.
-func releaseAll(ctx context.Context, leases []*Lease, grace, timeout time.Duration) []error {
-	ctx, cancel := releasing(ctx, grace, timeout)
+func releaseAll(ctx context.Context, leases []*Lease, wait releaseWait, timeout time.Duration) []error {
+	ctx, cancel := releasing(ctx, wait.grace, timeout)
 	defer cancel()
 	return Together(len(leases), func(i int) error {
 		if leases[i] == nil {
 			return nil
 		}
-		return leases[i].release(ctx, 0)
+		return leases[i].release(ctx, releaseWait{bounded: wait.bounded})
 	})
 }
 

@@ -154,17 +154,13 @@ func (l *Lease) Owner() string {
 // and the reason of that end: [ErrLost], [ErrReleased] or [backend.ErrClosed]. With ErrClosed the
 // client's Close has released the lock, or tries to.
 func (l *Lease) Release(ctx context.Context) error {
-	grace := releaseGrace
-	if ctx.Err() != nil {
-		grace = 0
-	}
-	return l.release(ctx, grace)
+	return l.release(ctx, waitAfter(ctx))
 }
 
-// release is Release with the given grace.
-func (l *Lease) release(ctx context.Context, grace time.Duration) error {
+// release is Release that waits for the answer as given.
+func (l *Lease) release(ctx context.Context, wait releaseWait) error {
 	held := l.state.group.target
-	return held.describe(ctx, "release", held.releaseLease(ctx, l.state, grace))
+	return held.describe(ctx, "release", held.releaseLease(ctx, l.state, wait))
 }
 
 // Forget ends the lease and its renewals, but sends no release. Use it if a script has released the

@@ -26,6 +26,10 @@ type Request struct {
 	// Grace is how long the caller still waits for the answer after its context has ended.
 	Grace time.Duration
 
+	// Limit is how long the caller waits for the answer at most. Zero means that only its context bounds
+	// that.
+	Limit time.Duration
+
 	call     dispatch.Request
 	left     bool // the caller has left, and Late gets the outcome; only the caller reads this field
 	answered bool // the caller has the outcome, and no other goroutine uses the call
@@ -66,7 +70,7 @@ func (q *Request) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
 	q.call.Script, q.call.Keys, q.call.Args = script, keys, args
-	q.call.AlwaysSend, q.call.Grace, q.call.Late = q.AlwaysSend, q.Grace, (*lateReceiver)(q)
+	q.call.AlwaysSend, q.call.Grace, q.call.Limit, q.call.Late = q.AlwaysSend, q.Grace, q.Limit, (*lateReceiver)(q)
 	reply, err := q.Object.core.calls.Do(ctx, &q.call)
 	q.answered = err == nil
 	return reply, err

@@ -23,6 +23,10 @@ type Request struct {
 	// Grace is how long the caller still waits for the answer after its context has ended.
 	Grace time.Duration
 
+	// Limit is how long the caller waits for the answer at most. Zero means that only its context bounds
+	// that.
+	Limit time.Duration
+
 	// Contained turns a panic of the driver into an error, for callers that are goroutines of this
 	// module.
 	Contained bool
@@ -67,10 +71,10 @@ const (
 )
 
 // Do sends r, and returns the outcome. When ctx ends, it waits for r.Grace, and then returns an
-// error that wraps ctx's error, and also [backend.ErrIndeterminate] if the call may be executed. It
-// raises a panic of the driver in the caller, unless r is Contained. If ctx cannot end and no other
-// call is under way, the caller itself sends the call: then Do returns when the driver does, even
-// after Close.
+// error that wraps ctx's error, and also [backend.ErrIndeterminate] if the call may be executed. After
+// r.Limit it returns such an error without ctx's. It raises a panic of the driver in the caller, unless
+// r is Contained. If ctx cannot end, there is no Limit and no other call is under way, the caller
+// itself sends the call: then Do returns when the driver does, even after Close.
 func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) {
 	if err := ctx.Err(); err != nil && !r.AlwaysSend {
 		return backend.Reply{}, err
@@ -79,16 +83,12 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 	switch {
 	case r.Replicas > 0:
 		d.sendAlone(r)
-	case ctx.Done() != nil || !d.sendDirectly(r):
+	case ctx.Done() != nil || r.Limit > 0 || !d.sendDirectly(r):
 		d.enqueue(r)
 	}
-	select {
-	case <-r.answered:
-	case <-ctx.Done():
-		if !r.waitFor(r.Grace) {
-			if err := d.leave(r, ctx.Err()); err != nil {
-				return backend.Reply{}, err
-			}
+	if ended := r.await(ctx); ended != nil {
+		if err := d.leave(r, ended); err != nil {
+			return backend.Reply{}, err
 		}
 	}
 	d.signals.Put(r.answered)
@@ -106,6 +106,28 @@ func (d *Dispatcher) newSignal() chan struct{} {
 	return make(chan struct{}, 1)
 }
 
+// await returns nil when r has its outcome. Otherwise it returns the reason why the caller waits no
+// longer.
+func (r *Request) await(ctx context.Context) error {
+	var limit <-chan time.Time
+	if r.Limit > 0 {
+		timer := time.NewTimer(r.Limit)
+		defer timer.Stop()
+		limit = timer.C
+	}
+	select {
+	case <-r.answered:
+		return nil
+	case <-limit:
+		return fmt.Errorf("no answer within %s", r.Limit)
+	case <-ctx.Done():
+		if r.waitFor(r.Grace) {
+			return nil
+		}
+		return ctx.Err()
+	}
+}
+
 // waitFor reports whether the outcome comes within grace.
 func (r *Request) waitFor(grace time.Duration) bool {
 	if grace == 0 {
@@ -121,8 +143,8 @@ func (r *Request) waitFor(grace time.Duration) bool {
 	}
 }
 
-// leave ends the caller's waiting for r after its context has ended with the given error. If the
-// outcome has come meanwhile, it returns nil.
+// leave ends the caller's waiting for r, for the given reason. If the outcome has come meanwhile, it
+// returns nil.
 func (d *Dispatcher) leave(r *Request, ended error) error {
 	if !r.AlwaysSend && r.claim.Cancel() {
 		if !d.move(r, callerDone) {
