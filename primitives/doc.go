@@ -33,8 +33,8 @@
 // can give the lock to another holder, even if the network hangs. There are four exceptions: the
 // process is paused (it learns of the loss when it wakes), the key is deleted or evicted, a failover
 // loses the key, or the server's clock is set forward, or runs fast, by more than
-// [Options].ClockDrift during a lease. If that is not enough, send [Lease.Token] to the resource, and
-// let the resource refuse lower tokens. See docs/guarantees.md.
+// [Options].ClockDrift during a lease. If that is not enough, claim with [Lease.Token] what you
+// read, and let the resource refuse lower tokens from then on. See docs/guarantees.md.
 //
 // # Errors
 //

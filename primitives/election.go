@@ -46,8 +46,8 @@ type ElectionOptions struct {
 // stops or resigns, another process leads at once. If it crashes or is cut off, another process leads
 // when its lease has ended: within [Options].WatchdogLease, 30 s by default. The exceptions are those
 // of each lock, which the package's comment names: above all, a process that is paused learns only
-// when it wakes that it does not lead any more. Lease.Token rises from term to term: a resource that
-// refuses lower tokens is safe from a former leader.
+// when it wakes that it does not lead any more. Lease.Token rises from term to term: what a leader
+// has claimed with it refuses the leaders before.
 //
 // The server measures the lease, and each leader measures it with its own clock from before the
 // request was sent. The clocks of candidates may show different times. A clock may run slower

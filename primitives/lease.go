@@ -16,7 +16,7 @@ import "github.com/hasp-go/hasp/primitives/extend"
 //   - Err() returns nil while the lease is held, else [ErrLost], [ErrReleased] or [ErrClosed].
 //   - Done() returns a channel that is closed when the lease ends.
 //   - Remaining() returns how long the lease may be trusted if it is not renewed.
-//   - Token() returns the fencing token, for a resource that refuses lower tokens.
+//   - Token() returns the fencing token, with which the holder claims what it reads.
 //   - Owner() returns the holder's name on the server, for IsHeldBy and HoldCount.
 //   - Parts() returns the leases of the parts of a [MultiLock] or [RedLock].
 //   - Forget() ends the lease without a release: the server keeps the hold until it expires.

@@ -158,8 +158,8 @@ func (l *readWriteSide) forceRelease(ctx context.Context, mode, message string) 
 //
 // The token of a read lease is the token of the last write lease before it. So it does not rise
 // from reader to reader: it says which writer's work the reader sees. A reader can lose its lease
-// and not notice it. A later writer then sends a higher token to the resource. After that the
-// resource refuses the reader's lower token. Before that, the resource still accepts the reader.
+// and not notice it. A later writer then claims the resource with a higher token. After that
+// the resource refuses the reader's lower token. Before that, the resource still accepts the reader.
 // Java's writers do not count, since they make no tokens.
 type ReadLock struct {
 	readWriteSide

@@ -1,17 +1,16 @@
---- Sets the balance of an account, unless a holder with a higher fencing token has written before.
+--- Sets the balance of an account, if the last claim of the account is the token's.
 ---
----@include fence.lua
----@key account hash       balance; fence: the highest token that has written
+---@key account hash       balance; fence: the highest token that has claimed the account
 ---@arg token int
 ---@arg balance int
----@return int? highest    nil: it was set; else the token that forbids it
+---@return int? fence      nil: it was set; else the token of the last claim, 0 if there was none
 ---@error NOACCOUNT there is no such account
 if redis.call('exists', account) == 0 then
   return redis.error_reply('NOACCOUNT there is no such account')
 end
-local highest = redis.call('hget', account, 'fence')
-if not passes(token, highest) then
-  return highest
+local fence = redis.call('hget', account, 'fence')
+if fence ~= token then
+  return fence or 0
 end
-redis.call('hset', account, 'balance', balance, 'fence', token)
+redis.call('hset', account, 'balance', balance)
 return nil

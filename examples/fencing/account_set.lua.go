@@ -14,7 +14,6 @@ import (
 
 const accountSetSource = `
 
-local function passes(token, highest) return not highest or #token > #highest or #token == #highest and token >= highest end
 local account = KEYS[1]
 local token = ARGV[1]
 local balance = ARGV[2]
@@ -23,15 +22,15 @@ local balance = ARGV[2]
 if redis.call('exists', account) == 0 then
   return redis.error_reply('NOACCOUNT there is no such account')
 end
-local highest = redis.call('hget', account, 'fence')
-if not passes(token, highest) then
-  return highest
+local fence = redis.call('hget', account, 'fence')
+if fence ~= token then
+  return fence or 0
 end
-redis.call('hset', account, 'balance', balance, 'fence', token)
+redis.call('hset', account, 'balance', balance)
 return nil
 `
 
-const accountSetSHA1 = "731ace249f9b2106289647e4ab8ebcc90b03c796"
+const accountSetSHA1 = "ad82d15fa2e6acd6f283a91e3528f7fc048b02e7"
 
 var accountSetScript = backend.Script{
 	Name:   "account_set",
@@ -58,18 +57,18 @@ func accountSetError(err error) error {
 	return err
 }
 
-// AccountSet sets the balance of an account, unless a holder with a higher fencing token has
-// written before.
+// AccountSet sets the balance of an account, if the last claim of the account is the token's.
 //
 // Keys:
-//   - account: hash; balance; fence: the highest token that has written
+//   - account: hash; balance; fence: the highest token that has claimed the account
 //
 // Arguments:
 //   - token
 //   - balance
 //
 // Results:
-//   - highest: nil: it was set; else the token that forbids it; there may be none
+//   - fence: nil: it was set; else the token of the last claim, 0 if there was none; there may
+//     be none
 //
 // Errors:
 //   - [ErrAccountSetNOACCOUNT]: there is no such account
@@ -78,7 +77,7 @@ func accountSetError(err error) error {
 func AccountSet(
 	ctx context.Context, r backend.ScriptRunner,
 	account string, token, balance int64,
-) (highest int64, ok bool, err error) {
+) (fence int64, ok bool, err error) {
 	words := [...]string{account, strconv.FormatInt(token, 10), strconv.FormatInt(balance, 10)}
 	reply, err := r.Run(ctx, &accountSetScript, words[:1:1], words[1:])
 	if err != nil {
@@ -93,7 +92,7 @@ func decodeAccountSet(reply backend.Reply) (value int64, ok bool, err error) {
 		return 0, false, nil
 	}
 	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script account_set: highest: %w", err)
+		return 0, false, fmt.Errorf("script account_set: fence: %w", err)
 	}
 	return value, true, nil
 }

@@ -22,7 +22,10 @@ import (
 
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
-	refusesLowerTokens(t, table(t, "pgx", startPostgres(t)))
+	db := table(t, "pgx", startPostgres(t))
+	checksTokens(t, inSQL(t, db))
+	changesAllOrNone(t, db)
+	addsWithoutReading(t, db)
 }
 
 // startPostgres starts a PostgreSQL server of the test's own on loopback, and returns how to reach it.

@@ -116,12 +116,14 @@ func (s *leaseState) endCause(lost error) error {
 }
 
 // Token returns the fencing token of the grant. It is higher than the tokens of all earlier grants
-// of the same name, within the limits that docs/guarantees.md states. A resource that refuses
-// tokens lower than the highest token it has seen is safe from holders that have lost their lease
-// without noticing. A re-entered lease has the same token.
+// of the same name, within the limits that docs/guarantees.md states. A holder claims
+// what it reads with the token. The resource then refuses claims under lower tokens, and writes under
+// any other token. So it is safe from holders that have lost their lease without noticing, once the
+// next holder has read. A check at the write alone is not enough: docs/guarantees.md has the reason,
+// and the statements. A re-entered lease has the same token.
 //
 // A read lease has the token of the writer before it, and does not rise from reader to reader. A
-// resource that has seen a later writer refuses both. A lease with parts has the token 0, since independent servers have no common order:
+// resource that a later writer has claimed refuses both. A lease with parts has the token 0, since independent servers have no common order:
 // send the token of one part to a resource that compares it only with tokens of the same part.
 //
 // If several owners hold an object at once, no token is a fence. The token of a counting semaphore

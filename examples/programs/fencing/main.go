@@ -1,5 +1,4 @@
-// Command fencing stores its standard input in a row of SQLite. Processes take turns. A process that was
-// paused, and lost its lock meanwhile, overwrites nothing: the row has the token of the last writer.
+// Command fencing stores its standard input in a row of SQLite, unless a later process has claimed the row meanwhile.
 package main
 
 import (
@@ -30,11 +29,12 @@ func main() {
 
 func store(ctx context.Context, client *primitives.Client, db *sql.DB, input io.Reader) error {
 	return client.NewFencedLock("report:1", nil).Do(ctx, func(ctx context.Context, lease *primitives.Lease) error {
-		text, err := io.ReadAll(input) // may last longer than the lease
-		if err != nil {
+		_, err := db.ExecContext(ctx, "UPDATE report SET fence = $1 WHERE id = 1 AND fence <= $1", lease.Token())
+		text, readErr := io.ReadAll(input) // may last longer than the lease
+		if err := errors.Join(err, readErr); err != nil {
 			return err
 		}
-		const update = "UPDATE report SET text = $1, fence = $2 WHERE id = 1 AND fence < $2 RETURNING id"
-		return db.QueryRowContext(ctx, update, text, lease.Token()).Scan(new(int)) // no row: a later holder has written
+		const update = "UPDATE report SET text = $1 WHERE id = 1 AND fence = $2 RETURNING id"
+		return db.QueryRowContext(ctx, update, text, lease.Token()).Scan(new(int)) // no row: a later holder has claimed it
 	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) { os.Exit(process.Main(main, m.Run)) }
 func table(t *testing.T) (db *sql.DB, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "report.db")
+	file += "?_pragma=busy_timeout(60000)"
 	db, err := sql.Open("sqlite", file)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
@@ -44,27 +46,35 @@ func requireText(t *testing.T, db *sql.DB, want string) {
 	require.Equal(t, want, text)
 }
 
-// TestLostLock takes the lock away from a process that is paused while it reads its input. Before it could learn
-// of the loss, another process has the lock, and writes.
+// TestLostLock takes the lock away from a process that is paused while it reads its input. Before the process could
+// learn of the loss, another one has the lock, and reads its own input. Then the first writes, and after it the second.
 func TestLostLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := hasptest.New(t)
 		db, _ := table(t)
-		input, writer := io.Pipe()
-		client, first := server.Client(nil), make(chan error, 1)
-		go func() { first <- store(t.Context(), client, db, input) }()
-		synctest.Wait() // It has the lock, and reads.
+		first := startStore(t, server.Client(nil), db)
 		server.Lose("report:1")
-		require.NoError(t, store(t.Context(), server.Client(nil), db, strings.NewReader("second")))
-		_, err := io.WriteString(writer, "first")
-		require.NoError(t, err)
-		require.NoError(t, writer.Close())
-		err = <-first
-		require.ErrorIs(t, err, sql.ErrNoRows, "the row refuses it")
+		second := startStore(t, server.Client(nil), db)
+		err := first("first")
+		require.ErrorIs(t, err, sql.ErrNoRows, "the row refuses it: the second has claimed the row")
 		require.ErrorIs(t, err, primitives.ErrLost)
+		require.NoError(t, second("second"))
 		requireText(t, db, "second")
 	})
+}
+
+// startStore returns when store has the lock, and waits for its input.
+func startStore(t *testing.T, client *primitives.Client, db *sql.DB) (finish func(input string) error) {
+	t.Helper()
+	input, writer := io.Pipe()
+	stored := make(chan error, 1)
+	go func() { stored <- store(t.Context(), client, db, input) }()
+	synctest.Wait()
+	return func(text string) error {
+		_, err := io.WriteString(writer, text)
+		return errors.Join(err, writer.Close(), <-stored)
+	}
 }
 
 // TestRedis does the same with two processes on a real server.

@@ -1,5 +1,4 @@
-// Command etcd stores its standard input in a row of SQLite. Processes take turns. A process that was paused, and
-// lost its lock meanwhile, overwrites nothing: the row has the revision of the last writer.
+// Command etcd stores its standard input in a row of SQLite, unless a later process has claimed the row meanwhile.
 package main
 
 import (
@@ -39,10 +38,11 @@ func store(ctx context.Context, client *clientv3.Client, db *sql.DB, input io.Re
 	if err := mutex.Lock(held); err != nil {
 		return err
 	}
-	text, err := io.ReadAll(input) // may last longer than the lease
-	if err != nil {
+	_, err = db.ExecContext(held, "UPDATE report SET fence = $1 WHERE id = 1 AND fence <= $1", mutex.Header().Revision)
+	text, readErr := io.ReadAll(input) // may last longer than the lease
+	if err := errors.Join(err, readErr); err != nil {
 		return err
 	}
-	const update = "UPDATE report SET text = $1, fence = $2 WHERE id = 1 AND fence < $2 RETURNING id"
-	return db.QueryRowContext(held, update, text, mutex.Header().Revision).Scan(new(int)) // no row: a later holder wrote
+	const update = "UPDATE report SET text = $1 WHERE id = 1 AND fence = $2 RETURNING id"
+	return db.QueryRowContext(held, update, text, mutex.Header().Revision).Scan(new(int)) // no row: a later holder
 }
