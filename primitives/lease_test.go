@@ -313,12 +313,15 @@ func TestLeaseContextEndsWithItsParent(t *testing.T) {
 }
 
 // TestLeaseLossIsSeenBeforeItIsTold looks at leases and contexts while the goroutine that found the
-// loss is held up while it reports it.
+// loss is held up while it reports it. It looks at two locks: one of them is not reported at all then, as after a
+// pause of the process.
 func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		lock := newFakeServer().client(t, nil).NewLock(
-			"x", &primitives.LockOptions{Lease: time.Second})
+		client, short := newFakeServer().client(t, nil), &primitives.LockOptions{Lease: time.Second}
+		lock := client.NewLock("x", short)
+		other, err := client.NewLock("y", short).Lock(t.Context())
+		require.NoError(t, err)
 		outer, err := lock.Lock(t.Context())
 		require.NoError(t, err)
 		reentry := context.WithoutCancel(outer.Reenter(t.Context()))
@@ -327,8 +330,10 @@ func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
 		second, err := lock.Lock(reentry)
 		require.NoError(t, err)
 		outer.Context(&parent{Context: t.Context(), slow: time.Minute})
-		work := first.Context(t.Context())
+		other.Context(&parent{Context: t.Context(), slow: time.Minute})
+		work, otherWork := first.Context(t.Context()), other.Context(t.Context())
 		time.Sleep(901 * time.Millisecond)
+		require.ErrorIs(t, otherWork.Err(), context.Canceled)
 		require.ErrorIs(t, work.Err(), context.Canceled)
 		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
 		require.ErrorIs(t, first.Err(), primitives.ErrLost)
