@@ -13,6 +13,9 @@ func readWriteSeeds() []seed {
 		{"lets a writer in beside a reader", scripts + "write_acquire.lua.go", edits{
 			{"elseif longest > 0 then", "elseif false then"},
 		}, histories},
+		{"keeps the TTL of a writer that leaves with others", scripts + "write_release_all.lua.go", edits{
+			{"      keep(lock, gone, longest)\n", ""},
+		}, finder{dir: "conformance/matrix/rights", test: "TestJointReleaseIsTheSame"}},
 		{"keeps the lock for a reader that crashed", scripts + "read_release.lua.go", edits{
 			{"lease = lease_of(side, owner, fields[i + 1])", "lease = redis.call('pttl', lock)"},
 		}, properties},
