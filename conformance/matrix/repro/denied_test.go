@@ -235,6 +235,33 @@ func TestRenewalsDeniedForOneKeyCostOneLease(t *testing.T) {
 	})
 }
 
+// TestReleasesDeniedForOneKeyKeepOneLock denies one key of 200 whose releases were lost, so that the background
+// releases them together: all others are free well before their leases end.
+func TestReleasesDeniedForOneKeyKeepOneLock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u := newUnwilling(t, nil)
+		u.name = "release"
+		leases := u.hold(t, 200)
+		u.refuse(func([]string) string { return "LOADING the dataset" })
+		for _, lease := range leases {
+			require.Error(t, lease.Release(t.Context()))
+		}
+		u.halved.Store(0)
+		u.refuse(func(keys []string) string {
+			if slices.Contains(keys, "42") {
+				return "NOPERM No permissions to access a key"
+			}
+			return ""
+		})
+		time.Sleep(5 * time.Second)
+		for i := range leases {
+			cells.Want(t, i == 42)(u.client.NewLock(fmt.Sprint(i), nil).IsLocked(t.Context()))
+		}
+		require.Positive(t, u.halved.Load(), "some were released together")
+		u.close(t)
+	})
+}
+
 // TestRenewalsDeniedByServers takes the access to some keys from a user who holds locks: the others of
 // the same batch are renewed.
 func TestRenewalsDeniedByServers(t *testing.T) {
