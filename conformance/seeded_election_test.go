@@ -22,13 +22,14 @@ func electionSeeds() []seed {
 		{"observes no more after an outage", leader, edits{
 			{"case ctx.Err() != nil || !mayPass(err):", "case ctx.Err() != nil || err != nil:"},
 		}, found("TestObserveThroughAnOutage")},
-		{"runs a job for an older period", job, edits{{"last.Start < j.start(at)", "last.Start != j.start(at)"}},
-			found("TestPeriodicJobRunsOnceInEachPeriod")},
+		{"runs a job for an older period", "internal/script/periodic_acquire.lua.go", edits{
+			{"not less(last, start)", "last == start"},
+		}, finder{dir: "examples/recipes", test: "TestRunHourlyRunsOnOneReplica", runs: 1}},
 		{"records a job whose lease it has lost", job, edits{{"if lease.Err() != nil {", "if lease == nil {"}},
 			found("TestPeriodicJobWithALostLeaseIsNotCompleted")},
 		{"records nothing after its context", job, edits{{"context.WithoutCancel(ctx), completeTimeout", "ctx, completeTimeout"}},
 			found("TestPeriodicJobIsCompletedAfterItsContext")},
-		{"takes a look at the record for a run", job, edits{{"if unknown != nil || !due {", "if unknown != nil {\n		_ = due"}},
+		{"waits for a period that is completed", job, edits{{"0, extend.Answer{}, errCompleted", "0, extend.Answer{}, nil"}},
 			found("TestPeriodicJobTried")},
 		{"runs a job years ahead", job, edits{{"ahead > max(j.period, maxAhead)", "ahead > 99999*time.Hour"}},
 			found("TestPeriodicJobAheadOfTheServer")},

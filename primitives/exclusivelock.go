@@ -18,6 +18,16 @@ type exclusiveLock struct{ ownedLock }
 func (l *exclusiveLock) init(
 	c *Client, kind, name string, opts *LockOptions, tokenTTL *time.Duration,
 ) {
+	config := l.configure(c, kind, name, opts, tokenTTL)
+	leases, err := l.base.NewLeases(config)
+	l.leases = leases
+	l.reject(err)
+}
+
+// configure is init without leases: it returns their configuration.
+func (l *exclusiveLock) configure(
+	c *Client, kind, name string, opts *LockOptions, tokenTTL *time.Duration,
+) extend.LeaseConfig {
 	var o LockOptions
 	if opts != nil {
 		o = *opts
@@ -29,14 +39,12 @@ func (l *exclusiveLock) init(
 	if o.Metadata != "" {
 		leasable, leasableKind = l.described(o.Metadata), describedKind{c.core}
 	}
-	leases, err := l.base.NewLeases(extend.LeaseConfig{
+	return extend.LeaseConfig{
 		Leasable: leasable, Kind: leasableKind, Lease: o.Lease,
 		MaxHold: o.MaxHold, ExcludedBy: &l.base,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Channel: l.channel, FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
-	})
-	l.leases = leases
-	l.reject(err)
+	}
 }
 
 // Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. If the

@@ -35,8 +35,8 @@ func (s *fakeServer) numberScript(script string, keys, args []string) (reply bac
 			s.permits[key] = number(args[1])
 		}
 		return s.takePermits(key, number(args[0])), true
-	case "periodic_last":
-		return s.lastPeriod(key), true
+	case "periodic_acquire":
+		return s.acquirePeriod(keys, args), true
 	case "periodic_complete":
 		return s.completePeriod(keys, args), true
 	case "semaphore_add":
@@ -73,13 +73,19 @@ func (s *fakeServer) takePermits(key string, n int) backend.Reply {
 	})
 }
 
-// lastPeriod returns the start of the last completed period, and the server's time.
-func (s *fakeServer) lastPeriod(key string) backend.Reply {
-	var start backend.Reply
-	if last, ok := s.numbers[key]; ok {
-		start = backend.IntegerReply(int64(last))
+// acquirePeriod is acquire for a periodic job. It also returns the server's time.
+func (s *fakeServer) acquirePeriod(keys, args []string) backend.Reply {
+	now := time.Now().UnixMilli()
+	answer := backend.IntegerReply(0)
+	last, done := s.numbers[keys[2]]
+	if float64(now) >= double(args[4]) && (!done || last < double(args[3])) {
+		token, left := s.acquire(keys[0], keys[1], args[0], args[1])
+		answer = backend.StringReply(token)
+		if token == "" {
+			answer = backend.IntegerReply(-2 - left)
+		}
 	}
-	return backend.ArrayReply([]backend.Reply{start, backend.IntegerReply(time.Now().UnixMilli())})
+	return backend.ArrayReply([]backend.Reply{answer, backend.IntegerReply(now)})
 }
 
 func (s *fakeServer) completePeriod(keys, args []string) backend.Reply {

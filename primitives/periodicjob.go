@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
@@ -62,6 +63,7 @@ type PeriodicJob struct {
 	object // with the key of the record
 
 	lock   exclusiveLock
+	leases extend.LeaseConfig // of the lock
 	period time.Duration
 	ttl    time.Duration
 }
@@ -76,9 +78,10 @@ func (c *Client) NewPeriodicJob(name string, period time.Duration, opts *Periodi
 		o = *opts
 	}
 	j := &PeriodicJob{object: c.newObject(periodicJobKind, name, numberKind), period: period, ttl: o.TTL}
-	j.lock.init(c, periodicJobKind, name, nil, &c.tokenTTL)
-	lockKey := j.base.Key()
-	j.base = j.base.WithKey(extend.Tagged(lockKey)+jobRecordKey).WithTypedKey("lock key", lockKey, "hash")
+	j.leases = j.lock.configure(c, periodicJobKind, name, nil, &c.tokenTTL)
+	lockKey, record := j.base.Key(), extend.Tagged(j.base.Key())+jobRecordKey
+	j.base = j.base.WithKey(record).WithTypedKey("lock key", lockKey, "hash")
+	j.lock.base = j.lock.base.WithTypedKey("key of the record", record, "string")
 	j.reject(extend.AtLeast("period", period, time.Millisecond))
 	if j.ttl == 0 {
 		j.ttl = max(2*period, minRemembered)
@@ -114,7 +117,7 @@ const periodicJobKind = "periodic job"
 func (j *PeriodicJob) Do(
 	ctx context.Context, at time.Time, work func(ctx context.Context, lease *Lease) error,
 ) (ran bool, err error) {
-	return j.do(ctx, at, j.lock.Lock, work)
+	return j.do(ctx, at, work, (*extend.Leases).Acquire)
 }
 
 // TryDo is Do without waiting: while another replica runs the job, TryDo returns false and
@@ -123,42 +126,33 @@ func (j *PeriodicJob) Do(
 func (j *PeriodicJob) TryDo(
 	ctx context.Context, at time.Time, work func(ctx context.Context, lease *Lease) error,
 ) (ran bool, err error) {
-	ran, err = j.do(ctx, at, j.lock.TryLock, work)
-	if ran || !errors.Is(err, ErrNotAcquired) {
-		return ran, err
-	}
-	// The holder may be a replica that is about to find the period completed, or to release.
-	due, unknown := j.due(ctx, at)
-	if unknown != nil || !due {
-		return false, notRun(ctx, unknown)
-	}
-	return false, err
+	return j.do(ctx, at, work, (*extend.Leases).TryAcquire)
 }
+
+// errCompleted means that the lock was not granted, because the period is completed.
+var errCompleted = errors.New("the period is completed")
 
 // do is Do with the given way to acquire the lock.
 func (j *PeriodicJob) do(
-	ctx context.Context, at time.Time, acquire func(ctx context.Context) (*Lease, error),
-	work func(ctx context.Context, lease *Lease) error,
+	ctx context.Context, at time.Time, work func(ctx context.Context, lease *Lease) error,
+	acquire func(*extend.Leases, context.Context) (*Lease, error),
 ) (ran bool, err error) {
 	if err := j.validate(at); err != nil {
 		return false, err
 	}
-	err = extend.Do(ctx, acquire, func(ctx context.Context, lease *Lease) error {
-		due, err := j.due(ctx, at)
-		if err != nil || !due {
-			return err
-		}
+	lock := func(ctx context.Context) (*Lease, error) { return j.acquire(ctx, at, acquire) }
+	err = extend.Do(ctx, lock, func(ctx context.Context, lease *Lease) error {
 		ran = true
 		if err := work(ctx, lease); err != nil {
 			return err
 		}
 		return j.complete(ctx, at, lease)
 	})
-	if ran {
+	switch {
+	case ran:
 		return true, err
-	}
-	if failed, is := err.(*ReleaseError); is { //nolint:errorlint // work, which may return another one, was not called.
-		err = j.workOf(failed) // The lock was needed only for the query.
+	case errors.Is(err, errCompleted):
+		return false, nil
 	}
 	return false, notRun(ctx, err)
 }
@@ -170,6 +164,21 @@ func notRun(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ErrNotRun, err)
 	}
 	return err
+}
+
+// acquire acquires the lock, unless the period of at is completed: then it returns errCompleted.
+func (j *PeriodicJob) acquire(
+	ctx context.Context, at time.Time, acquire func(*extend.Leases, context.Context) (*Lease, error),
+) (*Lease, error) {
+	return extend.Call(ctx, &j.lock.base, nil, "acquire", func() (*Lease, error) {
+		config := j.leases
+		config.Leasable = &dueJob{j, at}
+		leases, err := j.lock.base.NewLeases(config)
+		if err != nil {
+			return nil, err
+		}
+		return acquire(&leases, ctx)
+	})
 }
 
 // validate returns the [*FieldError] of a job with invalid arguments, or of the zero time.
@@ -184,19 +193,44 @@ func (j *PeriodicJob) validate(at time.Time) error {
 	return fmt.Errorf("run %s %q: %w", periodicJobKind, j.Name(), invalid)
 }
 
-// due reports whether the period of at is still to be completed.
-func (j *PeriodicJob) due(ctx context.Context, at time.Time) (bool, error) {
-	return extend.Call(ctx, &j.base, nil, "query", func() (bool, error) {
-		last, err := script.PeriodicLast(ctx, j.base.Runner(), j.base.Key())
-		if err != nil {
-			return false, err
-		}
-		if ahead := at.Truncate(time.Millisecond).Sub(last.Now); ahead > max(j.period, maxAhead) {
-			return false, fmt.Errorf("%w: %s is %s ahead of it", ErrClockAhead, at.UTC().Format(time.RFC3339), ahead)
-		}
-		return !last.StartOK || last.Start < j.start(at), nil
-	})
+// dueJob is the lock of a job, for a caller that is to complete the period of at.
+type dueJob struct {
+	*PeriodicJob
+	at time.Time
 }
+
+// Acquire implements [extend.Leasable]. So each try of a waiter looks whether the period is completed.
+func (j *dueJob) Acquire(
+	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+) (int64, extend.Answer, error) {
+	l := &j.lock
+	at, most := j.at.Truncate(time.Millisecond), j.mostAhead()
+	result, err := script.PeriodicAcquire(ctx, r, script.PeriodicAcquireParams{
+		Lock: l.base.Key(), Token: l.tokenKey, Completed: j.base.Key(), Owner: owner, Lease: lease,
+		Tokenttl: l.tokenTTL, Start: j.start(at), Earliest: at.Add(-most), Publish: l.publish(), Released: l.channel,
+	})
+	ahead := at.Sub(result.Now)
+	switch {
+	case errors.Is(err, script.ErrPeriodicAcquireNOTANUMBER):
+		return 0, extend.Answer{}, j.base.Conflict("text that is no such number")
+	case err != nil:
+		return 0, extend.Answer{}, err
+	case ahead > most:
+		return 0, extend.Answer{}, fmt.Errorf(
+			"%w: %s is %s ahead of it", ErrClockAhead, at.UTC().Format(time.RFC3339), ahead)
+	case result.Answer == 0:
+		return 0, extend.Answer{}, errCompleted
+	}
+	return lockAnswer(result.Answer, nil)
+}
+
+// Release implements [extend.Leasable].
+func (j *dueJob) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
+	return (*leasableLock)(&j.lock).Release(ctx, r, owner)
+}
+
+// mostAhead returns how far a caller's time may be ahead of the server's clock.
+func (j *PeriodicJob) mostAhead() time.Duration { return max(j.period, maxAhead) }
 
 // complete records that the period of at is completed, if lease still holds the lock.
 func (j *PeriodicJob) complete(ctx context.Context, at time.Time, lease *Lease) error {

@@ -106,6 +106,44 @@ func TestPeriodicJobRunsOnceInEachPeriod(t *testing.T) {
 	})
 }
 
+// TestPeriodicJobAsksOnceForEachWake has a crowd of replicas, with some calls each, come at one instant, in three
+// periods. A call tries at most four times: at once, when its client has subscribed, at a poll before that, and when it
+// wakes after the run. Then all calls return, although none acquires the lock again.
+func TestPeriodicJobAsksOnceForEachWake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const replicas, each = 100, 2
+		s := newFakeServer()
+		var jobs []*primitives.PeriodicJob
+		for range replicas {
+			jobs = append(jobs, s.client(t, nil).NewPeriodicJob("x", time.Hour, nil))
+		}
+		for range 3 {
+			at, before := time.Now(), s.called("periodic_acquire")
+			var ended time.Time
+			runs := make(chan jobRun, each*replicas)
+			for i := range cap(runs) {
+				go func() {
+					runs <- runJob(t.Context(), at, func(context.Context) error {
+						time.Sleep(time.Second)
+						ended = time.Now()
+						return nil
+					}, jobs[i/each].Do)
+				}()
+			}
+			for range cap(runs) {
+				<-runs
+			}
+			require.Less(t, time.Since(ended), 200*time.Millisecond, "the last call returns")
+			require.LessOrEqual(t, s.called("periodic_acquire")-before, 4*cap(runs))
+			require.Zero(t, s.called("lock_acquire"))
+			time.Sleep(time.Until(at.Add(time.Hour)))
+		}
+		require.Equal(t, 3, s.called("lock_release"))
+		require.Equal(t, 3, s.called("periodic_complete"))
+	})
+}
+
 // TestPeriodicJobThatFailedRunsAgain has a replica wait while another fails.
 func TestPeriodicJobThatFailedRunsAgain(t *testing.T) {
 	withReplicas(t, func(t *testing.T, _ *fakeServer, _ *cutLink, one, other *primitives.PeriodicJob) {
@@ -260,7 +298,6 @@ func TestPeriodicJobStopped(t *testing.T) {
 			s.set(func() { s.fault = func(string) fault { return fault{after: time.Second} } })
 			require.ErrorIs(t, stopped(500*time.Millisecond, other.Do), primitives.ErrIndeterminate)
 			require.ErrorIs(t, stopped(500*time.Millisecond, other.TryDo), primitives.ErrIndeterminate)
-			_ = stopped(1500*time.Millisecond, other.TryDo) // in its query
 			s.set(func() { s.fault = func(string) fault { return down } })
 			require.ErrorIs(t, runJob(t.Context(), at, noWork, other.Do).err, primitives.ErrUnavailable)
 			require.NotErrorIs(t, runJob(t.Context(), at, noWork, other.Do).err, primitives.ErrNotRun)
