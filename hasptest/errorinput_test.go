@@ -100,6 +100,7 @@ func semaphoreOptions(b *book) {
 	}
 	b.invalid("rate limiter, Permits", rate(primitives.Rate{Interval: time.Second}))
 	b.invalid("rate limiter, Interval", rate(primitives.Rate{Permits: 1}))
+	b.invalid("rate limiter, Interval with a fraction", rate(primitives.Rate{Permits: 1, Interval: 1500 * time.Microsecond}))
 	b.invalid("rate limiter, Mode", rate(primitives.Rate{Permits: 1, Interval: time.Second, Mode: 2}))
 	b.invalid("rate limiter, KeepAlive",
 		rate(primitives.Rate{Permits: 1, Interval: time.Second, KeepAlive: time.Millisecond}))
@@ -132,6 +133,7 @@ func argumentErrors(b *book) {
 	b.invalid("id generator, blockSize", last(c.NewIDGenerator("x").Init(ctx, 1, 0)))
 	runs := func(job *primitives.PeriodicJob, at time.Time) error { return last(job.Do(ctx, at, nil)) }
 	b.invalid("periodic job, period", runs(c.NewPeriodicJob("x", 0, nil), time.Now()))
+	b.invalid("periodic job, period with a fraction", runs(c.NewPeriodicJob("x", 1500*time.Microsecond, nil), time.Now()))
 	b.invalid("periodic job, TTL", runs(c.NewPeriodicJob("x", time.Hour, &primitives.PeriodicJobOptions{TTL: 1}), time.Now()))
 	b.invalid("periodic job, no time", runs(c.NewPeriodicJob("x", time.Hour, nil), time.Time{}))
 	leader := func(o primitives.ElectionOptions) error { return last(c.NewElection("x", &o).Leader(ctx)) }

@@ -2,6 +2,8 @@ package primitives
 
 import (
 	"errors"
+	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -47,15 +49,19 @@ func (o *object) doOf(err error, logFailed bool) error {
 	if !is || !logFailed || errors.Is(failed.Release, ErrNotHeld) {
 		return err
 	}
-	return o.workOf(failed)
-}
-
-// workOf returns the error of work in the error of a Do. It logs the error of the release, for an object
-// that such a failure does not harm.
-func (o *object) workOf(failed *ReleaseError) error {
 	o.base.Logger().Warn("the release after the work failed", zap.Error(failed.Release))
 	return failed.Work
 }
 
 // publish returns the command with which scripts publish.
 func (o *object) publish() string { return o.base.Core().Capabilities().Publish() }
+
+// wholeMilliseconds returns a [*FieldError] if d, the value of the given field, is less than a
+// millisecond, or has a fraction of one. It is for a length that the server must not cut: a rate or a
+// schedule would be another one.
+func wholeMilliseconds(field string, d time.Duration) error {
+	if d > time.Millisecond && d%time.Millisecond != 0 {
+		return &FieldError{Field: field, Problem: fmt.Sprintf("%s is no whole number of milliseconds", d)}
+	}
+	return extend.AtLeast(field, d, time.Millisecond)
+}

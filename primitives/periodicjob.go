@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
@@ -15,9 +18,6 @@ const (
 	// minRemembered is the shortest default of [PeriodicJobOptions.TTL].
 	minRemembered = 24 * time.Hour
 
-	// maxAhead is how far the time of a job with a short period may be ahead of the server's clock.
-	maxAhead = time.Minute
-
 	// completeTimeout bounds the request that records a period.
 	completeTimeout = 5 * time.Second
 )
@@ -26,7 +26,7 @@ const (
 type PeriodicJobOptions struct {
 	// TTL is how long the server keeps the record of the last completed period. A replica that asks
 	// for that period later runs the job again. In whole milliseconds, at least one period. Zero
-	// means two periods, at least 24 h.
+	// means two periods, at least 24 h, and at most the longest Duration.
 	TTL time.Duration
 
 	_ struct{}
@@ -38,7 +38,10 @@ type PeriodicJobOptions struct {
 // Each call passes the time for which the job is due. The period is that time divided by the length
 // of a period, rounded down, since 1970-01-01 UTC. Pass the nominal time of the schedule, such as
 // 02:00:00: then clocks that differ do not matter. A caller without a schedule passes
-// time.Now().Round(period): then clocks may differ by less than half a period. For an irregular
+// time.Now().Round(period): then clocks may differ by less than half a period. The time may be ahead
+// of the server's clock by up to one period: with more, Do returns [ErrClockAhead]. So a clock that is
+// ahead makes the other replicas leave out at most one period. If a job begins more than half a period
+// early, the client's Logger receives that. For an irregular
 // schedule, such as 02:00 local time, the length is at most the shortest time between two runs.
 //
 // # Guarantees
@@ -69,8 +72,8 @@ type PeriodicJob struct {
 }
 
 // NewPeriodicJob returns the job called name, which runs once in each period. It sends nothing. All
-// replicas must pass the same period, in whole milliseconds. Its methods return a [*FieldError] for
-// an empty name, a period below 1 ms or an invalid option. In a cluster a name with braces must have
+// replicas must pass the same period. Its methods return a [*FieldError] for an empty name, a period
+// that is no whole number of milliseconds or below 1 ms, or an invalid option. In a cluster a name with braces must have
 // its hash tag in them.
 func (c *Client) NewPeriodicJob(name string, period time.Duration, opts *PeriodicJobOptions) *PeriodicJob {
 	var o PeriodicJobOptions
@@ -82,9 +85,9 @@ func (c *Client) NewPeriodicJob(name string, period time.Duration, opts *Periodi
 	lockKey, record := j.base.Key(), extend.Tagged(j.base.Key())+jobRecordKey
 	j.base = j.base.WithKey(record).WithTypedKey("lock key", lockKey, "hash")
 	j.lock.base = j.lock.base.WithTypedKey("key of the record", record, "string")
-	j.reject(extend.AtLeast("period", period, time.Millisecond))
+	j.reject(wholeMilliseconds("period", period))
 	if j.ttl == 0 {
-		j.ttl = max(2*period, minRemembered)
+		j.ttl = max(2*min(period, math.MaxInt64/2), minRemembered)
 	}
 	j.reject(extend.AtLeast("TTL", j.ttl, period))
 	return j
@@ -204,10 +207,10 @@ func (j *dueJob) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
 	l := &j.lock
-	at, most := j.at.Truncate(time.Millisecond), j.mostAhead()
+	at := j.at.Truncate(time.Millisecond)
 	result, err := script.PeriodicAcquire(ctx, r, script.PeriodicAcquireParams{
 		Lock: l.base.Key(), Token: l.tokenKey, Completed: j.base.Key(), Owner: owner, Lease: lease,
-		Tokenttl: l.tokenTTL, Start: j.start(at), Earliest: at.Add(-most), Publish: l.publish(), Released: l.channel,
+		Tokenttl: l.tokenTTL, Start: j.start(at), Earliest: at.Add(-j.period), Publish: l.publish(), Released: l.channel,
 	})
 	ahead := at.Sub(result.Now)
 	switch {
@@ -215,11 +218,13 @@ func (j *dueJob) Acquire(
 		return 0, extend.Answer{}, j.base.Conflict("text that is no such number")
 	case err != nil:
 		return 0, extend.Answer{}, err
-	case ahead > most:
+	case result.Answer == 0 && ahead > j.period:
 		return 0, extend.Answer{}, fmt.Errorf(
 			"%w: %s is %s ahead of it", ErrClockAhead, at.UTC().Format(time.RFC3339), ahead)
 	case result.Answer == 0:
 		return 0, extend.Answer{}, errCompleted
+	case result.Answer > 0 && ahead > j.period/2:
+		j.logAhead(at, ahead)
 	}
 	return lockAnswer(result.Answer, nil)
 }
@@ -229,8 +234,13 @@ func (j *dueJob) Release(ctx context.Context, r backend.ScriptRunner, owner stri
 	return (*leasableLock)(&j.lock).Release(ctx, r, owner)
 }
 
-// mostAhead returns how far a caller's time may be ahead of the server's clock.
-func (j *PeriodicJob) mostAhead() time.Duration { return max(j.period, maxAhead) }
+// logAhead logs that a job begins early. The logger may block.
+func (j *PeriodicJob) logAhead(at time.Time, ahead time.Duration) {
+	j.base.Go(func(context.Context, backend.ScriptRunner) {
+		j.base.Logger().Warn("a job begins early: its time is ahead of the server's clock by more than half a period",
+			zap.Time("at", at), zap.Duration("ahead", ahead))
+	})
+}
 
 // complete records that the period of at is completed, if lease still holds the lock.
 func (j *PeriodicJob) complete(ctx context.Context, at time.Time, lease *Lease) error {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
@@ -386,20 +388,31 @@ func TestPeriodicJobWithDifferentClocks(t *testing.T) {
 	}
 }
 
-// TestPeriodicJobAheadOfTheServer has a clock that would stop the job for a year, and clocks at the limit.
+// TestPeriodicJobAheadOfTheServer has clocks that would stop the job for a year or for one period more, a clock at the
+// limit, and one with which a caller that rounds still means the present period. More than that is logged.
 func TestPeriodicJobAheadOfTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client := newFakeServer().client(t, nil)
-		for period, limit := range map[time.Duration]time.Duration{time.Second: time.Minute, time.Hour: time.Hour} {
+		core, logs := observer.New(zap.WarnLevel)
+		client := newFakeServer().client(t, &primitives.Options{Logger: zap.New(core)})
+		for _, period := range []time.Duration{time.Second, 10 * time.Second, time.Hour} {
 			job := client.NewPeriodicJob(period.String(), period, nil)
-			for _, ahead := range []time.Duration{365 * 24 * time.Hour, limit + time.Millisecond} {
+			for _, ahead := range []time.Duration{365 * 24 * time.Hour, period + time.Millisecond} {
 				r := runJob(t.Context(), time.Now().Add(ahead), noWork, job.Do)
 				require.ErrorIs(t, r.err, primitives.ErrClockAhead)
 				require.False(t, r.ran || r.worked)
 			}
+			require.Equal(t, jobDone, runJob(t.Context(), time.Now().Add(period/2), noWork, job.Do))
+			synctest.Wait()
+			require.Empty(t, logs.TakeAll())
+			require.Equal(t, jobDone, runJob(t.Context(), time.Now().Add(period), noWork, job.Do))
+			synctest.Wait()
+			early := logs.TakeAll()
+			require.Len(t, early, 1)
+			require.Equal(t, period, early[0].ContextMap()["ahead"])
+			require.Equal(t, jobCompleted, runJob(t.Context(), time.Now(), noWork, job.Do))
+			time.Sleep(2 * period)
 			require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, job.Do))
-			require.Equal(t, jobDone, runJob(t.Context(), time.Now().Add(limit), noWork, job.Do))
 		}
 	})
 }
@@ -434,6 +447,7 @@ func TestPeriodicJobRemembers(t *testing.T) {
 		at := time.Date(2000, 1, 1, 0, 0, 59, 0, time.UTC)
 		for name, c := range map[string]struct{ period, ttl time.Duration }{
 			"minute": {time.Minute, 0}, "week": {7 * 24 * time.Hour, 0}, "option": {time.Minute, time.Hour},
+			"century": {200 * 365 * 24 * time.Hour, 0},
 		} {
 			job := client.NewPeriodicJob(name, c.period, &primitives.PeriodicJobOptions{TTL: c.ttl})
 			require.Equal(t, jobDone, runJob(t.Context(), at, noWork, job.Do))
@@ -444,6 +458,7 @@ func TestPeriodicJobRemembers(t *testing.T) {
 			{"{minute}:completed", "946684800000", "86400000"},
 			{"{week}:completed", "946512000000", "1209600000"},
 			{"{option}:completed", "946684800000", "3600000"},
+			{"{century}:completed", "0", "9223372036854"},
 			{"{before}:completed", "-315619200000", "86400000"},
 		}, recorded)
 	})

@@ -32,7 +32,7 @@ type Rate struct {
 	Permits int
 
 	// Interval is the length of the window: a permit becomes free one Interval after its grant, by
-	// the server's clock. In whole milliseconds, at least 1 ms.
+	// the server's clock. A whole number of milliseconds, at least 1 ms.
 	Interval time.Duration
 
 	// Mode says which clients share the permits. Zero means RateOverall.
@@ -174,7 +174,7 @@ func (r Rate) validate() error {
 	if err := countWithin("Rate.Permits", r.Permits, 1); err != nil {
 		return err
 	}
-	if err := extend.AtLeast("Rate.Interval", r.Interval, time.Millisecond); err != nil {
+	if err := wholeMilliseconds("Rate.Interval", r.Interval); err != nil {
 		return err
 	}
 	if r.Mode != RateOverall && r.Mode != RatePerClient {
