@@ -63,7 +63,9 @@ var (
 
 	// ErrSelfDeadlock means that a caller waits for a lock under a context of its own lease of that
 	// lock, [Lease.Context] or a context made from it, also by context.WithoutCancel: it would wait
-	// for itself. Under [Lease.Reenter] it re-enters the lock. A goroutine that is to wait for the
+	// for itself. Under [Lease.Reenter] it re-enters the lock, unless that is of another kind: an
+	// [Election], a [PeriodicJob] and the locks of one name, such as [Lock] and [FencedLock], exclude
+	// each other, and do not re-enter each other. A goroutine that is to wait for the
 	// end of the lease needs a context without the lease. Nothing was sent, and the lease is
 	// unchanged.
 	ErrSelfDeadlock = extend.ErrSelfDeadlock

@@ -113,7 +113,8 @@ const periodicJobKind = "periodic job"
 //     The period is not completed, unless only the release failed, or the error wraps
 //     [ErrIndeterminate]. If the lock was lost, the error wraps [ErrLost];
 //   - false and an error: work was not called. [ErrNotRun] says that ctx ended before, [ErrClockAhead]
-//     that at is too far ahead. Other errors are as for [Lock.Lock].
+//     that at is too far ahead, and [ErrSelfDeadlock] that ctx is of a run of this job, which does not
+//     re-enter, or of a lease of its Lock. Other errors are as for [Lock.Lock].
 //
 // If ctx ends during work and work still returns nil, the period is completed: Do waits for up to 5 s
 // for the server's answer.
@@ -174,6 +175,9 @@ func (j *PeriodicJob) acquire(
 	ctx context.Context, at time.Time, acquire func(*extend.Leases, context.Context) (*Lease, error),
 ) (*Lease, error) {
 	return extend.Call(ctx, &j.lock.base, nil, "acquire", func() (*Lease, error) {
+		if j.lock.base.Holder(ctx) != "" {
+			return nil, ErrSelfDeadlock // A re-entry would not read the record.
+		}
 		config := j.leases
 		config.Leasable = &dueJob{j, at}
 		leases, err := j.lock.base.NewLeases(config)

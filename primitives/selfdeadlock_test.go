@@ -38,6 +38,10 @@ func TestSelfDeadlock(t *testing.T) {
 			"Node":       {red.Lock, c.NewLock("red", nil).Lock, primitives.ErrSelfDeadlock},
 			"Part":       {multi.Lock, c.NewLock("b", nil).Lock, primitives.ErrSelfDeadlock},
 			"MultiLock":  {multi.Lock, multi.Lock, primitives.ErrSelfDeadlock},
+			"Election":   {c.NewLock("x", nil).Lock, electing(c, "x"), primitives.ErrSelfDeadlock},
+			"Job":        {c.NewLock("x", nil).Lock, periodically(c, "x"), primitives.ErrSelfDeadlock},
+			"LockOfSpin": {c.NewSpinLock("spin", nil).Lock, c.NewLock("spin", nil).Lock, primitives.ErrSelfDeadlock},
+			"PartJob":    {multi.Lock, periodically(c, "b"), primitives.ErrSelfDeadlock},
 		} {
 			lease, err := test.outer(t.Context())
 			require.NoError(t, err, name)
@@ -56,6 +60,53 @@ func TestSelfDeadlock(t *testing.T) {
 			require.NoError(t, lease.Err(), name)
 			require.NoError(t, lease.Release(t.Context()), name)
 		}
+	})
+}
+
+// electing takes part in the election called name.
+func electing(c *primitives.Client, name string) lockFunc {
+	return func(ctx context.Context) (*primitives.Lease, error) {
+		return nil, c.NewElection(name, nil).Run(ctx, nil)
+	}
+}
+
+// periodically runs the job called name.
+func periodically(c *primitives.Client, name string) lockFunc {
+	return func(ctx context.Context) (*primitives.Lease, error) {
+		_, err := c.NewPeriodicJob(name, time.Hour, nil).Do(ctx, time.Now(), nil)
+		return nil, err
+	}
+}
+
+// TestSelfDeadlockOfAnotherKind calls an election, a job and a lock of one name under each other's contexts, which do not
+// re-enter either.
+func TestSelfDeadlockOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeServer().client(t, nil)
+		under := func(ctx context.Context, lease *primitives.Lease, calls ...lockFunc) error {
+			for _, call := range calls {
+				for _, ctx := range []context.Context{ctx, lease.Reenter(ctx)} {
+					ctx, end := context.WithTimeout(ctx, time.Minute)
+					_, err := call(ctx)
+					end()
+					require.ErrorIs(t, err, primitives.ErrSelfDeadlock)
+				}
+			}
+			return nil
+		}
+		lock, elected, job := c.NewLock("x", nil), electing(c, "x"), periodically(c, "x")
+		require.NoError(t, lock.Do(t.Context(), func(ctx context.Context, lease *primitives.Lease) error {
+			return under(ctx, lease, elected, job)
+		}))
+		require.NoError(t, c.NewElection("x", nil).Run(t.Context(), func(ctx context.Context, lease *primitives.Lease) error {
+			return under(ctx, lease, lock.Lock, job)
+		}))
+		_, err := c.NewPeriodicJob("x", time.Hour, nil).Do(t.Context(), time.Now(),
+			func(ctx context.Context, lease *primitives.Lease) error {
+				return under(ctx, lease, lock.Lock, elected, job)
+			})
+		require.NoError(t, err)
 	})
 }
 

@@ -45,7 +45,7 @@ type target interface {
 	// parts returns the result of [Lease.Parts].
 	parts() []*Lease
 
-	// covers reports whether the hold includes o.
+	// covers reports whether the hold includes o, or excludes all owners of o.
 	covers(o *Object) bool
 
 	// reentry adds the held objects to the list of holds that a context re-enters.

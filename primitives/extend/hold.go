@@ -284,8 +284,12 @@ func (h *hold) identity() (owner string, token int64) { return h.Owner, h.token 
 // parts implements [target].
 func (h *hold) parts() []*Lease { return nil }
 
-// covers implements [target].
-func (h *hold) covers(o *Object) bool { return h.object.same(o) }
+// covers implements [target]. A lease that excludes owners of its own object also excludes those of any
+// other object with the same key, such as a lock and an election that have one name.
+func (h *hold) covers(o *Object) bool {
+	own := h.source.excludedBy != nil && h.source.excludedBy.same(h.object)
+	return h.object.same(o) || own && h.object.core == o.core && h.object.key == o.key
+}
 
 // reentry implements [target].
 func (h *hold) reentry(outer *reentry) *reentry { return &reentry{hold: h, outer: outer} }

@@ -317,8 +317,9 @@ type leaseOf struct{ object *Object }
 
 // CheckSelfDeadlock returns [ErrSelfDeadlock] if ctx has the values of a context of a lease of o
 // that is held ([Lease.Context]), and does not re-enter the lease ([Lease.Reenter]). A call that
-// waits under such a context until no lease of o is left waits for itself. CheckSelfDeadlock sends
-// nothing.
+// waits under such a context until no lease of o is left waits for itself. A lease whose object has
+// the key of o, and excludes other owners ([LeaseConfig.ExcludedBy]), counts as one of o.
+// CheckSelfDeadlock sends nothing.
 func (o *Object) CheckSelfDeadlock(ctx context.Context) error {
 	lease, _ := ctx.Value(leaseOf{o}).(*leaseState)
 	if lease == nil || o.Holder(ctx) != "" {
