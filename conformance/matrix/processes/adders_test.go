@@ -2,6 +2,7 @@ package processes
 
 import (
 	"context"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func stopAndKillCounter(t *testing.T, a cells.Adapter, s *servers.Server) {
 	adder, err := a.Primitives(t, cells.At(s.Addr()), nil).OpenLongAdder(t.Context(), t.Name())
 	require.NoError(t, err)
 	adder.Increment()
-	child := cells.StartChild(t, "TestCountingChild", s.Addr(), a.Name, t.Name())
+	child := cells.StartChild(t, os.Args[0], "TestCountingChild", s.Addr(), a.Name, t.Name())
 	require.Equal(t, "counted", child.Next(t))
 	awaitSum(t, 101, adder)
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ type child struct {
 
 func startChild(t *testing.T, a cells.Adapter, s *servers.Server) *child {
 	t.Helper()
-	return &child{Child: cells.StartChild(t, "TestChild", s.Addr(), a.Name, t.Name())}
+	return &child{Child: cells.StartChild(t, os.Args[0], "TestChild", s.Addr(), a.Name, t.Name())}
 }
 
 // await returns the rest of the child's next line that begins so.

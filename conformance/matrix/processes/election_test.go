@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -85,7 +86,7 @@ func (p *polity) stand(t *testing.T, adapter int) {
 	t.Helper()
 	link := proxy.Start(t, p.server.Addr(), nil)
 	c := &polityCandidate{
-		Child:   cells.StartChild(t, "TestCandidate", link.Addr(), cells.Adapters()[adapter].Name),
+		Child:   cells.StartChild(t, os.Args[0], "TestCandidate", link.Addr(), cells.Adapters()[adapter].Name),
 		adapter: adapter, link: link,
 	}
 	go func() {

@@ -1,6 +1,7 @@
 package processes
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +27,7 @@ func killDrawers(t *testing.T, a cells.Adapter, s *servers.Server) {
 	for range 3 {
 		var children []*cells.Child
 		for range 3 {
-			children = append(children, cells.StartChild(t, "TestDrawingChild", s.Addr(), a.Name, t.Name()))
+			children = append(children, cells.StartChild(t, os.Args[0], "TestDrawingChild", s.Addr(), a.Name, t.Name()))
 		}
 		for _, c := range children {
 			for range 100 {

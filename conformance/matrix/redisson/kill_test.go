@@ -2,6 +2,7 @@ package redisson
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -62,7 +63,7 @@ func testKilled(t *testing.T, ours *primitives.Client, java *peer) {
 // startVictim starts a process of ours that is killed, and returns when it holds all that it is to hold.
 func startVictim(t *testing.T, at cells.Client) *cells.Child {
 	t.Helper()
-	victim := cells.StartChild(t, "TestVictim", at.Addrs...)
+	victim := cells.StartChild(t, os.Args[0], "TestVictim", at.Addrs...)
 	require.Equal(t, "waits", victim.Next(t))
 	return victim
 }

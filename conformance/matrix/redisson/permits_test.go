@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -113,7 +114,7 @@ func testPermitsOfTheDead(t *testing.T, ours *primitives.Client, java *peer) {
 	java.await(answer, done)
 	require.NoError(t, (*got).Release(ctx))
 
-	ourVictim := cells.StartChild(t, "TestPermitVictim", java.at.Addrs...)
+	ourVictim := cells.StartChild(t, os.Args[0], "TestPermitVictim", java.at.Addrs...)
 	require.Equal(t, "holds", ourVictim.Next(t))
 	theirs := java.begin("permits.acquire", "lent-dead", 2, 0)
 	java.waits(theirs)

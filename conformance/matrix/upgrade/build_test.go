@@ -1,0 +1,66 @@
+package upgrade
+
+import (
+	"cmp"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// from is the variable that names the other version, a commit. The default is the last tag; firstCommit before there
+// is one.
+const (
+	from        = "HASP_UPGRADE_FROM"
+	firstCommit = "1fc0c1e"
+)
+
+// build compiles the peer of the other version, in a work tree of its own, and returns the program.
+func build(t *testing.T) (program string) {
+	t.Helper()
+	version := cmp.Or(os.Getenv(from), lastTag(), firstCommit)
+	tree := filepath.Join(t.TempDir(), "tree")
+	run(t, ".", "git", "worktree", "add", "--quiet", "--detach", tree, version)
+	t.Cleanup(func() { run(t, ".", "git", "worktree", "remove", "--force", tree) })
+	folder := filepath.Join(tree, "conformance", "matrix", "upgradepeer")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	for _, file := range []string{"peer_test.go", "kinds_test.go"} {
+		copyFile(t, file, filepath.Join(folder, file))
+	}
+	program = filepath.Join(t.TempDir(), "peer")
+	run(t, folder, "go", "test", "-c", "-vet=off", "-o", program, ".")
+	t.Logf("mixed with %s", version)
+	return program
+}
+
+func lastTag() string {
+	out, err := exec.Command("git", "describe", "--tags", "--abbrev=0", "--match=v*").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func run(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...) //nolint:gosec,noctx // Git and go.
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s %s: %s", name, args, out)
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	in, err := os.Open(from) //nolint:gosec // Ours.
+	require.NoError(t, err)
+	defer func() { _ = in.Close() }()
+	out, err := os.Create(to) //nolint:gosec // In a folder of the test.
+	require.NoError(t, err)
+	_, err = io.Copy(out, in)
+	require.NoError(t, err)
+	require.NoError(t, out.Close())
+}

@@ -1,0 +1,190 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// hold is a hold of an object that one holder has at a time: its token, 0 if there is none, and what ends it.
+type hold struct {
+	token   int64
+	release func(ctx context.Context) error
+}
+
+// acquire acquires an object of one kind, or tries to.
+type acquire func(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error)
+
+// kinds are the objects that one holder has at a time.
+var kinds = map[string]acquire{
+	"lock":   locker(func(c *primitives.Client, name string) primitives.Locker { return c.NewLock(name, nil) }),
+	"fenced": locker(func(c *primitives.Client, name string) primitives.Locker { return c.NewFencedLock(name, nil) }),
+	"spin":   locker(func(c *primitives.Client, name string) primitives.Locker { return c.NewSpinLock(name, nil) }),
+	"fair":   locker(func(c *primitives.Client, name string) primitives.Locker { return c.NewFairLock(name, nil) }),
+	"write":  locker(writeLock),
+	"mutex":  mutex,
+	"multi": locker(func(c *primitives.Client, name string) primitives.Locker {
+		return primitives.NewMultiLock(c.NewLock(name+"a", nil), c.NewLock(name+"b", nil))
+	}),
+	"counting": counting(primitives.ByTime),
+	"arrival":  counting(primitives.ByArrival),
+	"permit":   permit,
+	"permits":  permits,
+	"election": election,
+}
+
+// ordered are the kinds that are granted in the order of their waiters.
+var ordered = []string{"fair", "mutex", "arrival"}
+
+func writeLock(c *primitives.Client, name string) primitives.Locker {
+	return c.NewReadWriteLock(name, nil).WriteLock()
+}
+
+// leased returns the hold of a lease.
+func leased(lease *primitives.Lease, err error) (hold, error) {
+	if err != nil {
+		return hold{}, err
+	}
+	return hold{lease.Token(), lease.Release}, nil
+}
+
+func locker(make func(c *primitives.Client, name string) primitives.Locker) acquire {
+	return func(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
+		if try {
+			return leased(make(c, name).TryLock(ctx))
+		}
+		return leased(make(c, name).Lock(ctx))
+	}
+}
+
+func mutex(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
+	if try {
+		return leased(c.NewMutex(name, nil).TryLock(ctx))
+	}
+	return leased(c.NewMutex(name, nil).Lock(ctx))
+}
+
+func counting(order primitives.CountingOrder) acquire {
+	return func(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
+		s := c.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{Order: order})
+		if try {
+			return leased(s.TryAcquire(ctx))
+		}
+		return leased(s.Acquire(ctx))
+	}
+}
+
+func permits(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
+	s := c.NewPermitSemaphore(name, nil)
+	if _, err := s.InitPermits(ctx, 1); err != nil {
+		return hold{}, err
+	}
+	if try {
+		return leased(s.TryAcquire(ctx, 1))
+	}
+	return leased(s.Acquire(ctx, 1))
+}
+
+func permit(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
+	s := c.NewSemaphore(name, nil)
+	if _, err := s.InitPermits(ctx, 1); err != nil {
+		return hold{}, err
+	}
+	take := s.Acquire
+	if try {
+		take = s.TryAcquire
+	}
+	return hold{release: func(ctx context.Context) error { return s.Release(ctx, 1) }}, take(ctx, 1)
+}
+
+// election leads until the hold is released. A candidate that cannot wait asks who leads, since an election has no
+// attempt without a wait.
+func election(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
+	e := c.NewElection(name, nil)
+	if try {
+		if _, err := e.Leader(ctx); err == nil {
+			return hold{}, primitives.ErrNotAcquired
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	leads, over := make(chan int64, 1), make(chan error, 1)
+	go func() {
+		over <- e.Run(ctx, func(ctx context.Context, lease *primitives.Lease) error {
+			leads <- lease.Token()
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	select {
+	case token := <-leads:
+		return hold{token, func(context.Context) error { cancel(); <-over; return nil }}, nil
+	case err := <-over:
+		cancel()
+		return hold{}, errors.Join(errors.New("the election ended"), err)
+	}
+}
+
+// calls are the methods of objects that several processes share. Each returns its result as text.
+var calls = map[string]func(ctx context.Context, c *primitives.Client, name string) string{
+	"latch.init": func(ctx context.Context, c *primitives.Client, name string) string {
+		_, err := c.NewCountDownLatch(name).InitCount(ctx, 2)
+		return said("done", err)
+	},
+	"latch.count": func(ctx context.Context, c *primitives.Client, name string) string {
+		left, err := c.NewCountDownLatch(name).CountDown(ctx)
+		return said(fmt.Sprint(left), err)
+	},
+	"latch.wait": func(ctx context.Context, c *primitives.Client, name string) string {
+		return said("done", c.NewCountDownLatch(name).Wait(ctx))
+	},
+	"long.add": func(ctx context.Context, c *primitives.Client, name string) string {
+		sum, err := c.NewAtomicLong(name).Increment(ctx)
+		return said(fmt.Sprint(sum), err)
+	},
+	"double.add": func(ctx context.Context, c *primitives.Client, name string) string {
+		sum, err := c.NewAtomicDouble(name).Add(ctx, 0.5)
+		return said(fmt.Sprint(sum), err)
+	},
+	"id.next": func(ctx context.Context, c *primitives.Client, name string) string {
+		ids := c.NewIDGenerator(name)
+		_, err := ids.Init(ctx, 1, 10)
+		id, nextErr := ids.Next(ctx)
+		return said(fmt.Sprint(id), errors.Join(err, nextErr))
+	},
+	"rate.try": func(ctx context.Context, c *primitives.Client, name string) string {
+		l := c.NewRateLimiter(name, nil)
+		_, err := l.InitRate(ctx, primitives.Rate{Permits: 2, Interval: time.Hour})
+		if err = errors.Join(err, l.TryAcquire(ctx, 1)); errors.Is(err, primitives.ErrNotAcquired) {
+			return "refused"
+		}
+		return said("granted", err)
+	},
+	"job.try": func(ctx context.Context, c *primitives.Client, name string) string {
+		ran, err := c.NewPeriodicJob(name, time.Hour, nil).TryDo(ctx, time.Now().Truncate(24*time.Hour),
+			func(context.Context, *primitives.Lease) error { return nil })
+		return said(fmt.Sprint(ran), err)
+	},
+	"read.hold": func(ctx context.Context, c *primitives.Client, name string) string {
+		_, err := c.NewReadWriteLock(name, nil).ReadLock().Lock(ctx)
+		return said("granted", err)
+	},
+	"adder.add": func(ctx context.Context, c *primitives.Client, name string) string {
+		a, err := c.OpenLongAdder(ctx, name)
+		if err == nil {
+			a.Increment()
+		}
+		return said("added", err)
+	},
+	"adder.sum": func(ctx context.Context, c *primitives.Client, name string) string {
+		a, err := c.OpenLongAdder(ctx, name)
+		if err != nil {
+			return said("", err)
+		}
+		defer func() { _ = a.Close() }()
+		sum, err := a.Sum(ctx)
+		return said(fmt.Sprint(sum), err)
+	},
+}
