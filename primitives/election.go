@@ -26,7 +26,8 @@ const (
 // ElectionOptions configure an [Election]. The zero value of each field means its default.
 type ElectionOptions struct {
 	// ID names this candidate for others: [Leader] has it while the candidate leads. One line. "" means
-	// the host's name, the process id and the client's id.
+	// the host's name, the process id and the client's id. With any other ID the server gets neither
+	// the host's name nor the process id.
 	ID string
 
 	// Value is a text of the candidate's, such as its address, which Leader has, too. ID and Value have
@@ -79,6 +80,7 @@ func (c *Client) NewElection(name string, opts *ElectionOptions) *Election {
 	}
 	e := &Election{}
 	identity, err := o.identity(c)
+	e.lock.anonymous = o.ID != ""
 	e.lock.init(c, "election", name, &LockOptions{Metadata: identity}, &c.tokenTTL)
 	e.lock.reject(err)
 	key := e.lock.base.Key()

@@ -12,7 +12,10 @@ import (
 
 // exclusiveLock is embedded by the locks that one owner at a time holds, in a hash of owner and
 // hold count, and for which waiters race.
-type exclusiveLock struct{ ownedLock }
+type exclusiveLock struct {
+	ownedLock
+	anonymous bool // grants store neither the host's name nor the process id; set before init
+}
 
 // init makes l the lock of the given kind called name.
 func (l *exclusiveLock) init(

@@ -18,8 +18,8 @@ import (
 // [LockOptions.Metadata], as all Java processes do, only Owner is known.
 type Holder struct {
 	Owner    string // see [Lease.Owner]
-	Host     string // the name of the host on which the holder's process runs; "" if it has none
-	PID      int    // of the process
+	Host     string // the name of the host on which the holder's process runs; "" if it stored none
+	PID      int    // of the process; 0 if it stored none
 	Metadata string
 	Since    time.Time // of the grant, by the server's clock
 }
@@ -41,9 +41,18 @@ var hostname = sync.OnceValue(func() string {
 	return name
 })
 
-// describe returns what grants store about their holder, in lines.
-func describe(metadata string) string {
-	return hostname() + "\n" + strconv.Itoa(os.Getpid()) + "\n" + metadata
+// describe returns what grants of l store about their holder, in lines.
+func (l *exclusiveLock) describe(metadata string) string {
+	host, pid := hostname(), os.Getpid()
+	if l.anonymous {
+		host, pid = "", 0
+	}
+	return host + "\n" + strconv.Itoa(pid) + "\n" + metadata
+}
+
+// candidateID returns an id of a client's process that no other client has.
+func candidateID(client string) string {
+	return fmt.Sprintf("%s:%d:%s", hostname(), os.Getpid(), client)
 }
 
 // Holder returns the present holder of the lock. If the lock is free, the error wraps [ErrNotHeld].
@@ -92,7 +101,7 @@ func (l *exclusiveLock) described(metadata string) *describedLock {
 	key := l.base.Key()
 	d := &describedLock{
 		exclusiveLock: l, holderKey: extend.SideName(lockHolderKey, key),
-		granted: extend.SideName(lockHolderChannel, key), description: describe(metadata),
+		granted: extend.SideName(lockHolderChannel, key), description: l.describe(metadata),
 	}
 	l.base = l.base.WithTypedKey("holder's key", d.holderKey, "string").WithRights(&describedRights)
 	l.reject(checkMetadata(metadata))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"strings"
 	"time"
 
@@ -28,7 +27,7 @@ const maxIdentity = 1000
 func (o *ElectionOptions) identity(c *Client) (string, error) {
 	id := o.ID
 	if id == "" {
-		id = fmt.Sprintf("%s:%d:%s", hostname(), os.Getpid(), c.core.ID())
+		id = candidateID(c.core.ID())
 	}
 	switch {
 	case strings.Contains(id, "\n"):

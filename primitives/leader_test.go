@@ -63,6 +63,10 @@ func TestLeaderOfAnElection(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, primitives.Leader{ID: "a", Value: "a:80\n2", Since: leader.Since, Owner: p.holder("x")}, leader)
 		require.True(t, leader.Since.Equal(began.Truncate(time.Microsecond)))
+		holder, err := p.client(t, nil).NewLock("x", nil).Holder(t.Context())
+		require.NoError(t, err)
+		want := primitives.Holder{Owner: leader.Owner, Metadata: "a\na:80\n2", Since: leader.Since}
+		require.Equal(t, want, holder, "with an ID neither the host nor the process id")
 		leave()
 		_, err = e.Leader(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNoLeader)
