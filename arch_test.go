@@ -175,7 +175,7 @@ var rules = []rule{
 	{
 		dir:     "examples/...",
 		imports: []string{"backend/...", "primitives", zap, rueidis, valkey, goredis},
-		tests:   []string{"conformance/servers"},
+		tests:   []string{"conformance/servers", "hasptest"},
 	},
 	{dir: "bench/...", imports: []string{"..."}},
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
@@ -16,6 +18,7 @@ import (
 
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/hasptest"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -99,16 +102,18 @@ func withValkey(conn valkey.Client, err error) connected {
 	return connected{client, conn.Close, err}
 }
 
-// holds lets each client hold one lock, try it while another client holds it, and close.
+// holds lets each client hold one lock, while the next one tries it, and closes all.
 func holds(t *testing.T, all ...connected) {
 	t.Helper()
 	for i, c := range all {
 		require.NoError(t, c.err)
-		other := all[(i+1)%len(all)].client.NewLock("orders:{42}", nil)
-		err := shipSoon(t.Context(), c.client.NewLock("orders:{42}", nil), func(ctx context.Context) error {
-			return shipIfFree(ctx, other, func(context.Context) error { panic("two inside") })
+		other, held := all[(i+1)%len(all)].client, false
+		err := shipIfFree(t.Context(), c.client.NewLock("orders:{42}", nil), func(ctx context.Context) error {
+			held = true
+			return shipIfFree(ctx, other.NewLock("orders:{42}", nil), func(context.Context) error { panic("two inside") })
 		})
 		require.NoError(t, err)
+		require.True(t, held)
 	}
 	for _, c := range all {
 		require.NoError(t, closeClient(c.client))
@@ -116,15 +121,35 @@ func holds(t *testing.T, all ...connected) {
 	}
 }
 
-// TestShipStops: the work ends with its lease's context, and returns why.
+// TestShipSoon: the wait ends after two seconds, and the work may last longer.
+func TestShipSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		lock, other := s.Client(nil).NewLock("orders:42", nil), s.Client(nil).NewLock("orders:42", nil)
+		err := shipSoon(t.Context(), lock, func(ctx context.Context) error {
+			begun := time.Now()
+			err := shipSoon(t.Context(), other, func(context.Context) error { panic("two inside") })
+			require.ErrorIs(t, err, primitives.ErrNotAcquired)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, 2*time.Second, time.Since(begun))
+			time.Sleep(time.Second)
+			return ctx.Err()
+		})
+		require.NoError(t, err)
+	})
+}
+
+// TestShipStops: the work stops with its context, and Do releases the lock.
 func TestShipStops(t *testing.T) {
 	t.Parallel()
-	conn := oneServer(servers.Start(t, servers.Redis, nil).Addr())
-	c := onGoRedis(conn)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, c.err)
-	require.ErrorIs(t, c.client.NewLock("orders:42", nil).Do(ctx, ship), context.Canceled)
-	require.NoError(t, closeClient(c.client))
-	require.NoError(t, conn.Close())
+	synctest.Test(t, func(t *testing.T) {
+		lock := hasptest.New(t).Client(nil).NewLock("orders:42", nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		require.ErrorIs(t, lock.Do(ctx, ship), context.DeadlineExceeded)
+		held, err := lock.IsLocked(t.Context())
+		require.NoError(t, err)
+		require.False(t, held)
+	})
 }
