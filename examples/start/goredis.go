@@ -15,7 +15,7 @@ func behindSentinel(master string, sentinels ...string) redis.UniversalClient {
 }
 
 func ofCluster(addrs ...string) redis.UniversalClient {
-	return redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs}) // some of its nodes: the driver finds the others
+	return redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs}) // some nodes suffice
 }
 
 func overTLS(addr string, config *tls.Config) redis.UniversalClient {

@@ -10,7 +10,7 @@ import (
 )
 
 func rueidisOf(addrs ...string) (rueidis.Client, error) {
-	return rueidis.NewClient(rueidis.ClientOption{InitAddress: addrs}) // one server, or some nodes of a cluster
+	return rueidis.NewClient(rueidis.ClientOption{InitAddress: addrs}) // or of a cluster
 }
 
 func rueidisBehindSentinel(master string, sentinels ...string) (rueidis.Client, error) {

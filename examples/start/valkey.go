@@ -10,7 +10,7 @@ import (
 )
 
 func valkeyOf(addrs ...string) (valkey.Client, error) {
-	return valkey.NewClient(valkey.ClientOption{InitAddress: addrs}) // one server, or some nodes of a cluster
+	return valkey.NewClient(valkey.ClientOption{InitAddress: addrs}) // or of a cluster
 }
 
 func valkeyBehindSentinel(master string, sentinels ...string) (valkey.Client, error) {
