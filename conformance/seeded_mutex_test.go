@@ -77,7 +77,7 @@ func mutexSeeds() []seed {
 			{"if heldFor >= 0 && heldFor < next {", "if false {"},
 		}, in("TestDeadHolderIsFollowed")},
 		{"leaves a lease of a fixed length as short as it was granted", line, edits{
-			{"return s.lengthen(ctx, t.hold)", "return nil"},
+			{"return t.lengthen(ctx)", "return true"},
 		}, in("TestFixedLeaseIsWhole")},
 		{"takes its time after a beat that was lost", beatFile, edits{
 			{"		l.alarm.within(jittered(l.beatInterval() / unsubscribedPollFactor))\n", ""},

@@ -2,7 +2,6 @@ package extend
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -49,32 +48,13 @@ const (
 // waitInLine waits until a is granted, by its own try or by the release of another owner.
 func (s *Leases) waitInLine(ctx context.Context, a *attempt) (tries, error) {
 	t := ticket{attempt: a, loop: loopAttempt{attempt: a, owned: a, owns: true}}
-	err := s.waitAt(ctx, &t)
-	return t.loop.tries, err
-}
-
-// waitAt waits until t is granted.
-func (s *Leases) waitAt(ctx context.Context, t *ticket) error {
 	err := s.object.core.waiters.WaitInLine(ctx, wait.Line{
 		Key: s.object.key, Channel: s.line.Channel, Wait: s.line.Wait, Beater: (*beater)(s),
-	}, t)
+	}, &t)
 	if err != nil {
-		return t.loop.explain(ctx, err, s.want.Refusal)
+		err = t.loop.explain(ctx, err, s.want.Refusal)
 	}
-	return s.lengthen(ctx, t.hold)
-}
-
-// lengthen renews a hold of a fixed length to its whole lease, if much of it had passed before the
-// grant reached its owner.
-func (s *Leases) lengthen(ctx context.Context, h *hold) error {
-	if left, lost := h.remaining(); !s.fixed() || lost != nil || left >= (h.Lease-h.ClockDrift)*9/10 {
-		return nil
-	}
-	status, err := s.object.core.keeper.Refresh(ctx, s.object.core.calls, s.kind, &h.Entry)
-	if err == nil && status.Lost() {
-		return fmt.Errorf("granted too late: %w", ErrLost)
-	}
-	return nil // It keeps the rest of its lease.
+	return t.loop.tries, err
 }
 
 // ticket is an attempt that waits in a line.
@@ -94,20 +74,47 @@ func (t *ticket) Enqueue(ctx context.Context, place, stamp int64) (wait.Enqueued
 	}
 	h.inLine = true
 	answer, err := t.loop.Try(ctx)
+	if answer.Granted && !t.lengthen(ctx) {
+		answer = wait.Answer{Outage: true}
+	}
 	return wait.Enqueued{
 		Granted: answer.Granted, Outage: answer.Outage, Place: t.place, HeldFor: answer.RetryIn,
 	}, err
 }
 
 // Granted implements [wait.Ticket].
-func (t *ticket) Granted(token int64, started time.Time, lasts time.Duration) bool {
+func (t *ticket) Granted(
+	ctx context.Context, token int64, started time.Time, lasts time.Duration,
+) bool {
 	h := t.hold
 	core := h.object.core
 	if !core.keeper.Adopt(&h.Entry, started, lasts, core.opts.driftFor(lasts)) {
 		return false
 	}
 	h.token, h.queued = token, false
-	return true
+	return t.lengthen(ctx)
+}
+
+// lengthen renews a hold of a fixed length to its whole lease, if much of it had passed before the
+// grant reached its owner. After a failure, or without an answer for half of the rest, the hold
+// keeps the rest. If the hold is lost, lengthen reports false, and another owner tries next.
+func (t *ticket) lengthen(ctx context.Context) bool {
+	h := t.hold
+	left, lost := h.remaining()
+	if lost == nil && t.leases.fixed() && left < (h.Lease-h.ClockDrift)*9/10 {
+		h.setTraced(true) // A tracer gets the ends of leases that an acquire has returned.
+		ctx, cancel := context.WithTimeout(ctx, left/2)
+		core := h.object.core
+		_, _ = core.keeper.Refresh(ctx, core.calls, t.leases.kind, &h.Entry)
+		cancel()
+		if _, lost = h.remaining(); lost == nil {
+			h.setTraced(false)
+		}
+	}
+	if lost != nil {
+		t.hold = nil
+	}
+	return lost == nil
 }
 
 // leaveLine notes that the owner no longer uses its grant in a line, or no longer waits.

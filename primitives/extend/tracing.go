@@ -86,7 +86,7 @@ func (h *hold) heldFor() time.Duration {
 // traceEnd reports the end of h, unless it was reported before.
 func (h *hold) traceEnd(held time.Duration, cause, err error) {
 	tracer := h.object.core.leaseTracer
-	if tracer == nil || !h.firstEnd() {
+	if tracer == nil || h.setTraced(true) {
 		return
 	}
 	if errors.Is(err, ErrNotHeld) {
@@ -98,11 +98,11 @@ func (h *hold) traceEnd(held time.Duration, cause, err error) {
 	tracer.TraceLeaseEnd(TraceLeaseEnd{Object: h.object.traced(), Held: held, Cause: cause, Err: matched(err)})
 }
 
-// firstEnd reports whether the end of h was not reported before.
-func (h *hold) firstEnd() bool {
+// setTraced says whether the tracer gets no end of h any more, and reports whether that was so before.
+func (h *hold) setTraced(traced bool) (before bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first := !h.traced
-	h.traced = true
-	return first
+	before = h.traced
+	h.traced = traced
+	return before
 }

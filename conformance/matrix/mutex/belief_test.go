@@ -23,7 +23,8 @@ type world struct {
 	deaf    bool // messages
 	halting bool // every other beat
 	beats   atomic.Int64
-	acquire atomic.Pointer[backend.Call] // the last one
+	acquire atomic.Pointer[backend.Call]    // the last one
+	renewal func(ctx context.Context) error // what happens before each; with an error it is not sent
 }
 
 // client returns a client of its own.
@@ -39,6 +40,11 @@ func (w *world) client(t *testing.T) *primitives.Client {
 			if n := w.beats.Add(1); w.halting && n%2 == 0 {
 				<-ctx.Done()
 				return backend.Reply{}, backend.ErrUnavailable
+			}
+		}
+		if c.Script.Name == "mutex_renew" && w.renewal != nil {
+			if err := w.renewal(ctx); err != nil {
+				return backend.Reply{}, err
 			}
 		}
 		return l.Good(ctx, c)
@@ -134,4 +140,43 @@ func TestLostBeatCostsNoPlace(t *testing.T) {
 		require.NoError(t, held.Release(t.Context()))
 		require.NoError(t, got().Release(t.Context()))
 	})
+}
+
+// TestLockReturnsNoLostLease: a fixed lease that a release granted is renewed before Lock returns. If the
+// renewal hangs, Lock returns what is left of the lease, and if it finds the lease lost, the waiter waits on.
+func TestLockReturnsNoLostLease(t *testing.T) {
+	t.Parallel()
+	for title, c := range map[string]struct {
+		renewal func(ctx context.Context, w *world) error // the first one
+		bound   time.Duration                             // from the grant until Lock returns
+	}{
+		"Hangs": {bound: 5 * time.Second, renewal: func(ctx context.Context, _ *world) error {
+			<-ctx.Done()
+			return backend.ErrIndeterminate
+		}},
+		"FindsItLost": {bound: 3 * time.Second, renewal: func(_ context.Context, w *world) error {
+			_, err := w.Do("DEL", key)
+			return err
+		}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, _ *primitives.Mutex) {
+				var first sync.Once
+				w.renewal = func(ctx context.Context) (err error) {
+					first.Do(func() { err = c.renewal(ctx, w) })
+					return err
+				}
+				next := w.waits(t, w.client(t).NewMutex(name, &primitives.LockOptions{Lease: time.Minute}))
+				time.Sleep(2200 * time.Millisecond)
+				require.NoError(t, held.Release(t.Context()))
+				start := time.Now()
+				lease := next()
+				require.NoError(t, lease.Err())
+				require.Less(t, time.Since(start), c.bound)
+				require.Greater(t, lease.Remaining(), 3*time.Second)
+				require.NoError(t, lease.Release(t.Context()))
+			})
+		})
+	}
 }

@@ -82,8 +82,9 @@ type Ticket interface {
 	Enqueue(ctx context.Context, place, stamp int64) (Enqueued, error)
 
 	// Granted takes a grant by a message or a beat. The grant lasts for lasts, from started on.
-	// Granted reports false if that time has passed.
-	Granted(token int64, started time.Time, lasts time.Duration) bool
+	// Granted reports false if that time has passed. If the owner has changed then, the new owner
+	// asks for the place.
+	Granted(ctx context.Context, token int64, started time.Time, lasts time.Duration) bool
 }
 
 // Enqueued is the answer to an Enqueue.
@@ -288,8 +289,11 @@ func (w *Waiters) awaitGrant(
 		if g == nil || err != nil {
 			return false, err
 		}
-		if me.ticket.Granted(g.token, g.started, lasts) {
+		if me.ticket.Granted(ctx, g.token, g.started, lasts) {
 			return true, nil
+		}
+		if me.ticket.Owner() != me.owner {
+			return false, nil
 		}
 		w.askAnew(me) // The grant came too late. A beat gets the server's state.
 	}

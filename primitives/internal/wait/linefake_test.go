@@ -349,7 +349,7 @@ func (t *ticket) Enqueue(ctx context.Context, place, stamp int64) (wait.Enqueued
 	return wait.Enqueued{Outage: true}, nil
 }
 
-func (t *ticket) Granted(_ int64, started time.Time, lasts time.Duration) bool {
+func (t *ticket) Granted(_ context.Context, _ int64, started time.Time, lasts time.Duration) bool {
 	t.started, t.ends = started, started.Add(lasts)
 	return time.Now().Before(t.ends)
 }
