@@ -113,10 +113,10 @@ func (m *Mutex) newOwner() string {
 // returns that error.
 //
 // If a release granted the mutex, the lease begins at the waiter's last sign of life. The watchdog
-// renews such a lease early. A Lease of a fixed length is renewed once, before Lock returns, if
-// less than nine tenths of it are left. Lock waits for the answer for half of what is left: without
-// an answer the lease keeps the rest. If the server no longer has the grant, the caller waits on, at
-// its old place.
+// renews such a lease within half a second, unless it is released before. A Lease of a fixed length
+// is renewed once, before Lock returns, if less than nine tenths of it are left. Lock waits for the
+// answer for half of what is left: without an answer the lease keeps the rest. If the server no
+// longer has the grant, the caller waits on, at its old place.
 //
 // After an error the caller holds nothing: the client releases a possible grant, and the place in
 // the queue, in the background. The errors are the same as for [Lock.Lock], except those about

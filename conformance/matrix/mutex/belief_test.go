@@ -180,3 +180,35 @@ func TestLockReturnsNoLostLease(t *testing.T) {
 		})
 	}
 }
+
+// TestGrantByAReleaseIsRenewedEarly: half a second after a grant by a release, an outage of 13 s costs nothing,
+// as for a lock. A hold that ends before is not renewed.
+func TestGrantByAReleaseIsRenewedEarly(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+		var away atomic.Bool
+		var renewals atomic.Int64
+		w.renewal = func(ctx context.Context) error {
+			renewals.Add(1)
+			if away.Load() {
+				<-ctx.Done()
+				return backend.ErrIndeterminate
+			}
+			return nil
+		}
+		short, long := w.waits(t, other), w.waits(t, other)
+		time.Sleep(2200 * time.Millisecond)
+		require.NoError(t, held.Release(t.Context()))
+		lease := short()
+		time.Sleep(100 * time.Millisecond)
+		require.NoError(t, lease.Release(t.Context()))
+		lease = long()
+		require.Zero(t, renewals.Load())
+		time.Sleep(510 * time.Millisecond)
+		away.Store(true)
+		time.Sleep(13 * time.Second)
+		away.Store(false)
+		time.Sleep(5 * time.Second)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}

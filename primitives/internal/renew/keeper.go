@@ -26,6 +26,10 @@ const (
 	// renewalsPerScript is how many leases one script renews: about 100 us of the server's time.
 	renewalsPerScript = 100
 
+	// adoptedFor is the longest time between an adopted grant and its first renewal. Until then the
+	// holder's lease is shorter than others. A hold that is released earlier needs no renewal.
+	adoptedFor = 500 * time.Millisecond
+
 	// checksAtOnce is how many entries are checked before the mutex is released: less than 1 ms.
 	checksAtOnce = 500
 
@@ -95,8 +99,8 @@ func (k *Keeper) watch(e *Entry, as entryState, from, now instant) {
 
 // Adopt begins to watch e, which was granted without an acquire of its own, by the release of
 // another owner. The grant lasts for length, from started on, and ends for its holder earlier, by
-// drift. A renewal extends it to a whole lease. If the grant may have expired, or after Close,
-// Adopt reports false: then the caller must release e.
+// drift. A renewal extends it to a whole lease, within half a second. If the grant may have
+// expired, or after Close, Adopt reports false: then the caller must release e.
 func (k *Keeper) Adopt(e *Entry, started time.Time, length, drift time.Duration) bool {
 	now := k.now()
 	k.mu.Lock()
@@ -106,7 +110,7 @@ func (k *Keeper) Adopt(e *Entry, started time.Time, length, drift time.Duration)
 		return false
 	}
 	k.watch(e, stateHeld, e.validFrom, now)
-	e.grantedAt = now.at
+	e.grantedAt, e.renewAt = now.at, min(e.renewAt, now.at+adoptedFor)
 	k.plan(e, now)
 	return true
 }
