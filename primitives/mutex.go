@@ -14,8 +14,8 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// signWorth is the longest time for which a sign of life of a waiter of a [Mutex] counts. Other
-// waiters pass a silent waiter after two thirds of that time. A grant by a release lasts for that
+// signWorth is the longest time for which a sign of life of a waiter of a [Mutex] counts. A release
+// passes a silent waiter after two thirds of that time. A grant by a release lasts for that
 // time, from the sign on.
 const signWorth = 10 * time.Second
 
@@ -27,9 +27,10 @@ const signWorth = 10 * time.Second
 // Every 2.5 seconds, or four times in a shorter lease, a client sends the server signs of life of
 // its waiters. For the waiters after the first hundred the interval is a third longer. The client
 // removes a waiter that leaves from the queue, in the background. The place of a crashed waiter ends
-// 6.7 s after the waiter's last sign of life. If the lease is shorter than 10 s, it ends after two
-// thirds of the lease. If a waiter was silent for that long because it could reach no server, it returns to its
-// place. If a holder crashes, the first waiter acquires the mutex within 50 ms of the end of the
+// 6.7 s after the waiter's last sign of life. A release before that may grant the mutex to the
+// crashed waiter: then nobody else acquires it until 10 s after that sign. If the lease is shorter
+// than 10 s, these times are two thirds of the lease, and the lease. If a waiter was silent for so
+// long because it could reach no server, it returns to its place. If a holder crashes, the first waiter acquires the mutex within 50 ms of the end of the
 // holder's lease.
 //
 // Each call of Lock or TryLock is an owner of its own. The mutex is not reentrant, except under a
