@@ -190,40 +190,45 @@ func ExampleLease_Extend() {
 	// step 2
 }
 
-// A process that was paused for longer than its lease writes too late. The resource refuses its token, which is
-// lower than one that the resource has seen.
+// A holder claims an account when it reads the balance. So the account refuses a process that was paused for longer
+// than its lease, even before the next holder writes. The functions stand for the SQL in docs/guarantees.md.
 func ExampleLease_Token() {
 	ctx := context.Background()
 	account := client.NewLock("account:7", nil)
-	var fence int64
-	write := func(token int64) bool { // UPDATE account SET ..., fence = $1 WHERE id = 7 AND fence <= $1
-		if fence > token {
-			return false
+	var balance, fence int64
+	claim := func(token int64) (read int64) { // UPDATE ... SET fence = $1 WHERE fence <= $1 RETURNING balance
+		fence = max(fence, token)
+		return balance
+	}
+	write := func(token, changed int64) bool { // UPDATE ... SET balance = $2 WHERE fence = $1
+		if fence == token {
+			balance = changed
 		}
-		fence = token
-		return true
+		return fence == token
 	}
 
 	paused, err := account.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
+	pausedRead := claim(paused.Token())
 	if _, err := account.ForceUnlock(ctx); err != nil { // in place of a long pause
 		log.Fatal(err)
 	}
 	err = account.Do(ctx, func(_ context.Context, lease *primitives.Lease) error {
-		fmt.Println("the holder writes:", write(lease.Token()))
+		read := claim(lease.Token())
+		fmt.Println("the paused process writes:", write(paused.Token(), pausedRead+100))
+		fmt.Println("the holder writes:", write(lease.Token(), read+7))
 		return nil
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the paused process writes:", write(paused.Token()))
-	fmt.Println("it had lost the lock:", errors.Is(paused.Release(ctx), primitives.ErrNotHeld))
+	fmt.Println("the paused process had lost the lock:", errors.Is(paused.Release(ctx), primitives.ErrNotHeld))
 	// Output:
-	// the holder writes: true
 	// the paused process writes: false
-	// it had lost the lock: true
+	// the holder writes: true
+	// the paused process had lost the lock: true
 }
 
 // One of all processes leads, and each of them can ask which one.
