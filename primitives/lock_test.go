@@ -188,33 +188,48 @@ func TestUnlockSendsUnderADoneContext(t *testing.T) {
 // ending the lease ends the context, but not the waiting for the answer.
 func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		lock := s.client(t, nil).NewLock("x", nil)
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		ctx := lease.Context(t.Context())
-		s.set(func() { s.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })
-		require.NoError(t, lease.Release(ctx))
-		require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
-		require.Equal(t, 1, s.called("lock_release"))
+	for name, of := range map[string]func(c *primitives.Client) primitives.Locker{
+		"Lock": func(c *primitives.Client) primitives.Locker { return c.NewLock("x", nil) },
+		"MultiLock": func(c *primitives.Client) primitives.Locker {
+			return primitives.NewMultiLock(c.NewLock("x", nil))
+		},
+		"RedLock": func(c *primitives.Client) primitives.Locker {
+			return primitives.NewRedLock([]*primitives.Client{c}, "x", nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer()
+				lock := of(s.client(t, nil))
+				lease, err := lock.Lock(t.Context())
+				require.NoError(t, err)
+				ctx := lease.Context(t.Context())
+				s.set(func() { s.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })
+				require.NoError(t, lease.Release(ctx))
+				require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
+				require.Equal(t, 1, s.called("lock_release"))
 
-		// The deadline of its parent ends the waiting, but for a second.
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
-		lease, err = lock.Lock(t.Context())
-		require.NoError(t, err)
-		s.set(func() { s.fault = func(string) fault { return fault{after: 2 * time.Second} } })
-		parent, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		start := time.Now()
-		err = lease.Release(lease.Context(parent))
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, primitives.ErrIndeterminate)
-		require.Equal(t, time.Second, time.Since(start))
-		time.Sleep(time.Second)
-		require.Empty(t, s.holder("x"))
-		require.Equal(t, 2, s.called("lock_release"))
-	})
+				// The deadline of its parent ends the waiting, but for a second.
+				s.set(func() { s.fault = func(string) fault { return fault{} } })
+				lease, err = lock.Lock(t.Context())
+				require.NoError(t, err)
+				s.set(func() { s.fault = func(string) fault { return fault{after: 2 * time.Second} } })
+				parent, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+				defer cancel()
+				start := time.Now()
+				err = lease.Release(lease.Context(parent))
+				if name == "Lock" { // The parts of the others have contexts of their own.
+					require.ErrorIs(t, err, context.Canceled)
+				}
+				require.ErrorIs(t, err, primitives.ErrIndeterminate)
+				require.Equal(t, time.Second, time.Since(start))
+				time.Sleep(time.Second)
+				require.Empty(t, s.holder("x"))
+				require.Equal(t, 2, s.called("lock_release"))
+			})
+		})
+	}
 }
 
 // TestUnlockUnderAMergedContext is what libraries do that end a context with another: nothing shows

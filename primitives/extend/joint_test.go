@@ -2,12 +2,15 @@ package extend_test
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 )
 
@@ -34,4 +37,40 @@ func TestJointIsNotSavedByALatePart(t *testing.T) {
 		require.Equal(t, 1, s.called("seat_leave"), "the late part is released")
 		require.ErrorIs(t, joint.Release(t.Context()), extend.ErrNotHeld)
 	})
+}
+
+// TestJointRegains a part after each pause, until it has the part, or its client is closed: then no try can succeed.
+func TestJointRegains(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fails error
+		tries int // in a minute
+	}{
+		"Refused":     {extend.ErrNotAcquired, 60},
+		"Unavailable": {backend.ErrUnavailable, 60},
+		"Closed":      {backend.ErrClosed, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeServer()
+				first, err := newSeat(t, s.client(t)).take(t.Context())
+				require.NoError(t, err)
+				var tries atomic.Int64
+				joint, err := extend.NewJoint(extend.JointConfig{
+					Name: "seats", Parts: []*extend.Lease{first, nil}, Need: 1, Pause: time.Second,
+					Regain: func(context.Context, int) (*extend.Lease, error) {
+						tries.Add(1)
+						return nil, fmt.Errorf("take a seat: %w", c.fails)
+					},
+				})
+				require.NoError(t, err)
+				time.Sleep(time.Minute + time.Millisecond)
+				require.EqualValues(t, c.tries, tries.Load())
+				require.NoError(t, joint.Release(t.Context()))
+				time.Sleep(time.Minute)
+				require.EqualValues(t, c.tries, tries.Load(), "it was released")
+			})
+		})
+	}
 }
