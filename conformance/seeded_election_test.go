@@ -11,6 +11,10 @@ func electionSeeds() []seed {
 	return []seed{
 		{"leaves the election after a loss", election, edits{{"again = endedTerm(ctx)", "again = false"}},
 			found("TestElectionAfterACut")},
+		{"drops what lead failed with", election, edits{{" && onlyEnded(ctx, err)", ""}},
+			found("TestElectionReturnsWhatLeadFailedWith")},
+		{"does not renew a lease of its own length", election, edits{{"config.Renewed = true", "config.Renewed = o.Lease == 0"}},
+			found("TestElectionUnderMaxHold")},
 		{"trusts its leadership after the lease", election, edits{{"t.ctx.Err() == nil", "t.ctx != nil"}},
 			found("TestElectionWaitsForLead")},
 		{"campaigns at once after it has resigned", election, edits{{"return termPause", "return 0"}},

@@ -138,6 +138,7 @@ func argumentErrors(b *book) {
 	b.invalid("periodic job, no time", runs(c.NewPeriodicJob("x", time.Hour, nil), time.Time{}))
 	leader := func(o primitives.ElectionOptions) error { return last(c.NewElection("x", &o).Leader(ctx)) }
 	b.invalid("election, ID of two lines", leader(primitives.ElectionOptions{ID: "a\nb"}))
+	b.invalid("election, short Lease", leader(primitives.ElectionOptions{Lease: time.Millisecond}))
 	b.invalid("election, long Value", leader(primitives.ElectionOptions{ID: "a", Value: strings.Repeat("b", 1000)}))
 	b.invalid("atomic double, store NaN", c.NewAtomicDouble("x").Store(ctx, math.NaN()))
 	b.invalid("atomic double, add infinity", last(c.NewAtomicDouble("x").Add(ctx, math.Inf(1))))

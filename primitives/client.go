@@ -26,7 +26,8 @@ type Options struct {
 	// hang. MaxHold after the grant the lease is lost, as if it could not be renewed: its contexts
 	// end with [ErrLost], and the client releases it, so that another owner can acquire the lock. A
 	// holder that ignores its contexts continues to work at the same time as the next holder: then
-	// only the fencing token protects the resource. For a [RedLock], MaxHold bounds the part on
+	// only the fencing token protects the resource. It also bounds each term of an [Election] and each
+	// run of a [PeriodicJob]. For a [RedLock], MaxHold bounds the part on
 	// each node, and starts again when a part is regained. At least WatchdogLease. Zero means that
 	// the watchdog renews a lease for as long as it is held.
 	MaxHold time.Duration

@@ -34,18 +34,28 @@ type ElectionOptions struct {
 	// at most 1000 bytes together.
 	Value string
 
+	// Lease is the length of this candidate's lease while it leads. The watchdog renews the lease every
+	// third of that time. If the leader crashes, another process leads when the lease ends: between
+	// two thirds of Lease and Lease after the crash. A leader that cannot renew stops leading after
+	// nine tenths of Lease, or Lease without [Options].ClockDrift: so a shorter lease survives only a
+	// shorter outage. Candidates may have different leases: the leader's counts. In whole
+	// milliseconds, at least 100 ms, and at most [Options].MaxHold if that is set. Zero means the
+	// client's WatchdogLease.
+	Lease time.Duration
+
 	_ struct{}
 }
 
 // Election chooses a leader among all processes that call Run of an Election with the same name. At any
-// time at most one process leads: the leader is the holder of the [Lock] of that name, with the
-// watchdog's lease. The others wait to take over.
+// time at most one process leads: the leader is the holder of the [Lock] of that name, with a lease
+// that the watchdog renews. The others wait to take over. [Options].MaxHold bounds each term: when it
+// has passed, the leadership is lost.
 //
 // # Guarantees
 //
 // The leader's context ends before another process can lead, even if the network hangs. If the leader
 // stops or resigns, another process leads at once. If it crashes or is cut off, another process leads
-// when its lease has ended: within [Options].WatchdogLease, 30 s by default. The exceptions are those
+// when its lease has ended, 20 to 30 s later by default: see [ElectionOptions].Lease. The exceptions are those
 // of each lock, which the package's comment names: above all, a process that is paused learns only
 // when it wakes that it does not lead any more. Lease.Token rises from term to term: what a leader
 // has claimed with it refuses the leaders before.
@@ -81,7 +91,10 @@ func (c *Client) NewElection(name string, opts *ElectionOptions) *Election {
 	e := &Election{}
 	identity, err := o.identity(c)
 	e.lock.anonymous = o.ID != ""
-	e.lock.init(c, "election", name, &LockOptions{Metadata: identity}, &c.tokenTTL)
+	config := e.lock.configure(c, "election", name, &LockOptions{Metadata: identity, Lease: o.Lease}, &c.tokenTTL)
+	e.lock.reject(err)
+	config.Renewed = true
+	e.lock.leases, err = e.lock.base.NewLeases(config)
 	e.lock.reject(err)
 	key := e.lock.base.Key()
 	e.watched = e.lock.base.WithKey(extend.SideName(lockHolderKey, key))
@@ -106,15 +119,17 @@ func (e *Election) MissingRights(ctx context.Context) ([]string, error) {
 // lease. Before each write it may ask ctx.Err(), which reads the clock.
 //
 // If the leadership is lost, Run waits for lead to return, and campaigns again. After [Election.Resign]
-// it also releases the leadership first. Between two terms it pauses for a second, so that another
+// it also releases the leadership first. If lead then returns an error of its own, Run ends: an error
+// that matches neither the error nor the cause of lead's context. Between two terms it pauses for a second, so that another
 // candidate comes first. While no server can be reached, or none that accepts writes, Run tries again,
 // with pauses of up to 5 s. The client's Logger receives what ended a term, and the first of several
 // failures.
 //
 // Run returns
 //
-//   - when lead returns while it leads: the error of lead, or a [*ReleaseError] with it if the release
-//     failed. Nil proves that lead led until it returned, except after a failover;
+//   - when lead returns while it leads, or with an error of its own: the error of lead, or a
+//     [*ReleaseError] with it if the release failed. Nil proves that lead led until it returned, except
+//     after a failover;
 //   - when ctx ends: if this process leads, Run waits for lead to return, releases the leadership, so
 //     that another process leads at once, and returns the same. If this process does not lead, Run
 //     returns nil: a candidate that leaves the election has not failed;
@@ -159,7 +174,7 @@ func (e *Election) campaign(
 		e.term.Store(t)
 		defer e.term.CompareAndSwap(t, nil)
 		err := lead(ctx, lease)
-		again = endedTerm(ctx)
+		again = endedTerm(ctx) && onlyEnded(ctx, err)
 		return err
 	})
 	return true, again, err
@@ -172,6 +187,11 @@ func endedTerm(ctx context.Context) bool {
 	}
 	cause := context.Cause(ctx)
 	return errors.Is(cause, ErrLost) || errors.Is(cause, ErrResigned)
+}
+
+// onlyEnded reports whether err, of lead, says no more than that ctx has ended.
+func onlyEnded(ctx context.Context, err error) bool {
+	return err == nil || errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))
 }
 
 // Resign ends the leadership of this process, if it leads: the context of lead ends with the cause

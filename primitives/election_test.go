@@ -1,8 +1,10 @@
 package primitives_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -55,8 +57,14 @@ func holdElections(t *testing.T, test func(t *testing.T, p *polity)) {
 // stand adds a candidate. Run has returned when the test ends.
 func (p *polity) stand(opts *primitives.Options) *candidate {
 	p.t.Helper()
+	return p.standFor(opts, nil)
+}
+
+// standFor is stand with options of the election.
+func (p *polity) standFor(opts *primitives.Options, election *primitives.ElectionOptions) *candidate {
+	p.t.Helper()
 	c := &candidate{polity: p, link: &cutLink{fakeServer: p.fakeServer}, left: make(chan error, 1)}
-	c.Election = p.over(p.t, c.link, opts).NewElection("x", nil)
+	c.Election = p.over(p.t, c.link, opts).NewElection("x", election)
 	ctx, leave := context.WithCancel(p.t.Context())
 	c.leave = leave
 	go func() { c.left <- c.Run(ctx, c.lead) }()
@@ -133,6 +141,81 @@ func TestElectionAfterACut(t *testing.T) {
 		require.Empty(t, p.terms)
 		other.leave()
 		require.Equal(t, one, p.next().by)
+	})
+}
+
+// TestElectionTakesOverWithinALease cuts leaders with leases of different lengths off, at different times after a renewal.
+// A leader stops a tenth of its lease before the next one leads, which is when the lease has ended.
+func TestElectionTakesOverWithinALease(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		for _, lease := range []time.Duration{0, 5 * time.Second, 500 * time.Millisecond} {
+			opts := &primitives.ElectionOptions{Lease: lease}
+			lasts := cmp.Or(lease, 30*time.Second)
+			for late := range time.Duration(4) { // in twelfths of a lease after a renewal
+				first := p.standFor(nil, opts)
+				leading := p.next()
+				other := p.stand(nil) // Another length of its own does not matter.
+				time.Sleep(lasts + late*lasts/12 - time.Millisecond)
+				first.link.cut.Store(true)
+				cut := time.Now()
+				require.ErrorIs(t, <-leading.ended, primitives.ErrLost)
+				ended := time.Now()
+				next := p.next()
+				require.Equal(t, other, next.by)
+				require.InDelta(t, (lasts / 10).Seconds(), next.began.Sub(ended).Seconds(), 0.01)
+				require.Greater(t, next.began.Sub(cut), lasts*2/3-10*time.Millisecond)
+				require.Less(t, next.began.Sub(cut), lasts+10*time.Millisecond)
+				first.leave()
+				other.leave()
+				require.NoError(t, <-other.left)
+				first.link.cut.Store(false)
+				time.Sleep(time.Hour)
+			}
+		}
+	})
+}
+
+// TestElectionUnderMaxHold has each term end after the longest time that the client allows.
+func TestElectionUnderMaxHold(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		p.standFor(&primitives.Options{MaxHold: time.Minute}, &primitives.ElectionOptions{Lease: 5 * time.Second})
+		term := p.next()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.False(t, term.by.IsLeader())
+		require.ErrorIs(t, <-term.ended, primitives.ErrLost)
+		again := p.next()
+		time.Sleep(time.Minute - time.Millisecond)
+		require.True(t, again.by.IsLeader())
+		for _, invalid := range []*primitives.ElectionOptions{{Lease: 2 * time.Minute}, {Lease: time.Millisecond}} {
+			client := p.client(t, &primitives.Options{MaxHold: time.Minute})
+			require.ErrorAs(t, client.NewElection("y", invalid).Run(t.Context(), nil), new(*primitives.FieldError))
+		}
+	})
+}
+
+// TestElectionReturnsWhatLeadFailedWith has lead fail after its term was lost or resigned. An error that only says that
+// the context has ended makes Run campaign again.
+func TestElectionReturnsWhatLeadFailedWith(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		failed := errors.New("no space")
+		for name, end := range map[string]func(*primitives.Election){
+			"Lost":     func(*primitives.Election) { p.set(func() { delete(p.locks, "x") }) },
+			"Resigned": (*primitives.Election).Resign,
+		} {
+			e := p.client(t, nil).NewElection("x", nil)
+			var terms int
+			err := e.Run(t.Context(), func(ctx context.Context, _ *primitives.Lease) error {
+				end(e)
+				<-ctx.Done()
+				terms++
+				return []error{nil, ctx.Err(), fmt.Errorf("query: %w", ctx.Err()), context.Cause(ctx), failed}[min(terms, 5)-1]
+			})
+			require.ErrorIs(t, err, failed, name)
+			require.Equal(t, name == "Lost", errors.Is(err, primitives.ErrLost))
+			require.Equal(t, 5, terms)
+			require.Empty(t, p.holder("x"))
+		}
 	})
 }
 

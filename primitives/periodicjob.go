@@ -59,7 +59,8 @@ type PeriodicJobOptions struct {
 // period for which no replica calls Do or TryDo is not made up for.
 //
 // The job runs under the Lock of its name, with the watchdog's lease: other uses of that Lock exclude the
-// job. A PeriodicJob is a name, needs no closing, and is safe for concurrent use.
+// job. [Options].MaxHold bounds each run: when it has passed, the lock is lost, and the context of work
+// ends. A PeriodicJob is a name, needs no closing, and is safe for concurrent use.
 //
 // Source: none in Redisson.
 type PeriodicJob struct {

@@ -102,8 +102,11 @@ type LeaseConfig struct {
 	// ms. Zero means the client's WatchdogLease, which the watchdog renews until Release.
 	Lease time.Duration
 
-	// MaxHold is the longest time for which the watchdog renews one lease. At least the client's
-	// WatchdogLease, and only without Lease. Zero means the client's MaxHold.
+	// Renewed says that the watchdog renews a lease of the length Lease, too.
+	Renewed bool
+
+	// MaxHold is the longest time for which the watchdog renews one lease. At least the lease's
+	// length, and only if the lease is renewed. Zero means the client's MaxHold.
 	MaxHold time.Duration
 
 	// Replicas is how many replicas must acknowledge a grant before Acquire and TryAcquire return
@@ -156,15 +159,21 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	if s.tryLeasable == nil {
 		s.tryLeasable = s.leasable
 	}
+	field := "Lease"
 	if config.Lease == 0 {
-		s.terms.Lease = o.core.opts.WatchdogLease
+		field, s.terms.Lease = "WatchdogLease", o.core.opts.WatchdogLease
+	}
+	if config.Lease == 0 || config.Renewed {
 		s.terms.Renewer, s.terms.MaxHold = s.kind, o.core.opts.MaxHold
 	}
 	s.terms.MaxHold = cmp.Or(config.MaxHold, s.terms.MaxHold)
 	s.terms.ClockDrift = o.core.opts.driftFor(s.terms.Lease)
 	err := o.core.opts.validateLease("Lease", cmp.Or(config.Lease, s.terms.Lease))
 	if err == nil {
-		err = o.core.opts.validateMaxHold(config.MaxHold, config.Lease)
+		err = validateMaxHold(s.terms.MaxHold, field, s.terms.Lease)
+	}
+	if err == nil && s.fixed() && config.MaxHold != 0 {
+		err = &FieldError{"MaxHold", "the watchdog does not renew a lease of a fixed length"}
 	}
 	if err == nil && s.line != nil {
 		err = o.core.opts.validateLease("Lease", s.line.Wait)

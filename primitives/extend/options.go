@@ -65,21 +65,17 @@ func (o *Options) validate() error {
 	if err := AtLeast("PollInterval", o.PollInterval, 10*time.Millisecond); err != nil {
 		return err
 	}
-	if err := o.validateMaxHold(o.MaxHold, 0); err != nil {
+	if err := validateMaxHold(o.MaxHold, "WatchdogLease", o.WatchdogLease); err != nil {
 		return err
 	}
 	return o.validateLease("WatchdogLease", o.WatchdogLease)
 }
 
-// validateMaxHold checks a bound on the time of a lease, whose length is fixed if lease is not 0.
-func (o *Options) validateMaxHold(bound, lease time.Duration) error {
-	switch {
-	case bound == 0:
-		return nil
-	case lease != 0:
-		return &FieldError{"MaxHold", "the watchdog does not renew a lease of a fixed length"}
-	case bound < o.WatchdogLease:
-		return &FieldError{"MaxHold", fmt.Sprintf("%s is less than WatchdogLease, %s", bound, o.WatchdogLease)}
+// validateMaxHold checks a bound on the time for which the watchdog renews a lease, whose length is that
+// of the given field.
+func validateMaxHold(bound time.Duration, field string, lease time.Duration) error {
+	if bound != 0 && bound < lease {
+		return &FieldError{"MaxHold", fmt.Sprintf("%s is less than %s, %s", bound, field, lease)}
 	}
 	return nil
 }
