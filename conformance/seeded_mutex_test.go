@@ -23,6 +23,8 @@ func mutexSeeds() []seed {
 			{"keeper.Adopt(&h.Entry, started, lasts,", "keeper.Adopt(&h.Entry, started, h.Lease,"},
 		}, machines},
 		{"believes in a beat that extends nothing", beat, edits{{"  raise(holder, tonumber(keep))\n", ""}}, machines},
+		{"ends a longer hold by a late beat", beat, edits{{"math.max(lease, redis.call('pttl', holder))", "lease"}},
+			finder{dir: "conformance/matrix/repro", test: "TestNoScriptShortensAnotherCallsHold/Mutex"}},
 		{"finds a grant whose token is lost, and says none", beat, edits{
 			{"mine = grant or present_token(token, tokenttl)", "mine = grant or redis.call('get', token)"},
 		}, in("TestLostTokenIsReplaced")},

@@ -41,6 +41,10 @@ if room > 0 and (first == owner or not first) then
   enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
   return {micros(), 0}
 end
+local score = redis.call('zscore', semaphore, owner)
+if score and tonumber(score) >= now then
+  return {false, -1} -- This try of owner is late: a place would end its hold.
+end
 local number
 if waiter_timeout and not redis.call('zscore', queue, owner) then
   local previous = tonumber(redis.call('get', counter) or 0)

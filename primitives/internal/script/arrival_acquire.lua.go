@@ -57,6 +57,10 @@ if room > 0 and (first == owner or not first) then
   enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
   return {micros(), 0}
 end
+local score = redis.call('zscore', semaphore, owner)
+if score and tonumber(score) >= now then
+  return {false, -1}
+end
 local number
 if waiter_timeout and not redis.call('zscore', queue, owner) then
   local previous = tonumber(redis.call('get', counter) or 0)
@@ -105,7 +109,7 @@ enter(semaphore, now, owner, -kept, until_last)
 return {false, wait}
 `
 
-const arrivalAcquireSHA1 = "674efb6309e03d3658b35d392d6aef1fdaae33a8"
+const arrivalAcquireSHA1 = "368a59b6a882ca119d92ed5aa98df72301b5018c"
 
 var arrivalAcquireScript = backend.Script{
 	Name:   "arrival_acquire",
