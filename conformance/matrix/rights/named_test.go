@@ -265,8 +265,10 @@ func act(ctx context.Context, o object) error {
 		return second(o.Init(ctx, 1, 1))
 	case *primitives.RateLimiter:
 		return second(o.InitRate(ctx, primitives.Rate{Permits: 1, Interval: time.Second}))
-	case *primitives.LongAdder, *primitives.DoubleAdder:
-		return nil
+	case *primitives.LongAdder:
+		return second(o.Sum(ctx))
+	case *primitives.DoubleAdder:
+		return second(o.Sum(ctx))
 	}
 	return fmt.Errorf("nothing to do with %T", o)
 }

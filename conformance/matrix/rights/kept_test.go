@@ -1,0 +1,169 @@
+package rights
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestClientKeepsNothing uses an object of each kind many times: alone, while another caller waits, which is granted
+// what it waits for or gives up, and with leases that are forgotten, and releases that fail at first. When all calls and
+// leases have ended, the client's maps, queues and lists have what they had before the first use.
+func TestClientKeepsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := embedded.NewServer()
+		b, err := embedded.New(server, nil)
+		require.NoError(t, err)
+		r, lost := &cells.Runner{Backend: b}, false
+		r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+			if lost && strings.HasSuffix(c.Script.Name, "_release") {
+				return backend.Reply{}, backend.Indeterminate(errors.New("EOF"))
+			}
+			return r.Good(ctx, c)
+		}
+		c := cells.Over(t, r, nil)
+		all := objects(t.Context(), c, "x")
+		use := func() {
+			for name, o := range all {
+				_, err := server.Do("FLUSHALL") // All objects have the same name.
+				require.NoError(t, err)
+				require.NoError(t, act(t.Context(), o), name)
+				if l, isLocker := lockerOf(o); isLocker {
+					contend(t, l, func(fails bool) { lost = fails })
+				}
+			}
+			time.Sleep(time.Hour) // Virtual: forgotten leases end, releases are repeated, pauses of senders end.
+			synctest.Wait()
+		}
+		unused := kept(c, all)
+		for range 20 {
+			use()
+		}
+		require.Equal(t, unused, kept(c, all))
+		require.Positive(t, unused["map[*primitives.adder]struct {}"], "%v", unused)
+	})
+}
+
+// lockerOf returns the object as a lock, if it has leases for which callers wait.
+func lockerOf(o object) (locker, bool) {
+	if s, ok := o.(*primitives.CountingSemaphore); ok {
+		return slot{s}, true
+	}
+	l, ok := o.(locker)
+	return l, ok
+}
+
+// contend has a caller wait for what another holds: it gets it, and releases or forgets it; or it gives up.
+func contend(t *testing.T, l locker, lose func(fails bool)) {
+	t.Helper()
+	for _, leave := range []func(lease *primitives.Lease) error{
+		func(lease *primitives.Lease) error { return lease.Release(t.Context()) },
+		func(lease *primitives.Lease) error { lease.Forget(); return nil },
+	} {
+		holder, err := l.Lock(t.Context())
+		require.NoError(t, err)
+		holder.Context(t.Context())
+		got := make(chan error)
+		for _, patience := range []time.Duration{time.Second, time.Hour} {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				lease, err := l.Lock(ctx)
+				if err == nil {
+					err = leave(lease)
+				}
+				got <- err
+			}()
+		}
+		time.Sleep(2 * time.Second) // Virtual: one has given up, if it had to wait.
+		<-got
+		require.NoError(t, holder.Release(t.Context()))
+		require.NoError(t, <-got)
+		time.Sleep(time.Minute) // Virtual: a forgotten lease has ended.
+	}
+	lease, err := l.Lock(t.Context())
+	require.NoError(t, err)
+	lose(true)
+	require.Error(t, lease.Release(t.Context()))
+	lose(false)
+	time.Sleep(time.Minute) // Virtual: it is repeated.
+}
+
+// kept counts what can be reached from the values: per type the values behind pointers, the entries of maps, and the
+// elements of slices up to their capacity. It looks into the types of primitives and its packages, and into contexts.
+func kept(values ...any) map[string]int {
+	k := keeper{counts: map[string]int{}, seen: map[place]bool{}}
+	for _, v := range values {
+		k.visit(reflect.ValueOf(v))
+	}
+	return k.counts
+}
+
+type place struct {
+	at   unsafe.Pointer
+	kind reflect.Type
+}
+
+type keeper struct {
+	counts map[string]int
+	seen   map[place]bool
+}
+
+func (k *keeper) visit(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Map:
+		at := place{v.UnsafePointer(), v.Type()}
+		if v.IsNil() || k.seen[at] || v.Kind() == reflect.Pointer && !ours(v.Type().Elem()) {
+			return
+		}
+		k.seen[at] = true
+		k.enter(v)
+	case reflect.Interface:
+		k.visit(v.Elem())
+	case reflect.Struct:
+		for i := 0; ours(v.Type()) && i < v.NumField(); i++ {
+			k.visit(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Cap() {
+			if e := v.Slice(0, v.Cap()).Index(i); !e.IsZero() && e.Kind() >= reflect.Array {
+				k.counts[v.Type().String()]++
+				k.visit(e)
+			}
+		}
+	}
+}
+
+// enter counts and visits what is behind a pointer or in a map.
+func (k *keeper) enter(v reflect.Value) {
+	if v.Kind() == reflect.Pointer {
+		k.counts[v.Type().String()]++
+		k.visit(v.Elem())
+		return
+	}
+	if v.Len() > 0 {
+		k.counts[v.Type().String()] += v.Len()
+	}
+	for entries := v.MapRange(); entries.Next(); {
+		k.visit(entries.Key())
+		k.visit(entries.Value())
+	}
+}
+
+// ours reports whether a type is of primitives or its packages, or of context, or has no name.
+func ours(t reflect.Type) bool {
+	return t.PkgPath() == "" || t.PkgPath() == "context" || strings.HasPrefix(t.PkgPath(), reflect.TypeFor[primitives.Client]().PkgPath())
+}
