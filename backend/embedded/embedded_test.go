@@ -155,7 +155,15 @@ func TestAdvance(t *testing.T) {
 	reply, err = server.Do("GET", "k")
 	require.NoError(t, err)
 	require.True(t, reply.IsNil())
-	require.Panics(t, func() { server.Advance(-1) })
+
+	_, err = b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "3600000", "c"})
+	require.NoError(t, err)
+	server.Advance(-time.Hour)
+	reply, err = server.Do("PTTL", "k")
+	require.NoError(t, err)
+	left, err = reply.Duration(time.Millisecond)
+	require.NoError(t, err)
+	require.Greater(t, left, time.Hour+50*time.Minute, "the clock is set back")
 }
 
 func TestVirtualTime(t *testing.T) {

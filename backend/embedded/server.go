@@ -51,18 +51,15 @@ func (s *Server) Do(args ...string) (backend.Reply, error) {
 	return readReply(out.Bytes())
 }
 
-// Advance moves the server's clock forward by d, and no other clock: keys whose TTL is at most d
-// expire, and TIME continues from there. It serves scripts that read the server's clock.
+// Advance moves the server's clock by d, and no other clock: keys whose TTL is at most d expire, and TIME
+// continues from there. A negative d sets the clock back: then keys expire as much later. It serves
+// scripts that read the server's clock.
 //
 // It is not a way to lose a lock. A holder counts its lease by its own clock, so that after an
 // Advance past the lease's end two clients hold the same lock by their clocks. The same happens when an
 // operator sets a server's clock forward. To make a holder lose its lock call
-// [Server.Revoke]; to move all clocks sleep inside a testing/synctest bubble. It panics if d is
-// negative.
+// [Server.Revoke]; to move all clocks sleep inside a testing/synctest bubble.
 func (s *Server) Advance(d time.Duration) {
-	if d < 0 {
-		panic("embedded: Advance by a negative duration")
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ahead += d
