@@ -239,6 +239,9 @@ func (a *adder) askUntilAnswered(ctx context.Context, what string) (counted, err
 	for patience := firstPatience; ; patience = min(2*patience, maxPatience) {
 		q := a.newRequest(what)
 		sum, err := q.run(ctx, patience)
+		if what == adderSum {
+			err = queryError(ctx, err)
+		}
 		if !q.unanswered {
 			return sum, err
 		}

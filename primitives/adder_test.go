@@ -260,9 +260,12 @@ func TestAdderMayAskAgain(t *testing.T) {
 				a.Add(5)
 				s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
 				_, err := a.Sum(t.Context())
-				require.ErrorIs(t, err, primitives.ErrIndeterminate)
+				require.ErrorIs(t, err, primitives.ErrUnavailable, "a sum changes nothing")
 				s.set(func() { s.fault = func(string) fault { return fault{} } })
 				requireSum(t, 5, a)
+				s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
+				require.ErrorIs(t, a.Reset(t.Context()), primitives.ErrIndeterminate)
+				s.set(func() { s.fault = func(string) fault { return fault{} } })
 			})
 		})
 	}

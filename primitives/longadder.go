@@ -76,7 +76,7 @@ func (a *LongAdder) Decrement() { a.Add(-1) }
 // Sum asks all adders of the name, and returns the sum of their answers. It waits for the answers
 // for up to a minute, or until ctx ends, the adder or the client is closed, or the backend fails.
 // If an answer is missing, the error wraps an [*UnansweredError]. Sum changes nothing: after any
-// error, [ErrIndeterminate] included, it may be called again.
+// error it may be called again.
 func (a *LongAdder) Sum(ctx context.Context) (int64, error) {
 	sum, err := a.ask(ctx, "sum", adderSum)
 	return sum.long, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -82,6 +83,18 @@ func read[T int64 | float64](value T, _ bool, err error) (T, error) {
 		return 0, backend.ErrNotANumber
 	}
 	return value, err
+}
+
+// queryError returns err, of a query whose script also writes, without [ErrIndeterminate]: the caller
+// asked for an answer, and may ask again.
+func queryError(ctx context.Context, err error) error {
+	switch {
+	case !errors.Is(err, ErrIndeterminate):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w: %s", ErrUnavailable, strings.Replace(err.Error(), ErrIndeterminate.Error(), "no answer", 1))
 }
 
 // Exists reports whether the object exists.

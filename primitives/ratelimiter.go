@@ -322,7 +322,7 @@ func (l *RateLimiter) AvailablePermits(ctx context.Context) (int, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int, error) {
 		n, err := script.RateAvailable(ctx, l.base.Runner(),
 			l.base.Key(), l.keys.value, l.keys.ownValue, l.keys.permits, l.keys.ownPermits)
-		return int(n), rateError(err, 0)
+		return int(n), queryError(ctx, rateError(err, 0))
 	})
 }
 

@@ -2,6 +2,6 @@
 ---
 ---@key semaphore zset      holder -> when its hold ends, in milliseconds
 ---@return int holders
----@retry safe
----@include counting.lua
-return holders(semaphore, clock())
+---@readonly
+---@include clock.lua
+return redis.call('zcount', semaphore, clock(), '+inf')

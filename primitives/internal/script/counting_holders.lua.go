@@ -15,18 +15,18 @@ const countingHoldersSource = `
 local semaphore = KEYS[1]
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) may('zadd', semaphore) may('zrem', semaphore) may('zremrangebyscore', semaphore) may('pexpireat', semaphore) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
-return holders(semaphore, clock())
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end
+return redis.call('zcount', semaphore, clock(), '+inf')
 `
 
-const countingHoldersSHA1 = "5ef27072347a8c61a6ad1cbf1ec8db946e321a8e"
+const countingHoldersSHA1 = "b2e8d63ac3b643d97684a0d0688c637cbcea8118"
 
 var countingHoldersScript = backend.Script{
 	Name:   "counting_holders",
 	Source: countingHoldersSource,
 	SHA1:   countingHoldersSHA1,
 	Keys:   1,
-	Retry:  backend.RetryRepeatable,
+	Retry:  backend.RetryReadOnly,
 }
 
 // CountingHolders returns the number of holders of a counting semaphore.
@@ -37,7 +37,7 @@ var countingHoldersScript = backend.Script{
 // Results:
 //   - holders
 //
-// The script may write, and may be run again if its reply was lost.
+// The script only reads.
 func CountingHolders(
 	ctx context.Context, r backend.ScriptRunner,
 	semaphore string,

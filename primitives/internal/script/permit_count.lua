@@ -5,7 +5,7 @@
 ---@return int(-2147483648..4294967295) free    including permits whose leases have ended
 ---@return int(0..4294967295) acquired
 ---@error NOTANUMBER the key holds no count of permits
----@retry safe
+---@readonly
 ---@include permit_leases.lua
 local text = redis.call('get', permits)
 if not text then

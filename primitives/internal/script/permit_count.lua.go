@@ -39,7 +39,7 @@ var permitCountScript = backend.Script{
 	Source: permitCountSource,
 	SHA1:   permitCountSHA1,
 	Keys:   2,
-	Retry:  backend.RetryRepeatable,
+	Retry:  backend.RetryReadOnly,
 }
 
 // ErrPermitCountNOTANUMBER means that the script permit_count replied NOTANUMBER: the key holds
@@ -80,7 +80,7 @@ type PermitCountResult struct {
 // Errors:
 //   - [ErrPermitCountNOTANUMBER]: the key holds no count of permits
 //
-// The script may write, and may be run again if its reply was lost.
+// The script only reads.
 func PermitCount(
 	ctx context.Context, r backend.ScriptRunner,
 	permits, leases string,

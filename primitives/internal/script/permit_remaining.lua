@@ -5,7 +5,7 @@
 ---@arg id string
 ---@return milliseconds left   0: there is no such permit, or its lease has ended; -1 ms: it has no end
 ---@error NOTANUMBER the key holds no count of permits
----@retry safe
+---@readonly
 ---@include permit_leases.lua
 local text = redis.call('get', permits)
 if not text then

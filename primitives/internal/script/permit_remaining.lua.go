@@ -42,7 +42,7 @@ var permitRemainingScript = backend.Script{
 	Source: permitRemainingSource,
 	SHA1:   permitRemainingSHA1,
 	Keys:   2,
-	Retry:  backend.RetryRepeatable,
+	Retry:  backend.RetryReadOnly,
 }
 
 // ErrPermitRemainingNOTANUMBER means that the script permit_remaining replied NOTANUMBER: the
@@ -77,7 +77,7 @@ func permitRemainingError(err error) error {
 // Errors:
 //   - [ErrPermitRemainingNOTANUMBER]: the key holds no count of permits
 //
-// The script may write, and may be run again if its reply was lost.
+// The script only reads.
 func PermitRemaining(
 	ctx context.Context, r backend.ScriptRunner,
 	permits, leases, id string,
