@@ -192,6 +192,42 @@ func TestRenewalsWithoutMemory(t *testing.T) {
 	})
 }
 
+// TestReleasesWithoutMemory releases an object of each kind on a server that is full, while another client waits for
+// it. A Mutex that had a waiter could not be released, nor could permits of a Semaphore. The next one has a Mutex at
+// once, although the server is still full.
+func TestReleasesWithoutMemory(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		c, other := client(t, s.Addr()), client(t, s.Addr())
+		sem, latch := c.NewSemaphore("semaphore", nil), c.NewCountDownLatch("latch")
+		cells.Want(t, true)(sem.InitPermits(t.Context(), 2))
+		cells.Want(t, true)(latch.InitCount(t.Context(), 2))
+		require.NoError(t, sem.Acquire(t.Context(), 2))
+		leases, got := map[string]*primitives.Lease{}, make(chan *primitives.Lease, 1)
+		for kind := range leased(c, "") {
+			lease, err := leased(c, kind)[kind](t.Context())
+			require.NoError(t, err, kind)
+			leases[kind] = lease
+		}
+		go func() {
+			lease, _ := other.NewMutex("Mutex", nil).Lock(t.Context())
+			got <- lease
+		}()
+		require.Eventually(t, func() bool { return do(t, s, "ZCARD", "hasp_mutex:{Mutex}:queue") == "1" },
+			30*time.Second, time.Millisecond)
+		do(t, s, "CONFIG", "SET", "maxmemory", "1")
+		for kind, lease := range leases {
+			require.NoError(t, lease.Release(t.Context()), kind)
+		}
+		next := <-got
+		require.NotNil(t, next)
+		require.Greater(t, next.Token(), leases["Mutex"].Token())
+		require.NoError(t, next.Release(t.Context()))
+		require.NoError(t, sem.Release(t.Context(), 2))
+		cells.Want(t, int64(1))(latch.CountDown(t.Context()))
+		require.Equal(t, "0", do(t, s, "EXISTS", "hasp_mutex:{Mutex}", "hasp_mutex:{Mutex}:queue", "hasp_mutex:{Mutex}:signs"))
+	})
+}
+
 // TestRenewalsRefusedForAllAreNotSearched refuses every renewal of 1000 holds, for a reason that has
 // nothing to do with any key: ten scripts a round are all that it takes to know.
 func TestRenewalsRefusedForAllAreNotSearched(t *testing.T) {

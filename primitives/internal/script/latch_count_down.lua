@@ -11,6 +11,7 @@ if not count then
   return 0
 end
 if not integer(count) or less('1', count) then
+  redis.call('pexpire', latch, 1, 'gt') -- It changes nothing: after it, a server without memory takes the decr, too.
   local left = redis.call('decr', latch) -- It fails if the text is not a number.
   return left < 9007199254740992 and left or redis.call('get', latch) -- Lua rounds larger numbers.
 end

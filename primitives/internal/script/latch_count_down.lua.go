@@ -24,6 +24,7 @@ if not count then
   return 0
 end
 if not integer(count) or less('1', count) then
+  redis.call('pexpire', latch, 1, 'gt')
   local left = redis.call('decr', latch)
   return left < 9007199254740992 and left or redis.call('get', latch)
 end
@@ -32,7 +33,7 @@ redis.call('del', latch)
 return 0
 `
 
-const latchCountDownSHA1 = "c4964ae92ad2d3318b340b61f0db5ae298555056"
+const latchCountDownSHA1 = "f0945234e47ca7dffc74ee8f3c11562a6d87b381"
 
 var latchCountDownScript = backend.Script{
 	Name:   "latch_count_down",

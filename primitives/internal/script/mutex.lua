@@ -109,6 +109,7 @@ end
 -- pass_to grants the mutex to a waiter that survey has found, removes the expired waiters before it, and sends the
 -- waiter a message. The caller has asked for the rights. The hold ends when the waiter's sign expires.
 local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell)
+  redis.call('zremrangebyrank', queue, 1, 0) -- It removes nothing: after it, a server without memory takes the token, too.
   local grant = token_at(time, token, tokenttl)
   tell(string.match(first.owner, '^(.*):'), first.owner .. ' ' .. grant .. ' ' .. first.stamp)
   dead[#dead + 1] = first.owner

@@ -45,8 +45,8 @@ if after > 0 then
 end
 local ends = old + gone
 if rest > 0 then
+  redis.call('zrem', grants, last) -- First: after it, a server without memory takes the zadd, too.
   redis.call('zadd', grants, at, packed(last, rest))
-  redis.call('zrem', grants, last)
   ends = ends - 1
 end
 if ends > 0 then

@@ -60,8 +60,8 @@ if after > 0 then
 end
 local ends = old + gone
 if rest > 0 then
-  redis.call('zadd', grants, at, packed(last, rest))
   redis.call('zrem', grants, last)
+  redis.call('zadd', grants, at, packed(last, rest))
   ends = ends - 1
 end
 if ends > 0 then
@@ -77,7 +77,7 @@ keep(limiter, valued, grants, limit, left)
 return given - rest
 `
 
-const rateReleaseSHA1 = "31e86a462a28c9b2d676a4241f4ef45738424ed9"
+const rateReleaseSHA1 = "ff8dc0c1bf36bd9835bd5f2a7f36fe3c6c8491f5"
 
 var rateReleaseScript = backend.Script{
 	Name:   "rate_release",

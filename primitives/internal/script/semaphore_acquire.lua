@@ -18,5 +18,6 @@ if free < tonumber(wanted) then
   return {0, free}
 end
 may('incrby', permits)
+may('pexpire', permits)
 may(publish, released)
 return {1, redis.call('decrby', permits, wanted)}

@@ -33,11 +33,12 @@ if free < tonumber(wanted) then
   return {0, free}
 end
 may('incrby', permits)
+may('pexpire', permits)
 may(publish, released)
 return {1, redis.call('decrby', permits, wanted)}
 `
 
-const semaphoreAcquireSHA1 = "176776c662d3c04f02077580c42a7beb76a09d26"
+const semaphoreAcquireSHA1 = "3ad9333b3aeb4140fbc2e1b9cb400d4056430850"
 
 var semaphoreAcquireScript = backend.Script{
 	Name:   "semaphore_acquire",

@@ -24,8 +24,10 @@ if after > 2147483647 or after < -2147483648 then
   return redis.error_reply('OVERFLOW more permits than a Java int holds, or less')
 end
 may('incrby', permits)
+may('pexpire', permits)
 if after > before and after > 0 then
   redis.call(publish, free, string.format('%.0f', after))
 end
+redis.call('pexpire', permits, 1, 'gt') -- It changes nothing: after it, a server without memory takes the incrby, too.
 redis.call('incrby', permits, delta)
 return 1

@@ -39,14 +39,16 @@ if after > 2147483647 or after < -2147483648 then
   return redis.error_reply('OVERFLOW more permits than a Java int holds, or less')
 end
 may('incrby', permits)
+may('pexpire', permits)
 if after > before and after > 0 then
   redis.call(publish, free, string.format('%.0f', after))
 end
+redis.call('pexpire', permits, 1, 'gt')
 redis.call('incrby', permits, delta)
 return 1
 `
 
-const semaphoreAddSHA1 = "27493740befae3326c8cc87716335d417258a4ef"
+const semaphoreAddSHA1 = "a1682691c663b9bcaa2dc675b9c8acd30abeea95"
 
 var semaphoreAddScript = backend.Script{
 	Name:   "semaphore_add",

@@ -18,6 +18,7 @@ if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
 may('incrby', permits)
+may('pexpire', permits)
 may(publish, released)
 local taken = free >= tonumber(wanted) and 1 or 0
 if text then

@@ -34,6 +34,7 @@ if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
 may('incrby', permits)
+may('pexpire', permits)
 may(publish, released)
 local taken = free >= tonumber(wanted) and 1 or 0
 if text then
@@ -54,7 +55,7 @@ end
 return {taken, left}
 `
 
-const semaphoreSetAndAcquireSHA1 = "789633d459acf0aa6fd431b7ceddf772fc5999af"
+const semaphoreSetAndAcquireSHA1 = "c857edfc1c69827700cab9a63d4ce5868d79dd06"
 
 var semaphoreSetAndAcquireScript = backend.Script{
 	Name:   "semaphore_set_and_acquire",
