@@ -9,15 +9,12 @@ MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey ben
 PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest integration/gocron \
 	integration/httplimit integration/otel integration/prometheus luagen
 
-LINT_VERSION := v2.15.0
-LINT := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)
+LINT := $(CURDIR)/.bin/lint
 
-VALE_VERSION := v3.21.0
-VALE := $(CURDIR)/.bin/vale-$(VALE_VERSION)
-
-# What runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in
-# virtual time (Go's issue 78156). It is fetched if the machine has another.
-test raced plain prove cells waiting planted busy race soak conformance redisson upgrade: export GOTOOLCHAIN := go1.27.4
+# For what runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in virtual time
+# (Go's issue 78156). For verify, so that it compiles for the tests, too. It is fetched if the machine has another.
+verify lint portable generate generated tidy test raced plain prove cells waiting planted busy race soak conformance \
+redisson upgrade: export GOTOOLCHAIN := go1.27.4
 
 # Random walks in virtual time are drawn from one seed, so that CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
@@ -56,9 +53,9 @@ help: ## list the targets
 demo: ## 8 workers share a lock, a semaphore, a latch and a counter; needs Go alone
 	go run ./examples/quickstart
 
-# The race detector is where our own goroutines are; "make prove" has it everywhere. Both halves run at once, and
-# the longest of each come first, since most tests wait. "make verify" vets.
-RACED := $(filter . backend/% hasptest integration/%,$(MODULES))
+# The race detector is where our own goroutines are; "make prove" has it everywhere: with it, each driver takes minutes to
+# compile. Both halves run at once, and the longest of each come first, since most tests wait. "make verify" vets.
+RACED := . backend/embedded hasptest
 LONGEST := conformance/matrix examples/ownbackend conformance
 test: servers ## every module's tests on real servers, which are installed if missing
 	@$(MAKE) --no-print-directory --jobs=2 raced plain
@@ -81,29 +78,29 @@ prove: servers ## judges the tests: planted bugs, mutants, crowds, soak; before 
 	@.ci/prove $(MAKE) --no-print-directory --jobs=3 cells waiting planted busy
 
 PROVE = HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_SOAK_SEED=$(HASP_SEED) HASP_KILLING=1m \
-	go test -race -count=1 -timeout 80m
+	go test -race -vet=off -count=1 -timeout 80m
 cells: # In a package's folder go test prints as it goes.
 	cd conformance/matrix && $(PROVE)
 waiting:
-	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownbackend
+	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownbackend \
+		$(patsubst %,./%/...,$(filter backend/% integration/%,$(filter-out $(RACED),$(MODULES))))
 planted:
 	cd conformance && $(PROVE)
 	cd examples/ownprimitive && $(PROVE)
 busy:
 	$(PROVE) -p 1 $(BUSY:%=./conformance/matrix/%)
 
-verify: formatted sized portable lint prose generated tidy ## formatted, not larger, portable, linted, plain English, generated, tidy
+# Two at once: tidy waits for downloads, and lint's own compilation for its linker.
+verify: ## formatted, not larger, tidy, linted, portable, plain English, generated code current
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target formatted sized tidy lint portable prose generated
 
-# All modules in one run: a run for each would analyse what they import again, for minutes without a cache. The linters
-# include go vet.
-lint: $(LINT) ## golangci-lint, by the version pinned here
-	$(LINT) run $(MODULES:%=./%/...)
+lint: $(LINT) ## go vet, staticcheck and others: .ci/lint has the list
+	go vet -vettool=$(LINT) $(MODULES:%=./%/...)
 
-# Only .vale.ini and styles/Hasp decide. docs/scripts.md is generated from the scripts' comments.
-prose: $(VALE) ## Vale on pages and comments, by the rules in styles/Hasp and the version pinned here
-	$(VALE) --no-global --config=.vale.ini --minAlertLevel=error --output=line --glob='!{*.lua.go,*_test.go}' \
-		README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/scripts.md,$(wildcard docs/*.md)) \
-		primitives backend hasptest integration
+# docs/scripts.md is generated from the scripts' comments.
+prose: ## the English of pages and comments, by the rules in styles/Hasp
+	.ci/prose README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/scripts.md,$(wildcard docs/*.md)) \
+		$$(find primitives backend hasptest integration -name '*.go' -not -name '*_test.go' -not -name '*.lua.go')
 
 generate: ## run all generators
 	$(call in_modules,go generate ./...)
@@ -179,11 +176,9 @@ DECLARATION := 450
 sized:
 	@SUITE=$(SUITE) DECLARATION=$(DECLARATION) .ci/sized $(DECLARATIONS)
 
-# For Windows, and for 32 bits at once. The adapters are left to release-check: their drivers take minutes to compile.
-portable:
-	@for module in . backend/embedded conformance hasptest integration/httplimit luagen; do \
-		echo "== $$module: go vet for windows/386"; \
-		(cd $$module && GOOS=windows GOARCH=386 go vet ./...) || exit 1; done
+# For Windows, and for 32 bits at once.
+portable: $(LINT)
+	$(LINT) portable $(PUBLISHED:%=./%/...)
 
 generated:
 	go run ./luagen -check -strict primitives/internal/script backend/embedded/internal/script
@@ -197,12 +192,7 @@ tidy:
 	@before=$$(cksum <go.work.sum); go list -m all >/dev/null && \
 	{ [ "$$before" = "$$(cksum <go.work.sum)" ] || { echo "go.work.sum was not complete"; exit 1; }; }
 
-$(LINT):
-	GOWORK=off GOBIN=$(CURDIR)/.bin go install \
-		github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
-	mv .bin/golangci-lint $@
-
-# Needs a C compiler, as the race detector does.
-$(VALE):
-	GOWORK=off GOBIN=$(CURDIR)/.bin go install github.com/vale-cli/vale/v3/cmd/vale@$(VALE_VERSION)
-	mv .bin/vale $@
+$(LINT): $(wildcard .ci/lint/*)
+	mkdir -p $(@D)
+	cd .ci/lint && GOWORK=off go build -o $@.new .
+	mv $@.new $@

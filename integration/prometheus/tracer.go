@@ -32,8 +32,8 @@ var _ interface {
 } = (*Tracer)(nil)
 
 // NewTracer returns a tracer, and registers its metrics in reg. If reg already has metrics of these names, such as
-// those of another tracer, nothing is registered, and it returns the error of reg, a
-// prometheus.AlreadyRegisteredError for another tracer.
+// another tracer's, nothing is registered, and it returns the error of reg, a prometheus.AlreadyRegisteredError for
+// another tracer.
 func NewTracer(reg prometheus.Registerer) (*Tracer, error) {
 	t := newTracer()
 	if err := reg.Register(t); err != nil {
