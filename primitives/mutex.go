@@ -29,9 +29,9 @@ const signWorth = 10 * time.Second
 // removes a waiter that leaves from the queue, in the background. The place of a crashed waiter ends
 // 6.7 s after the waiter's last sign of life. A release before that may grant the mutex to the
 // crashed waiter: then nobody else acquires it until 10 s after that sign. If the lease is shorter
-// than 10 s, these times are two thirds of the lease, and the lease. If a waiter was silent for so
-// long because it could reach no server, it returns to its place. If a holder crashes, the first waiter acquires the mutex within 50 ms of the end of the
-// holder's lease.
+// than 10 s, these times are two thirds of the lease, and the lease. If a waiter was silent because
+// it could reach no server, it returns to its place. If a holder crashes, the first waiter acquires
+// the mutex within 50 ms of the end of the holder's lease.
 //
 // Each call of Lock or TryLock is an owner of its own. The mutex is not reentrant, except under a
 // [Lease.Reenter] context. TryLock does not pass a waiter.

@@ -71,8 +71,8 @@ func (o *Options) validate() error {
 	return o.validateLease("WatchdogLease", o.WatchdogLease)
 }
 
-// validateMaxHold checks a bound on the time for which the watchdog renews a lease, whose length is that
-// of the given field.
+// validateMaxHold checks a bound on the time for which the watchdog renews a lease. The given field has
+// the length of the lease.
 func validateMaxHold(bound time.Duration, field string, lease time.Duration) error {
 	if bound != 0 && bound < lease {
 		return &FieldError{"MaxHold", fmt.Sprintf("%s is less than %s, %s", bound, field, lease)}
