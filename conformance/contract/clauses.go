@@ -25,7 +25,8 @@ the script surely wrote nothing because no server could be reached, or none that
 error must wrap [ErrUnavailable], and never [ErrIndeterminate] as well.`,
 	"R4": `Keys, arguments and string replies are byte strings, of any length and content. Integer
 replies are int64, exact to 2^53 from a script (it returns text beyond), over the whole range from a
-plain command (R10).`,
+plain command (R10). Run must return its own call's reply, also after a call that was cancelled
+before its reply came.`,
 	"R5": `RESP2 and RESP3 must give the same [Reply]: nil, int64, string or array; a status is a
 string. Scripts do not return types that only RESP3 has.`,
 	"R6": `A server's error reply must be a [*ServerError], found by errors.As.`,

@@ -82,9 +82,12 @@ func awaitLoss(ctx context.Context, lost <-chan struct{}, err error) {
 
 // recovers waits until b runs scripts again.
 func recovers(ctx context.Context, e *harness.Env, b backend.Backend) {
-	script := e.Script("return 1 -- recovers", 1, backend.RetryReadOnly)
+	script, tries := e.Script("return ARGV[1] -- recovers", 1, backend.RetryReadOnly), 0
+	var reply backend.Reply
 	harness.Eventually(ctx, "the backend to recover", func() bool {
-		must.Do(run(ctx, b, script, e.Key("recovers")))
+		tries++
+		reply = must.Get(b.Run(ctx, script, []string{e.Key("recovers")}, []string{fmt.Sprint(tries)}))
 		return true
 	})
+	must.Return("the reply to the first call that succeeds", fmt.Sprint(tries))(reply.Text())
 }

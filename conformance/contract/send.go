@@ -79,6 +79,10 @@ func takesAnyKeys(ctx context.Context, e *harness.Env) {
 	keys := must.Get(runApart(ctx, e))
 	e.WantCount(ctx, keys[0], 1)
 	e.WantCount(ctx, keys[1], 1)
+	// A cluster behind one endpoint, which the client takes for a server, refuses the keys itself.
+	refused := e.Script("return redis.error_reply('CROSSSLOT not the same slot')", 1, backend.RetryNever)
+	err := run(ctx, e.Backend(ctx), refused, keys[0])
+	must.Not(!errors.Is(err, backend.ErrCrossSlot) || errors.Is(err, backend.ErrUnavailable), "got %w", err)
 }
 
 func loadsAfterFlush(ctx context.Context, e *harness.Env) {
@@ -192,9 +196,7 @@ func lostRepeatableSettles(ctx context.Context, e *harness.Env) {
 
 // unserved calls where every dial is refused until the error is ok: the first calls may still meet a
 // connection that has just broken. It fails if the error leaves open whether something was run.
-func unserved(
-	ctx context.Context, e *harness.Env, in *harness.Instance, call func() error, ok func(err error) bool,
-) {
+func unserved(ctx context.Context, e *harness.Env, in *harness.Instance, call func() error, ok func(err error) bool) {
 	in.Link.Refuse()
 	var err error
 	harness.Eventually(ctx, "the error of a call without a server", func() bool {

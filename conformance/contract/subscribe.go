@@ -143,10 +143,12 @@ func publishCommandReaches(ctx context.Context, e *harness.Env) {
 
 func cancelAndCloseRelease(ctx context.Context, e *harness.Env) {
 	b := e.Backend(ctx)
+	box, _ := e.Listen(ctx, b, e.Key("kept"))
 	_, cancelled := e.Listen(ctx, b, e.Key("c"))
 	cancelled.Cancel()
 	cancelled.Cancel()
 	e.AwaitSubscribers(ctx, e.Key("c"), 0)
+	hear(ctx, e, box, e.Key("kept"), "x")
 	_, closed := e.Listen(ctx, b, e.Key("c"))
 	defer closed.Cancel()
 	must.Do(b.Close())

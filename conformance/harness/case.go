@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -61,8 +62,7 @@ func (c Case) Check(ctx context.Context, h *Harness) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	e := NewEnv(h)
-	defer e.Close()
-	if err := must.Catch(func() { c.Run(ctx, e) }); err != nil {
+	if err := errors.Join(must.Catch(func() { c.Run(ctx, e) }), must.Catch(e.Close)); err != nil {
 		return fmt.Errorf("%w\n\nclause %s:\n    %s", err, c.Clause, strings.ReplaceAll(c.Text, "\n", "\n    "))
 	}
 	return nil

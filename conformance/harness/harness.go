@@ -151,14 +151,13 @@ func (h *Harness) Primaries(ctx context.Context, args ...string) ([]backend.Repl
 	return []backend.Reply{reply}, err
 }
 
-// End ends the backend and its client.
+// End ends the backend and its client. It fails if either takes longer than [Patience].
 func (in *Instance) End() {
 	if in.Link != nil {
 		in.Link.Restore()
 	}
-	_ = in.Backend.Close()
+	_ = Promptly(Patience, "Close of the backend", in.Backend.Close)
 	if in.Close != nil {
-		in.Close()
-		in.Close = nil
+		_ = Promptly(Patience, "Instance.Close", func() error { in.Close(); in.Close = nil; return nil })
 	}
 }

@@ -119,10 +119,42 @@ func cancelMutants() []mutant {
 				})(b)
 				deaf(func(context.Context, backend.Call) bool { return !connected.Load() })(b)
 			}},
+		{"gives the reply of a cancelled call to the next", oneServer, "CancelledRunsAtMostOnce", onRun(shiftReplies)},
 		{"sends a cancelled script again", oneServer, "CancelledRunsAtMostOnce",
 			again(func(ctx context.Context, _ backend.Call, err error) bool {
 				return ctx.Err() != nil && errors.Is(err, backend.ErrIndeterminate)
 			})},
+	}
+}
+
+// shiftReplies gives each call the first reply that no call has had, as on a connection that is used again after a call
+// has left it.
+func shiftReplies(good runFunc) runFunc {
+	type outcome struct {
+		reply backend.Reply
+		err   error
+	}
+	replies := make(chan chan outcome, 1000)
+	return func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+		coming := make(chan outcome, 1)
+		replies <- coming
+		go func() {
+			reply, err := good(context.WithoutCancel(ctx), c)
+			coming <- outcome{reply, err}
+		}()
+		next := <-replies
+		select {
+		case o := <-next:
+			return o.reply, o.err
+		case <-ctx.Done():
+			rest := make(chan chan outcome, cap(replies))
+			rest <- next
+			for len(replies) > 0 {
+				rest <- <-replies
+			}
+			replies = rest
+			return backend.Reply{}, errors.Join(backend.ErrIndeterminate, ctx.Err())
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -42,6 +43,8 @@ func subscribeMutants() []mutant {
 			}},
 		{"leaves cancelled subscriptions with the server", embedded, "CancelAndCloseRelease",
 			onCancel(func(func()) {})},
+		{"leaves a cancelled subscription with the server while it has another", embedded, "CancelAndCloseRelease",
+			cancelsTheLastOnly},
 		{"leaves subscriptions with the server after Close", embedded, "CancelAndCloseRelease",
 			keepSubscriptions},
 		{"calls handlers after Cancel", embedded, "NoCallAfterCancel",
@@ -57,6 +60,19 @@ func onCancel(change func(cancel func())) func(*broken) {
 	return onSubscription(func(_ context.Context, _ string, sub backend.Subscription) backend.Subscription {
 		return canceler(func() { change(sub.Cancel) })
 	})
+}
+
+// cancelsTheLastOnly cancels only what is subscribed alone.
+func cancelsTheLastOnly(b *broken) {
+	var alive atomic.Int64
+	onSubscription(func(_ context.Context, _ string, sub backend.Subscription) backend.Subscription {
+		alive.Add(1)
+		return canceler(sync.OnceFunc(func() {
+			if alive.Add(-1) == 0 {
+				sub.Cancel()
+			}
+		}))
+	})(b)
 }
 
 // onSubscribeError replaces an error of Subscribe by another text.
