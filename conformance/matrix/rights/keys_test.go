@@ -256,6 +256,7 @@ func useMutex(ctx context.Context, client *primitives.Client) {
 	}
 	must.Get(holder.Delete(ctx))
 	must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(m.TryLock(ctx)) // The next one has it.
+	time.Sleep(time.Second)                                                              // virtual: the client renews its new lease, the next time after 10 s
 	must.Get(holder.Delete(ctx))
 	time.Sleep(10 * time.Second) // virtual: a beat finds that nobody has it
 	for i := range 2 {
