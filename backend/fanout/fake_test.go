@@ -66,6 +66,7 @@ func (n *network) Dial(
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.dials++
+	n.calls = append(n.calls, "dial "+node)
 	if n.down {
 		return nil, errDown
 	}
@@ -309,7 +310,7 @@ func (n *network) subscriptions() (subs, links int) {
 	return subs, len(n.links)
 }
 
-// did counts calls so far of a kind and number of channels, such as "subscribe 2".
+// did counts calls so far of a kind and number of channels, such as "subscribe 2", or "dial a".
 func (n *network) did(call string) (count int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -120,6 +120,52 @@ func TestMovedIsFollowed(t *testing.T) {
 	})
 }
 
+// A server that does not know its own host names none.
+func TestMovedWithoutAHostIsLookedUp(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		n.set(func() { n.refuse["x"] = &backend.ServerError{Code: "MOVED", Message: "1 :7001"} })
+		n.killAll()
+		settle(time.Minute)
+		require.Zero(t, n.did("dial :7001"))
+		require.GreaterOrEqual(t, n.did("subscribe 1"), 3, "it is tried again")
+		n.set(func() { n.owner["x"] = "b"; clear(n.refuse) })
+		settle(2100 * time.Millisecond)
+		require.Equal(t, []string{"gap"}, got.take())
+		require.Equal(t, 1, n.did("dial b"))
+	})
+}
+
+// The pause after a loss grows with the failures in a row. A subscription that lasted ends the row, and one that is
+// lost at once does not.
+func TestFailuresAreForgottenOnceASubscriptionLasts(t *testing.T) {
+	for _, test := range []struct{ lasted, pause time.Duration }{
+		{time.Second, 0}, {time.Second - time.Millisecond, time.Second},
+	} {
+		t.Run(fmt.Sprint(test.lasted), func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+				var got log
+				gaps := make(chan struct{}, 1)
+				subscribe(t, hub, "x", func(e backend.Event) { got.handle(e); gaps <- struct{}{} })
+				n.set(func() { n.down = true })
+				n.killAll()
+				settle(time.Minute)
+				n.set(func() { n.down = false })
+				<-gaps
+				settle(test.lasted)
+				n.killAll()
+				lost := time.Now()
+				<-gaps
+				require.Equal(t, []string{"gap", "gap"}, got.take())
+				took := time.Since(lost) - 2*n.delay
+				require.GreaterOrEqual(t, took, test.pause)
+				require.LessOrEqual(t, took, 2*test.pause, "no pause after a first failure")
+			})
+		})
+	}
+}
+
 func TestSlowHandlerDelaysNobody(t *testing.T) {
 	bubble(t, &fanout.Options{Queue: 4}, func(t *testing.T, n *network, hub *fanout.Hub) {
 		release := make(chan struct{})
