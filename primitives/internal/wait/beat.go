@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -63,14 +64,29 @@ func (l *line) beat(all bool) {
 func (l *line) beatOn() {
 	defer l.waiters.running.Done()
 	for more := true; more; {
-		var failed error
-		for _, batch := range l.batches() {
-			if failed = l.beatFor(batch); failed != nil {
-				break
-			}
-		}
-		more = l.endBeat(failed)
+		more = l.endBeat(l.beatForAll(l.batches()))
 	}
+}
+
+// beatForAll sends signs of life of all batches, several at a time: over a slow link, one after the
+// other would take longer than a sign counts. After a failure, which it returns, it sends no more.
+func (l *line) beatForAll(batches [][]*placeholder) error {
+	var all sync.WaitGroup
+	slots, failures := make(chan struct{}, beatsAtOnce), make(chan error, len(batches))
+	for _, batch := range batches {
+		if slots <- struct{}{}; len(failures) > 0 {
+			break
+		}
+		all.Go(func() {
+			if err := l.beatFor(batch); err != nil {
+				failures <- err
+			}
+			<-slots
+		})
+	}
+	all.Wait()
+	close(failures)
+	return <-failures
 }
 
 // batches returns the waiters that have a place, in order, in batches for one script each: all of

@@ -16,6 +16,10 @@ const (
 	// server's time.
 	ownersPerBeat = 100
 
+	// beatsAtOnce is how many beats of a line are under way at a time: less than 7 ms of the server's
+	// time together.
+	beatsAtOnce = 16
+
 	// rejoinsAtOnce is how many waiters of a client ask for their lost places at a time.
 	rejoinsAtOnce = 8
 

@@ -177,6 +177,32 @@ func TestLineBeatsForAHundred(t *testing.T) {
 	})
 }
 
+// Over a slow link the beats of many waiters go out several at a time: the server takes none of them for dead.
+func TestLineKeepsManyPlacesOverASlowLink(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRow(1)
+		c := r.lineClient(t, "a")
+		require.NoError(t, c.wait(t.Context(), c.ticket()))
+		r.set(func() { r.latency = time.Second })
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var waiting sync.WaitGroup
+		for range 400 {
+			waiting.Go(func() { _ = c.wait(ctx, c.ticket()) })
+		}
+		time.Sleep(worth)
+		for start := time.Now(); time.Since(start) < 2*worth; time.Sleep(500 * time.Millisecond) {
+			for _, q := range r.places() {
+				require.Less(t, time.Since(q.sign), worth*2/3)
+			}
+		}
+		require.Len(t, r.places(), 400)
+		cancel()
+		waiting.Wait()
+	})
+}
+
 // A beat that the server refuses, which it would again, ends the waiting; one that gets no answer in time ends none.
 func TestLineRefusedBeatEndsWaiters(t *testing.T) {
 	t.Parallel()
