@@ -41,6 +41,10 @@ func TestClientKeepsNothing(t *testing.T) {
 				_, err := server.Do("FLUSHALL") // All objects have the same name.
 				require.NoError(t, err)
 				require.NoError(t, act(t.Context(), o), name)
+				if adder, isAdder := o.(*primitives.LongAdder); isAdder {
+					_, err := adder.Sum(t.Context())
+					require.NoError(t, err)
+				}
 				if l, isLocker := lockerOf(o); isLocker {
 					contend(t, l, func(fails bool) { lost = fails })
 				}

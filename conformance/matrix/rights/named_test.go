@@ -265,10 +265,8 @@ func act(ctx context.Context, o object) error {
 		return second(o.Init(ctx, 1, 1))
 	case *primitives.RateLimiter:
 		return second(o.InitRate(ctx, primitives.Rate{Permits: 1, Interval: time.Second}))
-	case *primitives.LongAdder:
-		return second(o.Sum(ctx))
-	case *primitives.DoubleAdder:
-		return second(o.Sum(ctx))
+	case *primitives.LongAdder, *primitives.DoubleAdder:
+		return nil // A sum waits for the answers of others, whom the server may refuse.
 	}
 	return fmt.Errorf("nothing to do with %T", o)
 }
