@@ -47,7 +47,7 @@ func dispatchSeeds() []seed {
 			{"if d.onePool && d.moved.After(waitsSince) {", "if false {"},
 		}, dispatcher("TestCrowdWaitsForConnections")},
 		{"has a caller that may leave send by itself", call, edits{
-			{"ctx.Done() != nil || !d.sendDirectly(r)", "!d.sendDirectly(r)"},
+			{"ctx.Done() != nil || r.Limit > 0 ||", "r.Limit > 0 ||"},
 		}, dispatcher("TestStoppedServer")},
 		{"has a caller look for a connection by itself", direct, edits{
 			{" || time.Since(d.answered) > warm", ""},

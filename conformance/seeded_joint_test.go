@@ -55,7 +55,7 @@ func jointSeeds() []seed {
 			{"if _, lost := j.remaining(); lost == nil {\n\t\t\tj.set", "if true {\n\t\t\tj.set"},
 		}, found("TestMultiLockIsLostWithAPart")},
 		{"keeps the rest of what was lost", joint, edits{
-			{"go func() { _ = j.releaseParts(context.Background(), 0) }()", ""},
+			{"go func() { _ = j.releaseParts(context.Background(), releaseWait{}) }()", ""},
 		}, found("TestMultiLockIsLostWithAPart")},
 		{"calls a part the whole", joint, edits{{"if held >= j.config.Need {", "if held > 0 {"}}, found("TestMultiLockUnlockProvesAllParts")},
 		{"says that a closed client's lock was lost", joint, edits{

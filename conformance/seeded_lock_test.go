@@ -230,14 +230,14 @@ func lockSeeds() []seed {
 			{"e.grantedAt+e.MaxHold-e.validFrom.at", "e.MaxHold"},
 		}, finder{dir: "primitives", test: "TestMaxHold.*", runs: 1}},
 		{"keeps the lock after a panic of the work", doFile, edits{
-			{"defer func() { err = errors.Join(err, l.release(ctx, releaseGrace)) }()\n\treturn work(l.Context(ctx))",
-				"err = work(l.Context(ctx))\n\treturn errors.Join(err, l.release(ctx, releaseGrace))"},
+			{"defer func() {\n\t\tif failed := l.release(", "err = work(l.Context(ctx))\n\tfunc() {\n\t\tif failed := l.release("},
+			{"}()\n\treturn work(l.Context(ctx))", "}()\n\treturn err"},
 		}, doing},
 		{"does not tell of a loss during the work", doFile, edits{
-			{"err = errors.Join(err, l.release(ctx, releaseGrace))", "_, _ = errors.New, l.release(ctx, releaseGrace)"},
+			{"err = &ReleaseError{Work: err, Release: failed}", "_ = failed"},
 		}, doing},
 		{"leaves a release without an answer when the work's context has ended", doFile, edits{
-			{"l.release(ctx, releaseGrace)", "l.Release(ctx)"},
+			{"l.release(ctx, releaseWait{grace: releaseGrace, bounded: true})", "l.Release(ctx)"},
 		}, doing},
 		{"does not repeat a release", leaseFile, edits{
 			{"\th.releaseInBackground(true)\n\tif !backend", "\tif !backend"},

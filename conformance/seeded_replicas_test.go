@@ -27,7 +27,7 @@ func replicaSeeds() []seed {
 			{"\t\th.undo(ctx)\n", "\t\th.Owner += \"0\"\n\t\th.undo(ctx)\n"},
 		}, inPrimitives("TestTryLockWithTooFewReplicas")},
 		{"looks once for what it gives back", leaseFile, edits{
-			{"err := h.release(ctx, 0); errors.Is(err, ErrNotHeld) {", "_ = h.release(ctx, 0); false {"},
+			{"err := h.release(ctx, releaseWait{}); errors.Is(err, ErrNotHeld) {", "_ = h.release(ctx, releaseWait{}); false {"},
 		}, inPrimitives("TestUndoneGrantIsSearchedFor")},
 		{"tries again as the owner whose grant was undone", takeFile, edits{
 			{"if err != nil && used {", "if err != nil && used && !errors.Is(err, backend.ErrReplicas) {"},
