@@ -176,7 +176,7 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 		err = &FieldError{"MaxHold", "the watchdog does not renew a lease of a fixed length"}
 	}
 	if err == nil && s.line != nil {
-		err = o.core.opts.validateLease("Lease", s.line.Wait)
+		err = o.core.opts.validateLease("a grant by a release", s.line.Wait)
 	}
 	if err == nil {
 		s.replicas, err = o.core.newReplicas(config, s.terms.Lease)
