@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -32,28 +33,51 @@ func (w *world) ghost(t *testing.T, owner string) {
 }
 
 // TestDeadWaitersArePassed: who was silent for two thirds of ten seconds is not granted the mutex, nor are 1 500
-// others.
+// others, by a release, by force, or if a closed client's hold and waiter are given back together.
 func TestDeadWaitersArePassed(t *testing.T) {
 	t.Parallel()
-	for title, dead := range map[string]int{"One": 1, "Many": 1500} {
+	ends := map[string]func(t *testing.T, held *primitives.Lease, holder *primitives.Client){
+		"Release": func(t *testing.T, held *primitives.Lease, _ *primitives.Client) {
+			require.NoError(t, held.Release(t.Context()))
+		},
+		"Force": func(t *testing.T, _ *primitives.Lease, holder *primitives.Client) {
+			cells.Want(t, true)(holder.NewMutex(name, nil).ForceUnlock(t.Context()))
+		},
+		"Close": func(t *testing.T, _ *primitives.Lease, holder *primitives.Client) {
+			require.NoError(t, holder.Close(t.Context()))
+		},
+	}
+	for title, end := range ends {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
-				for i := range dead {
-					w.ghost(t, "gone.10000:"+numeral(int64(i)))
-				}
-				got := w.waits(t, other)
-				time.Sleep(7 * time.Second)
-				require.NoError(t, held.Release(t.Context()))
-				start := time.Now()
-				lease := got()
-				require.Less(t, time.Since(start), 100*time.Millisecond)
-				require.NoError(t, lease.Release(t.Context()))
-				time.Sleep(time.Second)
-				require.Zero(t, numberOf(t, w.Server, "EXISTS", key, queue, signs))
-			})
+			for _, dead := range []int{1, 2500} {
+				synctest.Test(t, func(t *testing.T) { passDead(t, dead, end) })
+			}
 		})
 	}
+}
+
+func passDead(t *testing.T, dead int, end func(*testing.T, *primitives.Lease, *primitives.Client)) {
+	t.Helper()
+	w := &world{Server: embedded.NewServer()}
+	holder, other := w.client(t), w.client(t).NewMutex(name, nil)
+	held, err := holder.NewMutex(name, nil).Lock(t.Context())
+	require.NoError(t, err)
+	for i := range dead {
+		w.ghost(t, "gone.10000:"+numeral(int64(i)))
+	}
+	got := w.waits(t, other)
+	time.Sleep(7 * time.Second)
+	go func() { _, _ = holder.NewMutex(name, nil).Lock(t.Context()) }() // Close gives two back together.
+	time.Sleep(100 * time.Millisecond)
+	end(t, held, holder)
+	start := time.Now()
+	lease := got()
+	require.Less(t, time.Since(start), 100*time.Millisecond)
+	require.NoError(t, holder.Close(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
+	time.Sleep(time.Second)
+	require.Zero(t, numberOf(t, w.Server, "EXISTS", key, queue, signs))
 }
 
 // TestGrantOfALostCallerIsGivenBack: a grant for one of the client's owners that nobody waits with is released

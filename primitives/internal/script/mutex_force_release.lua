@@ -16,5 +16,8 @@ end
 local function may_tell(group)
   may(publish, granted .. ':' .. group)
 end
-pass(holder, token, queue, signs, tokenttl, tell, may_tell)
+local _, _, more = pass(holder, token, queue, signs, tokenttl, tell, may_tell)
+while more do
+  _, _, more = pass(holder, token, queue, signs, tokenttl, tell, may_tell)
+end
 return held and 1 or 0

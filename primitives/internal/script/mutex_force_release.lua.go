@@ -31,11 +31,14 @@ end
 local function may_tell(group)
   may(publish, granted .. ':' .. group)
 end
-pass(holder, token, queue, signs, tokenttl, tell, may_tell)
+local _, _, more = pass(holder, token, queue, signs, tokenttl, tell, may_tell)
+while more do
+  _, _, more = pass(holder, token, queue, signs, tokenttl, tell, may_tell)
+end
 return held and 1 or 0
 `
 
-const mutexForceReleaseSHA1 = "8b2d77584dd9a198b09856412b8fc070bef15369"
+const mutexForceReleaseSHA1 = "3c2d0f400e4a7f4102cbcc755c95aa0a3e288639"
 
 var mutexForceReleaseScript = backend.Script{
 	Name:   "mutex_force_release",

@@ -18,8 +18,12 @@ for i, owner in ipairs(owners) do
     may(publish, channels[i] .. ':' .. group)
   end
   local place = 4 * i - 3
-  local done, released = pcall(free, objects[place], objects[place + 1], objects[place + 2],
+  local done, released, more = pcall(free, objects[place], objects[place + 1], objects[place + 2],
     objects[place + 3], owner, tokenttl, tell, may_tell)
   status[i] = done and released or fault(released)
+  while done and more == 1 do
+    done, released, more = pcall(free, objects[place], objects[place + 1], objects[place + 2],
+      objects[place + 3], owner, tokenttl, tell, may_tell)
+  end
 end
 return status

@@ -33,14 +33,18 @@ for i, owner in ipairs(owners) do
     may(publish, channels[i] .. ':' .. group)
   end
   local place = 4 * i - 3
-  local done, released = pcall(free, objects[place], objects[place + 1], objects[place + 2],
+  local done, released, more = pcall(free, objects[place], objects[place + 1], objects[place + 2],
     objects[place + 3], owner, tokenttl, tell, may_tell)
   status[i] = done and released or fault(released)
+  while done and more == 1 do
+    done, released, more = pcall(free, objects[place], objects[place + 1], objects[place + 2],
+      objects[place + 3], owner, tokenttl, tell, may_tell)
+  end
 end
 return status
 `
 
-const mutexReleaseAllSHA1 = "7d300f2d86af5f53392815f735f9fda66f0dc286"
+const mutexReleaseAllSHA1 = "43e0d76b6e09fed0fa942619450446593f0a10fe"
 
 var mutexReleaseAllScript = backend.Script{
 	Name:   "mutex_release_all",
