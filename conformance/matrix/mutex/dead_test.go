@@ -71,9 +71,9 @@ func passDead(t *testing.T, dead int, end func(*testing.T, *primitives.Lease, *p
 	go func() { _, _ = holder.NewMutex(name, nil).Lock(t.Context()) }() // Close gives two back together.
 	time.Sleep(100 * time.Millisecond)
 	end(t, held, holder)
-	start := time.Now()
+	time.Sleep(20 * time.Millisecond) // Release leaves the rest to the background. A beat is seldom due then.
+	require.Equal(t, 1, numberOf(t, w.Server, "EXISTS", key))
 	lease := got()
-	require.Less(t, time.Since(start), 100*time.Millisecond)
 	require.NoError(t, holder.Close(t.Context()))
 	require.NoError(t, lease.Release(t.Context()))
 	time.Sleep(time.Second)
