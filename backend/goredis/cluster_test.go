@@ -3,6 +3,7 @@ package goredisbackend_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/fanout"
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 )
 
@@ -177,4 +179,35 @@ func TestClusterSubscribesWhereTheSlotIs(t *testing.T) {
 	require.Equal(t, 1, one.count("ssubscribe {b}2\n"))
 	require.Equal(t, 1, two.count("ssubscribe a\n"))
 	require.Equal(t, 1, one.count("ping"), "one connection per node")
+}
+
+// What the client knows of the cluster may be out of date once a link is lost: it asks again, though the node is there.
+func TestClusterIsAskedAgainAfterALoss(t *testing.T) {
+	t.Parallel()
+	var cut atomic.Bool
+	one := node(t, func(words []string) string {
+		if words[1] == "{b}2" && cut.CompareAndSwap(false, true) {
+			return hangup
+		}
+		return ack(words)
+	})
+	var asked atomic.Int32
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		ClusterStateReloadInterval: time.Hour,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			asked.Add(1)
+			return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: one.addr}}}}, nil
+		},
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	b, err := goredisbackend.New(client, &goredisbackend.Options{
+		PubSub: &fanout.Options{PingEvery: time.Hour}, // With a ping, a link asks too.
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	_, events := collect(t, b, "b")
+	before := asked.Load()
+	_, _ = collect(t, b, "{b}2")
+	require.Equal(t, backend.EventResubscribed, (<-events).Kind)
+	require.Eventually(t, func() bool { return asked.Load() > before }, 10*time.Second, time.Millisecond)
 }

@@ -5,12 +5,14 @@ package valkeybackend_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/valkey-io/valkey-go"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/fanout"
@@ -267,4 +269,31 @@ func TestErrorInsideAnArrayIsNotAnAnswer(t *testing.T) {
 	require.False(t, errors.As(err, new(*backend.ServerError)))
 	require.Len(t, f.commands(), 1)
 	require.True(t, strings.HasPrefix(f.commands()[0], "EVALSHA "))
+}
+
+// A list of slots that lacks a slot, as in the middle of a move or before a cluster is whole, is not used again.
+func TestSlotWithoutAPrimaryIsLookedUpAgain(t *testing.T) {
+	t.Parallel()
+	var last atomic.Int32
+	last.Store(8191) // The slot of "b" is below, that of "a" is above.
+	f := &fakeServer{answer: func(words []string) string {
+		if words[0] == "CLUSTER" {
+			return fmt.Sprintf("*1\r\n*3\r\n:0\r\n:%d\r\n*2\r\n%s:1\r\n", last.Load(), bulk("127.0.0.1"))
+		}
+		return ok
+	}}
+	client, err := valkey.NewClient(valkey.ClientOption{
+		InitAddress: []string{"127.0.0.1:1"}, DisableCache: true, ConnWriteTimeout: patience, DialCtxFn: f.dial,
+	})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	b, err := valkeybackend.New(client, &valkeybackend.Options{Sharded: backend.ShardedOff})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	require.True(t, b.Capabilities().Cluster)
+	_, err = b.Subscribe(t.Context(), "b", func(backend.Event) {})
+	require.NoError(t, err)
+	last.Store(16383)
+	_, err = b.Subscribe(t.Context(), "a", func(backend.Event) {})
+	require.NoError(t, err)
 }
