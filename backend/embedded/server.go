@@ -64,6 +64,9 @@ func (s *Server) Advance(d time.Duration) {
 	defer s.mu.Unlock()
 	s.ahead += d
 	s.tick()
+	if d < 0 {
+		s.mini.FastForward(d) // Miniredis keeps TTLs, and not when keys expire.
+	}
 }
 
 // Revoke makes the holder of a lock lose it, so that a test can show how code reacts to that. key is

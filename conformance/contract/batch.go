@@ -242,8 +242,7 @@ func callUnderWayIsNotWithdrawn(ctx context.Context, e *harness.Env) {
 	in := e.Open(ctx)
 	b := as[backend.Batcher](in)
 	calls := counting(e, 2)
-	// The connections are there before: they are no part of it.
-	for range 64 {
+	for range pooled {
 		wantSuccess(ctx, b, calls)
 	}
 	lost := in.Link.LoseReply(runs(calls[0].Keys[0]))

@@ -219,9 +219,8 @@ func live(ctx context.Context, e *harness.Env) {
 
 func capabilitiesAreDeclared(ctx context.Context, e *harness.Env) {
 	b := e.Backend(ctx)
-	got := b.Capabilities()
-	must.Not(got != e.Capabilities,
-		"the backend declares %+v, the harness expects %+v", got, e.Capabilities)
+	must.Not(b.Capabilities() != e.Capabilities,
+		"the backend declares %+v, the harness expects %+v", b.Capabilities(), e.Capabilities)
 	_, batches := b.(backend.Batcher)
 	must.Not(batches != e.Batches,
 		"backend.Batcher: implemented %t, declared by the harness %t", batches, e.Batches)

@@ -62,8 +62,7 @@ func wantReply(
 func integersAreExact(ctx context.Context, e *harness.Env) {
 	b := e.Backend(ctx)
 	for _, n := range []int64{0, 1, -1, math.MaxInt32 + 1, 1<<53 - 1, 1 << 53, -1 << 53} {
-		script := e.Script(fmt.Sprintf("return tonumber('%d')", n), 1, backend.RetryNever)
-		wantReply(ctx, b, script, e.Key("k"), backend.IntegerReply(n))
+		wantReply(ctx, b, e.Script(fmt.Sprintf("return tonumber('%d')", n), 1, backend.RetryNever), e.Key("k"), backend.IntegerReply(n))
 	}
 	script := command(e, "INCRBY")
 	for i, n := range []int64{math.MaxInt64, math.MinInt64, 1<<53 + 1, -1<<53 - 1} {

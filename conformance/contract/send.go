@@ -119,8 +119,7 @@ func loadsWhileMoving(ctx context.Context, e *harness.Env) {
 	must.Do(run(ctx, b, script, key))
 	finish := must.Get(e.Migrate(ctx, key))
 	// The importing node has the key, but was never asked for the script.
-	err := run(ctx, b, script, key)
-	err = errors.Join(err, finish(ctx))
+	err := errors.Join(run(ctx, b, script, key), finish(ctx))
 	must.Not(err != nil, "while the slot moves: %w", err)
 	must.In("after the slot moved", func() { must.Do(run(ctx, b, script, key)) })
 	e.WantCount(ctx, key, 3)
@@ -143,8 +142,7 @@ func neverSendsEval(ctx context.Context, e *harness.Env) {
 func givesUpLoading(ctx context.Context, e *harness.Env) {
 	b, script := e.Backend(ctx), e.Incr(backend.RetryNever)
 	script.SHA1 = strings.Repeat("0", 40)
-	what := "Run of a script that cannot be loaded"
-	err := harness.Promptly(harness.Patience/4, what, func() error {
+	err := harness.Promptly(harness.Patience/4, "Run of a script that cannot be loaded", func() error {
 		return run(ctx, b, script, e.Key("n"))
 	})
 	wantServerError(err, "NOSCRIPT", "", 0)
@@ -230,8 +228,7 @@ func noServerIsUnavailable(ctx context.Context, e *harness.Env) {
 func refusalIsUnavailable(ctx context.Context, e *harness.Env) {
 	b := e.Backend(ctx)
 	for _, code := range []string{"LOADING", "MASTERDOWN", "READONLY"} {
-		script := e.Script("return redis.error_reply('"+code+" for a test')", 1, backend.RetryNever)
-		err := run(ctx, b, script, e.Key("n"))
+		err := run(ctx, b, e.Script("return redis.error_reply('"+code+" for a test')", 1, backend.RetryNever), e.Key("n"))
 		must.Wrap(err, backend.ErrUnavailable)
 		wroteNothing(ctx, e, err)
 	}

@@ -3,7 +3,9 @@ package counting
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -270,7 +272,12 @@ func (o order) stored(key string, s state) []engine.Key {
 	for _, w := range s.V.Queue.All() {
 		queue[w.owner] = w.number
 	}
-	side := []engine.Key{{Name: queueKey(key), Set: queue}, {Name: engine.SideName("", key) + ":counter"}}
+	side := []engine.Key{{Name: queueKey(key), Set: queue, Ranked: func(got map[string]string) bool {
+		return maps.EqualFunc(got, queue, func(score string, number int64) bool {
+			whole, _, _ := strings.Cut(score, ".") // The fraction is the logarithm of the waiter timeout.
+			return whole == fmt.Sprint(number)
+		})
+	}}, {Name: engine.SideName("", key) + ":counter"}}
 	if s.V.Number > 0 {
 		side[1].Text = fmt.Sprint(s.V.Number)
 	}

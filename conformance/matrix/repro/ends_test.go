@@ -109,7 +109,7 @@ func ends(c *primitives.Client) map[string][]step {
 			{"TotalPermits", get(permits.TotalPermits), 0, nil},
 		},
 		"RateLimiter": {
-			{"SetRate", only(limiter.SetRate, primitives.Rate{Permits: math.MaxInt32, Interval: primitives.NoExpiry - 1}), nil, nil},
+			{"SetRate", only(limiter.SetRate, primitives.Rate{Permits: math.MaxInt32, Interval: primitives.NoExpiry / 1e6 * 1e6}), nil, nil},
 			{"TryAcquire", only(limiter.TryAcquire, math.MaxInt32), nil, nil},
 			{"AvailablePermits", get(limiter.AvailablePermits), 0, nil},
 			{"Release", only(limiter.Release, math.MaxInt32), nil, nil},
