@@ -175,7 +175,7 @@ func lockSeeds() []seed {
 		{"sends the release before it ends the context", leaseFile, edits{
 			{"\tlast, err := h.endLease(l)\n", `	if h.leases != nil && h.leases.next == nil && h.object.core.keeper.End(&h.Entry) {
 		defer h.endAll(ErrReleased)
-		return h.release(ctx, grace)
+		return h.release(ctx, wait)
 	}
 	last, err := h.endLease(l)
 `},

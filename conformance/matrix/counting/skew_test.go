@@ -249,8 +249,8 @@ func TestClockSetBack(t *testing.T) {
 		for i := range 4 {
 			require.Equal(t, i, <-order)
 		}
-		require.Less(t, time.Since(begin), 2*time.Second)
-		require.GreaterOrEqual(t, time.Since(begin), time.Second)
+		require.Less(t, time.Since(begin), 32*time.Second)
+		require.GreaterOrEqual(t, time.Since(begin), 30*time.Second)
 	})
 }
 

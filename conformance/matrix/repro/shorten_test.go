@@ -91,6 +91,7 @@ func shortensNothing(t *testing.T, kind string) {
 		}
 		cancel()
 	}
+	time.Sleep(20 * time.Second) // What the others have left to the background has ended.
 	require.NoError(t, lease.Err())
 	require.NoError(t, lease.Release(t.Context()))
 }

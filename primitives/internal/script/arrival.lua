@@ -10,10 +10,11 @@ local function numbered(number, waiter_timeout)
   return number + math.min(4095, math.ceil(100 * math.log(waiter_timeout) / math.log(2))) / 4096
 end
 
--- latest returns until when a waiter with that number keeps its place at most. Without a fraction it returns infinity.
+-- latest returns until when a waiter with that number keeps its place at most: for its waiter timeout, or for the 30 s
+-- that a waiter without a score gets. Without a fraction it returns infinity.
 local function latest(number, now)
   local fraction = tonumber(number) % 1
-  return fraction > 0 and now + math.ceil(2 ^ (fraction * 40.96)) or math.huge
+  return fraction > 0 and now + math.max(30000, math.ceil(2 ^ (fraction * 40.96))) or math.huge
 end
 
 -- survey returns the first waiter that has not expired, or false; the expired waiters before it, without leaver; and
