@@ -11,8 +11,5 @@ type Harness = harness.Harness
 // Instance is one backend, with the client that it was made from.
 type Instance = harness.Instance
 
-// Link is the way between an instance and the server's nodes.
-type Link = harness.Link
-
 // Case is one thing that a clause of a contract asks for.
 type Case = harness.Case

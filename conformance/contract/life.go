@@ -13,8 +13,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// prompt is how soon a call must return after its context ended: far more than scheduling costs,
-// far less than the time-outs and deadlines that a driver may wait for instead.
+// prompt is how soon a call must return after its context ended: more than scheduling costs, less than drivers' time-outs.
 const prompt = 4 * time.Second
 
 // lifeCases are about contexts, concurrency, and the end of a backend: R7, R8, R9.

@@ -123,7 +123,6 @@ func contextDoesNotBound(ctx context.Context, e *harness.Env) {
 	_, err := b.Subscribe(callCtx, channel, box.Handle)
 	cancel()
 	must.Do(err)
-	// Time for a backend that gives the subscription up to do so.
 	for i := range 20 {
 		time.Sleep(5 * time.Millisecond)
 		n := e.Subscribers(ctx, channel)

@@ -138,8 +138,9 @@ type Op[S, I, O comparable] struct {
 	// Acquire calls it if it returns a lease, instead of Call.
 	Acquire func(ctx context.Context, c *primitives.Client, name string, in I) (*primitives.Lease, error)
 
-	// Waits says that it waits until its object is ready, and Tries that it is refused if it is not.
-	Waits, Tries bool
+	// Waits says that it waits until its object is ready, and Tries that it is refused if it is not. Queries says that
+	// nothing is unknown after it, though its script may write: a missing answer is ErrUnavailable.
+	Waits, Tries, Queries bool
 
 	// AckOnly says that the caller learns only that the operation succeeded.
 	AckOnly bool

@@ -44,6 +44,9 @@ func (c *call[S, I, O]) describe() string {
 
 // fits reports whether a call can have returned what it did.
 func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
+	if c.op != nil && c.op.Queries && errors.Is(c.last.err, backend.ErrIndeterminate) {
+		c.last.err = backend.ErrUnavailable
+	}
 	over := c.ctx.Err() != nil && errors.Is(c.err, c.ctx.Err())
 	unknown := errors.Is(c.err, backend.ErrIndeterminate)
 	closing := !m.parties[c.party].closing.IsZero()

@@ -50,6 +50,7 @@ func (m *machine[S, I, O]) sent(r *scriptRun) {
 	ins := m.of.Asks(r.script())
 	if c := m.scriptsCall(r); c != nil {
 		c.sends++
+		r.writes = r.writes && (c.op == nil || !c.op.Queries)
 		c.last = answer{run: r}
 		if len(ins) > 0 {
 			c.last.in = ins[0]

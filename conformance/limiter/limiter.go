@@ -89,7 +89,7 @@ var Primitive engine.Subject = &engine.Primitive[Limit, In, Out]{
 		{Name: "TryAcquire", Weight: 4, Generate: draw(Acquire), Call: call, Tries: true, Back: back},
 		{Name: "Acquire", Weight: 4, Generate: draw(Acquire), Call: wait, Waits: true, Back: back, Refuses: badInputs(Acquire)},
 		{Name: "Release", ExcludeFromHistory: true, Weight: 2, Generate: draw(Release), Call: call, Refuses: badInputs(Release)},
-		{Name: "AvailablePermits", Weight: 1, Generate: draw(Available), Call: call},
+		{Name: "AvailablePermits", Weight: 1, Queries: true, Generate: draw(Available), Call: call},
 		{Name: "Config", Weight: 1, Generate: draw(Config), Call: call},
 		{Name: "Delete", ExcludeFromHistory: true, Weight: 1, Generate: draw(Delete), Call: call},
 	},

@@ -32,7 +32,7 @@ import (
 const portFreeWithin = 5 * time.Second
 
 // Proxy is the way between clients and the servers that they dial. It implements
-// conformance.Link: what was asked for holds for servers that are dialed later, too. Proxies do not
+// harness.Link: what was asked for holds for servers that are dialed later, too. Proxies do not
 // touch each other. The methods are safe for concurrent use.
 type Proxy struct {
 	tls  *tls.Config
