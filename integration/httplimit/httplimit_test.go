@@ -86,41 +86,45 @@ func TestAdmitsAndRefuses(t *testing.T) {
 
 func TestRefusalHasTheProblemOfTheDraft(t *testing.T) {
 	t.Parallel()
-	h := newHandler(t, hasptest.New(t).Client(nil), httplimit.Options{})
-	for range twoAMinute.Permits {
-		ask(t.Context(), h, "ann")
-	}
-	refused := ask(t.Context(), h, "ann")
-	requireField(t, refused, "Content-Type", "application/problem+json")
-	var body map[string]any
-	require.NoError(t, json.NewDecoder(refused.Body).Decode(&body))
-	require.Equal(t, map[string]any{
-		"type":              "https://iana.org/assignments/http-problem-types#quota-exceeded",
-		"title":             "Request cannot be satisfied as assigned quota has been exceeded",
-		"status":            float64(http.StatusTooManyRequests),
-		"violated-policies": []any{"api"},
-	}, body)
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, hasptest.New(t).Client(nil), httplimit.Options{})
+		for range twoAMinute.Permits {
+			ask(t.Context(), h, "ann")
+		}
+		refused := ask(t.Context(), h, "ann")
+		requireField(t, refused, "Content-Type", "application/problem+json")
+		var body map[string]any
+		require.NoError(t, json.NewDecoder(refused.Body).Decode(&body))
+		require.Equal(t, map[string]any{
+			"type":              "https://iana.org/assignments/http-problem-types#quota-exceeded",
+			"title":             "Request cannot be satisfied as assigned quota has been exceeded",
+			"status":            float64(http.StatusTooManyRequests),
+			"violated-policies": []any{"api"},
+		}, body)
+	})
 }
 
 // TestProcessesShareTheQuota sends many requests at once to three processes.
 func TestProcessesShareTheQuota(t *testing.T) {
 	t.Parallel()
-	const processes, requests, permits = 3, 20, 17
-	s := hasptest.New(t)
-	statuses := make(chan int, processes*requests)
-	for range processes {
-		h := limited(t, s.Client(nil), "api", primitives.Rate{Permits: permits, Interval: time.Hour}, ok)
-		for range requests {
-			go func() { statuses <- ask(t.Context(), h, "").StatusCode }()
+	synctest.Test(t, func(t *testing.T) {
+		const processes, requests, permits = 3, 20, 17
+		s := hasptest.New(t)
+		statuses := make(chan int, processes*requests)
+		for range processes {
+			h := limited(t, s.Client(nil), "api", primitives.Rate{Permits: permits, Interval: time.Hour}, ok)
+			for range requests {
+				go func() { statuses <- ask(t.Context(), h, "").StatusCode }()
+			}
 		}
-	}
-	count := map[int]int{}
-	for range processes * requests {
-		count[<-statuses]++
-	}
-	require.Equal(t, map[int]int{
-		http.StatusNoContent: permits, http.StatusTooManyRequests: processes*requests - permits,
-	}, count)
+		count := map[int]int{}
+		for range processes * requests {
+			count[<-statuses]++
+		}
+		require.Equal(t, map[int]int{
+			http.StatusNoContent: permits, http.StatusTooManyRequests: processes*requests - permits,
+		}, count)
+	})
 }
 
 func TestNestedLimits(t *testing.T) {
@@ -157,9 +161,11 @@ func limited(
 
 func TestNameIsEscapedInFields(t *testing.T) {
 	t.Parallel()
-	r := ask(t.Context(), limited(t, hasptest.New(t).Client(nil), `a "b" \c`, twoAMinute, ok), "")
-	requireField(t, r, "RateLimit-Policy", `"a \"b\" \\c";q=2;w=60`)
-	requireField(t, r, "RateLimit", `"a \"b\" \\c";r=1`)
+	synctest.Test(t, func(t *testing.T) {
+		r := ask(t.Context(), limited(t, hasptest.New(t).Client(nil), `a "b" \c`, twoAMinute, ok), "")
+		requireField(t, r, "RateLimit-Policy", `"a \"b\" \\c";q=2;w=60`)
+		requireField(t, r, "RateLimit", `"a \"b\" \\c";r=1`)
+	})
 }
 
 func TestNewRefuses(t *testing.T) {

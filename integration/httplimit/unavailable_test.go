@@ -61,15 +61,17 @@ func TestRefusesWithoutServer(t *testing.T) {
 // TestLostAnswerMayUseAPermit: the request was executed, and its answer is lost.
 func TestLostAnswerMayUseAPermit(t *testing.T) {
 	t.Parallel()
-	s := hasptest.New(t)
-	var failures recorder
-	h := newHandler(t, s.Client(nil), httplimit.Options{OnError: failures.record})
-	s.LoseAnswers(1)
-	require.Equal(t, http.StatusServiceUnavailable, ask(t.Context(), h, "ann").StatusCode)
-	require.Len(t, failures.errs, 1)
-	require.ErrorIs(t, failures.errs[0], primitives.ErrIndeterminate)
-	require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "ann").StatusCode)
-	require.Equal(t, http.StatusTooManyRequests, ask(t.Context(), h, "ann").StatusCode)
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		var failures recorder
+		h := newHandler(t, s.Client(nil), httplimit.Options{OnError: failures.record})
+		s.LoseAnswers(1)
+		require.Equal(t, http.StatusServiceUnavailable, ask(t.Context(), h, "ann").StatusCode)
+		require.Len(t, failures.errs, 1)
+		require.ErrorIs(t, failures.errs[0], primitives.ErrIndeterminate)
+		require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "ann").StatusCode)
+		require.Equal(t, http.StatusTooManyRequests, ask(t.Context(), h, "ann").StatusCode)
+	})
 }
 
 // TestLostLimiter loses the limiter, as if an operator deleted it: the next request makes it again, and the grants
@@ -132,12 +134,14 @@ func TestRequestThatHasEnded(t *testing.T) {
 
 func TestReportsAConflict(t *testing.T) {
 	t.Parallel()
-	s := hasptest.New(t)
-	_, err := s.Embedded().Do("SET", "api:ann", "another program's")
-	require.NoError(t, err)
-	var failures recorder
-	h := newHandler(t, s.Client(nil), httplimit.Options{OnError: failures.record})
-	require.Equal(t, http.StatusServiceUnavailable, ask(t.Context(), h, "ann").StatusCode)
-	require.Len(t, failures.errs, 1)
-	require.ErrorIs(t, failures.errs[0], primitives.ErrConflict)
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		_, err := s.Embedded().Do("SET", "api:ann", "another program's")
+		require.NoError(t, err)
+		var failures recorder
+		h := newHandler(t, s.Client(nil), httplimit.Options{OnError: failures.record})
+		require.Equal(t, http.StatusServiceUnavailable, ask(t.Context(), h, "ann").StatusCode)
+		require.Len(t, failures.errs, 1)
+		require.ErrorIs(t, failures.errs[0], primitives.ErrConflict)
+	})
 }
