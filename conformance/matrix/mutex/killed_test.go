@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,8 +23,8 @@ const (
 )
 
 // TestKilledHolderIsFollowed kills a process that holds the mutex while 200 clients wait, and one that has 50
-// waiters of its own before them: the next client is in soon after the end of the holder's lease, and the
-// others follow.
+// waiters of its own before them: the next client is in after the end of the holder's lease, and the others
+// follow. How soon, [TestDeadHolderIsFollowed] says.
 func TestKilledHolderIsFollowed(t *testing.T) {
 	cells.Proof(t)
 	t.Parallel()
@@ -38,7 +39,6 @@ func TestKilledHolderIsFollowed(t *testing.T) {
 			slices.Sort(late)
 			t.Logf("after the end of the lease the next was in within %v, the median of %d; %v to %v",
 				late[kills/2], kills, late[0], late[kills-1])
-			require.Less(t, late[kills/2], killedLease/4) // By then a beat finds it, without a timer.
 		})
 	}
 }
@@ -52,14 +52,16 @@ func (s server) killHolder(t *testing.T, clients []*primitives.Client, name stri
 	require.Equal(t, "in", child.Next(t))
 	s.Await(t, "its own wait", func() bool { return s.Number(t, "ZCARD", key+":queue") == dead })
 	in := make(chan time.Time, len(clients))
+	var all sync.WaitGroup
+	t.Cleanup(all.Wait) // Also if the test fails: its context has ended then.
 	for _, client := range clients {
-		go func() {
+		all.Go(func() {
 			lease, err := client.NewMutex(name, nil).Lock(t.Context())
 			in <- time.Now()
 			if noError(t, err) {
 				noError(t, lease.Release(t.Context()))
 			}
-		}()
+		})
 	}
 	s.Await(t, "all wait", func() bool { return s.Number(t, "ZCARD", key+":queue") == dead+len(clients) })
 	child.Kill(t)

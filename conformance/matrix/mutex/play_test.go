@@ -62,6 +62,41 @@ func (l *link) Subscribe(
 	})
 }
 
+// arrivals knows in which order callers were served, and who waited already when each of them came.
+type arrivals struct {
+	waiting func() []string // the owners in the queue
+
+	noting sync.Mutex
+	tokens map[string]int64   // of the owners that were granted the mutex
+	before map[int64][]string // who waited when the owner came that was granted it by this token
+}
+
+// note notes a grant to a caller, and who waited when that came.
+func (a *arrivals) note(lease *primitives.Lease, before []string) {
+	a.noting.Lock()
+	defer a.noting.Unlock()
+	if a.tokens == nil {
+		a.tokens, a.before = map[string]int64{}, map[int64][]string{}
+	}
+	a.tokens[lease.Owner()] = lease.Token()
+	a.before[lease.Token()] = before
+}
+
+// requireOrder requires that each was served after all who waited when it came, but for those who gave up. It
+// returns how many pairs were compared.
+func (a *arrivals) requireOrder(t *testing.T) (pairs int) {
+	t.Helper()
+	for token, before := range a.before {
+		for _, owner := range before {
+			if earlier, granted := a.tokens[owner]; granted {
+				require.Less(t, earlier, token, "%s waited already", owner)
+				pairs++
+			}
+		}
+	}
+	return pairs
+}
+
 // section is what a mutex protects: it notes who believes to be in.
 type section struct {
 	arrivals
