@@ -9,6 +9,9 @@ MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey ben
 PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest integration/gocron \
 	integration/httplimit integration/otel integration/prometheus luagen
 
+# Modules without tests whose imports (etcd, gRPC) take a minute to compile: "make prove" lints them.
+HEAVY := bench/peers
+
 LINT := $(CURDIR)/.bin/lint
 
 # For what runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in virtual time
@@ -65,12 +68,12 @@ raced:
 	$(TEST) -race -p 2 ./conformance/matrix/virtual $(RACED:%=./%/...)
 
 plain:
-	$(TEST) -p 3 $$(go list $(patsubst %,./%/...,$(LONGEST) $(filter-out $(RACED) $(LONGEST),$(MODULES))) | \
+	$(TEST) -p 3 $$(go list $(patsubst %,./%/...,$(LONGEST) $(filter-out $(RACED) $(LONGEST) $(HEAVY),$(MODULES))) | \
 		grep -v /matrix/virtual$$)
 
-# The folders of conformance/matrix that have long tests: some keep the processors busy, in virtual time; the others
+# The folders of conformance/matrix that have long tests: some keep the processors busy, as virtual does; the others
 # mostly wait for servers, as the cells do.
-BUSY := virtual limiter mutex
+BUSY := limiter mutex
 WAITING := repro processes upgrade crowds permits counting fair readwrite joint replicas mutants
 
 # "make test" leaves out most of these. The longest begin first.
@@ -78,24 +81,29 @@ prove: servers ## judges the tests: planted bugs, mutants, crowds, soak; before 
 	@.ci/prove $(MAKE) --no-print-directory --jobs=3 cells waiting planted busy
 
 PROVE = HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_SOAK_SEED=$(HASP_SEED) HASP_KILLING=1m \
-	go test -race -vet=off -count=1 -timeout 80m
+	go test -vet=off -count=1 -timeout 80m
+# With the race detector the cells and the random walks take four times the processor time: each adapter has it on one
+# cell, and the walks in "make test".
 cells: # In a package's folder go test prints as it goes.
 	cd conformance/matrix && $(PROVE)
+	cd conformance/matrix && $(PROVE) -race -short
 waiting:
-	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownbackend \
+	$(PROVE) -race -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownbackend \
 		$(patsubst %,./%/...,$(filter backend/% integration/%,$(filter-out $(RACED),$(MODULES))))
 planted:
-	cd conformance && $(PROVE)
-	cd examples/ownprimitive && $(PROVE)
-busy:
-	$(PROVE) -p 1 $(BUSY:%=./conformance/matrix/%)
+	cd conformance && $(PROVE) -race
+	cd examples/ownprimitive && $(PROVE) -race
+busy: $(LINT)
+	$(PROVE) ./conformance/matrix/virtual
+	$(PROVE) -race -p 1 $(BUSY:%=./conformance/matrix/%)
+	go vet -vettool=$(LINT) $(HEAVY:%=./%/...)
 
 # Two at once: tidy waits for downloads, and lint's own compilation for its linker.
 verify: ## formatted, not larger, tidy, linted, portable, plain English, generated code current
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target formatted sized tidy lint portable prose generated
 
 lint: $(LINT) ## go vet, staticcheck and others: .ci/lint has the list
-	go vet -vettool=$(LINT) $(MODULES:%=./%/...)
+	go vet -vettool=$(LINT) $(patsubst %,./%/...,$(filter-out $(HEAVY),$(MODULES)))
 
 # docs/scripts.md is generated from the scripts' comments.
 prose: ## the English of pages and comments, by the rules in styles/Hasp
@@ -126,7 +134,7 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 	@command -v redict-server >/dev/null || conformance/servers/install.sh -b redict-server || true
 	cd conformance/matrix && export HASP_MATRIX=all HASP_REQUIRE_SERVERS=1 && \
 		go test -race -count=1 -p 1 -timeout 1h \
-			$(addprefix ./,$(BUSY) $(WAITING) rights) && \
+			$(addprefix ./,virtual $(BUSY) $(WAITING) rights) && \
 		go test -race -count=1 -timeout 3h -v . && \
 		cd ../../examples/ownbackend && go test -race -count=1 -timeout 1h
 

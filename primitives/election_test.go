@@ -205,7 +205,9 @@ func TestElectionReturnsWhatLeadFailedWith(t *testing.T) {
 		} {
 			e := p.client(t, nil).NewElection("x", nil)
 			var terms int
-			err := e.Run(t.Context(), func(ctx context.Context, _ *primitives.Lease) error {
+			whole, stop := context.WithTimeout(t.Context(), time.Hour)
+			defer stop()
+			err := e.Run(whole, func(ctx context.Context, _ *primitives.Lease) error {
 				end(e)
 				<-ctx.Done()
 				terms++

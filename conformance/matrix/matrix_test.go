@@ -59,7 +59,7 @@ func chosen() []cells.Cell {
 
 // lanes is how many cells are run side by side. Were they merely parallel tests, the servers of all
 // would be started before the first case is run.
-const lanes = 6
+const lanes = 10
 
 // TestMatrix runs the whole suite for every adapter, server and topology, or for a part of them.
 // TestMain prints what came out.
