@@ -47,7 +47,7 @@ type FairLockOptions struct {
 // WaiterTimeout after the waiter's last try. The next try of another waiter then removes the place.
 // That try comes at most one poll later. The time runs for all waiters of that process at once.
 // Each try removes at most a thousand such waiters, so that no script keeps the server busy for
-// long. If more are left, TryLock returns [ErrNotAcquired], and Lock continues.
+// long. If more are left, TryLock and Lock try again at once.
 //
 // If a holder's lease expires without a release, the first waiter notices at its next poll, or
 // earlier if the holder's client is still running, reaches a server and releases.
@@ -200,6 +200,7 @@ func (l leasableFairLock) Acquire(
 	answer := extend.Answer{Granted: result.TokenOK}
 	if err == nil && !answer.Granted {
 		answer.RetryIn, answer.Queued = retryWithin(l.waiterTimeout, result.Wait), l.wait != nil
+		answer.Again = l.wait == nil && result.Wait == 0
 	}
 	return result.Token, answer, err
 }

@@ -129,8 +129,8 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock acquires the mutex if it is free and has no waiter, and otherwise returns
-// [ErrNotAcquired]. It takes one round trip, and does not queue. Other errors are the same as for
-// Lock's first attempt.
+// [ErrNotAcquired]. It takes one round trip, and does not queue. One more round trip removes each thousand
+// crashed waiters. Other errors are the same as for Lock's first attempt.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "acquire", func() (*Lease, error) {
 		return m.leases.TryAcquire(ctx)
@@ -227,11 +227,12 @@ func (l leasableMutex) Acquire(
 		return token, extend.Answer{Granted: true}, err
 	}
 	wait, err := backend.StringReply(left).Duration(time.Millisecond)
-	if wait == nobody {
+	queued := extend.Answer{Queued: l.place != nil, Again: wait == nobody}
+	if queued.Again {
 		wait = 0
 	}
 	number, noNumber := backend.StringReply(place).Int()
-	queued := extend.Answer{RetryIn: atLeastSome(wait), Queued: l.place != nil, Place: number}
+	queued.RetryIn, queued.Place = atLeastSome(wait), number
 	return 0, queued, errors.Join(err, noNumber)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -88,6 +89,34 @@ func TestCloseGivesBackAtOnce(t *testing.T) {
 		require.NoError(t, client.Close(t.Context()))
 		require.Less(t, time.Since(start), time.Second)
 		require.Empty(t, s.holder("x"))
+	})
+}
+
+// TestManyLeaveByFewScripts closes a client with 300 waiters, which leave by hundreds.
+func TestManyLeaveByFewScripts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		_, err := s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		client, releases := s.client(t, nil), 0
+		lock := client.NewFairLock("x", nil)
+		for range 300 {
+			go func() { _, _ = lock.Lock(t.Context()) }()
+		}
+		synctest.Wait()
+		require.Len(t, s.waiting(), 300)
+		s.set(func() {
+			s.fault = func(script string) fault {
+				if strings.HasPrefix(script, "fair_release") {
+					releases++
+				}
+				return fault{}
+			}
+		})
+		require.NoError(t, client.Close(t.Context()))
+		require.Empty(t, s.waiting())
+		require.LessOrEqual(t, releases, 4)
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 
 const (
 	// batchDelay is how long the first release of an orphan waits for others, to be sent with them,
-	// if its acquire may be under way.
+	// if its acquire may be under way, or if other releases have just been sent.
 	batchDelay = 2 * time.Millisecond
 
 	initialBackoff = 50 * time.Millisecond
@@ -58,6 +58,7 @@ type orphans struct {
 	waiting []*orphan
 	timer   *time.Timer
 	timerAt time.Time // when timer fires; zero: it is not armed
+	sent    time.Time // when the last releases were due
 	hurried bool      // the client is being closed, and Close waits
 	dropped bool
 
@@ -119,8 +120,12 @@ func (o *orphan) hurry(most time.Duration) {
 	}
 }
 
-// arm makes the timer fire at the given time, unless it fires earlier anyway. The caller holds mu.
+// arm makes the timer fire at the given time, unless it fires earlier anyway. If releases have just been sent, the
+// time is batchDelay after them: a thousand waiters that leave at once leave with few scripts. The caller holds mu.
 func (all *orphans) arm(at time.Time) {
+	if soonest := all.sent.Add(batchDelay); at.Before(soonest) {
+		at = soonest
+	}
 	if !all.timerAt.IsZero() && !at.Before(all.timerAt) {
 		return
 	}
@@ -144,7 +149,7 @@ func (all *orphans) tick() {
 func (all *orphans) due(now time.Time) (due []*orphan) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	all.timerAt = time.Time{}
+	all.timerAt, all.sent = time.Time{}, now
 	waiting := all.waiting
 	all.waiting = nil
 	for _, o := range waiting {

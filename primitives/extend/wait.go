@@ -46,6 +46,10 @@ type Answer struct {
 	// [Leases] only.
 	Queued bool
 
+	// Again says that the script stopped before it knew more than that the attempt is not granted yet,
+	// so that it does not keep the server busy for long: a call that does not wait tries again at once.
+	Again bool
+
 	// Place is the owner's number in the queue of a [Line].
 	Place int64
 }
@@ -167,19 +171,24 @@ func Repeat(ctx context.Context, pauses Backoff, refusal error, a Attempt) error
 	return nil
 }
 
-// TryOnce makes one attempt, and returns the refusal if it is refused. Use it within [Call].
+// TryOnce makes one attempt, and returns the refusal if it is refused. If the script must run again
+// ([Answer.Again]), the attempt has several tries. Use it within [Call].
 func TryOnce(ctx context.Context, refusal error, a Attempt) error {
-	answer, err := a.Try(ctx)
-	if err == nil && !answer.Granted {
-		return refusal
-	}
+	_, err := tryOnce(ctx, refusal, a)
 	return err
 }
 
-// tryOnce is TryOnce, and counts the attempt.
+// tryOnce is TryOnce, and counts the tries.
 func tryOnce(ctx context.Context, refusal error, a Attempt) (tries, error) {
-	err := TryOnce(ctx, refusal, a)
-	return tries{count: 1, refused: errors.Is(err, ErrNotAcquired)}, err
+	for count := 1; ; count++ {
+		answer, err := a.Try(ctx)
+		if err != nil || answer.Granted || !answer.Again {
+			if err == nil && !answer.Granted {
+				err = refusal
+			}
+			return tries{count: count, refused: errors.Is(err, ErrNotAcquired)}, err
+		}
+	}
 }
 
 // attemptPool has unused values, so that a call that does not have to wait needs no allocation.

@@ -126,9 +126,15 @@ func (s server) commands(t *testing.T) (n int) {
 // scripts returns how many scripts the server has run.
 func (s server) scripts(t *testing.T) int {
 	t.Helper()
+	return s.calls(t, "evalsha")
+}
+
+// calls returns how often the server has run a command.
+func (s server) calls(t *testing.T, command string) int {
+	t.Helper()
 	info, err := s.Info("commandstats")
 	require.NoError(t, err)
-	_, rest, found := strings.Cut(info["cmdstat_evalsha"], "calls=")
+	_, rest, found := strings.Cut(info["cmdstat_"+command], "calls=")
 	if !found {
 		return 0
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // TestDeadArePassedByTheThousand has more dead waiters than one script passes: each passes a thousand, and the next
-// one goes on.
+// one goes on, also for a caller that does not wait.
 func TestDeadArePassedByTheThousand(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -22,13 +22,38 @@ func TestDeadArePassedByTheThousand(t *testing.T) {
 		redis.call('rpush', KEYS[1], ARGV[1] .. i)
 		redis.call('zadd', KEYS[2], ARGV[2] + i, ARGV[1] .. i)
 	end`, "2", queue, timeouts, peer, strconv.FormatInt(s.now(t)-1000000, 10))
-	lock := s.Clients(t, 1, noPoll)[0].NewFairLock(key, patient)
-	_, err := lock.TryLock(t.Context())
-	require.ErrorIs(t, err, primitives.ErrNotAcquired)
-	require.Equal(t, 1500.0, s.number(t, "LLEN", queue))
-	lease, err := lock.Lock(t.Context())
+	client := s.Clients(t, 1, noPoll)[0]
+	_, err := client.NewFairLock("warm", nil).TryLock(t.Context())
 	require.NoError(t, err)
+	scripts := s.scripts(t)
+	lease, err := client.NewFairLock(key, patient).TryLock(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, s.scripts(t)-scripts)
 	require.NoError(t, lease.Release(t.Context()))
+	s.requireNothingLeft(t)
+}
+
+// TestManyLeaveTogether closes a client with 300 waiters: a script takes out many, and reads the queue once.
+func TestManyLeaveTogether(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	clients := s.Clients(t, 3, noPoll)
+	holder := hold(t, clients[0])
+	lock := clients[1].NewFairLock(key, patient)
+	for range 300 {
+		go func() { _, _ = lock.Lock(t.Context()) }()
+	}
+	s.awaitQueue(t, 300)
+	c := s.waitInTurn(t, 1, clients[2:], patient)
+	s.Await(t, "all have tried since they listen", func() bool { return s.calls(t, "zcard") >= 1+2*301 })
+	behind := s.Texts(t, "LRANGE", queue, "-1", "-1")[0]
+	score, scripts, reads := s.number(t, "ZSCORE", timeouts, behind), s.scripts(t), s.calls(t, "zrange")
+	require.NoError(t, clients[1].Close(t.Context()))
+	s.awaitQueue(t, 1)
+	require.LessOrEqual(t, s.calls(t, "zrange")-reads, s.scripts(t)-scripts)
+	require.Equal(t, score-300*300000, s.number(t, "ZSCORE", timeouts, behind)) // For each as long as Redisson waits.
+	require.NoError(t, holder.Release(t.Context()))
+	require.Equal(t, []int{0}, c.serve(t, 1))
 	s.requireNothingLeft(t)
 }
 

@@ -80,6 +80,22 @@ func passDead(t *testing.T, dead int, end func(*testing.T, *primitives.Lease, *p
 	require.Zero(t, numberOf(t, w.Server, "EXISTS", key, queue, signs))
 }
 
+// TestDeadOfAFreeMutexArePassedByATry: a caller that does not wait passes them by the thousand.
+func TestDeadOfAFreeMutexArePassedByATry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{Server: embedded.NewServer()}
+		for i := range 2500 {
+			w.ghost(t, "gone.10000:"+numeral(int64(i)))
+		}
+		time.Sleep(7 * time.Second)
+		lease, err := w.client(t).NewMutex(name, nil).TryLock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(t.Context()))
+		require.Zero(t, numberOf(t, w.Server, "EXISTS", key, queue, signs))
+	})
+}
+
 // TestGrantOfALostCallerIsGivenBack: a grant for one of the client's owners that nobody waits with is released
 // as soon as its message comes.
 func TestGrantOfALostCallerIsGivenBack(t *testing.T) {

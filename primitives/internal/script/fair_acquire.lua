@@ -15,7 +15,7 @@
 ---@command publish publish|spublish
 ---@channel turn prefix       followed by the woken owner
 ---@return int? token         nil: refused
----@return milliseconds wait  until the lock may be free for owner if no message wakes it; -1 ms: unknown
+---@return milliseconds wait  until the lock may be free for owner if no message wakes it; -1 ms: unknown; 0 ms: there were too many expired waiters for one script
 ---@include token.lua
 ---@include fair_queue.lua
 ---@include fair_heal.lua
@@ -43,7 +43,7 @@ if not held and not more and (first == owner or not first) then
   local grant = next_token(token, tokenttl)
   drop(queue, timeouts, deadlines, dead, amount)
   if first then
-    leave(queue, timeouts, deadlines, owner)
+    leave(queue, timeouts, deadlines, {[owner] = true})
   end
   redis.call('hset', lock, owner, 1)
   redis.call('pexpire', lock, lease) ---@allow refused the user may
@@ -57,7 +57,7 @@ if not held and #dead > 0 then
 end
 drop(queue, timeouts, deadlines, dead, amount)
 if not waiter_timeout then
-  return {false, -1}
+  return {false, more and not held and 0 or -1}
 end
 local left = math.max(0, redis.call('pttl', lock))
 local listed = first == owner or redis.call('lpos', queue, owner)

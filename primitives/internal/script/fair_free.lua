@@ -3,31 +3,49 @@
 ---@library
 ---@include fair_queue.lua
 
--- free is fair_release, and returns 1 if owner held the lock, else 0. It publishes first, because only that may be
--- refused: then nothing has been written. wake publishes to a waiter. free calls it even if owner has neither the
--- lock nor a place, since its lease may have expired without a message.
-local function free(lock, queue, timeouts, deadlines, owner, wake)
-  local holds = redis.call('hexists', lock, owner) == 1
-  if not holds and redis.call('hlen', lock) > 0 then
-    ask_drop(queue, timeouts, deadlines)
-    leave(queue, timeouts, deadlines, owner)
-    return 0
-  end
-  local first, dead, amount, more = survey(queue, timeouts, deadlines, clock(), false, owner)
+-- pass_on wakes the first waiter that has not expired, and removes expired waiters before it. With holds it frees the
+-- lock. It publishes first, because only that may be refused: then nothing has been written. leavers is as for survey.
+local function pass_on(lock, queue, timeouts, deadlines, holds, leavers, wake)
+  local first, dead, amount, more = survey(queue, timeouts, deadlines, clock(), false, leavers)
   if #dead > 0 or not holds then
     ask_drop(queue, timeouts, deadlines)
   end
   if more then
-    first = redis.call('lrange', queue, -1, -1)[1] -- It came last, and passes the others if it has not expired.
+    local place = -1
+    repeat -- It came last, and passes the others if it has not expired.
+      first = redis.call('lrange', queue, place, place)[1]
+      place = place - 1
+    until not leavers[first]
   end
   if first then
     wake(first)
   end
   if holds then
     redis.call('del', lock)
-  else
-    leave(queue, timeouts, deadlines, owner)
   end
   drop(queue, timeouts, deadlines, dead, amount)
-  return holds and 1 or 0
+end
+
+-- free is fair_release for each owner, in turn, and returns the owner that held the lock, or false. All owners leave
+-- the queue together, in the end. wake publishes to a waiter. free calls it even if an owner has neither the lock nor a
+-- place, since the owner's lease may have expired without a message.
+local function free(lock, queue, timeouts, deadlines, owners, wake)
+  local holder, leavers, asked = false, {}, false
+  for _, owner in ipairs(owners) do
+    local holds = redis.call('hexists', lock, owner) == 1
+    if holds then
+      holder = owner
+    else
+      leavers[owner] = 0
+    end
+    if holds or redis.call('hlen', lock) == 0 then
+      pass_on(lock, queue, timeouts, deadlines, holds, leavers, wake)
+    elseif not asked then
+      ask_drop(queue, timeouts, deadlines)
+      asked = true
+    end
+    leavers[owner] = not holds and share() or nil
+  end
+  leave(queue, timeouts, deadlines, leavers)
+  return holder
 end

@@ -46,12 +46,13 @@ local function deadline_of(field, now)
   return math.min(tonumber(deadline), latest), tonumber(deadline) > latest
 end
 
--- lower subtracts an amount from all scores, except the scores of the owners in spared.
-local function lower(timeouts, amount, spared)
+-- lower subtracts an amount from all scores. Owners in others have another amount.
+local function lower(timeouts, amount, others)
   local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {}
   for i = 1, #scores, 2 do
-    if not spared[scores[i]] then
-      changed[#changed + 1] = scores[i + 1] - amount
+    local less = others[scores[i]] or amount
+    if less ~= 0 then
+      changed[#changed + 1] = scores[i + 1] - less
       changed[#changed + 1] = scores[i]
     end
     if #changed == 2000 or i + 1 == #scores and #changed > 0 then
@@ -61,12 +62,13 @@ local function lower(timeouts, amount, spared)
   end
 end
 
--- survey returns the first waiter that has not expired, or false; the expired waiters before it, without leaver; the
+-- survey returns the first waiter that has not expired, or false; the expired waiters before it, without leavers; the
 -- amount by which the scores behind them fall when they are removed; whether it stopped at a thousand expired
 -- waiters, so that later waiters may not have expired; and the deadline of the first waiter, if it is of this
--- package, and whether that was too late. The caller itself has not expired.
-local function survey(queue, timeouts, deadlines, now, caller, leaver)
-  local dead, amount, place, size = {}, 0, 0, 1
+-- package, and whether that was too late. The caller itself has not expired. leavers has the owners that leave, each
+-- with the amount by which the scores behind it are still to fall.
+local function survey(queue, timeouts, deadlines, now, caller, leavers)
+  local dead, amount, place, size, due = {}, 0, 0, 1, 0
   while #dead < 1000 do
     local waiters = redis.call('lrange', queue, place, place + size - 1)
     if #waiters == 0 then
@@ -77,10 +79,12 @@ local function survey(queue, timeouts, deadlines, now, caller, leaver)
     for i, waiter in ipairs(waiters) do
       if waiter == caller then
         return waiter, dead, amount, false
-      elseif waiter ~= leaver then
+      elseif leavers and leavers[waiter] then
+        due = due + leavers[waiter]
+      else
         local score = scores[i]
         local deadline, late = deadline_of(ends[i], now)
-        local left = score and score - amount - now or 0
+        local left = score and score - due - amount - now or 0
         if deadline and deadline - now > 0 or not deadline and left > 0 then
           return waiter, dead, amount, false, deadline, late
         end
@@ -112,16 +116,24 @@ local function drop(queue, timeouts, deadlines, dead, amount)
   end
 end
 
--- leave removes owner from the queue if it is there, and lowers the scores of the waiters behind it.
-local function leave(queue, timeouts, deadlines, owner)
-  local place = redis.call('lpos', queue, owner)
-  if not place then
+-- leave removes those of the leavers that are in the queue, and lowers the scores of the waiters behind each of them.
+-- Whatever their number, it reads the queue and the scores once.
+local function leave(queue, timeouts, deadlines, leavers)
+  local last = -1
+  for owner in pairs(leavers) do
+    last = math.max(last, redis.call('lpos', queue, owner) or -1)
+  end
+  if last < 0 then
     return
   end
-  local ahead = {}
-  for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do
-    ahead[waiter] = true
+  local amount, amounts = 0, {}
+  for _, waiter in ipairs(redis.call('lrange', queue, 0, last)) do
+    if leavers[waiter] then
+      remove(queue, timeouts, deadlines, waiter, 0)
+      amount = amount + share()
+    else
+      amounts[waiter] = amount
+    end
   end
-  remove(queue, timeouts, deadlines, owner, 0)
-  lower(timeouts, share(), ahead)
+  lower(timeouts, amount, amounts)
 end

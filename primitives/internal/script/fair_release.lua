@@ -13,4 +13,4 @@
 local function wake(waiter)
   redis.call(publish, turn .. ':' .. waiter, '0')
 end
-return free(lock, queue, timeouts, deadlines, owner, wake)
+return free(lock, queue, timeouts, deadlines, {owner}, wake) and 1 or 0

@@ -19,22 +19,36 @@ local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local turns = {} for i = 1, #owners do turns[i] = ARGV[1 + #owners + i] end
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function share() return 300000 end local function ask_drop(queue, timeouts, deadlines) may('lrem', queue) may('lpos', queue) may('zadd', timeouts) may('zrem', timeouts) may('zrange', timeouts) may('zmscore', timeouts) may('hdel', deadlines) may('hmget', deadlines) end local function ask(queue, timeouts, deadlines) ask_drop(queue, timeouts, deadlines) may('rpush', queue) may('lindex', queue) may('lrange', queue) may('zscore', timeouts) end local function deadline_of(field, now) local deadline, waiter_timeout = string.match(field or '', '^(%d+) (%d+)$') if not deadline then return nil, false end local latest = now + tonumber(waiter_timeout) return math.min(tonumber(deadline), latest), tonumber(deadline) > latest end local function lower(timeouts, amount, spared) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do if not spared[scores[i]] then changed[#changed + 1] = scores[i + 1] - amount changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leaver) local dead, amount, place, size = {}, 0, 0, 1 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('hmget', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif waiter ~= leaver then local score = scores[i] local deadline, late = deadline_of(ends[i], now) local left = score and score - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false, deadline, late end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local function remove(queue, timeouts, deadlines, waiter, count) redis.call('lrem', queue, count, waiter) redis.call('zrem', timeouts, waiter) redis.call('hdel', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, owner) local place = redis.call('lpos', queue, owner) if not place then return end local ahead = {} for _, waiter in ipairs(redis.call('lrange', queue, 0, place)) do ahead[waiter] = true end remove(queue, timeouts, deadlines, owner, 0) lower(timeouts, share(), ahead) end local function free(lock, queue, timeouts, deadlines, owner, wake) local holds = redis.call('hexists', lock, owner) == 1 if not holds and redis.call('hlen', lock) > 0 then ask_drop(queue, timeouts, deadlines) leave(queue, timeouts, deadlines, owner) return 0 end local first, dead, amount, more = survey(queue, timeouts, deadlines, clock(), false, owner) if #dead > 0 or not holds then ask_drop(queue, timeouts, deadlines) end if more then first = redis.call('lrange', queue, -1, -1)[1] end if first then wake(first) end if holds then redis.call('del', lock) else leave(queue, timeouts, deadlines, owner) end drop(queue, timeouts, deadlines, dead, amount) return holds and 1 or 0 end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function share() return 300000 end local function ask_drop(queue, timeouts, deadlines) may('lrem', queue) may('lpos', queue) may('zadd', timeouts) may('zrem', timeouts) may('zrange', timeouts) may('zmscore', timeouts) may('hdel', deadlines) may('hmget', deadlines) end local function ask(queue, timeouts, deadlines) ask_drop(queue, timeouts, deadlines) may('rpush', queue) may('lindex', queue) may('lrange', queue) may('zscore', timeouts) end local function deadline_of(field, now) local deadline, waiter_timeout = string.match(field or '', '^(%d+) (%d+)$') if not deadline then return nil, false end local latest = now + tonumber(waiter_timeout) return math.min(tonumber(deadline), latest), tonumber(deadline) > latest end local function lower(timeouts, amount, others) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do local less = others[scores[i]] or amount if less ~= 0 then changed[#changed + 1] = scores[i + 1] - less changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leavers) local dead, amount, place, size, due = {}, 0, 0, 1, 0 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('hmget', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif leavers and leavers[waiter] then due = due + leavers[waiter] else local score = scores[i] local deadline, late = deadline_of(ends[i], now) local left = score and score - due - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false, deadline, late end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local function remove(queue, timeouts, deadlines, waiter, count) redis.call('lrem', queue, count, waiter) redis.call('zrem', timeouts, waiter) redis.call('hdel', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, leavers) local last = -1 for owner in pairs(leavers) do last = math.max(last, redis.call('lpos', queue, owner) or -1) end if last < 0 then return end local amount, amounts = 0, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, last)) do if leavers[waiter] then remove(queue, timeouts, deadlines, waiter, 0) amount = amount + share() else amounts[waiter] = amount end end lower(timeouts, amount, amounts) end local function pass_on(lock, queue, timeouts, deadlines, holds, leavers, wake) local first, dead, amount, more = survey(queue, timeouts, deadlines, clock(), false, leavers) if #dead > 0 or not holds then ask_drop(queue, timeouts, deadlines) end if more then local place = -1 repeat first = redis.call('lrange', queue, place, place)[1] place = place - 1 until not leavers[first] end if first then wake(first) end if holds then redis.call('del', lock) end drop(queue, timeouts, deadlines, dead, amount) end local function free(lock, queue, timeouts, deadlines, owners, wake) local holder, leavers, asked = false, {}, false for _, owner in ipairs(owners) do local holds = redis.call('hexists', lock, owner) == 1 if holds then holder = owner else leavers[owner] = 0 end if holds or redis.call('hlen', lock) == 0 then pass_on(lock, queue, timeouts, deadlines, holds, leavers, wake) elseif not asked then ask_drop(queue, timeouts, deadlines) asked = true end leavers[owner] = not holds and share() or nil end leave(queue, timeouts, deadlines, leavers) return holder end
 local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
-local status = {}
+local locks, owners_of = {}, {}
 for i, owner in ipairs(owners) do
+  local lock = objects[4 * i - 3]
+  if not owners_of[lock] then
+    owners_of[lock] = {}
+    locks[#locks + 1] = i
+  end
+  table.insert(owners_of[lock], owner)
+end
+local results = {}
+for _, i in ipairs(locks) do
   local function wake(waiter)
     redis.call(publish, turns[i] .. ':' .. waiter, '0')
   end
   local place = 4 * i - 3
-  local done, freed = pcall(free, objects[place], objects[place + 1], objects[place + 2],
-    objects[place + 3], owner, wake)
-  status[i] = done and freed or fault(freed)
+  local done, holder = pcall(free, objects[place], objects[place + 1], objects[place + 2], objects[place + 3],
+    owners_of[objects[place]], wake)
+  results[objects[place]] = done and {holder} or fault(holder)
+end
+local status = {}
+for i, owner in ipairs(owners) do
+  local result = results[objects[4 * i - 3]]
+  status[i] = type(result) == 'number' and result or result[1] == owner and 1 or 0
 end
 return status
 `
 
-const fairReleaseAllSHA1 = "75172cec19cd42272f56c52636212f563bb11b4d"
+const fairReleaseAllSHA1 = "e705353fc56d0f6ee41152f50e0dad98de6553ce"
 
 var fairReleaseAllScript = backend.Script{
 	Name:   "fair_release_all",
@@ -44,8 +58,8 @@ var fairReleaseAllScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// FairReleaseAll is fair_release for each owner. Each owner has a status of its own: a refusal
-// for one owner does not fail the others.
+// FairReleaseAll is fair_release for each owner. The owners of one lock leave its queue
+// together. Each lock has a status of its own: a refusal for one lock does not fail the others.
 //
 // Keys:
 //   - objects: any kind each; the four keys of fair_release for each owner
