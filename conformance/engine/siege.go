@@ -51,16 +51,14 @@ func (w *workload) siege(where string, keeper int, hold time.Duration) siege {
 	s := siege{schedule{work: w, Within: besieged + hold}, where, keeper != nobody}
 	for actor := range 6 {
 		brief := time.Duration(1+actor) * time.Millisecond
-		once := Step{Op: w.waiting, Pause: brief, Hold: brief, Insists: true}
+		once := Step{Op: w.waiting, Pause: brief, Hold: brief, Insists: true, Strikes: keeper == nobody && actor == 0}
 		again, kept := once, once
 		again.UntilEnded, again.Insists, kept.Hold, kept.Strikes = true, false, hold, true
 		switch {
 		case actor == keeper:
 			s.Actors = append(s.Actors, []Step{once, kept, again, once})
 		case keeper == nobody:
-			first := once // The fault waits for its grant: a step that is drawn may never be granted.
-			first.Strikes = actor == 0
-			s.Actors = append(s.Actors, []Step{first, {UntilEnded: true}, once})
+			s.Actors = append(s.Actors, []Step{once, {UntilEnded: true}, once})
 		default:
 			s.Actors = append(s.Actors, []Step{once, again, once})
 		}

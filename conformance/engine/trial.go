@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/history"
 	"github.com/hasp-go/hasp/conformance/must"
 )
@@ -72,8 +73,7 @@ func (t *trial) limit(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // actor lets an actor take its steps, and fails with what it found wrong.
 func (t *trial) actor(ctx context.Context, i int) {
-	var now Step
-	granted := false
+	now, granted := Step{}, false
 	take := t.work.actor(&actor{
 		client: t.clients[i%t.Clients], object: t.object,
 		log: t.log, process: t.log.Process(),
@@ -86,6 +86,9 @@ func (t *trial) actor(ctx context.Context, i int) {
 		},
 	})
 	for _, s := range t.Actors[i] {
+		if s.UntilEnded { // Earlier, the actors could starve the one that is to keep the object: it waits in no order.
+			harness.Await(ctx, "the object to be kept", t.kept)
+		}
 		for again := true; again; again = s.UntilEnded && !isClosed(t.ended) || s.Insists && !granted {
 			now, granted = t.drawn(s), false
 			time.Sleep(now.Pause)
@@ -97,12 +100,11 @@ func (t *trial) actor(ctx context.Context, i int) {
 
 // drawn returns a step, or draws it, if it may be any. That does not keep the object for long.
 func (t *trial) drawn(s Step) Step {
-	if s.Op != "" {
-		return s
+	if s.Op == "" {
+		s = drawStep(t.work.ops).Example(t.log.Len())
+		s.Hold %= workLease
 	}
-	drawn := drawStep(t.work.ops).Example(t.log.Len())
-	drawn.Hold %= workLease
-	return drawn
+	return s
 }
 
 // wake has one client wait for what another one makes ready, over sound links.
