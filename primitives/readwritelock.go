@@ -47,8 +47,8 @@ type ReadWriteLockOptions struct {
 //
 // Only the last reader's release sends a message. When a writer is refused, it also tries again at
 // the first end of a lease of the present readers. If a reader joins later with a shorter lease,
-// and crashes after the other readers have left, the writer notices at its next poll, after
-// [Options].PollInterval at the latest.
+// and its lease ends without a release after the other readers have left (it crashed, or its client
+// got no answer), the writer notices at its next poll, after [Options].PollInterval at the latest.
 //
 // # Both sides
 //

@@ -20,15 +20,13 @@ type siege struct {
 }
 
 const (
-	nobody = -1 // keeps the object
-	// settle is the time in which the other actors come to waiting, once an actor has the object.
-	settle = 50 * time.Millisecond
+	nobody = -1                    // keeps the object
+	settle = 50 * time.Millisecond // the other actors come to waiting, once an actor has the object
 	// besieged is how long a siege may take in addition to the fault and its keeper: less than longLease.
 	besieged = 8*time.Second + afterFaults
 )
 
-// sieges returns the sieges of a case: with the fault at the holder's client and at the waiters', while the object is
-// kept for longer than the fault and while it is released during the fault, and during mixed work.
+// sieges returns the sieges of a case.
 func (f fault) sieges(w *workload) []siege {
 	within, beyond := f.lasts/2+settle, max(f.lasts+2*settle, f.keep)
 	all := []siege{w.siege("at the holder, who keeps the object", 0, beyond)}
@@ -76,6 +74,8 @@ func (f fault) besiege(ctx context.Context, h *harness.Harness, w *workload) {
 		}
 		if !h.Capabilities.PubSub {
 			c.Poll = time.Second
+		} else if !s.keeps { // A reader whose lease is short and whose client gets no answer ends without a message.
+			c.Poll = besieged / 3
 		}
 		must.In(s.where, func() { must.Do(r.run(ctx, c)) })
 		lost := r.reached.copy()["loss"]
