@@ -154,7 +154,7 @@ func (e *Election) Run(
 		if failures <= 1 {
 			e.log(led, err)
 		}
-		sleep(ctx, campaignPause(failures))
+		_ = e.lock.base.Pause(ctx, campaignPause(failures)) // The next campaign returns the error.
 	}
 }
 

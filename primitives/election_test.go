@@ -341,6 +341,29 @@ func TestElectionEnds(t *testing.T) {
 	})
 }
 
+// TestElectionEndsInAnOutageWhenItsClientCloses: a candidate and an observer that pause return at once.
+func TestElectionEndsInAnOutageWhenItsClientCloses(t *testing.T) {
+	holdElections(t, func(t *testing.T, p *polity) {
+		p.fault = func(string) fault { return down }
+		client := p.client(t, nil)
+		left, observed := make(chan error, 1), make(chan error, 1)
+		go func() { left <- client.NewElection("x", nil).Run(t.Context(), nil) }()
+		go func() {
+			var last error
+			for _, err := range client.NewElection("x", nil).Observe(t.Context()) {
+				last = err
+			}
+			observed <- last
+		}()
+		time.Sleep(time.Minute)
+		began := time.Now()
+		require.NoError(t, client.Close(t.Context()))
+		require.ErrorIs(t, <-left, primitives.ErrClosed)
+		require.ErrorIs(t, <-observed, primitives.ErrClosed)
+		require.Less(t, time.Since(began), 10*time.Millisecond)
+	})
+}
+
 // TestElectionWithItsClientClosed closes the client of the leader.
 func TestElectionWithItsClientClosed(t *testing.T) {
 	holdElections(t, func(t *testing.T, p *polity) {

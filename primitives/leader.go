@@ -89,7 +89,7 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 				return
 			default:
 				failures++
-				sleep(ctx, campaignPause(failures))
+				_ = e.lock.base.Pause(ctx, campaignPause(failures)) // The next question returns the error.
 			}
 		}
 	}

@@ -232,6 +232,11 @@ func (w *Waiters) pause(ctx context.Context, a Answer) error {
 	if a.Undone > 0 {
 		length = undoneBackoff.after(a.Undone)
 	}
+	return w.Pause(ctx, length)
+}
+
+// Pause returns nil after the given time. Before that, it returns ctx's error if ctx ends, or [ErrClosed].
+func (w *Waiters) Pause(ctx context.Context, length time.Duration) error {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {
