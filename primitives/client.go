@@ -34,7 +34,8 @@ type Options struct {
 
 	// ClockDrift is how much earlier than on the server a lease ends for its holder, because the
 	// server's clock may run faster than the client's. Less than half of any lease. Zero means a
-	// tenth of the lease, at least 2 ms.
+	// tenth of the lease, at least 2 ms. If it is more than 3.3 s, a crashed waiter of a [Mutex] can
+	// idle it for three times ClockDrift, and not for 10 s.
 	ClockDrift time.Duration
 
 	// PollInterval is the longest time between two tries of a client's waiters for one object, give
@@ -78,6 +79,7 @@ func (o *Options) core() *extend.Options {
 type Client struct {
 	core           *extend.Core
 	tokenTTL       time.Duration
+	clockDrift     time.Duration
 	pendingPermits pendingPermits
 	idBlocks       idBlocks
 	rateNeeds      rateNeeds
@@ -118,7 +120,7 @@ func newClient(b backend.Backend, opts *Options, closes bool) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	return &Client{core: core, tokenTTL: o.TokenTTL}, nil
+	return &Client{core: core, tokenTTL: o.TokenTTL, clockDrift: o.ClockDrift}, nil
 }
 
 // Close ends the client. Waiters get [ErrClosed], the contexts of held leases end with that cause,

@@ -14,9 +14,9 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// signWorth is the longest time for which a sign of life of a waiter of a [Mutex] counts. A release
-// passes a silent waiter after two thirds of that time. A grant by a release lasts for that
-// time, from the sign on.
+// signWorth is the longest time for which a sign of life of a waiter of a [Mutex] counts, unless the
+// client has a long ClockDrift. A release passes a silent waiter after two thirds of that time. A grant
+// by a release lasts for that time, from the sign on.
 const signWorth = 10 * time.Second
 
 // Mutex is a [Lock] whose release grants it to the next waiter, and sends a message to that waiter
@@ -29,7 +29,8 @@ const signWorth = 10 * time.Second
 // removes a waiter that leaves from the queue, in the background. The place of a crashed waiter ends
 // 6.7 s after the waiter's last sign of life. A release before that may grant the mutex to the
 // crashed waiter: then nobody else acquires it until 10 s after that sign. If the lease is shorter
-// than 10 s, these times are two thirds of the lease, and the lease. If a waiter was silent because
+// than 10 s, these times are two thirds of the lease, and the lease. A long [Options.ClockDrift] lengthens
+// them: to two and three times itself. If a waiter was silent because
 // it could reach no server, it returns to its place. If a holder crashes, the first waiter acquires
 // the mutex within 50 ms of the end of the holder's lease.
 //
@@ -77,10 +78,12 @@ func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 
 // leaseFor makes the leases of m, with the given length, or with the watchdog's if that is 0.
 func (m *Mutex) leaseFor(c *Client, lease, maxHold time.Duration) {
-	m.worth = min(signWorth, lease.Truncate(time.Millisecond))
+	whole := lease
 	if lease == 0 {
-		m.worth = min(signWorth, c.core.WatchdogLease())
+		whole = c.core.WatchdogLease()
 	}
+	// Of a grant by a release, the holder trusts what the clock drift leaves. It accepts each drift that a Lock does.
+	m.worth = min(max(signWorth, 3*min(c.clockDrift, whole)), whole).Truncate(time.Millisecond)
 	m.group = c.core.ID() + "." + strconv.FormatInt(m.worth.Milliseconds(), 10)
 	end := int64(0)
 	leases, err := m.base.NewLeases(extend.LeaseConfig{

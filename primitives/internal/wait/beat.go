@@ -224,7 +224,10 @@ func (l *line) lookAt(heldFor time.Duration, rank int64) {
 func (l *line) fullInterval() time.Duration { return l.beatInterval() * 4 / 3 }
 
 // beatInterval is the time between two beats of the first waiters, which are next.
-func (l *line) beatInterval() time.Duration { return min(l.Wait/4, l.waiters.poll) }
+func (l *line) beatInterval() time.Duration { return min(l.Wait/4, l.waiters.poll, maxBeat) }
+
+// maxBeat bounds the time between two beats: the server keeps a queue for a minute after one.
+const maxBeat = 15 * time.Second
 
 // lookInterval is beatInterval, or less while no messages come.
 func (l *line) lookInterval() time.Duration {
