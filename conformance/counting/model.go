@@ -129,7 +129,7 @@ func (o order) step(s state, at time.Time, in lock.In, out lock.Out) (state, boo
 	holds := s.V.holds(in.Owner)
 	switch {
 	case out.Other, s.Kind == engine.Other:
-		return s, out.Other && s.Kind == engine.Other
+		return s, out.Other && !out.Done && s.Kind == engine.Other
 	case in.Op == lock.Acquire && out.Token > 0:
 		return o.admit(s, at, in, out)
 	case in.Op == lock.Acquire:

@@ -88,7 +88,7 @@ func step(s state, _ time.Time, in In, out Out) (state, bool) {
 	case s.Kind == engine.Other:
 		return s, false
 	case in.Op == Init && s.Kind == engine.Absent && v.Size == 0:
-		return s.Is(IDs{in.First, in.Size}), out.Done
+		return s.Is(IDs{in.First, in.Size}), out == Out{Done: true}
 	case in.Op == Init:
 		return s, out == Out{}
 	}

@@ -179,7 +179,7 @@ func Step(s state, at time.Time, in In, out Out) (state, bool) {
 	mine := s.Kind == engine.Present && s.V.Owner == in.Owner
 	switch other := s.Kind == engine.Other; {
 	case out.Other, other && in.Op != Remaining:
-		return s, out.Other && other
+		return s, out.Other && !out.Done && other
 	case in.Op == Acquire && out.Token == 0:
 		return s, s.Kind == engine.Present && s.Remains(at, out.Left)
 	case in.Op == Acquire:

@@ -141,7 +141,7 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	case in.Op == lock.Remaining:
 		return s, s.Remains(at, out.Left)
 	case out.Other, s.Kind == engine.Other:
-		return s, out.Other && s.Kind == engine.Other
+		return s, out.Other && !out.Done && s.Kind == engine.Other
 	case in.Op == lock.Acquire && out.Token > 0:
 		return granted(s, at, in, out)
 	case in.Op == lock.Acquire:

@@ -280,7 +280,7 @@ func holders(s state) (owners []string) {
 // step is the model. Without a time it leaves open how many permits a caller finds, and how long it waits.
 func step(s state, at time.Time, in In, out Out) (state, bool) {
 	if out.Other || s.Kind == engine.Other {
-		return s, out.Other && s.Kind == engine.Other
+		return s, s.Kind == engine.Other && out == Out{Other: true}
 	}
 	next, want := after(s, at, in, out.Owner)
 	if at.IsZero() {

@@ -124,7 +124,7 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	holds = holds || s.V.Writer != "" && s.V.Writer == in.Owner
 	switch {
 	case out.Other, s.Kind == engine.Other:
-		return s, out.Other && s.Kind == engine.Other
+		return s, out.Other && !out.Done && s.Kind == engine.Other
 	case in.Op == lock.Acquire && out.Token > 0:
 		return acquire(s, at, in, out)
 	case in.Op == lock.Acquire:
