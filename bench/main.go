@@ -81,7 +81,7 @@ func (o *options) bench(ctx context.Context, stdout, stderr io.Writer, args []st
 	if r == nil || len(r.Rows) == 0 {
 		return err
 	}
-	return errors.Join(err, o.tell(stdout, stderr, r, old))
+	return errors.Join(err, o.show(stdout, stderr, r, old))
 }
 
 // measured returns the run to report: the last one of a file, or a new one. If that fails, it has the steps before.
@@ -136,8 +136,8 @@ func (o *options) older() (*report.Run, error) {
 	return report.Last(o.compare)
 }
 
-// tell prints, draws and keeps the run. A format for programs has nothing else on stdout.
-func (o *options) tell(stdout, stderr io.Writer, r, old *report.Run) error {
+// show prints, draws and keeps the run. A format for programs has nothing else on stdout.
+func (o *options) show(stdout, stderr io.Writer, r, old *report.Run) error {
 	errs := []error{r.Write(stdout, o.format)}
 	if o.plots != "" {
 		errs = append(errs, r.Plot(o.plots))

@@ -54,7 +54,7 @@ var complexities = map[string]string{
 	"pcall(redis.call, 'incr', k)":                                           "At most 1 command.",
 	"string.gsub('aaa', 'a', function() redis.call('incr', k) end)":          "A loop, which may send any number.",
 	"redis.call('sadd', k, unpack(ids))": "At most 1 command; " +
-		"one that is given a list whole takes as long as that is.",
+		"a command that takes a whole list is as long as the list.",
 	"redis.call('zadd', k, 1, 'm')": "At most 1 command; " +
 		"ZADD grows in the logarithm of what its key holds.",
 }

@@ -22,7 +22,7 @@ type panel struct {
 	series      []series
 }
 
-// colors are those of Okabe and Ito, which everybody can tell apart.
+// colors are those of Okabe and Ito, which everybody can distinguish.
 var colors = []color.RGBA{
 	{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255}, {213, 94, 0, 255}, {86, 180, 233, 255},
 	{204, 121, 167, 255}, {110, 110, 110, 255}, {130, 60, 100, 255},

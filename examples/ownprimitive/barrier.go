@@ -150,8 +150,8 @@ func (b *Barrier) Waiting(ctx context.Context) (int, error) {
 }
 
 // look sees whether the generation is over that a member waits in. The units that are free are the
-// generations that are over, and a member needs as many as the number of its own. So one that looks in
-// vain after a gap wakes those of earlier generations, who need less.
+// generations that are over, and a member needs as many as the number of its own. So a member whose
+// generation is not over after a gap wakes the members of earlier generations, which need less.
 type look struct {
 	*Barrier
 	generation int64

@@ -354,7 +354,7 @@ func complexity(s *parse.Script) string {
 	total, c := costOf(s)
 	text := total.String()
 	if c.lists {
-		text += "; one that is given a list whole takes as long as that is"
+		text += "; a command that takes a whole list is as long as the list"
 	}
 	text += c.slow(logarithmic, "in the logarithm of what its key holds")
 	return text + c.slow(linear, "with the number of elements that it goes through") + "."

@@ -122,8 +122,8 @@ func bindArg(b *parse.Binding, n int) string {
 	return text
 }
 
-// bindLists binds the lists that follow the fixed arguments. Lists per a list of keys are as long
-// as that; the others share what is left.
+// bindLists binds the lists that follow the fixed arguments. A list per a list of keys has the
+// length of that list of keys; the others share what is left.
 func bindLists(bound map[int]string, index string, fixed, lists []*parse.Binding) {
 	var free int
 	left := sum("#ARGV", -len(fixed))
