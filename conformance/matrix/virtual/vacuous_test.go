@@ -129,7 +129,8 @@ func simple(v reflect.Value, path string, do func(path string, field reflect.Val
 }
 
 // others are values that a field could have instead. A number could be the one beside it, none, or one of those of
-// which the object and the request consist. A time is right within a millisecond or two, and no end any that is negative.
+// which the object and the request consist. A time is right within a millisecond or two; a negative one says that there is no end, or
+// no key, of which 0 may say the same.
 func others(is reflect.Value, args []reflect.Value) (all []reflect.Value) {
 	add := func(v any) {
 		if other := reflect.ValueOf(v).Convert(is.Type()); !slices.ContainsFunc(append(all, is), other.Equal) {
@@ -143,10 +144,10 @@ func others(is reflect.Value, args []reflect.Value) (all []reflect.Value) {
 		add(is.String() + "?")
 		add("")
 	case is.Type() == reflect.TypeFor[time.Duration]():
-		for _, d := range []time.Duration{0, -time.Second - time.Duration(is.Int()), time.Duration(is.Int()) + time.Second} {
-			if is.Int() >= 0 || d == 0 {
-				add(int64(d))
-			}
+		add(max(is.Int(), 0) + int64(time.Second))
+		if is.Int() >= 0 {
+			add(is.Int() - int64(time.Second))
+			add(-is.Int() - int64(time.Second))
 		}
 	case is.CanInt():
 		for _, n := range []int64{^is.Int(), is.Int() - 1, is.Int() + 1, 0} {
