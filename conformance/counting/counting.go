@@ -86,7 +86,7 @@ func asks(s *engine.Script) []lock.In {
 		ins[i].Limit = lock.Whole(s.Args[limit])
 	}
 	if s.Name == "arrival_acquire" {
-		ins[0].ClockDrift = lock.Millis(s.Args[3])
+		ins[0].WaiterTimeout = lock.Millis(s.Args[3])
 	}
 	return ins
 }
@@ -115,7 +115,7 @@ func (o order) draw(d engine.Params[Held]) lock.In {
 		in.Limit = 1
 	}
 	if o.queues() {
-		in.ClockDrift = fairlock.DrawPlace(d)
+		in.WaiterTimeout = fairlock.DrawPlace(d)
 	}
 	return in
 }
@@ -124,7 +124,7 @@ func drawHolders(engine.Params[Held]) lock.In { return lock.In{Op: lock.Holds, L
 
 func (o order) of(c *primitives.Client, name string, in lock.In) *primitives.CountingSemaphore {
 	return c.NewCountingSemaphore(name, int(in.Limit), &primitives.CountingSemaphoreOptions{
-		Order: o.CountingOrder, Lease: in.Fixed, WaiterTimeout: in.ClockDrift,
+		Order: o.CountingOrder, Lease: in.Fixed, WaiterTimeout: in.WaiterTimeout,
 	})
 }
 

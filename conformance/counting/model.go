@@ -169,7 +169,7 @@ func (o order) refuse(s state, at time.Time, in lock.In, out lock.Out) (state, b
 		return s, ok
 	case !o.queues():
 		return s, ok && waits(s, at, in.Limit, out.Left)
-	case in.ClockDrift > 0:
+	case in.WaiterTimeout > 0:
 		s.V = s.V.queued(in.Owner)
 	}
 	first, ended := s.V.queue().First(in.Owner, "")
@@ -178,12 +178,12 @@ func (o order) refuse(s state, at time.Time, in lock.In, out lock.Out) (state, b
 	if _, known := s.V.find(first); behind && !known {
 		s = enter(s, member{owner: first, ends: at.Add(30 * time.Second).UnixMilli(), waits: true})
 	}
-	if in.ClockDrift > 0 {
-		place := member{owner: in.Owner, ends: at.Add(in.ClockDrift).UnixMilli(), waits: true}
+	if in.WaiterTimeout > 0 {
+		place := member{owner: in.Owner, ends: at.Add(in.WaiterTimeout).UnixMilli(), waits: true}
 		s.V.Until = s.V.last(place.ends)
 		s = enter(s, place)
 	}
-	if behind || in.ClockDrift == 0 {
+	if behind || in.WaiterTimeout == 0 {
 		return s, ok && out.Left == -time.Millisecond
 	}
 	return s, ok && waits(s, at, in.Limit, out.Left)
@@ -217,7 +217,7 @@ func waits(s state, at time.Time, limit int64, left time.Duration) bool {
 func (h Held) soon(in lock.In) bool {
 	own, _ := h.find(in.Owner)
 	now := own.ends - in.Lease.Milliseconds()
-	return slices.ContainsFunc(h.holding(), func(m member) bool { return 3*(m.ends-now) < in.ClockDrift.Milliseconds() })
+	return slices.ContainsFunc(h.holding(), func(m member) bool { return 3*(m.ends-now) < in.WaiterTimeout.Milliseconds() })
 }
 
 // leave takes out an owner and, if there is room then, or the owner was the first, the waiters before the first whose

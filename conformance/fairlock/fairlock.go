@@ -33,12 +33,12 @@ func declare() *engine.Primitive[Fair, lock.In, lock.Out] {
 }
 
 func of(c *primitives.Client, name string, in lock.In) lock.Locker {
-	return c.NewFairLock(name, &primitives.FairLockOptions{Lease: in.Fixed, WaiterTimeout: in.ClockDrift})
+	return c.NewFairLock(name, &primitives.FairLockOptions{Lease: in.Fixed, WaiterTimeout: in.WaiterTimeout})
 }
 
 func draw(d engine.Params[Fair]) lock.In {
 	in := lock.Generate(d)
-	in.ClockDrift = DrawPlace(d)
+	in.WaiterTimeout = DrawPlace(d)
 	return in
 }
 
@@ -62,7 +62,7 @@ func stored(key string, s state) []engine.Key {
 		list = append(list, w.Owner)
 		scores[w.Owner] = s.V.Base + w.Score
 		if w.ours() {
-			deadlines[w.Owner] = fmt.Sprint(w.Deadline, " ", w.ClockDrift.Milliseconds())
+			deadlines[w.Owner] = fmt.Sprint(w.Deadline, " ", w.WaiterTimeout.Milliseconds())
 		}
 	}
 	return append(lock.Stored(key, locked(s), lock.TokenLife),
@@ -75,7 +75,7 @@ func stored(key string, s state) []engine.Key {
 func asks(s *engine.Script) []lock.In {
 	ins := lock.Asks(s)
 	if s.Name == "fair_acquire" {
-		ins[0].ClockDrift = lock.Millis(s.Args[3])
+		ins[0].WaiterTimeout = lock.Millis(s.Args[3])
 	}
 	return ins
 }

@@ -27,7 +27,7 @@ const share = 300_000
 type waiter struct {
 	Waiter
 	Score, Deadline int64 // above the base; zero: it is a peer's
-	ClockDrift      time.Duration
+	WaiterTimeout   time.Duration
 }
 
 func (w waiter) ours() bool { return w.Deadline != 0 }
@@ -155,7 +155,7 @@ func refuse(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	held, q := s.Kind == engine.Present, s.V.at(at)
 	next := q.drop(in.Owner, "")
 	ok := held || next != "" && next != in.Owner
-	if in.ClockDrift == 0 {
+	if in.WaiterTimeout == 0 {
 		s.V = q.of(s.V)
 		return s, ok && out.Left == -time.Millisecond
 	}
@@ -167,7 +167,7 @@ func refuse(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 		q.push(in.Owner, q.now+left)
 	}
 	mine := &q.all[q.place(in.Owner)]
-	mine.Deadline, mine.ClockDrift, mine.Ended = q.now+in.ClockDrift.Milliseconds(), in.ClockDrift, false
+	mine.Deadline, mine.WaiterTimeout, mine.Ended = q.now+in.WaiterTimeout.Milliseconds(), in.WaiterTimeout, false
 	first := q.all[q.place(cmp.Or(next, in.Owner))]
 	if first.Owner == in.Owner {
 		ok = ok && s.Remains(at, out.Left)

@@ -47,13 +47,13 @@ func QueueAt[S comparable](before, behind string, of func(v S) Queue) *engine.Qu
 			}
 			return owners
 		},
-		Place:   func(in lock.In) time.Duration { return in.ClockDrift },
+		Place:   func(in lock.In) time.Duration { return in.WaiterTimeout },
 		Message: "0",
 	}
 }
 
 // ShortPlace is an acquire with too short a timeout.
-var ShortPlace = lock.In{Op: lock.Acquire, Limit: 1, ClockDrift: 50 * time.Millisecond}
+var ShortPlace = lock.In{Op: lock.Acquire, Limit: 1, WaiterTimeout: 50 * time.Millisecond}
 
 // DrawPlace draws a timeout where the time is known; else it is the watchdog's lease.
 func DrawPlace[S comparable](d engine.Params[S]) time.Duration {

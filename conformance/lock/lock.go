@@ -36,11 +36,11 @@ type In struct {
 	Lease time.Duration // of an acquire or a renewal, as it is sent
 	Fixed time.Duration // the lease that a call asks for; 0: the watchdog's
 
-	ClockDrift time.Duration // of a queue: of an acquire as it is sent, 0: it does not queue; of a call, 0: the default
-	Limit      int64         // of a counting semaphore
-	Side       Side          // of a read-write lock
-	Under      string        // the writer under whose hold a reader asks
-	Prefer     bool          // readers stand back for writers that wait
+	WaiterTimeout  time.Duration // of a queue: of an acquire as it is sent, 0: no place; of a call, 0: the default
+	Limit          int64         // of a counting semaphore
+	Side           Side          // of a read-write lock
+	Under          string        // the writer under whose hold a reader asks
+	Prefer, Queues bool          // readers stand back for waiting writers; a writer that readers refuse gets a place
 
 	Waiters       string // of a mutex: the owners that queue, or are shown to live, with spaces between them
 	Number, Stamp int64  // of a mutex: the place of an acquire, 0: at the end; and of a sign that waiters live

@@ -78,7 +78,7 @@ const moment = 200 * time.Millisecond
 // until 200 ms after the first of their leases has ended. Places that last longer do so still.
 func placed(s state, at time.Time, in lock.In) state {
 	running := s.V.running()
-	if in.ClockDrift == 0 || mode(s) != lock.Read || len(running) == 0 {
+	if !in.Queues || mode(s) != lock.Read || len(running) == 0 {
 		return s
 	}
 	left := func(end int64) time.Duration { return time.Unix(0, end).Sub(at).Truncate(time.Millisecond) }

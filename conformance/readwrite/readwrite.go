@@ -67,7 +67,7 @@ func asks(s *engine.Script) []lock.In {
 		case s.Name == "read_acquire":
 			ins[i].Under, ins[i].Lease, ins[i].Prefer = s.Args[1], lock.Millis(s.Args[2]), s.Args[4] == "1"
 		case s.Name == "write_acquire":
-			ins[i].Prefer, ins[i].ClockDrift = s.Args[3] == "1", time.Duration(lock.Whole(s.Args[4]))
+			ins[i].Prefer, ins[i].Queues = s.Args[3] == "1", s.Args[4] == "1"
 		case ins[i].Op == lock.Release:
 			ins[i].Prefer = s.Name != "read_release" || s.Args[3] == "1"
 		case ins[i].Op == lock.Force:
