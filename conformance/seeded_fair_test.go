@@ -41,7 +41,7 @@ func fairSeeds() []seed {
 		{"wakes nobody by the release of what has expired", release, edits{
 			{"if first then", "if first and (holds or redis.call('lpos', queue, next(leavers))) then"},
 		}, machines},
-		{"wakes by a release, and does not free", release, edits{{"redis.call('del', lock)", "redis.call('hlen', lock)"}}, machines},
+		{"wakes by a release, and does not free", release, edits{{"if holds then redis.call('del', lock)", "if holds then redis.call('hlen', lock)"}}, machines},
 		{"keeps the place of one who leaves a held lock", release, edits{
 			{"leave(queue, timeouts, deadlines, leavers) return holder", "if not next(leavers) or redis.call('hlen', lock) == 0 then leave(queue, timeouts, deadlines, leavers) end return holder"},
 		}, machines},

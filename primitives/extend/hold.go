@@ -210,6 +210,8 @@ func (h *hold) release(ctx context.Context, wait releaseWait) error {
 		return nil
 	case err == nil:
 		return fmt.Errorf("%w: %w", ErrNotHeld, ErrLost)
+	case endedHold(err):
+		return err
 	case otherKind(err):
 		return fmt.Errorf("%w: %w: %w", ErrNotHeld, ErrLost, h.object.explain(ctx, err))
 	case left, errors.Is(err, backend.ErrClosed):

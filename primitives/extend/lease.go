@@ -154,7 +154,8 @@ func (l *Lease) Owner() string {
 //
 // If the lease had ended before, Release frees nothing and returns an error that wraps [ErrNotHeld]
 // and the reason of that end: [ErrLost], [ErrReleased] or [backend.ErrClosed]. With ErrClosed the
-// client's Close has released the lock, or tries to.
+// client's Close has released the lock, or tries to. An [ErrConflict] without ErrNotHeld names another key
+// of the object, such as a queue that another program overwrote: then the lock is free.
 func (l *Lease) Release(ctx context.Context) error {
 	return l.release(ctx, waitAfter(ctx))
 }

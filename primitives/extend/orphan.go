@@ -289,7 +289,7 @@ func releaseGroup(ctx context.Context, group []*orphan) ([]Status, error) {
 	}
 	released, err := first.leasable.Release(ctx, runner, first.Owner)
 	switch {
-	case released:
+	case released, endedHold(err):
 		return []Status{Done}, nil
 	case err == nil || otherKind(err):
 		return []Status{NotHeld}, nil

@@ -166,3 +166,37 @@ func releaseUnasked(t *testing.T, kind string, refused time.Duration) {
 	}
 	require.ElementsMatch(t, []any{"x", "y"}, names)
 }
+
+// TestReleaseWithAnOverwrittenQueueFrees has another program write a value of another kind to a queue while the owner
+// holds: the release frees the object, and its error names the queue's key.
+func TestReleaseWithAnOverwrittenQueueFrees(t *testing.T) {
+	t.Parallel()
+	for kind, keys := range map[string][]string{
+		"Mutex":     {"hasp_mutex:{x}:queue", "hasp_mutex:{x}:token"},
+		"FairLock":  {"redisson_lock_queue:{x}"},
+		"ByArrival": {"{x}:owner"},
+	} {
+		for _, key := range keys {
+			synctest.Test(t, func(t *testing.T) {
+				server := embedded.NewServer()
+				c := cells.Over(t, backendOf(t, server), &primitives.Options{WatchdogLease: time.Minute})
+				held, err := leased(c, "x")[kind](t.Context())
+				require.NoError(t, err)
+				go func() { _, _ = leased(c, "x")[kind](t.Context()) }()
+				synctest.Wait()
+				do(t, server, "DEL", key)
+				require.Equal(t, int64(1), number(t, server, "HSET", key, "not", "ours"), kind)
+				err = held.Release(t.Context())
+				require.ErrorIs(t, err, primitives.ErrConflict)
+				require.ErrorContains(t, err, key)
+				require.NotErrorIs(t, err, primitives.ErrNotHeld)
+				require.NotErrorIs(t, err, primitives.ErrLost)
+				if kind == "ByArrival" {
+					require.Zero(t, number(t, server, "ZCOUNT", "x", "0", "+inf"))
+				} else {
+					require.Equal(t, "0", do(t, server, "EXISTS", "x", "hasp_mutex:{x}"), kind)
+				}
+			})
+		}
+	}
+}

@@ -8,8 +8,13 @@
 ---@command publish publish|spublish
 ---@channel turn prefix     followed by the woken owner
 ---@return bool released    false: owner does not hold it, or no longer holds it
+---@error SIDEKIND the hold has ended, but another key is of another kind
 ---@include arrival_free.lua
 local function wake(waiter)
   redis.call(publish, turn .. ':' .. waiter, '0')
 end
-return free(semaphore, queue, owner, tonumber(limit), wake)
+local freed, conflict = free(semaphore, queue, owner, tonumber(limit), wake)
+if conflict then
+  return side_conflict()
+end
+return freed

@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,14 +23,19 @@ local limit = ARGV[2]
 local publish = ARGV[3]
 local turn = ARGV[4]
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) may('zadd', semaphore) may('zrem', semaphore) may('zremrangebyscore', semaphore) may('pexpireat', semaphore) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end local function numbered(number, waiter_timeout) return number + math.min(4095, math.ceil(100 * math.log(waiter_timeout) / math.log(2))) / 4096 end local function latest(number, now) local fraction = tonumber(number) % 1 return fraction > 0 and now + math.max(30000, math.ceil(2 ^ (fraction * 40.96))) or math.huge end local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local found = redis.call('zrange', queue, 0, 0, 'withscores') while found[1] do local waiter = found[1] if waiter == caller then return waiter, dead, false elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead, score and -score > latest(found[2], now) end dead[#dead + 1] = waiter end place = place + 1 found = redis.call('zrange', queue, place, place, 'withscores') end return false, dead, false end local function corrected(semaphore, queue, now) local scores, found = {}, redis.call('zrangebyscore', semaphore, '-inf', -now, 'withscores') for i = 1, #found, 2 do scores[found[i]] = found[i + 1] end local changed = {} found = redis.call('zrange', queue, 0, -1, 'withscores') for i = 1, #found, 2 do local score, by = scores[found[i]], latest(found[i + 1], now) if score and -score > by then changed[#changed + 1] = -by changed[#changed + 1] = found[i] end end return changed end local function set_right(semaphore, changed) for i = 1, #changed, 2000 do redis.call('zadd', semaphore, unpack(changed, i, math.min(i + 1999, #changed))) end end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end local function free(semaphore, queue, owner, limit, wake) local now = clock() local score, waits = redis.call('zscore', semaphore, owner), redis.call('zscore', queue, owner) local holds = score and tonumber(score) >= now may('zrem', semaphore) local left = holders(semaphore, now) - (holds and 1 or 0) if left < limit or waits and survey(semaphore, queue, now, owner) == owner then local first, dead = survey(semaphore, queue, now, false, owner) if first then wake(first) end drop(semaphore, queue, dead) end redis.call('zrem', semaphore, owner) if waits then redis.call('zrem', queue, owner) end return holds and 1 or 0 end
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) may('zadd', semaphore) may('zrem', semaphore) may('zremrangebyscore', semaphore) may('pexpireat', semaphore) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end local function numbered(number, waiter_timeout) return number + math.min(4095, math.ceil(100 * math.log(waiter_timeout) / math.log(2))) / 4096 end local function latest(number, now) local fraction = tonumber(number) % 1 return fraction > 0 and now + math.max(30000, math.ceil(2 ^ (fraction * 40.96))) or math.huge end local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local found = redis.call('zrange', queue, 0, 0, 'withscores') while found[1] do local waiter = found[1] if waiter == caller then return waiter, dead, false elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead, score and -score > latest(found[2], now) end dead[#dead + 1] = waiter end place = place + 1 found = redis.call('zrange', queue, place, place, 'withscores') end return false, dead, false end local function corrected(semaphore, queue, now) local scores, found = {}, redis.call('zrangebyscore', semaphore, '-inf', -now, 'withscores') for i = 1, #found, 2 do scores[found[i]] = found[i + 1] end local changed = {} found = redis.call('zrange', queue, 0, -1, 'withscores') for i = 1, #found, 2 do local score, by = scores[found[i]], latest(found[i + 1], now) if score and -score > by then changed[#changed + 1] = -by changed[#changed + 1] = found[i] end end return changed end local function set_right(semaphore, changed) for i = 1, #changed, 2000 do redis.call('zadd', semaphore, unpack(changed, i, math.min(i + 1999, #changed))) end end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end local function try(drop, free, ...) local done, first, second, third = pcall(free, ...) if done then return false, first, second, third end if fault(first) ~= -1 then error(first, 0) end drop() return true end local function side_conflict() return redis.error_reply('SIDEKIND the hold has ended, but another key is of another kind') end local function pass_on(semaphore, queue, now, owner, holds, limit, wake) local waits = redis.call('zscore', queue, owner) local left = holders(semaphore, now) - (holds and 1 or 0) if left < limit or waits and survey(semaphore, queue, now, owner) == owner then local first, dead = survey(semaphore, queue, now, false, owner) if first then wake(first) end drop(semaphore, queue, dead) end redis.call('zrem', semaphore, owner) if waits then redis.call('zrem', queue, owner) end end local function free(semaphore, queue, owner, limit, wake) local now = clock() local score = redis.call('zscore', semaphore, owner) local holds = score and tonumber(score) >= now may('zrem', semaphore) if not holds then pass_on(semaphore, queue, now, owner, holds, limit, wake) return 0, false end local function drop_hold() redis.call('zrem', semaphore, owner) end return 1, try(drop_hold, pass_on, semaphore, queue, now, owner, holds, limit, wake) end
 local function wake(waiter)
   redis.call(publish, turn .. ':' .. waiter, '0')
 end
-return free(semaphore, queue, owner, tonumber(limit), wake)
+local freed, conflict = free(semaphore, queue, owner, tonumber(limit), wake)
+if conflict then
+  return side_conflict()
+end
+return freed
 `
 
-const arrivalReleaseSHA1 = "473d4e7cf8bf99bfd9ae4dff119bf9f39085b3f6"
+const arrivalReleaseSHA1 = "d824e187db51ec9af4592f3d94da07112216bf7e"
 
 var arrivalReleaseScript = backend.Script{
 	Name:   "arrival_release",
@@ -37,6 +43,23 @@ var arrivalReleaseScript = backend.Script{
 	SHA1:   arrivalReleaseSHA1,
 	Keys:   2,
 	Retry:  backend.RetryNever,
+}
+
+// ErrArrivalReleaseSIDEKIND means that the script arrival_release replied SIDEKIND: the hold
+// has ended, but another key is of another kind.
+var ErrArrivalReleaseSIDEKIND = errors.New("the hold has ended, but another key is of another kind")
+
+// arrivalReleaseError adds the declared error to a reply of its code.
+func arrivalReleaseError(err error) error {
+	var server *backend.ServerError
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "SIDEKIND":
+		return fmt.Errorf("%w: %w", ErrArrivalReleaseSIDEKIND, err)
+	}
+	return err
 }
 
 // ArrivalRelease ends owner's hold or place. If there is room then, or owner was the first
@@ -56,6 +79,9 @@ var arrivalReleaseScript = backend.Script{
 //
 // Results:
 //   - released: false: owner does not hold it, or no longer holds it
+//
+// Errors:
+//   - [ErrArrivalReleaseSIDEKIND]: the hold has ended, but another key is of another kind
 //
 // The script may write, and is not sent again once it may have run.
 func ArrivalRelease(
@@ -84,7 +110,7 @@ func ArrivalRelease(
 	}
 	reply, err := r.Run(ctx, &arrivalReleaseScript, words[:2:2], words[2:])
 	if err != nil {
-		return false, err
+		return false, arrivalReleaseError(err)
 	}
 	return decodeArrivalRelease(reply)
 }

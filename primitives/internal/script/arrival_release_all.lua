@@ -8,7 +8,6 @@
 ---@arg turns string... per owners   the channels of arrival_release
 ---@return int[] status     per owner: 1 released, 0 not held by it, -1 not a semaphore, -2 refused
 ---@include arrival_free.lua
----@include fault.lua
 local status = {}
 for i, owner in ipairs(owners) do
   local function wake(waiter)

@@ -2,6 +2,7 @@
 ---
 ---@library
 ---@include fair_queue.lua
+---@include freed.lua
 
 -- pass_on wakes the first waiter that has not expired, and removes expired waiters before it. With holds it frees the
 -- lock. It publishes first, because only that may be refused: then nothing has been written. leavers is as for survey.
@@ -26,11 +27,14 @@ local function pass_on(lock, queue, timeouts, deadlines, holds, leavers, wake)
   drop(queue, timeouts, deadlines, dead, amount)
 end
 
--- free is fair_release for each owner, in turn, and returns the owner that held the lock, or false. All owners leave
--- the queue together, in the end. wake publishes to a waiter. free calls it even if an owner has neither the lock nor a
+-- free is fair_release for each owner, in turn, and returns the owner that held the lock, or false, and whether only
+-- its hold could be freed. All owners leave the queue together, in the end. wake publishes to a waiter. free calls it even if an owner has neither the lock nor a
 -- place, since the owner's lease may have expired without a message.
 local function free(lock, queue, timeouts, deadlines, owners, wake)
-  local holder, leavers, asked = false, {}, false
+  local holder, leavers, asked, conflict = false, {}, false, false
+  local function drop_hold()
+    redis.call('del', lock)
+  end
   for _, owner in ipairs(owners) do
     local holds = redis.call('hexists', lock, owner) == 1
     if holds then
@@ -38,7 +42,9 @@ local function free(lock, queue, timeouts, deadlines, owners, wake)
     else
       leavers[owner] = 0
     end
-    if holds or redis.call('hlen', lock) == 0 then
+    if holds then
+      conflict = try(drop_hold, pass_on, lock, queue, timeouts, deadlines, holds, leavers, wake)
+    elseif redis.call('hlen', lock) == 0 then
       pass_on(lock, queue, timeouts, deadlines, holds, leavers, wake)
     elseif not asked then
       ask_drop(queue, timeouts, deadlines)
@@ -47,5 +53,5 @@ local function free(lock, queue, timeouts, deadlines, owners, wake)
     leavers[owner] = not holds and share() or nil
   end
   leave(queue, timeouts, deadlines, leavers)
-  return holder
+  return holder, conflict
 end

@@ -9,8 +9,13 @@
 ---@command publish publish|spublish
 ---@channel turn prefix       followed by the woken owner
 ---@return bool released      false: owner does not hold the lock
+---@error SIDEKIND the hold has ended, but another key is of another kind
 ---@include fair_free.lua
 local function wake(waiter)
   redis.call(publish, turn .. ':' .. waiter, '0')
 end
-return free(lock, queue, timeouts, deadlines, {owner}, wake) and 1 or 0
+local holder, conflict = free(lock, queue, timeouts, deadlines, {owner}, wake)
+if conflict then
+  return side_conflict()
+end
+return holder and 1 or 0

@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -22,14 +23,19 @@ local owner = ARGV[1]
 local publish = ARGV[2]
 local turn = ARGV[3]
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function share() return 300000 end local function ask_drop(queue, timeouts, deadlines) may('lrem', queue) may('lpos', queue) may('zadd', timeouts) may('zrem', timeouts) may('zrange', timeouts) may('zmscore', timeouts) may('hdel', deadlines) may('hmget', deadlines) end local function ask(queue, timeouts, deadlines) ask_drop(queue, timeouts, deadlines) may('rpush', queue) may('lindex', queue) may('lrange', queue) may('zscore', timeouts) end local function deadline_of(field, now) local deadline, waiter_timeout = string.match(field or '', '^(%d+) (%d+)$') if not deadline then return nil, false end local latest = now + tonumber(waiter_timeout) return math.min(tonumber(deadline), latest), tonumber(deadline) > latest end local function lower(timeouts, amount, others) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do local less = others[scores[i]] or amount if less ~= 0 then changed[#changed + 1] = scores[i + 1] - less changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leavers) local dead, amount, place, size, due = {}, 0, 0, 1, 0 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('hmget', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif leavers and leavers[waiter] then due = due + leavers[waiter] else local score = scores[i] local deadline, late = deadline_of(ends[i], now) local left = score and score - due - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false, deadline, late end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local function remove(queue, timeouts, deadlines, waiter, count) redis.call('lrem', queue, count, waiter) redis.call('zrem', timeouts, waiter) redis.call('hdel', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, leavers) local last = -1 for owner in pairs(leavers) do last = math.max(last, redis.call('lpos', queue, owner) or -1) end if last < 0 then return end local amount, amounts = 0, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, last)) do if leavers[waiter] then remove(queue, timeouts, deadlines, waiter, 0) amount = amount + share() else amounts[waiter] = amount end end lower(timeouts, amount, amounts) end local function pass_on(lock, queue, timeouts, deadlines, holds, leavers, wake) local first, dead, amount, more = survey(queue, timeouts, deadlines, clock(), false, leavers) if #dead > 0 or not holds then ask_drop(queue, timeouts, deadlines) end if more then local place = -1 repeat first = redis.call('lrange', queue, place, place)[1] place = place - 1 until not leavers[first] end if first then wake(first) end if holds then redis.call('del', lock) end drop(queue, timeouts, deadlines, dead, amount) end local function free(lock, queue, timeouts, deadlines, owners, wake) local holder, leavers, asked = false, {}, false for _, owner in ipairs(owners) do local holds = redis.call('hexists', lock, owner) == 1 if holds then holder = owner else leavers[owner] = 0 end if holds or redis.call('hlen', lock) == 0 then pass_on(lock, queue, timeouts, deadlines, holds, leavers, wake) elseif not asked then ask_drop(queue, timeouts, deadlines) asked = true end leavers[owner] = not holds and share() or nil end leave(queue, timeouts, deadlines, leavers) return holder end
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function share() return 300000 end local function ask_drop(queue, timeouts, deadlines) may('lrem', queue) may('lpos', queue) may('zadd', timeouts) may('zrem', timeouts) may('zrange', timeouts) may('zmscore', timeouts) may('hdel', deadlines) may('hmget', deadlines) end local function ask(queue, timeouts, deadlines) ask_drop(queue, timeouts, deadlines) may('rpush', queue) may('lindex', queue) may('lrange', queue) may('zscore', timeouts) end local function deadline_of(field, now) local deadline, waiter_timeout = string.match(field or '', '^(%d+) (%d+)$') if not deadline then return nil, false end local latest = now + tonumber(waiter_timeout) return math.min(tonumber(deadline), latest), tonumber(deadline) > latest end local function lower(timeouts, amount, others) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do local less = others[scores[i]] or amount if less ~= 0 then changed[#changed + 1] = scores[i + 1] - less changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leavers) local dead, amount, place, size, due = {}, 0, 0, 1, 0 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('hmget', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif leavers and leavers[waiter] then due = due + leavers[waiter] else local score = scores[i] local deadline, late = deadline_of(ends[i], now) local left = score and score - due - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false, deadline, late end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local function remove(queue, timeouts, deadlines, waiter, count) redis.call('lrem', queue, count, waiter) redis.call('zrem', timeouts, waiter) redis.call('hdel', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, leavers) local last = -1 for owner in pairs(leavers) do last = math.max(last, redis.call('lpos', queue, owner) or -1) end if last < 0 then return end local amount, amounts = 0, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, last)) do if leavers[waiter] then remove(queue, timeouts, deadlines, waiter, 0) amount = amount + share() else amounts[waiter] = amount end end lower(timeouts, amount, amounts) end local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end local function try(drop, free, ...) local done, first, second, third = pcall(free, ...) if done then return false, first, second, third end if fault(first) ~= -1 then error(first, 0) end drop() return true end local function side_conflict() return redis.error_reply('SIDEKIND the hold has ended, but another key is of another kind') end local function pass_on(lock, queue, timeouts, deadlines, holds, leavers, wake) local first, dead, amount, more = survey(queue, timeouts, deadlines, clock(), false, leavers) if #dead > 0 or not holds then ask_drop(queue, timeouts, deadlines) end if more then local place = -1 repeat first = redis.call('lrange', queue, place, place)[1] place = place - 1 until not leavers[first] end if first then wake(first) end if holds then redis.call('del', lock) end drop(queue, timeouts, deadlines, dead, amount) end local function free(lock, queue, timeouts, deadlines, owners, wake) local holder, leavers, asked, conflict = false, {}, false, false local function drop_hold() redis.call('del', lock) end for _, owner in ipairs(owners) do local holds = redis.call('hexists', lock, owner) == 1 if holds then holder = owner else leavers[owner] = 0 end if holds then conflict = try(drop_hold, pass_on, lock, queue, timeouts, deadlines, holds, leavers, wake) elseif redis.call('hlen', lock) == 0 then pass_on(lock, queue, timeouts, deadlines, holds, leavers, wake) elseif not asked then ask_drop(queue, timeouts, deadlines) asked = true end leavers[owner] = not holds and share() or nil end leave(queue, timeouts, deadlines, leavers) return holder, conflict end
 local function wake(waiter)
   redis.call(publish, turn .. ':' .. waiter, '0')
 end
-return free(lock, queue, timeouts, deadlines, {owner}, wake) and 1 or 0
+local holder, conflict = free(lock, queue, timeouts, deadlines, {owner}, wake)
+if conflict then
+  return side_conflict()
+end
+return holder and 1 or 0
 `
 
-const fairReleaseSHA1 = "f354412702606ec95e656370cba100ab764bcf3d"
+const fairReleaseSHA1 = "75c12850ed25ad8a1883fa846b493ca4410eef12"
 
 var fairReleaseScript = backend.Script{
 	Name:   "fair_release",
@@ -37,6 +43,23 @@ var fairReleaseScript = backend.Script{
 	SHA1:   fairReleaseSHA1,
 	Keys:   4,
 	Retry:  backend.RetryNever,
+}
+
+// ErrFairReleaseSIDEKIND means that the script fair_release replied SIDEKIND: the hold has
+// ended, but another key is of another kind.
+var ErrFairReleaseSIDEKIND = errors.New("the hold has ended, but another key is of another kind")
+
+// fairReleaseError adds the declared error to a reply of its code.
+func fairReleaseError(err error) error {
+	var server *backend.ServerError
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "SIDEKIND":
+		return fmt.Errorf("%w: %w", ErrFairReleaseSIDEKIND, err)
+	}
+	return err
 }
 
 // FairReleaseParams holds the keys and arguments of [FairRelease].
@@ -74,6 +97,9 @@ type FairReleaseParams struct {
 // Results:
 //   - released: false: owner does not hold the lock
 //
+// Errors:
+//   - [ErrFairReleaseSIDEKIND]: the hold has ended, but another key is of another kind
+//
 // The script may write, and is not sent again once it may have run.
 func FairRelease(
 	ctx context.Context, r backend.ScriptRunner,
@@ -99,7 +125,7 @@ func FairRelease(
 	}
 	reply, err := r.Run(ctx, &fairReleaseScript, words[:4:4], words[4:])
 	if err != nil {
-		return false, err
+		return false, fairReleaseError(err)
 	}
 	return decodeFairRelease(reply)
 }

@@ -7,7 +7,6 @@
 ---@arg turns string... per owners   the channels of fair_release
 ---@return int[] status       per owner: 1 freed, 0 not held by it, -1 not a lock, -2 refused
 ---@include fair_free.lua
----@include fault.lua
 local locks, owners_of = {}, {}
 for i, owner in ipairs(owners) do
   local lock = objects[4 * i - 3]

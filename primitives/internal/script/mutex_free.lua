@@ -2,8 +2,10 @@
 ---
 ---@library
 ---@include mutex.lua
+---@include freed.lua
 
--- free is mutex_release. may_tell asks for the right to the channel of a group.
+-- free is mutex_release: it returns whether owner held the mutex, whether there may be more waiters, as 1 or 0, and
+-- whether only the hold could be freed. may_tell asks for the right to the channel of a group.
 local function free(holder, token, queue, signs, owner, tokenttl, tell, may_tell)
   local held = redis.call('get', holder)
   if not held then
@@ -20,6 +22,13 @@ local function free(holder, token, queue, signs, owner, tokenttl, tell, may_tell
   if held and held ~= owner then
     return 0, 0
   end
-  local _, _, more = pass(holder, token, queue, signs, tokenttl, tell, may_tell)
-  return held and 1 or 0, more and 1 or 0
+  local function drop_hold()
+    redis.call('del', holder)
+  end
+  if not held then
+    local _, _, more = pass(holder, token, queue, signs, tokenttl, tell, may_tell)
+    return 0, more and 1 or 0, false
+  end
+  local conflict, _, _, more = try(drop_hold, pass, holder, token, queue, signs, tokenttl, tell, may_tell)
+  return 1, more and 1 or 0, conflict
 end

@@ -10,6 +10,7 @@
 ---@command publish publish|spublish
 ---@channel granted prefix  followed by the group of the owner that gets the mutex
 ---@return int outcome      1: owner held it; 0: not. 2 more: there is no holder yet, although there may be waiters that have not expired, and the release must be repeated
+---@error SIDEKIND the hold has ended, but another key is of another kind
 ---@include mutex_free.lua
 local function tell(group, message)
   redis.call(publish, granted .. ':' .. group, message)
@@ -17,5 +18,8 @@ end
 local function may_tell(group)
   may(publish, granted .. ':' .. group)
 end
-local released, more = free(holder, token, queue, signs, owner, tokenttl, tell, may_tell)
+local released, more, conflict = free(holder, token, queue, signs, owner, tokenttl, tell, may_tell)
+if conflict then
+  return side_conflict()
+end
 return released + 2 * more

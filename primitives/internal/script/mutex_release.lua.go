@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,18 +26,22 @@ local tokenttl = ARGV[2] if tokenttl == '' then tokenttl = nil end
 local publish = ARGV[3]
 local granted = ARGV[4]
 
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end local function present_token(token, tokenttl) local last = redis.call('get', token) if last and string.find(last, '^[1-9]%d*$') then return last end return next_token(token, tokenttl) end local function millis(time) return time[1] * 1000 + math.floor(time[2] / 1000) end local function queue_life() return 60000 end local function worth(waiter, number, sign, now) local wait = tonumber(string.match(waiter, '%.(%d+):%d+$') or 0) local arrival, stamp = string.match(sign or '', '^(%d+) (%d+)$') local age = math.max(0, now - tonumber(arrival or math.floor(number / 1000))) if 3 * age < 2 * wait then return wait - age, stamp or '0' end return nil end local function survey(queue, signs, now) local dead, size = {}, 1 while #dead < 1000 do local found = redis.call('zrange', queue, #dead, #dead + size - 1, 'withscores') if #found == 0 then return nil, dead, false end local waiters = {} for i = 1, #found, 2 do waiters[#waiters + 1] = found[i] end local last = redis.call('hmget', signs, unpack(waiters)) for i, waiter in ipairs(waiters) do local number = tonumber(found[2 * i]) local lasts, stamp = worth(waiter, number, last[i], now) if lasts then return {owner = waiter, number = number, lasts = lasts, stamp = stamp}, dead, false end dead[#dead + 1] = waiter end size = 100 end return nil, dead, true end local function ask(holder, queue, signs, first, may_tell) may('set', holder) may('del', holder) may('zremrangebyrank', queue) may('hdel', signs) if first then may_tell(string.match(first.owner, '^(.*):')) end end local function ask_place(queue, signs) may('zadd', queue) may('pexpire', queue) may('hset', signs) may('hdel', signs) end local function drop(queue, signs, waiters) if #waiters > 0 then redis.call('zremrangebyrank', queue, 0, #waiters - 1) end for i = 1, #waiters, 100 do redis.call('hdel', signs, unpack(waiters, i, math.min(i + 99, #waiters))) end end local function show(signs, waiters, sign) local fields = {} for _, waiter in ipairs(waiters) do fields[#fields + 1] = waiter fields[#fields + 1] = sign end local made = redis.call('pexpire', signs, queue_life()) == 0 redis.call('hset', signs, unpack(fields)) if made then redis.call('pexpire', signs, queue_life()) end end local function raise(holder, lease) redis.call('pexpire', holder, math.max(lease, redis.call('pttl', holder))) end local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell) redis.call('zremrangebyrank', queue, 1, 0) local grant = token_at(time, token, tokenttl) tell(string.match(first.owner, '^(.*):'), first.owner .. ' ' .. grant .. ' ' .. first.stamp) dead[#dead + 1] = first.owner drop(queue, signs, dead) redis.call('set', holder, first.owner, 'px', first.lasts) return grant end local function pass(holder, token, queue, signs, tokenttl, tell, may_tell) local time = redis.call('time') local first, dead, more = survey(queue, signs, millis(time)) if first or #dead > 0 then ask(holder, queue, signs, first, may_tell) end if first then return first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false end drop(queue, signs, dead) redis.call('del', holder) return nil, nil, more end local function free(holder, token, queue, signs, owner, tokenttl, tell, may_tell) local held = redis.call('get', holder) if not held then ask(holder, queue, signs, nil, may_tell) may('incr', token) may('zrange', queue) may('hmget', signs) elseif held ~= owner then may('hdel', signs) end if held ~= owner and redis.call('zrem', queue, owner) == 1 then redis.call('hdel', signs, owner) end if held and held ~= owner then return 0, 0 end local _, _, more = pass(holder, token, queue, signs, tokenttl, tell, may_tell) return held and 1 or 0, more and 1 or 0 end
+
+local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end local function present_token(token, tokenttl) local last = redis.call('get', token) if last and string.find(last, '^[1-9]%d*$') then return last end return next_token(token, tokenttl) end local function millis(time) return time[1] * 1000 + math.floor(time[2] / 1000) end local function queue_life() return 60000 end local function worth(waiter, number, sign, now) local wait = tonumber(string.match(waiter, '%.(%d+):%d+$') or 0) local arrival, stamp = string.match(sign or '', '^(%d+) (%d+)$') local age = math.max(0, now - tonumber(arrival or math.floor(number / 1000))) if 3 * age < 2 * wait then return wait - age, stamp or '0' end return nil end local function survey(queue, signs, now) local dead, size = {}, 1 while #dead < 1000 do local found = redis.call('zrange', queue, #dead, #dead + size - 1, 'withscores') if #found == 0 then return nil, dead, false end local waiters = {} for i = 1, #found, 2 do waiters[#waiters + 1] = found[i] end local last = redis.call('hmget', signs, unpack(waiters)) for i, waiter in ipairs(waiters) do local number = tonumber(found[2 * i]) local lasts, stamp = worth(waiter, number, last[i], now) if lasts then return {owner = waiter, number = number, lasts = lasts, stamp = stamp}, dead, false end dead[#dead + 1] = waiter end size = 100 end return nil, dead, true end local function ask(holder, queue, signs, first, may_tell) may('set', holder) may('del', holder) may('zremrangebyrank', queue) may('hdel', signs) if first then may_tell(string.match(first.owner, '^(.*):')) end end local function ask_place(queue, signs) may('zadd', queue) may('pexpire', queue) may('hset', signs) may('hdel', signs) end local function drop(queue, signs, waiters) if #waiters > 0 then redis.call('zremrangebyrank', queue, 0, #waiters - 1) end for i = 1, #waiters, 100 do redis.call('hdel', signs, unpack(waiters, i, math.min(i + 99, #waiters))) end end local function show(signs, waiters, sign) local fields = {} for _, waiter in ipairs(waiters) do fields[#fields + 1] = waiter fields[#fields + 1] = sign end local made = redis.call('pexpire', signs, queue_life()) == 0 redis.call('hset', signs, unpack(fields)) if made then redis.call('pexpire', signs, queue_life()) end end local function raise(holder, lease) redis.call('pexpire', holder, math.max(lease, redis.call('pttl', holder))) end local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell) redis.call('zremrangebyrank', queue, 1, 0) local grant = token_at(time, token, tokenttl) tell(string.match(first.owner, '^(.*):'), first.owner .. ' ' .. grant .. ' ' .. first.stamp) dead[#dead + 1] = first.owner drop(queue, signs, dead) redis.call('set', holder, first.owner, 'px', first.lasts) return grant end local function pass(holder, token, queue, signs, tokenttl, tell, may_tell) local time = redis.call('time') local first, dead, more = survey(queue, signs, millis(time)) if first or #dead > 0 then ask(holder, queue, signs, first, may_tell) end if first then return first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false end drop(queue, signs, dead) redis.call('del', holder) return nil, nil, more end local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end local function try(drop, free, ...) local done, first, second, third = pcall(free, ...) if done then return false, first, second, third end if fault(first) ~= -1 then error(first, 0) end drop() return true end local function side_conflict() return redis.error_reply('SIDEKIND the hold has ended, but another key is of another kind') end local function free(holder, token, queue, signs, owner, tokenttl, tell, may_tell) local held = redis.call('get', holder) if not held then ask(holder, queue, signs, nil, may_tell) may('incr', token) may('zrange', queue) may('hmget', signs) elseif held ~= owner then may('hdel', signs) end if held ~= owner and redis.call('zrem', queue, owner) == 1 then redis.call('hdel', signs, owner) end if held and held ~= owner then return 0, 0 end local function drop_hold() redis.call('del', holder) end if not held then local _, _, more = pass(holder, token, queue, signs, tokenttl, tell, may_tell) return 0, more and 1 or 0, false end local conflict, _, _, more = try(drop_hold, pass, holder, token, queue, signs, tokenttl, tell, may_tell) return 1, more and 1 or 0, conflict end
 local function tell(group, message)
   redis.call(publish, granted .. ':' .. group, message)
 end
 local function may_tell(group)
   may(publish, granted .. ':' .. group)
 end
-local released, more = free(holder, token, queue, signs, owner, tokenttl, tell, may_tell)
+local released, more, conflict = free(holder, token, queue, signs, owner, tokenttl, tell, may_tell)
+if conflict then
+  return side_conflict()
+end
 return released + 2 * more
 `
 
-const mutexReleaseSHA1 = "ed6190efc3a2aeee68330b92ce76cc75c8eb5d12"
+const mutexReleaseSHA1 = "f4926b85ede501a6a36fe2ee7eeb0fa4fce30d66"
 
 var mutexReleaseScript = backend.Script{
 	Name:   "mutex_release",
@@ -44,6 +49,23 @@ var mutexReleaseScript = backend.Script{
 	SHA1:   mutexReleaseSHA1,
 	Keys:   4,
 	Retry:  backend.RetryNever,
+}
+
+// ErrMutexReleaseSIDEKIND means that the script mutex_release replied SIDEKIND: the hold has
+// ended, but another key is of another kind.
+var ErrMutexReleaseSIDEKIND = errors.New("the hold has ended, but another key is of another kind")
+
+// mutexReleaseError adds the declared error to a reply of its code.
+func mutexReleaseError(err error) error {
+	var server *backend.ServerError
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "SIDEKIND":
+		return fmt.Errorf("%w: %w", ErrMutexReleaseSIDEKIND, err)
+	}
+	return err
 }
 
 // MutexReleaseParams holds the keys and arguments of [MutexRelease].
@@ -85,6 +107,9 @@ type MutexReleaseParams struct {
 //   - outcome: 1: owner held it; 0: not. 2 more: there is no holder yet, although there may be
 //     waiters that have not expired, and the release must be repeated
 //
+// Errors:
+//   - [ErrMutexReleaseSIDEKIND]: the hold has ended, but another key is of another kind
+//
 // The script may write, and is not sent again once it may have run.
 func MutexRelease(
 	ctx context.Context, r backend.ScriptRunner,
@@ -117,7 +142,7 @@ func MutexRelease(
 	}
 	reply, err := r.Run(ctx, &mutexReleaseScript, words[:4:4], words[4:])
 	if err != nil {
-		return 0, err
+		return 0, mutexReleaseError(err)
 	}
 	return decodeMutexRelease(reply)
 }

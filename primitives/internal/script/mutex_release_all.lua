@@ -8,7 +8,6 @@
 ---@arg channels string... per owners   the channels of mutex_release
 ---@return int[] status       per owner: 1 released, 0 not held by it, -1 not a mutex, -2 refused
 ---@include mutex_free.lua
----@include fault.lua
 local status = {}
 for i, owner in ipairs(owners) do
   local function tell(group, message)
