@@ -208,7 +208,7 @@ func TestEndedHoldIsNotRenewed(t *testing.T) {
 }
 
 // TestClockSetBack sets the server's clock back by an hour while two crashed waiters are the first: they lose their
-// places a waiter timeout after the next try, and live waiters keep theirs.
+// places a waiter timeout, but at least 30 s, after the next try, and live waiters keep theirs.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
