@@ -71,9 +71,9 @@ plain:
 	$(TEST) -p 3 $$(go list $(patsubst %,./%/...,$(LONGEST) $(filter-out $(RACED) $(LONGEST) $(HEAVY),$(MODULES))) | \
 		grep -v /matrix/virtual$$)
 
-# The folders of conformance/matrix that have long tests: some keep the processors busy, as virtual does; the others
+# The folders of conformance/matrix that have long tests: some keep the processors busy, in virtual time; the others
 # mostly wait for servers, as the cells do.
-BUSY := limiter mutex
+BUSY := virtual limiter mutex
 WAITING := repro processes upgrade crowds permits counting fair readwrite joint replicas mutants
 
 # "make test" leaves out most of these. The longest begin first.
@@ -82,20 +82,19 @@ prove: servers ## judges the tests: planted bugs, mutants, crowds, soak; before 
 
 PROVE = HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_SOAK_SEED=$(HASP_SEED) HASP_KILLING=1m \
 	go test -vet=off -count=1 -timeout 80m
-# With the race detector the cells and the random walks take four times the processor time: each adapter has it on one
-# cell, and the walks in "make test".
+# The race detector is where drivers and ours meet, on one cell for each adapter; "make test" and "make conformance" have
+# it elsewhere. With it all this takes three times the processor time.
 cells: # In a package's folder go test prints as it goes.
 	cd conformance/matrix && $(PROVE)
-	cd conformance/matrix && $(PROVE) -race -short
+	$(PROVE) -race -short ./conformance/matrix
 waiting:
-	$(PROVE) -race -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownbackend \
-		$(patsubst %,./%/...,$(filter backend/% integration/%,$(filter-out $(RACED),$(MODULES))))
+	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownbackend
+	$(PROVE) -race -p 2 $(patsubst %,./%/...,$(filter backend/% integration/%,$(filter-out $(RACED),$(MODULES))))
 planted:
-	cd conformance && $(PROVE) -race
-	cd examples/ownprimitive && $(PROVE) -race
+	cd conformance && $(PROVE)
+	cd examples/ownprimitive && $(PROVE)
 busy: $(LINT)
-	$(PROVE) ./conformance/matrix/virtual
-	$(PROVE) -race -p 1 $(BUSY:%=./conformance/matrix/%)
+	$(PROVE) -p 1 $(BUSY:%=./conformance/matrix/%)
 	go vet -vettool=$(LINT) $(HEAVY:%=./%/...)
 
 # Two at once: tidy waits for downloads, and lint's own compilation for its linker.
@@ -135,7 +134,7 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 	@command -v redict-server >/dev/null || conformance/servers/install.sh -b redict-server || true
 	cd conformance/matrix && export HASP_MATRIX=all HASP_REQUIRE_SERVERS=1 && \
 		go test -race -count=1 -p 1 -timeout 1h \
-			$(addprefix ./,virtual $(BUSY) $(WAITING) rights) && \
+			$(addprefix ./,$(BUSY) $(WAITING) rights) && \
 		go test -race -count=1 -timeout 3h -v . && \
 		cd ../../examples/ownbackend && go test -race -count=1 -timeout 1h
 

@@ -98,7 +98,8 @@ type ScriptRunner interface {
 	// configured to read from replicas: a replica's stale answer would park a waiter for ever.
 	//
 	// R9. No goroutine, connection or subscription may outlive Close, except a call in flight,
-	// until the driver's I/O timeout. After Close, Run must return [ErrClosed] and send nothing.
+	// until the driver's I/O timeout. After Close, of the backend or of its client, Run must return
+	// [ErrClosed] and send nothing.
 	//
 	// R10. If script.Command is set, the backend must send that command with the keys and then the
 	// arguments, instead of the script, with the same reply and under the same clauses.

@@ -118,8 +118,7 @@ func batchReportsAsKnown(ctx context.Context, e *harness.Env) {
 	first := <-reports
 	last := e.Count(ctx, key)
 	must.Not(first < 0, "the runs were not counted")
-	must.Not(last > 2 && first == last,
-		"a reply was reported after another call had been sent %d times", last)
+	must.Not(last > 2 && first == last, "a reply was reported after another call had been sent %d times", last)
 }
 
 func batchSendsOnce(ctx context.Context, e *harness.Env) {

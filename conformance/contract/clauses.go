@@ -40,7 +40,8 @@ bound of its own, however long ctx lasts.`,
 be sent again within bounds, and must always run on the primary, even if the client is configured to
 read from replicas: a replica's stale answer would park a waiter for ever.`,
 	"R9": `No goroutine, connection or subscription may outlive Close, except a call in flight,
-until the driver's I/O timeout. After Close, Run must return [ErrClosed] and send nothing.`,
+until the driver's I/O timeout. After Close, of the backend or of its client, Run must return
+[ErrClosed] and send nothing.`,
 	"R10": `If script.Command is set, the backend must send that command with the keys and then the
 arguments, instead of the script, with the same reply and under the same clauses.`,
 	"S1": `Subscribe must return only after the server acknowledged the subscription. What is

@@ -148,8 +148,7 @@ func cancelledRunsAtMostOnce(ctx context.Context, e *harness.Env) {
 // readOnlyScriptsCannotWrite relies on servers refusing writes in EVALSHA_RO.
 func readOnlyScriptsCannotWrite(ctx context.Context, e *harness.Env) {
 	err := run(ctx, e.Backend(ctx), e.Incr(backend.RetryReadOnly), e.Key("n"))
-	must.Not(!errors.As(err, new(*backend.ServerError)),
-		"a read-only script wrote, or failed otherwise: %w", err)
+	must.Not(!errors.As(err, new(*backend.ServerError)), "a read-only script wrote, or failed otherwise: %w", err)
 	e.WantCount(ctx, e.Key("n"), 0)
 }
 
@@ -178,10 +177,15 @@ func callsDoNotMix(ctx context.Context, e *harness.Env) {
 }
 
 func runAfterCloseIsRefused(ctx context.Context, e *harness.Env) {
-	b, script, key := e.Backend(ctx), e.Incr(backend.RetryNever), e.Key("n")
+	in, b, script, key := e.Open(ctx), e.Backend(ctx), e.Incr(backend.RetryNever), e.Key("n")
 	must.Do(run(ctx, b, script, key))
 	must.In("closing twice", func() { must.Do(errors.Join(b.Close(), b.Close())) })
 	wantDefinite(run(ctx, b, script, key), backend.ErrClosed)
+	if closes := in.Close; closes != nil { // the client
+		in.Close = nil
+		closes()
+		wantDefinite(run(ctx, in.Backend, script, key), backend.ErrClosed)
+	}
 	e.WantCount(ctx, key, 1)
 }
 
@@ -221,8 +225,7 @@ func capabilitiesAreDeclared(ctx context.Context, e *harness.Env) {
 	must.Not(b.Capabilities() != e.Capabilities,
 		"the backend declares %+v, the harness expects %+v", b.Capabilities(), e.Capabilities)
 	_, batches := b.(backend.Batcher)
-	must.Not(batches != e.Batches,
-		"backend.Batcher: implemented %t, declared by the harness %t", batches, e.Batches)
+	must.Not(batches != e.Batches, "backend.Batcher: implemented %t, declared by the harness %t", batches, e.Batches)
 	_, waits := b.(backend.ReplicaWaiter)
 	must.Not(waits != e.WaitsForReplicas,
 		"backend.ReplicaWaiter: implemented %t, declared by the harness %t", waits, e.WaitsForReplicas)

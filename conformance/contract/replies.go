@@ -43,8 +43,7 @@ func bytesSurvive(ctx context.Context, e *harness.Env) {
 		items := must.Get(must.Get(b.Run(ctx, script, []string{key}, []string{text})).Tuple(3))
 		for i, want := range []string{key, text, text} {
 			got, err := items[i].Text()
-			must.Not(err != nil || got != want,
-				"%d bytes came back as %d, %.100q, %w", len(want), len(got), got, err)
+			must.Not(err != nil || got != want, "%d bytes came back as %d, %.100q, %w", len(want), len(got), got, err)
 		}
 	}
 }
@@ -134,7 +133,6 @@ func wantServerError(err error, code, part string, line int) {
 	var server *backend.ServerError
 	must.Not(!errors.As(err, &server), "got error %w, want a *ServerError of code %s", err, code)
 	must.Not(server.Code != code, "got code %q, want %q: %w", server.Code, code, err)
-	must.Not(!strings.Contains(server.Message, part),
-		"got message %q, want %q in it", server.Message, part)
+	must.Not(!strings.Contains(server.Message, part), "got message %q, want %q in it", server.Message, part)
 	must.Not(line > 0 && server.Line != line, "got line %d, want %d: %w", server.Line, line, err)
 }

@@ -89,8 +89,7 @@ func wantNumbered(events []backend.Event, messages int) {
 			must.Fail("message %q came where %d was due", event.Payload, next)
 		}
 	}
-	must.Not(next != messages && !gap,
-		"%d of %d messages came, and no gap was reported", next, messages)
+	must.Not(next != messages && !gap, "%d of %d messages came, and no gap was reported", next, messages)
 }
 
 func messageBytesSurvive(ctx context.Context, e *harness.Env) {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance"
 )
@@ -170,6 +172,8 @@ func lifeMutants() []mutant {
 		{"gives replies to the wrong callers", embedded, "CallsDoNotMix", mixReplies},
 		{"pretends to run after Close", embedded, "RunAfterCloseIsRefused",
 			onError(instead(backend.ErrClosed, nil))},
+		{"has another error for a closed client", oneServer, "RunAfterCloseIsRefused",
+			onError(instead(rueidis.ErrClosing, backend.ErrUnavailable))},
 		{"cannot be closed twice", embedded, "RunAfterCloseIsRefused", func(b *broken) {
 			var closed atomic.Bool
 			b.close = func() error {

@@ -73,6 +73,8 @@ func sendMutants() []mutant {
 					return good(ctx, c)
 				}
 			})},
+		{"takes a server's CROSSSLOT for an outage", embedded, "TakesAnyKeysOnOneNode",
+			onError(instead(backend.ErrCrossSlot, backend.ErrUnavailable))},
 		{"takes a script for loaded for ever", embedded, "LoadsAgainAfterFlush", loadsOnce},
 		{"does not load again after a restart", oneServer, "LoadsAgainAfterRestart", func(b *broken) {
 			onCall(func(c *backend.Call) {

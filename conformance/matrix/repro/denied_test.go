@@ -155,15 +155,17 @@ func restricted(t *testing.T, s *servers.Server, denied string) *primitives.Clie
 	return cells.Named("Rueidis").Primitives(t, c, nil)
 }
 
-// TestAcquireWithoutMemory: a full server refuses an acquire. It would not, if the script's first
+// TestAcquireWithoutMemory: a full server refuses an acquire, and nothing is left. It would not, if the script's first
 // write were the PEXPIRE of a lock that is not there.
 func TestAcquireWithoutMemory(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *servers.Server) {
 		c := client(t, s.Addr())
+		limiter := c.NewRateLimiter("rate", &primitives.RateLimiterOptions{Rate: primitives.Rate{Permits: 1, Interval: time.Hour}})
 		do(t, s, "CONFIG", "SET", "maxmemory", "1")
 		_, err := c.NewLock("x", nil).TryLock(t.Context())
 		require.ErrorContains(t, err, "OOM")
-		require.Equal(t, "-2", do(t, s, "PTTL", "x"))
+		require.ErrorContains(t, limiter.Acquire(t.Context(), 1), "OOM")
+		require.Equal(t, "0", do(t, s, "DBSIZE"))
 	})
 }
 

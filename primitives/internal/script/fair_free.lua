@@ -28,8 +28,8 @@ local function pass_on(lock, queue, timeouts, deadlines, holds, leavers, wake)
 end
 
 -- free is fair_release for each owner, in turn, and returns the owner that held the lock, or false, and whether only
--- its hold could be freed. All owners leave the queue together, in the end. wake publishes to a waiter. free calls it even if an owner has neither the lock nor a
--- place, since the owner's lease may have expired without a message.
+-- its hold could be freed. All owners leave the queue together, in the end. wake publishes to a waiter. free calls it
+-- even if an owner has neither the lock nor a place, since the owner's lease may have expired without a message.
 local function free(lock, queue, timeouts, deadlines, owners, wake)
   local holder, leavers, asked, conflict = false, {}, false, false
   local function drop_hold()

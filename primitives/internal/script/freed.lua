@@ -3,8 +3,8 @@
 ---@library
 ---@include fault.lua
 
--- try calls free, which ends a hold and changes the other keys of the object, and returns false and the
--- results of free. If one of these keys is of another kind, it calls drop, which ends only the hold, and returns true. It raises
+-- try calls free, which ends a hold and changes the other keys of the object, and returns false and the results of
+-- free. If one of these keys is of another kind, try calls drop, which ends only the hold, and returns true. It raises
 -- other errors.
 local function try(drop, free, ...)
   local done, first, second, third = pcall(free, ...)
