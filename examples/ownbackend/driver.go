@@ -38,7 +38,7 @@ func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
 func (d *driver) do(ctx context.Context, words []string) (backend.Reply, error) {
 	conn, err := promptly(ctx, func() (redis.Conn, error) { return d.pool.GetContext(ctx) })
 	if err != nil {
-		return backend.Reply{}, evalsha.NotSent(err)
+		return backend.Reply{}, evalsha.NotSent(named(err))
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
 	args := make([]any, len(words)-1)
@@ -54,6 +54,14 @@ func (d *driver) do(ctx context.Context, words []string) (backend.Reply, error) 
 		return backend.Reply{}, err // nobody knows if it ran
 	}
 	return convert(value)
+}
+
+// named adds [backend.ErrClosed] to the error of a closed pool, for which redigo has no variable (R9).
+func named(err error) error {
+	if err.Error() == "redigo: get on closed pool" {
+		return fmt.Errorf("%w: %w", backend.ErrClosed, err)
+	}
+	return err
 }
 
 // undated is a context without its deadline. Redigo would hand that to the socket, whose time-out
