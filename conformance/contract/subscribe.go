@@ -122,7 +122,7 @@ func contextDoesNotBound(ctx context.Context, e *harness.Env) {
 	_, err := b.Subscribe(callCtx, channel, box.Handle)
 	cancel()
 	must.Do(err)
-	for i := range 20 {
+	for i := range 20 { // Time for a backend that gives the subscription up to do so.
 		time.Sleep(5 * time.Millisecond)
 		n := e.Subscribers(ctx, channel)
 		must.Not(n != 1, "%d subscribers are left after Subscribe's context ended", n)

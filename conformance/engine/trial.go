@@ -86,7 +86,7 @@ func (t *trial) actor(ctx context.Context, i int) {
 		},
 	})
 	for _, s := range t.Actors[i] {
-		if s.UntilEnded { // Earlier, the actors could starve the one that is to keep the object: it waits in no order.
+		if s.UntilEnded { // If they began earlier, they could starve the keeper: it waits in no order.
 			harness.Await(ctx, "the object to be kept", t.kept)
 		}
 		for again := true; again; again = s.UntilEnded && !isClosed(t.ended) || s.Insists && !granted {

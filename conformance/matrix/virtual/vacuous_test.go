@@ -21,7 +21,7 @@ import (
 // unjudged are the fields of answers, by verb, that Step is not to look at, with the reason.
 var unjudged = map[string]string{
 	"acquire granted: Owner": "Answers takes it from the request",
-	"acquire refused: Token": "one that is not positive is none",
+	"acquire refused: Token": "a token that is not positive means that there is none",
 	"beat: Owner":            "Hold.Grant takes it, and a waiter that it does not name stays one",
 }
 
@@ -128,9 +128,9 @@ func simple(v reflect.Value, path string, do func(path string, field reflect.Val
 	}
 }
 
-// others are values that a field could have instead. A number could be the one beside it, none, or one of those of
-// which the object and the request consist. A time is right within a millisecond or two; a negative one says that there is no end, or
-// no key, of which 0 may say the same.
+// others are values that a field could have instead. A number could be the next or the last one, 0, or a number in
+// the object or in the request. A time is right within a millisecond or two. A negative time says that there is no end,
+// or no key, and so may 0.
 func others(is reflect.Value, args []reflect.Value) (all []reflect.Value) {
 	add := func(v any) {
 		if other := reflect.ValueOf(v).Convert(is.Type()); !slices.ContainsFunc(append(all, is), other.Equal) {
