@@ -61,6 +61,13 @@ var (
 	ErrReplicas = errors.New("waiting for replicas failed")
 )
 
+// ScriptError is the code of an error that a script returned, such as "NOTOWNER". It serves to compare:
+// errors.Is(err, backend.ScriptError("NOTOWNER")) reports whether err is, or wraps, a [*ServerError] with this code.
+type ScriptError string
+
+// Error returns the code.
+func (code ScriptError) Error() string { return string(code) }
+
 // NotExecuted reports whether an error reply with this code proves that the command was refused
 // before it ran, so that it may be sent again (R3).
 func NotExecuted(code string) bool {

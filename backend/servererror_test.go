@@ -1,6 +1,7 @@
 package backend_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,6 +96,16 @@ func TestParseServerError(t *testing.T) {
 func TestServerErrorText(t *testing.T) {
 	t.Parallel()
 	require.EqualError(t, backend.ParseServerError("-BUSY x y"), "BUSY x y")
+}
+
+// TestScriptErrorIsACode: an error of a script is matched by its code alone, also where it is wrapped.
+func TestScriptErrorIsACode(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("take: %w", backend.ParseServerError("TOOMANY the bucket is too small"))
+	require.ErrorIs(t, err, backend.ScriptError("TOOMANY"))
+	require.NotErrorIs(t, err, backend.ScriptError("TOO"))
+	require.NotErrorIs(t, err, backend.ScriptError("the bucket is too small"))
+	require.EqualError(t, backend.ScriptError("TOOMANY"), "TOOMANY")
 }
 
 // The texts were taken from Valkey 8.0.1 and Redis 7.0.15.

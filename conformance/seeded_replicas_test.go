@@ -42,7 +42,7 @@ func replicaSeeds() []seed {
 			{"return wait.Answer{Undone: w.undone, RetryIn: -1, Moved: w.moved()}, nil", "return wait.Answer{}, err"},
 		}, inPrimitives("TestReplicaComesBack")},
 		{"tries again for ever where WAIT is unknown", replicasFile, edits{
-			{"return !denied && !errors.Is(err, backend.ErrNotSupported)", "return !denied || err != nil"},
+			{"&& !errors.Is(err, backend.ErrNotSupported)", "|| err != nil"},
 		}, inPrimitives("TestWaitFails")},
 		{"has its own idea of the timeout", leaseFile, edits{
 			{"r.timeoutUnder(ctx)", "time.Minute + 0*r.timeoutUnder(ctx)"},

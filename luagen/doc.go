@@ -45,7 +45,7 @@
 //	---@command publish publish|spublish a command to call, chosen by the caller
 //	---@channel released         a channel; with the word prefix, what begins with it
 //	---@return int? token        a result; several make a struct; int[] is a list
-//	---@error NOTOWNER           a code that an error reply may begin with
+//	---@error NOTOWNER           a code that an error reply may begin with: backend.ScriptError("NOTOWNER")
 //	---@readonly                 the script writes nothing
 //	---@retry safe               it may run again when its reply was lost; the default is never
 //	---@include text.lua         the local functions of a file that says ---@library

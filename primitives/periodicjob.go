@@ -219,7 +219,7 @@ func (j *dueJob) Acquire(
 	})
 	ahead := at.Sub(result.Now)
 	switch {
-	case errors.Is(err, script.ErrPeriodicAcquireNOTANUMBER):
+	case errors.Is(err, backend.ScriptError("NOTANUMBER")):
 		return 0, extend.Answer{}, j.base.Conflict("text that is no such number")
 	case err != nil:
 		return 0, extend.Answer{}, err

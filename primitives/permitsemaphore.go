@@ -169,15 +169,11 @@ func twinOf(key string) string {
 
 // explain returns the error that a script's error code stands for. A caller asked for n permits.
 func (s *PermitSemaphore) explain(err error, n int) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "SHARED":
+	switch {
+	case errors.Is(err, backend.ScriptError("SHARED")):
 		text := fmt.Sprintf("%v: the key %q exists, and a semaphore there has the same leases", ErrConflict, s.twin)
 		return extend.Worded(text, ErrConflict, err)
-	case "TOOMANY":
+	case errors.Is(err, backend.ScriptError("TOOMANY")):
 		return extend.Worded(fmt.Sprintf("%v: %d", ErrAboveTotal, n), ErrAboveTotal, err)
 	}
 	return err

@@ -90,14 +90,10 @@ func (a *rateStateTry) Try(ctx context.Context) (extend.Answer, error) {
 
 // rateError returns the error that a script's error code stands for. A caller asked for n permits.
 func rateError(err error, n int) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NORATE":
+	switch {
+	case errors.Is(err, backend.ScriptError("NORATE")):
 		return extend.Worded(ErrNoRate.Error(), ErrNoRate, err)
-	case "TOOMANY":
+	case errors.Is(err, backend.ScriptError("TOOMANY")):
 		return extend.Worded(fmt.Sprintf("%v: %d", ErrAboveRate, n), ErrAboveRate, err)
 	}
 	return err

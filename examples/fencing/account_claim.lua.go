@@ -5,7 +5,6 @@ package fencing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -43,23 +42,6 @@ var accountClaimScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrAccountClaimNOACCOUNT means that the script account_claim replied NOACCOUNT: there is no
-// such account.
-var ErrAccountClaimNOACCOUNT = errors.New("there is no such account")
-
-// accountClaimError adds the declared error to a reply of its code.
-func accountClaimError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOACCOUNT":
-		return fmt.Errorf("%w: %w", ErrAccountClaimNOACCOUNT, err)
-	}
-	return err
-}
-
 // AccountClaimResult is what [AccountClaim] returns.
 type AccountClaimResult struct {
 	Claimed bool
@@ -80,8 +62,8 @@ type AccountClaimResult struct {
 //   - claimed
 //   - number: the balance; if the account was not claimed, the token that forbids it
 //
-// Errors:
-//   - [ErrAccountClaimNOACCOUNT]: there is no such account
+// Errors, each a [backend.ScriptError]:
+//   - NOACCOUNT: there is no such account
 //
 // The script may write, and is not sent again once it may have run.
 func AccountClaim(
@@ -91,7 +73,7 @@ func AccountClaim(
 	words := [...]string{account, strconv.FormatInt(token, 10)}
 	reply, err := r.Run(ctx, &accountClaimScript, words[:1:1], words[1:])
 	if err != nil {
-		return AccountClaimResult{}, accountClaimError(err)
+		return AccountClaimResult{}, err
 	}
 	return decodeAccountClaim(reply)
 }

@@ -5,7 +5,6 @@ package fencing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -40,23 +39,6 @@ var accountSetScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrAccountSetNOACCOUNT means that the script account_set replied NOACCOUNT: there is no such
-// account.
-var ErrAccountSetNOACCOUNT = errors.New("there is no such account")
-
-// accountSetError adds the declared error to a reply of its code.
-func accountSetError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOACCOUNT":
-		return fmt.Errorf("%w: %w", ErrAccountSetNOACCOUNT, err)
-	}
-	return err
-}
-
 // AccountSet sets the balance of an account, if the last claim of the account is the token's.
 //
 // Keys:
@@ -70,8 +52,8 @@ func accountSetError(err error) error {
 //   - fence: nil: it was set; else the token of the last claim, 0 if there was none; there may
 //     be none
 //
-// Errors:
-//   - [ErrAccountSetNOACCOUNT]: there is no such account
+// Errors, each a [backend.ScriptError]:
+//   - NOACCOUNT: there is no such account
 //
 // The script may write, and is not sent again once it may have run.
 func AccountSet(
@@ -81,7 +63,7 @@ func AccountSet(
 	words := [...]string{account, strconv.FormatInt(token, 10), strconv.FormatInt(balance, 10)}
 	reply, err := r.Run(ctx, &accountSetScript, words[:1:1], words[1:])
 	if err != nil {
-		return 0, false, accountSetError(err)
+		return 0, false, err
 	}
 	return decodeAccountSet(reply)
 }

@@ -43,7 +43,7 @@ func (e *StaleTokenError) Error() string {
 func ClaimInRedis(ctx context.Context, r backend.ScriptRunner, account string, token int64) (balance int64, err error) {
 	reply, err := AccountClaim(ctx, r, account, token)
 	switch {
-	case errors.Is(err, ErrAccountClaimNOACCOUNT):
+	case errors.Is(err, backend.ScriptError("NOACCOUNT")):
 		return 0, ErrNoAccount
 	case err != nil:
 		return 0, fmt.Errorf("claim account %q: %w", account, err)
@@ -61,7 +61,7 @@ func ClaimInRedis(ctx context.Context, r backend.ScriptRunner, account string, t
 func SetInRedis(ctx context.Context, r backend.ScriptRunner, account string, balance, token int64) error {
 	fence, refused, err := AccountSet(ctx, r, account, token, balance)
 	switch {
-	case errors.Is(err, ErrAccountSetNOACCOUNT):
+	case errors.Is(err, backend.ScriptError("NOACCOUNT")):
 		return ErrNoAccount
 	case err != nil:
 		return fmt.Errorf("set account %q: %w", account, err)

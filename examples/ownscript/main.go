@@ -10,6 +10,7 @@ import (
 	"log"
 	"os"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 )
 
@@ -38,6 +39,6 @@ func run(out io.Writer) error {
 		server.Advance(r.Wait) // where others sleep
 	}
 	_, err = Take(ctx, b, "bucket:alice", 3, 2, 4)
-	fmt.Fprintln(out, "four of three:", errors.Is(err, ErrTakeTOOMANY))
+	fmt.Fprintln(out, "four of three:", errors.Is(err, backend.ScriptError("TOOMANY")))
 	return nil
 }

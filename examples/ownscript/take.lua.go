@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -55,22 +54,6 @@ var takeScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrTakeTOOMANY means that the script take replied TOOMANY: more tokens than the bucket holds.
-var ErrTakeTOOMANY = errors.New("more tokens than the bucket holds")
-
-// takeError adds the declared error to a reply of its code.
-func takeError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "TOOMANY":
-		return fmt.Errorf("%w: %w", ErrTakeTOOMANY, err)
-	}
-	return err
-}
-
 // TakeResult is what [Take] returns.
 type TakeResult struct {
 	Taken bool
@@ -96,8 +79,8 @@ type TakeResult struct {
 //   - left: whole tokens that are left; from 0 to 1000000
 //   - wait: until there are enough; 0 if they were taken
 //
-// Errors:
-//   - [ErrTakeTOOMANY]: more tokens than the bucket holds
+// Errors, each a [backend.ScriptError]:
+//   - TOOMANY: more tokens than the bucket holds
 //
 // The script may write, and is not sent again once it may have run.
 func Take(
@@ -116,7 +99,7 @@ func Take(
 	words := [...]string{bucket, strconv.FormatInt(capacity, 10), strconv.FormatInt(rate, 10), strconv.FormatInt(want, 10)}
 	reply, err := r.Run(ctx, &takeScript, words[:1:1], words[1:])
 	if err != nil {
-		return TakeResult{}, takeError(err)
+		return TakeResult{}, err
 	}
 	return decodeTake(reply)
 }

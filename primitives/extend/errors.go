@@ -84,16 +84,13 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
 // otherKind reports whether err, from the server or a script, says that the key is of another kind.
 func otherKind(err error) bool {
-	var server *backend.ServerError
-	return errors.As(err, &server) && (server.Code == "WRONGTYPE" || server.Code == "OTHERKIND" || server.Code == sideKind)
+	return errors.Is(err, backend.ScriptError("WRONGTYPE")) || errors.Is(err, backend.ScriptError("OTHERKIND")) ||
+		errors.Is(err, sideKind)
 }
 
 // sideKind is the code of a release that has ended the hold, although another key of the object is of
 // another kind.
-const sideKind = "SIDEKIND"
+const sideKind = backend.ScriptError("SIDEKIND")
 
 // endedHold reports whether err, of a release, says that the owner's hold has ended by it.
-func endedHold(err error) bool {
-	var server *backend.ServerError
-	return errors.As(err, &server) && server.Code == sideKind
-}
+func endedHold(err error) bool { return errors.Is(err, sideKind) }

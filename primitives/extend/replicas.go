@@ -51,7 +51,5 @@ func (r replicas) timeoutUnder(ctx context.Context) time.Duration {
 // shortageMayPass reports whether another try may succeed after err, which wraps
 // [backend.ErrReplicas]: whether the server can wait for replicas.
 func shortageMayPass(err error) bool {
-	var server *backend.ServerError
-	denied := errors.As(err, &server) && server.Code == "NOPERM"
-	return !denied && !errors.Is(err, backend.ErrNotSupported)
+	return !errors.Is(err, backend.ErrNoPermission) && !errors.Is(err, backend.ErrNotSupported)
 }

@@ -67,8 +67,7 @@ func matched(err error) error {
 	if err == nil {
 		return nil
 	}
-	var server *backend.ServerError
-	notANumber := errors.Is(err, backend.ErrNotANumber) || errors.As(err, &server) && server.Code == "NOTANUMBER"
+	notANumber := errors.Is(err, backend.ErrNotANumber) || errors.Is(err, backend.ScriptError("NOTANUMBER"))
 	if notANumber || otherKind(err) {
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	}

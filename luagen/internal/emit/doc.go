@@ -62,10 +62,10 @@ func (g *generator) doc() {
 		item(&g.b, labelled(r.Name, describeResult(r)))
 	}
 	if len(g.s.Header.Errors) > 0 {
-		g.printf("//\n// Errors:\n")
+		g.printf("//\n// Errors, each a [backend.ScriptError]:\n")
 	}
 	for _, e := range g.s.Header.Errors {
-		item(&g.b, labelled("["+g.errName(e)+"]", e.Text))
+		item(&g.b, labelled(e.Code, e.Text))
 	}
 	g.printf("//\n")
 	comment(&g.b, g.classText(), "")

@@ -32,7 +32,7 @@ func File(s *parse.Script, pkg string) ([]byte, error) {
 	body := g.b.Bytes()
 	g.b = bytes.Buffer{}
 	g.printf("%s\n// source: %s.lua\n\npackage %s\n\nimport (\n", Header, s.Name, pkg)
-	for _, name := range []string{"context", "errors", "fmt", "math", "strconv", "strings", "time"} {
+	for _, name := range []string{"context", "fmt", "math", "strconv", "strings", "time"} {
 		if g.imports[name] {
 			g.printf("%q\n", name)
 		}
@@ -62,12 +62,6 @@ func Identifiers(s *parse.Script) []string {
 	if g.structured() {
 		names = append(names, g.fn+"Params")
 	}
-	for _, e := range s.Header.Errors {
-		names = append(names, g.errName(e))
-	}
-	if len(s.Header.Errors) > 0 {
-		names = append(names, g.low+"Error")
-	}
 	return names
 }
 
@@ -89,8 +83,6 @@ func (g *generator) errorf(text string, args ...string) string {
 	return "fmt.Errorf(" + strings.Join(append([]string{text}, args...), ", ") + ")"
 }
 
-func (g *generator) errName(e *parse.ErrorCode) string { return "Err" + g.fn + e.Code }
-
 func (g *generator) structured() bool { return len(g.s.Header.Bindings) >= structFrom }
 
 // declarations writes constants, variables and types.
@@ -106,7 +98,6 @@ func (g *generator) declarations() {
 		g.printf("Command: %q,\n", command)
 	}
 	g.printf("}\n\n")
-	g.errorVars()
 	g.paramsType()
 	g.resultType()
 }
@@ -144,30 +135,6 @@ func (g *generator) retry() string {
 		return "RetryRepeatable"
 	}
 	return "RetryNever"
-}
-
-func (g *generator) errorVars() {
-	for _, e := range g.s.Header.Errors {
-		g.imports["errors"] = true
-		text := e.Text
-		if text == "" {
-			text = e.Code
-		}
-		comment(&g.b, g.errName(e)+" means that the script "+g.s.Name+" replied "+e.Code+
-			": "+text+".", "")
-		g.printf("var %s = errors.New(%q)\n\n", g.errName(e), text)
-	}
-	if len(g.s.Header.Errors) == 0 {
-		return
-	}
-	g.imports["fmt"] = true
-	g.printf("// %sError adds the declared error to a reply of its code.\n", g.low)
-	g.printf("func %sError(err error) error {\nvar server *backend.ServerError\n", g.low)
-	g.printf("if !errors.As(err, &server) {\nreturn err\n}\nswitch server.Code {\n")
-	for _, e := range g.s.Header.Errors {
-		g.printf("case %q:\nreturn fmt.Errorf(\"%%w: %%w\", %s, err)\n", e.Code, g.errName(e))
-	}
-	g.printf("}\nreturn err\n}\n\n")
 }
 
 func (g *generator) paramsType() {

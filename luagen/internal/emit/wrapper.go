@@ -13,7 +13,7 @@ import (
 var taken = map[string]bool{
 	"ctx": true, "r": true, "p": true, "words": true, "keys": true, "reply": true, "err": true,
 	"ok": true, "v": true, "text": true, "rest": true, "found": true,
-	"backend": true, "context": true, "errors": true, "fmt": true, "math": true, "strconv": true,
+	"backend": true, "context": true, "fmt": true, "math": true, "strconv": true,
 	"strings": true, "time": true,
 	"append": true, "bool": true, "byte": true, "error": true, "false": true, "float64": true,
 	"int": true, "int64": true, "len": true, "make": true, "nil": true, "string": true,
@@ -47,19 +47,12 @@ func (g *generator) wrapper() {
 	g.validateSlots()
 	keys, args := g.words()
 	run := fmt.Sprintf("r.Run(ctx, &%sScript, %s, %s)", g.low, keys, args)
-	failed := "err"
-	if len(g.s.Header.Errors) > 0 {
-		failed = g.low + "Error(err)"
-	}
-	switch {
-	case len(g.s.Header.Returns) > 0:
-		g.printf("reply, err := %s\nif err != nil {\nreturn %s\n}\n", run, g.zeros(failed))
-		g.printf("return decode%s(reply)\n}\n\n", g.fn)
-	case failed == "err":
+	if len(g.s.Header.Returns) == 0 {
 		g.printf("_, err := %s\nreturn err\n}\n\n", run)
-	default:
-		g.printf("if _, err := %s; err != nil {\nreturn %s\n}\nreturn nil\n}\n\n", run, failed)
+		return
 	}
+	g.printf("reply, err := %s\nif err != nil {\nreturn %s\n}\n", run, g.zeros("err"))
+	g.printf("return decode%s(reply)\n}\n\n", g.fn)
 }
 
 // signature writes the function's first line, or lines if one is too long.

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -75,23 +74,6 @@ var adderAnswerScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrAdderAnswerNOTANUMBER means that the script adder_answer replied NOTANUMBER: the semaphore
-// holds no count of answers.
-var ErrAdderAnswerNOTANUMBER = errors.New("the semaphore holds no count of answers")
-
-// adderAnswerError adds the declared error to a reply of its code.
-func adderAnswerError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrAdderAnswerNOTANUMBER, err)
-	}
-	return err
-}
-
 // AdderAnswerParams holds the keys and arguments of [AdderAnswer].
 type AdderAnswerParams struct {
 	// string; the sum
@@ -140,8 +122,8 @@ type AdderAnswerParams struct {
 // Results:
 //   - answers: the number of answers; 0: the keys are missing; from 0 to 2147483648
 //
-// Errors:
-//   - [ErrAdderAnswerNOTANUMBER]: the semaphore holds no count of answers
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the semaphore holds no count of answers
 //
 // The script may write, and is not sent again once it may have run.
 func AdderAnswer(
@@ -182,7 +164,7 @@ func AdderAnswer(
 	}
 	reply, err := r.Run(ctx, &adderAnswerScript, words[:2:2], words[2:])
 	if err != nil {
-		return 0, adderAnswerError(err)
+		return 0, err
 	}
 	return decodeAdderAnswer(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -50,23 +49,6 @@ var adderTakeScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrAdderTakeNOTANUMBER means that the script adder_take replied NOTANUMBER: the semaphore
-// holds no count of answers.
-var ErrAdderTakeNOTANUMBER = errors.New("the semaphore holds no count of answers")
-
-// adderTakeError adds the declared error to a reply of its code.
-func adderTakeError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrAdderTakeNOTANUMBER, err)
-	}
-	return err
-}
-
 // AdderTakeResult is what [AdderTake] returns.
 type AdderTakeResult struct {
 	// from 0 to 2147483647
@@ -91,8 +73,8 @@ type AdderTakeResult struct {
 //   - sum: the sums of all pairs, separated by spaces; nil: answers are missing; there may be
 //     none
 //
-// Errors:
-//   - [ErrAdderTakeNOTANUMBER]: the semaphore holds no count of answers
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the semaphore holds no count of answers
 //
 // The script may write, and is not sent again once it may have run.
 func AdderTake(
@@ -111,7 +93,7 @@ func AdderTake(
 	words = append(words, strconv.FormatInt(asked, 10))
 	reply, err := r.Run(ctx, &adderTakeScript, words[:keys:keys], words[keys:])
 	if err != nil {
-		return AdderTakeResult{}, adderTakeError(err)
+		return AdderTakeResult{}, err
 	}
 	return decodeAdderTake(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -119,23 +118,6 @@ var arrivalAcquireScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrArrivalAcquireNOTANUMBER means that the script arrival_acquire replied NOTANUMBER: the
-// last number is none.
-var ErrArrivalAcquireNOTANUMBER = errors.New("the last number is none")
-
-// arrivalAcquireError adds the declared error to a reply of its code.
-func arrivalAcquireError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrArrivalAcquireNOTANUMBER, err)
-	}
-	return err
-}
-
 // ArrivalAcquireParams holds the keys and arguments of [ArrivalAcquire].
 type ArrivalAcquireParams struct {
 	// zset; holder -> when its hold ends; waiter -> until when it has its place, negative
@@ -193,8 +175,8 @@ type ArrivalAcquireResult struct {
 //   - grant: the server's time in microseconds; nil: refused; there may be none
 //   - wait: until there may be room for owner if no message wakes it; -1 ms: unknown
 //
-// Errors:
-//   - [ErrArrivalAcquireNOTANUMBER]: the last number is none
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the last number is none
 //
 // The script may write, and is not sent again once it may have run.
 func ArrivalAcquire(
@@ -235,7 +217,7 @@ func ArrivalAcquire(
 	}
 	reply, err := r.Run(ctx, &arrivalAcquireScript, words[:3:3], words[3:])
 	if err != nil {
-		return ArrivalAcquireResult{}, arrivalAcquireError(err)
+		return ArrivalAcquireResult{}, err
 	}
 	return decodeArrivalAcquire(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,23 +44,6 @@ var arrivalReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrArrivalReleaseSIDEKIND means that the script arrival_release replied SIDEKIND: the hold
-// has ended, but another key is of another kind.
-var ErrArrivalReleaseSIDEKIND = errors.New("the hold has ended, but another key is of another kind")
-
-// arrivalReleaseError adds the declared error to a reply of its code.
-func arrivalReleaseError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "SIDEKIND":
-		return fmt.Errorf("%w: %w", ErrArrivalReleaseSIDEKIND, err)
-	}
-	return err
-}
-
 // ArrivalRelease ends owner's hold or place. If there is room then, or owner was the first
 // waiter, it wakes the first waiter that has not expired, and removes expired waiters before
 // it, even if owner had neither a hold nor a place.
@@ -80,8 +62,8 @@ func arrivalReleaseError(err error) error {
 // Results:
 //   - released: false: owner does not hold it, or no longer holds it
 //
-// Errors:
-//   - [ErrArrivalReleaseSIDEKIND]: the hold has ended, but another key is of another kind
+// Errors, each a [backend.ScriptError]:
+//   - SIDEKIND: the hold has ended, but another key is of another kind
 //
 // The script may write, and is not sent again once it may have run.
 func ArrivalRelease(
@@ -110,7 +92,7 @@ func ArrivalRelease(
 	}
 	reply, err := r.Run(ctx, &arrivalReleaseScript, words[:2:2], words[2:])
 	if err != nil {
-		return false, arrivalReleaseError(err)
+		return false, err
 	}
 	return decodeArrivalRelease(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -38,29 +37,6 @@ var doubleAddScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrDoubleAddNOTANUMBER means that the script double_add replied NOTANUMBER: the key holds a
-// text that is no number.
-var ErrDoubleAddNOTANUMBER = errors.New("the key holds a text that is no number")
-
-// ErrDoubleAddOVERFLOW means that the script double_add replied OVERFLOW: the sum is beyond the
-// range of a double.
-var ErrDoubleAddOVERFLOW = errors.New("the sum is beyond the range of a double")
-
-// doubleAddError adds the declared error to a reply of its code.
-func doubleAddError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrDoubleAddNOTANUMBER, err)
-	case "OVERFLOW":
-		return fmt.Errorf("%w: %w", ErrDoubleAddOVERFLOW, err)
-	}
-	return err
-}
-
 // DoubleAdd adds to the number, and returns the sum.
 //
 // Keys:
@@ -72,9 +48,9 @@ func doubleAddError(err error) error {
 // Results:
 //   - sum
 //
-// Errors:
-//   - [ErrDoubleAddNOTANUMBER]: the key holds a text that is no number
-//   - [ErrDoubleAddOVERFLOW]: the sum is beyond the range of a double
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no number
+//   - OVERFLOW: the sum is beyond the range of a double
 //
 // The script may write, and is not sent again once it may have run.
 func DoubleAdd(
@@ -87,7 +63,7 @@ func DoubleAdd(
 	words := [...]string{counter, strconv.FormatFloat(delta, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleAddScript, words[:1:1], words[1:])
 	if err != nil {
-		return 0, doubleAddError(err)
+		return 0, err
 	}
 	return decodeDoubleAdd(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -42,23 +41,6 @@ var doubleCompareAndSetScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrDoubleCompareAndSetNOTANUMBER means that the script double_compare_and_set replied
-// NOTANUMBER: the key holds a text that is no number.
-var ErrDoubleCompareAndSetNOTANUMBER = errors.New("the key holds a text that is no number")
-
-// doubleCompareAndSetError adds the declared error to a reply of its code.
-func doubleCompareAndSetError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrDoubleCompareAndSetNOTANUMBER, err)
-	}
-	return err
-}
-
 // DoubleCompareAndSet sets the number if it has the expected value. The key keeps its expiry.
 //
 // Keys:
@@ -71,8 +53,8 @@ func doubleCompareAndSetError(err error) error {
 // Results:
 //   - set
 //
-// Errors:
-//   - [ErrDoubleCompareAndSetNOTANUMBER]: the key holds a text that is no number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no number
 //
 // The script may write, and is not sent again once it may have run.
 func DoubleCompareAndSet(
@@ -88,7 +70,7 @@ func DoubleCompareAndSet(
 	words := [...]string{counter, strconv.FormatFloat(old, 'g', -1, 64), strconv.FormatFloat(new, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleCompareAndSetScript, words[:1:1], words[1:])
 	if err != nil {
-		return false, doubleCompareAndSetError(err)
+		return false, err
 	}
 	return decodeDoubleCompareAndSet(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -36,23 +35,6 @@ var doubleSetScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrDoubleSetNOTANUMBER means that the script double_set replied NOTANUMBER: the key holds a
-// text that is no number.
-var ErrDoubleSetNOTANUMBER = errors.New("the key holds a text that is no number")
-
-// doubleSetError adds the declared error to a reply of its code.
-func doubleSetError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrDoubleSetNOTANUMBER, err)
-	}
-	return err
-}
-
 // DoubleSet sets the number, and removes its expiry.
 //
 // Keys:
@@ -64,8 +46,8 @@ func doubleSetError(err error) error {
 // Results:
 //   - ok
 //
-// Errors:
-//   - [ErrDoubleSetNOTANUMBER]: the key holds a text that is no number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no number
 //
 // The script may write, and is not sent again once it may have run.
 func DoubleSet(
@@ -78,7 +60,7 @@ func DoubleSet(
 	words := [...]string{counter, strconv.FormatFloat(value, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleSetScript, words[:1:1], words[1:])
 	if err != nil {
-		return "", doubleSetError(err)
+		return "", err
 	}
 	return decodeDoubleSet(reply)
 }

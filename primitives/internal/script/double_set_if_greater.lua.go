@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -42,23 +41,6 @@ var doubleSetIfGreaterScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrDoubleSetIfGreaterNOTANUMBER means that the script double_set_if_greater replied
-// NOTANUMBER: the key holds a text that is no number.
-var ErrDoubleSetIfGreaterNOTANUMBER = errors.New("the key holds a text that is no number")
-
-// doubleSetIfGreaterError adds the declared error to a reply of its code.
-func doubleSetIfGreaterError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrDoubleSetIfGreaterNOTANUMBER, err)
-	}
-	return err
-}
-
 // DoubleSetIfGreater sets the number if it is greater than another. The key keeps its expiry.
 //
 // Keys:
@@ -71,8 +53,8 @@ func doubleSetIfGreaterError(err error) error {
 // Results:
 //   - set
 //
-// Errors:
-//   - [ErrDoubleSetIfGreaterNOTANUMBER]: the key holds a text that is no number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no number
 //
 // The script may write, and is not sent again once it may have run.
 func DoubleSetIfGreater(
@@ -88,7 +70,7 @@ func DoubleSetIfGreater(
 	words := [...]string{counter, strconv.FormatFloat(than, 'g', -1, 64), strconv.FormatFloat(new, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleSetIfGreaterScript, words[:1:1], words[1:])
 	if err != nil {
-		return false, doubleSetIfGreaterError(err)
+		return false, err
 	}
 	return decodeDoubleSetIfGreater(reply)
 }

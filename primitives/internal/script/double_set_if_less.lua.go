@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -42,23 +41,6 @@ var doubleSetIfLessScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrDoubleSetIfLessNOTANUMBER means that the script double_set_if_less replied NOTANUMBER: the
-// key holds a text that is no number.
-var ErrDoubleSetIfLessNOTANUMBER = errors.New("the key holds a text that is no number")
-
-// doubleSetIfLessError adds the declared error to a reply of its code.
-func doubleSetIfLessError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrDoubleSetIfLessNOTANUMBER, err)
-	}
-	return err
-}
-
 // DoubleSetIfLess sets the number if it is less than another. The key keeps its expiry.
 //
 // Keys:
@@ -71,8 +53,8 @@ func doubleSetIfLessError(err error) error {
 // Results:
 //   - set
 //
-// Errors:
-//   - [ErrDoubleSetIfLessNOTANUMBER]: the key holds a text that is no number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no number
 //
 // The script may write, and is not sent again once it may have run.
 func DoubleSetIfLess(
@@ -88,7 +70,7 @@ func DoubleSetIfLess(
 	words := [...]string{counter, strconv.FormatFloat(than, 'g', -1, 64), strconv.FormatFloat(new, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleSetIfLessScript, words[:1:1], words[1:])
 	if err != nil {
-		return false, doubleSetIfLessError(err)
+		return false, err
 	}
 	return decodeDoubleSetIfLess(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -38,23 +37,6 @@ var doubleSwapScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrDoubleSwapNOTANUMBER means that the script double_swap replied NOTANUMBER: the key holds a
-// text that is no number.
-var ErrDoubleSwapNOTANUMBER = errors.New("the key holds a text that is no number")
-
-// doubleSwapError adds the declared error to a reply of its code.
-func doubleSwapError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrDoubleSwapNOTANUMBER, err)
-	}
-	return err
-}
-
 // DoubleSwap sets the number, removes its expiry, and returns the number before.
 //
 // Keys:
@@ -66,8 +48,8 @@ func doubleSwapError(err error) error {
 // Results:
 //   - old: nil: there was none; there may be none
 //
-// Errors:
-//   - [ErrDoubleSwapNOTANUMBER]: the key holds a text that is no number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no number
 //
 // The script may write, and is not sent again once it may have run.
 func DoubleSwap(
@@ -80,7 +62,7 @@ func DoubleSwap(
 	words := [...]string{counter, strconv.FormatFloat(value, 'g', -1, 64)}
 	reply, err := r.Run(ctx, &doubleSwapScript, words[:1:1], words[1:])
 	if err != nil {
-		return 0, false, doubleSwapError(err)
+		return 0, false, err
 	}
 	return decodeDoubleSwap(reply)
 }

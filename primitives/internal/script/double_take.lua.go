@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -35,23 +34,6 @@ var doubleTakeScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrDoubleTakeNOTANUMBER means that the script double_take replied NOTANUMBER: the key holds a
-// text that is no number.
-var ErrDoubleTakeNOTANUMBER = errors.New("the key holds a text that is no number")
-
-// doubleTakeError adds the declared error to a reply of its code.
-func doubleTakeError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrDoubleTakeNOTANUMBER, err)
-	}
-	return err
-}
-
 // DoubleTake deletes the number, and returns the number before.
 //
 // Keys:
@@ -60,8 +42,8 @@ func doubleTakeError(err error) error {
 // Results:
 //   - old: nil: there was none; there may be none
 //
-// Errors:
-//   - [ErrDoubleTakeNOTANUMBER]: the key holds a text that is no number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no number
 //
 // The script may write, and is not sent again once it may have run.
 func DoubleTake(
@@ -71,7 +53,7 @@ func DoubleTake(
 	words := [...]string{counter}
 	reply, err := r.Run(ctx, &doubleTakeScript, words[:], nil)
 	if err != nil {
-		return 0, false, doubleTakeError(err)
+		return 0, false, err
 	}
 	return decodeDoubleTake(reply)
 }

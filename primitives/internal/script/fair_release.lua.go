@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -45,23 +44,6 @@ var fairReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrFairReleaseSIDEKIND means that the script fair_release replied SIDEKIND: the hold has
-// ended, but another key is of another kind.
-var ErrFairReleaseSIDEKIND = errors.New("the hold has ended, but another key is of another kind")
-
-// fairReleaseError adds the declared error to a reply of its code.
-func fairReleaseError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "SIDEKIND":
-		return fmt.Errorf("%w: %w", ErrFairReleaseSIDEKIND, err)
-	}
-	return err
-}
-
 // FairReleaseParams holds the keys and arguments of [FairRelease].
 type FairReleaseParams struct {
 	// hash; owner -> hold count
@@ -97,8 +79,8 @@ type FairReleaseParams struct {
 // Results:
 //   - released: false: owner does not hold the lock
 //
-// Errors:
-//   - [ErrFairReleaseSIDEKIND]: the hold has ended, but another key is of another kind
+// Errors, each a [backend.ScriptError]:
+//   - SIDEKIND: the hold has ended, but another key is of another kind
 //
 // The script may write, and is not sent again once it may have run.
 func FairRelease(
@@ -125,7 +107,7 @@ func FairRelease(
 	}
 	reply, err := r.Run(ctx, &fairReleaseScript, words[:4:4], words[4:])
 	if err != nil {
-		return false, fairReleaseError(err)
+		return false, err
 	}
 	return decodeFairRelease(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -77,28 +76,6 @@ var idBlockScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrIDBlockNOTANUMBER means that the script id_block replied NOTANUMBER: the next id, or the
-// size of blocks, is no such number.
-var ErrIDBlockNOTANUMBER = errors.New("the next id, or the size of blocks, is no such number")
-
-// ErrIDBlockOVERFLOW means that the script id_block replied OVERFLOW: no whole block is left.
-var ErrIDBlockOVERFLOW = errors.New("no whole block is left")
-
-// idBlockError adds the declared error to a reply of its code.
-func idBlockError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrIDBlockNOTANUMBER, err)
-	case "OVERFLOW":
-		return fmt.Errorf("%w: %w", ErrIDBlockOVERFLOW, err)
-	}
-	return err
-}
-
 // IDBlockResult is what [IDBlock] returns.
 type IDBlockResult struct {
 	// the first id of the block
@@ -118,9 +95,9 @@ type IDBlockResult struct {
 //   - first: the first id of the block
 //   - size: 1 or more
 //
-// Errors:
-//   - [ErrIDBlockNOTANUMBER]: the next id, or the size of blocks, is no such number
-//   - [ErrIDBlockOVERFLOW]: no whole block is left
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the next id, or the size of blocks, is no such number
+//   - OVERFLOW: no whole block is left
 //
 // The script may write, and is not sent again once it may have run.
 func IDBlock(
@@ -130,7 +107,7 @@ func IDBlock(
 	words := [...]string{ids, allocation}
 	reply, err := r.Run(ctx, &idBlockScript, words[:], nil)
 	if err != nil {
-		return IDBlockResult{}, idBlockError(err)
+		return IDBlockResult{}, err
 	}
 	return decodeIDBlock(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -38,23 +37,6 @@ var latchIsSetScript = backend.Script{
 	Retry:  backend.RetryReadOnly,
 }
 
-// ErrLatchIsSetNOTANUMBER means that the script latch_is_set replied NOTANUMBER: the key holds
-// a text that is no whole number.
-var ErrLatchIsSetNOTANUMBER = errors.New("the key holds a text that is no whole number")
-
-// latchIsSetError adds the declared error to a reply of its code.
-func latchIsSetError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrLatchIsSetNOTANUMBER, err)
-	}
-	return err
-}
-
 // LatchIsSet reports whether the latch is set.
 //
 // Keys:
@@ -63,8 +45,8 @@ func latchIsSetError(err error) error {
 // Results:
 //   - set
 //
-// Errors:
-//   - [ErrLatchIsSetNOTANUMBER]: the key holds a text that is no whole number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no whole number
 //
 // The script only reads.
 func LatchIsSet(
@@ -74,7 +56,7 @@ func LatchIsSet(
 	words := [...]string{latch}
 	reply, err := r.Run(ctx, &latchIsSetScript, words[:], nil)
 	if err != nil {
-		return false, latchIsSetError(err)
+		return false, err
 	}
 	return decodeLatchIsSet(reply)
 }

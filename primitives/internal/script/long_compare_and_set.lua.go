@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -41,23 +40,6 @@ var longCompareAndSetScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrLongCompareAndSetNOTANUMBER means that the script long_compare_and_set replied NOTANUMBER:
-// the key holds a text that is no whole number.
-var ErrLongCompareAndSetNOTANUMBER = errors.New("the key holds a text that is no whole number")
-
-// longCompareAndSetError adds the declared error to a reply of its code.
-func longCompareAndSetError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrLongCompareAndSetNOTANUMBER, err)
-	}
-	return err
-}
-
 // LongCompareAndSet sets the number if it has the expected value. The key keeps its expiry.
 //
 // Keys:
@@ -70,8 +52,8 @@ func longCompareAndSetError(err error) error {
 // Results:
 //   - set
 //
-// Errors:
-//   - [ErrLongCompareAndSetNOTANUMBER]: the key holds a text that is no whole number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no whole number
 //
 // The script may write, and is not sent again once it may have run.
 func LongCompareAndSet(
@@ -81,7 +63,7 @@ func LongCompareAndSet(
 	words := [...]string{number, strconv.FormatInt(old, 10), strconv.FormatInt(new, 10)}
 	reply, err := r.Run(ctx, &longCompareAndSetScript, words[:1:1], words[1:])
 	if err != nil {
-		return false, longCompareAndSetError(err)
+		return false, err
 	}
 	return decodeLongCompareAndSet(reply)
 }

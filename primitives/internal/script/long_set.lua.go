@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -35,23 +34,6 @@ var longSetScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrLongSetNOTANUMBER means that the script long_set replied NOTANUMBER: the key holds a text
-// that is no whole number.
-var ErrLongSetNOTANUMBER = errors.New("the key holds a text that is no whole number")
-
-// longSetError adds the declared error to a reply of its code.
-func longSetError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrLongSetNOTANUMBER, err)
-	}
-	return err
-}
-
 // LongSet sets the number, and removes its expiry.
 //
 // Keys:
@@ -63,8 +45,8 @@ func longSetError(err error) error {
 // Results:
 //   - ok
 //
-// Errors:
-//   - [ErrLongSetNOTANUMBER]: the key holds a text that is no whole number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no whole number
 //
 // The script may write, and is not sent again once it may have run.
 func LongSet(
@@ -74,7 +56,7 @@ func LongSet(
 	words := [...]string{number, strconv.FormatInt(value, 10)}
 	reply, err := r.Run(ctx, &longSetScript, words[:1:1], words[1:])
 	if err != nil {
-		return "", longSetError(err)
+		return "", err
 	}
 	return decodeLongSet(reply)
 }

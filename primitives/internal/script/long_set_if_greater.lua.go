@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -41,23 +40,6 @@ var longSetIfGreaterScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrLongSetIfGreaterNOTANUMBER means that the script long_set_if_greater replied NOTANUMBER:
-// the key holds a text that is no whole number.
-var ErrLongSetIfGreaterNOTANUMBER = errors.New("the key holds a text that is no whole number")
-
-// longSetIfGreaterError adds the declared error to a reply of its code.
-func longSetIfGreaterError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrLongSetIfGreaterNOTANUMBER, err)
-	}
-	return err
-}
-
 // LongSetIfGreater sets the number if it is greater than another. The key keeps its expiry.
 //
 // Keys:
@@ -70,8 +52,8 @@ func longSetIfGreaterError(err error) error {
 // Results:
 //   - set
 //
-// Errors:
-//   - [ErrLongSetIfGreaterNOTANUMBER]: the key holds a text that is no whole number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no whole number
 //
 // The script may write, and is not sent again once it may have run.
 func LongSetIfGreater(
@@ -81,7 +63,7 @@ func LongSetIfGreater(
 	words := [...]string{number, strconv.FormatInt(than, 10), strconv.FormatInt(new, 10)}
 	reply, err := r.Run(ctx, &longSetIfGreaterScript, words[:1:1], words[1:])
 	if err != nil {
-		return false, longSetIfGreaterError(err)
+		return false, err
 	}
 	return decodeLongSetIfGreater(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -41,23 +40,6 @@ var longSetIfLessScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrLongSetIfLessNOTANUMBER means that the script long_set_if_less replied NOTANUMBER: the key
-// holds a text that is no whole number.
-var ErrLongSetIfLessNOTANUMBER = errors.New("the key holds a text that is no whole number")
-
-// longSetIfLessError adds the declared error to a reply of its code.
-func longSetIfLessError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrLongSetIfLessNOTANUMBER, err)
-	}
-	return err
-}
-
 // LongSetIfLess sets the number if it is less than another. The key keeps its expiry.
 //
 // Keys:
@@ -70,8 +52,8 @@ func longSetIfLessError(err error) error {
 // Results:
 //   - set
 //
-// Errors:
-//   - [ErrLongSetIfLessNOTANUMBER]: the key holds a text that is no whole number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no whole number
 //
 // The script may write, and is not sent again once it may have run.
 func LongSetIfLess(
@@ -81,7 +63,7 @@ func LongSetIfLess(
 	words := [...]string{number, strconv.FormatInt(than, 10), strconv.FormatInt(new, 10)}
 	reply, err := r.Run(ctx, &longSetIfLessScript, words[:1:1], words[1:])
 	if err != nil {
-		return false, longSetIfLessError(err)
+		return false, err
 	}
 	return decodeLongSetIfLess(reply)
 }

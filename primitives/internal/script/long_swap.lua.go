@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -37,23 +36,6 @@ var longSwapScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrLongSwapNOTANUMBER means that the script long_swap replied NOTANUMBER: the key holds a
-// text that is no whole number.
-var ErrLongSwapNOTANUMBER = errors.New("the key holds a text that is no whole number")
-
-// longSwapError adds the declared error to a reply of its code.
-func longSwapError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrLongSwapNOTANUMBER, err)
-	}
-	return err
-}
-
 // LongSwap sets the number, removes its expiry, and returns the number before.
 //
 // Keys:
@@ -65,8 +47,8 @@ func longSwapError(err error) error {
 // Results:
 //   - old: nil: there was none; there may be none
 //
-// Errors:
-//   - [ErrLongSwapNOTANUMBER]: the key holds a text that is no whole number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no whole number
 //
 // The script may write, and is not sent again once it may have run.
 func LongSwap(
@@ -76,7 +58,7 @@ func LongSwap(
 	words := [...]string{number, strconv.FormatInt(value, 10)}
 	reply, err := r.Run(ctx, &longSwapScript, words[:1:1], words[1:])
 	if err != nil {
-		return 0, false, longSwapError(err)
+		return 0, false, err
 	}
 	return decodeLongSwap(reply)
 }

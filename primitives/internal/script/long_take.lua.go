@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -35,23 +34,6 @@ var longTakeScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrLongTakeNOTANUMBER means that the script long_take replied NOTANUMBER: the key holds a
-// text that is no whole number.
-var ErrLongTakeNOTANUMBER = errors.New("the key holds a text that is no whole number")
-
-// longTakeError adds the declared error to a reply of its code.
-func longTakeError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrLongTakeNOTANUMBER, err)
-	}
-	return err
-}
-
 // LongTake deletes the number, and returns the number before.
 //
 // Keys:
@@ -60,8 +42,8 @@ func longTakeError(err error) error {
 // Results:
 //   - old: nil: there was none; there may be none
 //
-// Errors:
-//   - [ErrLongTakeNOTANUMBER]: the key holds a text that is no whole number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no whole number
 //
 // The script may write, and is not sent again once it may have run.
 func LongTake(
@@ -71,7 +53,7 @@ func LongTake(
 	words := [...]string{number}
 	reply, err := r.Run(ctx, &longTakeScript, words[:], nil)
 	if err != nil {
-		return 0, false, longTakeError(err)
+		return 0, false, err
 	}
 	return decodeLongTake(reply)
 }

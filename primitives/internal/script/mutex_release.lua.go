@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -51,23 +50,6 @@ var mutexReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrMutexReleaseSIDEKIND means that the script mutex_release replied SIDEKIND: the hold has
-// ended, but another key is of another kind.
-var ErrMutexReleaseSIDEKIND = errors.New("the hold has ended, but another key is of another kind")
-
-// mutexReleaseError adds the declared error to a reply of its code.
-func mutexReleaseError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "SIDEKIND":
-		return fmt.Errorf("%w: %w", ErrMutexReleaseSIDEKIND, err)
-	}
-	return err
-}
-
 // MutexReleaseParams holds the keys and arguments of [MutexRelease].
 type MutexReleaseParams struct {
 	// string; owner
@@ -107,8 +89,8 @@ type MutexReleaseParams struct {
 //   - outcome: 1: owner held it; 0: not. 2 more: there is no holder yet, although there may be
 //     waiters that have not expired, and the release must be repeated
 //
-// Errors:
-//   - [ErrMutexReleaseSIDEKIND]: the hold has ended, but another key is of another kind
+// Errors, each a [backend.ScriptError]:
+//   - SIDEKIND: the hold has ended, but another key is of another kind
 //
 // The script may write, and is not sent again once it may have run.
 func MutexRelease(
@@ -142,7 +124,7 @@ func MutexRelease(
 	}
 	reply, err := r.Run(ctx, &mutexReleaseScript, words[:4:4], words[4:])
 	if err != nil {
-		return 0, mutexReleaseError(err)
+		return 0, err
 	}
 	return decodeMutexRelease(reply)
 }

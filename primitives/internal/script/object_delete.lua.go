@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -39,23 +38,6 @@ var objectDeleteScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrObjectDeleteOTHERKIND means that the script object_delete replied OTHERKIND: the key is of
-// another kind.
-var ErrObjectDeleteOTHERKIND = errors.New("the key is of another kind")
-
-// objectDeleteError adds the declared error to a reply of its code.
-func objectDeleteError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "OTHERKIND":
-		return fmt.Errorf("%w: %w", ErrObjectDeleteOTHERKIND, err)
-	}
-	return err
-}
-
 // ObjectDelete deletes an object, if its key is of the right kind.
 //
 // Keys:
@@ -68,8 +50,8 @@ func objectDeleteError(err error) error {
 // Results:
 //   - deleted: false: there was none
 //
-// Errors:
-//   - [ErrObjectDeleteOTHERKIND]: the key is of another kind
+// Errors, each a [backend.ScriptError]:
+//   - OTHERKIND: the key is of another kind
 //
 // The script may write, and is not sent again once it may have run.
 func ObjectDelete(
@@ -83,7 +65,7 @@ func ObjectDelete(
 	words = append(words, kind)
 	reply, err := r.Run(ctx, &objectDeleteScript, words[:keys:keys], words[keys:])
 	if err != nil {
-		return false, objectDeleteError(err)
+		return false, err
 	}
 	return decodeObjectDelete(reply)
 }

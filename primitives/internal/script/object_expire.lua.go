@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -42,23 +41,6 @@ var objectExpireScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrObjectExpireOTHERKIND means that the script object_expire replied OTHERKIND: the key is of
-// another kind.
-var ErrObjectExpireOTHERKIND = errors.New("the key is of another kind")
-
-// objectExpireError adds the declared error to a reply of its code.
-func objectExpireError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "OTHERKIND":
-		return fmt.Errorf("%w: %w", ErrObjectExpireOTHERKIND, err)
-	}
-	return err
-}
-
 // ObjectExpire sets the TTL of an object's key, if it is of the right kind.
 //
 // Keys:
@@ -72,8 +54,8 @@ func objectExpireError(err error) error {
 // Results:
 //   - set: false: there is no such object
 //
-// Errors:
-//   - [ErrObjectExpireOTHERKIND]: the key is of another kind
+// Errors, each a [backend.ScriptError]:
+//   - OTHERKIND: the key is of another kind
 //
 // The script may write, and is not sent again once it may have run.
 func ObjectExpire(
@@ -91,7 +73,7 @@ func ObjectExpire(
 	words = append(words, strconv.FormatInt(ttl.Milliseconds(), 10))
 	reply, err := r.Run(ctx, &objectExpireScript, words[:keys:keys], words[keys:])
 	if err != nil {
-		return false, objectExpireError(err)
+		return false, err
 	}
 	return decodeObjectExpire(reply)
 }

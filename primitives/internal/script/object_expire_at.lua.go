@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -42,23 +41,6 @@ var objectExpireAtScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrObjectExpireAtOTHERKIND means that the script object_expire_at replied OTHERKIND: the key
-// is of another kind.
-var ErrObjectExpireAtOTHERKIND = errors.New("the key is of another kind")
-
-// objectExpireAtError adds the declared error to a reply of its code.
-func objectExpireAtError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "OTHERKIND":
-		return fmt.Errorf("%w: %w", ErrObjectExpireAtOTHERKIND, err)
-	}
-	return err
-}
-
 // ObjectExpireAt sets the expiry of an object's key, if it is of the right kind.
 //
 // Keys:
@@ -72,8 +54,8 @@ func objectExpireAtError(err error) error {
 // Results:
 //   - set: false: there is no such object
 //
-// Errors:
-//   - [ErrObjectExpireAtOTHERKIND]: the key is of another kind
+// Errors, each a [backend.ScriptError]:
+//   - OTHERKIND: the key is of another kind
 //
 // The script may write, and is not sent again once it may have run.
 func ObjectExpireAt(
@@ -88,7 +70,7 @@ func ObjectExpireAt(
 	words = append(words, strconv.FormatInt(at.UnixMilli(), 10))
 	reply, err := r.Run(ctx, &objectExpireAtScript, words[:keys:keys], words[keys:])
 	if err != nil {
-		return false, objectExpireAtError(err)
+		return false, err
 	}
 	return decodeObjectExpireAt(reply)
 }

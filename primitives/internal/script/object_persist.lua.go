@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -39,23 +38,6 @@ var objectPersistScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrObjectPersistOTHERKIND means that the script object_persist replied OTHERKIND: the key is
-// of another kind.
-var ErrObjectPersistOTHERKIND = errors.New("the key is of another kind")
-
-// objectPersistError adds the declared error to a reply of its code.
-func objectPersistError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "OTHERKIND":
-		return fmt.Errorf("%w: %w", ErrObjectPersistOTHERKIND, err)
-	}
-	return err
-}
-
 // ObjectPersist removes the expiry of an object's key, if it is of the right kind.
 //
 // Keys:
@@ -68,8 +50,8 @@ func objectPersistError(err error) error {
 // Results:
 //   - changed: false: it had no end, or there is no such object
 //
-// Errors:
-//   - [ErrObjectPersistOTHERKIND]: the key is of another kind
+// Errors, each a [backend.ScriptError]:
+//   - OTHERKIND: the key is of another kind
 //
 // The script may write, and is not sent again once it may have run.
 func ObjectPersist(
@@ -83,7 +65,7 @@ func ObjectPersist(
 	words = append(words, kind)
 	reply, err := r.Run(ctx, &objectPersistScript, words[:keys:keys], words[keys:])
 	if err != nil {
-		return false, objectPersistError(err)
+		return false, err
 	}
 	return decodeObjectPersist(reply)
 }

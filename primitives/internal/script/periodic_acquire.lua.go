@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -69,23 +68,6 @@ var periodicAcquireScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrPeriodicAcquireNOTANUMBER means that the script periodic_acquire replied NOTANUMBER: the
-// key of the record holds a text that is no whole number.
-var ErrPeriodicAcquireNOTANUMBER = errors.New("the key of the record holds a text that is no whole number")
-
-// periodicAcquireError adds the declared error to a reply of its code.
-func periodicAcquireError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrPeriodicAcquireNOTANUMBER, err)
-	}
-	return err
-}
-
 // PeriodicAcquireParams holds the keys and arguments of [PeriodicAcquire].
 type PeriodicAcquireParams struct {
 	// hash; owner -> hold count
@@ -141,9 +123,8 @@ type PeriodicAcquireResult struct {
 //     earliest
 //   - now
 //
-// Errors:
-//   - [ErrPeriodicAcquireNOTANUMBER]: the key of the record holds a text that is no whole
-//     number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key of the record holds a text that is no whole number
 //
 // The script may write, and is not sent again once it may have run.
 func PeriodicAcquire(
@@ -179,7 +160,7 @@ func PeriodicAcquire(
 	}
 	reply, err := r.Run(ctx, &periodicAcquireScript, words[:3:3], words[3:])
 	if err != nil {
-		return PeriodicAcquireResult{}, periodicAcquireError(err)
+		return PeriodicAcquireResult{}, err
 	}
 	return decodePeriodicAcquire(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -47,23 +46,6 @@ var periodicCompleteScript = backend.Script{
 	Retry:  backend.RetryRepeatable,
 }
 
-// ErrPeriodicCompleteNOTANUMBER means that the script periodic_complete replied NOTANUMBER: the
-// key holds a text that is no whole number.
-var ErrPeriodicCompleteNOTANUMBER = errors.New("the key holds a text that is no whole number")
-
-// periodicCompleteError adds the declared error to a reply of its code.
-func periodicCompleteError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrPeriodicCompleteNOTANUMBER, err)
-	}
-	return err
-}
-
 // PeriodicComplete records that the holder of a periodic job's lock has completed a period,
 // unless a later period is recorded.
 //
@@ -79,8 +61,8 @@ func periodicCompleteError(err error) error {
 // Results:
 //   - held: false: owner does not hold the lock, and nothing was recorded
 //
-// Errors:
-//   - [ErrPeriodicCompleteNOTANUMBER]: the key holds a text that is no whole number
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds a text that is no whole number
 //
 // The script may write, and may be run again if its reply was lost.
 func PeriodicComplete(
@@ -99,7 +81,7 @@ func PeriodicComplete(
 	}
 	reply, err := r.Run(ctx, &periodicCompleteScript, words[:2:2], words[2:])
 	if err != nil {
-		return false, periodicCompleteError(err)
+		return false, err
 	}
 	return decodePeriodicComplete(reply)
 }

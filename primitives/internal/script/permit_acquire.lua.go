@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -116,35 +115,6 @@ var permitAcquireScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrPermitAcquireNOTANUMBER means that the script permit_acquire replied NOTANUMBER: the key
-// holds no count of permits.
-var ErrPermitAcquireNOTANUMBER = errors.New("the key holds no count of permits")
-
-// ErrPermitAcquireSHARED means that the script permit_acquire replied SHARED: another semaphore
-// has the same leases.
-var ErrPermitAcquireSHARED = errors.New("another semaphore has the same leases")
-
-// ErrPermitAcquireTOOMANY means that the script permit_acquire replied TOOMANY: there are fewer
-// permits.
-var ErrPermitAcquireTOOMANY = errors.New("there are fewer permits")
-
-// permitAcquireError adds the declared error to a reply of its code.
-func permitAcquireError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrPermitAcquireNOTANUMBER, err)
-	case "SHARED":
-		return fmt.Errorf("%w: %w", ErrPermitAcquireSHARED, err)
-	case "TOOMANY":
-		return fmt.Errorf("%w: %w", ErrPermitAcquireTOOMANY, err)
-	}
-	return err
-}
-
 // PermitAcquireParams holds the keys and arguments of [PermitAcquire].
 type PermitAcquireParams struct {
 	// string; free permits
@@ -204,10 +174,10 @@ type PermitAcquireResult struct {
 //   - wait: until the first lease ends, including the leases of this grant; -1 ms: none does
 //   - other: the total of the semaphore, if the caller gives another; there may be none
 //
-// Errors:
-//   - [ErrPermitAcquireNOTANUMBER]: the key holds no count of permits
-//   - [ErrPermitAcquireSHARED]: another semaphore has the same leases
-//   - [ErrPermitAcquireTOOMANY]: there are fewer permits
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds no count of permits
+//   - SHARED: another semaphore has the same leases
+//   - TOOMANY: there are fewer permits
 //
 // The script may write, and is not sent again once it may have run.
 func PermitAcquire(
@@ -241,7 +211,7 @@ func PermitAcquire(
 	}
 	reply, err := r.Run(ctx, &permitAcquireScript, words[:3:3], words[3:])
 	if err != nil {
-		return PermitAcquireResult{}, permitAcquireError(err)
+		return PermitAcquireResult{}, err
 	}
 	return decodePermitAcquire(reply)
 }

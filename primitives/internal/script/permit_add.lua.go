@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -62,35 +61,6 @@ var permitAddScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrPermitAddOVERFLOW means that the script permit_add replied OVERFLOW: more permits than a
-// Java int holds, or less.
-var ErrPermitAddOVERFLOW = errors.New("more permits than a Java int holds, or less")
-
-// ErrPermitAddNOTANUMBER means that the script permit_add replied NOTANUMBER: the key holds no
-// count of permits.
-var ErrPermitAddNOTANUMBER = errors.New("the key holds no count of permits")
-
-// ErrPermitAddSHARED means that the script permit_add replied SHARED: another semaphore has the
-// same leases.
-var ErrPermitAddSHARED = errors.New("another semaphore has the same leases")
-
-// permitAddError adds the declared error to a reply of its code.
-func permitAddError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "OVERFLOW":
-		return fmt.Errorf("%w: %w", ErrPermitAddOVERFLOW, err)
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrPermitAddNOTANUMBER, err)
-	case "SHARED":
-		return fmt.Errorf("%w: %w", ErrPermitAddSHARED, err)
-	}
-	return err
-}
-
 // PermitAdd adds permits, or removes permits, free or taken, if delta is negative. If more
 // permits are free then, it publishes how many. It creates a missing semaphore.
 //
@@ -108,10 +78,10 @@ func permitAddError(err error) error {
 // Results:
 //   - added
 //
-// Errors:
-//   - [ErrPermitAddOVERFLOW]: more permits than a Java int holds, or less
-//   - [ErrPermitAddNOTANUMBER]: the key holds no count of permits
-//   - [ErrPermitAddSHARED]: another semaphore has the same leases
+// Errors, each a [backend.ScriptError]:
+//   - OVERFLOW: more permits than a Java int holds, or less
+//   - NOTANUMBER: the key holds no count of permits
+//   - SHARED: another semaphore has the same leases
 //
 // The script may write, and is not sent again once it may have run.
 func PermitAdd(
@@ -137,7 +107,7 @@ func PermitAdd(
 	}
 	reply, err := r.Run(ctx, &permitAddScript, words[:3:3], words[3:])
 	if err != nil {
-		return false, permitAddError(err)
+		return false, err
 	}
 	return decodePermitAdd(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -42,23 +41,6 @@ var permitCountScript = backend.Script{
 	Retry:  backend.RetryReadOnly,
 }
 
-// ErrPermitCountNOTANUMBER means that the script permit_count replied NOTANUMBER: the key holds
-// no count of permits.
-var ErrPermitCountNOTANUMBER = errors.New("the key holds no count of permits")
-
-// permitCountError adds the declared error to a reply of its code.
-func permitCountError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrPermitCountNOTANUMBER, err)
-	}
-	return err
-}
-
 // PermitCountResult is what [PermitCount] returns.
 type PermitCountResult struct {
 	// including permits whose leases have ended; from -2147483648 to 4294967295
@@ -77,8 +59,8 @@ type PermitCountResult struct {
 //   - free: including permits whose leases have ended; from -2147483648 to 4294967295
 //   - acquired: from 0 to 4294967295
 //
-// Errors:
-//   - [ErrPermitCountNOTANUMBER]: the key holds no count of permits
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds no count of permits
 //
 // The script only reads.
 func PermitCount(
@@ -88,7 +70,7 @@ func PermitCount(
 	words := [...]string{permits, leases}
 	reply, err := r.Run(ctx, &permitCountScript, words[:], nil)
 	if err != nil {
-		return PermitCountResult{}, permitCountError(err)
+		return PermitCountResult{}, err
 	}
 	return decodePermitCount(reply)
 }

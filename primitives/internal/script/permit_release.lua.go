@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -47,23 +46,6 @@ var permitReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrPermitReleaseNOTANUMBER means that the script permit_release replied NOTANUMBER: the key
-// holds no count of permits.
-var ErrPermitReleaseNOTANUMBER = errors.New("the key holds no count of permits")
-
-// permitReleaseError adds the declared error to a reply of its code.
-func permitReleaseError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrPermitReleaseNOTANUMBER, err)
-	}
-	return err
-}
-
 // PermitRelease releases permits, and publishes how many are free then.
 //
 // Keys:
@@ -79,8 +61,8 @@ func permitReleaseError(err error) error {
 // Results:
 //   - released: false: a lease had ended
 //
-// Errors:
-//   - [ErrPermitReleaseNOTANUMBER]: the key holds no count of permits
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds no count of permits
 //
 // The script may write, and is not sent again once it may have run.
 func PermitRelease(
@@ -106,7 +88,7 @@ func PermitRelease(
 	}
 	reply, err := r.Run(ctx, &permitReleaseScript, words[:2:2], words[2:])
 	if err != nil {
-		return false, permitReleaseError(err)
+		return false, err
 	}
 	return decodePermitRelease(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -45,23 +44,6 @@ var permitRemainingScript = backend.Script{
 	Retry:  backend.RetryReadOnly,
 }
 
-// ErrPermitRemainingNOTANUMBER means that the script permit_remaining replied NOTANUMBER: the
-// key holds no count of permits.
-var ErrPermitRemainingNOTANUMBER = errors.New("the key holds no count of permits")
-
-// permitRemainingError adds the declared error to a reply of its code.
-func permitRemainingError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrPermitRemainingNOTANUMBER, err)
-	}
-	return err
-}
-
 // PermitRemaining returns the rest of the lease of one permit.
 //
 // Keys:
@@ -74,8 +56,8 @@ func permitRemainingError(err error) error {
 // Results:
 //   - left: 0: there is no such permit, or its lease has ended; -1 ms: it has no end
 //
-// Errors:
-//   - [ErrPermitRemainingNOTANUMBER]: the key holds no count of permits
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds no count of permits
 //
 // The script only reads.
 func PermitRemaining(
@@ -85,7 +67,7 @@ func PermitRemaining(
 	words := [...]string{permits, leases, id}
 	reply, err := r.Run(ctx, &permitRemainingScript, words[:2:2], words[2:])
 	if err != nil {
-		return 0, permitRemainingError(err)
+		return 0, err
 	}
 	return decodePermitRemaining(reply)
 }

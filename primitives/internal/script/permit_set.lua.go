@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -66,29 +65,6 @@ var permitSetScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrPermitSetNOTANUMBER means that the script permit_set replied NOTANUMBER: the key holds no
-// count of permits.
-var ErrPermitSetNOTANUMBER = errors.New("the key holds no count of permits")
-
-// ErrPermitSetSHARED means that the script permit_set replied SHARED: another semaphore has the
-// same leases.
-var ErrPermitSetSHARED = errors.New("another semaphore has the same leases")
-
-// permitSetError adds the declared error to a reply of its code.
-func permitSetError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrPermitSetNOTANUMBER, err)
-	case "SHARED":
-		return fmt.Errorf("%w: %w", ErrPermitSetSHARED, err)
-	}
-	return err
-}
-
 // PermitSetParams holds the keys and arguments of [PermitSet].
 type PermitSetParams struct {
 	// string; free permits
@@ -127,9 +103,9 @@ type PermitSetParams struct {
 // Results:
 //   - set
 //
-// Errors:
-//   - [ErrPermitSetNOTANUMBER]: the key holds no count of permits
-//   - [ErrPermitSetSHARED]: another semaphore has the same leases
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds no count of permits
+//   - SHARED: another semaphore has the same leases
 //
 // The script may write, and is not sent again once it may have run.
 func PermitSet(
@@ -159,7 +135,7 @@ func PermitSet(
 	}
 	reply, err := r.Run(ctx, &permitSetScript, words[:3:3], words[3:])
 	if err != nil {
-		return false, permitSetError(err)
+		return false, err
 	}
 	return decodePermitSet(reply)
 }

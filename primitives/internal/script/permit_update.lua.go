@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -42,23 +41,6 @@ var permitUpdateScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrPermitUpdateNOTANUMBER means that the script permit_update replied NOTANUMBER: the key
-// holds no count of permits.
-var ErrPermitUpdateNOTANUMBER = errors.New("the key holds no count of permits")
-
-// permitUpdateError adds the declared error to a reply of its code.
-func permitUpdateError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrPermitUpdateNOTANUMBER, err)
-	}
-	return err
-}
-
 // PermitUpdate gives one permit a new lease, from now on, if its lease has not ended.
 //
 // Keys:
@@ -72,8 +54,8 @@ func permitUpdateError(err error) error {
 // Results:
 //   - updated: false: there is no such permit, or its lease has ended
 //
-// Errors:
-//   - [ErrPermitUpdateNOTANUMBER]: the key holds no count of permits
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds no count of permits
 //
 // The script may write, and is not sent again once it may have run.
 func PermitUpdate(
@@ -86,7 +68,7 @@ func PermitUpdate(
 	words := [...]string{permits, leases, id, strconv.FormatInt(lease.Milliseconds(), 10)}
 	reply, err := r.Run(ctx, &permitUpdateScript, words[:2:2], words[2:])
 	if err != nil {
-		return false, permitUpdateError(err)
+		return false, err
 	}
 	return decodePermitUpdate(reply)
 }

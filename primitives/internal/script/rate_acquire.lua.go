@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -117,35 +116,6 @@ var rateAcquireScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrRateAcquireNORATE means that the script rate_acquire replied NORATE: nobody has set a
-// rate.
-var ErrRateAcquireNORATE = errors.New("nobody has set a rate")
-
-// ErrRateAcquireTOOMANY means that the script rate_acquire replied TOOMANY: an interval has
-// fewer permits.
-var ErrRateAcquireTOOMANY = errors.New("an interval has fewer permits")
-
-// ErrRateAcquireNOTANUMBER means that the script rate_acquire replied NOTANUMBER: the limiter's
-// hash has another text in the place of a number.
-var ErrRateAcquireNOTANUMBER = errors.New("the limiter's hash has another text in the place of a number")
-
-// rateAcquireError adds the declared error to a reply of its code.
-func rateAcquireError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NORATE":
-		return fmt.Errorf("%w: %w", ErrRateAcquireNORATE, err)
-	case "TOOMANY":
-		return fmt.Errorf("%w: %w", ErrRateAcquireTOOMANY, err)
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrRateAcquireNOTANUMBER, err)
-	}
-	return err
-}
-
 // RateAcquireParams holds the keys and arguments of [RateAcquire].
 type RateAcquireParams struct {
 	// hash; rate, interval, type, keepAliveTime
@@ -223,10 +193,10 @@ type RateAcquireResult struct {
 //   - other: rate, interval and type of the limiter, if the caller gives others; there may be
 //     none
 //
-// Errors:
-//   - [ErrRateAcquireNORATE]: nobody has set a rate
-//   - [ErrRateAcquireTOOMANY]: an interval has fewer permits
-//   - [ErrRateAcquireNOTANUMBER]: the limiter's hash has another text in the place of a number
+// Errors, each a [backend.ScriptError]:
+//   - NORATE: nobody has set a rate
+//   - TOOMANY: an interval has fewer permits
+//   - NOTANUMBER: the limiter's hash has another text in the place of a number
 //
 // The script may write, and is not sent again once it may have run.
 func RateAcquire(
@@ -271,7 +241,7 @@ func RateAcquire(
 	}
 	reply, err := r.Run(ctx, &rateAcquireScript, words[:5:5], words[5:])
 	if err != nil {
-		return RateAcquireResult{}, rateAcquireError(err)
+		return RateAcquireResult{}, err
 	}
 	return decodeRateAcquire(reply)
 }

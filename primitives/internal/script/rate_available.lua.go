@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -51,29 +50,6 @@ var rateAvailableScript = backend.Script{
 	Retry:  backend.RetryRepeatable,
 }
 
-// ErrRateAvailableNORATE means that the script rate_available replied NORATE: nobody has set a
-// rate.
-var ErrRateAvailableNORATE = errors.New("nobody has set a rate")
-
-// ErrRateAvailableNOTANUMBER means that the script rate_available replied NOTANUMBER: the
-// limiter's hash has another text in the place of a number.
-var ErrRateAvailableNOTANUMBER = errors.New("the limiter's hash has another text in the place of a number")
-
-// rateAvailableError adds the declared error to a reply of its code.
-func rateAvailableError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NORATE":
-		return fmt.Errorf("%w: %w", ErrRateAvailableNORATE, err)
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrRateAvailableNOTANUMBER, err)
-	}
-	return err
-}
-
 // RateAvailable returns how many permits are free.
 //
 // Keys:
@@ -87,10 +63,9 @@ func rateAvailableError(err error) error {
 // Results:
 //   - free
 //
-// Errors:
-//   - [ErrRateAvailableNORATE]: nobody has set a rate
-//   - [ErrRateAvailableNOTANUMBER]: the limiter's hash has another text in the place of a
-//     number
+// Errors, each a [backend.ScriptError]:
+//   - NORATE: nobody has set a rate
+//   - NOTANUMBER: the limiter's hash has another text in the place of a number
 //
 // The script may write, and may be run again if its reply was lost.
 func RateAvailable(
@@ -106,7 +81,7 @@ func RateAvailable(
 	}
 	reply, err := r.Run(ctx, &rateAvailableScript, words[:], nil)
 	if err != nil {
-		return 0, rateAvailableError(err)
+		return 0, err
 	}
 	return decodeRateAvailable(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -87,29 +86,6 @@ var rateReleaseScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrRateReleaseNORATE means that the script rate_release replied NORATE: nobody has set a
-// rate.
-var ErrRateReleaseNORATE = errors.New("nobody has set a rate")
-
-// ErrRateReleaseNOTANUMBER means that the script rate_release replied NOTANUMBER: the limiter's
-// hash has another text in the place of a number.
-var ErrRateReleaseNOTANUMBER = errors.New("the limiter's hash has another text in the place of a number")
-
-// rateReleaseError adds the declared error to a reply of its code.
-func rateReleaseError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NORATE":
-		return fmt.Errorf("%w: %w", ErrRateReleaseNORATE, err)
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrRateReleaseNOTANUMBER, err)
-	}
-	return err
-}
-
 // RateReleaseParams holds the keys and arguments of [RateRelease].
 type RateReleaseParams struct {
 	// hash; rate, interval, type, keepAliveTime
@@ -149,9 +125,9 @@ type RateReleaseParams struct {
 // Results:
 //   - released: permits that were released: no more were in use
 //
-// Errors:
-//   - [ErrRateReleaseNORATE]: nobody has set a rate
-//   - [ErrRateReleaseNOTANUMBER]: the limiter's hash has another text in the place of a number
+// Errors, each a [backend.ScriptError]:
+//   - NORATE: nobody has set a rate
+//   - NOTANUMBER: the limiter's hash has another text in the place of a number
 //
 // The script may write, and is not sent again once it may have run.
 func RateRelease(
@@ -179,7 +155,7 @@ func RateRelease(
 	}
 	reply, err := r.Run(ctx, &rateReleaseScript, words[:5:5], words[5:])
 	if err != nil {
-		return 0, rateReleaseError(err)
+		return 0, err
 	}
 	return decodeRateRelease(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -48,23 +47,6 @@ var semaphoreAcquireScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrSemaphoreAcquireNOTANUMBER means that the script semaphore_acquire replied NOTANUMBER: the
-// key holds no count of permits.
-var ErrSemaphoreAcquireNOTANUMBER = errors.New("the key holds no count of permits")
-
-// semaphoreAcquireError adds the declared error to a reply of its code.
-func semaphoreAcquireError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrSemaphoreAcquireNOTANUMBER, err)
-	}
-	return err
-}
-
 // SemaphoreAcquireResult is what [SemaphoreAcquire] returns.
 type SemaphoreAcquireResult struct {
 	Taken bool
@@ -87,8 +69,8 @@ type SemaphoreAcquireResult struct {
 //   - taken
 //   - left: free permits, after the grant; from -2147483648 to 2147483647
 //
-// Errors:
-//   - [ErrSemaphoreAcquireNOTANUMBER]: the key holds no count of permits
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds no count of permits
 //
 // The script may write, and is not sent again once it may have run.
 func SemaphoreAcquire(
@@ -107,7 +89,7 @@ func SemaphoreAcquire(
 	words := [...]string{permits, strconv.FormatInt(wanted, 10), publish, released}
 	reply, err := r.Run(ctx, &semaphoreAcquireScript, words[:1:1], words[1:])
 	if err != nil {
-		return SemaphoreAcquireResult{}, semaphoreAcquireError(err)
+		return SemaphoreAcquireResult{}, err
 	}
 	return decodeSemaphoreAcquire(reply)
 }

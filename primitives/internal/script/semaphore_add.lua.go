@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -58,29 +57,6 @@ var semaphoreAddScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrSemaphoreAddOVERFLOW means that the script semaphore_add replied OVERFLOW: more permits
-// than a Java int holds, or less.
-var ErrSemaphoreAddOVERFLOW = errors.New("more permits than a Java int holds, or less")
-
-// ErrSemaphoreAddNOTANUMBER means that the script semaphore_add replied NOTANUMBER: the key
-// holds no count of permits.
-var ErrSemaphoreAddNOTANUMBER = errors.New("the key holds no count of permits")
-
-// semaphoreAddError adds the declared error to a reply of its code.
-func semaphoreAddError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "OVERFLOW":
-		return fmt.Errorf("%w: %w", ErrSemaphoreAddOVERFLOW, err)
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrSemaphoreAddNOTANUMBER, err)
-	}
-	return err
-}
-
 // SemaphoreAdd adds permits, or removes permits if delta is negative. If that can help a
 // waiter, it publishes how many are free. If any of that is refused, nothing has been written.
 //
@@ -96,9 +72,9 @@ func semaphoreAddError(err error) error {
 // Results:
 //   - added: false: there is no semaphore
 //
-// Errors:
-//   - [ErrSemaphoreAddOVERFLOW]: more permits than a Java int holds, or less
-//   - [ErrSemaphoreAddNOTANUMBER]: the key holds no count of permits
+// Errors, each a [backend.ScriptError]:
+//   - OVERFLOW: more permits than a Java int holds, or less
+//   - NOTANUMBER: the key holds no count of permits
 //
 // The script may write, and is not sent again once it may have run.
 func SemaphoreAdd(
@@ -126,7 +102,7 @@ func SemaphoreAdd(
 	}
 	reply, err := r.Run(ctx, &semaphoreAddScript, words[:1:1], words[1:])
 	if err != nil {
-		return false, semaphoreAddError(err)
+		return false, err
 	}
 	return decodeSemaphoreAdd(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -40,23 +39,6 @@ var semaphoreDrainScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrSemaphoreDrainNOTANUMBER means that the script semaphore_drain replied NOTANUMBER: the key
-// holds no count of permits.
-var ErrSemaphoreDrainNOTANUMBER = errors.New("the key holds no count of permits")
-
-// semaphoreDrainError adds the declared error to a reply of its code.
-func semaphoreDrainError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrSemaphoreDrainNOTANUMBER, err)
-	}
-	return err
-}
-
 // SemaphoreDrain takes all permits that are free, and returns how many.
 //
 // Keys:
@@ -65,8 +47,8 @@ func semaphoreDrainError(err error) error {
 // Results:
 //   - drained: from 0 to 2147483647
 //
-// Errors:
-//   - [ErrSemaphoreDrainNOTANUMBER]: the key holds no count of permits
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds no count of permits
 //
 // The script may write, and is not sent again once it may have run.
 func SemaphoreDrain(
@@ -76,7 +58,7 @@ func SemaphoreDrain(
 	words := [...]string{permits}
 	reply, err := r.Run(ctx, &semaphoreDrainScript, words[:], nil)
 	if err != nil {
-		return 0, semaphoreDrainError(err)
+		return 0, err
 	}
 	return decodeSemaphoreDrain(reply)
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -65,23 +64,6 @@ var semaphoreSetAndAcquireScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrSemaphoreSetAndAcquireNOTANUMBER means that the script semaphore_set_and_acquire replied
-// NOTANUMBER: the key holds no count of permits.
-var ErrSemaphoreSetAndAcquireNOTANUMBER = errors.New("the key holds no count of permits")
-
-// semaphoreSetAndAcquireError adds the declared error to a reply of its code.
-func semaphoreSetAndAcquireError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTANUMBER":
-		return fmt.Errorf("%w: %w", ErrSemaphoreSetAndAcquireNOTANUMBER, err)
-	}
-	return err
-}
-
 // SemaphoreSetAndAcquireResult is what [SemaphoreSetAndAcquire] returns.
 type SemaphoreSetAndAcquireResult struct {
 	Taken bool
@@ -108,8 +90,8 @@ type SemaphoreSetAndAcquireResult struct {
 //   - taken
 //   - left: free permits, after the grant; from -2147483648 to 2147483647
 //
-// Errors:
-//   - [ErrSemaphoreSetAndAcquireNOTANUMBER]: the key holds no count of permits
+// Errors, each a [backend.ScriptError]:
+//   - NOTANUMBER: the key holds no count of permits
 //
 // The script may write, and is not sent again once it may have run.
 func SemaphoreSetAndAcquire(
@@ -144,7 +126,7 @@ func SemaphoreSetAndAcquire(
 	}
 	reply, err := r.Run(ctx, &semaphoreSetAndAcquireScript, words[:1:1], words[1:])
 	if err != nil {
-		return SemaphoreSetAndAcquireResult{}, semaphoreSetAndAcquireError(err)
+		return SemaphoreSetAndAcquireResult{}, err
 	}
 	return decodeSemaphoreSetAndAcquire(reply)
 }

@@ -5,8 +5,6 @@ package cases
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
 )
@@ -32,27 +30,6 @@ var inScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrInNOTOWNER means that the script in replied NOTOWNER: the lock is another's.
-var ErrInNOTOWNER = errors.New("the lock is another's")
-
-// ErrInGONE means that the script in replied GONE: GONE.
-var ErrInGONE = errors.New("GONE")
-
-// inError adds the declared error to a reply of its code.
-func inError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTOWNER":
-		return fmt.Errorf("%w: %w", ErrInNOTOWNER, err)
-	case "GONE":
-		return fmt.Errorf("%w: %w", ErrInGONE, err)
-	}
-	return err
-}
-
 // In releases.
 //
 // Keys:
@@ -61,15 +38,13 @@ func inError(err error) error {
 // Arguments:
 //   - owner
 //
-// Errors:
-//   - [ErrInNOTOWNER]: the lock is another's
-//   - [ErrInGONE]
+// Errors, each a [backend.ScriptError]:
+//   - NOTOWNER: the lock is another's
+//   - GONE
 //
 // The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, lock, owner string) error {
 	words := [...]string{lock, owner}
-	if _, err := r.Run(ctx, &inScript, words[:1:1], words[1:]); err != nil {
-		return inError(err)
-	}
-	return nil
+	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
+	return err
 }

@@ -5,7 +5,6 @@ package cases
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -31,22 +30,6 @@ var inScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrInNOTOWNER means that the script in replied NOTOWNER: the lock is another's.
-var ErrInNOTOWNER = errors.New("the lock is another's")
-
-// inError adds the declared error to a reply of its code.
-func inError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTOWNER":
-		return fmt.Errorf("%w: %w", ErrInNOTOWNER, err)
-	}
-	return err
-}
-
 // In runs the script in.
 //
 // Keys:
@@ -58,8 +41,8 @@ func inError(err error) error {
 // Results:
 //   - released
 //
-// Errors:
-//   - [ErrInNOTOWNER]: the lock is another's
+// Errors, each a [backend.ScriptError]:
+//   - NOTOWNER: the lock is another's
 //
 // The script may write, and is not sent again once it may have run.
 func In(
@@ -69,7 +52,7 @@ func In(
 	words := [...]string{lock, owner}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {
-		return false, inError(err)
+		return false, err
 	}
 	return decodeIn(reply)
 }

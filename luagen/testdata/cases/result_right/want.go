@@ -5,7 +5,6 @@ package cases
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -59,22 +58,6 @@ var inScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrInNOTOWNER means that the script in replied NOTOWNER: another holds it.
-var ErrInNOTOWNER = errors.New("another holds it")
-
-// inError adds the declared error to a reply of its code.
-func inError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOTOWNER":
-		return fmt.Errorf("%w: %w", ErrInNOTOWNER, err)
-	}
-	return err
-}
-
 // InResult is what [In] returns.
 type InResult struct {
 	Done bool
@@ -105,8 +88,8 @@ type InResult struct {
 //   - score
 //   - owners
 //
-// Errors:
-//   - [ErrInNOTOWNER]: another holds it
+// Errors, each a [backend.ScriptError]:
+//   - NOTOWNER: another holds it
 //
 // The script may write, and is not sent again once it may have run.
 func In(
@@ -122,7 +105,7 @@ func In(
 	}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
 	if err != nil {
-		return InResult{}, inError(err)
+		return InResult{}, err
 	}
 	return decodeIn(reply)
 }

@@ -5,7 +5,6 @@ package cases
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -38,22 +37,6 @@ var inScript = backend.Script{
 	Retry:  backend.RetryReadOnly,
 }
 
-// ErrInMISSING means that the script in replied MISSING: there is no such user.
-var ErrInMISSING = errors.New("there is no such user")
-
-// inError adds the declared error to a reply of its code.
-func inError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "MISSING":
-		return fmt.Errorf("%w: %w", ErrInMISSING, err)
-	}
-	return err
-}
-
 // InResult is what [In] returns.
 type InResult struct {
 	Name string
@@ -71,15 +54,15 @@ type InResult struct {
 //   - name
 //   - mail: there may be none
 //
-// Errors:
-//   - [ErrInMISSING]: there is no such user
+// Errors, each a [backend.ScriptError]:
+//   - MISSING: there is no such user
 //
 // The script only reads.
 func In(ctx context.Context, r backend.ScriptRunner, user string) (InResult, error) {
 	words := [...]string{user}
 	reply, err := r.Run(ctx, &inScript, words[:], nil)
 	if err != nil {
-		return InResult{}, inError(err)
+		return InResult{}, err
 	}
 	return decodeIn(reply)
 }

@@ -5,7 +5,6 @@ package cases
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
@@ -36,22 +35,6 @@ var inScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrInBADJSON means that the script in replied BADJSON: the batch is no JSON.
-var ErrInBADJSON = errors.New("the batch is no JSON")
-
-// inError adds the declared error to a reply of its code.
-func inError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "BADJSON":
-		return fmt.Errorf("%w: %w", ErrInBADJSON, err)
-	}
-	return err
-}
-
 // In stores the objects of a JSON array, each in a field by its id, and returns how many there
 // were.
 //
@@ -64,8 +47,8 @@ func inError(err error) error {
 // Results:
 //   - stored
 //
-// Errors:
-//   - [ErrInBADJSON]: the batch is no JSON
+// Errors, each a [backend.ScriptError]:
+//   - BADJSON: the batch is no JSON
 //
 // The script may write, and is not sent again once it may have run.
 func In(
@@ -75,7 +58,7 @@ func In(
 	words := [...]string{objects, string(batch)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {
-		return 0, inError(err)
+		return 0, err
 	}
 	return decodeIn(reply)
 }

@@ -5,7 +5,6 @@ package cases
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -42,22 +41,6 @@ var inScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrInEXISTS means that the script in replied EXISTS: the order has a reservation.
-var ErrInEXISTS = errors.New("the order has a reservation")
-
-// inError adds the declared error to a reply of its code.
-func inError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "EXISTS":
-		return fmt.Errorf("%w: %w", ErrInEXISTS, err)
-	}
-	return err
-}
-
 // In reserves some of a stock for an order, for a time.
 //
 // Keys:
@@ -71,8 +54,8 @@ func inError(err error) error {
 // Results:
 //   - reserved
 //
-// Errors:
-//   - [ErrInEXISTS]: the order has a reservation
+// Errors, each a [backend.ScriptError]:
+//   - EXISTS: the order has a reservation
 //
 // The script may write, and is not sent again once it may have run.
 func In(
@@ -88,7 +71,7 @@ func In(
 	words := [...]string{stock, reservation, strconv.FormatInt(amount, 10), strconv.FormatInt(int64(hold/time.Second), 10)}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
 	if err != nil {
-		return false, inError(err)
+		return false, err
 	}
 	return decodeIn(reply)
 }

@@ -5,7 +5,6 @@ package cases
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -40,22 +39,6 @@ var inScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrInNOACCOUNT means that the script in replied NOACCOUNT: there is no such account.
-var ErrInNOACCOUNT = errors.New("there is no such account")
-
-// inError adds the declared error to a reply of its code.
-func inError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "NOACCOUNT":
-		return fmt.Errorf("%w: %w", ErrInNOACCOUNT, err)
-	}
-	return err
-}
-
 // In moves an amount from one account to another.
 //
 // Keys:
@@ -68,8 +51,8 @@ func inError(err error) error {
 // Results:
 //   - done
 //
-// Errors:
-//   - [ErrInNOACCOUNT]: there is no such account
+// Errors, each a [backend.ScriptError]:
+//   - NOACCOUNT: there is no such account
 //
 // The script may write, and is not sent again once it may have run.
 func In(
@@ -82,7 +65,7 @@ func In(
 	words := [...]string{from, to, strconv.FormatInt(amount, 10)}
 	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
 	if err != nil {
-		return false, inError(err)
+		return false, err
 	}
 	return decodeIn(reply)
 }

@@ -5,7 +5,6 @@ package cases
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -37,22 +36,6 @@ var inScript = backend.Script{
 	Retry:  backend.RetryNever,
 }
 
-// ErrInSTALE means that the script in replied STALE: another version is there.
-var ErrInSTALE = errors.New("another version is there")
-
-// inError adds the declared error to a reply of its code.
-func inError(err error) error {
-	var server *backend.ServerError
-	if !errors.As(err, &server) {
-		return err
-	}
-	switch server.Code {
-	case "STALE":
-		return fmt.Errorf("%w: %w", ErrInSTALE, err)
-	}
-	return err
-}
-
 // In writes a document if its version is the one that the writer read.
 //
 // Keys:
@@ -65,8 +48,8 @@ func inError(err error) error {
 // Results:
 //   - new: from 1 to 9007199254740991
 //
-// Errors:
-//   - [ErrInSTALE]: another version is there
+// Errors, each a [backend.ScriptError]:
+//   - STALE: another version is there
 //
 // The script may write, and is not sent again once it may have run.
 func In(
@@ -79,7 +62,7 @@ func In(
 	words := [...]string{document, strconv.FormatInt(version, 10), string(body)}
 	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
 	if err != nil {
-		return 0, inError(err)
+		return 0, err
 	}
 	return decodeIn(reply)
 }
