@@ -5,6 +5,7 @@ package counting
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 
@@ -36,17 +37,27 @@ func start(t *testing.T) server {
 	return server{cells.StartServer(t)}
 }
 
-// settled waits until the server has run nothing but what asks for that, and returns how many commands it has
-// run.
-func (s server) settled(t *testing.T) int {
+// settled waits until so many scripts have run at least, and then nothing but INFO and pings. It returns how many
+// commands the server has run.
+func (s server) settled(t *testing.T, scripts int) int {
 	t.Helper()
 	last := s.Commands(t)
 	s.Await(t, "nobody tries", func() bool {
 		before := last
 		last = s.Commands(t)
-		return last-before <= 2 // INFO itself, and a ping
+		return last-before <= 2 && s.scripts(t) >= scripts
 	})
 	return last
+}
+
+// scripts returns how many scripts have run.
+func (s server) scripts(t *testing.T) (n int) {
+	t.Helper()
+	info, err := s.Info("commandstats")
+	require.NoError(t, err)
+	_, err = fmt.Sscanf(info["cmdstat_evalsha"], "calls=%d", &n)
+	require.NoError(t, err)
+	return n
 }
 
 // grant is what became of a waiter.

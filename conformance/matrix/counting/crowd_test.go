@@ -73,12 +73,13 @@ func handOvers(t *testing.T, order primitives.CountingOrder, waiters int) int {
 	clients := s.Clients(t, crowdClients, noPoll)
 	held := hold(t, clients[0], slots, patient(order))
 	c := s.wait(t, waiters, clients, slots, patient(order))
-	before := s.settled(t)
+	// Each waiter tries when it comes, and one of each client once the client listens.
+	before := s.settled(t, slots+waiters+crowdClients)
 	for range 10 {
 		require.NoError(t, held[0].Release(t.Context()))
 		held = append(held[1:], c.next(t).lease)
 	}
-	taken := s.settled(t) - before
+	taken := s.settled(t, 0) - before
 	for _, cancel := range c.cancel {
 		cancel()
 	}
