@@ -59,17 +59,22 @@ var rules = []rule{
 		// For users' tests, which get no other test library of ours by it.
 		dir:     "hasptest",
 		imports: []string{"backend", "backend/embedded", "primitives", "primitives/extend"},
+		tests:   []string{"primitives/trace"},
 		testing: true,
 	},
+	{dir: "primitives/trace"},
 	{dir: "primitives/internal/script", imports: []string{"backend"}},
 	{dir: "primitives/internal/...", imports: []string{"backend", "primitives/internal/...", zap}},
 	{
 		dir:     "primitives/extend",
-		imports: []string{"backend", "primitives/internal/...", zap},
+		imports: []string{"backend", "primitives/trace", "primitives/internal/...", zap},
 		tests:   []string{"primitives"}, // whose client authors get
 	},
 	// Ours are made of what everybody's are made of, and of nothing else.
-	{dir: "primitives", imports: []string{"backend", "primitives/extend", "primitives/internal/script", zap}},
+	{
+		dir:     "primitives",
+		imports: []string{"backend", "primitives/extend", "primitives/trace", "primitives/internal/script", zap},
+	},
 	{dir: "luagen/...", imports: []string{"luagen/internal/..."}},
 	{dir: "conformance/must"},
 	{dir: "conformance/harness", imports: []string{"backend", "conformance/must"}},
@@ -136,12 +141,12 @@ var rules = []rule{
 	},
 	{
 		dir:     "integration/otel",
-		imports: []string{"primitives", otel},
+		imports: []string{"primitives", "primitives/trace", otel},
 		tests:   []string{"backend/embedded", "hasptest"},
 	},
 	{
 		dir:     "integration/prometheus",
-		imports: []string{"primitives", promclient},
+		imports: []string{"primitives", "primitives/trace", promclient},
 		tests:   []string{"backend/embedded", "hasptest"},
 	},
 	{

@@ -10,18 +10,19 @@ import (
 
 	"github.com/hasp-go/hasp/hasptest"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // mismatches keeps the mismatches of one client, whose calls come one after the other.
-type mismatches struct{ all []primitives.TraceMismatch }
+type mismatches struct{ all []trace.Mismatch }
 
-func (*mismatches) TraceAcquireStart(ctx context.Context, _ primitives.TraceAcquireStart) context.Context {
+func (*mismatches) TraceAcquireStart(ctx context.Context, _ trace.AcquireStart) context.Context {
 	return ctx
 }
 
-func (*mismatches) TraceAcquireEnd(context.Context, primitives.TraceAcquireEnd) {}
+func (*mismatches) TraceAcquireEnd(context.Context, trace.AcquireEnd) {}
 
-func (m *mismatches) TraceMismatch(data primitives.TraceMismatch) { m.all = append(m.all, data) }
+func (m *mismatches) TraceMismatch(data trace.Mismatch) { m.all = append(m.all, data) }
 
 // limited are two deployments of a limiter or semaphore, of which the second has more permits.
 type limited struct {
@@ -89,8 +90,8 @@ func TestMismatch(t *testing.T) {
 				require.NoError(t, try(1))
 				require.NoError(t, try(1))
 				require.ErrorIs(t, try(3), primitives.ErrNotAcquired)
-				require.Equal(t, []primitives.TraceMismatch{{
-					Object: primitives.TraceObject{Kind: l.kind, Name: "x"}, Option: l.option, Want: l.more, Have: l.less,
+				require.Equal(t, []trace.Mismatch{{
+					Object: trace.Object{Kind: l.kind, Name: "x"}, Option: l.option, Want: l.more, Have: l.less,
 				}}, m.all)
 				require.Equal(t, 5, l.total(t, old))
 			})

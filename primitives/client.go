@@ -9,6 +9,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // Options configure a [Client]. The zero value of each field means its default.
@@ -54,9 +55,9 @@ type Options struct {
 	// disables logging.
 	Logger *zap.Logger
 
-	// Tracer observes acquires, and, if it implements more than [Tracer], the ends of leases, renewals,
+	// Tracer observes acquires, and, if it implements more than [trace.Tracer], the ends of leases, renewals,
 	// gaps of subscriptions, and options that differ from what the server has. Nil means none.
-	Tracer Tracer
+	Tracer trace.Tracer
 
 	_ struct{}
 }

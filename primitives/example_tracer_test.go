@@ -5,22 +5,23 @@ import (
 	"fmt"
 
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // printer is a tracer that prints how acquires and leases end.
 type printer struct{}
 
 // TraceAcquireStart might start a span, and return a context that has it.
-func (printer) TraceAcquireStart(ctx context.Context, _ primitives.TraceAcquireStart) context.Context {
+func (printer) TraceAcquireStart(ctx context.Context, _ trace.AcquireStart) context.Context {
 	return ctx
 }
 
-func (printer) TraceAcquireEnd(_ context.Context, e primitives.TraceAcquireEnd) {
+func (printer) TraceAcquireEnd(_ context.Context, e trace.AcquireEnd) {
 	fmt.Printf("%s %q: attempts %d, contended %t, error %v\n", e.Object.Kind, e.Object.Name, e.Attempts, e.Contended, e.Err)
 }
 
-// TraceLeaseEnd makes printer a primitives.LeaseTracer.
-func (printer) TraceLeaseEnd(e primitives.TraceLeaseEnd) {
+// TraceLeaseEnd makes printer a trace.LeaseTracer.
+func (printer) TraceLeaseEnd(e trace.LeaseEnd) {
 	fmt.Printf("%s %q: %v\n", e.Object.Kind, e.Object.Name, e.Cause)
 }
 

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // TestMismatchIsReportedOnce: by a warning, and to the tracer; another value is another mismatch; and a client reports a
@@ -27,12 +28,12 @@ func TestMismatchIsReportedOnce(t *testing.T) {
 		synctest.Wait()
 		object.ReportMismatch("Rate", "9 in 1s", "6 in 1s")
 		synctest.Wait()
-		want := primitives.TraceMismatch{
-			Object: primitives.TraceObject{Kind: "rate limiter", Name: "x"}, Option: "Rate", Want: "9 in 1s", Have: "5 in 1s",
+		want := trace.Mismatch{
+			Object: trace.Object{Kind: "rate limiter", Name: "x"}, Option: "Rate", Want: "9 in 1s", Have: "5 in 1s",
 		}
 		other := want
 		other.Have = "6 in 1s"
-		require.Equal(t, []primitives.TraceMismatch{want, other}, taken(r, &r.mismatches))
+		require.Equal(t, []trace.Mismatch{want, other}, taken(r, &r.mismatches))
 		require.Equal(t, 2, logged.Len())
 		require.Equal(t, map[string]any{
 			"kind": "rate limiter", "name": "x", "option": "Rate", "want": "9 in 1s", "have": "5 in 1s",

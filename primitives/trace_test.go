@@ -11,28 +11,29 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // recorder is a tracer that keeps all that it gets.
 type recorder struct {
 	mu         sync.Mutex
-	starts     []primitives.TraceAcquireStart
-	ends       []primitives.TraceAcquireEnd
-	leases     []primitives.TraceLeaseEnd
-	renewals   []primitives.TraceRenewal
-	gaps       []primitives.TraceSubscriptionGap
-	mismatches []primitives.TraceMismatch
+	starts     []trace.AcquireStart
+	ends       []trace.AcquireEnd
+	leases     []trace.LeaseEnd
+	renewals   []trace.Renewal
+	gaps       []trace.SubscriptionGap
+	mismatches []trace.Mismatch
 	strangers  int // ends without the context of their start
 }
 
 type tracedKey struct{}
 
-func (r *recorder) TraceAcquireStart(ctx context.Context, data primitives.TraceAcquireStart) context.Context {
+func (r *recorder) TraceAcquireStart(ctx context.Context, data trace.AcquireStart) context.Context {
 	record(r, &r.starts, data)
 	return context.WithValue(ctx, tracedKey{}, data.Object)
 }
 
-func (r *recorder) TraceAcquireEnd(ctx context.Context, data primitives.TraceAcquireEnd) {
+func (r *recorder) TraceAcquireEnd(ctx context.Context, data trace.AcquireEnd) {
 	record(r, &r.ends, data)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,15 +42,15 @@ func (r *recorder) TraceAcquireEnd(ctx context.Context, data primitives.TraceAcq
 	}
 }
 
-func (r *recorder) TraceLeaseEnd(data primitives.TraceLeaseEnd) { record(r, &r.leases, data) }
+func (r *recorder) TraceLeaseEnd(data trace.LeaseEnd) { record(r, &r.leases, data) }
 
-func (r *recorder) TraceRenewal(data primitives.TraceRenewal) { record(r, &r.renewals, data) }
+func (r *recorder) TraceRenewal(data trace.Renewal) { record(r, &r.renewals, data) }
 
-func (r *recorder) TraceSubscriptionGap(data primitives.TraceSubscriptionGap) {
+func (r *recorder) TraceSubscriptionGap(data trace.SubscriptionGap) {
 	record(r, &r.gaps, data)
 }
 
-func (r *recorder) TraceMismatch(data primitives.TraceMismatch) { record(r, &r.mismatches, data) }
+func (r *recorder) TraceMismatch(data trace.Mismatch) { record(r, &r.mismatches, data) }
 
 func record[T any](r *recorder, to *[]T, data T) {
 	r.mu.Lock()
@@ -67,11 +68,11 @@ func taken[T any](r *recorder, from *[]T) []T {
 }
 
 // oneEnd returns the end of the only acquire since the last call.
-func (r *recorder) oneEnd(t *testing.T) primitives.TraceAcquireEnd {
+func (r *recorder) oneEnd(t *testing.T) trace.AcquireEnd {
 	t.Helper()
 	starts, ends := taken(r, &r.starts), taken(r, &r.ends)
 	require.Len(t, ends, 1)
-	require.Equal(t, []primitives.TraceAcquireStart{{Object: ends[0].Object, Try: ends[0].Try}}, starts)
+	require.Equal(t, []trace.AcquireStart{{Object: ends[0].Object, Try: ends[0].Try}}, starts)
 	require.Zero(t, r.strangers)
 	return ends[0]
 }
@@ -89,7 +90,7 @@ func traced(t *testing.T, test func(t *testing.T, s *fakeServer, c *primitives.C
 const roundTrip = 10 * time.Millisecond
 
 // theLock is the object of most of these tests.
-var theLock = primitives.TraceObject{Kind: "lock", Name: "x"}
+var theLock = trace.Object{Kind: "lock", Name: "x"}
 
 // TestTracerOfFreeLock: one attempt, and no waiting but the round trip.
 func TestTracerOfFreeLock(t *testing.T) {
@@ -103,7 +104,7 @@ func TestTracerOfFreeLock(t *testing.T) {
 			}
 			lease, err := acquire(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, primitives.TraceAcquireEnd{
+			require.Equal(t, trace.AcquireEnd{
 				Object: theLock, Try: try, Waited: roundTrip, Attempts: 1,
 			}, r.oneEnd(t))
 			require.NoError(t, lease.Release(t.Context()))
@@ -146,7 +147,7 @@ func TestTracerOfRefusal(t *testing.T) {
 		end := r.oneEnd(t)
 		require.ErrorIs(t, end.Err, primitives.ErrNotAcquired)
 		end.Err = nil
-		require.Equal(t, primitives.TraceAcquireEnd{
+		require.Equal(t, trace.AcquireEnd{
 			Object: theLock, Try: true, Waited: roundTrip, Attempts: 1, Contended: true,
 		}, end)
 
@@ -172,7 +173,7 @@ func TestTracerOfReentry(t *testing.T) {
 		r.oneEnd(t)
 		inner, err := lock.Lock(lease.Reenter(t.Context()))
 		require.NoError(t, err)
-		require.Equal(t, primitives.TraceAcquireEnd{Object: theLock}, r.oneEnd(t))
+		require.Equal(t, trace.AcquireEnd{Object: theLock}, r.oneEnd(t))
 
 		_, err = lock.Lock(lease.Context(t.Context()))
 		require.ErrorIs(t, err, primitives.ErrSelfDeadlock)
@@ -232,15 +233,15 @@ func TestTracerWithoutLeases(t *testing.T) {
 		s.limit("l", 1, time.Minute)
 		semaphore, limiter := c.NewSemaphore("s", nil), c.NewRateLimiter("l", nil)
 		for name, o := range map[string]struct {
-			object  primitives.TraceObject
+			object  trace.Object
 			acquire func(context.Context, int) error
 			try     func(context.Context, int) error
 		}{
-			"Semaphore":   {primitives.TraceObject{Kind: "semaphore", Name: "s"}, semaphore.Acquire, semaphore.TryAcquire},
-			"RateLimiter": {primitives.TraceObject{Kind: "rate limiter", Name: "l"}, limiter.Acquire, limiter.TryAcquire},
+			"Semaphore":   {trace.Object{Kind: "semaphore", Name: "s"}, semaphore.Acquire, semaphore.TryAcquire},
+			"RateLimiter": {trace.Object{Kind: "rate limiter", Name: "l"}, limiter.Acquire, limiter.TryAcquire},
 		} {
 			require.NoError(t, o.acquire(t.Context(), 1), name)
-			require.Equal(t, primitives.TraceAcquireEnd{Object: o.object, Waited: roundTrip, Attempts: 1}, r.oneEnd(t))
+			require.Equal(t, trace.AcquireEnd{Object: o.object, Waited: roundTrip, Attempts: 1}, r.oneEnd(t))
 
 			err := o.try(t.Context(), 1)
 			require.ErrorIs(t, err, primitives.ErrNotAcquired, name)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // TestTracerThatDoesNothingAllocatesNothing counts the allocations of a Lock and its Release: without a tracer, and with
@@ -24,7 +25,7 @@ func TestTracerThatDoesNothingAllocatesNothing(t *testing.T) { //nolint:parallel
 }
 
 // pairAllocations returns how many allocations a Lock and its Release take.
-func pairAllocations(t *testing.T, tracer primitives.Tracer) float64 {
+func pairAllocations(t *testing.T, tracer trace.Tracer) float64 {
 	t.Helper()
 	const pairs = 1000
 	client, err := primitives.New(freeLocks{}, &primitives.Options{Tracer: tracer})
@@ -63,25 +64,25 @@ func (freeLocks) Run(
 // idleTracer gets everything, and does nothing.
 type idleTracer struct{}
 
-func (idleTracer) TraceAcquireStart(ctx context.Context, _ primitives.TraceAcquireStart) context.Context {
+func (idleTracer) TraceAcquireStart(ctx context.Context, _ trace.AcquireStart) context.Context {
 	return ctx
 }
 
-func (idleTracer) TraceAcquireEnd(context.Context, primitives.TraceAcquireEnd) {}
+func (idleTracer) TraceAcquireEnd(context.Context, trace.AcquireEnd) {}
 
-func (idleTracer) TraceLeaseEnd(primitives.TraceLeaseEnd) {}
+func (idleTracer) TraceLeaseEnd(trace.LeaseEnd) {}
 
-func (idleTracer) TraceRenewal(primitives.TraceRenewal) {}
+func (idleTracer) TraceRenewal(trace.Renewal) {}
 
-func (idleTracer) TraceSubscriptionGap(primitives.TraceSubscriptionGap) {}
+func (idleTracer) TraceSubscriptionGap(trace.SubscriptionGap) {}
 
-func (idleTracer) TraceMismatch(primitives.TraceMismatch) {}
+func (idleTracer) TraceMismatch(trace.Mismatch) {}
 
 // allocatingTracer makes a context of its own for each acquire.
 type allocatingTracer struct{ idleTracer }
 
 func (allocatingTracer) TraceAcquireStart(
-	ctx context.Context, _ primitives.TraceAcquireStart,
+	ctx context.Context, _ trace.AcquireStart,
 ) context.Context {
 	return context.WithValue(ctx, tracedKey{}, time.Now())
 }

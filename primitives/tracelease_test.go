@@ -10,6 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // TestTracerOfLeaseEnds ends leases in all ways, each once.
@@ -104,7 +105,7 @@ func TestTracerOfRenewals(t *testing.T) {
 			require.NoError(t, err)
 		}
 		time.Sleep(11 * time.Second)
-		require.Equal(t, []primitives.TraceRenewal{{Leases: 2, Took: roundTrip}}, taken(r, &r.renewals))
+		require.Equal(t, []trace.Renewal{{Leases: 2, Took: roundTrip}}, taken(r, &r.renewals))
 
 		down := errors.New("down")
 		s.set(func() { s.fault = func(string) fault { return fault{err: down} } })
@@ -142,7 +143,7 @@ func TestTracerOfGaps(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Second)
-		require.Equal(t, []primitives.TraceSubscriptionGap{{Channel: channel}}, taken(r, &r.gaps))
+		require.Equal(t, []trace.SubscriptionGap{{Channel: channel}}, taken(r, &r.gaps))
 
 		refused := s.over(t, refusingSubscriber{s}, &primitives.Options{Tracer: r})
 		go func() { _, _ = refused.NewLock("x", nil).Lock(ctx) }()

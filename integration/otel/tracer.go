@@ -8,9 +8,10 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
+	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // scope names this package to OpenTelemetry.
@@ -19,7 +20,7 @@ const scope = "github.com/hasp-go/hasp/integration/otel"
 // Options configure a [Tracer]. The zero value of each field means its default.
 type Options struct {
 	// TracerProvider makes the spans. Nil means OpenTelemetry's global provider.
-	TracerProvider trace.TracerProvider
+	TracerProvider oteltrace.TracerProvider
 
 	// MeterProvider makes the metrics. Nil means OpenTelemetry's global provider.
 	MeterProvider metric.MeterProvider
@@ -27,19 +28,19 @@ type Options struct {
 	_ struct{}
 }
 
-// Tracer is a [primitives.Tracer] that reports to OpenTelemetry. It gets everything that a client reports. Its
+// Tracer is a [trace.Tracer] that reports to OpenTelemetry. It gets everything that a client reports. Its
 // methods are for clients, and are safe for concurrent use. They do not block unless a span processor does.
 type Tracer struct {
-	spans trace.Tracer
+	spans oteltrace.Tracer
 	instruments
 }
 
 var _ interface {
-	primitives.Tracer
-	primitives.LeaseTracer
-	primitives.RenewalTracer
-	primitives.SubscriptionTracer
-	primitives.MismatchTracer
+	trace.Tracer
+	trace.LeaseTracer
+	trace.RenewalTracer
+	trace.SubscriptionTracer
+	trace.MismatchTracer
 } = (*Tracer)(nil)
 
 // NewTracer returns a tracer. It returns the error of the MeterProvider if that refuses an instrument. Nil options
@@ -62,16 +63,17 @@ func NewTracer(opts *Options) (*Tracer, error) {
 	return &Tracer{o.TracerProvider.Tracer(scope), made}, nil
 }
 
-// TraceAcquireStart implements [primitives.Tracer]. It returns a context with the span of the acquire.
-func (t *Tracer) TraceAcquireStart(ctx context.Context, data primitives.TraceAcquireStart) context.Context {
-	ctx, _ = t.spans.Start(ctx, "acquire "+data.Object.Kind, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		kind(data.Object), attribute.String("hasp.name", data.Object.Name), attribute.Bool("hasp.try", data.Try),
-	))
+// TraceAcquireStart implements [trace.Tracer]. It returns a context with the span of the acquire.
+func (t *Tracer) TraceAcquireStart(ctx context.Context, data trace.AcquireStart) context.Context {
+	ctx, _ = t.spans.Start(ctx, "acquire "+data.Object.Kind, oteltrace.WithSpanKind(oteltrace.SpanKindClient),
+		oteltrace.WithAttributes(
+			kind(data.Object), attribute.String("hasp.name", data.Object.Name), attribute.Bool("hasp.try", data.Try),
+		))
 	return ctx
 }
 
-// TraceAcquireEnd implements [primitives.Tracer]. It ends the span of ctx.
-func (t *Tracer) TraceAcquireEnd(ctx context.Context, data primitives.TraceAcquireEnd) {
+// TraceAcquireEnd implements [trace.Tracer]. It ends the span of ctx.
+func (t *Tracer) TraceAcquireEnd(ctx context.Context, data trace.AcquireEnd) {
 	result := outcome(ctx, data.Err)
 	contended := attribute.Bool("hasp.contended", data.Contended)
 	ended := attribute.String("hasp.outcome", result)
@@ -81,7 +83,7 @@ func (t *Tracer) TraceAcquireEnd(ctx context.Context, data primitives.TraceAcqui
 	if data.Err == nil {
 		t.losses.Add(ctx, 0, metric.WithAttributes(kind(data.Object))) // An increase is seen only from a 0 on.
 	}
-	span := trace.SpanFromContext(ctx)
+	span := oteltrace.SpanFromContext(ctx)
 	span.SetAttributes(contended, ended, attribute.Int("hasp.attempts", data.Attempts))
 	if result == "ended" || result == "failed" {
 		span.RecordError(data.Err)
@@ -103,12 +105,12 @@ func outcome(ctx context.Context, err error) string {
 	return "failed"
 }
 
-func kind(object primitives.TraceObject) attribute.KeyValue {
+func kind(object trace.Object) attribute.KeyValue {
 	return attribute.String("hasp.kind", object.Kind)
 }
 
-// TraceLeaseEnd implements [primitives.LeaseTracer].
-func (t *Tracer) TraceLeaseEnd(data primitives.TraceLeaseEnd) {
+// TraceLeaseEnd implements [trace.LeaseTracer].
+func (t *Tracer) TraceLeaseEnd(data trace.LeaseEnd) {
 	ctx, labels := context.Background(), metric.WithAttributes(kind(data.Object))
 	t.held.Record(ctx, data.Held.Seconds(), labels)
 	if errors.Is(data.Cause, primitives.ErrLost) {
@@ -116,18 +118,18 @@ func (t *Tracer) TraceLeaseEnd(data primitives.TraceLeaseEnd) {
 	}
 }
 
-// TraceRenewal implements [primitives.RenewalTracer].
-func (t *Tracer) TraceRenewal(data primitives.TraceRenewal) {
+// TraceRenewal implements [trace.RenewalTracer].
+func (t *Tracer) TraceRenewal(data trace.Renewal) {
 	t.lag.Record(context.Background(), data.Lag.Seconds())
 	t.failures.Add(context.Background(), int64(data.Failed))
 }
 
-// TraceSubscriptionGap implements [primitives.SubscriptionTracer].
-func (t *Tracer) TraceSubscriptionGap(primitives.TraceSubscriptionGap) {
+// TraceSubscriptionGap implements [trace.SubscriptionTracer].
+func (t *Tracer) TraceSubscriptionGap(trace.SubscriptionGap) {
 	t.gaps.Add(context.Background(), 1)
 }
 
-// TraceMismatch implements [primitives.MismatchTracer].
-func (t *Tracer) TraceMismatch(data primitives.TraceMismatch) {
+// TraceMismatch implements [trace.MismatchTracer].
+func (t *Tracer) TraceMismatch(data trace.Mismatch) {
 	t.mismatches.Add(context.Background(), 1, metric.WithAttributes(kind(data.Object)))
 }

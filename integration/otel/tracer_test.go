@@ -19,6 +19,7 @@ import (
 	"github.com/hasp-go/hasp/hasptest"
 	otelhasp "github.com/hasp-go/hasp/integration/otel"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // recorded has what a tracer reports.
@@ -219,8 +220,8 @@ func TestOutage(t *testing.T) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	tracer, r := newTracer(t)
-	tracer.TraceRenewal(primitives.TraceRenewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
-	tracer.TraceMismatch(primitives.TraceMismatch{Object: primitives.TraceObject{Kind: "lock"}})
+	tracer.TraceRenewal(trace.Renewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
+	tracer.TraceMismatch(trace.Mismatch{Object: trace.Object{Kind: "lock"}})
 	require.EqualValues(t, 4, r.counter(t, "hasp.renewal.failures"))
 	_, lag := r.histogram(t, "hasp.renewal.lag")
 	require.InDelta(t, 2, lag, 0)
@@ -232,8 +233,8 @@ func TestGlobalProviders(t *testing.T) {
 	t.Parallel()
 	tracer, err := otelhasp.NewTracer(nil)
 	require.NoError(t, err)
-	ctx := tracer.TraceAcquireStart(t.Context(), primitives.TraceAcquireStart{})
-	tracer.TraceAcquireEnd(ctx, primitives.TraceAcquireEnd{Err: errors.New("x")})
+	ctx := tracer.TraceAcquireStart(t.Context(), trace.AcquireStart{})
+	tracer.TraceAcquireEnd(ctx, trace.AcquireEnd{Err: errors.New("x")})
 	require.NoError(t, ctx.Err())
 }
 

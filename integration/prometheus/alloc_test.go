@@ -8,17 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	promhasp "github.com/hasp-go/hasp/integration/prometheus"
-	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // TestAllocations: counting an acquire and its lease allocates nothing.
 func TestAllocations(t *testing.T) { //nolint:paralleltest // It counts allocations.
 	tracer, err := promhasp.NewTracer(prometheus.NewRegistry())
 	require.NoError(t, err)
-	ctx, object := t.Context(), primitives.TraceObject{Kind: "lock", Name: "orders"}
+	ctx, object := t.Context(), trace.Object{Kind: "lock", Name: "orders"}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		started := tracer.TraceAcquireStart(ctx, primitives.TraceAcquireStart{Object: object})
-		tracer.TraceAcquireEnd(started, primitives.TraceAcquireEnd{Object: object, Waited: time.Millisecond})
-		tracer.TraceLeaseEnd(primitives.TraceLeaseEnd{Object: object, Held: time.Second})
+		started := tracer.TraceAcquireStart(ctx, trace.AcquireStart{Object: object})
+		tracer.TraceAcquireEnd(started, trace.AcquireEnd{Object: object, Waited: time.Millisecond})
+		tracer.TraceLeaseEnd(trace.LeaseEnd{Object: object, Held: time.Second})
 	}))
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
-// Tracer is a [primitives.Tracer] that counts for Prometheus. It gets everything that a client reports. Its methods
+// Tracer is a [trace.Tracer] that counts for Prometheus. It gets everything that a client reports. Its methods
 // are for clients, do not block, and are safe for concurrent use. It is also the prometheus.Collector of its metrics.
 type Tracer struct {
 	wait       *prometheus.HistogramVec
@@ -23,11 +24,11 @@ type Tracer struct {
 }
 
 var _ interface {
-	primitives.Tracer
-	primitives.LeaseTracer
-	primitives.RenewalTracer
-	primitives.SubscriptionTracer
-	primitives.MismatchTracer
+	trace.Tracer
+	trace.LeaseTracer
+	trace.RenewalTracer
+	trace.SubscriptionTracer
+	trace.MismatchTracer
 	prometheus.Collector
 } = (*Tracer)(nil)
 
@@ -42,13 +43,13 @@ func NewTracer(reg prometheus.Registerer) (*Tracer, error) {
 	return t, nil
 }
 
-// TraceAcquireStart implements [primitives.Tracer]. It returns ctx.
-func (t *Tracer) TraceAcquireStart(ctx context.Context, _ primitives.TraceAcquireStart) context.Context {
+// TraceAcquireStart implements [trace.Tracer]. It returns ctx.
+func (t *Tracer) TraceAcquireStart(ctx context.Context, _ trace.AcquireStart) context.Context {
 	return ctx
 }
 
-// TraceAcquireEnd implements [primitives.Tracer].
-func (t *Tracer) TraceAcquireEnd(ctx context.Context, data primitives.TraceAcquireEnd) {
+// TraceAcquireEnd implements [trace.Tracer].
+func (t *Tracer) TraceAcquireEnd(ctx context.Context, data trace.AcquireEnd) {
 	kind := data.Object.Kind
 	t.wait.WithLabelValues(kind, strconv.FormatBool(data.Contended), outcome(ctx, data.Err)).
 		Observe(data.Waited.Seconds())
@@ -70,24 +71,24 @@ func outcome(ctx context.Context, err error) string {
 	return "failed"
 }
 
-// TraceLeaseEnd implements [primitives.LeaseTracer].
-func (t *Tracer) TraceLeaseEnd(data primitives.TraceLeaseEnd) {
+// TraceLeaseEnd implements [trace.LeaseTracer].
+func (t *Tracer) TraceLeaseEnd(data trace.LeaseEnd) {
 	t.held.WithLabelValues(data.Object.Kind).Observe(data.Held.Seconds())
 	if errors.Is(data.Cause, primitives.ErrLost) {
 		t.losses.WithLabelValues(data.Object.Kind).Inc()
 	}
 }
 
-// TraceRenewal implements [primitives.RenewalTracer].
-func (t *Tracer) TraceRenewal(data primitives.TraceRenewal) {
+// TraceRenewal implements [trace.RenewalTracer].
+func (t *Tracer) TraceRenewal(data trace.Renewal) {
 	t.lag.Observe(data.Lag.Seconds())
 	t.failures.Add(float64(data.Failed))
 }
 
-// TraceSubscriptionGap implements [primitives.SubscriptionTracer].
-func (t *Tracer) TraceSubscriptionGap(primitives.TraceSubscriptionGap) { t.gaps.Inc() }
+// TraceSubscriptionGap implements [trace.SubscriptionTracer].
+func (t *Tracer) TraceSubscriptionGap(trace.SubscriptionGap) { t.gaps.Inc() }
 
-// TraceMismatch implements [primitives.MismatchTracer].
-func (t *Tracer) TraceMismatch(data primitives.TraceMismatch) {
+// TraceMismatch implements [trace.MismatchTracer].
+func (t *Tracer) TraceMismatch(data trace.Mismatch) {
 	t.mismatches.WithLabelValues(data.Object.Kind).Inc()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hasp-go/hasp/hasptest"
 	promhasp "github.com/hasp-go/hasp/integration/prometheus"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // observed runs a test in virtual time with a client whose tracer counts in a registry.
@@ -180,8 +181,8 @@ func TestEvents(t *testing.T) {
 	r := &registry{prometheus.NewRegistry()}
 	tracer, err := promhasp.NewTracer(r)
 	require.NoError(t, err)
-	tracer.TraceRenewal(primitives.TraceRenewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
-	tracer.TraceMismatch(primitives.TraceMismatch{Object: primitives.TraceObject{Kind: "rate limiter"}})
+	tracer.TraceRenewal(trace.Renewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
+	tracer.TraceMismatch(trace.Mismatch{Object: trace.Object{Kind: "rate limiter"}})
 
 	failures, _ := r.value(t, "hasp_renewal_failures_total")
 	require.InDelta(t, 4, failures, 0)
@@ -215,10 +216,10 @@ func TestLint(t *testing.T) {
 	t.Parallel()
 	tracer, err := promhasp.NewTracer(prometheus.NewRegistry())
 	require.NoError(t, err)
-	ctx := tracer.TraceAcquireStart(t.Context(), primitives.TraceAcquireStart{})
-	tracer.TraceAcquireEnd(ctx, primitives.TraceAcquireEnd{Object: primitives.TraceObject{Kind: "lock"}})
-	tracer.TraceLeaseEnd(primitives.TraceLeaseEnd{Object: primitives.TraceObject{Kind: "lock"}})
-	tracer.TraceMismatch(primitives.TraceMismatch{Object: primitives.TraceObject{Kind: "lock"}})
+	ctx := tracer.TraceAcquireStart(t.Context(), trace.AcquireStart{})
+	tracer.TraceAcquireEnd(ctx, trace.AcquireEnd{Object: trace.Object{Kind: "lock"}})
+	tracer.TraceLeaseEnd(trace.LeaseEnd{Object: trace.Object{Kind: "lock"}})
+	tracer.TraceMismatch(trace.Mismatch{Object: trace.Object{Kind: "lock"}})
 	problems, err := testutil.CollectAndLint(tracer)
 	require.NoError(t, err)
 	require.Empty(t, problems)

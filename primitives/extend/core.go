@@ -14,6 +14,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // Core has the parts that the primitives of one client share: the watchdog, the subscriptions, the
@@ -30,7 +31,7 @@ type Core struct {
 	keeper          *renew.Keeper
 	bySlot          atomic.Bool // one script's keys must share a slot
 	orphans         orphans
-	leaseTracer     LeaseTracer // nil: there is none
+	leaseTracer     trace.LeaseTracer // nil: there is none
 	mismatches      mismatches
 
 	ctx    context.Context //nolint:containedctx // Close ends it, and with it the work in the background.

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // TestHoldIsSmall: a client may have a hundred thousand, and one more word costs 32 bytes of each.
@@ -17,13 +19,13 @@ func TestHoldIsSmall(t *testing.T) {
 // endings counts the ends of leases.
 type endings struct{ n int }
 
-func (*endings) TraceAcquireStart(ctx context.Context, _ TraceAcquireStart) context.Context {
+func (*endings) TraceAcquireStart(ctx context.Context, _ trace.AcquireStart) context.Context {
 	return ctx
 }
 
-func (*endings) TraceAcquireEnd(context.Context, TraceAcquireEnd) {}
+func (*endings) TraceAcquireEnd(context.Context, trace.AcquireEnd) {}
 
-func (e *endings) TraceLeaseEnd(TraceLeaseEnd) { e.n++ }
+func (e *endings) TraceLeaseEnd(trace.LeaseEnd) { e.n++ }
 
 // TestHoldReportsOneEnd: a release and the watchdog may find the end of one lease at the same time.
 func TestHoldReportsOneEnd(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // maxMismatches is how many mismatches a client reports, so that objects with the names of users do
@@ -14,32 +16,32 @@ const maxMismatches = 1000
 // mismatches are those that a client has reported.
 type mismatches struct {
 	mu       sync.Mutex
-	reported map[TraceMismatch]struct{}
+	reported map[trace.Mismatch]struct{}
 }
 
 // add reports whether m is to be reported.
-func (all *mismatches) add(m TraceMismatch) bool {
+func (all *mismatches) add(m trace.Mismatch) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if _, known := all.reported[m]; known || len(all.reported) == maxMismatches {
 		return false
 	}
 	if all.reported == nil {
-		all.reported = make(map[TraceMismatch]struct{})
+		all.reported = make(map[trace.Mismatch]struct{})
 	}
 	all.reported[m] = struct{}{}
 	return true
 }
 
 // ReportMismatch reports that an option of o does not apply, since the server has another value: as a
-// warning in the log, and to the client's [MismatchTracer]. A client reports the same mismatch once,
+// warning in the log, and to the client's [trace.MismatchTracer]. A client reports the same mismatch once,
 // and a thousand mismatches at most.
 func (o *Object) ReportMismatch(option, want, have string) {
-	m := TraceMismatch{Object: o.traced(), Option: option, Want: want, Have: have}
+	m := trace.Mismatch{Object: o.traced(), Option: option, Want: want, Have: have}
 	if !o.core.mismatches.add(m) {
 		return
 	}
-	if tracer, ok := o.core.opts.Tracer.(MismatchTracer); ok {
+	if tracer, ok := o.core.opts.Tracer.(trace.MismatchTracer); ok {
 		tracer.TraceMismatch(m)
 	}
 	if entry := o.core.opts.Logger.Check(zap.WarnLevel, "option differs from what the server has"); entry != nil {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // minLease is the shortest lease. It leaves time for a renewal, and for the clock drift.
@@ -36,7 +38,7 @@ type Options struct {
 	Logger *zap.Logger
 
 	// Tracer observes the client. Nil means none.
-	Tracer Tracer
+	Tracer trace.Tracer
 
 	// ClosesBackend says that Close closes the backend, after the releases.
 	ClosesBackend bool

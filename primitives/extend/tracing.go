@@ -8,28 +8,29 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // trace connects the client's tracer with the parts that report to it.
 func (c *Core) trace() {
-	c.leaseTracer, _ = c.opts.Tracer.(LeaseTracer)
-	if tracer, ok := c.opts.Tracer.(RenewalTracer); ok {
-		c.keeper.OnRenewal = func(r renew.Renewal) { tracer.TraceRenewal(TraceRenewal(r)) }
+	c.leaseTracer, _ = c.opts.Tracer.(trace.LeaseTracer)
+	if tracer, ok := c.opts.Tracer.(trace.RenewalTracer); ok {
+		c.keeper.OnRenewal = func(r renew.Renewal) { tracer.TraceRenewal(trace.Renewal(r)) }
 	}
-	if tracer, ok := c.opts.Tracer.(SubscriptionTracer); ok {
+	if tracer, ok := c.opts.Tracer.(trace.SubscriptionTracer); ok {
 		c.waiters.OnGap = func(channel string, err error) {
-			tracer.TraceSubscriptionGap(TraceSubscriptionGap{Channel: channel, Err: err})
+			tracer.TraceSubscriptionGap(trace.SubscriptionGap{Channel: channel, Err: err})
 		}
 	}
 }
 
 // traced returns o for a tracer.
-func (o *Object) traced() TraceObject { return TraceObject{Kind: o.kind, Name: o.name} }
+func (o *Object) traced() trace.Object { return trace.Object{Kind: o.kind, Name: o.name} }
 
 // acquisition is an acquire that a tracer observes.
 type acquisition struct {
-	tracer  Tracer // nil: there is none
-	object  TraceObject
+	tracer  trace.Tracer // nil: there is none
+	object  trace.Object
 	try     bool
 	started time.Time
 }
@@ -47,7 +48,7 @@ func (o *Object) beginAcquire(ctx context.Context, try bool) (context.Context, a
 		return ctx, acquisition{}
 	}
 	q := acquisition{tracer, o.traced(), try, time.Now()}
-	return tracer.TraceAcquireStart(ctx, TraceAcquireStart{Object: q.object, Try: try}), q
+	return tracer.TraceAcquireStart(ctx, trace.AcquireStart{Object: q.object, Try: try}), q
 }
 
 // end reports the end of the acquire.
@@ -55,7 +56,7 @@ func (q acquisition) end(ctx context.Context, t tries, err error) {
 	if q.tracer == nil {
 		return
 	}
-	q.tracer.TraceAcquireEnd(ctx, TraceAcquireEnd{
+	q.tracer.TraceAcquireEnd(ctx, trace.AcquireEnd{
 		Object: q.object, Try: q.try, Waited: time.Since(q.started), Attempts: t.count, Contended: t.refused,
 		Err: withCause(ctx, matched(err)),
 	})
@@ -94,7 +95,7 @@ func (h *hold) traceEnd(held time.Duration, cause, err error) {
 	if errors.Is(err, ErrLost) {
 		cause = ErrLost
 	}
-	tracer.TraceLeaseEnd(TraceLeaseEnd{Object: h.object.traced(), Held: held, Cause: cause, Err: matched(err)})
+	tracer.TraceLeaseEnd(trace.LeaseEnd{Object: h.object.traced(), Held: held, Cause: cause, Err: matched(err)})
 }
 
 // setTraced says whether the tracer gets no end of h any more, and reports whether that was so before.

@@ -117,7 +117,7 @@ func (o *Object) Wait(ctx context.Context, want WaitSpec, a Attempt) error {
 }
 
 // Acquire is [Object.Wait] for an attempt that acquires units of o without a lease. It reports the
-// acquire to the client's [Tracer], as [Leases.Acquire] does. Use Acquire within [Call].
+// acquire to the client's tracer, [Options.Tracer], as [Leases.Acquire] does. Use Acquire within [Call].
 func (o *Object) Acquire(ctx context.Context, want WaitSpec, a Attempt) error {
 	ctx, q := o.beginAcquire(ctx, false)
 	t, err := o.wait(ctx, want, loopAttempt{attempt: a})

@@ -1,11 +1,12 @@
-package extend
+// Package trace has the tracers of a client, and the events that they get: see [Tracer].
+package trace
 
 import (
 	"context"
 	"time"
 )
 
-// Tracer observes a client: see [Options.Tracer]. It gets the start and the end of each acquire. It
+// Tracer observes a client: see the Tracer of [github.com/hasp-go/hasp/primitives.Options]. It gets the start and the end of each acquire. It
 // gets more if it also implements [LeaseTracer], [RenewalTracer], [SubscriptionTracer] or
 // [MismatchTracer].
 //
@@ -19,36 +20,36 @@ type Tracer interface {
 	// acquire runs under the returned context, which must be ctx or a child of it. If the acquire
 	// sends nothing because of its arguments, because ctx has ended, or because the client is closed,
 	// it is not reported.
-	TraceAcquireStart(ctx context.Context, data TraceAcquireStart) context.Context
+	TraceAcquireStart(ctx context.Context, data AcquireStart) context.Context
 
 	// TraceAcquireEnd is called when the acquire is about to return, with the context that
 	// TraceAcquireStart has returned. It is not called if the driver panics.
-	TraceAcquireEnd(ctx context.Context, data TraceAcquireEnd)
+	TraceAcquireEnd(ctx context.Context, data AcquireEnd)
 }
 
-// TraceObject is the object of an event. Names may be many: a metric should not have them as a label.
-type TraceObject struct {
+// Object is the object of an event. Names may be many: a metric should not have them as a label.
+type Object struct {
 	Kind string // such as "lock" or "rate limiter", as in errors
 	Name string // without the client's prefix
 }
 
-// TraceAcquireStart is the start of an acquire: of Lock, TryLock, Acquire or TryAcquire of a lock, a
+// AcquireStart is the start of an acquire: of Lock, TryLock, Acquire or TryAcquire of a lock, a
 // semaphore or a rate limiter. A MultiLock or RedLock is reported by its parts.
-type TraceAcquireStart struct {
-	Object TraceObject
+type AcquireStart struct {
+	Object Object
 	Try    bool // it does not wait, as TryLock and TryAcquire
 }
 
-// TraceAcquireEnd is the end of an acquire.
-type TraceAcquireEnd struct {
-	Object TraceObject
+// AcquireEnd is the end of an acquire.
+type AcquireEnd struct {
+	Object Object
 	Try    bool
 
 	// Waited is the time since the start, round trips included.
 	Waited time.Duration
 
 	// Attempts is how often the client asked the server for this caller. 0 means that it asked never:
-	// the caller re-entered a lease, or its error is [ErrSelfDeadlock].
+	// the caller re-entered a lease, or its error is [github.com/hasp-go/hasp/primitives.ErrSelfDeadlock].
 	Attempts int
 
 	// Contended says that the server refused at least one attempt: another owner held the object, or
@@ -64,22 +65,22 @@ type TraceAcquireEnd struct {
 type LeaseTracer interface {
 	// TraceLeaseEnd is called once for each lease that an acquire has returned. A lease and the leases
 	// that re-enter it end together, as one.
-	TraceLeaseEnd(data TraceLeaseEnd)
+	TraceLeaseEnd(data LeaseEnd)
 }
 
-// TraceLeaseEnd is the end of a lease.
-type TraceLeaseEnd struct {
-	Object TraceObject
+// LeaseEnd is the end of a lease.
+type LeaseEnd struct {
+	Object Object
 
 	// Held is the time from the grant to the end for the holder. For a release, that is the time at
 	// which it begins.
 	Held time.Duration
 
-	// Cause is [ErrReleased], [ErrLost], or matches [backend.ErrClosed] if the client was closed. It
+	// Cause is [github.com/hasp-go/hasp/primitives.ErrReleased], [github.com/hasp-go/hasp/primitives.ErrLost], or matches [github.com/hasp-go/hasp/backend.ErrClosed] if the client was closed. It
 	// is also ErrLost if the release finds that the server no longer has the lease.
 	Cause error
 
-	// Err is the error of the release, if the holder has released the lease. As in TraceAcquireEnd, its
+	// Err is the error of the release, if the holder has released the lease. As in [AcquireEnd], its
 	// text lacks the operation and the object.
 	Err error
 }
@@ -87,11 +88,11 @@ type TraceLeaseEnd struct {
 // RenewalTracer is a [Tracer] that also gets the watchdog's renewals.
 type RenewalTracer interface {
 	// TraceRenewal is called after each renewal of leases of one kind by the watchdog.
-	TraceRenewal(data TraceRenewal)
+	TraceRenewal(data Renewal)
 }
 
-// TraceRenewal is one renewal, which renews up to a hundred leases.
-type TraceRenewal struct {
+// Renewal is one renewal, which renews up to a hundred leases.
+type Renewal struct {
 	// Leases is how many leases were to be renewed.
 	Leases int
 
@@ -115,11 +116,11 @@ type TraceRenewal struct {
 type SubscriptionTracer interface {
 	// TraceSubscriptionGap is called when messages to waiters may have been missed. Such waiters try
 	// again at once, or poll more often.
-	TraceSubscriptionGap(data TraceSubscriptionGap)
+	TraceSubscriptionGap(data SubscriptionGap)
 }
 
-// TraceSubscriptionGap is a gap of a subscription.
-type TraceSubscriptionGap struct {
+// SubscriptionGap is a gap of a subscription.
+type SubscriptionGap struct {
 	Channel string
 
 	// Err is the reason if the client could not subscribe. It tries again within a second. Nil means
@@ -131,13 +132,13 @@ type TraceSubscriptionGap struct {
 type MismatchTracer interface {
 	// TraceMismatch is called when an acquire finds a mismatch: once for the same mismatch, and for the
 	// first thousand mismatches of a client. The client also logs a warning.
-	TraceMismatch(data TraceMismatch)
+	TraceMismatch(data Mismatch)
 }
 
-// TraceMismatch is an option that does not apply, since the object exists with another value. It has
+// Mismatch is an option that does not apply, since the object exists with another value. It has
 // the option of an earlier deployment, for example, or of another process.
-type TraceMismatch struct {
-	Object TraceObject
+type Mismatch struct {
+	Object Object
 	Option string // such as "Rate"
 	Want   string // the option's value
 	Have   string // what the server has
