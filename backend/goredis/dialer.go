@@ -49,7 +49,6 @@ func (d *dialer) Dial(
 ) (fanout.Link, error) {
 	client, err := d.find(ctx, node)
 	if err != nil {
-		d.stale.Store(true)
 		return nil, err
 	}
 	l := &link{
