@@ -39,8 +39,7 @@ func campaign(
 }
 
 func TestLeaderRunsAllJobs(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		all := make([]runs, 3)
 		for i := range all {
@@ -59,8 +58,7 @@ func TestLeaderRunsAllJobs(t *testing.T) {
 
 // TestLostLeadership loses the leadership during a job: the job ends, and fails, and another replica leads.
 func TestLostLeadership(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		var r runs
 		var f failures
@@ -82,8 +80,7 @@ func TestLostLeadership(t *testing.T) {
 
 // TestLeaderLeaves has the leader leave during a job that takes a while to end: another replica leads only then.
 func TestLeaderLeaves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		one := campaign(t, s, func(ctx context.Context, _ *primitives.Lease) error {
 			<-ctx.Done()
@@ -110,8 +107,7 @@ func TestLeaderLeaves(t *testing.T) {
 
 // TestJobThatIgnoresItsContext goes on after the loss of the leadership, and fails.
 func TestJobThatIgnoresItsContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		var f failures
 		causes := make(chan error, 1)
@@ -130,11 +126,12 @@ func TestJobThatIgnoresItsContext(t *testing.T) {
 }
 
 func TestElectorWithoutRun(t *testing.T) {
-	t.Parallel()
-	elector := gocronhasp.NewElector(hasptest.New(t).Client(nil).NewElection(election, nil))
-	require.ErrorIs(t, elector.IsLeader(t.Context()), gocronhasp.ErrNotLeader)
-	called := false
-	task := elector.Task(func(context.Context, *primitives.Lease) error { called = true; return nil })
-	require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLeader)
-	require.False(t, called)
+	bubble(t, func(t *testing.T) {
+		elector := gocronhasp.NewElector(hasptest.New(t).Client(nil).NewElection(election, nil))
+		require.ErrorIs(t, elector.IsLeader(t.Context()), gocronhasp.ErrNotLeader)
+		called := false
+		task := elector.Task(func(context.Context, *primitives.Lease) error { called = true; return nil })
+		require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLeader)
+		require.False(t, called)
+	})
 }

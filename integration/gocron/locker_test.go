@@ -107,12 +107,19 @@ func schedule(
 	return scheduler.Shutdown
 }
 
+// bubble runs a test in virtual time. A call that hangs, or gocron's busy wait for a job, ends the tests after a minute.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	defer time.AfterFunc(time.Minute, func() { panic(t.Name() + " hangs") }).Stop()
+	synctest.Test(t, test)
+}
+
 // lockerOf returns a Locker of a process of its own.
 func lockerOf(s *hasptest.Server) *gocronhasp.Locker { return gocronhasp.NewLocker(s.Client(nil), nil) }
 
 func TestOneOfThreeReplicasRuns(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		var r runs
 		for range 3 {
@@ -125,8 +132,7 @@ func TestOneOfThreeReplicasRuns(t *testing.T) {
 
 // TestLongJobKeepsItsLock has a job that is much longer than the lease and the period.
 func TestLongJobKeepsItsLock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		var r runs
 		var f failures
@@ -143,8 +149,7 @@ func TestLongJobKeepsItsLock(t *testing.T) {
 
 // TestLostLock loses the lock of a job: the job ends, and fails, and another run follows.
 func TestLostLock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		var r runs
 		var f failures
@@ -164,8 +169,7 @@ func TestLostLock(t *testing.T) {
 
 // TestStoppedScheduler stops a scheduler while its job runs: the lock is released when the job has ended.
 func TestStoppedScheduler(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		var r runs
 		locker := lockerOf(s)
@@ -187,8 +191,7 @@ func requireFree(t *testing.T, s *hasptest.Server) {
 
 // TestJobWithoutTask runs a function that knows nothing of its lock.
 func TestJobWithoutTask(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		var r runs
 		work := r.work(570 * time.Second)
@@ -204,81 +207,86 @@ func TestJobWithoutTask(t *testing.T) {
 }
 
 func TestUnlockUnderAnEndedContext(t *testing.T) {
-	t.Parallel()
-	s := hasptest.New(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	held, err := lockerOf(s).Lock(ctx, job)
-	require.NoError(t, err)
-	cancel()
-	require.NoError(t, held.Unlock(ctx))
-	requireFree(t, s)
-	require.NoError(t, held.Unlock(ctx), "again")
+	bubble(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		held, err := lockerOf(s).Lock(ctx, job)
+		require.NoError(t, err)
+		cancel()
+		require.NoError(t, held.Unlock(ctx))
+		requireFree(t, s)
+		require.NoError(t, held.Unlock(ctx), "again")
+	})
 }
 
 func TestLockReportsTheServersAbsence(t *testing.T) {
-	t.Parallel()
-	s := hasptest.New(t)
-	locker := lockerOf(s)
-	s.FailAcquires(1)
-	_, err := locker.Lock(t.Context(), job)
-	require.ErrorIs(t, err, primitives.ErrUnavailable)
-	held, err := locker.Lock(t.Context(), job)
-	require.NoError(t, err)
-	require.NoError(t, held.Unlock(t.Context()))
+	bubble(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		locker := lockerOf(s)
+		s.FailAcquires(1)
+		_, err := locker.Lock(t.Context(), job)
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		held, err := locker.Lock(t.Context(), job)
+		require.NoError(t, err)
+		require.NoError(t, held.Unlock(t.Context()))
+	})
 }
 
 // TestTaskNeedsTheLockOfItsJob calls a task without a lock, under the lock of another job, twice under one lock, and
 // after an unlock without a task.
 func TestTaskNeedsTheLockOfItsJob(t *testing.T) {
-	t.Parallel()
-	locker := lockerOf(hasptest.New(t))
-	called := 0
-	task := locker.Task(job, func(context.Context, *primitives.Lease) error { called++; return nil })
-	require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
-	for _, name := range []string{"another", job} {
-		held, err := locker.Lock(t.Context(), name)
-		require.NoError(t, err)
-		if name == job {
-			require.NoError(t, task(t.Context()))
-		}
+	bubble(t, func(t *testing.T) {
+		locker := lockerOf(hasptest.New(t))
+		called := 0
+		task := locker.Task(job, func(context.Context, *primitives.Lease) error { called++; return nil })
 		require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
+		for _, name := range []string{"another", job} {
+			held, err := locker.Lock(t.Context(), name)
+			require.NoError(t, err)
+			if name == job {
+				require.NoError(t, task(t.Context()))
+			}
+			require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
+			require.NoError(t, held.Unlock(t.Context()))
+			require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
+		}
+		held, err := locker.Lock(t.Context(), job)
+		require.NoError(t, err)
 		require.NoError(t, held.Unlock(t.Context()))
 		require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
-	}
-	held, err := locker.Lock(t.Context(), job)
-	require.NoError(t, err)
-	require.NoError(t, held.Unlock(t.Context()))
-	require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
-	require.Equal(t, 1, called)
+		require.Equal(t, 1, called)
+	})
 }
 
 func TestTaskReportsItsWork(t *testing.T) {
-	t.Parallel()
-	s := hasptest.New(t)
-	locker := lockerOf(s)
-	failed := errors.New("no space")
-	held, err := locker.Lock(t.Context(), job)
-	require.NoError(t, err)
-	var token int64
-	err = locker.Task(job, func(_ context.Context, lease *primitives.Lease) error {
-		token = lease.Token()
-		return failed
-	})(t.Context())
-	require.ErrorIs(t, err, failed)
-	require.Positive(t, token)
-	requireFree(t, s)
-	require.ErrorIs(t, held.Unlock(t.Context()), failed, "the result of the run")
+	bubble(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		locker := lockerOf(s)
+		failed := errors.New("no space")
+		held, err := locker.Lock(t.Context(), job)
+		require.NoError(t, err)
+		var token int64
+		err = locker.Task(job, func(_ context.Context, lease *primitives.Lease) error {
+			token = lease.Token()
+			return failed
+		})(t.Context())
+		require.ErrorIs(t, err, failed)
+		require.Positive(t, token)
+		requireFree(t, s)
+		require.ErrorIs(t, held.Unlock(t.Context()), failed, "the result of the run")
+	})
 }
 
 func TestPanicReleasesTheLock(t *testing.T) {
-	t.Parallel()
-	s := hasptest.New(t)
-	locker := lockerOf(s)
-	held, err := locker.Lock(t.Context(), job)
-	require.NoError(t, err)
-	require.PanicsWithValue(t, "oops", func() {
-		_ = locker.Task(job, func(context.Context, *primitives.Lease) error { panic("oops") })(t.Context())
+	bubble(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		locker := lockerOf(s)
+		held, err := locker.Lock(t.Context(), job)
+		require.NoError(t, err)
+		require.PanicsWithValue(t, "oops", func() {
+			_ = locker.Task(job, func(context.Context, *primitives.Lease) error { panic("oops") })(t.Context())
+		})
+		requireFree(t, s)
+		require.Error(t, held.Unlock(t.Context()))
 	})
-	requireFree(t, s)
-	require.Error(t, held.Unlock(t.Context()))
 }

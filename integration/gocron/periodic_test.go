@@ -22,8 +22,7 @@ func everyMinute(s *hasptest.Server) *gocronhasp.Locker {
 
 // TestReplicasThatStartAtOtherTimes has a job that ends before the next replica comes to it.
 func TestReplicasThatStartAtOtherTimes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		var r runs
 		var f failures
@@ -61,8 +60,7 @@ func TestWaitingReplicaTakesOver(t *testing.T) {
 		"WithoutTask": {none, nil, gocronhasp.ErrCompleted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
 				s := hasptest.New(t)
 				one, other := everyMinute(s), everyMinute(s)
 				held, err := one.Lock(t.Context(), job)
@@ -90,8 +88,7 @@ func hold(ctx context.Context, locker *gocronhasp.Locker) error {
 
 // TestReplicaThatIsCutOff loses its connection during a run: another replica runs the job when the lease has ended.
 func TestReplicaThatIsCutOff(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		link := s.Backend()
 		client, err := primitives.New(link, nil)
@@ -108,8 +105,7 @@ func TestReplicaThatIsCutOff(t *testing.T) {
 
 // TestOffset has a job at noon each day, and replicas whose clocks differ.
 func TestOffset(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const day = 24 * time.Hour
 		opts := &gocronhasp.PeriodicOptions{Offset: day / 2}
 		client := hasptest.New(t).Client(nil)
@@ -124,11 +120,12 @@ func TestOffset(t *testing.T) {
 }
 
 func TestPeriodicLockerChecksThePeriod(t *testing.T) {
-	t.Parallel()
-	for _, period := range []time.Duration{-time.Hour, 0, time.Microsecond} {
-		locker := gocronhasp.NewPeriodicLocker(hasptest.New(t).Client(nil), period, nil)
-		var invalid *primitives.FieldError
-		require.ErrorAs(t, hold(t.Context(), locker), &invalid)
-		require.Equal(t, "period", invalid.Field)
-	}
+	bubble(t, func(t *testing.T) {
+		for _, period := range []time.Duration{-time.Hour, 0, time.Microsecond} {
+			locker := gocronhasp.NewPeriodicLocker(hasptest.New(t).Client(nil), period, nil)
+			var invalid *primitives.FieldError
+			require.ErrorAs(t, hold(t.Context(), locker), &invalid)
+			require.Equal(t, "period", invalid.Field)
+		}
+	})
 }
