@@ -77,7 +77,7 @@ func countingSeeds() []seed {
 		{"does not wake the next while there is room", arrival, edits{{"(room > 1 or soon)", "soon"}}, queues},
 		{"does not wake the next when a hold ends soon", arrival, edits{{"(room > 1 or soon)", "room > 1"}}, queues},
 		{"does not tell when the next hold ends to who is let in", acquire, edits{
-			{"room == 1 and full_for(semaphore, now, held, lease) or 0", "0"},
+			{"local wait = room == 1 and", "local wait = false and"},
 		}, crowds("TestWaitersBehindACrashAreInAtEachEnd")},
 		{"wakes nobody when the first leaves the queue of a semaphore", leave, edits{
 			{" or waits and survey(semaphore, queue, now, owner) == owner", ""},

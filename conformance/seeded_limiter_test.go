@@ -27,7 +27,7 @@ func limiterSeeds() []seed {
 			{"  local target = need\n", "  local target = left + 1\n"},
 		}, propertiesOf("RateLimiter")},
 		{"believes in grants of the future", acquire, edits{
-			{"settle(limit, valued, grants, late)\n", ""},
+			{"if not last or at <= late then", "if true then"},
 		}, changed("TestClockSetBackOfManyGrants")},
 		{"believes in a value whose grants are lost", acquire, edits{
 			{"redis.call('set', valued, text_of(limit, back + more), 'keepttl')", "local _ = text_of"},
@@ -55,7 +55,7 @@ func limiterSeeds() []seed {
 			{"target - left)\n  local wait = 1", "math.min(1000, target - left))\n  more = target - left\n  local wait = 1"},
 		}, changed("TestRetryInOfManyGrants")},
 		{"settles a thousand grants of the future at a time", acquire, edits{
-			{"'(%.0f', now), '+inf')", "'(%.0f', now), '+inf', 'limit', 0, 1000)"},
+			{"'(%.0f', late), '+inf')", "'(%.0f', late), '+inf', 'limit', 0, 1000)"},
 		}, changed("TestClockSetBackOfManyGrants")},
 		{"releases permits of a rate without a message", release, edits{
 			{"redis.call(publish, changed, string.format('%.0f', after))", "local _ = publish"},

@@ -161,7 +161,7 @@ func lockSeeds() []seed {
 	foreign := finder{dir: "conformance/matrix/repro", test: "TestForeignHashIsAConflict"}
 	return []seed{
 		{"takes another program's hash for a held lock", "internal/script/lock_acquire.lua.go", edits{
-			{"return alien(lock, size) or -2", "return -2"},
+			{"return strange or -2", "return -2"},
 		}, foreign},
 		{"deletes another program's hash by force", "internal/script/lock_force_release.lua.go", edits{
 			{"if strange then", "if false then"},

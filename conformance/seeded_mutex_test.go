@@ -22,14 +22,14 @@ func mutexSeeds() []seed {
 		{"believes in a whole lease after a grant by a release", line, edits{
 			{"keeper.Adopt(&h.Entry, started, lasts,", "keeper.Adopt(&h.Entry, started, h.Lease,"},
 		}, machines},
-		{"believes in a beat that extends nothing", beat, edits{{"  raise(holder, tonumber(keep))\n", ""}}, machines},
+		{"believes in a beat that extends nothing", beat, edits{{"local lease = tonumber(keep) redis", "local lease = 0 redis"}}, machines},
 		{"ends a longer hold by a late beat", beat, edits{{"math.max(lease, redis.call('pttl', holder))", "lease"}},
 			finder{dir: "conformance/matrix/repro", test: "TestNoScriptShortensAnotherCallsHold/Mutex"}},
 		{"finds a grant whose token is lost, and says none", beat, edits{
 			{"mine = grant or present_token(token, tokenttl)", "mine = grant or redis.call('get', token)"},
 		}, in("TestLostTokenIsReplaced")},
 		{"lets a release grant for a whole sign from now on", release, edits{
-			{"return wait - age, stamp", "return wait, stamp"},
+			{"lasts, stamp = wait - age, stamp_", "lasts, stamp = wait, stamp_"},
 		}, machines},
 		{"grants by a release to the last", release, edits{
 			{"redis.call('zrange', queue, #dead", "redis.call('zrevrange', queue, #dead"},

@@ -6,17 +6,17 @@ func rightsSeeds() []seed {
 	changes := finder{dir: "conformance/matrix/rights", test: "TestRefusedCommandChangesNothing"}
 	return []seed{
 		{"puts permits back that it may not take out", scripts + "permit_release.lua.go", edits{
-			{"may('zrem', leases) ", ""},
+			{"redis.acl_check_cmd('zrem', leases)", "true"},
 		}, changes},
-		{"takes permits that it may not lend", scripts + "permit_acquire.lua.go", edits{{"may('zadd', leases)\n", ""}}, changes},
+		{"takes permits that it may not lend", scripts + "permit_acquire.lua.go", edits{{"redis.acl_check_cmd('zadd', leases)", "true"}}, changes},
 		{"settles grants of a rate that it may not announce", scripts + "rate_release.lua.go", edits{
-			{"may(publish, changed)\n", ""},
+			{"redis.acl_check_cmd(publish, changed)", "true"},
 		}, changes},
 		{"takes a lock that it may not let expire", scripts + "lock_acquire.lua.go", edits{
-			{"may('pexpire', lock)\n", ""},
+			{"redis.acl_check_cmd('pexpire', lock)", "true"},
 		}, changes},
 		{"takes a lock that it may not release", scripts + "lock_acquire.lua.go", edits{
-			{"may(publish, released)\n", "local _ = publish\n"},
+			{"redis.acl_check_cmd(publish, released)", "publish"},
 		}, finder{dir: "conformance/matrix/repro", test: "TestNoChannels"}},
 		{"takes a key of another kind for no answer", "exclusivelock.go", edits{
 			{"\t\tcase -1:\n\t\t\tresult[i] = extend.OtherKind\n", ""},
@@ -28,7 +28,7 @@ func rightsSeeds() []seed {
 			{"status[i] = fault(held)", "status[i] = -1"},
 		}, finder{dir: "conformance/matrix/repro", test: "TestReleasesThatMayNotLookAreRepeated"}},
 		{"takes a lock without the right to look whether it holds it", scripts + "lock_acquire.lua.go", edits{
-			{"may('hexists', lock)\n", ""},
+			{"redis.acl_check_cmd('hexists', lock)", "true"},
 		}, changes},
 		{"repeats while it closes what is denied", orphanFile, edits{
 			{"(errors.Is(err, backend.ErrNoPermission) || errors.Is(err, backend.ErrNotSupported)) && all.core.isClosed(),", ""},

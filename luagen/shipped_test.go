@@ -95,6 +95,57 @@ return {a, double('x'), line()}`,
 	keys: []string{"k"},
 	want: "[k xx'\\\nyxx'\\\ny 4]",
 }, {
+	// Functions that stand in place of their calls: each form, and names that mean something else in the script.
+	name: "InPlace",
+	src: `---@key a string
+---@include place.lua
+local t, p = {}, 'outer'
+local early, second = early_in('x', #t)
+local same = early_in('y', 1)
+same = tail(same)
+note(t, 'first')
+note(t, p)
+local none = nothing(t)
+local one = spread(pair())
+local shadow do local text = 'inner' shadow = twice_of(text) end
+local q, r = 'q', 'r'
+q, r = swap(q, r)
+local x = 1 + small() .. ''
+dropped(t)
+if #t == 99 then
+  return looped(t, 'no')
+end
+local wide = missing('w')
+return {a, early, second, same, t[1], t[2], tostring(none), one, shadow, q, r, x, t[3], wide, chosen(t, 'first'), count(t)}`,
+	keys: []string{"k"},
+	want: "[k x! 0 y is 1? first:1 outer:2 nil 12 innerinner<inner> r q 61 dropped wnil yes 3]",
+}, {
+	name: "InPlaceReturn",
+	src: `---@key a string
+---@include place.lua
+local t = {a, 'b'}
+return looped(t, 'b')`,
+	keys: []string{"k"},
+	want: "2",
+}, {
+	name: "InPlaceChain",
+	src: `---@key a string
+---@include place.lua
+local number, dead = outer(a, {'x'})
+return {number, dead, outer2('k')}`,
+	keys: []string{"k"},
+	want: "[k-x k 0]",
+}, {
+	// A name of the script is one that a function needs, so that the function stays one.
+	name: "InPlaceCaptured",
+	src: `---@key a string
+---@include place.lua
+local t, tostring = {}, function() return 'mine' end
+note(t, a)
+return {t[1], tostring(), missing('w')}`,
+	keys: []string{"k"},
+	want: "[k:1 mine wnil]",
+}, {
 	name: "ParenthesisFirst",
 	src: `---@key a string
 (redis).call('set', a, 1)
@@ -116,6 +167,60 @@ return redis.call('get', a)`,
 	want: "[k\n k]",
 }}
 
+// inPlace has functions that are called once, or are small.
+const inPlace = `---@library
+local function early_in(text, early)
+  local second = early
+  if text == 'x' then
+    return text .. '!', second
+  end
+  for i = 1, 3 do
+    if i == 2 then break end
+  end
+  return text .. ' is ' .. early
+end
+local function tail(text)
+  local same = text .. '?'
+  return same
+end
+local function note(list, text)
+  list[#list + 1] = text .. ':' .. #list + 1
+end
+local function nothing(list) if #list == 0 then return list end end
+local function pair() return 1, 2 end
+local function spread(p, q) local one = p .. q return one end
+local function twice_of(q) local shadow = q .. q return shadow .. '<' .. q .. '>' end
+local function swap(r, q) return q, r end
+local function small() return 60 end
+local function dropped(list)
+  if #list > 90 then
+    return
+  end
+  list[#list + 1] = 'dropped'
+  return 'dropped'
+end
+local function looped(list, wanted)
+  for i, text in ipairs(list) do
+    if text == wanted then
+      return i
+    end
+  end
+  return 0
+end
+local function missing(text, more) return text .. tostring(more) end
+local function chosen(list, t) return list[1] == t .. ':1' and 'yes' or 'no' end
+local function count(list) return #list end
+local function inner(number, dead) local a = number return a .. '-' .. dead[1], a end
+local function outer(number, list)
+  if number == '' then
+    return '', list
+  end
+  return inner(number, list)
+end
+local function inner2(text) if text == 'z' then return 1 end return 0 end
+local function outer2(text) return inner2(text) end
+`
+
 // TestShippedTextBindsNames runs what is shipped on real servers.
 func TestShippedTextBindsNames(t *testing.T) {
 	t.Parallel()
@@ -129,6 +234,7 @@ local function line()
   return #'line'
 end
 `)
+	write(t, dir, "place.lua", inPlace)
 	onServers(t, func(t *testing.T, c *client) {
 		for _, test := range boundCases {
 			text := shipped(t, dir, test.src)

@@ -14,7 +14,7 @@ import (
 const accountClaimSource = `
 
 
-local function passes(token, highest) return not highest or #token > #highest or #token == #highest and token >= highest end
+
 local account = KEYS[1]
 local token = ARGV[1]
 
@@ -25,14 +25,14 @@ if not balance then
   return redis.error_reply('NOACCOUNT there is no such account')
 end
 local fence = redis.call('hget', account, 'fence')
-if not passes(token, fence) then
+if not (not fence or #token > #fence or #token == #fence and token >= fence) then
   return {0, fence}
 end
 redis.call('hset', account, 'fence', token)
 return {1, balance}
 `
 
-const accountClaimSHA1 = "8d51f174af7f7ea9501dfaa05a5c78ffe5c5c63b"
+const accountClaimSHA1 = "5d559ca93ca13c500ed430722282290211991f28"
 
 var accountClaimScript = backend.Script{
 	Name:   "account_claim",

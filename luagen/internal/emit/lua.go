@@ -2,6 +2,7 @@
 package emit
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,10 +14,13 @@ import (
 // Source returns the text that the server gets for a script without syntax findings: names bound
 // on the lines of their annotations, comments blanked, no line moved.
 func Source(s *parse.Script) string {
-	bound := bindings(s)
+	l := link(s)
+	bound := bindings(s, l)
+	p := &printer{linker: l, unit: l.units[len(l.units)-1], main: true}
 	var b strings.Builder
 	end := 0
-	for i, tok := range s.Tokens {
+	for i := 0; i < len(s.Tokens); {
+		tok := s.Tokens[i]
 		gap := string(s.Source[end:tok.Pos.Offset])
 		switch {
 		case i == 0:
@@ -30,8 +34,13 @@ func Source(s *parse.Script) string {
 		default:
 			b.WriteString(gap)
 		}
-		b.WriteString(tok.Text)
-		end = tok.End
+		text, next := p.next(i)
+		b.WriteString(text)
+		end = s.Tokens[next-1].End
+		if next > i+1 {
+			b.WriteString(strings.Repeat("\n", bytes.Count(s.Source[tok.Pos.Offset:end], []byte("\n"))))
+		}
+		i = next
 	}
 	return strings.TrimRight(b.String(), " \t\n\v\f") + "\n"
 }
@@ -64,7 +73,7 @@ func preamble(bound map[int]string, first parse.Token) string {
 }
 
 // bindings returns the text that stands for each annotation, by line.
-func bindings(s *parse.Script) map[int]string {
+func bindings(s *parse.Script, l *linker) map[int]string {
 	bound := map[int]string{}
 	index := freeName(s.Header.Bindings)
 	for i, b := range s.Header.Keys() {
@@ -83,7 +92,7 @@ func bindings(s *parse.Script) map[int]string {
 		bound[b.Pos.Line] = bindArg(b, i+1)
 	}
 	for _, inc := range s.Header.Includes {
-		bound[inc.Pos.Line] = strings.Join(joined(inc.Script), " ")
+		bound[inc.Pos.Line] = strings.Join(l.joined(inc.Script), " ")
 	}
 	return bound
 }
@@ -180,27 +189,6 @@ func bindList(name, index, from, offset, length string) string {
 	}
 	return fmt.Sprintf("local %s = {} for %s = 1, %s do %s[%s] = %s[%s] end",
 		name, index, length, name, index, from, element)
-}
-
-// joined returns the code of an included file, and of what that includes, each on one line.
-func joined(library *parse.Script) []string {
-	if library == nil {
-		return nil
-	}
-	var texts []string
-	for _, inc := range library.Header.Includes {
-		texts = append(texts, joined(inc.Script)...)
-	}
-	var b strings.Builder
-	end := 0
-	for i, tok := range library.Tokens {
-		if i > 0 && tok.Pos.Offset > end && tok.Kind != parse.EOF {
-			b.WriteByte(' ')
-		}
-		b.WriteString(oneLine(tok))
-		end = tok.End
-	}
-	return append(texts, b.String())
 }
 
 // oneLine returns a token so that it fits on one line.

@@ -31,20 +31,20 @@ local topic = ARGV[6]
 local elsewhere = ARGV[7]
 
 
-local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
-local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end local function plus(counter, value, delta) local sum = value + number(delta) if sum - sum ~= 0 then return nil elseif math.abs(sum) < 1e300 then return redis.call('incrbyfloat', counter, delta) end local text = string.format('%.17g', sum) redis.call('set', counter, text, 'keepttl') return text end
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
+
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
+
 if elsewhere ~= '' and redis.call('pttl', semaphore) <= 0 then
   redis.call(publish, topic, elsewhere)
   return 0
 end
-local before = count(redis.call('get', semaphore) or '0')
+local before repeat local text = redis.call('get', semaphore) or '0' local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then before = n break end before = nil break until true
 if not before or before < 0 then
   return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
 end
 local answers = string.format('%.0f', before + 1)
-may('set', counter)
-may(long and 'incrby' or 'incrbyfloat', counter)
+if not redis.acl_check_cmd('set', counter) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. counter}) end
+do local command = long and 'incrby' or 'incrbyfloat' if not redis.acl_check_cmd(command, counter) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. counter}) end end
 redis.call(publish, answered, answers)
 local addend = long or double
 if addend then
@@ -53,7 +53,7 @@ if addend then
   if long then
     added = type(redis.pcall('incrby', counter, long)) == 'number'
   elseif type(sum) == 'string' and number(sum) and number(double) then
-    added = plus(counter, number(sum), double)
+    repeat local value = number(sum) local sum = value + number(double) if sum - sum ~= 0 then added = nil break elseif math.abs(sum) < 1e300 then added = redis.call('incrbyfloat', counter, double) break end local text = string.format('%.17g', sum) redis.call('set', counter, text, 'keepttl') added = text break until true
   end
   if not added then
     sum = type(sum) == 'string' and sum .. ' ' .. addend or 'overflow'
@@ -64,7 +64,7 @@ redis.call('set', semaphore, answers, 'px', ttl)
 return before + 1
 `
 
-const adderAnswerSHA1 = "c81b450f2af27612bf0a546a6eeb7caf16af4a38"
+const adderAnswerSHA1 = "3f0fe409d1aad2dce2a5bf32bb23807e2a7d060c"
 
 var adderAnswerScript = backend.Script{
 	Name:   "adder_answer",

@@ -22,9 +22,9 @@ local ttl = ARGV[2]
 local publish = ARGV[3]
 local topic = ARGV[4]
 
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
-may('set', answers[1])
-may('del', answers[1])
+
+do local object = answers[1] if not redis.acl_check_cmd('set', object) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. object}) end end
+do local object = answers[1] if not redis.acl_check_cmd('del', object) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. object}) end end
 local asked = redis.call(publish, topic, request)
 for _, key in ipairs(answers) do
   redis.call('set', key, '0', 'px', ttl)
@@ -32,7 +32,7 @@ end
 return asked
 `
 
-const adderAskSHA1 = "e385452bc7d40a097d048a9551aac49dead11c44"
+const adderAskSHA1 = "ac936b64d659cc30499401c13d2c1d94e8c1dade"
 
 var adderAskScript = backend.Script{
 	Name:   "adder_ask",

@@ -19,10 +19,10 @@ local asked = ARGV[1]
 
 
 
-local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
+
 local answered, lost, sums = 0, false, {}
 for i = 2, #answers, 2 do
-  local here = count(redis.call('get', answers[i]) or '0')
+  local here repeat local text = redis.call('get', answers[i]) or '0' local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then here = n break end here = nil break until true
   if not here or here < 0 then
     return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
   end
@@ -39,7 +39,7 @@ end
 return {answered, table.concat(sums, ' ')}
 `
 
-const adderTakeSHA1 = "d8ed7698b1dc1749e2c3b23b51414efbce93664a"
+const adderTakeSHA1 = "faa31f2d643df92b4b080adac557624c02d05db4"
 
 var adderTakeScript = backend.Script{
 	Name:   "adder_take",

@@ -31,19 +31,19 @@ local turn = ARGV[6]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) may('zadd', semaphore) may('zrem', semaphore) may('zremrangebyscore', semaphore) may('pexpireat', semaphore) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
-local function numbered(number, waiter_timeout) return number + math.min(4095, math.ceil(100 * math.log(waiter_timeout) / math.log(2))) / 4096 end local function latest(number, now) local fraction = tonumber(number) % 1 return fraction > 0 and now + math.max(30000, math.ceil(2 ^ (fraction * 40.96))) or math.huge end local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local found = redis.call('zrange', queue, 0, 0, 'withscores') while found[1] do local waiter = found[1] if waiter == caller then return waiter, dead, false elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead, score and -score > latest(found[2], now) end dead[#dead + 1] = waiter end place = place + 1 found = redis.call('zrange', queue, place, place, 'withscores') end return false, dead, false end local function corrected(semaphore, queue, now) local scores, found = {}, redis.call('zrangebyscore', semaphore, '-inf', -now, 'withscores') for i = 1, #found, 2 do scores[found[i]] = found[i + 1] end local changed = {} found = redis.call('zrange', queue, 0, -1, 'withscores') for i = 1, #found, 2 do local score, by = scores[found[i]], latest(found[i + 1], now) if score and -score > by then changed[#changed + 1] = -by changed[#changed + 1] = found[i] end end return changed end local function set_right(semaphore, changed) for i = 1, #changed, 2000 do redis.call('zadd', semaphore, unpack(changed, i, math.min(i + 1999, #changed))) end end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end
-local now = clock()
-local held = holders(semaphore, now)
+local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
+local function numbered(number, waiter_timeout) return number + math.min(4095, math.ceil(100 * math.log(waiter_timeout) / math.log(2))) / 4096 end local function latest(number, now) local fraction = tonumber(number) % 1 return fraction > 0 and now + math.max(30000, math.ceil(2 ^ (fraction * 40.96))) or math.huge end local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local found = redis.call('zrange', queue, 0, 0, 'withscores') while found[1] do local waiter = found[1] if waiter == caller then return waiter, dead, false elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead, score and -score > latest(found[2], now) end dead[#dead + 1] = waiter end place = place + 1 found = redis.call('zrange', queue, place, place, 'withscores') end return false, dead, false end local function corrected(semaphore, queue, now) local scores, found = {}, redis.call('zrangebyscore', semaphore, '-inf', -now, 'withscores') for i = 1, #found, 2 do scores[found[i]] = found[i + 1] end local changed = {} found = redis.call('zrange', queue, 0, -1, 'withscores') for i = 1, #found, 2 do local score, by = scores[found[i]], latest(found[i + 1], now) if score and -score > by then changed[#changed + 1] = -by changed[#changed + 1] = found[i] end end return changed end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end
+local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
+local held = redis.call('zcount', semaphore, now, '+inf')
 local room = limit - held
 local first, dead, late = survey(semaphore, queue, now, owner)
 if room > 0 and (first == owner or not first) then
   ask(semaphore)
-  may('zscore', semaphore)
-  may('zcard', queue)
-  may(publish, turn .. ':' .. owner)
+  if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
+  if not redis.acl_check_cmd('zcard', queue) then error({err = 'NOPERM the user has no right to ' .. 'zcard' .. ' ' .. queue}) end
+  do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
 
-  local soon = first and full_for(semaphore, now, held, lease) < (waiter_timeout or lease) / 3
+  local soon = first and (held > 0 and math.max(1, math.min((redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', 0, 1)[2] - now), lease)) or tonumber(lease)) < (waiter_timeout or lease) / 3
   local after = (room > 1 or soon) and survey(semaphore, queue, now, false, owner)
   if after then
     redis.call(publish, turn .. ':' .. after, '0')
@@ -72,20 +72,20 @@ if waiter_timeout and not redis.call('zscore', queue, owner) then
 end
 local wait = -1
 if waiter_timeout and not (first and first ~= owner) then
-  wait = room_in(semaphore, now, held - limit)
+  do local over = held - limit wait = redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end
 end
 if waiter_timeout or #dead > 0 or late then
   ask(semaphore)
-  may('zscore', semaphore)
-  may('set', counter)
-  may(publish, turn .. ':' .. owner)
+  if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
+  if not redis.acl_check_cmd('set', counter) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. counter}) end
+  do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
 end
 local changed = late and corrected(semaphore, queue, now) or {}
 if #dead > 0 and first and first ~= owner then
   redis.call(publish, turn .. ':' .. first, '0')
 end
 drop(semaphore, queue, dead)
-set_right(semaphore, changed)
+for i = 1, #changed, 2000 do redis.call('zadd', semaphore, unpack(changed, i, math.min(i + 1999, #changed))) end
 if first and first ~= owner and not redis.call('zscore', semaphore, first) then
   ask(semaphore)
   local by = now + 30000
@@ -108,7 +108,7 @@ enter(semaphore, now, owner, -kept, until_last)
 return {false, wait}
 `
 
-const arrivalAcquireSHA1 = "cbcf1a786c7fce4023d4b7d31d0f24f898d882fa"
+const arrivalAcquireSHA1 = "4ee540abe5e914cf308edcb44946bcc32996cf8b"
 
 var arrivalAcquireScript = backend.Script{
 	Name:   "arrival_acquire",

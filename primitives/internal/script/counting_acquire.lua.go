@@ -26,22 +26,22 @@ local released = ARGV[5]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) may('zadd', semaphore) may('zrem', semaphore) may('zremrangebyscore', semaphore) may('pexpireat', semaphore) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
-local now = clock()
-local held = holders(semaphore, now)
+local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
+local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
+local held = redis.call('zcount', semaphore, now, '+inf')
 local room = limit - held
 if room <= 0 then
   return {false, room_in(semaphore, now, held - limit), 0}
 end
-local wait = room == 1 and full_for(semaphore, now, held, lease) or 0
-ask(semaphore)
-may('zscore', semaphore)
-may(publish, released)
-enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
+local wait = room == 1 and (held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease)) or 0
+if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
+if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
+if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
+do local score, until_last = now + lease, last(semaphore, now + lease) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
 return {micros(), wait, room - 1}
 `
 
-const countingAcquireSHA1 = "7b4605cd443ef28f6f935881568d8301c612510f"
+const countingAcquireSHA1 = "63bce99c96280b83022135dbdeab3578aa50e55a"
 
 var countingAcquireScript = backend.Script{
 	Name:   "counting_acquire",

@@ -20,7 +20,7 @@ local lease = ARGV[1]
 local owners = {} for i = 1, #semaphores do owners[i] = ARGV[1 + i] end
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function holders(semaphore, now) return redis.call('zcount', semaphore, now, '+inf') end local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function full_for(semaphore, now, held, lease) return held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) may('zadd', semaphore) may('zrem', semaphore) may('zremrangebyscore', semaphore) may('pexpireat', semaphore) end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end
 local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status, now = {}, clock()
 for i, semaphore in ipairs(semaphores) do
@@ -28,8 +28,8 @@ for i, semaphore in ipairs(semaphores) do
   if type(ends) == 'table' then
     status[i] = fault(ends)
   elseif ends and tonumber(ends) >= now then
-    ask(semaphore)
-    enter(semaphore, now, owners[i], now + lease, last(semaphore, now + lease))
+    if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
+    do local owner, score, until_last = owners[i], now + lease, last(semaphore, now + lease) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
     status[i] = 1
   else
     status[i] = 0
@@ -38,7 +38,7 @@ end
 return status
 `
 
-const countingRenewSHA1 = "e54b1387c3df756a6de2808e5fde5cacb03ee091"
+const countingRenewSHA1 = "bcb6660b5c99ad4edd4f5fec0dc8da439c5eb5f0"
 
 var countingRenewScript = backend.Script{
 	Name:   "counting_renew",

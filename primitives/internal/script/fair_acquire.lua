@@ -20,11 +20,14 @@
 ---@include fair_queue.lua
 ---@include fair_heal.lua
 ---@include alien.lua
-local size, now = redis.call('hlen', lock), clock()
+local size = redis.call('hlen', lock)
+local now = clock()
 local held = size > 0
-local strange = held and alien(lock, size)
-if strange then
-  return strange
+if held then
+  local strange = alien(lock, size)
+  if strange then
+    return strange
+  end
 end
 may('hexists', lock)
 may('hset', lock)

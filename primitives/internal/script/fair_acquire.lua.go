@@ -31,23 +31,26 @@ local publish = ARGV[5]
 local turn = ARGV[6]
 
 
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end local function present_token(token, tokenttl) local last = redis.call('get', token) if last and string.find(last, '^[1-9]%d*$') then return last end return next_token(token, tokenttl) end
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function share() return 300000 end local function ask_drop(queue, timeouts, deadlines) may('lrem', queue) may('lpos', queue) may('zadd', timeouts) may('zrem', timeouts) may('zrange', timeouts) may('zmscore', timeouts) may('hdel', deadlines) may('hmget', deadlines) end local function ask(queue, timeouts, deadlines) ask_drop(queue, timeouts, deadlines) may('rpush', queue) may('lindex', queue) may('lrange', queue) may('zscore', timeouts) end local function deadline_of(field, now) local deadline, waiter_timeout = string.match(field or '', '^(%d+) (%d+)$') if not deadline then return nil, false end local latest = now + tonumber(waiter_timeout) return math.min(tonumber(deadline), latest), tonumber(deadline) > latest end local function lower(timeouts, amount, others) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do local less = others[scores[i]] or amount if less ~= 0 then changed[#changed + 1] = scores[i + 1] - less changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leavers) local dead, amount, place, size, due = {}, 0, 0, 1, 0 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('hmget', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif leavers and leavers[waiter] then due = due + leavers[waiter] else local score = scores[i] local deadline, late = deadline_of(ends[i], now) local left = score and score - due - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false, deadline, late end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min(share(), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local function remove(queue, timeouts, deadlines, waiter, count) redis.call('lrem', queue, count, waiter) redis.call('zrem', timeouts, waiter) redis.call('hdel', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end end local function leave(queue, timeouts, deadlines, leavers) local last = -1 for owner in pairs(leavers) do last = math.max(last, redis.call('lpos', queue, owner) or -1) end if last < 0 then return end local amount, amounts = 0, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, last)) do if leavers[waiter] then remove(queue, timeouts, deadlines, waiter, 0) amount = amount + share() else amounts[waiter] = amount end end lower(timeouts, amount, amounts) end
-local function strip(timeouts, deadlines, listed) for _, waiter in ipairs(redis.call('zrange', timeouts, 0, -1)) do if not listed[waiter] then redis.call('zrem', timeouts, waiter) end end local fields = redis.call('hgetall', deadlines) for i = 1, #fields, 2 do if not listed[fields[i]] then redis.call('hdel', deadlines, fields[i]) end end end local function set_right(deadlines, now) local fields, changed = redis.call('hgetall', deadlines), {} for i = 1, #fields, 2 do local deadline, late = deadline_of(fields[i + 1], now) if late then changed[#changed + 1] = fields[i] changed[#changed + 1] = deadline .. string.match(fields[i + 1], ' %d+$') end if #changed == 2000 or i + 1 == #fields and #changed > 0 then redis.call('hset', deadlines, unpack(changed)) changed = {} end end end local function heal(queue, timeouts, deadlines, now, caller) local length = redis.call('llen', queue) local scores, ours = redis.call('zcard', timeouts), redis.call('hlen', deadlines) if length == scores and length >= ours then return end ask(queue, timeouts, deadlines) for _, command in ipairs({'hexists', 'hgetall'}) do may(command, deadlines) end local listed, kept = {}, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do local scored = redis.call('zscore', timeouts, waiter) if listed[waiter] then redis.call('lrem', queue, -1, waiter) elseif scored or waiter == caller or redis.call('hexists', deadlines, waiter) == 1 then listed[waiter] = true kept[#kept + 1] = waiter if not scored then redis.call('zadd', timeouts, now + #kept * share(), waiter) end else redis.call('lrem', queue, 0, waiter) end end strip(timeouts, deadlines, listed) end
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
-local size, now = redis.call('hlen', lock), clock()
+
+local function ask_drop(queue, timeouts, deadlines) if not redis.acl_check_cmd('lrem', queue) then error({err = 'NOPERM the user has no right to ' .. 'lrem' .. ' ' .. queue}) end if not redis.acl_check_cmd('lpos', queue) then error({err = 'NOPERM the user has no right to ' .. 'lpos' .. ' ' .. queue}) end if not redis.acl_check_cmd('zadd', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zrem', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zrange', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zrange' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zmscore', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zmscore' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('hdel', deadlines) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. deadlines}) end if not redis.acl_check_cmd('hmget', deadlines) then error({err = 'NOPERM the user has no right to ' .. 'hmget' .. ' ' .. deadlines}) end end local function ask(queue, timeouts, deadlines) ask_drop(queue, timeouts, deadlines) if not redis.acl_check_cmd('rpush', queue) then error({err = 'NOPERM the user has no right to ' .. 'rpush' .. ' ' .. queue}) end if not redis.acl_check_cmd('lindex', queue) then error({err = 'NOPERM the user has no right to ' .. 'lindex' .. ' ' .. queue}) end if not redis.acl_check_cmd('lrange', queue) then error({err = 'NOPERM the user has no right to ' .. 'lrange' .. ' ' .. queue}) end if not redis.acl_check_cmd('zscore', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. timeouts}) end end local function deadline_of(field, now) local deadline, waiter_timeout = string.match(field or '', '^(%d+) (%d+)$') if not deadline then return nil, false end local latest = now + tonumber(waiter_timeout) return math.min(tonumber(deadline), latest), tonumber(deadline) > latest end local function lower(timeouts, amount, others) local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do local less = others[scores[i]] or amount if less ~= 0 then changed[#changed + 1] = scores[i + 1] - less changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end local function survey(queue, timeouts, deadlines, now, caller, leavers) local dead, amount, place, size, due = {}, 0, 0, 1, 0 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('hmget', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif leavers and leavers[waiter] then due = due + leavers[waiter] else local score = scores[i] local deadline, late = deadline_of(ends[i], now) local left = score and score - due - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false, deadline, late end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min((300000), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local function remove(queue, timeouts, deadlines, waiter, count) redis.call('lrem', queue, count, waiter) redis.call('zrem', timeouts, waiter) redis.call('hdel', deadlines, waiter) end local function drop(queue, timeouts, deadlines, dead, amount) for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end end
+
+
+local size = redis.call('hlen', lock)
+local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
 local held = size > 0
-local strange = held and alien(lock, size)
-if strange then
-  return strange
+if held then
+  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+  if strange then
+    return strange
+  end
 end
-may('hexists', lock)
-may('hset', lock)
-may('pexpire', lock)
-may('pttl', lock)
-may('del', lock)
-may(publish, turn .. ':' .. owner)
-heal(queue, timeouts, deadlines, now, owner)
+if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('pttl', lock) then error({err = 'NOPERM the user has no right to ' .. 'pttl' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
+repeat local length = redis.call('llen', queue) local scores, ours = redis.call('zcard', timeouts), redis.call('hlen', deadlines) if length == scores and length >= ours then break end ask(queue, timeouts, deadlines) for _, command in ipairs({'hexists', 'hgetall'}) do if not redis.acl_check_cmd(command, deadlines) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. deadlines}) end end local listed, kept = {}, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do local scored = redis.call('zscore', timeouts, waiter) if listed[waiter] then redis.call('lrem', queue, -1, waiter) elseif scored or waiter == owner or redis.call('hexists', deadlines, waiter) == 1 then listed[waiter] = true kept[#kept + 1] = waiter if not scored then redis.call('zadd', timeouts, now + #kept * (300000), waiter) end else redis.call('lrem', queue, 0, waiter) end end do for _, waiter in ipairs(redis.call('zrange', timeouts, 0, -1)) do if not listed[waiter] then redis.call('zrem', timeouts, waiter) end end local fields = redis.call('hgetall', deadlines) for i = 1, #fields, 2 do if not listed[fields[i]] then redis.call('hdel', deadlines, fields[i]) end end end until true
 local first, dead, amount, more, deadline, late = survey(queue, timeouts, deadlines, now, owner)
 if first or waiter_timeout and held or #dead > 0 then
   ask(queue, timeouts, deadlines)
@@ -55,17 +58,17 @@ elseif not held then
   ask_drop(queue, timeouts, deadlines)
 end
 if not held and not more and (first == owner or not first) then
-  local grant = next_token(token, tokenttl)
+  local grant do local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant_ = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. token}) end redis.call('incr', token) grant_ = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant_ - now) / 1000) end end if ttl then redis.call('set', token, grant_, 'px', ttl) else redis.call('set', token, grant_) end grant = grant_ end
   drop(queue, timeouts, deadlines, dead, amount)
   if first then
-    leave(queue, timeouts, deadlines, {[owner] = true})
+    repeat local leavers = {[owner] = true} local last = -1 for owner in pairs(leavers) do last = math.max(last, redis.call('lpos', queue, owner) or -1) end if last < 0 then break end local amount, amounts = 0, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, last)) do if leavers[waiter] then remove(queue, timeouts, deadlines, waiter, 0) amount = amount + (300000) else amounts[waiter] = amount end end lower(timeouts, amount, amounts) until true
   end
   redis.call('hset', lock, owner, 1)
   redis.call('pexpire', lock, lease)
   return {grant, 0}
 end
 if late then
-  set_right(deadlines, now)
+  do local fields, changed = redis.call('hgetall', deadlines), {} for i = 1, #fields, 2 do local deadline, late = deadline_of(fields[i + 1], now) if late then changed[#changed + 1] = fields[i] changed[#changed + 1] = deadline .. string.match(fields[i + 1], ' %d+$') end if #changed == 2000 or i + 1 == #fields and #changed > 0 then redis.call('hset', deadlines, unpack(changed)) changed = {} end end end
 end
 if not held and #dead > 0 then
   redis.call(publish, turn .. ':' .. (first or owner), '0')
@@ -79,7 +82,7 @@ local listed = first == owner or redis.call('lpos', queue, owner)
 if not listed or not redis.call('zscore', timeouts, owner) then
   local last = redis.call('lindex', queue, -1)
   local score = last and redis.call('zscore', timeouts, last) or now + left
-  redis.call('zadd', timeouts, score + share(), owner)
+  redis.call('zadd', timeouts, score + (300000), owner)
 end
 if not listed then
   redis.call('rpush', queue, owner)
@@ -94,8 +97,8 @@ end
 local score = redis.call('zscore', timeouts, first)
 
 
-if held and deadline and score and score - now < share() * 0.9 then
-  lower(timeouts, score - now - share(), {})
+if held and deadline and score and score - now < (300000) * 0.9 then
+  lower(timeouts, score - now - (300000), {})
 end
 if first == owner then
   return {false, redis.call('pttl', lock)}
@@ -103,7 +106,7 @@ end
 return {false, left + math.max(1, math.ceil((deadline or score) - now))}
 `
 
-const fairAcquireSHA1 = "c173065f896aeb20014a50ed8374794c0f791e76"
+const fairAcquireSHA1 = "99cb4f471596dd2f3a1bf0fe21f5f7be18842cb8"
 
 var fairAcquireScript = backend.Script{
 	Name:   "fair_acquire",

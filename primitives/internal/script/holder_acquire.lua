@@ -15,7 +15,8 @@
 ---@include alien.lua
 local size = redis.call('hlen', lock)
 if size > 0 then
-  return alien(lock, size) or -2 - redis.call('pttl', lock)
+  local strange = alien(lock, size)
+  return strange or -2 - redis.call('pttl', lock)
 end
 may('hset', lock)
 may('pexpire', lock)

@@ -20,7 +20,7 @@ local allocation = KEYS[2]
 
 
 local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
+
 local past = '9223372036854775808'
 
 
@@ -49,7 +49,7 @@ local last = last_of(size or '5000')
 if first and less(last, first) then
   return redis.error_reply('OVERFLOW no whole block is left')
 end
-may('incrby', ids)
+if not redis.acl_check_cmd('incrby', ids) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. ids}) end
 if not size then
   size = '5000'
   redis.call('set', allocation, size)
@@ -66,7 +66,7 @@ end
 return {first, size}
 `
 
-const idBlockSHA1 = "817c9914a38476ad5a976cc37c846b1106d75e83"
+const idBlockSHA1 = "d24492ee6066ccd68210c011ad687acf91fd3d6a"
 
 var idBlockScript = backend.Script{
 	Name:   "id_block",

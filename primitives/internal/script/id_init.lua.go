@@ -18,17 +18,17 @@ local allocation = KEYS[2]
 local first = ARGV[1]
 local size = ARGV[2]
 
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
+
 if redis.call('get', ids) or redis.call('get', allocation) then
   return 0
 end
-may('set', ids)
+if not redis.acl_check_cmd('set', ids) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. ids}) end
 redis.call('set', allocation, size)
 redis.call('set', ids, first)
 return 1
 `
 
-const idInitSHA1 = "e4d74543f66b4422ba3bfeaf41ee74b51ad94872"
+const idInitSHA1 = "384b837e68066fb24a4f89afa9537aeeca8f5bb9"
 
 var idInitScript = backend.Script{
 	Name:   "id_init",

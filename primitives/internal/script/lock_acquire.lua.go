@@ -28,26 +28,27 @@ local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
 local publish = ARGV[4]
 local released = ARGV[5]
 
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end local function present_token(token, tokenttl) local last = redis.call('get', token) if last and string.find(last, '^[1-9]%d*$') then return last end return next_token(token, tokenttl) end
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+
+
 local size = redis.call('hlen', lock)
 if size > 0 then
-  return alien(lock, size) or -2 - redis.call('pttl', lock)
+  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+  return strange or -2 - redis.call('pttl', lock)
 end
-may('hset', lock)
-may('pexpire', lock)
-may('hexists', lock)
-may('del', lock)
+if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
 if released ~= '' then
-  may(publish, released)
+  if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 end
-local grant = next_token(token, tokenttl)
+local grant do local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant_ = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. token}) end redis.call('incr', token) grant_ = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant_ - now) / 1000) end end if ttl then redis.call('set', token, grant_, 'px', ttl) else redis.call('set', token, grant_) end grant = grant_ end
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
 return grant
 `
 
-const lockAcquireSHA1 = "fde7b18864a317c97f3987867b444b0fda30f779"
+const lockAcquireSHA1 = "8802a8561b17c823a4ba85d1949e03090f7e633f"
 
 var lockAcquireScript = backend.Script{
 	Name:   "lock_acquire",

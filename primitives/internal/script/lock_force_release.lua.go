@@ -17,12 +17,12 @@ local lock = KEYS[1]
 local publish = ARGV[1]
 local released = ARGV[2]
 
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+
 local size = redis.call('hlen', lock)
 if size == 0 then
   return 0
 end
-local strange = alien(lock, size)
+local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
 if strange then
   return strange
 end
@@ -31,7 +31,7 @@ redis.call('del', lock)
 return 1
 `
 
-const lockForceReleaseSHA1 = "3dee1446844033a4d713d8c2879d4f42fdb793e8"
+const lockForceReleaseSHA1 = "298424fa9f0d31ab196f686e3de1855cae392257"
 
 var lockForceReleaseScript = backend.Script{
 	Name:   "lock_force_release",

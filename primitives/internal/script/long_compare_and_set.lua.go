@@ -18,9 +18,9 @@ local old = ARGV[1]
 local new = ARGV[2]
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
 local value = redis.call('get', number) or '0'
-if not integer(value) then
+if not ((value == '0' or string.match(value, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', value) and not less(value, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 if value ~= old then
@@ -30,7 +30,7 @@ redis.call('set', number, new, 'keepttl')
 return 1
 `
 
-const longCompareAndSetSHA1 = "45f90bd0027f38b7a9366f741863a182951b173f"
+const longCompareAndSetSHA1 = "b7b17196ff024b7cd92f31d10213a357133a5c8d"
 
 var longCompareAndSetScript = backend.Script{
 	Name:   "long_compare_and_set",

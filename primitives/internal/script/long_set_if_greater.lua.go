@@ -18,9 +18,9 @@ local than = ARGV[1]
 local new = ARGV[2]
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
 local value = redis.call('get', number) or '0'
-if not integer(value) then
+if not ((value == '0' or string.match(value, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', value) and not less(value, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 if not less(than, value) then
@@ -30,7 +30,7 @@ redis.call('set', number, new, 'keepttl')
 return 1
 `
 
-const longSetIfGreaterSHA1 = "3a4c20c2d651fb971e68d0fd8e21d9256eba2528"
+const longSetIfGreaterSHA1 = "2019c56493faf5868ba435c6d34e34ead75a4219"
 
 var longSetIfGreaterScript = backend.Script{
 	Name:   "long_set_if_greater",

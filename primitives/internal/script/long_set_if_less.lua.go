@@ -18,9 +18,9 @@ local than = ARGV[1]
 local new = ARGV[2]
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
 local value = redis.call('get', number) or '0'
-if not integer(value) then
+if not ((value == '0' or string.match(value, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', value) and not less(value, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 if not less(value, than) then
@@ -30,7 +30,7 @@ redis.call('set', number, new, 'keepttl')
 return 1
 `
 
-const longSetIfLessSHA1 = "6dd2eb3e4a5149af4ee8c7b8247949624c6de151"
+const longSetIfLessSHA1 = "599015d0ac0a0caad7f785d4df400b57c8d07df5"
 
 var longSetIfLessScript = backend.Script{
 	Name:   "long_set_if_less",

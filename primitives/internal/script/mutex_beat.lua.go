@@ -30,20 +30,20 @@ local waiters = {} for i = 1, #ARGV - 5 do waiters[i] = ARGV[5 + i] end
 
 
 
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end local function present_token(token, tokenttl) local last = redis.call('get', token) if last and string.find(last, '^[1-9]%d*$') then return last end return next_token(token, tokenttl) end local function millis(time) return time[1] * 1000 + math.floor(time[2] / 1000) end local function queue_life() return 60000 end local function worth(waiter, number, sign, now) local wait = tonumber(string.match(waiter, '%.(%d+):%d+$') or 0) local arrival, stamp = string.match(sign or '', '^(%d+) (%d+)$') local age = math.max(0, now - tonumber(arrival or math.floor(number / 1000))) if 3 * age < 2 * wait then return wait - age, stamp or '0' end return nil end local function survey(queue, signs, now) local dead, size = {}, 1 while #dead < 1000 do local found = redis.call('zrange', queue, #dead, #dead + size - 1, 'withscores') if #found == 0 then return nil, dead, false end local waiters = {} for i = 1, #found, 2 do waiters[#waiters + 1] = found[i] end local last = redis.call('hmget', signs, unpack(waiters)) for i, waiter in ipairs(waiters) do local number = tonumber(found[2 * i]) local lasts, stamp = worth(waiter, number, last[i], now) if lasts then return {owner = waiter, number = number, lasts = lasts, stamp = stamp}, dead, false end dead[#dead + 1] = waiter end size = 100 end return nil, dead, true end local function ask(holder, queue, signs, first, may_tell) may('set', holder) may('del', holder) may('zremrangebyrank', queue) may('hdel', signs) if first then may_tell(string.match(first.owner, '^(.*):')) end end local function ask_place(queue, signs) may('zadd', queue) may('pexpire', queue) may('hset', signs) may('hdel', signs) end local function drop(queue, signs, waiters) if #waiters > 0 then redis.call('zremrangebyrank', queue, 0, #waiters - 1) end for i = 1, #waiters, 100 do redis.call('hdel', signs, unpack(waiters, i, math.min(i + 99, #waiters))) end end local function show(signs, waiters, sign) local fields = {} for _, waiter in ipairs(waiters) do fields[#fields + 1] = waiter fields[#fields + 1] = sign end local made = redis.call('pexpire', signs, queue_life()) == 0 redis.call('hset', signs, unpack(fields)) if made then redis.call('pexpire', signs, queue_life()) end end local function raise(holder, lease) redis.call('pexpire', holder, math.max(lease, redis.call('pttl', holder))) end local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell) redis.call('zremrangebyrank', queue, 1, 0) local grant = token_at(time, token, tokenttl) tell(string.match(first.owner, '^(.*):'), first.owner .. ' ' .. grant .. ' ' .. first.stamp) dead[#dead + 1] = first.owner drop(queue, signs, dead) redis.call('set', holder, first.owner, 'px', first.lasts) return grant end local function pass(holder, token, queue, signs, tokenttl, tell, may_tell) local time = redis.call('time') local first, dead, more = survey(queue, signs, millis(time)) if first or #dead > 0 then ask(holder, queue, signs, first, may_tell) end if first then return first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false end drop(queue, signs, dead) redis.call('del', holder) return nil, nil, more end
+local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. token}) end redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function present_token(token, tokenttl) local last = redis.call('get', token) if last and string.find(last, '^[1-9]%d*$') then return last end return token_at(redis.call('time'), token, tokenttl) end local function survey(queue, signs, now) local dead, size = {}, 1 while #dead < 1000 do local found = redis.call('zrange', queue, #dead, #dead + size - 1, 'withscores') if #found == 0 then return nil, dead, false end local waiters = {} for i = 1, #found, 2 do waiters[#waiters + 1] = found[i] end local last = redis.call('hmget', signs, unpack(waiters)) for i, waiter in ipairs(waiters) do local number = tonumber(found[2 * i]) local lasts, stamp repeat local sign = last[i] local wait = tonumber(string.match(waiter, '%.(%d+):%d+$') or 0) local arrival, stamp_ = string.match(sign or '', '^(%d+) (%d+)$') local age = math.max(0, now - tonumber(arrival or math.floor(number / 1000))) if 3 * age < 2 * wait then lasts, stamp = wait - age, stamp_ or '0' break end lasts, stamp = nil break until true if lasts then return {owner = waiter, number = number, lasts = lasts, stamp = stamp}, dead, false end dead[#dead + 1] = waiter end size = 100 end return nil, dead, true end local function ask(holder, queue, signs, first, may_tell) if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end local function drop(queue, signs, waiters) if #waiters > 0 then redis.call('zremrangebyrank', queue, 0, #waiters - 1) end for i = 1, #waiters, 100 do redis.call('hdel', signs, unpack(waiters, i, math.min(i + 99, #waiters))) end end local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell) redis.call('zremrangebyrank', queue, 1, 0) local grant = token_at(time, token, tokenttl) tell(string.match(first.owner, '^(.*):'), first.owner .. ' ' .. grant .. ' ' .. first.stamp) dead[#dead + 1] = first.owner drop(queue, signs, dead) redis.call('set', holder, first.owner, 'px', first.lasts) return grant end
 local function may_tell(group)
-  may(publish, granted .. ':' .. group)
+  do local object = granted .. ':' .. group if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
 end
 may_tell(string.match(waiters[1], '^(.*):'))
 ask(holder, queue, signs, nil, may_tell)
-ask_place(queue, signs)
-may('pttl', holder)
-may('set', token)
-may('zrank', queue)
-may('zrange', queue)
-may('hmget', signs)
+if not redis.acl_check_cmd('zadd', queue) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. queue}) end if not redis.acl_check_cmd('pexpire', queue) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. queue}) end if not redis.acl_check_cmd('hset', signs) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. signs}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. signs}) end
+if not redis.acl_check_cmd('pttl', holder) then error({err = 'NOPERM the user has no right to ' .. 'pttl' .. ' ' .. holder}) end
+if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. token}) end
+if not redis.acl_check_cmd('zrank', queue) then error({err = 'NOPERM the user has no right to ' .. 'zrank' .. ' ' .. queue}) end
+if not redis.acl_check_cmd('zrange', queue) then error({err = 'NOPERM the user has no right to ' .. 'zrange' .. ' ' .. queue}) end
+if not redis.acl_check_cmd('hmget', signs) then error({err = 'NOPERM the user has no right to ' .. 'hmget' .. ' ' .. signs}) end
 local held, grant = redis.call('get', holder), nil
-local now = millis(redis.call('time'))
+local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
 local places = redis.call('zmscore', queue, unpack(waiters))
 local status, alive = {}, {}
 for i, waiter in ipairs(waiters) do
@@ -54,14 +54,14 @@ for i, waiter in ipairs(waiters) do
   end
 end
 if #alive > 0 then
-  show(signs, alive, string.format('%.0f', now) .. ' ' .. stamp)
-  redis.call('pexpire', queue, queue_life())
+  do local sign = string.format('%.0f', now) .. ' ' .. stamp local fields = {} for _, waiter in ipairs(alive) do fields[#fields + 1] = waiter fields[#fields + 1] = sign end local made = redis.call('pexpire', signs, (60000)) == 0 redis.call('hset', signs, unpack(fields)) if made then redis.call('pexpire', signs, (60000)) end end
+  redis.call('pexpire', queue, (60000))
 end
 if not held then
   local function tell(group, message)
     redis.call(publish, granted .. ':' .. group, message)
   end
-  held, grant = pass(holder, token, queue, signs, tokenttl, tell, may_tell)
+  repeat local time = redis.call('time') local first, dead, more = survey(queue, signs, (time[1] * 1000 + math.floor(time[2] / 1000))) if first or #dead > 0 then ask(holder, queue, signs, first, may_tell) end if first then held, grant = first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false break end drop(queue, signs, dead) redis.call('del', holder) held, grant = nil, nil, more break until true
 end
 local rank, mine = -1, false
 for i, waiter in ipairs(waiters) do
@@ -72,13 +72,13 @@ for i, waiter in ipairs(waiters) do
   end
 end
 if mine then
-  raise(holder, tonumber(keep))
+  do local lease = tonumber(keep) redis.call('pexpire', holder, math.max(lease, redis.call('pttl', holder))) end
   mine = grant or present_token(token, tokenttl)
 end
 return {redis.call('pttl', holder), rank, mine, status}
 `
 
-const mutexBeatSHA1 = "bb792de8e8d0923cce2caedd966da3ca8ad21208"
+const mutexBeatSHA1 = "0388271c1f81a9164f16d5f3c1134ec25b475d05"
 
 var mutexBeatScript = backend.Script{
 	Name:   "mutex_beat",

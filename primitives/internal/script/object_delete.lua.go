@@ -17,8 +17,8 @@ local beside = {} for i = 1, #KEYS - 1 do beside[i] = KEYS[1 + i] end
 local kind = ARGV[1]
 
 
-local function other(key, kind) local found = redis.call('type', key).ok if found ~= 'none' and found ~= kind then return redis.error_reply('OTHERKIND the key holds a ' .. found) end return nil end
-local wrong = other(object, kind)
+
+local wrong repeat local found = redis.call('type', object).ok if found ~= 'none' and found ~= kind then wrong = redis.error_reply('OTHERKIND the key holds a ' .. found) break end wrong = nil break until true
 if wrong then
   return wrong
 end
@@ -28,7 +28,7 @@ end
 return redis.call('del', object)
 `
 
-const objectDeleteSHA1 = "1dbcd09083ef78c55411a478a8ce381ef291a872"
+const objectDeleteSHA1 = "03493a4823004d1bd990b3ea92602479560657f1"
 
 var objectDeleteScript = backend.Script{
 	Name:   "object_delete",

@@ -20,8 +20,8 @@ local kind = ARGV[1]
 local ttl = ARGV[2]
 
 
-local function other(key, kind) local found = redis.call('type', key).ok if found ~= 'none' and found ~= kind then return redis.error_reply('OTHERKIND the key holds a ' .. found) end return nil end
-local wrong = other(object, kind)
+
+local wrong repeat local found = redis.call('type', object).ok if found ~= 'none' and found ~= kind then wrong = redis.error_reply('OTHERKIND the key holds a ' .. found) break end wrong = nil break until true
 if wrong then
   return wrong
 end
@@ -31,7 +31,7 @@ end
 return redis.call('pexpire', object, ttl)
 `
 
-const objectExpireSHA1 = "7a45ff99dded7639a97272641032c15c8a9be690"
+const objectExpireSHA1 = "bd491638c3ddbff209096a9e05ed673ee346acd4"
 
 var objectExpireScript = backend.Script{
 	Name:   "object_expire",

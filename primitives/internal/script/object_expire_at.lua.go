@@ -20,8 +20,8 @@ local kind = ARGV[1]
 local at = ARGV[2]
 
 
-local function other(key, kind) local found = redis.call('type', key).ok if found ~= 'none' and found ~= kind then return redis.error_reply('OTHERKIND the key holds a ' .. found) end return nil end
-local wrong = other(object, kind)
+
+local wrong repeat local found = redis.call('type', object).ok if found ~= 'none' and found ~= kind then wrong = redis.error_reply('OTHERKIND the key holds a ' .. found) break end wrong = nil break until true
 if wrong then
   return wrong
 end
@@ -31,7 +31,7 @@ end
 return redis.call('pexpireat', object, at)
 `
 
-const objectExpireAtSHA1 = "3e0fba3bd35186500b98ba4709500bcad2e3df20"
+const objectExpireAtSHA1 = "a4c5ea364a005019922f7799453526b26e0ef3d6"
 
 var objectExpireAtScript = backend.Script{
 	Name:   "object_expire_at",

@@ -17,8 +17,8 @@ local beside = {} for i = 1, #KEYS - 1 do beside[i] = KEYS[1 + i] end
 local kind = ARGV[1]
 
 
-local function other(key, kind) local found = redis.call('type', key).ok if found ~= 'none' and found ~= kind then return redis.error_reply('OTHERKIND the key holds a ' .. found) end return nil end
-local wrong = other(object, kind)
+
+local wrong repeat local found = redis.call('type', object).ok if found ~= 'none' and found ~= kind then wrong = redis.error_reply('OTHERKIND the key holds a ' .. found) break end wrong = nil break until true
 if wrong then
   return wrong
 end
@@ -28,7 +28,7 @@ end
 return redis.call('persist', object)
 `
 
-const objectPersistSHA1 = "686c5293b2c313a1f3f8431f4021892d2a67948b"
+const objectPersistSHA1 = "bf96b61515a923dbad00a9e3175adc259fd128ef"
 
 var objectPersistScript = backend.Script{
 	Name:   "object_persist",

@@ -29,7 +29,8 @@ if now < tonumber(earliest) or last and not less(last, start) then
 end
 local size = redis.call('hlen', lock)
 if size > 0 then
-  return alien(lock, size) or {-2 - redis.call('pttl', lock), now}
+  local strange = alien(lock, size)
+  return strange or {-2 - redis.call('pttl', lock), now}
 end
 may('set', completed)
 may('hset', lock)

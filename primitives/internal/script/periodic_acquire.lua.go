@@ -30,11 +30,11 @@ local released = ARGV[7]
 
 
 
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end local function present_token(token, tokenttl) local last = redis.call('get', token) if last and string.find(last, '^[1-9]%d*$') then return last end return next_token(token, tokenttl) end
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+
+
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
 local last = redis.call('get', completed)
-if last and not integer(last) then
+if last and not ((last == '0' or string.match(last, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', last) and not less(last, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 local time = redis.call('time')
@@ -44,21 +44,22 @@ if now < tonumber(earliest) or last and not less(last, start) then
 end
 local size = redis.call('hlen', lock)
 if size > 0 then
-  return alien(lock, size) or {-2 - redis.call('pttl', lock), now}
+  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+  return strange or {-2 - redis.call('pttl', lock), now}
 end
-may('set', completed)
-may('hset', lock)
-may('pexpire', lock)
-may('hexists', lock)
-may('del', lock)
-may(publish, released)
-local grant = token_at(time, token, tokenttl)
+if not redis.acl_check_cmd('set', completed) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. completed}) end
+if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
+local grant do local now = time[1] .. string.format('%06d', time[2]) local grant_ = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. token}) end redis.call('incr', token) grant_ = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant_ - now) / 1000) end end if ttl then redis.call('set', token, grant_, 'px', ttl) else redis.call('set', token, grant_) end grant = grant_ end
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
 return {grant, now}
 `
 
-const periodicAcquireSHA1 = "abef1e0e86bff1cb822f2c193514f49cb59fb351"
+const periodicAcquireSHA1 = "a8e06c509cc7c6a4ee2fbd29e2a932560f7ba14b"
 
 var periodicAcquireScript = backend.Script{
 	Name:   "periodic_acquire",

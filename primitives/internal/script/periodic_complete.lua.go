@@ -22,12 +22,12 @@ local ttl = ARGV[3]
 
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
 if redis.call('hexists', lock, owner) == 0 then
   return 0
 end
 local last = redis.call('get', completed)
-if last and not integer(last) then
+if last and not ((last == '0' or string.match(last, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', last) and not less(last, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 if not last or less(last, start) then
@@ -36,7 +36,7 @@ end
 return 1
 `
 
-const periodicCompleteSHA1 = "590ec1cb5b9341d46e3ed0547f7879b0de3b0e8c"
+const periodicCompleteSHA1 = "1dd5cf809c245a1a23a91e176913bb5c9f543577"
 
 var periodicCompleteScript = backend.Script{
 	Name:   "periodic_complete",

@@ -33,21 +33,21 @@ local released = ARGV[5]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end redis.call('zrem', leases, '') lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) may('incrby', permits) may('zremrangebyscore', leases) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end
 local text, now = redis.call('get', permits), clock()
 if not text and not total then
   return {0, 0, -1, false}
 end
-local free = count(text or total)
+local free repeat local text = text or total local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then free = n break end free = nil break until true
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
-if not text and shared(twin) then
+if not text and (redis.call('type', twin).ok == 'string') then
   return redis.error_reply('SHARED another semaphore has the same leases')
 end
 local ids, back = ids_of(owner), 0
 if text then
-  back = ended(leases, now)
+  back = redis.call('zcount', leases, '-inf', now)
 end
 local left = free + back
 local other = false
@@ -66,33 +66,33 @@ elseif #ids > math.max(1, tonumber(total or 0)) then
 end
 local life = taken and redis.call('pexpiretime', permits) or 0
 if life > 0 then
-  may('pexpireat', leases)
+  if not redis.acl_check_cmd('pexpireat', leases) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. leases}) end
 end
-may('zrange', leases)
+if not redis.acl_check_cmd('zrange', leases) then error({err = 'NOPERM the user has no right to ' .. 'zrange' .. ' ' .. leases}) end
 if taken then
-  may('zscore', leases)
-  may('zadd', leases)
-  may('zrem', leases)
-  may(publish, released)
+  if not redis.acl_check_cmd('zscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. leases}) end
+  if not redis.acl_check_cmd('zadd', leases) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. leases}) end
+  if not redis.acl_check_cmd('zrem', leases) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. leases}) end
+  if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 end
 local function tell(n)
   redis.call(publish, released, n)
 end
 if not text then
-  may('zcount', leases)
-  may('zremrangebyscore', leases)
-  may('set', permits)
-  may('incrby', permits)
+  if not redis.acl_check_cmd('zcount', leases) then error({err = 'NOPERM the user has no right to ' .. 'zcount' .. ' ' .. leases}) end
+  if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end
+  if not redis.acl_check_cmd('set', permits) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. permits}) end
+  if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end
   if left > 0 then
     tell(string.format('%.0f', left))
   end
   redis.call('zremrangebyscore', leases, '-inf', '+inf')
   redis.call('set', permits, string.format('%.0f', left))
 elseif back > 0 or taken then
-  store(permits, leases, now, free, left, tell)
+  do local after = left if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
 end
 if taken then
-  lend(leases, ids, now + lease)
+  do local ends = now + lease local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end
   if life > 0 then
     redis.call('pexpireat', leases, life)
   end
@@ -105,7 +105,7 @@ end
 return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now)), other}
 `
 
-const permitAcquireSHA1 = "765b19f314b28d50917792994fecdc99e2c7815f"
+const permitAcquireSHA1 = "fc00ebe14411d6005bbe5f3a2fcad2fc2458b9dd"
 
 var permitAcquireScript = backend.Script{
 	Name:   "permit_acquire",

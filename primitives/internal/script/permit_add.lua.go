@@ -25,9 +25,9 @@ local released = ARGV[3]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end redis.call('zrem', leases, '') lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) may('incrby', permits) may('zremrangebyscore', leases) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function store(permits, leases, now, before, after, tell) if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
 local text, now = redis.call('get', permits), clock()
-if not text and shared(twin) then
+if not text and (redis.call('type', twin).ok == 'string') then
   return redis.error_reply('SHARED another semaphore has the same leases')
 end
 local free, taken, after = count(text or '0'), 0, tonumber(delta)
@@ -35,7 +35,7 @@ if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
 if text then
-  local back = ended(leases, now)
+  local back = redis.call('zcount', leases, '-inf', now)
   taken = redis.call('zcard', leases) - back
   after = free + back + tonumber(delta)
 end
@@ -51,7 +51,7 @@ end
 return 1
 `
 
-const permitAddSHA1 = "32c954aa4b0ad56a182c6439bcfcab8ad577ed57"
+const permitAddSHA1 = "2f2f60aad4792bba798d673891714c7f6c30bfc2"
 
 var permitAddScript = backend.Script{
 	Name:   "permit_add",

@@ -21,22 +21,22 @@ local publish = ARGV[3]
 local released = ARGV[4]
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end redis.call('zrem', leases, '') lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) may('incrby', permits) may('zremrangebyscore', leases) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end local function give_back(permits, leases, owner, whole, now, free, tell) local ids = ids_of(owner) local held = running(leases, ids, now) if whole and held < #ids then return 0 end local after = free + held + ended(leases, now) if after > free then may('zrem', leases) store(permits, leases, now, free, after, tell) redis.call('zrem', leases, unpack(ids)) end return held == #ids and 1 or 0 end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end
 local text = redis.call('get', permits)
 if not text then
   return 0
 end
-local free = count(text)
+local free repeat local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then free = n break end free = nil break until true
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
 local function tell(n)
   redis.call(publish, released, n)
 end
-return give_back(permits, leases, owner, whole, clock(), free, tell)
+local now = clock() local ids do local ids_ = {} for at = 1, #owner, 16 do ids_[#ids_ + 1] = owner:sub(at, at + 15) end ids = ids_ end local held do local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end held = n end if whole and held < #ids then return 0 end local after = free + held + ended(leases, now) if after > free then if not redis.acl_check_cmd('zrem', leases) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. leases}) end if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) redis.call('zrem', leases, unpack(ids)) end return held == #ids and 1 or 0
 `
 
-const permitReleaseSHA1 = "5d4e917207b20f9ce1749107a918b0bb6671e0cd"
+const permitReleaseSHA1 = "371843225eff0a0068a4cca439b22cc734306253"
 
 var permitReleaseScript = backend.Script{
 	Name:   "permit_release",

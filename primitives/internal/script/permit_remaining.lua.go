@@ -19,7 +19,7 @@ local id = ARGV[1]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
 local text = redis.call('get', permits)
 if not text then
   return 0
@@ -34,7 +34,7 @@ end
 return math.max(0, math.ceil(ends - clock()))
 `
 
-const permitRemainingSHA1 = "af6076d743cddb082d2c91a9df43681b4095deba"
+const permitRemainingSHA1 = "c8e98abb37969fa762820de7379b313212c3a0ab"
 
 var permitRemainingScript = backend.Script{
 	Name:   "permit_remaining",

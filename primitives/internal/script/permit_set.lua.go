@@ -25,14 +25,14 @@ local released = ARGV[4]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end redis.call('zrem', leases, '') lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) may('incrby', permits) may('zremrangebyscore', leases) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end
 local text = redis.call('get', permits)
 if not text then
-  if shared(twin) then
+  if (redis.call('type', twin).ok == 'string') then
     return redis.error_reply('SHARED another semaphore has the same leases')
   end
-  may('zremrangebyscore', leases)
-  may('set', permits)
+  if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end
+  if not redis.acl_check_cmd('set', permits) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. permits}) end
   if total ~= '0' then
     redis.call(publish, released, total)
   end
@@ -51,11 +51,11 @@ local function tell(n)
   redis.call(publish, released, n)
 end
 local taken = redis.call('zcard', leases) - ended(leases, now)
-store(permits, leases, now, free, tonumber(total) - taken, tell)
+do local after = tonumber(total) - taken if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
 return 1
 `
 
-const permitSetSHA1 = "5805d7d33e03e11d902072c4c7deebf1ace83f3f"
+const permitSetSHA1 = "6a7f45fbb550be35fba9e2b2f1d7cd02d1c22152"
 
 var permitSetScript = backend.Script{
 	Name:   "permit_set",

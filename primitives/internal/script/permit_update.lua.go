@@ -20,7 +20,7 @@ local id = ARGV[1]
 local lease = ARGV[2]
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function shared(twin) return redis.call('type', twin).ok == 'string' end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function lend(leases, ids, ends) local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end local function renew(leases, owner, now, ends) local ids = ids_of(owner) if running(leases, ids, now) < #ids then return 0 end redis.call('zrem', leases, '') lend(leases, ids, ends) return 1 end local function store(permits, leases, now, before, after, tell) may('incrby', permits) may('zremrangebyscore', leases) if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end
 local text, now = redis.call('get', permits), clock()
 if not text then
   return 0
@@ -28,10 +28,10 @@ end
 if not count(text) then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
-return renew(leases, id, now, now + lease)
+local ends = now + lease local ids do local ids_ = {} for at = 1, #id, 16 do ids_[#ids_ + 1] = id:sub(at, at + 15) end ids = ids_ end if running(leases, ids, now) < #ids then return 0 end redis.call('zrem', leases, '') do local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end return 1
 `
 
-const permitUpdateSHA1 = "e91d09fc443024067e6d1eca0c09af0cedb450af"
+const permitUpdateSHA1 = "61b78bcfd95cd9c3459fa5b3f97daacf6c179e6d"
 
 var permitUpdateScript = backend.Script{
 	Name:   "permit_update",

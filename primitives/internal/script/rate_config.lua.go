@@ -19,12 +19,12 @@ local limiter = KEYS[1]
 
 
 
-local function fields_of(limiter) local fields = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if fields[1] and fields[2] and fields[3] then return fields, nil elseif redis.call('hlen', limiter) == 0 then return nil, nil end return nil, redis.error_reply('OTHERKIND the key holds a hash that is no rate limiter') end
-local fields, strange = fields_of(limiter)
+
+local fields, strange repeat local fields_ = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if fields_[1] and fields_[2] and fields_[3] then fields, strange = fields_, nil break elseif redis.call('hlen', limiter) == 0 then fields, strange = nil, nil break end fields, strange = nil, redis.error_reply('OTHERKIND the key holds a hash that is no rate limiter') break until true
 return strange or fields or {false, false, false, false}
 `
 
-const rateConfigSHA1 = "96db20ba6480777016c0c006e5390b7e9c87d639"
+const rateConfigSHA1 = "c1dd5a4cac77fe95697ee8ede6aa733bea6ea4b7"
 
 var rateConfigScript = backend.Script{
 	Name:   "rate_config",

@@ -21,8 +21,8 @@ local own_permits = KEYS[5]
 local publish = ARGV[1]
 local changed = ARGV[2]
 
-local function fields_of(limiter) local fields = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if fields[1] and fields[2] and fields[3] then return fields, nil elseif redis.call('hlen', limiter) == 0 then return nil, nil end return nil, redis.error_reply('OTHERKIND the key holds a hash that is no rate limiter') end
-local there, strange = fields_of(limiter)
+
+local there, strange repeat local fields = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if fields[1] and fields[2] and fields[3] then there, strange = fields, nil break elseif redis.call('hlen', limiter) == 0 then there, strange = nil, nil break end there, strange = nil, redis.error_reply('OTHERKIND the key holds a hash that is no rate limiter') break until true
 if strange then
   return strange
 end
@@ -37,7 +37,7 @@ redis.call('del', own_permits)
 return there and 1 or 0
 `
 
-const rateDeleteSHA1 = "56e6aac7d94839a56253e475a850fe4785fa1057"
+const rateDeleteSHA1 = "7febda638433855219a559a2e1199e50b6046078"
 
 var rateDeleteScript = backend.Script{
 	Name:   "rate_delete",

@@ -22,7 +22,8 @@ local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':wr
 -- A hash without a mode is a lock of another kind, which excludes readers, too.
 local size = mode ~= 'read' and not downgrade and redis.call('hlen', lock) or 0
 if size > 0 then
-  return alien(lock, size) or {false, redis.call('pttl', lock), 0}
+  local strange = alien(lock, size)
+  return strange or {false, redis.call('pttl', lock), 0}
 end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then
   return {false, redis.call('pttl', waiting), mode and 0 or 1}

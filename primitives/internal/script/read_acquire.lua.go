@@ -30,31 +30,32 @@ local released = ARGV[7]
 
 
 
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end local function present_token(token, tokenttl) local last = redis.call('get', token) if last and string.find(last, '^[1-9]%d*$') then return last end return next_token(token, tokenttl) end
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+
+
 local mode = redis.call('hget', lock, 'mode')
 local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':write') == 1
 
 local size = mode ~= 'read' and not downgrade and redis.call('hlen', lock) or 0
 if size > 0 then
-  return alien(lock, size) or {false, redis.call('pttl', lock), 0}
+  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+  return strange or {false, redis.call('pttl', lock), 0}
 end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then
   return {false, redis.call('pttl', waiting), mode and 0 or 1}
 end
 if not downgrade then
-  may('hexists', lock)
+  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
 end
-may('exists', lock)
-may('hgetall', lock)
-may('set', token)
-may('hset', lock)
-may('pexpire', lock)
-may('pttl', lock)
-may('hdel', lock)
-may('del', lock)
-may(publish, released)
-local last = present_token(token, tokenttl)
+if not redis.acl_check_cmd('exists', lock) then error({err = 'NOPERM the user has no right to ' .. 'exists' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('hgetall', lock) then error({err = 'NOPERM the user has no right to ' .. 'hgetall' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. token}) end
+if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('pttl', lock) then error({err = 'NOPERM the user has no right to ' .. 'pttl' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
+local last repeat local last_ = redis.call('get', token) if last_ and string.find(last_, '^[1-9]%d*$') then last = last_ break end do local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant = now local last_, ttl = redis.call('get', token), tokenttl if last_ and (#last_ > #now or #last_ == #now and last_ >= now) then if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. token}) end redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end last = grant end break until true
 redis.call('set', side .. ':' .. owner .. ':rwlock_timeout:1', 1, 'px', lease)
 local longest = math.max(redis.call('pttl', lock), tonumber(lease))
 redis.call('hset', lock, 'mode', mode or 'read', owner, 1)
@@ -62,7 +63,7 @@ redis.call('pexpire', lock, longest)
 return {last, 0, 0}
 `
 
-const readAcquireSHA1 = "16531c4c878c50dfbf27ebe2cddf9d788d097387"
+const readAcquireSHA1 = "a021c57a8ec6de6a14548e08c365a03b8f924a73"
 
 var readAcquireScript = backend.Script{
 	Name:   "read_acquire",

@@ -23,18 +23,18 @@ local publish = ARGV[2]
 local released = ARGV[3]
 local standback = ARGV[4] == '1'
 
-local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function ask(lock) may('hdel', lock) may('pexpire', lock) end local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
+
+
 if redis.call('hexists', lock, owner) == 0 then
   if redis.call('exists', lock) == 0 then
     redis.call(publish, released, '0')
   end
   return 0
 end
-ask(lock)
+if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
 local hold = side .. ':' .. owner .. ':rwlock_timeout:1'
 local held = redis.call('exists', hold)
-local mode, longest, gone = survey(lock, side, owner)
+local mode, longest, gone do local mode_, longest_, gone_, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner_, lease = fields[i], 0 if owner_ == 'mode' then mode_ = fields[i + 1] elseif owner_:sub(-6) ~= ':write' then if owner_ ~= owner then do local count = fields[i + 1] local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner_ .. ':rwlock_timeout:' .. n)) end lease = longest end end if lease == 0 then gone_[#gone_ + 1] = owner_ else shortest = math.min(shortest, lease) end longest_ = math.max(longest_, lease) end end mode, longest, gone = mode_, longest_, gone_, shortest end
 if mode == 'read' and longest == 0 then
   redis.call(publish, released, '0')
   redis.call('del', lock, hold)
@@ -44,11 +44,11 @@ if mode == 'read' and longest == 0 then
   return held
 end
 redis.call('del', hold)
-keep(lock, gone, mode == 'read' and longest or 0)
+do local longest = mode == 'read' and longest or 0 for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
 return held
 `
 
-const readReleaseSHA1 = "282212fa167784e12b458369e549c183162f42d2"
+const readReleaseSHA1 = "f128e8269326928d072342518bde819183f31f8e"
 
 var readReleaseScript = backend.Script{
 	Name:   "read_release",

@@ -19,18 +19,18 @@ local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end
 
-local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function ask(lock) may('hdel', lock) may('pexpire', lock) end local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
+
+
 local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
-ask(keys[1])
+do local lock = keys[1] if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end end
 for i, owner in ipairs(owners) do
   local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner)
   if field == 1 then
     local hold = side .. ':' .. owner .. ':rwlock_timeout:1'
     status[i] = redis.call('exists', hold)
-    local mode, longest, gone = survey(lock, side, owner)
+    local mode, longest, gone do local mode_, longest_, gone_, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner_, lease = fields[i], 0 if owner_ == 'mode' then mode_ = fields[i + 1] elseif owner_:sub(-6) ~= ':write' then if owner_ ~= owner then do local count = fields[i + 1] local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner_ .. ':rwlock_timeout:' .. n)) end lease = longest end end if lease == 0 then gone_[#gone_ + 1] = owner_ else shortest = math.min(shortest, lease) end longest_ = math.max(longest_, lease) end end mode, longest, gone = mode_, longest_, gone_, shortest end
     if mode == 'read' and longest == 0 then
       local sent = redis.pcall(publish, channels[i], '0')
       if type(sent) == 'number' then
@@ -41,7 +41,7 @@ for i, owner in ipairs(owners) do
       end
     else
       redis.call('del', hold)
-      keep(lock, gone, mode == 'read' and longest or 0)
+      do local longest = mode == 'read' and longest or 0 for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
     end
   elseif field == 0 then
     status[i] = 0
@@ -55,7 +55,7 @@ end
 return status
 `
 
-const readReleaseAllSHA1 = "3a9d2d3a6a5e1d7d596373255e1bcdeeb38136e7"
+const readReleaseAllSHA1 = "9bad23a947d45a745845b0e23ad424af8986b6ac"
 
 var readReleaseAllScript = backend.Script{
 	Name:   "read_release_all",

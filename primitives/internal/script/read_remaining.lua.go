@@ -18,18 +18,18 @@ local lock = KEYS[1]
 local side = KEYS[2]
 
 
-local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
+
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local size = redis.call('hlen', lock)
 local strange = size > 0 and alien(lock, size)
 if strange then
   return strange
 end
-local _, longest = survey(lock, side)
+local _, longest do local leaving local mode, longest_, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then do local count = fields[i + 1] local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end lease = longest end end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest_ = math.max(longest_, lease) end end _, longest = mode, longest_, gone, shortest end
 return longest
 `
 
-const readRemainingSHA1 = "935cf802ff22f85423100a747920dbb2445cd424"
+const readRemainingSHA1 = "4e110b51f086880574ad2a6c63d3c59bafcf776c"
 
 var readRemainingScript = backend.Script{
 	Name:   "read_remaining",

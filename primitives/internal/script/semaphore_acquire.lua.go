@@ -22,22 +22,22 @@ local released = ARGV[3]
 
 
 
-local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
-local free = count(redis.call('get', permits) or '0')
+
+
+local free repeat local text = redis.call('get', permits) or '0' local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then free = n break end free = nil break until true
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
 if free < tonumber(wanted) then
   return {0, free}
 end
-may('incrby', permits)
-may('pexpire', permits)
-may(publish, released)
+if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end
+if not redis.acl_check_cmd('pexpire', permits) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. permits}) end
+if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 return {1, redis.call('decrby', permits, wanted)}
 `
 
-const semaphoreAcquireSHA1 = "3ad9333b3aeb4140fbc2e1b9cb400d4056430850"
+const semaphoreAcquireSHA1 = "54bcdcd71f072ffd5c48ae386d810056955e00b6"
 
 var semaphoreAcquireScript = backend.Script{
 	Name:   "semaphore_acquire",

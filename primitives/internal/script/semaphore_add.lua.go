@@ -23,13 +23,13 @@ local free = ARGV[4]
 
 
 
-local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
+
+
 local text = redis.call('get', permits)
 if not text and not create then
   return 0
 end
-local before = count(text or '0')
+local before repeat local text = text or '0' local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then before = n break end before = nil break until true
 if not before then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
@@ -37,8 +37,8 @@ local after = before + tonumber(delta)
 if after > 2147483647 or after < -2147483648 then
   return redis.error_reply('OVERFLOW more permits than a Java int holds, or less')
 end
-may('incrby', permits)
-may('pexpire', permits)
+if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end
+if not redis.acl_check_cmd('pexpire', permits) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. permits}) end
 if after > before and after > 0 then
   redis.call(publish, free, string.format('%.0f', after))
 end
@@ -47,7 +47,7 @@ redis.call('incrby', permits, delta)
 return 1
 `
 
-const semaphoreAddSHA1 = "a1682691c663b9bcaa2dc675b9c8acd30abeea95"
+const semaphoreAddSHA1 = "0336b86474144d63e620827323484ad93892c6be"
 
 var semaphoreAddScript = backend.Script{
 	Name:   "semaphore_add",

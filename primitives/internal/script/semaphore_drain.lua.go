@@ -15,21 +15,21 @@ const semaphoreDrainSource = `
 local permits = KEYS[1]
 
 
-local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
-local free = count(redis.call('get', permits) or '0')
+
+
+local free repeat local text = redis.call('get', permits) or '0' local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then free = n break end free = nil break until true
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
 if free <= 0 then
   return 0
 end
-may('incrby', permits)
+if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end
 redis.call('set', permits, '0', 'keepttl')
 return free
 `
 
-const semaphoreDrainSHA1 = "b30795e41232b8af948e26a320ef2b7e48ab40f7"
+const semaphoreDrainSHA1 = "1176c7c382d963b6945764863c1df04c2fd9789d"
 
 var semaphoreDrainScript = backend.Script{
 	Name:   "semaphore_drain",

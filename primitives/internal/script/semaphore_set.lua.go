@@ -22,11 +22,11 @@ local ttl = ARGV[2] if ttl == '' then ttl = nil end
 local publish = ARGV[3]
 local free = ARGV[4]
 
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
+
 if redis.call('get', permits) then
   return 0
 end
-may('set', permits)
+if not redis.acl_check_cmd('set', permits) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. permits}) end
 if count ~= '0' then
   redis.call(publish, free, count)
 end
@@ -38,7 +38,7 @@ end
 return 1
 `
 
-const semaphoreSetSHA1 = "c70c0559dc84a99191a107d0b9e7a9545ec9fff1"
+const semaphoreSetSHA1 = "7ed34761f7d37b5e896bbff4f4a969c613579e55"
 
 var semaphoreSetScript = backend.Script{
 	Name:   "semaphore_set",

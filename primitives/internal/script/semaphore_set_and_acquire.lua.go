@@ -25,16 +25,16 @@ local released = ARGV[5]
 
 
 
-local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end
+
+
 local text = redis.call('get', permits)
-local free = count(text or total)
+local free repeat local text = text or total local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then free = n break end free = nil break until true
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
-may('incrby', permits)
-may('pexpire', permits)
-may(publish, released)
+if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end
+if not redis.acl_check_cmd('pexpire', permits) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. permits}) end
+if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 local taken = free >= tonumber(wanted) and 1 or 0
 if text then
   if taken == 1 then
@@ -54,7 +54,7 @@ end
 return {taken, left}
 `
 
-const semaphoreSetAndAcquireSHA1 = "c857edfc1c69827700cab9a63d4ce5868d79dd06"
+const semaphoreSetAndAcquireSHA1 = "9a5502baf5a70caf5f6596ce0c46520febb56578"
 
 var semaphoreSetAndAcquireScript = backend.Script{
 	Name:   "semaphore_set_and_acquire",

@@ -32,25 +32,25 @@ local released = ARGV[7]
 
 
 
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function token_at(time, token, tokenttl) local now = time[1] .. string.format('%06d', time[2]) local grant = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then may('set', token) redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end return grant end local function next_token(token, tokenttl) return token_at(redis.call('time'), token, tokenttl) end local function present_token(token, tokenttl) local last = redis.call('get', token) if last and string.find(last, '^[1-9]%d*$') then return last end return next_token(token, tokenttl) end
-local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+
+
+
 local size = redis.call('hlen', lock)
 local used = size > 0
 if used then
-  local strange = alien(lock, size)
+  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
   if strange then
     return strange
   end
-  local mode, longest, _, shortest = survey(lock, side)
+  local mode, longest, _, shortest do local leaving local mode_, longest_, gone, shortest_ = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode_ = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then do local count = fields[i + 1] local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end lease = longest end end if lease == 0 then gone[#gone + 1] = owner else shortest_ = math.min(shortest_, lease) end longest_ = math.max(longest_, lease) end end mode, longest, _, shortest = mode_, longest_, gone, shortest_ end
 
   if mode ~= 'read' then
     return {false, redis.call('pttl', lock), 0}
   elseif longest > 0 then
     if queue then
-      may('hexists', lock)
-      may('hdel', lock)
-      may(publish, released)
+      if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
+      if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end
+      if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 
       local life = math.max(redis.call('pttl', waiting), shortest + 200)
       redis.call('pexpire', waiting, life)
@@ -61,16 +61,16 @@ if used then
   end
 end
 if not used then
-  may('hgetall', lock)
-  may('pttl', lock)
+  if not redis.acl_check_cmd('hgetall', lock) then error({err = 'NOPERM the user has no right to ' .. 'hgetall' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('pttl', lock) then error({err = 'NOPERM the user has no right to ' .. 'pttl' .. ' ' .. lock}) end
 end
-may('hexists', lock)
-may('hset', lock)
-may('pexpire', lock)
-may('hdel', lock)
-may('del', lock)
-may(publish, released)
-local grant = next_token(token, tokenttl)
+if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
+local grant do local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant_ = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. token}) end redis.call('incr', token) grant_ = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant_ - now) / 1000) end end if ttl then redis.call('set', token, grant_, 'px', ttl) else redis.call('set', token, grant_) end grant = grant_ end
 if used then
   redis.call('del', lock)
 end
@@ -82,7 +82,7 @@ redis.call('pexpire', lock, lease)
 return {grant, 0, 0}
 `
 
-const writeAcquireSHA1 = "545203b0ad0494200c593fc27afeaa63b31b859a"
+const writeAcquireSHA1 = "ac49cc87b7224532b5c9df338c1ca5cf1a801525"
 
 var writeAcquireScript = backend.Script{
 	Name:   "write_acquire",

@@ -21,8 +21,8 @@ local owner = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
 
-local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function ask(lock) may('hdel', lock) may('pexpire', lock) end local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
+
+
 local function give_back(waiting, owner, wake) if redis.call('hexists', waiting, owner) == 0 then return true end if redis.call('hlen', waiting) == 1 and not wake() then return false end redis.call('hdel', waiting, owner) return true end
 if redis.call('hexists', lock, owner .. ':write') == 0 then
   give_back(waiting, owner, function()
@@ -31,9 +31,9 @@ if redis.call('hexists', lock, owner .. ':write') == 0 then
   end)
   return 0
 end
-local _, longest, gone = survey(lock, side)
-ask(lock)
-may('hset', lock)
+local _, longest, gone do local leaving local mode, longest_, gone_, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then do local count = fields[i + 1] local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end lease = longest end end if lease == 0 then gone_[#gone_ + 1] = owner else shortest = math.min(shortest, lease) end longest_ = math.max(longest_, lease) end end _, longest, gone = mode, longest_, gone_, shortest end
+if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
 redis.call(publish, released, '1')
 if longest == 0 then
   redis.call('del', lock)
@@ -41,11 +41,11 @@ if longest == 0 then
 end
 redis.call('hdel', lock, owner .. ':write')
 redis.call('hset', lock, 'mode', 'read')
-keep(lock, gone, longest)
+for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end
 return 1
 `
 
-const writeReleaseSHA1 = "3c6b86cff11f029814c71abe726f1acad3601277"
+const writeReleaseSHA1 = "e25274ec5cb886ab924789286e9585ed5cb9a5c8"
 
 var writeReleaseScript = backend.Script{
 	Name:   "write_release",

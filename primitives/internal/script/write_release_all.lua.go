@@ -19,18 +19,18 @@ local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end
 
-local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end return longest end local function survey(lock, side, leaving) local mode, longest, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then lease = lease_of(side, owner, fields[i + 1]) end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest = math.max(longest, lease) end end return mode, longest, gone, shortest end
-local function may(command, object) if not redis.acl_check_cmd(command, object) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. object}) end end local function ask(lock) may('hdel', lock) may('pexpire', lock) end local function keep(lock, gone, longest) for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
+
+
 local function give_back(waiting, owner, wake) if redis.call('hexists', waiting, owner) == 0 then return true end if redis.call('hlen', waiting) == 1 and not wake() then return false end redis.call('hdel', waiting, owner) return true end
 local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
-ask(keys[1])
-may('hset', keys[1])
+do local lock = keys[1] if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end end
+do local object = keys[1] if not redis.acl_check_cmd('hset', object) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. object}) end end
 for i, owner in ipairs(owners) do
   local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner .. ':write')
   if field == 1 then
-    local _, longest, gone = survey(lock, side)
+    local _, longest, gone do local leaving local mode, longest_, gone_, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then do local count = fields[i + 1] local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end lease = longest end end if lease == 0 then gone_[#gone_ + 1] = owner else shortest = math.min(shortest, lease) end longest_ = math.max(longest_, lease) end end _, longest, gone = mode, longest_, gone_, shortest end
     local sent = redis.pcall(publish, channels[i], '1')
     status[i] = 1
     if type(sent) ~= 'number' then
@@ -40,7 +40,7 @@ for i, owner in ipairs(owners) do
     else
       redis.call('hdel', lock, owner .. ':write')
       redis.call('hset', lock, 'mode', 'read')
-      keep(lock, gone, longest)
+      for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end
     end
   elseif field == 0 then
     local free = function()
@@ -54,7 +54,7 @@ end
 return status
 `
 
-const writeReleaseAllSHA1 = "fb30c7cc39de452c9ff45309c5ca6a372ac5e942"
+const writeReleaseAllSHA1 = "eeabc0f3e12eb0ee7e35119b0061b19d015bc0c7"
 
 var writeReleaseAllScript = backend.Script{
 	Name:   "write_release_all",

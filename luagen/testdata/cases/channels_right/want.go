@@ -17,7 +17,7 @@ local released = ARGV[1]
 local turn = ARGV[2]
 local publish = ARGV[3]
 local owner = ARGV[4]
-local function tell(channel) redis.call('publish', channel, '1') end
+
 local function wake(channel) redis.call(publish, channel, '0') end
 redis.call('hdel', lock, owner)
 wake(released)
@@ -26,10 +26,10 @@ local own = turn .. ':' .. owner
 redis.call('publish', own, '0')
 redis.call('publish', turn, '0')
 redis.call('publish', 'news', '0')
-tell(released)
+redis.call('publish', released, '1')
 `
 
-const inSHA1 = "53c7adc730e0f8c8aabc5aadc822d8e794cb5c1c"
+const inSHA1 = "e62a7bcf1a0974beaf479fa41c7ecb45b409c331"
 
 var inScript = backend.Script{
 	Name:   "in",

@@ -10,13 +10,13 @@ import (
 )
 
 const inSource = `local lock = KEYS[1]
-local function twice(s) return s .. s .. 'a \'line\'\n' end
+
 local owner = ARGV[1]
-local function double(s) return twice(s) end
-return redis.call('hset', lock, owner, double(twice(owner)))
+local function double(s) return s .. s .. 'a \'line\'\n' end
+return redis.call('hset', lock, owner, double((owner .. owner .. 'a \'line\'\n')))
 `
 
-const inSHA1 = "5fe0de162b30e0e7790e0bd2384f65b192d10914"
+const inSHA1 = "e6c2f8ee84e49629a784aeaed33b67d9099fe1e9"
 
 var inScript = backend.Script{
 	Name:   "in",

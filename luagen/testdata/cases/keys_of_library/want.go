@@ -13,17 +13,17 @@ import (
 
 const inSource = `local lock = KEYS[1]
 local side = KEYS[2]
-local function drop(key) return redis.call('del', key) end local function key_of(base, n) return base .. ':' .. n end local function first(list) for _, k in ipairs(list) do return k end end
+local function drop(key) return redis.call('del', key) end local function first(list) for _, k in ipairs(list) do return k end end
 local function again(key, other) redis.call('hset', other, 'a', key) return drop(key) end local function deep(key, n) if n > 0 then return deep(key, n - 1) end return again(key, key) end
 local function both(key) drop(key) end
 both(lock)
-redis.call('set', key_of(side, 1), 1)
+redis.call('set', (side .. ':' .. 1), 1)
 deep(lock, 3)
 redis.call('del', first({lock, side}))
-return again(key_of(side, 'x'), lock)
+return again((side .. ':' .. 'x'), lock)
 `
 
-const inSHA1 = "7e9cee17a4a6a67965633a7ffe540805c9ac3a27"
+const inSHA1 = "4b898953d22642ab737fd042915d7de35ab040a3"
 
 var inScript = backend.Script{
 	Name:   "in",

@@ -12,15 +12,15 @@ import (
 const inSource = `local lock = KEYS[1]
 local other = KEYS[2]
 local which = ARGV[1] == '1'
-local function drop(key) return redis.call('del', key) end
+
 local chosen = lock
 if which then
   chosen = other
 end
-return drop(chosen)
+local key = chosen return redis.call('del', key)
 `
 
-const inSHA1 = "367468785f860925dd70fa3e030232bc6ad4c3df"
+const inSHA1 = "9ab2bce52934e9e32e418c400280e4a0ce9ea3ec"
 
 var inScript = backend.Script{
 	Name:   "in",

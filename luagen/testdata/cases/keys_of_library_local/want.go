@@ -13,15 +13,15 @@ import (
 const inSource = `
 
 local all = {} for i = 1, #KEYS do all[i] = KEYS[i] end
-local function drop(key) return redis.call('del', key) end local function both(first, second) drop(first) drop(second) end
+local function drop(key) return redis.call('del', key) end
 for i = 1, #all, 2 do
   local first, second = all[i], all[i + 1]
-  both(first, second)
+  drop(first) drop(second)
 end
 return 1
 `
 
-const inSHA1 = "10ab86d4082a5fc7d3f0648bdf16fbc4918975b4"
+const inSHA1 = "5dda3ed3b8f0aeddef00221317c9cd286d4f1a6d"
 
 var inScript = backend.Script{
 	Name:   "in",

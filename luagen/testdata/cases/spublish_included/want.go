@@ -12,12 +12,12 @@ import (
 
 const inSource = `local lock = KEYS[1]
 local released = ARGV[1]
-local function tell(channel) redis.call('SPublish', channel, '1') end
+
 redis.call('hdel', lock, 'x')
-tell(released)
+redis.call('SPublish', released, '1')
 `
 
-const inSHA1 = "f984014d8350b092edd4d6300c6810652e12002f"
+const inSHA1 = "f85a50a48af8e7b5ccd4e51fc3d1b8818b39a533"
 
 var inScript = backend.Script{
 	Name:   "in",

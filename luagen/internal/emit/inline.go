@@ -1,0 +1,382 @@
+package emit
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// Each run of a script makes all its functions, also those that the run does not call. So an included function that is
+// not called is left out, and one that is called once, or is very small, stands instead of its calls.
+
+// maxSmall is how many tokens a function may have that stands instead of several calls.
+const maxSmall = 60
+
+// linker knows what a script and the files that it includes consist of.
+type linker struct {
+	units []*unit
+	funcs map[string]*function // of included files
+	words map[string]bool      // all names in all files
+}
+
+// unit is one file.
+type unit struct {
+	*parse.Script
+	token map[int]int             // of each token's offset, its index
+	vars  map[int]*parse.Var      // by the offsets of their declarations and uses
+	stmts map[int]parse.Stmt      // by their offsets
+	calls map[int]*parse.CallExpr // of a name, by the name's offset
+	alone map[int]parse.Stmt      // statements whose only value is such a call, by the name's offset
+	funcs []*function
+}
+
+// function is a function of an included file.
+type function struct {
+	*parse.FuncExpr
+	name    string
+	unit    *unit
+	v       *parse.Var
+	from    int // the index of its first token, and of that of its body
+	body    int
+	end     int          // the index of its last token
+	returns map[int]bool // its own, by their offsets: whether they are in a loop
+	values  []parse.Expr // that they return
+	sites   []site
+	inPlace bool
+}
+
+// site is a use of a function.
+type site struct {
+	unit *unit
+	in   *function // nil: the script itself
+	at   int       // the offset
+}
+
+// link reads a script and what it includes, and decides which functions stand instead of their calls.
+func link(s *parse.Script) *linker {
+	l := &linker{funcs: map[string]*function{}, words: map[string]bool{}}
+	l.read(s)
+	main := l.units[len(l.units)-1]
+	l.follow(main, nil, 0, len(main.Tokens)-1)
+	for _, f := range l.funcs {
+		f.inPlace = l.fits(f)
+	}
+	return l
+}
+
+// read adds a file, behind those that it includes.
+func (l *linker) read(s *parse.Script) {
+	for _, inc := range s.Header.Includes {
+		if inc.Script != nil && inc.Script.Body != nil {
+			l.read(inc.Script)
+		}
+	}
+	u := &unit{
+		Script: s, token: map[int]int{}, vars: map[int]*parse.Var{}, stmts: map[int]parse.Stmt{},
+		calls: map[int]*parse.CallExpr{}, alone: map[int]parse.Stmt{},
+	}
+	l.units = append(l.units, u)
+	for i, tok := range s.Tokens {
+		u.token[tok.Pos.Offset] = i
+		if tok.Kind == parse.Name {
+			l.words[tok.Text] = true
+		}
+	}
+	for _, v := range s.Vars {
+		if v.Kind != parse.DeclaredVar && v.Kind != parse.IncludedVar {
+			u.vars[v.Pos.Offset] = v
+		}
+		for _, use := range slices.Concat(v.Reads, v.Writes) {
+			u.vars[use.P.Offset] = v
+		}
+	}
+	if !s.Header.Library {
+		u.block(s.Body, nil, false)
+		return
+	}
+	for i, stmt := range s.Body.Stmts {
+		if local, ok := stmt.(*parse.LocalFuncStmt); ok {
+			end := len(s.Tokens) - 1
+			if i+1 < len(s.Body.Stmts) {
+				end = u.token[s.Body.Stmts[i+1].Pos().Offset]
+			}
+			l.function(u, local, end)
+		}
+	}
+}
+
+// function adds a function of an included file, which ends before the token with the given index.
+func (l *linker) function(u *unit, local *parse.LocalFuncStmt, before int) {
+	f := &function{
+		FuncExpr: local.Func, name: local.Var.Name, unit: u, v: local.Var, from: u.token[local.P.Offset],
+		returns: map[int]bool{},
+	}
+	for f.body = f.from; u.Tokens[f.body].Text != ")"; f.body++ {
+	}
+	f.body++
+	for f.end = before - 1; u.Tokens[f.end].Text != "end"; f.end-- {
+	}
+	u.block(f.Body, f, false)
+	u.funcs = append(u.funcs, f)
+	l.funcs[f.name] = f
+}
+
+// block notes the statements of a block, and the calls in it. f is the function whose own block it is, or nil.
+func (u *unit) block(b *parse.Block, f *function, loop bool) {
+	for _, stmt := range b.Stmts {
+		u.stmts[stmt.Pos().Offset] = stmt
+		if call := soleCall(stmt); call != nil {
+			u.alone[call.P.Offset] = stmt
+		}
+		if r, ok := stmt.(*parse.ReturnStmt); ok && f != nil {
+			f.returns[r.P.Offset] = loop
+			f.values = append(f.values, r.Values...)
+		}
+		for _, e := range parse.Exprs(stmt) {
+			parse.Walk(e, u.expr)
+		}
+		for _, inner := range parse.Blocks(stmt) {
+			u.block(inner, f, loop || loops(stmt))
+		}
+	}
+}
+
+func (u *unit) expr(e parse.Expr) {
+	switch e := e.(type) {
+	case *parse.CallExpr:
+		if _, ok := e.Fn.(*parse.NameExpr); ok && e.Method == "" {
+			u.calls[e.P.Offset] = e
+		}
+	case *parse.FuncExpr:
+		u.block(e.Body, nil, false)
+	}
+}
+
+func loops(stmt parse.Stmt) bool {
+	switch stmt.(type) {
+	case *parse.WhileStmt, *parse.RepeatStmt, *parse.NumForStmt, *parse.GenForStmt:
+		return true
+	}
+	return false
+}
+
+// soleCall returns the call of a name that is the only value of a statement, or nil. The statement is a call, a
+// return, a local, or an assignment to local names.
+func soleCall(stmt parse.Stmt) *parse.CallExpr {
+	var values []parse.Expr
+	switch s := stmt.(type) {
+	case *parse.CallStmt:
+		values = []parse.Expr{s.Call}
+	case *parse.LocalStmt:
+		values = s.Values
+	case *parse.ReturnStmt:
+		values = s.Values
+	case *parse.AssignStmt:
+		values = s.Values
+		for _, target := range s.Targets {
+			if name, ok := target.(*parse.NameExpr); !ok || name.Var == nil {
+				return nil
+			}
+		}
+	}
+	if len(values) != 1 {
+		return nil
+	}
+	call, ok := values[0].(*parse.CallExpr)
+	if !ok || call.Method != "" {
+		return nil
+	}
+	if _, ok = call.Fn.(*parse.NameExpr); !ok {
+		return nil
+	}
+	return call
+}
+
+// named returns the included function that a variable is, or nil.
+func (l *linker) named(v *parse.Var) *function {
+	if v == nil {
+		return nil
+	}
+	f := l.funcs[v.Name]
+	if f == nil || v.Kind != parse.IncludedVar && v != f.v {
+		return nil
+	}
+	return f
+}
+
+// follow notes the uses of functions between two tokens, and in the functions that are used there.
+func (l *linker) follow(u *unit, in *function, from, to int) {
+	for _, tok := range u.Tokens[from:to] {
+		f := l.named(u.vars[tok.Pos.Offset])
+		if f == nil || f == in && u.token[tok.Pos.Offset] < f.body {
+			continue
+		}
+		f.sites = append(f.sites, site{u, in, tok.Pos.Offset})
+		if len(f.sites) == 1 {
+			l.follow(f.unit, f, f.from, f.end)
+		}
+	}
+}
+
+// fits reports whether a function can stand instead of all its calls.
+func (l *linker) fits(f *function) bool {
+	first := f.unit.Tokens[f.body]
+	if f.Vararg || len(f.v.Writes) > 0 || len(f.Body.Stmts) == 0 || first.Text == "(" ||
+		f.unit.Tokens[f.end-1].Text == ";" || !l.clear(f) {
+		return false
+	}
+	for _, e := range f.values {
+		inner := false
+		parse.Walk(e, func(e parse.Expr) {
+			if _, ok := e.(*parse.FuncExpr); ok {
+				inner = true
+			}
+		})
+		if inner {
+			return false
+		}
+	}
+	if len(f.sites) > 1 && (f.end-f.from > maxSmall || !f.single()) {
+		return false
+	}
+	return !slices.ContainsFunc(f.sites, func(s site) bool { return !l.takes(s, f) })
+}
+
+// single reports whether f has one statement, which is a condition or a call without a result, or only a result.
+func (f *function) single() bool {
+	if len(f.Body.Stmts) != 1 {
+		return false
+	}
+	switch f.Body.Stmts[0].(type) {
+	case *parse.IfStmt, *parse.CallStmt:
+		return len(f.returns) == 0
+	}
+	return f.result() != nil
+}
+
+// result returns the expression of a function that only returns one value, or nil.
+func (f *function) result() parse.Expr {
+	r, ok := f.Body.Stmts[0].(*parse.ReturnStmt)
+	if !ok || len(r.Values) != 1 {
+		return nil
+	}
+	switch r.Values[0].(type) {
+	case *parse.CallExpr, *parse.VarargExpr:
+		return nil
+	}
+	return r.Values[0]
+}
+
+// clear reports whether each name that f uses, and that is not its own, means the same everywhere.
+func (l *linker) clear(f *function) bool {
+	free := map[string]bool{}
+	for _, tok := range f.unit.Tokens[f.body:f.end] {
+		v := f.unit.vars[tok.Pos.Offset]
+		if tok.Kind == parse.Name && (v == nil || l.named(v) != nil) {
+			free[tok.Text] = true
+		}
+	}
+	for _, u := range l.units {
+		for _, v := range u.Vars {
+			if free[v.Name] && v.Kind != parse.IncludedVar && l.named(v) == nil && !f.declares(u, v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// declares reports whether a variable of a file is one of f's.
+func (f *function) declares(u *unit, v *parse.Var) bool {
+	i, ok := u.token[v.Pos.Offset]
+	return u == f.unit && ok && i > f.from+2 && i < f.end && v.Kind != parse.DeclaredVar
+}
+
+// takes reports whether f can stand instead of one use.
+func (l *linker) takes(s site, f *function) bool {
+	call := s.unit.calls[s.at]
+	i := s.unit.token[s.at]
+	if call == nil || s.in == f || s.unit.Tokens[i+1].Text != "(" || len(call.Args) > len(f.Params) {
+		return false
+	}
+	for _, arg := range call.Args {
+		inner := false
+		parse.Walk(arg, func(e parse.Expr) {
+			_, isFunc := e.(*parse.FuncExpr)
+			inner = inner || isFunc
+		})
+		if inner {
+			return false
+		}
+	}
+	stmts := f.Body.Stmts
+	_, closed := stmts[len(stmts)-1].(*parse.ReturnStmt)
+	inLoop := slices.Contains(slices.Collect(maps.Values(f.returns)), true)
+	switch stmt := s.unit.alone[s.at].(type) {
+	case *parse.CallStmt:
+		return !inLoop && f.droppable()
+	case *parse.LocalStmt:
+		return !inLoop && !s.mentions(call, stmt.Vars)
+	case *parse.AssignStmt:
+		return !inLoop && closed
+	case *parse.ReturnStmt:
+		return closed && (s.in == nil || !inLoop)
+	}
+	return f.result() != nil && !slices.ContainsFunc(f.Params, func(p *parse.Var) bool {
+		_, ok := f.instead(s.unit, call, slices.Index(f.Params, p), nil)
+		return !ok
+	})
+}
+
+// mentions reports whether a call's arguments have one of these names.
+func (s site) mentions(call *parse.CallExpr, vars []*parse.Var) bool {
+	first := s.unit.token[s.at] + 1
+	for _, tok := range s.unit.Tokens[first:s.unit.closing(first)] {
+		if tok.Kind == parse.Name && slices.ContainsFunc(vars, func(v *parse.Var) bool { return v.Name == tok.Text }) {
+			return len(call.Args) > 0
+		}
+	}
+	return false
+}
+
+// droppable reports whether what f returns has no effect, or is one call.
+func (f *function) droppable() bool {
+	for at := range f.returns {
+		values := f.unit.stmts[at].(*parse.ReturnStmt).Values //nolint:forcetypeassert // returns has these only.
+		if len(values) == 1 {
+			if _, ok := values[0].(*parse.CallExpr); ok && f.unit.Tokens[f.unit.token[at]+1].Text != "(" {
+				continue
+			}
+		}
+		for _, e := range values {
+			if _, ok := e.(*parse.NameExpr); !ok && !constant(e) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func constant(e parse.Expr) bool {
+	switch e.(type) {
+	case *parse.NilExpr, *parse.BoolExpr, *parse.NumberExpr, *parse.StringExpr:
+		return true
+	}
+	return false
+}
+
+// closing returns the index of the token that closes the parenthesis at i.
+func (u *unit) closing(i int) int {
+	for depth := 0; ; i++ {
+		switch tok := u.Tokens[i]; {
+		case tok.Kind != parse.Op:
+		case tok.Text == "(" || tok.Text == "{" || tok.Text == "[":
+			depth++
+		case tok.Text == ")" || tok.Text == "}" || tok.Text == "]":
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+}

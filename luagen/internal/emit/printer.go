@@ -1,0 +1,361 @@
+package emit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// printer writes tokens of a file.
+type printer struct {
+	*linker
+	unit *unit
+	main bool                // the lines of the script stay
+	env  map[*parse.Var]word // what stands for a variable
+	f    *function           // whose body it writes, instead of a call; nil: what stands for itself
+	exit *exit               // nil: a return stays one
+	b    strings.Builder
+	last int // the end of the last token
+}
+
+// word is what stands for a variable.
+type word struct {
+	text     string
+	constant bool
+}
+
+// exit is how a function's body is left that stands instead of a call.
+type exit struct {
+	targets []string
+	fresh   bool // the targets are nil so far
+	early   bool // by a break
+}
+
+// joined returns the code of an included file, and of what that includes, each on one line: the functions that do not
+// stand instead of their calls.
+func (l *linker) joined(library *parse.Script) []string {
+	if library == nil {
+		return nil
+	}
+	var texts []string
+	for _, inc := range library.Header.Includes {
+		texts = append(texts, l.joined(inc.Script)...)
+	}
+	for _, u := range l.units {
+		for _, f := range u.funcs {
+			if u.Script == library && len(f.sites) > 0 && !f.inPlace {
+				texts = append(texts, l.text(u, f.from, f.end+1))
+			}
+		}
+	}
+	return texts
+}
+
+// text returns tokens of a file on one line.
+func (l *linker) text(u *unit, from, to int) string {
+	p := &printer{linker: l, unit: u}
+	return p.span(from, to)
+}
+
+// span returns tokens on one line.
+func (p *printer) span(from, to int) string {
+	p.b.Reset()
+	for i := from; i < to; {
+		tok := p.unit.Tokens[i]
+		if i > from && tok.Pos.Offset > p.last {
+			p.b.WriteByte(' ')
+		}
+		text, next := p.next(i)
+		if text == ".." && p.number() {
+			p.b.WriteByte(' ')
+		}
+		p.b.WriteString(text)
+		p.last, i = p.unit.Tokens[next-1].End, next
+	}
+	return p.b.String()
+}
+
+// number reports whether the text ends in a digit.
+func (p *printer) number() bool {
+	text := p.b.String()
+	return text != "" && text[len(text)-1] >= '0' && text[len(text)-1] <= '9'
+}
+
+// next returns the text of the token at i, or of the call or statement that begins there and is replaced, and the
+// index of the token behind it.
+func (p *printer) next(i int) (string, int) {
+	tok := p.unit.Tokens[i]
+	at := tok.Pos.Offset
+	if stmt := p.unit.stmts[at]; stmt != nil {
+		if r, ok := stmt.(*parse.ReturnStmt); ok && p.exit != nil {
+			if _, own := p.f.returns[at]; own {
+				return p.leave(r, i)
+			}
+		}
+		if call := soleCall(stmt); call != nil && p.inPlace(call) != nil {
+			return p.statement(stmt, call)
+		}
+	}
+	switch {
+	case tok.Kind != parse.Name && p.main:
+		return tok.Text, i + 1
+	case tok.Kind != parse.Name:
+		return oneLine(tok), i + 1
+	}
+	if call := p.unit.calls[at]; call != nil && p.inPlace(call) != nil {
+		return p.expression(call)
+	}
+	if w, ok := p.env[p.unit.vars[at]]; ok && p.unit.vars[at] != nil {
+		return w.text, i + 1
+	}
+	return tok.Text, i + 1
+}
+
+// inPlace returns the function that stands instead of a call, or nil.
+func (p *printer) inPlace(call *parse.CallExpr) *function {
+	if f := p.named(p.unit.vars[call.P.Offset]); f != nil && f.inPlace {
+		return f
+	}
+	return nil
+}
+
+// expression returns the only result of a function, instead of its call.
+func (p *printer) expression(call *parse.CallExpr) (string, int) {
+	f := p.inPlace(call)
+	in := p.into(f, call, nil)
+	text := in.span(f.body+1, f.end)
+	switch f.result().(type) {
+	case *parse.NameExpr, *parse.StringExpr, *parse.ParenExpr:
+	default:
+		text = "(" + text + ")"
+	}
+	return text, p.unit.closing(p.unit.token[call.P.Offset]+1) + 1
+}
+
+// statement returns the body of a function, instead of a statement whose only value is its call.
+func (p *printer) statement(stmt parse.Stmt, call *parse.CallExpr) (string, int) {
+	e := &exit{}
+	switch s := stmt.(type) {
+	case *parse.ReturnStmt:
+		e = nil
+	case *parse.LocalStmt:
+		e.fresh = true
+		for _, v := range s.Vars {
+			e.targets = append(e.targets, p.nameOf(v))
+		}
+	case *parse.AssignStmt:
+		for _, target := range s.Targets {
+			e.targets = append(e.targets, p.nameOf(target.(*parse.NameExpr).Var)) //nolint:forcetypeassert // See soleCall.
+		}
+	}
+	return p.replaced(call, e)
+}
+
+func (p *printer) nameOf(v *parse.Var) string {
+	if w, ok := p.env[v]; ok {
+		return w.text
+	}
+	return v.Name
+}
+
+// replaced returns the body of the function that is called, which is left by an exit.
+func (p *printer) replaced(call *parse.CallExpr, e *exit) (string, int) {
+	f := p.inPlace(call)
+	if e != nil {
+		e = &exit{targets: e.targets, fresh: e.fresh, early: f.early()}
+	}
+	in := p.into(f, call, e)
+	behind := p.unit.closing(p.unit.token[call.P.Offset]+1) + 1
+	head, binds := "", p.binds(in, f, call)
+	if e != nil && e.fresh {
+		head = "local " + strings.Join(e.targets, ", ")
+	}
+	body := in.span(f.body, f.end)
+	switch {
+	case e != nil && e.early:
+		body = "repeat " + binds + body + " until true"
+	case binds == "" && head != "" && len(f.Body.Stmts) == 1 && strings.HasPrefix(body, head[len("local "):]+" = "):
+		return "local " + body, behind
+	case e != nil && (binds != "" || f.scoped()):
+		body = "do " + binds + body + " end"
+	default:
+		body = binds + body
+	}
+	return strings.TrimSpace(head + " " + body), behind
+}
+
+// early reports whether f returns before its last statement.
+func (f *function) early() bool {
+	last := f.Body.Stmts[len(f.Body.Stmts)-1]
+	_, closed := last.(*parse.ReturnStmt)
+	return len(f.returns) > 1 || len(f.returns) == 1 && !closed
+}
+
+// scoped reports whether f's body has local names.
+func (f *function) scoped() bool {
+	return slices.ContainsFunc(f.Body.Stmts, func(s parse.Stmt) bool {
+		switch s.(type) {
+		case *parse.LocalStmt, *parse.LocalFuncStmt:
+			return true
+		}
+		return false
+	})
+}
+
+// leave returns what stands for a return of the function whose body is written.
+func (p *printer) leave(r *parse.ReturnStmt, i int) (string, int) {
+	behind := i + 1
+	for !slices.Contains([]string{"end", "else", "elseif", "until", ";"}, p.unit.Tokens[behind].Text) {
+		behind++
+	}
+	call := soleCall(r)
+	var text string
+	switch {
+	case call != nil && p.inPlace(call) != nil:
+		e := &exit{targets: p.exit.targets}
+		text, _ = p.replaced(call, e)
+	case len(p.exit.targets) == 0:
+		if len(r.Values) == 1 {
+			if _, isCall := r.Values[0].(*parse.CallExpr); isCall {
+				text = p.part(i+1, behind)
+			}
+		}
+	case len(r.Values) > 0:
+		text = strings.Join(p.exit.targets, ", ") + " = " + p.part(i+1, behind)
+	case !p.exit.fresh:
+		text = strings.Join(p.exit.targets, ", ") + " = nil"
+	}
+	if p.exit.early {
+		text = strings.TrimSpace(text + " break")
+	}
+	return text, behind
+}
+
+// part is span for tokens within what is written.
+func (p *printer) part(from, to int) string {
+	in := &printer{linker: p.linker, unit: p.unit, env: p.env, f: p.f, exit: p.exit}
+	return in.span(from, to)
+}
+
+// into returns a printer for the body of a function that stands instead of a call.
+func (p *printer) into(f *function, call *parse.CallExpr, e *exit) *printer {
+	in := &printer{linker: p.linker, unit: f.unit, env: map[*parse.Var]word{}, f: f, exit: e}
+	taken := map[string]bool{}
+	if e != nil {
+		for _, name := range e.targets {
+			taken[name] = true
+		}
+	}
+	for i, param := range f.Params {
+		if w, ok := f.instead(p.unit, call, i, p.env); ok {
+			in.env[param] = w
+			taken[w.text] = true
+		}
+	}
+	for _, v := range f.unit.Vars {
+		if _, given := in.env[v]; !given && f.declares(f.unit, v) && taken[v.Name] {
+			in.env[v] = word{text: p.another(v.Name)}
+		}
+	}
+	return in
+}
+
+// another returns a name that no file has.
+func (p *printer) another(name string) string {
+	for p.words[name] {
+		name += "_"
+	}
+	return name
+}
+
+// instead returns what can stand for a parameter in a call: a constant, or a name whose value stays.
+func (f *function) instead(u *unit, call *parse.CallExpr, i int, env map[*parse.Var]word) (word, bool) {
+	if len(f.Params[i].Writes) > 0 || i >= len(call.Args) {
+		return word{}, false
+	}
+	switch arg := call.Args[i].(type) {
+	case *parse.NameExpr:
+		if arg.Var == nil || len(arg.Var.Writes) > 0 {
+			return word{}, false
+		}
+		w, ok := env[arg.Var]
+		if !ok {
+			w = word{text: arg.Name}
+		}
+		return w, !w.constant || !f.prefixed(f.Params[i])
+	case *parse.StringExpr, *parse.NumberExpr, *parse.BoolExpr, *parse.NilExpr:
+		return word{oneLine(u.Tokens[u.token[arg.Pos().Offset]]), true}, !f.prefixed(f.Params[i])
+	}
+	return word{}, false
+}
+
+// prefixed reports whether a parameter is called or indexed: a constant in its place would need parentheses.
+func (f *function) prefixed(param *parse.Var) bool {
+	return slices.ContainsFunc(param.Reads, func(n *parse.NameExpr) bool {
+		next := f.unit.Tokens[f.unit.token[n.P.Offset]+1]
+		return next.Kind == parse.String || next.Kind == parse.Op && strings.Contains("( [ { . :", next.Text)
+	})
+}
+
+// binds returns the declaration of the parameters for which nothing stands.
+func (p *printer) binds(in *printer, f *function, call *parse.CallExpr) string {
+	var names, values, missing []string
+	spread := len(call.Args) < len(f.Params) && len(call.Args) > 0 && spreads(call.Args[len(call.Args)-1])
+	first := p.unit.token[call.P.Offset] + 1
+	args := p.unit.arguments(first)
+	for i, param := range f.Params {
+		w, ok := in.env[param]
+		switch _, given := f.instead(p.unit, call, i, p.env); {
+		case given:
+			continue
+		case !ok:
+			w.text = param.Name
+		}
+		switch {
+		case i < len(call.Args):
+			names, values = append(names, w.text), append(values, p.part(args[i], args[i+1]-1))
+		case spread:
+			names = append(names, w.text)
+		default:
+			missing = append(missing, w.text)
+		}
+	}
+	text := ""
+	if len(names) > 0 {
+		text = "local " + strings.Join(names, ", ") + " = " + strings.Join(values, ", ") + " "
+	}
+	if len(missing) > 0 {
+		text += "local " + strings.Join(missing, ", ") + " "
+	}
+	return text
+}
+
+// spreads reports whether an expression may have several values.
+func spreads(e parse.Expr) bool {
+	switch e.(type) {
+	case *parse.CallExpr, *parse.VarargExpr:
+		return true
+	}
+	return false
+}
+
+// arguments returns the index of the first token of each argument of a call whose parenthesis is at i, and at last the
+// index behind the closing one.
+func (u *unit) arguments(i int) []int {
+	closing := u.closing(i)
+	starts := []int{i + 1}
+	depth := 0
+	for j := i + 1; j < closing; j++ {
+		switch tok := u.Tokens[j]; {
+		case tok.Kind != parse.Op:
+		case tok.Text == "," && depth == 0:
+			starts = append(starts, j+1)
+		case strings.Contains("( { [", tok.Text):
+			depth++
+		case strings.Contains(") } ]", tok.Text):
+			depth--
+		}
+	}
+	return append(starts, closing+1)
+}
