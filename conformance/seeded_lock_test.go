@@ -261,11 +261,14 @@ func lockSeeds() []seed {
 					"local size = redis.call('hlen', lock)"},
 		}, properties},
 		{"counts tokens by one", acquireFile, edits{
-			{"time[1] .. string.format('%06d', time[2])", "'1'"},
+			{"local now = time[1] .. micros", "local now = '1'"},
 		}, properties},
+		{"counts tokens up while their key exists", acquireFile, edits{
+			{"local now = time[1] .. micros",
+				"local now = time[1] .. micros if redis.call('exists', token) == 1 then now = redis.call('incr', token) .. '' end"},
+		}, finder{dir: "conformance/matrix/replicas", test: "TestTokensRiseOverFailover", runs: 1}},
 		{"reads tokens as doubles", acquireFile, edits{
-			{"redis.call('incr', token)",
-				"redis.call('set', token, string.format('%.0f', tonumber(last) + 1))"},
+			{"head .. digit + 1 .. string.rep('0', #nines)", "string.format('%.0f', last + 1)"},
 		}, properties},
 		{"has a shorter lease on the server", acquireFile, edits{
 			{"owner, 1)\nredis.call('pexpire', lock, lease)",

@@ -41,7 +41,7 @@ func vainSeeds() []seed {
 					"\t\treturn left / 30, err"},
 		}, onEmbedded("SemaphoreLife")},
 		{"keeps the token for ever", acquireFile, edits{
-			{"redis.call('set', token, grant_, 'px', ttl)", "redis.call('set', token, grant_)"},
+			{"'px', tokenttl, 'get')", "'get')"},
 		}, onEmbedded("LockWalks")},
 		{"has a lock's channel without the prefix", lockFile, edits{
 			{"extend.SideName(lockChannel, l.base.Key())", "extend.SideName(lockChannel, l.Name())"},

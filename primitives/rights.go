@@ -23,7 +23,7 @@ var rights = map[string]*extend.Rights{
 	"read lock":  &readWriteRights,
 	"write lock": &readWriteRights,
 	"mutex": {
-		Commands: "del get hdel hmget hset incr pexpire pttl set time zadd zmscore zrange zrank zrem zremrangebyrank",
+		Commands: "del get hdel hmget hset pexpire pttl set time zadd zmscore zrange zrank zrem zremrangebyrank",
 		Keys: mutexKey + ":@ " + mutexKey + ":@" + mutexTokenKey + " " + mutexKey + ":@" + mutexQueueKey + " " +
 			mutexKey + ":@" + mutexSignsKey,
 		Channels: mutexKey + ":@" + mutexChannel,
@@ -49,7 +49,7 @@ var rights = map[string]*extend.Rights{
 
 var (
 	lockRights = extend.Rights{
-		Commands: "del get hexists hget hgetall hlen hset incr pexpire pttl set time",
+		Commands: "del get hexists hget hgetall hlen hset pexpire pttl set time",
 		Keys:     "$ " + lockTokenKey + ":@", Channels: lockChannel + ":@",
 	}
 	// Of a lock with metadata.

@@ -3,6 +3,7 @@ package embedded
 import (
 	"bufio"
 	"bytes"
+	"errors"
 
 	luajson "github.com/alicebob/miniredis/v2/gopher-json"
 	"github.com/alicebob/miniredis/v2/server"
@@ -92,6 +93,9 @@ func (in *interpreter) run(
 	in.global.RawSetString("ARGV", in.list(args))
 	in.lua.Push(in.lua.NewFunctionFromProto(p.proto))
 	if err := in.lua.PCall(0, lua.MultRet, nil); err != nil {
+		if text := raised(err); text != "" {
+			return backend.Reply{}, backend.ParseServerError(oneLine(text))
+		}
 		// This is how miniredis words all that fails while a script runs.
 		return backend.Reply{}, backend.ParseServerError(
 			oneLine("ERR Error compiling script (new function): " + err.Error()))
@@ -100,6 +104,20 @@ func (in *interpreter) run(
 	value := in.lua.Get(1)
 	in.lua.SetTop(0)
 	return replyOf(value)
+}
+
+// raised returns the text of an error reply that the script raised as a table; "": it raised something else.
+func raised(err error) string {
+	var failure *lua.ApiError
+	if !errors.As(err, &failure) {
+		return ""
+	}
+	table, ok := failure.Object.(*lua.LTable)
+	if !ok {
+		return ""
+	}
+	text, _ := table.RawGetString("err").(lua.LString)
+	return string(text)
 }
 
 // list returns the table that is KEYS or ARGV.

@@ -25,6 +25,7 @@ func TestErrorsOfScripts(t *testing.T) {
 		"return redis.pcall('hget', KEYS[1], 'f')": {
 			Code: "WRONGTYPE", Message: "Operation against a key holding the wrong kind of value",
 		},
+		"error({err = 'NOTOWNER of it'})":            {Code: "NOTOWNER", Message: "of it"},
 		"return redis.error_reply('NOTOWNER of it')": {Code: "NOTOWNER", Message: "of it"},
 		"return {err = 'NOTOWNER of it'}":            {Code: "NOTOWNER", Message: "of it"},
 		"\n\nerror('plain text')":                    {Code: "ERR", Line: 3, Message: "plain text"},

@@ -332,13 +332,18 @@ func TestTokenKeyOfAnotherKindIsNamed(t *testing.T) {
 	t.Parallel()
 	server, c := inProcess(t, nil)
 	const token = "redisson_lock_token:{x}"
-	for _, command := range [][]string{{"HSET", token, "a", "b"}, {"SET", token, strings.Repeat("a", 20)}} {
+	for _, command := range [][]string{
+		{"HSET", token, "a", "b"}, {"SET", token, strings.Repeat("a", 20)}, {"SET", token, "9223372036854775807"},
+	} {
 		do(t, server, "DEL", token)
 		do(t, server, command...)
 		_, err := c.NewLock("x", nil).TryLock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrConflict)
 		require.ErrorContains(t, err, `the token key "redisson_lock_token:{x}" of this lock holds a`)
 		cells.Want(t, false)(c.NewLock("x", nil).IsLocked(t.Context()))
+		if command[0] == "SET" {
+			require.Equal(t, command[2], do(t, server, "GET", token))
+		}
 	}
 	do(t, server, "SET", token, "0") // A reader has the token of the writer before it.
 	lease, err := c.NewReadWriteLock("x", nil).ReadLock().Lock(t.Context())

@@ -109,6 +109,25 @@ func TestTokenOutlivesAClockSetBack(t *testing.T) {
 	})
 }
 
+// TestTokenIsOneMoreThanAnyLastToken has last tokens that the clock has not passed, which may have more digits than a
+// double.
+func TestTokenIsOneMoreThanAnyLastToken(t *testing.T) {
+	t.Parallel()
+	server, c := inProcess(t, nil)
+	lock := c.NewFencedLock("x", nil) // Its tokens do not expire.
+	for _, last := range []int64{
+		8000000000000000, 8999999999999999, 9999999999999999, 99999999999999999, 9007199254740993, 1234567890123456789,
+		1999999999999999999, 9223372036854775806,
+	} {
+		do(t, server, "SET", "redisson_lock_token:{x}", fmt.Sprint(last))
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, last+1, lease.Token())
+		require.NoError(t, lease.Release(t.Context()))
+		cells.Want(t, last+1)(lock.LastToken(t.Context()))
+	}
+}
+
 // numberCalls are calls of numbers, which have nothing to say of a key that holds something else.
 func numberCalls(ctx context.Context, c *primitives.Client) map[string]func() error {
 	long, double := c.NewAtomicLong("x"), c.NewAtomicDouble("x")

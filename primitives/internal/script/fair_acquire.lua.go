@@ -58,7 +58,7 @@ elseif not held then
   ask_drop(queue, timeouts, deadlines)
 end
 if not held and not more and (first == owner or not first) then
-  local grant do local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant_ = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. token}) end redis.call('incr', token) grant_ = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant_ - now) / 1000) end end if ttl then redis.call('set', token, grant_, 'px', ttl) else redis.call('set', token, grant_) end grant = grant_ end
+  local grant repeat local time = redis.call('time') local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
   drop(queue, timeouts, deadlines, dead, amount)
   if first then
     repeat local leavers = {[owner] = true} local last = -1 for owner in pairs(leavers) do last = math.max(last, redis.call('lpos', queue, owner) or -1) end if last < 0 then break end local amount, amounts = 0, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, last)) do if leavers[waiter] then remove(queue, timeouts, deadlines, waiter, 0) amount = amount + (300000) else amounts[waiter] = amount end end lower(timeouts, amount, amounts) until true
@@ -106,7 +106,7 @@ end
 return {false, left + math.max(1, math.ceil((deadline or score) - now))}
 `
 
-const fairAcquireSHA1 = "99cb4f471596dd2f3a1bf0fe21f5f7be18842cb8"
+const fairAcquireSHA1 = "6a26e0d97e244bb760ce287ba46392a58b2d6078"
 
 var fairAcquireScript = backend.Script{
 	Name:   "fair_acquire",

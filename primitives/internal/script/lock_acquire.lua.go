@@ -42,13 +42,13 @@ if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has n
 if released ~= '' then
   if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 end
-local grant do local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant_ = now local last, ttl = redis.call('get', token), tokenttl if last and (#last > #now or #last == #now and last >= now) then if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. token}) end redis.call('incr', token) grant_ = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant_ - now) / 1000) end end if ttl then redis.call('set', token, grant_, 'px', ttl) else redis.call('set', token, grant_) end grant = grant_ end
+local grant repeat local time = redis.call('time') local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
 return grant
 `
 
-const lockAcquireSHA1 = "8802a8561b17c823a4ba85d1949e03090f7e633f"
+const lockAcquireSHA1 = "ea3132be890cc472a2760881f996febd034766a7"
 
 var lockAcquireScript = backend.Script{
 	Name:   "lock_acquire",

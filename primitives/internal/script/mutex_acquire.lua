@@ -20,7 +20,7 @@ local time = redis.call('time')
 local now = millis(time)
 local held = redis.call('get', holder)
 if held == owner then
-  may('set', token)
+  ask_token(token)
   raise(holder, tonumber(lease))
   return present_token(token, tokenttl)
 end
@@ -31,7 +31,7 @@ if not held then
   end
   may_tell(string.match(owner, '^(.*):'))
   ask(holder, queue, signs, first, may_tell)
-  may('incr', token)
+  ask_token(token)
   may('zrem', queue)
   may('hmget', signs)
   local before = first and first.owner ~= owner and not (number and number + 0 > 0 and number + 0 < first.number)

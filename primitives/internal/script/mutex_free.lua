@@ -10,7 +10,7 @@ local function free(holder, token, queue, signs, owner, tokenttl, tell, may_tell
   local held = redis.call('get', holder)
   if not held then
     ask(holder, queue, signs, nil, may_tell)
-    may('incr', token)
+    ask_token(token)
     may('zrange', queue)
     may('hmget', signs)
   elseif held ~= owner then

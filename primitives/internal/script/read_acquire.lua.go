@@ -55,7 +55,7 @@ if not redis.acl_check_cmd('pttl', lock) then error({err = 'NOPERM the user has 
 if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end
 if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
 if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
-local last repeat local last_ = redis.call('get', token) if last_ and string.find(last_, '^[1-9]%d*$') then last = last_ break end do local time = redis.call('time') local now = time[1] .. string.format('%06d', time[2]) local grant = now local last_, ttl = redis.call('get', token), tokenttl if last_ and (#last_ > #now or #last_ == #now and last_ >= now) then if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. token}) end redis.call('incr', token) grant = redis.call('get', token) if ttl then ttl = tokenttl + math.ceil((grant - now) / 1000) end end if ttl then redis.call('set', token, grant, 'px', ttl) else redis.call('set', token, grant) end last = grant end break until true
+local last repeat local last_ = redis.call('get', token) if last_ and string.find(last_, '^[1-9]%d*$') then last = last_ break end repeat local time = redis.call('time') local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last_ if tokenttl then last_ = redis.call('set', token, now, 'px', tokenttl, 'get') else last_ = redis.call('set', token, now, 'get') end if last_ and (#last_ > #now or #last_ == #now and last_ >= now) then do local last_ = last_ if not string.find(last_, '^[1-9]%d*$') or #last_ > 19 or #last_ == 19 and last_ >= '9223372036854775807' then redis.call('set', token, last_) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last_, '^(%d*)([0-8])(9*)$') local grant = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last_) if tokenttl then redis.call('set', token, grant, 'px', tokenttl + math.ceil((grant - now) / 1000)) else redis.call('set', token, grant) end last = grant end break end last = now break until true break until true
 redis.call('set', side .. ':' .. owner .. ':rwlock_timeout:1', 1, 'px', lease)
 local longest = math.max(redis.call('pttl', lock), tonumber(lease))
 redis.call('hset', lock, 'mode', mode or 'read', owner, 1)
@@ -63,7 +63,7 @@ redis.call('pexpire', lock, longest)
 return {last, 0, 0}
 `
 
-const readAcquireSHA1 = "a021c57a8ec6de6a14548e08c365a03b8f924a73"
+const readAcquireSHA1 = "e441372b87e54d3f9c216aeafd1e51735f8285ae"
 
 var readAcquireScript = backend.Script{
 	Name:   "read_acquire",
