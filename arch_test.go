@@ -43,6 +43,7 @@ var rules = []rule{
 	{dir: "backend"},
 	{dir: "backend/fanout", imports: []string{"backend"}},
 	{dir: "backend/evalsha", imports: []string{"backend"}},
+	{dir: "backend/scriptcall", imports: []string{"backend"}}, // Only what luagen makes imports it.
 	adapter("backend/rueidis", rueidis, "primitives"),
 	adapter("backend/valkey", valkey, "primitives"),
 	{dir: "backend/valkey/internal/gen"},
@@ -243,7 +244,7 @@ func (r rule) allows(f file, imported string) bool {
 	case !strings.Contains(first, "."):
 		return true // the standard library
 	case f.byLuagen:
-		return target == "backend"
+		return target == "backend" || target == "backend/scriptcall"
 	case f.test && (target == testify || target == f.dir):
 		return true
 	}

@@ -250,7 +250,7 @@ func lockSeeds() []seed {
 		}, histories},
 		{"ends the hold by the client's clock", acquireFile, edits{
 			{"owner, 1)\nredis.call('pexpire', lock, lease", "owner, 1)\nredis.call('pexpireat', lock, lease"},
-			{"FormatInt(p.Lease.Milliseconds(), 10)", "FormatInt(time.Now().Add(p.Lease).UnixMilli(), 10)"},
+			{`c.Milliseconds("lease", p.Lease)`, `c.UnixMilli("lease", time.Now().Add(p.Lease))`},
 		}, properties},
 		{"grants without looking", acquireFile, edits{
 			{"if size > 0 then", "if false then"},

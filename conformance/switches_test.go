@@ -149,19 +149,34 @@ func namesOf(fields *ast.FieldList) (list, variadic string, err error) {
 	return strings.Join(names, ", "), variadic, nil
 }
 
-// scriptOf returns the variable that holds the script whose source is declared by d, as luagen writes it.
+// scriptOf returns the variable that is declared by d and holds a script, as luagen writes it, and its source.
 func scriptOf(d ast.Decl) (script, text string, ok bool) {
-	constant, _ := d.(*ast.GenDecl)
-	if constant == nil || constant.Tok != token.CONST || len(constant.Specs) != 1 {
+	variable, _ := d.(*ast.GenDecl)
+	if variable == nil || variable.Tok != token.VAR || len(variable.Specs) != 1 {
 		return "", "", false
 	}
-	spec := constant.Specs[0].(*ast.ValueSpec) //nolint:forcetypeassert // Constants have no other.
-	name, named := strings.CutSuffix(spec.Names[0].Name, "Source")
-	if literal, _ := spec.Values[0].(*ast.BasicLit); named && literal != nil {
-		text, err := strconv.Unquote(literal.Value)
-		return name + "Script", text, err == nil
+	spec := variable.Specs[0].(*ast.ValueSpec) //nolint:forcetypeassert // Variables have no other.
+	ast.Inspect(spec, func(n ast.Node) bool {
+		if field, _ := n.(*ast.KeyValueExpr); field != nil && fmt.Sprint(field.Key) == "Source" {
+			text, ok = constantText(field.Value)
+		}
+		return true
+	})
+	return spec.Names[0].Name, text, ok
+}
+
+// constantText returns the value of literals that are joined.
+func constantText(e ast.Expr) (text string, ok bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil
+	case *ast.BinaryExpr:
+		left, ok := constantText(e.X)
+		right, alsoOK := constantText(e.Y)
+		return left + right, ok && alsoOK
 	}
-	return "", "", false
+	return "", false
 }
 
 // String returns the file with all its bugs.

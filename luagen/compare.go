@@ -16,9 +16,10 @@ import (
 
 // compare prints how the files on disk differ from what they should be.
 func (j *job) compare(w io.Writer) error {
-	err := j.files(func(f file) error { return j.compareFile(w, f) })
-	if err != nil {
-		return err
+	for _, f := range j.made {
+		if err := j.compareFile(w, f); err != nil {
+			return err
+		}
 	}
 	left, err := j.leftOver()
 	if err != nil {
@@ -64,7 +65,7 @@ func (j *job) leftOver() ([]string, error) {
 			return nil, err
 		}
 		for _, path := range paths {
-			wanted := slices.ContainsFunc(j.scripts, func(s string) bool { return j.target(s) == path })
+			wanted := slices.ContainsFunc(j.made, func(f file) bool { return f.path == path })
 			if !wanted && generated(path) {
 				left = append(left, path)
 			}

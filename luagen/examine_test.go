@@ -8,7 +8,8 @@ import (
 
 // examine parses and checks one script with the committed tables.
 func examine(path string, src []byte) (*parse.Script, []parse.Finding) {
-	return (&job{tables: check.Builtin()}).examine(path, src)
+	s, _, findings := (&job{tables: check.Builtin()}).examine(path, src)
+	return s, findings
 }
 
 // reference returns the reference of one script.

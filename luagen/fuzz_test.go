@@ -41,7 +41,7 @@ func whole(t *testing.T, path, src string) {
 	if len(findings) > 0 || s.Header.Library {
 		return
 	}
-	content, err := emit.File(s, "p")
+	content, err := emit.File(s, emit.Source(s), "p")
 	require.NoError(t, err)
 	_, err = parser.ParseFile(token.NewFileSet(), "in.lua.go", content, parser.SkipObjectResolution)
 	require.NoError(t, err)

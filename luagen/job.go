@@ -33,7 +33,7 @@ type job struct {
 
 	folders  []string          // that were given whole
 	sources  []string          // the files, in the order given, each once
-	scripts  []string          // those that are no libraries
+	made     []file            // the Go files of scripts without findings
 	declared map[string]string // in Go: folder and name, and the script of it
 	packages map[string]string // by folder
 	findings []parse.Finding
@@ -53,9 +53,9 @@ func (f file) current() bool {
 	return err == nil && bytes.Equal(content, f.content)
 }
 
-// load reads and checks the scripts, one after the other: none is kept, so that the memory that a run
-// takes does not grow with their number. It returns the exit code so far.
-func (j *job) load() (code int) {
+// load reads and checks the scripts, and makes of each without findings what it is for: the parsed script is not kept.
+// It returns the exit code so far.
+func (j *job) load(makes func(s *parse.Script, shipped string) error) (code int) {
 	for _, path := range j.paths {
 		if err := j.add(path); err != nil {
 			return j.exit(err)
@@ -64,53 +64,32 @@ func (j *job) load() (code int) {
 	if len(j.sources) == 0 {
 		return j.exit(usagef("no .lua file in %s", strings.Join(j.folders, ", ")))
 	}
+	var failed error // Findings come first.
 	for _, path := range j.sources {
-		if err := j.read(path); err != nil {
+		s, shipped, err := j.read(path)
+		if err != nil {
 			return j.exit(err)
 		}
+		if shipped != "" && failed == nil {
+			failed = makes(s, shipped)
+		}
 	}
-	j.findings = parse.Sort(j.findings)
-	return j.exit(nil)
+	if j.findings = parse.Sort(j.findings); len(j.findings) > 0 {
+		failed = nil
+	}
+	return j.exit(failed)
 }
 
-// each reads the scripts, which have no findings, a second time.
-func (j *job) each(visit func(s *parse.Script) error) error {
-	for _, path := range j.scripts {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		s, findings := parse.Parse(path, src, parseOptions)
-		if len(findings) > 0 || s.Header.Library {
-			return fmt.Errorf("%s changed meanwhile", path)
-		}
-		if err := visit(s); err != nil {
-			return err
-		}
+// file makes the Go file of a script.
+func (j *job) file(s *parse.Script, shipped string) error {
+	target := j.target(s.File)
+	pkg, err := j.packageFor(filepath.Dir(target))
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// files calls visit with each Go file as it should be.
-func (j *job) files(visit func(f file) error) error {
-	// Wrong usage is reported before anything is written.
-	for _, path := range j.scripts {
-		if _, err := j.packageFor(filepath.Dir(j.target(path))); err != nil {
-			return err
-		}
-	}
-	return j.each(func(s *parse.Script) error {
-		target := j.target(s.File)
-		pkg, err := j.packageFor(filepath.Dir(target))
-		if err != nil {
-			return err
-		}
-		content, err := emit.File(s, pkg)
-		if err != nil {
-			return err
-		}
-		return visit(file{target, content})
-	})
+	content, err := emit.File(s, shipped, pkg)
+	j.made = append(j.made, file{target, content})
+	return err
 }
 
 // add adds a file, or the scripts of a folder.
@@ -144,20 +123,19 @@ func (j *job) source(path string) {
 	}
 }
 
-// read parses and checks a file.
-func (j *job) read(path string) error {
+// read parses and checks a file. shipped is empty if there are findings.
+func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	s, findings := j.examine(path, src)
+	s, shipped, findings := j.examine(path, src)
 	j.findings = append(j.findings, findings...)
 	if !s.Header.Library {
-		j.scripts = append(j.scripts, path)
 		j.clash(s)
 	}
 	j.libraries(s, map[string]bool{path: true})
-	return nil
+	return s, shipped, nil
 }
 
 // libraries checks the files that a script includes, which may not be among the run's own.
@@ -169,7 +147,7 @@ func (j *job) libraries(s *parse.Script, seen map[string]bool) {
 			continue // what cannot be read is found where it is included
 		}
 		seen[path] = true
-		library, findings := j.examine(path, src)
+		library, _, findings := j.examine(path, src)
 		if library.Header.Library {
 			j.findings = append(j.findings, findings...)
 			j.libraries(library, seen)
@@ -179,9 +157,10 @@ func (j *job) libraries(s *parse.Script, seen map[string]bool) {
 
 var parseOptions = parse.Options{Include: os.ReadFile, Rules: check.Rules}
 
-// examine parses and checks one script.
-func (j *job) examine(path string, src []byte) (*parse.Script, []parse.Finding) {
-	s, findings := parse.Parse(path, src, parseOptions)
+// examine parses and checks one script. shipped is the text that the server gets, if there are no findings and the
+// script is no library.
+func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string, findings []parse.Finding) {
+	s, findings = parse.Parse(path, src, parseOptions)
 	if why := badFileName(s.Name); why != "" && !j.vetOnly {
 		findings = append(findings, parse.Finding{
 			File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: why, Rule: parse.RuleName,
@@ -191,14 +170,16 @@ func (j *job) examine(path string, src []byte) (*parse.Script, []parse.Finding) 
 		findings = append(findings, check.Script(s, j.tables, j.strict)...)
 		j.note(j.tables.Behind(s.Header))
 	}
-	if len(findings) == 0 && !s.Header.Library {
-		// The shipped text has more than the parsed text: the bindings and the included code.
-		if f := parse.Check([]byte(emit.Source(s))); f != nil {
-			f.File, f.Msg = path, "as shipped: "+f.Msg
-			findings = append(findings, *f)
-		}
+	if len(findings) > 0 || s.Header.Library {
+		return s, "", findings
 	}
-	return s, findings
+	shipped = emit.Source(s)
+	// The shipped text has more than the parsed text: the bindings and the included code.
+	if f := parse.Check([]byte(shipped)); f != nil {
+		f.File, f.Msg = path, "as shipped: "+f.Msg
+		return s, "", append(findings, *f)
+	}
+	return s, shipped, nil
 }
 
 // note keeps what the run says once.

@@ -64,13 +64,15 @@ func runGenerate(stdout, stderr io.Writer, args []string) int {
 	if code, ok := j.start(args); !ok {
 		return code
 	}
-	if code := j.load(); code != 0 {
-		return j.report(stdout, stderr, code)
+	code := j.load(j.file)
+	switch {
+	case code != 0:
+	case *checkOnly:
+		code = j.exit(j.compare(stdout))
+	default:
+		code = j.exit(j.write())
 	}
-	if *checkOnly {
-		return j.report(stdout, stderr, j.exit(j.compare(stdout)))
-	}
-	return j.report(stdout, stderr, j.exit(j.files(file.write)))
+	return j.report(stdout, stderr, code)
 }
 
 // newJob returns a job with the flags that all subcommands have.
@@ -136,6 +138,16 @@ func (j *job) exit(err error) int {
 		return 1
 	}
 	return 0
+}
+
+// write writes the Go files.
+func (j *job) write() error {
+	for _, f := range j.made {
+		if err := f.write(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // write writes the file, whole or not at all, if it is not current.

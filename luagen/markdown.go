@@ -20,17 +20,17 @@ func runDoc(stdout, stderr io.Writer, args []string) int {
 	if *checkOnly && *out == "" {
 		return j.report(stdout, stderr, j.exit(usagef("-check compares with the file of -o")))
 	}
-	if code := j.load(); code != 0 {
-		return j.report(stdout, stderr, code)
-	}
 	reference := emit.NewReference(*title)
-	err := j.each(func(s *parse.Script) error {
+	code := j.load(func(s *parse.Script, _ string) error {
 		reference.Add(s)
 		return nil
 	})
+	if code != 0 {
+		return j.report(stdout, stderr, code)
+	}
 	f := file{*out, reference.Bytes()}
+	var err error
 	switch {
-	case err != nil:
 	case *out == "":
 		_, err = stdout.Write(f.content)
 	case *checkOnly:

@@ -5,17 +5,15 @@ package fencing
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const accountClaimSource = `
-
-
-
-local account = KEYS[1]
+var accountClaimScript = backend.Script{
+	Name: "account_claim", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "5d559ca93ca13c500ed430722282290211991f28",
+	Source: "\n\n\n\n" + `local account = KEYS[1]
 local token = ARGV[1]
 
 
@@ -30,16 +28,7 @@ if not (not fence or #token > #fence or #token == #fence and token >= fence) the
 end
 redis.call('hset', account, 'fence', token)
 return {1, balance}
-`
-
-const accountClaimSHA1 = "5d559ca93ca13c500ed430722282290211991f28"
-
-var accountClaimScript = backend.Script{
-	Name:   "account_claim",
-	Source: accountClaimSource,
-	SHA1:   accountClaimSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // AccountClaimResult is what [AccountClaim] returns.
@@ -52,43 +41,17 @@ type AccountClaimResult struct {
 // AccountClaim claims an account for the holder of a fencing token, and returns the balance,
 // unless a holder with a higher token has claimed the account.
 //
-// Keys:
-//   - account: hash; balance; fence: the highest token that has claimed the account
-//
-// Arguments:
-//   - token
-//
-// Results:
-//   - claimed
-//   - number: the balance; if the account was not claimed, the token that forbids it
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOACCOUNT: there is no such account
-//
-// The script may write, and is not sent again once it may have run.
+//   - account: hash key; balance; fence: the highest token that has claimed the account
+//   - [backend.ScriptError] NOACCOUNT: there is no such account
 func AccountClaim(
 	ctx context.Context, r backend.ScriptRunner,
 	account string, token int64,
 ) (AccountClaimResult, error) {
-	words := [...]string{account, strconv.FormatInt(token, 10)}
-	reply, err := r.Run(ctx, &accountClaimScript, words[:1:1], words[1:])
-	if err != nil {
-		return AccountClaimResult{}, err
-	}
-	return decodeAccountClaim(reply)
-}
-
-// decodeAccountClaim reads the reply of the script.
-func decodeAccountClaim(reply backend.Reply) (result AccountClaimResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return AccountClaimResult{}, fmt.Errorf("script account_claim: %w", err)
-	}
-	if result.Claimed, err = items[0].Bool(); err != nil {
-		return AccountClaimResult{}, fmt.Errorf("script account_claim: claimed: %w", err)
-	}
-	if result.Number, err = items[1].Int(); err != nil {
-		return AccountClaimResult{}, fmt.Errorf("script account_claim: number: %w", err)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &accountClaimScript}
+	words := []string{account, c.Int("token", token)}
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result AccountClaimResult
+	result.Claimed = scriptcall.Next(&out, "claimed", backend.Reply.Bool)
+	result.Number = scriptcall.Next(&out, "number", backend.Reply.Int)
+	return scriptcall.All(result, out)
 }

@@ -5,15 +5,15 @@ package fencing
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const accountSetSource = `
-
-local account = KEYS[1]
+var accountSetScript = backend.Script{
+	Name: "account_set", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "ad82d15fa2e6acd6f283a91e3528f7fc048b02e7",
+	Source: "\n\n" + `local account = KEYS[1]
 local token = ARGV[1]
 local balance = ARGV[2]
 
@@ -27,54 +27,20 @@ if fence ~= token then
 end
 redis.call('hset', account, 'balance', balance)
 return nil
-`
-
-const accountSetSHA1 = "ad82d15fa2e6acd6f283a91e3528f7fc048b02e7"
-
-var accountSetScript = backend.Script{
-	Name:   "account_set",
-	Source: accountSetSource,
-	SHA1:   accountSetSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // AccountSet sets the balance of an account, if the last claim of the account is the token's.
 //
-// Keys:
-//   - account: hash; balance; fence: the highest token that has claimed the account
-//
-// Arguments:
-//   - token
-//   - balance
-//
-// Results:
-//   - fence: nil: it was set; else the token of the last claim, 0 if there was none; there may
-//     be none
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOACCOUNT: there is no such account
-//
-// The script may write, and is not sent again once it may have run.
+//   - account: hash key; balance; fence: the highest token that has claimed the account
+//   - returns fence: int?; nil: it was set; else the token of the last claim, 0 if there was
+//     none
+//   - [backend.ScriptError] NOACCOUNT: there is no such account
 func AccountSet(
 	ctx context.Context, r backend.ScriptRunner,
 	account string, token, balance int64,
 ) (fence int64, ok bool, err error) {
-	words := [...]string{account, strconv.FormatInt(token, 10), strconv.FormatInt(balance, 10)}
-	reply, err := r.Run(ctx, &accountSetScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeAccountSet(reply)
-}
-
-// decodeAccountSet reads the reply of the script.
-func decodeAccountSet(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script account_set: fence: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &accountSetScript}
+	words := []string{account, c.Int("token", token), c.Int("balance", balance)}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "fence", backend.Reply.Int)
 }

@@ -5,17 +5,16 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const takeSource = `
-
-
-local bucket = KEYS[1]
+var takeScript = backend.Script{
+	Name: "take", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "12a8d93ed12f1254ca4e1ed4ba73af0e6d238dd3",
+	Source: "\n\n\n" + `local bucket = KEYS[1]
 local capacity = ARGV[1]
 local rate = ARGV[2]
 local want = ARGV[3]
@@ -42,85 +41,38 @@ level = level - need
 redis.call('hset', bucket, 'level', level, 'at', now)
 redis.call('pexpire', bucket, math.ceil((full - level) / rate))
 return {1, math.floor(level / 1000), 0}
-`
-
-const takeSHA1 = "12a8d93ed12f1254ca4e1ed4ba73af0e6d238dd3"
-
-var takeScript = backend.Script{
-	Name:   "take",
-	Source: takeSource,
-	SHA1:   takeSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // TakeResult is what [Take] returns.
 type TakeResult struct {
 	Taken bool
-	// whole tokens that are left; from 0 to 1000000
-	Left int64
-	// until there are enough; 0 if they were taken
+	Left  int64 // int(0..1000000); whole tokens that are left
+	// milliseconds; until there are enough; 0 if they were taken
 	Wait time.Duration
 }
 
 // Take takes tokens from a bucket if there are enough in it. A bucket starts full and fills
 // evenly; one that is full again is forgotten.
 //
-// Keys:
-//   - bucket: hash; level: thousandths of tokens; at: the time of that, in milliseconds
-//
-// Arguments:
-//   - capacity: from 1 to 1000000; tokens that the bucket holds
-//   - rate: from 1 to 1000000; tokens that come back in a second
-//   - want: from 1 to 1000000; tokens to take
-//
-// Results:
-//   - taken
-//   - left: whole tokens that are left; from 0 to 1000000
-//   - wait: until there are enough; 0 if they were taken
-//
-// Errors, each a [backend.ScriptError]:
-//   - TOOMANY: more tokens than the bucket holds
-//
-// The script may write, and is not sent again once it may have run.
+//   - bucket: hash key; level: thousandths of tokens; at: the time of that, in milliseconds
+//   - capacity: int(1..1000000); tokens that the bucket holds
+//   - rate: int(1..1000000); tokens that come back in a second
+//   - want: int(1..1000000); tokens to take
+//   - [backend.ScriptError] TOOMANY: more tokens than the bucket holds
 func Take(
 	ctx context.Context, r backend.ScriptRunner,
 	bucket string, capacity, rate, want int64,
 ) (TakeResult, error) {
-	if capacity < 1 || capacity > 1000000 {
-		return TakeResult{}, fmt.Errorf("script take: capacity: %w: %d is not in 1..1000000", backend.ErrArgument, capacity)
+	c := scriptcall.Call{Script: &takeScript}
+	words := []string{
+		bucket, c.In(1, 1000000).Int("capacity", capacity),
+		c.In(1, 1000000).Int("rate", rate), c.In(1, 1000000).Int("want", want),
 	}
-	if rate < 1 || rate > 1000000 {
-		return TakeResult{}, fmt.Errorf("script take: rate: %w: %d is not in 1..1000000", backend.ErrArgument, rate)
-	}
-	if want < 1 || want > 1000000 {
-		return TakeResult{}, fmt.Errorf("script take: want: %w: %d is not in 1..1000000", backend.ErrArgument, want)
-	}
-	words := [...]string{bucket, strconv.FormatInt(capacity, 10), strconv.FormatInt(rate, 10), strconv.FormatInt(want, 10)}
-	reply, err := r.Run(ctx, &takeScript, words[:1:1], words[1:])
-	if err != nil {
-		return TakeResult{}, err
-	}
-	return decodeTake(reply)
-}
-
-// decodeTake reads the reply of the script.
-func decodeTake(reply backend.Reply) (result TakeResult, err error) {
-	items, err := reply.Tuple(3)
-	if err != nil {
-		return TakeResult{}, fmt.Errorf("script take: %w", err)
-	}
-	if result.Taken, err = items[0].Bool(); err != nil {
-		return TakeResult{}, fmt.Errorf("script take: taken: %w", err)
-	}
-	if result.Left, err = items[1].Int(); err != nil {
-		return TakeResult{}, fmt.Errorf("script take: left: %w", err)
-	}
-	if result.Left < 0 || result.Left > 1000000 {
-		return TakeResult{}, fmt.Errorf("script take: left: %w: %d is not in 0..1000000", backend.ErrReply, result.Left)
-	}
-	if result.Wait, err = items[2].Duration(time.Millisecond); err != nil {
-		return TakeResult{}, fmt.Errorf("script take: wait: %w", err)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 1, words).Tuple(3)
+	var result TakeResult
+	result.Taken = scriptcall.Next(&out, "taken", backend.Reply.Bool)
+	result.Left = scriptcall.Next(&out, "left", scriptcall.In(0, 1000000).Int)
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	return scriptcall.All(result, out)
 }

@@ -3,7 +3,6 @@ package emit
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -53,52 +52,49 @@ func (g *generator) doc() {
 	if len(paragraphs(g.s.Header.Prose)) == 0 {
 		g.printf("// %s runs the script %s.\n", g.fn, g.s.Name)
 	}
-	g.docList("Keys", g.s.Header.Keys())
-	g.docList("Arguments", g.s.Header.Args())
-	if len(g.s.Header.Returns) > 0 {
-		g.printf("//\n// Results:\n")
+	var items []string
+	if !g.structured() {
+		for _, b := range g.ordered() {
+			items = append(items, labelled(b.Name, describe(b))...)
+		}
 	}
-	for _, r := range g.s.Header.Returns {
-		item(&g.b, labelled(r.Name, describeResult(r)))
-	}
-	if len(g.s.Header.Errors) > 0 {
-		g.printf("//\n// Errors, each a [backend.ScriptError]:\n")
+	if returns := g.s.Header.Returns; len(returns) == 1 {
+		items = append(items, labelled("returns "+returns[0].Name, describeResult(returns[0]))...)
 	}
 	for _, e := range g.s.Header.Errors {
-		item(&g.b, labelled(e.Code, e.Text))
+		items = append(items, strings.Join(append([]string{"[backend.ScriptError] " + e.Code}, textOf(e.Text)...), ": "))
 	}
-	g.printf("//\n")
-	comment(&g.b, g.classText(), "")
-}
-
-func (g *generator) docList(title string, list []*parse.Binding) {
-	if len(list) == 0 {
-		return
+	if len(items) > 0 {
+		g.printf("//\n")
 	}
-	g.printf("//\n// %s:\n", title)
-	for _, b := range list {
-		item(&g.b, labelled(b.Name, describe(b)))
+	for _, text := range items {
+		item(&g.b, text)
+	}
+	if g.s.Header.ReadOnly || g.s.Header.Repeat || Plain(g.s) != "" {
+		g.printf("//\n")
+		comment(&g.b, classText(g.s), "")
 	}
 }
 
-func labelled(name, text string) string {
+// labelled returns an entry of a list, if there is something to say.
+func labelled(name, text string) []string {
 	if text == "" {
-		return name
+		return nil
 	}
-	return name + ": " + text
+	return []string{name + ": " + text}
 }
 
-func (g *generator) classText() string {
+func classText(s *parse.Script) string {
 	var text string
 	switch {
-	case g.s.Header.ReadOnly:
+	case s.Header.ReadOnly:
 		text = "The script only reads."
-	case g.s.Header.Repeat:
+	case s.Header.Repeat:
 		text = "The script may write, and may be run again if its reply was lost."
 	default:
 		text = "The script may write, and is not sent again once it may have run."
 	}
-	if command := Plain(g.s); command != "" {
+	if command := Plain(s); command != "" {
 		text += " It is sent as the command " + command + "."
 	}
 	return text
@@ -134,20 +130,35 @@ func lowerFirst(text string) string {
 // describe returns what the doc says of a key or argument.
 func describe(b *parse.Binding) string {
 	var facts []string
-	switch b.Kind {
-	case parse.Key:
+	switch {
+	case b.Kind == parse.Key:
 		facts = append(facts, keyText(b))
-	case parse.Command:
-		facts = append(facts, "the command "+choices(b))
-	case parse.Channel:
-		facts = append(facts, channelText(b))
-	case parse.Arg:
-		facts = append(facts, argText(b)...)
+	case b.Kind != parse.Arg || b.Type.Bounded || !goes(b.Type):
+		facts = append(facts, declaredType(b))
 	}
 	if b.Per != "" {
 		facts = append(facts, "one for each of "+b.Per)
 	}
 	return strings.Join(append(facts, textOf(b.Text)...), "; ")
+}
+
+func keyText(b *parse.Binding) string {
+	kind := b.KeyKind
+	if kind == "any" {
+		kind = "any kind of"
+	}
+	switch {
+	case b.Prefix:
+		return kind + " keys begin with it; it must have a hash tag"
+	case b.Type.List:
+		return kind + " keys"
+	}
+	return kind + " key"
+}
+
+// goes reports whether a type has the same name in Go, so that it goes without saying.
+func goes(t parse.Type) bool {
+	return !t.Optional && (t.Name == "string" || t.Name == "bytes" || t.Name == "int" || t.Name == "bool")
 }
 
 func textOf(text string) []string {
@@ -157,71 +168,14 @@ func textOf(text string) []string {
 	return []string{text}
 }
 
-func keyText(b *parse.Binding) string {
-	kind := b.KeyKind
-	if kind == "any" {
-		kind = "any kind"
-	}
-	switch {
-	case b.Prefix:
-		return "begins keys (" + kind + "); must hold a hash tag"
-	case b.Type.List:
-		return kind + " each"
-	}
-	return kind
-}
-
 // choices names the commands that an argument may be.
 func choices(b *parse.Binding) string { return strings.ToUpper(strings.Join(b.Choices, "|")) }
 
-func channelText(b *parse.Binding) string {
-	if b.Prefix {
-		return "begins channels"
-	}
-	return "channel"
-}
-
-func argText(b *parse.Binding) []string {
-	var facts []string
-	switch b.Type.Name {
-	case "milliseconds", "seconds":
-		facts = append(facts, "in whole "+b.Type.Name+", the rest is cut off")
-		if !b.Type.Bounded {
-			facts = append(facts, "not negative")
-		}
-	case "unixmilli":
-		facts = append(facts, "to the millisecond, the rest is cut off")
-	case "float":
-		facts = append(facts, "not NaN")
-	}
-	if b.Type.Bounded {
-		facts = append(facts, span(b.Type))
-	}
-	if b.Type.Optional {
-		facts = append(facts, "nil: absent")
-	}
-	return facts
-}
-
-// span says which values the bounds of a type allow, of a time in its unit.
-func span(t parse.Type) string {
-	switch {
-	case t.Max == math.MaxInt64:
-		return fmt.Sprintf("%d or more", t.Min)
-	case t.Min == math.MinInt64:
-		return fmt.Sprintf("%d or less", t.Max)
-	}
-	return fmt.Sprintf("from %d to %d", t.Min, t.Max)
-}
-
 // describeResult returns what the doc says of a result.
 func describeResult(r *parse.Result) string {
-	facts := textOf(r.Text)
-	if r.Type.Bounded {
-		facts = append(facts, span(r.Type))
+	var facts []string
+	if r.Type.Bounded || r.Type.IsTime() || r.Type.Optional {
+		facts = append(facts, r.Type.String())
 	}
-	if r.Type.Optional {
-		facts = append(facts, "there may be none")
-	}
-	return strings.Join(facts, "; ")
+	return strings.Join(append(facts, textOf(r.Text)...), "; ")
 }

@@ -41,9 +41,8 @@ func (r *Reference) Add(s *parse.Script) {
 	for _, e := range s.Header.Errors {
 		r.row("`"+e.Code+"`", e.Text)
 	}
-	g := &generator{s: s}
 	r.printf("\n- In Go: `%s`\n- Retry: %s. %s\n- Complexity: %s\n", FuncName(s), retryName(s.Header),
-		g.classText(), complexity(s))
+		classText(s), complexity(s))
 	if len(s.Header.Since) > 0 {
 		r.printf("- Servers: %s\n", servers(s.Header.Since))
 	}

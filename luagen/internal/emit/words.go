@@ -9,126 +9,116 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// words writes the building of all keys and arguments as one slice, and returns the expressions
-// for the two.
-func (g *generator) words() (keys, args string) {
-	all := g.ordered()
-	if slices.ContainsFunc(all, func(b *parse.Binding) bool { return b.Type.List }) {
-		return g.appended()
-	}
-	g.printf("words := [...]string{")
-	if len(all) > 4 {
-		g.printf("\n")
-	}
-	var parts []string
-	for _, b := range all {
-		text, _ := g.text(b.Type, g.value(b))
-		parts = append(parts, text)
-	}
-	if len(all) > 4 {
-		g.printf("%s,\n}\n", strings.Join(parts, ",\n"))
-	} else {
-		g.printf("%s}\n", strings.Join(parts, ", "))
-	}
-	for i, b := range all {
-		if _, later := g.text(b.Type, g.value(b)); later != "" {
-			g.printf("if %s {\nwords[%d] = %s\n}\n", condition(b.Type, g.value(b)), i, later)
-		}
-	}
-	n := strconv.Itoa(len(g.s.Header.Keys()))
-	if len(all) == len(g.s.Header.Keys()) {
-		return "words[:]", "nil"
-	}
-	return "words[:" + n + ":" + n + "]", "words[" + n + ":]"
+// types are the types as package scriptcall, and backend.Reply, name them in methods.
+var types = map[string]string{
+	"bytes": "Bytes", "int": "Int", "float": "Float", "bool": "Bool",
+	"milliseconds": "Milliseconds", "seconds": "Seconds", "unixmilli": "UnixMilli",
 }
 
-// appended builds the slice where there are lists.
-func (g *generator) appended() (keys, args string) {
+// words writes the building of all keys and arguments as one slice, and returns the expression for the number of keys.
+func (g *generator) words() (keys string) {
+	var parts, row, counts []string
 	fixed := 0
-	size := ""
 	for _, b := range g.ordered() {
-		if b.Type.List {
-			size += "+len(" + g.value(b) + ")"
-		} else {
+		if b.Kind == parse.Key && !b.Type.List {
 			fixed++
 		}
+		if !b.Type.List {
+			row = append(row, g.word(b))
+			continue
+		}
+		parts, row = append(parts, texts(row)...), nil
+		parts = append(parts, g.list(b))
+		if b.Kind == parse.Key {
+			counts = append(counts, "len("+g.value(b)+")")
+		}
 	}
-	g.printf("words := make([]string, 0, %s)\n", strings.TrimPrefix(fmt.Sprint(fixed)+size, "0+"))
-	for _, b := range g.s.Header.Keys() {
-		g.appendWord(b)
+	parts = append(parts, texts(row)...)
+	all := parts[0]
+	if len(parts) > 1 {
+		g.imports["slices"] = true
+		all = "slices.Concat(" + strings.Join(parts, ", ") + ")"
 	}
-	if len(g.s.Header.Args()) == 0 {
-		return "words", "nil"
+	g.printf("words := %s\n", all)
+	if fixed > 0 || len(counts) == 0 {
+		counts = append([]string{strconv.Itoa(fixed)}, counts...)
 	}
-	g.printf("keys := len(words)\n")
-	for _, b := range g.s.Header.Args() {
-		g.appendWord(b)
-	}
-	return "words[:keys:keys]", "words[keys:]"
+	return strings.Join(counts, "+")
 }
 
-func (g *generator) appendWord(b *parse.Binding) {
-	v := g.value(b)
-	text, later := g.text(b.Type, v)
+// texts returns a slice of the words, on several lines if one is too long; none of no words.
+func texts(row []string) []string {
+	one := "[]string{" + strings.Join(row, ", ") + "}"
 	switch {
-	case b.Type.List && b.Type.Name == "string":
-		g.printf("words = append(words, %s...)\n", v)
-	case b.Type.List:
-		text, later = g.text(b.Type, "v")
-		g.printf("for _, v := range %s {\nwords = append(words, %s)\n", v, text)
-		if later != "" {
-			g.printf("if %s {\nwords[len(words)-1] = %s\n}\n", condition(b.Type, "v"), later)
-		}
-		g.printf("}\n")
-	default:
-		g.printf("words = append(words, %s)\n", text)
-		if later != "" {
-			g.printf("if %s {\nwords[len(words)-1] = %s\n}\n", condition(b.Type, v), later)
-		}
+	case len(row) == 0:
+		return nil
+	case len(one) <= columns-16:
+		return []string{one}
 	}
+	var b strings.Builder
+	width := columns
+	for _, word := range row {
+		sep := " "
+		if width+len(word) > columns-16 {
+			sep, width = "\n", 0
+		}
+		b.WriteString(sep + word + ",")
+		width += len(word) + 2
+	}
+	return []string{"[]string{" + b.String() + "\n}"}
 }
 
-// text returns the expression for v as a word. If that takes a condition, text is the word where it
-// does not hold, and later the word where it does.
-func (g *generator) text(t parse.Type, v string) (text, later string) {
-	if t.Optional {
-		plain := t
-		plain.Optional = false
-		later, _ = g.text(plain, "(*"+v+")")
-		if t.Name == "int" || t.Name == "float" {
-			later = strings.Replace(later, "(*"+v+")", "*"+v, 1)
-		}
-		if t.Name == "milliseconds" || t.Name == "unixmilli" {
-			later = strings.Replace(later, "(*"+v+")", v, 1)
-		}
-		return `""`, later
+// list writes the checks of a list's length, and returns the expression for its words.
+func (g *generator) list(b *parse.Binding) string {
+	v := g.value(b)
+	if b.Kind == parse.Key && len(g.s.Header.Keys()) == 1 {
+		g.printf("c.NotEmpty(%q, len(%s))\n", b.Name, v)
 	}
-	if t.Name != "string" && t.Name != "bytes" && t.Name != "bool" {
-		g.imports["strconv"] = true
+	if b.Per != "" {
+		per := slices.IndexFunc(g.s.Header.Bindings, func(other *parse.Binding) bool { return other.Name == b.Per })
+		g.printf("c.SameLength(%q, len(%s), %q, len(%s))\n", b.Name, v, b.Per, g.value(g.s.Header.Bindings[per]))
 	}
-	switch t.Name {
-	case "bytes":
-		return "string(" + v + ")", ""
-	case "int":
-		return "strconv.FormatInt(" + v + ", 10)", ""
-	case "float":
-		return "strconv.FormatFloat(" + v + ", 'g', -1, 64)", ""
-	case "bool":
-		return `"0"`, `"1"`
-	case "milliseconds":
-		return "strconv.FormatInt(" + v + ".Milliseconds(), 10)", ""
-	case "seconds":
-		return "strconv.FormatInt(int64(" + v + "/time.Second), 10)", ""
-	case "unixmilli":
-		return "strconv.FormatInt(" + v + ".UnixMilli(), 10)", ""
+	if b.Type.Name == "string" {
+		return v
 	}
-	return v, ""
+	return fmt.Sprintf("scriptcall.List(%q, %s, %s)", b.Name, v, g.encoder(b.Type))
 }
 
-// condition is when the second word of text stands.
-func condition(t parse.Type, v string) string {
-	if t.Optional {
-		return v + " != nil"
+// word returns the expression for the word of a key or argument that is no list.
+func (g *generator) word(b *parse.Binding) string {
+	v := g.value(b)
+	switch {
+	case b.Kind == parse.Key && b.Prefix:
+		return fmt.Sprintf("c.Prefix(%q, %s)", b.Name, v)
+	case b.Kind == parse.Command:
+		return fmt.Sprintf("c.Command(%q, %s, \"%s\")", b.Name, v, strings.ReplaceAll(choices(b), "|", `", "`))
+	case b.Kind == parse.Channel && g.sharded() != "":
+		return g.channel(b)
+	case b.Type.Name == "string":
+		return v
+	case b.Type.Optional:
+		return fmt.Sprintf("scriptcall.Optional(%q, %s, %s)", b.Name, v, g.encoder(b.Type))
 	}
-	return v
+	return fmt.Sprintf("%s(%q, %s)", g.encoder(b.Type), b.Name, v)
+}
+
+// channel is word for a channel of a script that may call SPUBLISH.
+func (g *generator) channel(b *parse.Binding) string {
+	method := "Channel"
+	if b.Prefix {
+		method = "ChannelPrefix"
+	}
+	key := g.value(g.s.Header.Keys()[0])
+	if g.s.Header.Keys()[0].Type.List {
+		key += "..."
+	}
+	return fmt.Sprintf("c.%s(%q, %s, %s, %s)", method, b.Name, g.value(b), g.sharded(), key)
+}
+
+// encoder returns the Go expression for what makes the word of one value.
+func (g *generator) encoder(t parse.Type) string {
+	if t.Bounded {
+		return "c.In(" + g.bounds(t) + ")." + types[t.Name]
+	}
+	return "c." + types[t.Name]
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -11,13 +12,9 @@ import (
 
 // taken are the identifiers that a wrapper's body needs for itself.
 var taken = map[string]bool{
-	"ctx": true, "r": true, "p": true, "words": true, "keys": true, "reply": true, "err": true,
-	"ok": true, "v": true, "text": true, "rest": true, "found": true,
-	"backend": true, "context": true, "fmt": true, "math": true, "strconv": true,
-	"strings": true, "time": true,
-	"append": true, "bool": true, "byte": true, "error": true, "false": true, "float64": true,
-	"int": true, "int64": true, "len": true, "make": true, "nil": true, "string": true,
-	"true": true,
+	"ctx": true, "r": true, "p": true, "c": true, "words": true, "out": true, "result": true, "err": true, "ok": true,
+	"backend": true, "context": true, "math": true, "scriptcall": true, "slices": true, "time": true,
+	"bool": true, "byte": true, "error": true, "float64": true, "int64": true, "len": true, "nil": true, "string": true,
 }
 
 // local returns the Go name of a parameter. Declared names have no "_" in Go.
@@ -41,18 +38,69 @@ func (g *generator) value(b *parse.Binding) string {
 func (g *generator) wrapper() {
 	g.doc()
 	g.signature()
-	for _, b := range g.ordered() {
-		g.validate(b)
+	g.printf("c := scriptcall.Call{Script: &%sScript}\n", g.low)
+	keys := g.words()
+	run := "c.Run(ctx, r, " + keys + ", words)"
+	switch returns := g.s.Header.Returns; len(returns) {
+	case 0:
+		g.printf("return %s.Err()\n}\n", run)
+	case 1:
+		g.printf("return scriptcall.Value%s(%s, %q, %s)\n}\n",
+			form(returns[0].Type, "s"), run, returns[0].Name, g.decoder(returns[0].Type))
+	default:
+		g.tuple(run)
 	}
-	g.validateSlots()
-	keys, args := g.words()
-	run := fmt.Sprintf("r.Run(ctx, &%sScript, %s, %s)", g.low, keys, args)
-	if len(g.s.Header.Returns) == 0 {
-		g.printf("_, err := %s\nreturn err\n}\n\n", run)
-		return
+}
+
+// tuple writes the reading of several results.
+func (g *generator) tuple(run string) {
+	g.printf("out := %s.Tuple(%d)\nvar result %sResult\n", run, len(g.s.Header.Returns), g.fn)
+	for _, r := range g.s.Header.Returns {
+		name := "result." + parse.GoName(r.Name, true)
+		if r.Type.Optional {
+			name += ", " + name + "OK"
+		}
+		g.printf("%s = scriptcall.Next%s(&out, %q, %s)\n", name, form(r.Type, "List"), r.Name, g.decoder(r.Type))
 	}
-	g.printf("reply, err := %s\nif err != nil {\nreturn %s\n}\n", run, g.zeros("err"))
-	g.printf("return decode%s(reply)\n}\n\n", g.fn)
+	g.printf("return scriptcall.All(result, out)\n}\n")
+}
+
+// form returns which of the functions of package scriptcall reads a result of the type.
+func form(t parse.Type, list string) string {
+	switch {
+	case t.List:
+		return list
+	case t.Optional:
+		return "OK"
+	}
+	return ""
+}
+
+// decoder returns the Go expression for what decodes one value.
+func (g *generator) decoder(t parse.Type) string {
+	if t.Bounded {
+		return "scriptcall.In(" + g.bounds(t) + ")." + types[t.Name]
+	}
+	switch t.Name {
+	case "string":
+		return "backend.Reply.Text"
+	case "bytes", "milliseconds", "seconds":
+		return "scriptcall." + types[t.Name]
+	}
+	return "backend.Reply." + types[t.Name]
+}
+
+// bounds returns the bounds of a type as Go expressions.
+func (g *generator) bounds(t parse.Type) string {
+	least, most := strconv.FormatInt(t.Min, 10), strconv.FormatInt(t.Max, 10)
+	if t.Min == math.MinInt64 {
+		least = "math.MinInt64"
+	}
+	if t.Max == math.MaxInt64 {
+		most = "math.MaxInt64"
+	}
+	g.imports["math"] = g.imports["math"] || strings.Contains(least+most, "math")
+	return least + ", " + most
 }
 
 // signature writes the function's first line, or lines if one is too long.
@@ -121,185 +169,15 @@ func (g *generator) results() string {
 	return "(" + name + " " + kind + ", err error)"
 }
 
-// zeros returns the zero results that a return statement has before the error.
-func (g *generator) zeros(err string) string {
-	returns := g.s.Header.Returns
-	switch {
-	case len(returns) == 0:
-		return err
-	case len(returns) > 1:
-		return g.fn + "Result{}, " + err
-	case returns[0].Type.Optional:
-		return zero(returns[0].Type) + ", false, " + err
-	}
-	return zero(returns[0].Type) + ", " + err
-}
-
-func zero(t parse.Type) string {
-	switch {
-	case t.List, t.Name == "bytes":
-		return "nil"
-	case t.Name == "string":
-		return `""`
-	case t.Name == "bool":
-		return "false"
-	case t.Name == "unixmilli":
-		return "time.Time{}"
-	}
-	return "0"
-}
-
-// refuse writes a check of a key or argument: if condition holds, nothing is sent.
-func (g *generator) refuse(condition, name, text string, args ...string) {
-	g.printf("if %s {\nreturn %s\n}\n", condition, g.zeros(g.refusal(name, text, args...)))
-}
-
-// refusal returns a Go expression for the error of a key or argument.
-func (g *generator) refusal(name, text string, args ...string) string {
-	return g.errorf(name+": %w: "+text, append([]string{"backend.ErrArgument"}, args...)...)
-}
-
-// validate writes the checks of one key or argument.
-func (g *generator) validate(b *parse.Binding) {
-	v := g.value(b)
-	switch {
-	case b.Kind == parse.Key && b.Prefix:
-		g.imports["strings"] = true
-		g.printf("if _, rest, found := strings.Cut(%s, \"{\"); "+
-			"!found || strings.IndexByte(rest, '}') < 1 {\nreturn %s\n}\n",
-			v, g.zeros(g.refusal(b.Name, "no hash tag in %q", v)))
-	case b.Kind == parse.Command:
-		g.imports["strings"] = true
-		var parts []string
-		for _, choice := range b.Choices {
-			parts = append(parts, fmt.Sprintf("!strings.EqualFold(%s, %q)",
-				v, strings.ToUpper(choice)))
-		}
-		g.refuse(strings.Join(parts, " && "), b.Name, "%q is not "+choices(b), v)
-	case b.Kind == parse.Key && b.Type.List && len(g.s.Header.Keys()) == 1:
-		g.refuse("len("+v+") == 0", b.Name, "no key")
-	case b.Kind == parse.Arg:
-		g.validateArg(b, v)
-	}
-}
-
-func (g *generator) validateArg(b *parse.Binding, v string) {
-	if b.Per != "" {
-		per := v
-		for _, other := range g.s.Header.Bindings {
-			if other.Name == b.Per {
-				per = g.value(other)
-			}
-		}
-		g.refuse(fmt.Sprintf("len(%s) != len(%s)", v, per),
-			b.Name, "%d for %d of "+b.Per, "len("+v+")", "len("+per+")")
-	}
-	one := v
-	switch {
-	case b.Type.List:
-		one = "v"
-	case b.Type.Optional:
-		one = "*" + v
-	}
-	condition, text := g.outside(b.Type, one)
-	switch {
-	case condition == "":
-	case b.Type.List:
-		g.printf("for _, v := range %s {\n", v)
-		g.refuse(condition, b.Name, text, one)
-		g.printf("}\n")
-	case b.Type.Optional:
-		if strings.Contains(condition, "||") {
-			condition = "(" + condition + ")"
-		}
-		g.refuse(v+" != nil && "+condition, b.Name, text, one)
-	default:
-		g.refuse(condition, b.Name, text, one)
-	}
-}
-
-// outside returns the condition under which v is no argument of the type, and how an error says so.
-func (g *generator) outside(t parse.Type, v string) (condition, text string) {
-	switch {
-	case t.Name == "float":
-		g.imports["math"] = true
-		return "math.IsNaN(" + v + ")", "%v is no number"
-	case t.IsTime() && !t.Bounded:
-		return fmt.Sprintf("%s != 0 && %s < %s", v, v, units[t.Name]),
-			"%v is less than a " + strings.TrimSuffix(t.Name, "s")
-	case !t.Bounded:
-		return "", ""
-	}
-	condition, text = g.beyond(t, v)
-	if t.IsTime() && t.Min <= 0 {
-		condition += fmt.Sprintf(" || %s != 0 && %s/%s == 0", v, v, units[t.Name])
-	}
-	return strings.TrimPrefix(condition, " || "), text
-}
-
-// beyond is outside for the bounds of a type alone.
-func (g *generator) beyond(t parse.Type, v string) (condition, text string) {
-	number, text := v, "%d is not in "+t.Range()
-	if t.IsTime() {
-		number, text = v+"/"+units[t.Name], "%v is not in "+t.Range()+" "+t.Name
-	}
-	var parts []string
-	if t.Min > math.MinInt64 {
-		parts = append(parts, fmt.Sprintf("%s < %d", number, t.Min))
-	}
-	if t.Max < math.MaxInt64 {
-		parts = append(parts, fmt.Sprintf("%s > %d", number, t.Max))
-	}
-	return strings.Join(parts, " || "), text
-}
-
-// validateSlots writes the checks that an SPUBLISH would reach the node that runs the script.
-func (g *generator) validateSlots() {
-	condition := g.sharded()
-	key := g.value(g.s.Header.Keys()[0])
-	if g.s.Header.Keys()[0].Type.List {
-		key += "[0]"
-	}
-	for _, b := range g.s.Header.Args() {
-		if b.Kind != parse.Channel || condition == "" {
-			continue
-		}
-		v := g.value(b)
-		check := fmt.Sprintf("backend.Slot(%s) != backend.Slot(%s)", v, key)
-		if condition != "true" {
-			check = condition + " && " + check
-		}
-		if b.Prefix {
-			g.shardedPrefix(b, condition, v)
-		}
-		g.printf("if %s {\nreturn %s\n}\n", check,
-			g.zeros(g.errorf(b.Name+": %w", "backend.ErrCrossSlot")))
-	}
-}
-
-// shardedPrefix writes the check that what begins with a channel prefix has its slot.
-func (g *generator) shardedPrefix(b *parse.Binding, condition, v string) {
-	g.imports["strings"] = true
-	if condition == "true" {
-		condition = ""
-	} else {
-		condition += " && "
-	}
-	g.printf("if _, rest, found := strings.Cut(%s, \"{\"); "+
-		"%s(!found || strings.IndexByte(rest, '}') < 1) {\nreturn %s\n}\n",
-		v, condition, g.zeros(g.refusal(b.Name, "no hash tag in %q", v)))
-}
-
-// sharded returns the Go condition under which the script calls SPUBLISH: "" is never.
+// sharded returns the Go expression for the command that may be SPUBLISH: "" is none.
 func (g *generator) sharded() string {
 	for _, b := range g.s.Header.Bindings {
 		if b.Kind == parse.Command && slices.Contains(b.Choices, "spublish") {
-			g.imports["strings"] = true
-			return fmt.Sprintf("strings.EqualFold(%s, \"SPUBLISH\")", g.value(b))
+			return g.value(b)
 		}
 	}
 	if saysSpublish(g.s) {
-		return "true"
+		return `"SPUBLISH"`
 	}
 	return ""
 }

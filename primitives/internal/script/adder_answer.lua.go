@@ -5,22 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const adderAnswerSource = `
-
-
-
-
-
-local counter = KEYS[1]
+var adderAnswerScript = backend.Script{
+	Name: "adder_answer", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "3f0fe409d1aad2dce2a5bf32bb23807e2a7d060c",
+	Source: "\n\n\n\n\n\n" + `local counter = KEYS[1]
 local semaphore = KEYS[2]
 local long = ARGV[1] if long == '' then long = nil end
 local double = ARGV[2] if double == '' then double = nil end
@@ -62,36 +56,20 @@ if addend then
 end
 redis.call('set', semaphore, answers, 'px', ttl)
 return before + 1
-`
-
-const adderAnswerSHA1 = "3f0fe409d1aad2dce2a5bf32bb23807e2a7d060c"
-
-var adderAnswerScript = backend.Script{
-	Name:   "adder_answer",
-	Source: adderAnswerSource,
-	SHA1:   adderAnswerSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // AdderAnswerParams holds the keys and arguments of [AdderAnswer].
 type AdderAnswerParams struct {
-	// string; the sum
-	Counter string
-	// string; the number of answers
-	Semaphore string
-	// nil: absent; the count, of adders of whole numbers
-	Long *int64
-	// not NaN; nil: absent; the same, of other adders; neither: the request was to reset
-	Double *float64
-	// in whole milliseconds, the rest is cut off; not negative; of the keys
-	TTL time.Duration
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel
-	Answered string
-	// channel; of the requests
-	Topic string
+	Counter   string // string key; the sum
+	Semaphore string // string key; the number of answers
+	Long      *int64 // int?; the count, of adders of whole numbers
+	// float?; the same, of other adders; neither: the request was to reset
+	Double   *float64
+	TTL      time.Duration // milliseconds; of the keys
+	Publish  string        // PUBLISH|SPUBLISH
+	Answered string        // channel
+	Topic    string        // channel; of the requests
 	// the message to publish there if the keys are missing; empty: they may be missing
 	Elsewhere string
 }
@@ -104,78 +82,19 @@ type AdderAnswerParams struct {
 // another logical database (channels belong to the whole server): then the script publishes
 // that no answer comes.
 //
-// Keys:
-//   - counter: string; the sum
-//   - semaphore: string; the number of answers
-//
-// Arguments:
-//   - long: nil: absent; the count, of adders of whole numbers
-//   - double: not NaN; nil: absent; the same, of other adders; neither: the request was to
-//     reset
-//   - ttl: in whole milliseconds, the rest is cut off; not negative; of the keys
-//   - publish: the command PUBLISH|SPUBLISH
-//   - answered: channel
-//   - topic: channel; of the requests
-//   - elsewhere: the message to publish there if the keys are missing; empty: they may be
-//     missing
-//
-// Results:
-//   - answers: the number of answers; 0: the keys are missing; from 0 to 2147483648
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the semaphore holds no count of answers
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns answers: int(0..2147483648); the number of answers; 0: the keys are missing
+//   - [backend.ScriptError] NOTANUMBER: the semaphore holds no count of answers
 func AdderAnswer(
 	ctx context.Context, r backend.ScriptRunner,
 	p AdderAnswerParams,
 ) (answers int64, err error) {
-	if p.Double != nil && math.IsNaN(*p.Double) {
-		return 0, fmt.Errorf("script adder_answer: double: %w: %v is no number", backend.ErrArgument, *p.Double)
+	c := scriptcall.Call{Script: &adderAnswerScript}
+	words := []string{
+		p.Counter, p.Semaphore, scriptcall.Optional("long", p.Long, c.Int),
+		scriptcall.Optional("double", p.Double, c.Float), c.Milliseconds("ttl", p.TTL),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("answered", p.Answered, p.Publish, p.Counter),
+		c.Channel("topic", p.Topic, p.Publish, p.Counter), p.Elsewhere,
 	}
-	if p.TTL != 0 && p.TTL < time.Millisecond {
-		return 0, fmt.Errorf("script adder_answer: ttl: %w: %v is less than a millisecond", backend.ErrArgument, p.TTL)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script adder_answer: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Answered) != backend.Slot(p.Counter) {
-		return 0, fmt.Errorf("script adder_answer: answered: %w", backend.ErrCrossSlot)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Topic) != backend.Slot(p.Counter) {
-		return 0, fmt.Errorf("script adder_answer: topic: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Counter,
-		p.Semaphore,
-		"",
-		"",
-		strconv.FormatInt(p.TTL.Milliseconds(), 10),
-		p.Publish,
-		p.Answered,
-		p.Topic,
-		p.Elsewhere,
-	}
-	if p.Long != nil {
-		words[2] = strconv.FormatInt(*p.Long, 10)
-	}
-	if p.Double != nil {
-		words[3] = strconv.FormatFloat(*p.Double, 'g', -1, 64)
-	}
-	reply, err := r.Run(ctx, &adderAnswerScript, words[:2:2], words[2:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeAdderAnswer(reply)
-}
-
-// decodeAdderAnswer reads the reply of the script.
-func decodeAdderAnswer(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script adder_answer: answers: %w", err)
-	}
-	if value < 0 || value > 2147483648 {
-		return 0, fmt.Errorf("script adder_answer: answers: %w: %d is not in 0..2147483648", backend.ErrReply, value)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "answers", scriptcall.In(0, 2147483648).Int)
 }

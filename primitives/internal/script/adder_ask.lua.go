@@ -5,18 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const adderAskSource = `
-
-
-local answers = {} for i = 1, #KEYS do answers[i] = KEYS[i] end
+var adderAskScript = backend.Script{
+	Name: "adder_ask", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "ac936b64d659cc30499401c13d2c1d94e8c1dade",
+	Source: "\n\n\n" + `local answers = {} for i = 1, #KEYS do answers[i] = KEYS[i] end
 local request = ARGV[1]
 local ttl = ARGV[2]
 local publish = ARGV[3]
@@ -30,71 +29,28 @@ for _, key in ipairs(answers) do
   redis.call('set', key, '0', 'px', ttl)
 end
 return asked
-`
-
-const adderAskSHA1 = "ac936b64d659cc30499401c13d2c1d94e8c1dade"
-
-var adderAskScript = backend.Script{
-	Name:   "adder_ask",
-	Source: adderAskSource,
-	SHA1:   adderAskSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // AdderAsk asks all adders of a name for their counts, or to reset them, and returns the number
 // of receivers. The keys for their answers expire, because the answers may never be taken.
 //
-// Keys:
-//   - answers: string each; in pairs: the sum, and the number of answers
-//
-// Arguments:
+//   - answers: string keys; in pairs: the sum, and the number of answers
 //   - request: 1 or 0, a colon, and the id in the names of the keys
-//   - ttl: in whole milliseconds, the rest is cut off; not negative; of the keys
-//   - publish: the command PUBLISH|SPUBLISH
+//   - ttl: milliseconds; of the keys
+//   - publish: PUBLISH|SPUBLISH
 //   - topic: channel
-//
-// Results:
-//   - asked: from 0 to 2147483647
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns asked: int(0..2147483647)
 func AdderAsk(
 	ctx context.Context, r backend.ScriptRunner,
 	answers []string, request string, ttl time.Duration, publish, topic string,
 ) (asked int64, err error) {
-	if len(answers) == 0 {
-		return 0, fmt.Errorf("script adder_ask: answers: %w: no key", backend.ErrArgument)
-	}
-	if ttl != 0 && ttl < time.Millisecond {
-		return 0, fmt.Errorf("script adder_ask: ttl: %w: %v is less than a millisecond", backend.ErrArgument, ttl)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script adder_ask: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(topic) != backend.Slot(answers[0]) {
-		return 0, fmt.Errorf("script adder_ask: topic: %w", backend.ErrCrossSlot)
-	}
-	words := make([]string, 0, 4+len(answers))
-	words = append(words, answers...)
-	keys := len(words)
-	words = append(words, request)
-	words = append(words, strconv.FormatInt(ttl.Milliseconds(), 10))
-	words = append(words, publish)
-	words = append(words, topic)
-	reply, err := r.Run(ctx, &adderAskScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeAdderAsk(reply)
-}
-
-// decodeAdderAsk reads the reply of the script.
-func decodeAdderAsk(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script adder_ask: asked: %w", err)
-	}
-	if value < 0 || value > 2147483647 {
-		return 0, fmt.Errorf("script adder_ask: asked: %w: %d is not in 0..2147483647", backend.ErrReply, value)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &adderAskScript}
+	c.NotEmpty("answers", len(answers))
+	words := slices.Concat(answers, []string{
+		request, c.Milliseconds("ttl", ttl),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("topic", topic, publish, answers...),
+	})
+	return scriptcall.Value(c.Run(ctx, r, len(answers), words), "asked", scriptcall.In(0, 2147483647).Int)
 }

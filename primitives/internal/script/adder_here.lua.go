@@ -5,55 +5,32 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const adderHereSource = `
-
-local semaphore = KEYS[1]
+var adderHereScript = backend.Script{
+	Name: "adder_here", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "f7fbeb227b23e1fe5ff6bf5ebbf72b4e086bfc50",
+	Source: "\n\n" + `local semaphore = KEYS[1]
 
 
 return redis.call('pttl', semaphore) > 0
-`
-
-const adderHereSHA1 = "f7fbeb227b23e1fe5ff6bf5ebbf72b4e086bfc50"
-
-var adderHereScript = backend.Script{
-	Name:   "adder_here",
-	Source: adderHereSource,
-	SHA1:   adderHereSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // AdderHere reports whether the keys of a request exist, as the asking process has made them:
 // with an expiry.
 //
-// Keys:
-//   - semaphore: string; the number of answers
-//
-// Results:
-//   - here
+//   - semaphore: string key; the number of answers
 //
 // The script only reads.
 func AdderHere(
 	ctx context.Context, r backend.ScriptRunner,
 	semaphore string,
 ) (here bool, err error) {
-	words := [...]string{semaphore}
-	reply, err := r.Run(ctx, &adderHereScript, words[:], nil)
-	if err != nil {
-		return false, err
-	}
-	return decodeAdderHere(reply)
-}
-
-// decodeAdderHere reads the reply of the script.
-func decodeAdderHere(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script adder_here: here: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &adderHereScript}
+	words := []string{semaphore}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "here", backend.Reply.Bool)
 }

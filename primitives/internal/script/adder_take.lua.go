@@ -5,16 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const adderTakeSource = `
-
-
-local answers = {} for i = 1, #KEYS do answers[i] = KEYS[i] end
+var adderTakeScript = backend.Script{
+	Name: "adder_take", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "faa31f2d643df92b4b080adac557624c02d05db4",
+	Source: "\n\n\n" + `local answers = {} for i = 1, #KEYS do answers[i] = KEYS[i] end
 local asked = ARGV[1]
 
 
@@ -37,23 +37,13 @@ for _, key in ipairs(answers) do
   redis.call('del', key)
 end
 return {answered, table.concat(sums, ' ')}
-`
-
-const adderTakeSHA1 = "faa31f2d643df92b4b080adac557624c02d05db4"
-
-var adderTakeScript = backend.Script{
-	Name:   "adder_take",
-	Source: adderTakeSource,
-	SHA1:   adderTakeSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // AdderTakeResult is what [AdderTake] returns.
 type AdderTakeResult struct {
-	// from 0 to 2147483647
-	Answered int64
-	// the sums of all pairs, separated by spaces; nil: answers are missing; there may be none
+	Answered int64 // int(0..2147483647)
+	// string?; the sums of all pairs, separated by spaces; nil: answers are missing
 	Sum   string
 	SumOK bool // whether there is one
 }
@@ -62,58 +52,19 @@ type AdderTakeResult struct {
 // and created again by another program, they have no expiry: then the sum has only some of the
 // answers.
 //
-// Keys:
-//   - answers: string each; in pairs: the sum, and the number of answers
-//
-// Arguments:
-//   - asked: from 0 to 2147483647
-//
-// Results:
-//   - answered: from 0 to 2147483647
-//   - sum: the sums of all pairs, separated by spaces; nil: answers are missing; there may be
-//     none
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the semaphore holds no count of answers
-//
-// The script may write, and is not sent again once it may have run.
+//   - answers: string keys; in pairs: the sum, and the number of answers
+//   - asked: int(0..2147483647)
+//   - [backend.ScriptError] NOTANUMBER: the semaphore holds no count of answers
 func AdderTake(
 	ctx context.Context, r backend.ScriptRunner,
 	answers []string, asked int64,
 ) (AdderTakeResult, error) {
-	if len(answers) == 0 {
-		return AdderTakeResult{}, fmt.Errorf("script adder_take: answers: %w: no key", backend.ErrArgument)
-	}
-	if asked < 0 || asked > 2147483647 {
-		return AdderTakeResult{}, fmt.Errorf("script adder_take: asked: %w: %d is not in 0..2147483647", backend.ErrArgument, asked)
-	}
-	words := make([]string, 0, 1+len(answers))
-	words = append(words, answers...)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(asked, 10))
-	reply, err := r.Run(ctx, &adderTakeScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return AdderTakeResult{}, err
-	}
-	return decodeAdderTake(reply)
-}
-
-// decodeAdderTake reads the reply of the script.
-func decodeAdderTake(reply backend.Reply) (result AdderTakeResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return AdderTakeResult{}, fmt.Errorf("script adder_take: %w", err)
-	}
-	if result.Answered, err = items[0].Int(); err != nil {
-		return AdderTakeResult{}, fmt.Errorf("script adder_take: answered: %w", err)
-	}
-	if result.Answered < 0 || result.Answered > 2147483647 {
-		return AdderTakeResult{}, fmt.Errorf("script adder_take: answered: %w: %d is not in 0..2147483647", backend.ErrReply, result.Answered)
-	}
-	if result.SumOK = !items[1].IsNil(); result.SumOK {
-		if result.Sum, err = items[1].Text(); err != nil {
-			return AdderTakeResult{}, fmt.Errorf("script adder_take: sum: %w", err)
-		}
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &adderTakeScript}
+	c.NotEmpty("answers", len(answers))
+	words := slices.Concat(answers, []string{c.In(0, 2147483647).Int("asked", asked)})
+	out := c.Run(ctx, r, len(answers), words).Tuple(2)
+	var result AdderTakeResult
+	result.Answered = scriptcall.Next(&out, "answered", scriptcall.In(0, 2147483647).Int)
+	result.Sum, result.SumOK = scriptcall.NextOK(&out, "sum", backend.Reply.Text)
+	return scriptcall.All(result, out)
 }

@@ -5,21 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const arrivalAcquireSource = `
-
-
-
-
-
-local semaphore = KEYS[1]
+var arrivalAcquireScript = backend.Script{
+	Name: "arrival_acquire", Keys: 3, Retry: backend.RetryNever,
+	SHA1: "4ee540abe5e914cf308edcb44946bcc32996cf8b",
+	Source: "\n\n\n\n\n\n" + `local semaphore = KEYS[1]
 local queue = KEYS[2]
 local counter = KEYS[3]
 local owner = ARGV[1]
@@ -106,46 +101,29 @@ else
 end
 enter(semaphore, now, owner, -kept, until_last)
 return {false, wait}
-`
-
-const arrivalAcquireSHA1 = "4ee540abe5e914cf308edcb44946bcc32996cf8b"
-
-var arrivalAcquireScript = backend.Script{
-	Name:   "arrival_acquire",
-	Source: arrivalAcquireSource,
-	SHA1:   arrivalAcquireSHA1,
-	Keys:   3,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // ArrivalAcquireParams holds the keys and arguments of [ArrivalAcquire].
 type ArrivalAcquireParams struct {
-	// zset; holder -> when its hold ends; waiter -> until when it has its place, negative
+	// zset key; holder -> when its hold ends; waiter -> until when it has its place, negative
 	Semaphore string
-	// zset; waiter -> its number, and its waiter timeout
-	Queue string
-	// string; the last number
-	Counter string
-	Owner   string
-	// from 1 to 2147483647
-	Limit int64
-	// in whole milliseconds, the rest is cut off; not negative
-	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; the place is lost if
-	// owner does not try again within it; nil: do not queue
+	Queue     string // zset key; waiter -> its number, and its waiter timeout
+	Counter   string // string key; the last number
+	Owner     string
+	Limit     int64         // int(1..2147483647)
+	Lease     time.Duration // milliseconds
+	// milliseconds?; the place is lost if owner does not try again within it; nil: do not queue
 	WaiterTimeout *time.Duration
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// begins channels; followed by the woken owner
-	Turn string
+	Publish       string // PUBLISH|SPUBLISH
+	Turn          string // channel prefix; followed by the woken owner
 }
 
 // ArrivalAcquireResult is what [ArrivalAcquire] returns.
 type ArrivalAcquireResult struct {
-	// the server's time in microseconds; nil: refused; there may be none
-	Grant   int64
-	GrantOK bool // whether there is one
-	// until there may be room for owner if no message wakes it; -1 ms: unknown
+	Grant   int64 // int?; the server's time in microseconds; nil: refused
+	GrantOK bool  // whether there is one
+	// milliseconds; until there may be room for owner if no message wakes it; -1 ms: unknown
 	Wait time.Duration
 }
 
@@ -156,85 +134,22 @@ type ArrivalAcquireResult struct {
 // room, or if there may be room before its next try: only the first waiter learns when. Nothing
 // is written if the user lacks a right that this or the release needs.
 //
-// Keys:
-//   - semaphore: zset; holder -> when its hold ends; waiter -> until when it has its place,
-//     negative
-//   - queue: zset; waiter -> its number, and its waiter timeout
-//   - counter: string; the last number
-//
-// Arguments:
-//   - owner
-//   - limit: from 1 to 2147483647
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - waiter_timeout: in whole milliseconds, the rest is cut off; not negative; nil: absent;
-//     the place is lost if owner does not try again within it; nil: do not queue
-//   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels; followed by the woken owner
-//
-// Results:
-//   - grant: the server's time in microseconds; nil: refused; there may be none
-//   - wait: until there may be room for owner if no message wakes it; -1 ms: unknown
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the last number is none
-//
-// The script may write, and is not sent again once it may have run.
+//   - [backend.ScriptError] NOTANUMBER: the last number is none
 func ArrivalAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p ArrivalAcquireParams,
 ) (ArrivalAcquireResult, error) {
-	if p.Limit < 1 || p.Limit > 2147483647 {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: limit: %w: %d is not in 1..2147483647", backend.ErrArgument, p.Limit)
+	c := scriptcall.Call{Script: &arrivalAcquireScript}
+	words := []string{
+		p.Semaphore, p.Queue, p.Counter, p.Owner,
+		c.In(1, 2147483647).Int("limit", p.Limit), c.Milliseconds("lease", p.Lease),
+		scriptcall.Optional("waiter_timeout", p.WaiterTimeout, c.Milliseconds),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.ChannelPrefix("turn", p.Turn, p.Publish, p.Semaphore),
 	}
-	if p.Lease != 0 && p.Lease < time.Millisecond {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
-	}
-	if p.WaiterTimeout != nil && *p.WaiterTimeout != 0 && *p.WaiterTimeout < time.Millisecond {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: waiter_timeout: %w: %v is less than a millisecond", backend.ErrArgument, *p.WaiterTimeout)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if _, rest, found := strings.Cut(p.Turn, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: turn: %w: no hash tag in %q", backend.ErrArgument, p.Turn)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Turn) != backend.Slot(p.Semaphore) {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: turn: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Semaphore,
-		p.Queue,
-		p.Counter,
-		p.Owner,
-		strconv.FormatInt(p.Limit, 10),
-		strconv.FormatInt(p.Lease.Milliseconds(), 10),
-		"",
-		p.Publish,
-		p.Turn,
-	}
-	if p.WaiterTimeout != nil {
-		words[6] = strconv.FormatInt(p.WaiterTimeout.Milliseconds(), 10)
-	}
-	reply, err := r.Run(ctx, &arrivalAcquireScript, words[:3:3], words[3:])
-	if err != nil {
-		return ArrivalAcquireResult{}, err
-	}
-	return decodeArrivalAcquire(reply)
-}
-
-// decodeArrivalAcquire reads the reply of the script.
-func decodeArrivalAcquire(reply backend.Reply) (result ArrivalAcquireResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: %w", err)
-	}
-	if result.GrantOK = !items[0].IsNil(); result.GrantOK {
-		if result.Grant, err = items[0].Int(); err != nil {
-			return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: grant: %w", err)
-		}
-	}
-	if result.Wait, err = items[1].Duration(time.Millisecond); err != nil {
-		return ArrivalAcquireResult{}, fmt.Errorf("script arrival_acquire: wait: %w", err)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 3, words).Tuple(2)
+	var result ArrivalAcquireResult
+	result.Grant, result.GrantOK = scriptcall.NextOK(&out, "grant", backend.Reply.Int)
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	return scriptcall.All(result, out)
 }

@@ -5,17 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const arrivalReleaseSource = `
-
-
-local semaphore = KEYS[1]
+var arrivalReleaseScript = backend.Script{
+	Name: "arrival_release", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "64b2e593999cf8b4a27f28bc0b5ba1d89ff750b4",
+	Source: "\n\n\n" + `local semaphore = KEYS[1]
 local queue = KEYS[2]
 local owner = ARGV[1]
 local limit = ARGV[2]
@@ -32,75 +30,30 @@ if conflict then
   return redis.error_reply('SIDEKIND the hold has ended, but another key is of another kind')
 end
 return freed
-`
-
-const arrivalReleaseSHA1 = "64b2e593999cf8b4a27f28bc0b5ba1d89ff750b4"
-
-var arrivalReleaseScript = backend.Script{
-	Name:   "arrival_release",
-	Source: arrivalReleaseSource,
-	SHA1:   arrivalReleaseSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // ArrivalRelease ends owner's hold or place. If there is room then, or owner was the first
 // waiter, it wakes the first waiter that has not expired, and removes expired waiters before
 // it, even if owner had neither a hold nor a place.
 //
-// Keys:
-//   - semaphore: zset; holder -> when its hold ends; waiter -> until when it has its place,
+//   - semaphore: zset key; holder -> when its hold ends; waiter -> until when it has its place,
 //     negative
-//   - queue: zset; waiter -> its number
-//
-// Arguments:
-//   - owner
-//   - limit: from 1 to 2147483647
-//   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels; followed by the woken owner
-//
-// Results:
-//   - released: false: owner does not hold it, or no longer holds it
-//
-// Errors, each a [backend.ScriptError]:
-//   - SIDEKIND: the hold has ended, but another key is of another kind
-//
-// The script may write, and is not sent again once it may have run.
+//   - queue: zset key; waiter -> its number
+//   - limit: int(1..2147483647)
+//   - publish: PUBLISH|SPUBLISH
+//   - turn: channel prefix; followed by the woken owner
+//   - returns released: false: owner does not hold it, or no longer holds it
+//   - [backend.ScriptError] SIDEKIND: the hold has ended, but another key is of another kind
 func ArrivalRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	semaphore, queue, owner string, limit int64, publish, turn string,
 ) (released bool, err error) {
-	if limit < 1 || limit > 2147483647 {
-		return false, fmt.Errorf("script arrival_release: limit: %w: %d is not in 1..2147483647", backend.ErrArgument, limit)
+	c := scriptcall.Call{Script: &arrivalReleaseScript}
+	words := []string{
+		semaphore, queue, owner, c.In(1, 2147483647).Int("limit", limit),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.ChannelPrefix("turn", turn, publish, semaphore),
 	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script arrival_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if _, rest, found := strings.Cut(turn, "{"); strings.EqualFold(publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return false, fmt.Errorf("script arrival_release: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(turn) != backend.Slot(semaphore) {
-		return false, fmt.Errorf("script arrival_release: turn: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		semaphore,
-		queue,
-		owner,
-		strconv.FormatInt(limit, 10),
-		publish,
-		turn,
-	}
-	reply, err := r.Run(ctx, &arrivalReleaseScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeArrivalRelease(reply)
-}
-
-// decodeArrivalRelease reads the reply of the script.
-func decodeArrivalRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script arrival_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "released", backend.Reply.Bool)
 }

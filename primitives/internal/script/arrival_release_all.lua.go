@@ -5,17 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const arrivalReleaseAllSource = `
-
-
-local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
+var arrivalReleaseAllScript = backend.Script{
+	Name: "arrival_release_all", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "e2a5bcbea20b00ad496b27cdfa45b9fee1377811",
+	Source: "\n\n\n" + `local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
 local limit = ARGV[1]
 local publish = ARGV[2]
 local owners = {} for i = 1, (#ARGV - 2) / 2 do owners[i] = ARGV[2 + i] end
@@ -32,75 +31,27 @@ for i, owner in ipairs(owners) do
   status[i] = done and freed or fault(freed)
 end
 return status
-`
-
-const arrivalReleaseAllSHA1 = "e2a5bcbea20b00ad496b27cdfa45b9fee1377811"
-
-var arrivalReleaseAllScript = backend.Script{
-	Name:   "arrival_release_all",
-	Source: arrivalReleaseAllSource,
-	SHA1:   arrivalReleaseAllSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // ArrivalReleaseAll is arrival_release for each owner. Each owner has a status of its own: a
 // refusal for one owner does not fail the others.
 //
-// Keys:
-//   - objects: any kind each; the two keys of arrival_release for each owner
-//
-// Arguments:
-//   - limit: from 1 to 2147483647; of all of them
-//   - publish: the command PUBLISH|SPUBLISH
-//   - owners
+//   - objects: any kind of keys; the two keys of arrival_release for each owner
+//   - limit: int(1..2147483647); of all of them
+//   - publish: PUBLISH|SPUBLISH
 //   - turns: one for each of owners; the channels of arrival_release
-//
-// Results:
-//   - status: per owner: 1 released, 0 not held by it, -1 not a semaphore, -2 refused
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns status: per owner: 1 released, 0 not held by it, -1 not a semaphore, -2 refused
 func ArrivalReleaseAll(
 	ctx context.Context, r backend.ScriptRunner,
 	objects []string, limit int64, publish string, owners, turns []string,
 ) (status []int64, err error) {
-	if len(objects) == 0 {
-		return nil, fmt.Errorf("script arrival_release_all: objects: %w: no key", backend.ErrArgument)
-	}
-	if limit < 1 || limit > 2147483647 {
-		return nil, fmt.Errorf("script arrival_release_all: limit: %w: %d is not in 1..2147483647", backend.ErrArgument, limit)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script arrival_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if len(turns) != len(owners) {
-		return nil, fmt.Errorf("script arrival_release_all: turns: %w: %d for %d of owners", backend.ErrArgument, len(turns), len(owners))
-	}
-	words := make([]string, 0, 2+len(objects)+len(owners)+len(turns))
-	words = append(words, objects...)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(limit, 10))
-	words = append(words, publish)
-	words = append(words, owners...)
-	words = append(words, turns...)
-	reply, err := r.Run(ctx, &arrivalReleaseAllScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeArrivalReleaseAll(reply)
-}
-
-// decodeArrivalReleaseAll reads the reply of the script.
-func decodeArrivalReleaseAll(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script arrival_release_all: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script arrival_release_all: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &arrivalReleaseAllScript}
+	c.NotEmpty("objects", len(objects))
+	c.SameLength("turns", len(turns), "owners", len(owners))
+	words := slices.Concat(objects, []string{
+		c.In(1, 2147483647).Int("limit", limit),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+	}, owners, turns)
+	return scriptcall.Values(c.Run(ctx, r, len(objects), words), "status", backend.Reply.Int)
 }

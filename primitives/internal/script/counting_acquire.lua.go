@@ -5,19 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const countingAcquireSource = `
-
-
-
-local semaphore = KEYS[1]
+var countingAcquireScript = backend.Script{
+	Name: "counting_acquire", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "63bce99c96280b83022135dbdeab3578aa50e55a",
+	Source: "\n\n\n\n" + `local semaphore = KEYS[1]
 local owner = ARGV[1]
 local limit = ARGV[2]
 local lease = ARGV[3]
@@ -39,96 +36,42 @@ if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the us
 if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 do local score, until_last = now + lease, last(semaphore, now + lease) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
 return {micros(), wait, room - 1}
-`
-
-const countingAcquireSHA1 = "63bce99c96280b83022135dbdeab3578aa50e55a"
-
-var countingAcquireScript = backend.Script{
-	Name:   "counting_acquire",
-	Source: countingAcquireSource,
-	SHA1:   countingAcquireSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // CountingAcquireResult is what [CountingAcquire] returns.
 type CountingAcquireResult struct {
-	// the server's time in microseconds; nil: refused; there may be none
-	Grant   int64
-	GrantOK bool // whether there is one
-	// until there may be room if no holder releases; 0: there is room for more
+	Grant   int64 // int?; the server's time in microseconds; nil: refused
+	GrantOK bool  // whether there is one
+	// milliseconds; until there may be room if no holder releases; 0: there is room for more
 	Wait time.Duration
-	// the number of free slots
-	Free int64
+	Free int64 // the number of free slots
 }
 
 // CountingAcquire grants the semaphore to owner if it has fewer than limit holders. Otherwise
 // it returns the time until the first hold ends. Every owner is used for one hold. Nothing is
 // written if the user lacks a right that this or the release needs.
 //
-// Keys:
-//   - semaphore: zset; holder -> when its hold ends, in milliseconds
-//
-// Arguments:
-//   - owner
-//   - limit: from 1 to 2147483647
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - publish: the command PUBLISH|SPUBLISH
+//   - semaphore: zset key; holder -> when its hold ends, in milliseconds
+//   - limit: int(1..2147483647)
+//   - lease: milliseconds
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//
-// Results:
-//   - grant: the server's time in microseconds; nil: refused; there may be none
-//   - wait: until there may be room if no holder releases; 0: there is room for more
-//   - free: the number of free slots
-//
-// The script may write, and is not sent again once it may have run.
 func CountingAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	semaphore, owner string, limit int64, lease time.Duration, publish, released string,
 ) (CountingAcquireResult, error) {
-	if limit < 1 || limit > 2147483647 {
-		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: limit: %w: %d is not in 1..2147483647", backend.ErrArgument, limit)
+	c := scriptcall.Call{Script: &countingAcquireScript}
+	words := []string{
+		semaphore, owner, c.In(1, 2147483647).Int("limit", limit),
+		c.Milliseconds("lease", lease),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, semaphore),
 	}
-	if lease != 0 && lease < time.Millisecond {
-		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(semaphore) {
-		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		semaphore,
-		owner,
-		strconv.FormatInt(limit, 10),
-		strconv.FormatInt(lease.Milliseconds(), 10),
-		publish,
-		released,
-	}
-	reply, err := r.Run(ctx, &countingAcquireScript, words[:1:1], words[1:])
-	if err != nil {
-		return CountingAcquireResult{}, err
-	}
-	return decodeCountingAcquire(reply)
-}
-
-// decodeCountingAcquire reads the reply of the script.
-func decodeCountingAcquire(reply backend.Reply) (result CountingAcquireResult, err error) {
-	items, err := reply.Tuple(3)
-	if err != nil {
-		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: %w", err)
-	}
-	if result.GrantOK = !items[0].IsNil(); result.GrantOK {
-		if result.Grant, err = items[0].Int(); err != nil {
-			return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: grant: %w", err)
-		}
-	}
-	if result.Wait, err = items[1].Duration(time.Millisecond); err != nil {
-		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: wait: %w", err)
-	}
-	if result.Free, err = items[2].Int(); err != nil {
-		return CountingAcquireResult{}, fmt.Errorf("script counting_acquire: free: %w", err)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 1, words).Tuple(3)
+	var result CountingAcquireResult
+	result.Grant, result.GrantOK = scriptcall.NextOK(&out, "grant", backend.Reply.Int)
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	result.Free = scriptcall.Next(&out, "free", backend.Reply.Int)
+	return scriptcall.All(result, out)
 }

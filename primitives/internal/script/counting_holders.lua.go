@@ -5,55 +5,32 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const countingHoldersSource = `
-
-local semaphore = KEYS[1]
+var countingHoldersScript = backend.Script{
+	Name: "counting_holders", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "b2e8d63ac3b643d97684a0d0688c637cbcea8118",
+	Source: "\n\n" + `local semaphore = KEYS[1]
 
 
 local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end
 return redis.call('zcount', semaphore, clock(), '+inf')
-`
-
-const countingHoldersSHA1 = "b2e8d63ac3b643d97684a0d0688c637cbcea8118"
-
-var countingHoldersScript = backend.Script{
-	Name:   "counting_holders",
-	Source: countingHoldersSource,
-	SHA1:   countingHoldersSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // CountingHolders returns the number of holders of a counting semaphore.
 //
-// Keys:
-//   - semaphore: zset; holder -> when its hold ends, in milliseconds
-//
-// Results:
-//   - holders
+//   - semaphore: zset key; holder -> when its hold ends, in milliseconds
 //
 // The script only reads.
 func CountingHolders(
 	ctx context.Context, r backend.ScriptRunner,
 	semaphore string,
 ) (holders int64, err error) {
-	words := [...]string{semaphore}
-	reply, err := r.Run(ctx, &countingHoldersScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeCountingHolders(reply)
-}
-
-// decodeCountingHolders reads the reply of the script.
-func decodeCountingHolders(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script counting_holders: holders: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &countingHoldersScript}
+	words := []string{semaphore}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "holders", backend.Reply.Int)
 }

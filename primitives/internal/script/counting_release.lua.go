@@ -5,16 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const countingReleaseSource = `
-
-
-local semaphore = KEYS[1]
+var countingReleaseScript = backend.Script{
+	Name: "counting_release", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "2adb4d43682d313f3030a5fef4cfdf2001d88b64",
+	Source: "\n\n\n" + `local semaphore = KEYS[1]
 local owner = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
@@ -27,55 +26,24 @@ if held then
 end
 redis.call('zrem', semaphore, owner)
 return held and 1 or 0
-`
-
-const countingReleaseSHA1 = "2adb4d43682d313f3030a5fef4cfdf2001d88b64"
-
-var countingReleaseScript = backend.Script{
-	Name:   "counting_release",
-	Source: countingReleaseSource,
-	SHA1:   countingReleaseSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // CountingRelease ends owner's hold, and wakes one waiter per client. It publishes first,
 // because only that may be refused: then nothing has been written.
 //
-// Keys:
-//   - semaphore: zset; holder -> when its hold ends, in milliseconds
-//
-// Arguments:
-//   - owner
-//   - publish: the command PUBLISH|SPUBLISH
+//   - semaphore: zset key; holder -> when its hold ends, in milliseconds
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//
-// Results:
-//   - released: false: owner does not hold it, or no longer holds it
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns released: false: owner does not hold it, or no longer holds it
 func CountingRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	semaphore, owner, publish, released string,
 ) (bool, error) {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script counting_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &countingReleaseScript}
+	words := []string{
+		semaphore, owner, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, semaphore),
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(semaphore) {
-		return false, fmt.Errorf("script counting_release: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{semaphore, owner, publish, released}
-	reply, err := r.Run(ctx, &countingReleaseScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeCountingRelease(reply)
-}
-
-// decodeCountingRelease reads the reply of the script.
-func decodeCountingRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script counting_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "released", backend.Reply.Bool)
 }

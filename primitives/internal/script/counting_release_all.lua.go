@@ -5,16 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const countingReleaseAllSource = `
-
-
-local semaphores = {} for i = 1, #KEYS do semaphores[i] = KEYS[i] end
+var countingReleaseAllScript = backend.Script{
+	Name: "counting_release_all", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "9e22186e34c60e9402a0b28415714cf57a5c22f7",
+	Source: "\n\n\n" + `local semaphores = {} for i = 1, #KEYS do semaphores[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, #semaphores do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #semaphores do channels[i] = ARGV[1 + #owners + i] end
@@ -39,73 +39,25 @@ for i, semaphore in ipairs(semaphores) do
   end
 end
 return status
-`
-
-const countingReleaseAllSHA1 = "9e22186e34c60e9402a0b28415714cf57a5c22f7"
-
-var countingReleaseAllScript = backend.Script{
-	Name:   "counting_release_all",
-	Source: countingReleaseAllSource,
-	SHA1:   countingReleaseAllSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // CountingReleaseAll is counting_release for each owner. Each owner has a status of its own: a
 // refusal for one owner does not fail the others.
 //
-// Keys:
-//   - semaphores: zset each; holder -> when its hold ends, in milliseconds
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
+//   - semaphores: zset keys; holder -> when its hold ends, in milliseconds
+//   - publish: PUBLISH|SPUBLISH
 //   - owners: one for each of semaphores
 //   - channels: one for each of semaphores; the channel of the waiters of each
-//
-// Results:
-//   - status: per owner: 1 released, 0 not held, -1 not a semaphore, -2 refused
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns status: per owner: 1 released, 0 not held, -1 not a semaphore, -2 refused
 func CountingReleaseAll(
 	ctx context.Context, r backend.ScriptRunner,
 	semaphores []string, publish string, owners, channels []string,
 ) (status []int64, err error) {
-	if len(semaphores) == 0 {
-		return nil, fmt.Errorf("script counting_release_all: semaphores: %w: no key", backend.ErrArgument)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script counting_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if len(owners) != len(semaphores) {
-		return nil, fmt.Errorf("script counting_release_all: owners: %w: %d for %d of semaphores", backend.ErrArgument, len(owners), len(semaphores))
-	}
-	if len(channels) != len(semaphores) {
-		return nil, fmt.Errorf("script counting_release_all: channels: %w: %d for %d of semaphores", backend.ErrArgument, len(channels), len(semaphores))
-	}
-	words := make([]string, 0, 1+len(semaphores)+len(owners)+len(channels))
-	words = append(words, semaphores...)
-	keys := len(words)
-	words = append(words, publish)
-	words = append(words, owners...)
-	words = append(words, channels...)
-	reply, err := r.Run(ctx, &countingReleaseAllScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeCountingReleaseAll(reply)
-}
-
-// decodeCountingReleaseAll reads the reply of the script.
-func decodeCountingReleaseAll(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script counting_release_all: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script counting_release_all: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &countingReleaseAllScript}
+	c.NotEmpty("semaphores", len(semaphores))
+	c.SameLength("owners", len(owners), "semaphores", len(semaphores))
+	c.SameLength("channels", len(channels), "semaphores", len(semaphores))
+	words := slices.Concat(semaphores, []string{c.Command("publish", publish, "PUBLISH", "SPUBLISH")}, owners, channels)
+	return scriptcall.Values(c.Run(ctx, r, len(semaphores), words), "status", backend.Reply.Int)
 }

@@ -5,17 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const countingRenewSource = `
-
-
-local semaphores = {} for i = 1, #KEYS do semaphores[i] = KEYS[i] end
+var countingRenewScript = backend.Script{
+	Name: "counting_renew", Keys: -1, Retry: backend.RetryRepeatable,
+	SHA1: "bcb6660b5c99ad4edd4f5fec0dc8da439c5eb5f0",
+	Source: "\n\n\n" + `local semaphores = {} for i = 1, #KEYS do semaphores[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #semaphores do owners[i] = ARGV[1 + i] end
 
@@ -36,68 +36,25 @@ for i, semaphore in ipairs(semaphores) do
   end
 end
 return status
-`
-
-const countingRenewSHA1 = "bcb6660b5c99ad4edd4f5fec0dc8da439c5eb5f0"
-
-var countingRenewScript = backend.Script{
-	Name:   "counting_renew",
-	Source: countingRenewSource,
-	SHA1:   countingRenewSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // CountingRenew extends each owner's hold to a whole lease, if it has not ended. Each owner has
 // a status of its own: a key of another kind does not fail the others.
 //
-// Keys:
-//   - semaphores: zset each; holder -> when its hold ends, in milliseconds
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - semaphores: zset keys; holder -> when its hold ends, in milliseconds
+//   - lease: milliseconds
 //   - owners: one for each of semaphores
-//
-// Results:
-//   - status: per owner: 1 renewed, 0 not held by it, -1 not a semaphore, -2 refused
+//   - returns status: per owner: 1 renewed, 0 not held by it, -1 not a semaphore, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func CountingRenew(
 	ctx context.Context, r backend.ScriptRunner,
 	semaphores []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
-	if len(semaphores) == 0 {
-		return nil, fmt.Errorf("script counting_renew: semaphores: %w: no key", backend.ErrArgument)
-	}
-	if lease != 0 && lease < time.Millisecond {
-		return nil, fmt.Errorf("script counting_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	if len(owners) != len(semaphores) {
-		return nil, fmt.Errorf("script counting_renew: owners: %w: %d for %d of semaphores", backend.ErrArgument, len(owners), len(semaphores))
-	}
-	words := make([]string, 0, 1+len(semaphores)+len(owners))
-	words = append(words, semaphores...)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(lease.Milliseconds(), 10))
-	words = append(words, owners...)
-	reply, err := r.Run(ctx, &countingRenewScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeCountingRenew(reply)
-}
-
-// decodeCountingRenew reads the reply of the script.
-func decodeCountingRenew(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script counting_renew: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script counting_renew: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &countingRenewScript}
+	c.NotEmpty("semaphores", len(semaphores))
+	c.SameLength("owners", len(owners), "semaphores", len(semaphores))
+	words := slices.Concat(semaphores, []string{c.Milliseconds("lease", lease)}, owners)
+	return scriptcall.Values(c.Run(ctx, r, len(semaphores), words), "status", backend.Reply.Int)
 }

@@ -5,16 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const doubleAddSource = `
-
-local counter = KEYS[1]
+var doubleAddScript = backend.Script{
+	Name: "double_add", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "3697dbdd8f9005a0d959108760e26bbc83271311",
+	Source: "\n\n" + `local counter = KEYS[1]
 local delta = ARGV[1]
 
 
@@ -25,53 +24,20 @@ if not value then
   return redis.error_reply('NOTANUMBER the key holds no number')
 end
 return plus(counter, value, delta) or redis.error_reply('OVERFLOW the sum is beyond the range of a double')
-`
-
-const doubleAddSHA1 = "3697dbdd8f9005a0d959108760e26bbc83271311"
-
-var doubleAddScript = backend.Script{
-	Name:   "double_add",
-	Source: doubleAddSource,
-	SHA1:   doubleAddSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // DoubleAdd adds to the number, and returns the sum.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - delta: not NaN
-//
-// Results:
-//   - sum
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no number
-//   - OVERFLOW: the sum is beyond the range of a double
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
+//   - delta: float
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no number
+//   - [backend.ScriptError] OVERFLOW: the sum is beyond the range of a double
 func DoubleAdd(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, delta float64,
 ) (sum float64, err error) {
-	if math.IsNaN(delta) {
-		return 0, fmt.Errorf("script double_add: delta: %w: %v is no number", backend.ErrArgument, delta)
-	}
-	words := [...]string{counter, strconv.FormatFloat(delta, 'g', -1, 64)}
-	reply, err := r.Run(ctx, &doubleAddScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeDoubleAdd(reply)
-}
-
-// decodeDoubleAdd reads the reply of the script.
-func decodeDoubleAdd(reply backend.Reply) (value float64, err error) {
-	if value, err = reply.Float(); err != nil {
-		return 0, fmt.Errorf("script double_add: sum: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &doubleAddScript}
+	words := []string{counter, c.Float("delta", delta)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "sum", backend.Reply.Float)
 }

@@ -5,16 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const doubleCompareAndSetSource = `
-
-local counter = KEYS[1]
+var doubleCompareAndSetScript = backend.Script{
+	Name: "double_compare_and_set", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "4b3e9794d60cbd5ded82513c1bea52e12a4de138",
+	Source: "\n\n" + `local counter = KEYS[1]
 local old = ARGV[1]
 local new = ARGV[2]
 
@@ -29,56 +28,20 @@ if value ~= number(old) then
 end
 redis.call('set', counter, new, 'keepttl')
 return 1
-`
-
-const doubleCompareAndSetSHA1 = "4b3e9794d60cbd5ded82513c1bea52e12a4de138"
-
-var doubleCompareAndSetScript = backend.Script{
-	Name:   "double_compare_and_set",
-	Source: doubleCompareAndSetSource,
-	SHA1:   doubleCompareAndSetSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // DoubleCompareAndSet sets the number if it has the expected value. The key keeps its expiry.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - old: not NaN
-//   - new: not NaN
-//
-// Results:
-//   - set
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no number
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
+//   - old: float
+//   - new: float
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no number
 func DoubleCompareAndSet(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, old, new float64,
 ) (set bool, err error) {
-	if math.IsNaN(old) {
-		return false, fmt.Errorf("script double_compare_and_set: old: %w: %v is no number", backend.ErrArgument, old)
-	}
-	if math.IsNaN(new) {
-		return false, fmt.Errorf("script double_compare_and_set: new: %w: %v is no number", backend.ErrArgument, new)
-	}
-	words := [...]string{counter, strconv.FormatFloat(old, 'g', -1, 64), strconv.FormatFloat(new, 'g', -1, 64)}
-	reply, err := r.Run(ctx, &doubleCompareAndSetScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeDoubleCompareAndSet(reply)
-}
-
-// decodeDoubleCompareAndSet reads the reply of the script.
-func decodeDoubleCompareAndSet(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script double_compare_and_set: set: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &doubleCompareAndSetScript}
+	words := []string{counter, c.Float("old", old), c.Float("new", new)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "set", backend.Reply.Bool)
 }

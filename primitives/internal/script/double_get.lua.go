@@ -5,58 +5,33 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const doubleGetSource = `
-
-local number = KEYS[1]
+var doubleGetScript = backend.Script{
+	Name: "double_get", Keys: 1, Retry: backend.RetryReadOnly,
+	Command: "GET",
+	SHA1:    "a057275ff67dc7433c90e841bba471f7998e0f1e",
+	Source: "\n\n" + `local number = KEYS[1]
 
 
 return redis.call('get', number)
-`
-
-const doubleGetSHA1 = "a057275ff67dc7433c90e841bba471f7998e0f1e"
-
-var doubleGetScript = backend.Script{
-	Name:    "double_get",
-	Source:  doubleGetSource,
-	SHA1:    doubleGetSHA1,
-	Keys:    1,
-	Retry:   backend.RetryReadOnly,
-	Command: "GET",
+`,
 }
 
 // DoubleGet returns the number.
 //
-// Keys:
-//   - number: string
-//
-// Results:
-//   - value: nil: there is none, which counts as 0; there may be none
+//   - number: string key
+//   - returns value: float?; nil: there is none, which counts as 0
 //
 // The script only reads. It is sent as the command GET.
 func DoubleGet(
 	ctx context.Context, r backend.ScriptRunner,
 	number string,
 ) (value float64, ok bool, err error) {
-	words := [...]string{number}
-	reply, err := r.Run(ctx, &doubleGetScript, words[:], nil)
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeDoubleGet(reply)
-}
-
-// decodeDoubleGet reads the reply of the script.
-func decodeDoubleGet(reply backend.Reply) (value float64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Float(); err != nil {
-		return 0, false, fmt.Errorf("script double_get: value: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &doubleGetScript}
+	words := []string{number}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "value", backend.Reply.Float)
 }

@@ -5,16 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const doubleSetSource = `
-
-local counter = KEYS[1]
+var doubleSetScript = backend.Script{
+	Name: "double_set", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "e391f51f5f90b9bd133bb3024fc944ee8d0ef5cc",
+	Source: "\n\n" + `local counter = KEYS[1]
 local value = ARGV[1]
 
 
@@ -23,52 +22,19 @@ if not number(redis.call('get', counter) or '0') then
   return redis.error_reply('NOTANUMBER the key holds no number')
 end
 return redis.call('set', counter, value)
-`
-
-const doubleSetSHA1 = "e391f51f5f90b9bd133bb3024fc944ee8d0ef5cc"
-
-var doubleSetScript = backend.Script{
-	Name:   "double_set",
-	Source: doubleSetSource,
-	SHA1:   doubleSetSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // DoubleSet sets the number, and removes its expiry.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - value: not NaN
-//
-// Results:
-//   - ok
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no number
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
+//   - value: float
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no number
 func DoubleSet(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, value float64,
 ) (string, error) {
-	if math.IsNaN(value) {
-		return "", fmt.Errorf("script double_set: value: %w: %v is no number", backend.ErrArgument, value)
-	}
-	words := [...]string{counter, strconv.FormatFloat(value, 'g', -1, 64)}
-	reply, err := r.Run(ctx, &doubleSetScript, words[:1:1], words[1:])
-	if err != nil {
-		return "", err
-	}
-	return decodeDoubleSet(reply)
-}
-
-// decodeDoubleSet reads the reply of the script.
-func decodeDoubleSet(reply backend.Reply) (value string, err error) {
-	if value, err = reply.Text(); err != nil {
-		return "", fmt.Errorf("script double_set: ok: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &doubleSetScript}
+	words := []string{counter, c.Float("value", value)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "ok", backend.Reply.Text)
 }

@@ -5,16 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const doubleSetIfGreaterSource = `
-
-local counter = KEYS[1]
+var doubleSetIfGreaterScript = backend.Script{
+	Name: "double_set_if_greater", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "40443ae3695a7bf9db894c4adf3f0f7fd16ec8f7",
+	Source: "\n\n" + `local counter = KEYS[1]
 local than = ARGV[1]
 local new = ARGV[2]
 
@@ -29,56 +28,20 @@ if not (value > number(than)) then
 end
 redis.call('set', counter, new, 'keepttl')
 return 1
-`
-
-const doubleSetIfGreaterSHA1 = "40443ae3695a7bf9db894c4adf3f0f7fd16ec8f7"
-
-var doubleSetIfGreaterScript = backend.Script{
-	Name:   "double_set_if_greater",
-	Source: doubleSetIfGreaterSource,
-	SHA1:   doubleSetIfGreaterSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // DoubleSetIfGreater sets the number if it is greater than another. The key keeps its expiry.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - than: not NaN
-//   - new: not NaN
-//
-// Results:
-//   - set
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no number
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
+//   - than: float
+//   - new: float
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no number
 func DoubleSetIfGreater(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, than, new float64,
 ) (set bool, err error) {
-	if math.IsNaN(than) {
-		return false, fmt.Errorf("script double_set_if_greater: than: %w: %v is no number", backend.ErrArgument, than)
-	}
-	if math.IsNaN(new) {
-		return false, fmt.Errorf("script double_set_if_greater: new: %w: %v is no number", backend.ErrArgument, new)
-	}
-	words := [...]string{counter, strconv.FormatFloat(than, 'g', -1, 64), strconv.FormatFloat(new, 'g', -1, 64)}
-	reply, err := r.Run(ctx, &doubleSetIfGreaterScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeDoubleSetIfGreater(reply)
-}
-
-// decodeDoubleSetIfGreater reads the reply of the script.
-func decodeDoubleSetIfGreater(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script double_set_if_greater: set: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &doubleSetIfGreaterScript}
+	words := []string{counter, c.Float("than", than), c.Float("new", new)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "set", backend.Reply.Bool)
 }

@@ -5,16 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const doubleSwapSource = `
-
-local counter = KEYS[1]
+var doubleSwapScript = backend.Script{
+	Name: "double_swap", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "a915c7650c146dfdf578c6c5935131c2febfa020",
+	Source: "\n\n" + `local counter = KEYS[1]
 local value = ARGV[1]
 
 
@@ -25,55 +24,20 @@ if not number(old or '0') then
 end
 redis.call('set', counter, value)
 return old
-`
-
-const doubleSwapSHA1 = "a915c7650c146dfdf578c6c5935131c2febfa020"
-
-var doubleSwapScript = backend.Script{
-	Name:   "double_swap",
-	Source: doubleSwapSource,
-	SHA1:   doubleSwapSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // DoubleSwap sets the number, removes its expiry, and returns the number before.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - value: not NaN
-//
-// Results:
-//   - old: nil: there was none; there may be none
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no number
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
+//   - value: float
+//   - returns old: float?; nil: there was none
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no number
 func DoubleSwap(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, value float64,
 ) (old float64, ok bool, err error) {
-	if math.IsNaN(value) {
-		return 0, false, fmt.Errorf("script double_swap: value: %w: %v is no number", backend.ErrArgument, value)
-	}
-	words := [...]string{counter, strconv.FormatFloat(value, 'g', -1, 64)}
-	reply, err := r.Run(ctx, &doubleSwapScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeDoubleSwap(reply)
-}
-
-// decodeDoubleSwap reads the reply of the script.
-func decodeDoubleSwap(reply backend.Reply) (value float64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Float(); err != nil {
-		return 0, false, fmt.Errorf("script double_swap: old: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &doubleSwapScript}
+	words := []string{counter, c.Float("value", value)}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "old", backend.Reply.Float)
 }

@@ -5,14 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const doubleTakeSource = `
-
-local counter = KEYS[1]
+var doubleTakeScript = backend.Script{
+	Name: "double_take", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "ddcac976459dfc0e1d65ce9fe28576ab604cccb7",
+	Source: "\n\n" + `local counter = KEYS[1]
 
 
 local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
@@ -22,49 +23,19 @@ if not number(old or '0') then
 end
 redis.call('del', counter)
 return old
-`
-
-const doubleTakeSHA1 = "ddcac976459dfc0e1d65ce9fe28576ab604cccb7"
-
-var doubleTakeScript = backend.Script{
-	Name:   "double_take",
-	Source: doubleTakeSource,
-	SHA1:   doubleTakeSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // DoubleTake deletes the number, and returns the number before.
 //
-// Keys:
-//   - counter: string
-//
-// Results:
-//   - old: nil: there was none; there may be none
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no number
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
+//   - returns old: float?; nil: there was none
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no number
 func DoubleTake(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string,
 ) (old float64, ok bool, err error) {
-	words := [...]string{counter}
-	reply, err := r.Run(ctx, &doubleTakeScript, words[:], nil)
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeDoubleTake(reply)
-}
-
-// decodeDoubleTake reads the reply of the script.
-func decodeDoubleTake(reply backend.Reply) (value float64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Float(); err != nil {
-		return 0, false, fmt.Errorf("script double_take: old: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &doubleTakeScript}
+	words := []string{counter}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "old", backend.Reply.Float)
 }

@@ -5,20 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const fairAcquireSource = `
-
-
-
-
-local lock = KEYS[1]
+var fairAcquireScript = backend.Script{
+	Name: "fair_acquire", Keys: 5, Retry: backend.RetryNever,
+	SHA1: "6a26e0d97e244bb760ce287ba46392a58b2d6078",
+	Source: "\n\n\n\n\n" + `local lock = KEYS[1]
 local queue = KEYS[2]
 local timeouts = KEYS[3]
 local deadlines = KEYS[4]
@@ -104,52 +100,32 @@ if first == owner then
   return {false, redis.call('pttl', lock)}
 end
 return {false, left + math.max(1, math.ceil((deadline or score) - now))}
-`
-
-const fairAcquireSHA1 = "6a26e0d97e244bb760ce287ba46392a58b2d6078"
-
-var fairAcquireScript = backend.Script{
-	Name:   "fair_acquire",
-	Source: fairAcquireSource,
-	SHA1:   fairAcquireSHA1,
-	Keys:   5,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // FairAcquireParams holds the keys and arguments of [FairAcquire].
 type FairAcquireParams struct {
-	// hash; owner -> hold count
-	Lock string
-	// list; the waiting owners, the next one first
-	Queue string
-	// zset; waiting owner -> when it expires for Redisson
-	Timeouts string
-	// hash; our waiting owner -> when it expires, and its waiter timeout
+	Lock     string // hash key; owner -> hold count
+	Queue    string // list key; the waiting owners, the next one first
+	Timeouts string // zset key; waiting owner -> when it expires for Redisson
+	// hash key; our waiting owner -> when it expires, and its waiter timeout
 	Deadlines string
-	// string; the last token granted, decimal
-	Token string
-	Owner string
-	// in whole milliseconds, the rest is cut off; not negative
-	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key
-	// does not expire
-	Tokenttl *time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; the owner expires if
-	// it does not try again within it; nil: do not queue
+	Token     string // string key; the last token granted, decimal
+	Owner     string
+	Lease     time.Duration  // milliseconds
+	Tokenttl  *time.Duration // milliseconds?; nil: the token key does not expire
+	// milliseconds?; the owner expires if it does not try again within it; nil: do not queue
 	WaiterTimeout *time.Duration
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// begins channels; followed by the woken owner
-	Turn string
+	Publish       string // PUBLISH|SPUBLISH
+	Turn          string // channel prefix; followed by the woken owner
 }
 
 // FairAcquireResult is what [FairAcquire] returns.
 type FairAcquireResult struct {
-	// nil: refused; there may be none
-	Token   int64
-	TokenOK bool // whether there is one
-	// until the lock may be free for owner if no message wakes it; -1 ms: unknown; 0 ms: there were
-	// too many expired waiters for one script
+	Token   int64 // int?; nil: refused
+	TokenOK bool  // whether there is one
+	// milliseconds; until the lock may be free for owner if no message wakes it; -1 ms: unknown; 0
+	// ms: there were too many expired waiters for one script
 	Wait time.Duration
 }
 
@@ -158,91 +134,22 @@ type FairAcquireResult struct {
 // lock_acquire. The script removes the expired waiters before the first other waiter, and wakes
 // that waiter if it may have the lock now. If the server's clock was set back, it corrects the
 // deadlines. Nothing is written if the user lacks a right that this or the release needs.
-//
-// Keys:
-//   - lock: hash; owner -> hold count
-//   - queue: list; the waiting owners, the next one first
-//   - timeouts: zset; waiting owner -> when it expires for Redisson
-//   - deadlines: hash; our waiting owner -> when it expires, and its waiter timeout
-//   - token: string; the last token granted, decimal
-//
-// Arguments:
-//   - owner
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
-//     token key does not expire
-//   - waiter_timeout: in whole milliseconds, the rest is cut off; not negative; nil: absent;
-//     the owner expires if it does not try again within it; nil: do not queue
-//   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels; followed by the woken owner
-//
-// Results:
-//   - token: nil: refused; there may be none
-//   - wait: until the lock may be free for owner if no message wakes it; -1 ms: unknown; 0 ms:
-//     there were too many expired waiters for one script
-//
-// The script may write, and is not sent again once it may have run.
 func FairAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p FairAcquireParams,
 ) (FairAcquireResult, error) {
-	if p.Lease != 0 && p.Lease < time.Millisecond {
-		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	c := scriptcall.Call{Script: &fairAcquireScript}
+	words := []string{
+		p.Lock, p.Queue, p.Timeouts, p.Deadlines, p.Token, p.Owner,
+		c.Milliseconds("lease", p.Lease),
+		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
+		scriptcall.Optional("waiter_timeout", p.WaiterTimeout, c.Milliseconds),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.ChannelPrefix("turn", p.Turn, p.Publish, p.Lock),
 	}
-	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
-		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
-	}
-	if p.WaiterTimeout != nil && *p.WaiterTimeout != 0 && *p.WaiterTimeout < time.Millisecond {
-		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: waiter_timeout: %w: %v is less than a millisecond", backend.ErrArgument, *p.WaiterTimeout)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if _, rest, found := strings.Cut(p.Turn, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: turn: %w: no hash tag in %q", backend.ErrArgument, p.Turn)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Turn) != backend.Slot(p.Lock) {
-		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: turn: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Lock,
-		p.Queue,
-		p.Timeouts,
-		p.Deadlines,
-		p.Token,
-		p.Owner,
-		strconv.FormatInt(p.Lease.Milliseconds(), 10),
-		"",
-		"",
-		p.Publish,
-		p.Turn,
-	}
-	if p.Tokenttl != nil {
-		words[7] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
-	}
-	if p.WaiterTimeout != nil {
-		words[8] = strconv.FormatInt(p.WaiterTimeout.Milliseconds(), 10)
-	}
-	reply, err := r.Run(ctx, &fairAcquireScript, words[:5:5], words[5:])
-	if err != nil {
-		return FairAcquireResult{}, err
-	}
-	return decodeFairAcquire(reply)
-}
-
-// decodeFairAcquire reads the reply of the script.
-func decodeFairAcquire(reply backend.Reply) (result FairAcquireResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: %w", err)
-	}
-	if result.TokenOK = !items[0].IsNil(); result.TokenOK {
-		if result.Token, err = items[0].Int(); err != nil {
-			return FairAcquireResult{}, fmt.Errorf("script fair_acquire: token: %w", err)
-		}
-	}
-	if result.Wait, err = items[1].Duration(time.Millisecond); err != nil {
-		return FairAcquireResult{}, fmt.Errorf("script fair_acquire: wait: %w", err)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 5, words).Tuple(2)
+	var result FairAcquireResult
+	result.Token, result.TokenOK = scriptcall.NextOK(&out, "token", backend.Reply.Int)
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	return scriptcall.All(result, out)
 }

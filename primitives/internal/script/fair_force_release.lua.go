@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const fairForceReleaseSource = `
-
-local lock = KEYS[1]
+var fairForceReleaseScript = backend.Script{
+	Name: "fair_force_release", Keys: 4, Retry: backend.RetryNever,
+	SHA1: "4b717de0b04abb909c588f9d74b61f7f08b9da70",
+	Source: "\n\n" + `local lock = KEYS[1]
 local queue = KEYS[2]
 local timeouts = KEYS[3]
 local deadlines = KEYS[4]
@@ -43,67 +43,28 @@ end
 redis.call('del', lock)
 for _, waiter in ipairs(dead) do redis.call('lrem', queue, 1, waiter) redis.call('zrem', timeouts, waiter) redis.call('hdel', deadlines, waiter) end if amount > 0 then do local others = {} local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do local less = others[scores[i]] or amount if less ~= 0 then changed[#changed + 1] = scores[i + 1] - less changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end end
 return 1
-`
-
-const fairForceReleaseSHA1 = "4b717de0b04abb909c588f9d74b61f7f08b9da70"
-
-var fairForceReleaseScript = backend.Script{
-	Name:   "fair_force_release",
-	Source: fairForceReleaseSource,
-	SHA1:   fairForceReleaseSHA1,
-	Keys:   4,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // FairForceRelease frees the lock, whichever owner holds it, and wakes the first waiter that
 // has not expired.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//   - queue: list; the waiting owners, the next one first
-//   - timeouts: zset; waiting owner -> when it expires for Redisson
-//   - deadlines: hash; our waiting owner -> when it expires, and its waiter timeout
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels; followed by the woken owner
-//
-// Results:
-//   - released: false: the lock was free
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key; owner -> hold count
+//   - queue: list key; the waiting owners, the next one first
+//   - timeouts: zset key; waiting owner -> when it expires for Redisson
+//   - deadlines: hash key; our waiting owner -> when it expires, and its waiter timeout
+//   - publish: PUBLISH|SPUBLISH
+//   - turn: channel prefix; followed by the woken owner
+//   - returns released: false: the lock was free
 func FairForceRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, queue, timeouts, deadlines, publish, turn string,
 ) (released bool, err error) {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script fair_force_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &fairForceReleaseScript}
+	words := []string{
+		lock, queue, timeouts, deadlines,
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.ChannelPrefix("turn", turn, publish, lock),
 	}
-	if _, rest, found := strings.Cut(turn, "{"); strings.EqualFold(publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return false, fmt.Errorf("script fair_force_release: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(turn) != backend.Slot(lock) {
-		return false, fmt.Errorf("script fair_force_release: turn: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		lock,
-		queue,
-		timeouts,
-		deadlines,
-		publish,
-		turn,
-	}
-	reply, err := r.Run(ctx, &fairForceReleaseScript, words[:4:4], words[4:])
-	if err != nil {
-		return false, err
-	}
-	return decodeFairForceRelease(reply)
-}
-
-// decodeFairForceRelease reads the reply of the script.
-func decodeFairForceRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script fair_force_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 4, words), "released", backend.Reply.Bool)
 }

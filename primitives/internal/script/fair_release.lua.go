@@ -5,16 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const fairReleaseSource = `
-
-
-local lock = KEYS[1]
+var fairReleaseScript = backend.Script{
+	Name: "fair_release", Keys: 4, Retry: backend.RetryNever,
+	SHA1: "749d011f89f6295b18e721fea8462621dc13497a",
+	Source: "\n\n\n" + `local lock = KEYS[1]
 local queue = KEYS[2]
 local timeouts = KEYS[3]
 local deadlines = KEYS[4]
@@ -32,90 +31,36 @@ if conflict then
   return redis.error_reply('SIDEKIND the hold has ended, but another key is of another kind')
 end
 return holder and 1 or 0
-`
-
-const fairReleaseSHA1 = "749d011f89f6295b18e721fea8462621dc13497a"
-
-var fairReleaseScript = backend.Script{
-	Name:   "fair_release",
-	Source: fairReleaseSource,
-	SHA1:   fairReleaseSHA1,
-	Keys:   4,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // FairReleaseParams holds the keys and arguments of [FairRelease].
 type FairReleaseParams struct {
-	// hash; owner -> hold count
-	Lock string
-	// list; the waiting owners, the next one first
-	Queue string
-	// zset; waiting owner -> when it expires for Redisson
-	Timeouts string
-	// hash; our waiting owner -> when it expires, and its waiter timeout
+	Lock     string // hash key; owner -> hold count
+	Queue    string // list key; the waiting owners, the next one first
+	Timeouts string // zset key; waiting owner -> when it expires for Redisson
+	// hash key; our waiting owner -> when it expires, and its waiter timeout
 	Deadlines string
 	Owner     string
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// begins channels; followed by the woken owner
-	Turn string
+	Publish   string // PUBLISH|SPUBLISH
+	Turn      string // channel prefix; followed by the woken owner
 }
 
 // FairRelease frees the lock if owner holds it, or ends its place. If the lock is free then, it
 // wakes the first waiter that has not expired, and removes expired waiters before it, even if
 // owner had neither the lock nor a place.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//   - queue: list; the waiting owners, the next one first
-//   - timeouts: zset; waiting owner -> when it expires for Redisson
-//   - deadlines: hash; our waiting owner -> when it expires, and its waiter timeout
-//
-// Arguments:
-//   - owner
-//   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels; followed by the woken owner
-//
-// Results:
-//   - released: false: owner does not hold the lock
-//
-// Errors, each a [backend.ScriptError]:
-//   - SIDEKIND: the hold has ended, but another key is of another kind
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns released: false: owner does not hold the lock
+//   - [backend.ScriptError] SIDEKIND: the hold has ended, but another key is of another kind
 func FairRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	p FairReleaseParams,
 ) (released bool, err error) {
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return false, fmt.Errorf("script fair_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
+	c := scriptcall.Call{Script: &fairReleaseScript}
+	words := []string{
+		p.Lock, p.Queue, p.Timeouts, p.Deadlines, p.Owner,
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.ChannelPrefix("turn", p.Turn, p.Publish, p.Lock),
 	}
-	if _, rest, found := strings.Cut(p.Turn, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return false, fmt.Errorf("script fair_release: turn: %w: no hash tag in %q", backend.ErrArgument, p.Turn)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Turn) != backend.Slot(p.Lock) {
-		return false, fmt.Errorf("script fair_release: turn: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Lock,
-		p.Queue,
-		p.Timeouts,
-		p.Deadlines,
-		p.Owner,
-		p.Publish,
-		p.Turn,
-	}
-	reply, err := r.Run(ctx, &fairReleaseScript, words[:4:4], words[4:])
-	if err != nil {
-		return false, err
-	}
-	return decodeFairRelease(reply)
-}
-
-// decodeFairRelease reads the reply of the script.
-func decodeFairRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script fair_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 4, words), "released", backend.Reply.Bool)
 }

@@ -5,16 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const fairReleaseAllSource = `
-
-
-local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
+var fairReleaseAllScript = backend.Script{
+	Name: "fair_release_all", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "4078699ad52e3039a95a2f0c9e8bb33917480ba4",
+	Source: "\n\n\n" + `local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local turns = {} for i = 1, #owners do turns[i] = ARGV[1 + #owners + i] end
@@ -45,70 +45,23 @@ for i, owner in ipairs(owners) do
   status[i] = type(result) == 'number' and result or result[1] == owner and 1 or 0
 end
 return status
-`
-
-const fairReleaseAllSHA1 = "4078699ad52e3039a95a2f0c9e8bb33917480ba4"
-
-var fairReleaseAllScript = backend.Script{
-	Name:   "fair_release_all",
-	Source: fairReleaseAllSource,
-	SHA1:   fairReleaseAllSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // FairReleaseAll is fair_release for each owner. The owners of one lock leave its queue
 // together. Each lock has a status of its own: a refusal for one lock does not fail the others.
 //
-// Keys:
-//   - objects: any kind each; the four keys of fair_release for each owner
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
-//   - owners
+//   - objects: any kind of keys; the four keys of fair_release for each owner
+//   - publish: PUBLISH|SPUBLISH
 //   - turns: one for each of owners; the channels of fair_release
-//
-// Results:
-//   - status: per owner: 1 freed, 0 not held by it, -1 not a lock, -2 refused
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns status: per owner: 1 freed, 0 not held by it, -1 not a lock, -2 refused
 func FairReleaseAll(
 	ctx context.Context, r backend.ScriptRunner,
 	objects []string, publish string, owners, turns []string,
 ) (status []int64, err error) {
-	if len(objects) == 0 {
-		return nil, fmt.Errorf("script fair_release_all: objects: %w: no key", backend.ErrArgument)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script fair_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if len(turns) != len(owners) {
-		return nil, fmt.Errorf("script fair_release_all: turns: %w: %d for %d of owners", backend.ErrArgument, len(turns), len(owners))
-	}
-	words := make([]string, 0, 1+len(objects)+len(owners)+len(turns))
-	words = append(words, objects...)
-	keys := len(words)
-	words = append(words, publish)
-	words = append(words, owners...)
-	words = append(words, turns...)
-	reply, err := r.Run(ctx, &fairReleaseAllScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeFairReleaseAll(reply)
-}
-
-// decodeFairReleaseAll reads the reply of the script.
-func decodeFairReleaseAll(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script fair_release_all: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script fair_release_all: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &fairReleaseAllScript}
+	c.NotEmpty("objects", len(objects))
+	c.SameLength("turns", len(turns), "owners", len(owners))
+	words := slices.Concat(objects, []string{c.Command("publish", publish, "PUBLISH", "SPUBLISH")}, owners, turns)
+	return scriptcall.Values(c.Run(ctx, r, len(objects), words), "status", backend.Reply.Int)
 }

@@ -5,17 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const holderAcquireSource = `
-
-local lock = KEYS[1]
+var holderAcquireScript = backend.Script{
+	Name: "holder_acquire", Keys: 3, Retry: backend.RetryNever,
+	SHA1: "7d6f60cd22da5a6cede5d1a4e9b2c5a98245abe1",
+	Source: "\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local holder = KEYS[3]
 local owner = ARGV[1]
@@ -50,110 +49,40 @@ local since = time[1] .. string.format('%06d', time[2])
 redis.call('set', holder, owner .. '\n' .. since .. '\n' .. description, 'px', lease)
 redis.call(publish, granted, owner)
 return grant
-`
-
-const holderAcquireSHA1 = "7d6f60cd22da5a6cede5d1a4e9b2c5a98245abe1"
-
-var holderAcquireScript = backend.Script{
-	Name:   "holder_acquire",
-	Source: holderAcquireSource,
-	SHA1:   holderAcquireSHA1,
-	Keys:   3,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // HolderAcquireParams holds the keys and arguments of [HolderAcquire].
 type HolderAcquireParams struct {
-	// hash; owner -> hold count
-	Lock string
-	// string; the last token granted, decimal
-	Token string
-	// string; in lines: the owner, the time of its grant in microseconds, and the description
-	Holder string
-	Owner  string
-	// in whole milliseconds, the rest is cut off; not negative
-	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key
-	// does not expire
-	Tokenttl    *time.Duration
+	Lock  string // hash key; owner -> hold count
+	Token string // string key; the last token granted, decimal
+	// string key; in lines: the owner, the time of its grant in microseconds, and the description
+	Holder      string
+	Owner       string
+	Lease       time.Duration  // milliseconds
+	Tokenttl    *time.Duration // milliseconds?; nil: the token key does not expire
 	Description string
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel; of the release
-	Released string
-	// channel; of the grants
-	Granted string
+	Publish     string // PUBLISH|SPUBLISH
+	Released    string // channel; of the release
+	Granted     string // channel; of the grants
 }
 
 // HolderAcquire grants the lock like lock_acquire, and stores a text that describes the holder.
 // It publishes the grant.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//   - token: string; the last token granted, decimal
-//   - holder: string; in lines: the owner, the time of its grant in microseconds, and the
-//     description
-//
-// Arguments:
-//   - owner
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
-//     token key does not expire
-//   - description
-//   - publish: the command PUBLISH|SPUBLISH
-//   - released: channel; of the release
-//   - granted: channel; of the grants
-//
-// Results:
-//   - answer: the token; if the lock is held, -2 minus the rest of the holder's lease in
-//     milliseconds: -1 if it has no end
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns answer: the token; if the lock is held, -2 minus the rest of the holder's lease
+//     in milliseconds: -1 if it has no end
 func HolderAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p HolderAcquireParams,
 ) (answer int64, err error) {
-	if p.Lease != 0 && p.Lease < time.Millisecond {
-		return 0, fmt.Errorf("script holder_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	c := scriptcall.Call{Script: &holderAcquireScript}
+	words := []string{
+		p.Lock, p.Token, p.Holder, p.Owner, c.Milliseconds("lease", p.Lease),
+		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds), p.Description,
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", p.Released, p.Publish, p.Lock),
+		c.Channel("granted", p.Granted, p.Publish, p.Lock),
 	}
-	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
-		return 0, fmt.Errorf("script holder_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script holder_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Lock) {
-		return 0, fmt.Errorf("script holder_acquire: released: %w", backend.ErrCrossSlot)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Granted) != backend.Slot(p.Lock) {
-		return 0, fmt.Errorf("script holder_acquire: granted: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Lock,
-		p.Token,
-		p.Holder,
-		p.Owner,
-		strconv.FormatInt(p.Lease.Milliseconds(), 10),
-		"",
-		p.Description,
-		p.Publish,
-		p.Released,
-		p.Granted,
-	}
-	if p.Tokenttl != nil {
-		words[5] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
-	}
-	reply, err := r.Run(ctx, &holderAcquireScript, words[:3:3], words[3:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeHolderAcquire(reply)
-}
-
-// decodeHolderAcquire reads the reply of the script.
-func decodeHolderAcquire(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script holder_acquire: answer: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 3, words), "answer", backend.Reply.Int)
 }

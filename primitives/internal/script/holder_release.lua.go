@@ -5,16 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const holderReleaseSource = `
-
-
-local lock = KEYS[1]
+var holderReleaseScript = backend.Script{
+	Name: "holder_release", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "bd2b050b01836ef04aa7829807ba86100090daad",
+	Source: "\n\n\n" + `local lock = KEYS[1]
 local holder = KEYS[2]
 local owner = ARGV[1]
 local publish = ARGV[2]
@@ -27,64 +26,27 @@ local listeners = redis.call(publish, released, '0')
 redis.call('del', lock)
 redis.call('del', holder)
 return 1 + listeners
-`
-
-const holderReleaseSHA1 = "bd2b050b01836ef04aa7829807ba86100090daad"
-
-var holderReleaseScript = backend.Script{
-	Name:   "holder_release",
-	Source: holderReleaseSource,
-	SHA1:   holderReleaseSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // HolderRelease frees the lock if owner holds it, with the holder's description, and wakes one
 // waiter per client. It publishes first, because only that may be refused: then nothing has
 // been written.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//   - holder: string; the description of the holder
-//
-// Arguments:
-//   - owner
-//   - publish: the command PUBLISH|SPUBLISH
+//   - lock: hash key; owner -> hold count
+//   - holder: string key; the description of the holder
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//
-// Results:
-//   - released: 0: owner does not hold the lock; else 1 plus the number of clients that receive
-//     the message; with PUBLISH in a cluster, only the clients of one node
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns released: 0: owner does not hold the lock; else 1 plus the number of clients that
+//     receive the message; with PUBLISH in a cluster, only the clients of one node
 func HolderRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, holder, owner, publish, released string,
 ) (int64, error) {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script holder_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &holderReleaseScript}
+	words := []string{
+		lock, holder, owner, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, lock),
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
-		return 0, fmt.Errorf("script holder_release: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		lock,
-		holder,
-		owner,
-		publish,
-		released,
-	}
-	reply, err := r.Run(ctx, &holderReleaseScript, words[:2:2], words[2:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeHolderRelease(reply)
-}
-
-// decodeHolderRelease reads the reply of the script.
-func decodeHolderRelease(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script holder_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "released", backend.Reply.Int)
 }

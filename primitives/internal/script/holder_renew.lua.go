@@ -5,17 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const holderRenewSource = `
-
-
-local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
+var holderRenewScript = backend.Script{
+	Name: "holder_renew", Keys: -1, Retry: backend.RetryRepeatable,
+	SHA1: "b04e3b8c0ed5fdcd9081850f5f315fd8e5806fc9",
+	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
@@ -35,66 +35,25 @@ for i, owner in ipairs(owners) do
   end
 end
 return status
-`
-
-const holderRenewSHA1 = "b04e3b8c0ed5fdcd9081850f5f315fd8e5806fc9"
-
-var holderRenewScript = backend.Script{
-	Name:   "holder_renew",
-	Source: holderRenewSource,
-	SHA1:   holderRenewSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // HolderRenew extends the lease of each lock that its owner holds to a whole lease, and the
 // holder's description with it. Each lock has a status of its own: a key of another kind does
 // not fail the others.
 //
-// Keys:
-//   - keys: any kind each; in pairs: the lock, and the description of its holder
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - keys: any kind of keys; in pairs: the lock, and the description of its holder
+//   - lease: milliseconds
 //   - owners: one per pair
-//
-// Results:
-//   - status: per owner: 1 renewed, 0 not held by it, -1 not a lock, -2 refused
+//   - returns status: per owner: 1 renewed, 0 not held by it, -1 not a lock, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func HolderRenew(
 	ctx context.Context, r backend.ScriptRunner,
-	keys_ []string, lease time.Duration, owners []string,
+	keys []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
-	if len(keys_) == 0 {
-		return nil, fmt.Errorf("script holder_renew: keys: %w: no key", backend.ErrArgument)
-	}
-	if lease != 0 && lease < time.Millisecond {
-		return nil, fmt.Errorf("script holder_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := make([]string, 0, 1+len(keys_)+len(owners))
-	words = append(words, keys_...)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(lease.Milliseconds(), 10))
-	words = append(words, owners...)
-	reply, err := r.Run(ctx, &holderRenewScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeHolderRenew(reply)
-}
-
-// decodeHolderRenew reads the reply of the script.
-func decodeHolderRenew(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script holder_renew: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script holder_renew: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &holderRenewScript}
+	c.NotEmpty("keys", len(keys))
+	words := slices.Concat(keys, []string{c.Milliseconds("lease", lease)}, owners)
+	return scriptcall.Values(c.Run(ctx, r, len(keys), words), "status", backend.Reply.Int)
 }

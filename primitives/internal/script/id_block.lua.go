@@ -5,15 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
+	"math"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const idBlockSource = `
-
-
-local ids = KEYS[1]
+var idBlockScript = backend.Script{
+	Name: "id_block", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "d24492ee6066ccd68210c011ad687acf91fd3d6a",
+	Source: "\n\n\n" + `local ids = KEYS[1]
 local allocation = KEYS[2]
 
 
@@ -64,68 +65,31 @@ else
   redis.call('incrby', ids, size)
 end
 return {first, size}
-`
-
-const idBlockSHA1 = "d24492ee6066ccd68210c011ad687acf91fd3d6a"
-
-var idBlockScript = backend.Script{
-	Name:   "id_block",
-	Source: idBlockSource,
-	SHA1:   idBlockSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // IDBlockResult is what [IDBlock] returns.
 type IDBlockResult struct {
-	// the first id of the block
-	First int64
-	// 1 or more
-	Size int64
+	First int64 // the first id of the block
+	Size  int64 // int(1..)
 }
 
 // IDBlock takes the next block of ids. A generator that was not initialized begins at 1, with
 // blocks of 5000. After the last block, the next id is one more than the last id of all.
 //
-// Keys:
-//   - ids: string; the next id
-//   - allocation: string; the size of blocks
-//
-// Results:
-//   - first: the first id of the block
-//   - size: 1 or more
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the next id, or the size of blocks, is no such number
-//   - OVERFLOW: no whole block is left
-//
-// The script may write, and is not sent again once it may have run.
+//   - ids: string key; the next id
+//   - allocation: string key; the size of blocks
+//   - [backend.ScriptError] NOTANUMBER: the next id, or the size of blocks, is no such number
+//   - [backend.ScriptError] OVERFLOW: no whole block is left
 func IDBlock(
 	ctx context.Context, r backend.ScriptRunner,
 	ids, allocation string,
 ) (IDBlockResult, error) {
-	words := [...]string{ids, allocation}
-	reply, err := r.Run(ctx, &idBlockScript, words[:], nil)
-	if err != nil {
-		return IDBlockResult{}, err
-	}
-	return decodeIDBlock(reply)
-}
-
-// decodeIDBlock reads the reply of the script.
-func decodeIDBlock(reply backend.Reply) (result IDBlockResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return IDBlockResult{}, fmt.Errorf("script id_block: %w", err)
-	}
-	if result.First, err = items[0].Int(); err != nil {
-		return IDBlockResult{}, fmt.Errorf("script id_block: first: %w", err)
-	}
-	if result.Size, err = items[1].Int(); err != nil {
-		return IDBlockResult{}, fmt.Errorf("script id_block: size: %w", err)
-	}
-	if result.Size < 1 {
-		return IDBlockResult{}, fmt.Errorf("script id_block: size: %w: %d is not in 1..", backend.ErrReply, result.Size)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &idBlockScript}
+	words := []string{ids, allocation}
+	out := c.Run(ctx, r, 2, words).Tuple(2)
+	var result IDBlockResult
+	result.First = scriptcall.Next(&out, "first", backend.Reply.Int)
+	result.Size = scriptcall.Next(&out, "size", scriptcall.In(1, math.MaxInt64).Int)
+	return scriptcall.All(result, out)
 }

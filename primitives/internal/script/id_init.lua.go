@@ -5,15 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"math"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const idInitSource = `
-
-local ids = KEYS[1]
+var idInitScript = backend.Script{
+	Name: "id_init", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "384b837e68066fb24a4f89afa9537aeeca8f5bb9",
+	Source: "\n\n" + `local ids = KEYS[1]
 local allocation = KEYS[2]
 local first = ARGV[1]
 local size = ARGV[2]
@@ -26,51 +27,22 @@ if not redis.acl_check_cmd('set', ids) then error({err = 'NOPERM the user has no
 redis.call('set', allocation, size)
 redis.call('set', ids, first)
 return 1
-`
-
-const idInitSHA1 = "384b837e68066fb24a4f89afa9537aeeca8f5bb9"
-
-var idInitScript = backend.Script{
-	Name:   "id_init",
-	Source: idInitSource,
-	SHA1:   idInitSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // IDInit sets the next id and the size of blocks, unless one of them is set.
 //
-// Keys:
-//   - ids: string; the next id
-//   - allocation: string; the size of blocks
-//
-// Arguments:
+//   - ids: string key; the next id
+//   - allocation: string key; the size of blocks
 //   - first: the next id
-//   - size: 1 or more
-//
-// Results:
-//   - set
-//
-// The script may write, and is not sent again once it may have run.
+//   - size: int(1..)
 func IDInit(
 	ctx context.Context, r backend.ScriptRunner,
 	ids, allocation string, first, size int64,
 ) (set bool, err error) {
-	if size < 1 {
-		return false, fmt.Errorf("script id_init: size: %w: %d is not in 1..", backend.ErrArgument, size)
+	c := scriptcall.Call{Script: &idInitScript}
+	words := []string{
+		ids, allocation, c.Int("first", first), c.In(1, math.MaxInt64).Int("size", size),
 	}
-	words := [...]string{ids, allocation, strconv.FormatInt(first, 10), strconv.FormatInt(size, 10)}
-	reply, err := r.Run(ctx, &idInitScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIDInit(reply)
-}
-
-// decodeIDInit reads the reply of the script.
-func decodeIDInit(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script id_init: set: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "set", backend.Reply.Bool)
 }

@@ -5,58 +5,33 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const latchCountSource = `
-
-local latch = KEYS[1]
+var latchCountScript = backend.Script{
+	Name: "latch_count", Keys: 1, Retry: backend.RetryReadOnly,
+	Command: "GET",
+	SHA1:    "cf240f03e85be36493926272b9aef16ef17a43c2",
+	Source: "\n\n" + `local latch = KEYS[1]
 
 
 return redis.call('get', latch)
-`
-
-const latchCountSHA1 = "cf240f03e85be36493926272b9aef16ef17a43c2"
-
-var latchCountScript = backend.Script{
-	Name:    "latch_count",
-	Source:  latchCountSource,
-	SHA1:    latchCountSHA1,
-	Keys:    1,
-	Retry:   backend.RetryReadOnly,
-	Command: "GET",
+`,
 }
 
 // LatchCount returns the count.
 //
-// Keys:
-//   - latch: string; the count
-//
-// Results:
-//   - count: nil: the latch is not set; there may be none
+//   - latch: string key; the count
+//   - returns count: int?; nil: the latch is not set
 //
 // The script only reads. It is sent as the command GET.
 func LatchCount(
 	ctx context.Context, r backend.ScriptRunner,
 	latch string,
 ) (count int64, ok bool, err error) {
-	words := [...]string{latch}
-	reply, err := r.Run(ctx, &latchCountScript, words[:], nil)
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeLatchCount(reply)
-}
-
-// decodeLatchCount reads the reply of the script.
-func decodeLatchCount(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script latch_count: count: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &latchCountScript}
+	words := []string{latch}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "count", backend.Reply.Int)
 }

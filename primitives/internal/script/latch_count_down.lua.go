@@ -5,16 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const latchCountDownSource = `
-
-
-local latch = KEYS[1]
+var latchCountDownScript = backend.Script{
+	Name: "latch_count_down", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "3ea78be1fcfe824a6388662c5aabb09f4f0e6e54",
+	Source: "\n\n\n" + `local latch = KEYS[1]
 local publish = ARGV[1]
 local counted = ARGV[2]
 
@@ -31,55 +30,24 @@ end
 redis.call(publish, counted, '0')
 redis.call('del', latch)
 return 0
-`
-
-const latchCountDownSHA1 = "3ea78be1fcfe824a6388662c5aabb09f4f0e6e54"
-
-var latchCountDownScript = backend.Script{
-	Name:   "latch_count_down",
-	Source: latchCountDownSource,
-	SHA1:   latchCountDownSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LatchCountDown counts down by one, and at zero releases all waiters. A latch that is not set
 // stays unset. A latch at zero or less, which Redisson's trySetCount may leave, is deleted like
 // a latch at 1.
 //
-// Keys:
-//   - latch: string; the count
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
+//   - latch: string key; the count
+//   - publish: PUBLISH|SPUBLISH
 //   - counted: channel
-//
-// Results:
-//   - left
-//
-// The script may write, and is not sent again once it may have run.
 func LatchCountDown(
 	ctx context.Context, r backend.ScriptRunner,
 	latch, publish, counted string,
 ) (left int64, err error) {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script latch_count_down: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &latchCountDownScript}
+	words := []string{
+		latch, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("counted", counted, publish, latch),
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(counted) != backend.Slot(latch) {
-		return 0, fmt.Errorf("script latch_count_down: counted: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{latch, publish, counted}
-	reply, err := r.Run(ctx, &latchCountDownScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeLatchCountDown(reply)
-}
-
-// decodeLatchCountDown reads the reply of the script.
-func decodeLatchCountDown(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script latch_count_down: left: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "left", backend.Reply.Int)
 }

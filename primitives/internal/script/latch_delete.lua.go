@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const latchDeleteSource = `
-
-local latch = KEYS[1]
+var latchDeleteScript = backend.Script{
+	Name: "latch_delete", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "ac40cd41a5995a76b32d73983b7dd3b16ef0a963",
+	Source: "\n\n" + `local latch = KEYS[1]
 local publish = ARGV[1]
 local counted = ARGV[2]
 
@@ -23,54 +23,23 @@ end
 redis.call(publish, counted, '0')
 redis.call('del', latch)
 return 1
-`
-
-const latchDeleteSHA1 = "ac40cd41a5995a76b32d73983b7dd3b16ef0a963"
-
-var latchDeleteScript = backend.Script{
-	Name:   "latch_delete",
-	Source: latchDeleteSource,
-	SHA1:   latchDeleteSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LatchDelete deletes the latch and releases all waiters. Redisson's message for a deletion, 1,
 // releases none.
 //
-// Keys:
-//   - latch: string; the count
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
+//   - latch: string key; the count
+//   - publish: PUBLISH|SPUBLISH
 //   - counted: channel
-//
-// Results:
-//   - deleted
-//
-// The script may write, and is not sent again once it may have run.
 func LatchDelete(
 	ctx context.Context, r backend.ScriptRunner,
 	latch, publish, counted string,
 ) (deleted bool, err error) {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script latch_delete: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &latchDeleteScript}
+	words := []string{
+		latch, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("counted", counted, publish, latch),
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(counted) != backend.Slot(latch) {
-		return false, fmt.Errorf("script latch_delete: counted: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{latch, publish, counted}
-	reply, err := r.Run(ctx, &latchDeleteScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeLatchDelete(reply)
-}
-
-// decodeLatchDelete reads the reply of the script.
-func decodeLatchDelete(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script latch_delete: deleted: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "deleted", backend.Reply.Bool)
 }

@@ -5,14 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const latchIsSetSource = `
-
-local latch = KEYS[1]
+var latchIsSetScript = backend.Script{
+	Name: "latch_is_set", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "ffcd7b9cc0d590e4c0fea63c25f110f4f3223b06",
+	Source: "\n\n" + `local latch = KEYS[1]
 
 
 local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
@@ -25,46 +26,20 @@ if not ((count == '0' or string.match(count, '^%-?[1-9]%d*$') ~= nil) and not le
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 return 1
-`
-
-const latchIsSetSHA1 = "ffcd7b9cc0d590e4c0fea63c25f110f4f3223b06"
-
-var latchIsSetScript = backend.Script{
-	Name:   "latch_is_set",
-	Source: latchIsSetSource,
-	SHA1:   latchIsSetSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // LatchIsSet reports whether the latch is set.
 //
-// Keys:
-//   - latch: string; the count
-//
-// Results:
-//   - set
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no whole number
+//   - latch: string key; the count
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no whole number
 //
 // The script only reads.
 func LatchIsSet(
 	ctx context.Context, r backend.ScriptRunner,
 	latch string,
 ) (set bool, err error) {
-	words := [...]string{latch}
-	reply, err := r.Run(ctx, &latchIsSetScript, words[:], nil)
-	if err != nil {
-		return false, err
-	}
-	return decodeLatchIsSet(reply)
-}
-
-// decodeLatchIsSet reads the reply of the script.
-func decodeLatchIsSet(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script latch_is_set: set: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &latchIsSetScript}
+	words := []string{latch}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "set", backend.Reply.Bool)
 }

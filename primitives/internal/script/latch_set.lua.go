@@ -5,17 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
+	"math"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const latchSetSource = `
-
-local latch = KEYS[1]
+var latchSetScript = backend.Script{
+	Name: "latch_set", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "a63204bd20f8cfe3e82cfa87a3e211689ff74251",
+	Source: "\n\n" + `local latch = KEYS[1]
 local count = ARGV[1]
 local ttl = ARGV[2] if ttl == '' then ttl = nil end
 local publish = ARGV[3]
@@ -31,71 +31,26 @@ else
   redis.call('set', latch, count)
 end
 return 1
-`
-
-const latchSetSHA1 = "a63204bd20f8cfe3e82cfa87a3e211689ff74251"
-
-var latchSetScript = backend.Script{
-	Name:   "latch_set",
-	Source: latchSetSource,
-	SHA1:   latchSetSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LatchSet sets the latch, unless it is set.
 //
-// Keys:
-//   - latch: string; the count
-//
-// Arguments:
-//   - count: 1 or more
-//   - ttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the key
-//     has no expiry
-//   - publish: the command PUBLISH|SPUBLISH
+//   - latch: string key; the count
+//   - count: int(1..)
+//   - ttl: milliseconds?; nil: the key has no expiry
+//   - publish: PUBLISH|SPUBLISH
 //   - counted: channel
-//
-// Results:
-//   - set
-//
-// The script may write, and is not sent again once it may have run.
 func LatchSet(
 	ctx context.Context, r backend.ScriptRunner,
 	latch string, count int64, ttl *time.Duration, publish, counted string,
 ) (set bool, err error) {
-	if count < 1 {
-		return false, fmt.Errorf("script latch_set: count: %w: %d is not in 1..", backend.ErrArgument, count)
+	c := scriptcall.Call{Script: &latchSetScript}
+	words := []string{
+		latch, c.In(1, math.MaxInt64).Int("count", count),
+		scriptcall.Optional("ttl", ttl, c.Milliseconds),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("counted", counted, publish, latch),
 	}
-	if ttl != nil && *ttl != 0 && *ttl < time.Millisecond {
-		return false, fmt.Errorf("script latch_set: ttl: %w: %v is less than a millisecond", backend.ErrArgument, *ttl)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script latch_set: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(counted) != backend.Slot(latch) {
-		return false, fmt.Errorf("script latch_set: counted: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		latch,
-		strconv.FormatInt(count, 10),
-		"",
-		publish,
-		counted,
-	}
-	if ttl != nil {
-		words[2] = strconv.FormatInt(ttl.Milliseconds(), 10)
-	}
-	reply, err := r.Run(ctx, &latchSetScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeLatchSet(reply)
-}
-
-// decodeLatchSet reads the reply of the script.
-func decodeLatchSet(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script latch_set: set: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "set", backend.Reply.Bool)
 }

@@ -5,22 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const lockAcquireSource = `
-
-
-
-
-
-
-local lock = KEYS[1]
+var lockAcquireScript = backend.Script{
+	Name: "lock_acquire", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "ea3132be890cc472a2760881f996febd034766a7",
+	Source: "\n\n\n\n\n\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local owner = ARGV[1]
 local lease = ARGV[2]
@@ -46,32 +40,17 @@ local grant repeat local time = redis.call('time') local micros = time[2] if #mi
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
 return grant
-`
-
-const lockAcquireSHA1 = "ea3132be890cc472a2760881f996febd034766a7"
-
-var lockAcquireScript = backend.Script{
-	Name:   "lock_acquire",
-	Source: lockAcquireSource,
-	SHA1:   lockAcquireSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LockAcquireParams holds the keys and arguments of [LockAcquire].
 type LockAcquireParams struct {
-	// hash; owner -> hold count
-	Lock string
-	// string; the last token granted, decimal
-	Token string
-	Owner string
-	// in whole milliseconds, the rest is cut off; not negative
-	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key
-	// does not expire
-	Tokenttl *time.Duration
-	// the command PUBLISH|SPUBLISH
-	Publish string
+	Lock     string // hash key; owner -> hold count
+	Token    string // string key; the last token granted, decimal
+	Owner    string
+	Lease    time.Duration  // milliseconds
+	Tokenttl *time.Duration // milliseconds?; nil: the token key does not expire
+	Publish  string         // PUBLISH|SPUBLISH
 	// the channel of the release; empty: the release publishes nothing
 	Released string
 }
@@ -84,59 +63,17 @@ type LockAcquireParams struct {
 // holder is refused like any other owner. Nothing is written if the user lacks a right that
 // this or the release needs.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//   - token: string; the last token granted, decimal
-//
-// Arguments:
-//   - owner
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
-//     token key does not expire
-//   - publish: the command PUBLISH|SPUBLISH
-//   - released: the channel of the release; empty: the release publishes nothing
-//
-// Results:
-//   - answer: the token; if the lock is held, -2 minus the rest of the holder's lease in
-//     milliseconds: -1 if it has no end
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns answer: the token; if the lock is held, -2 minus the rest of the holder's lease
+//     in milliseconds: -1 if it has no end
 func LockAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p LockAcquireParams,
 ) (answer int64, err error) {
-	if p.Lease != 0 && p.Lease < time.Millisecond {
-		return 0, fmt.Errorf("script lock_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	c := scriptcall.Call{Script: &lockAcquireScript}
+	words := []string{
+		p.Lock, p.Token, p.Owner, c.Milliseconds("lease", p.Lease),
+		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"), p.Released,
 	}
-	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
-		return 0, fmt.Errorf("script lock_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script lock_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	words := [...]string{
-		p.Lock,
-		p.Token,
-		p.Owner,
-		strconv.FormatInt(p.Lease.Milliseconds(), 10),
-		"",
-		p.Publish,
-		p.Released,
-	}
-	if p.Tokenttl != nil {
-		words[4] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
-	}
-	reply, err := r.Run(ctx, &lockAcquireScript, words[:2:2], words[2:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeLockAcquire(reply)
-}
-
-// decodeLockAcquire reads the reply of the script.
-func decodeLockAcquire(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script lock_acquire: answer: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "answer", backend.Reply.Int)
 }

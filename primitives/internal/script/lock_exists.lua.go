@@ -5,56 +5,33 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const lockExistsSource = `
-
-local lock = KEYS[1]
+var lockExistsScript = backend.Script{
+	Name: "lock_exists", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "e2ef53f239fbdbcf0d60cfa6d700ac933d52da97",
+	Source: "\n\n" + `local lock = KEYS[1]
 
 
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local size = redis.call('hlen', lock)
 return size > 0 and (alien(lock, size) or 1) or 0
-`
-
-const lockExistsSHA1 = "e2ef53f239fbdbcf0d60cfa6d700ac933d52da97"
-
-var lockExistsScript = backend.Script{
-	Name:   "lock_exists",
-	Source: lockExistsSource,
-	SHA1:   lockExistsSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // LockExists reports whether the lock has a holder.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//
-// Results:
-//   - held
+//   - lock: hash key; owner -> hold count
 //
 // The script only reads.
 func LockExists(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string,
 ) (held bool, err error) {
-	words := [...]string{lock}
-	reply, err := r.Run(ctx, &lockExistsScript, words[:], nil)
-	if err != nil {
-		return false, err
-	}
-	return decodeLockExists(reply)
-}
-
-// decodeLockExists reads the reply of the script.
-func decodeLockExists(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script lock_exists: held: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &lockExistsScript}
+	words := []string{lock}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "held", backend.Reply.Bool)
 }

@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const lockForceReleaseSource = `
-
-local lock = KEYS[1]
+var lockForceReleaseScript = backend.Script{
+	Name: "lock_force_release", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "298424fa9f0d31ab196f686e3de1855cae392257",
+	Source: "\n\n" + `local lock = KEYS[1]
 local publish = ARGV[1]
 local released = ARGV[2]
 
@@ -29,53 +29,23 @@ end
 redis.call(publish, released, '0')
 redis.call('del', lock)
 return 1
-`
-
-const lockForceReleaseSHA1 = "298424fa9f0d31ab196f686e3de1855cae392257"
-
-var lockForceReleaseScript = backend.Script{
-	Name:   "lock_force_release",
-	Source: lockForceReleaseSource,
-	SHA1:   lockForceReleaseSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LockForceRelease frees the lock, whichever owner holds it, and wakes one waiter per client.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
+//   - lock: hash key; owner -> hold count
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//
-// Results:
-//   - released: false: the lock was free
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns released: false: the lock was free
 func LockForceRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, publish, released string,
 ) (bool, error) {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script lock_force_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &lockForceReleaseScript}
+	words := []string{
+		lock, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, lock),
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
-		return false, fmt.Errorf("script lock_force_release: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{lock, publish, released}
-	reply, err := r.Run(ctx, &lockForceReleaseScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeLockForceRelease(reply)
-}
-
-// decodeLockForceRelease reads the reply of the script.
-func decodeLockForceRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script lock_force_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "released", backend.Reply.Bool)
 }

@@ -5,14 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const lockHeldBySource = `
-
-local lock = KEYS[1]
+var lockHeldByScript = backend.Script{
+	Name: "lock_held_by", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "5810cf6a9eeec647b22c3fd81fb81193e0190a81",
+	Source: "\n\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 
 
@@ -22,46 +23,19 @@ if redis.call('hexists', lock, owner) == 1 then
 end
 local size = redis.call('hlen', lock)
 return size > 0 and alien(lock, size) or 0
-`
-
-const lockHeldBySHA1 = "5810cf6a9eeec647b22c3fd81fb81193e0190a81"
-
-var lockHeldByScript = backend.Script{
-	Name:   "lock_held_by",
-	Source: lockHeldBySource,
-	SHA1:   lockHeldBySHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // LockHeldBy reports whether owner holds the lock.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//
-// Arguments:
-//   - owner
-//
-// Results:
-//   - held
+//   - lock: hash key; owner -> hold count
 //
 // The script only reads.
 func LockHeldBy(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, owner string,
 ) (held bool, err error) {
-	words := [...]string{lock, owner}
-	reply, err := r.Run(ctx, &lockHeldByScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeLockHeldBy(reply)
-}
-
-// decodeLockHeldBy reads the reply of the script.
-func decodeLockHeldBy(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script lock_held_by: held: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &lockHeldByScript}
+	words := []string{lock, owner}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "held", backend.Reply.Bool)
 }

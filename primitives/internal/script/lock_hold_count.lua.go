@@ -5,14 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const lockHoldCountSource = `
-
-local lock = KEYS[1]
+var lockHoldCountScript = backend.Script{
+	Name: "lock_hold_count", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "96bc110d735d18c8774ea6f01e3a628b8a37a39b",
+	Source: "\n\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 
 
@@ -20,49 +21,20 @@ local function alien(lock, size) local owner = size == 1 and redis.call('hgetall
 local count = redis.call('hget', lock, owner)
 local size = not count and redis.call('hlen', lock) or 0
 return size > 0 and alien(lock, size) or count
-`
-
-const lockHoldCountSHA1 = "96bc110d735d18c8774ea6f01e3a628b8a37a39b"
-
-var lockHoldCountScript = backend.Script{
-	Name:   "lock_hold_count",
-	Source: lockHoldCountSource,
-	SHA1:   lockHoldCountSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // LockHoldCount returns how often owner holds the lock.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//
-// Arguments:
-//   - owner
-//
-// Results:
-//   - count: nil: owner does not hold it; there may be none
+//   - lock: hash key; owner -> hold count
+//   - returns count: int?; nil: owner does not hold it
 //
 // The script only reads.
 func LockHoldCount(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, owner string,
 ) (count int64, ok bool, err error) {
-	words := [...]string{lock, owner}
-	reply, err := r.Run(ctx, &lockHoldCountScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeLockHoldCount(reply)
-}
-
-// decodeLockHoldCount reads the reply of the script.
-func decodeLockHoldCount(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script lock_hold_count: count: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &lockHoldCountScript}
+	words := []string{lock, owner}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "count", backend.Reply.Int)
 }

@@ -5,14 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const lockHolderSource = `
-
-local lock = KEYS[1]
+var lockHolderScript = backend.Script{
+	Name: "lock_holder", Keys: 2, Retry: backend.RetryReadOnly,
+	SHA1: "5ad97dc5f6fb5858b3eb4909a3188319111d5fff",
+	Source: "\n\n" + `local lock = KEYS[1]
 local holder = KEYS[2]
 
 
@@ -21,68 +22,34 @@ local function alien(lock, size) local owner = size == 1 and redis.call('hgetall
 local fields = redis.call('hgetall', lock)
 local strange = #fields > 0 and alien(lock, #fields / 2)
 return strange or {fields[1] or false, redis.call('get', holder)}
-`
-
-const lockHolderSHA1 = "5ad97dc5f6fb5858b3eb4909a3188319111d5fff"
-
-var lockHolderScript = backend.Script{
-	Name:   "lock_holder",
-	Source: lockHolderSource,
-	SHA1:   lockHolderSHA1,
-	Keys:   2,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // LockHolderResult is what [LockHolder] returns.
 type LockHolderResult struct {
-	// nil: the lock is free; there may be none
-	Owner   string
-	OwnerOK bool // whether there is one
-	// nil: none; there may be none
-	Stored   string
-	StoredOK bool // whether there is one
+	Owner    string // string?; nil: the lock is free
+	OwnerOK  bool   // whether there is one
+	Stored   string // string?; nil: none
+	StoredOK bool   // whether there is one
 }
 
 // LockHolder returns the owner that holds the lock, and the description of the last holder that
 // stored one.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//   - holder: string; in lines: an owner, the time of its grant in microseconds, and its
+//   - lock: hash key; owner -> hold count
+//   - holder: string key; in lines: an owner, the time of its grant in microseconds, and its
 //     description
-//
-// Results:
-//   - owner: nil: the lock is free; there may be none
-//   - stored: nil: none; there may be none
 //
 // The script only reads.
 func LockHolder(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, holder string,
 ) (LockHolderResult, error) {
-	words := [...]string{lock, holder}
-	reply, err := r.Run(ctx, &lockHolderScript, words[:], nil)
-	if err != nil {
-		return LockHolderResult{}, err
-	}
-	return decodeLockHolder(reply)
-}
-
-// decodeLockHolder reads the reply of the script.
-func decodeLockHolder(reply backend.Reply) (result LockHolderResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return LockHolderResult{}, fmt.Errorf("script lock_holder: %w", err)
-	}
-	if result.OwnerOK = !items[0].IsNil(); result.OwnerOK {
-		if result.Owner, err = items[0].Text(); err != nil {
-			return LockHolderResult{}, fmt.Errorf("script lock_holder: owner: %w", err)
-		}
-	}
-	if result.StoredOK = !items[1].IsNil(); result.StoredOK {
-		if result.Stored, err = items[1].Text(); err != nil {
-			return LockHolderResult{}, fmt.Errorf("script lock_holder: stored: %w", err)
-		}
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &lockHolderScript}
+	words := []string{lock, holder}
+	out := c.Run(ctx, r, 2, words).Tuple(2)
+	var result LockHolderResult
+	result.Owner, result.OwnerOK = scriptcall.NextOK(&out, "owner", backend.Reply.Text)
+	result.Stored, result.StoredOK = scriptcall.NextOK(&out, "stored", backend.Reply.Text)
+	return scriptcall.All(result, out)
 }

@@ -5,61 +5,36 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const lockLastTokenSource = `
-
-local lock = KEYS[1]
+var lockLastTokenScript = backend.Script{
+	Name: "lock_last_token", Keys: 2, Retry: backend.RetryReadOnly,
+	SHA1: "261f79c22142870393fe14a62d809dbe1c38dc00",
+	Source: "\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 
 
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local size = redis.call('hlen', lock)
 return size > 0 and alien(lock, size) or redis.call('get', token)
-`
-
-const lockLastTokenSHA1 = "261f79c22142870393fe14a62d809dbe1c38dc00"
-
-var lockLastTokenScript = backend.Script{
-	Name:   "lock_last_token",
-	Source: lockLastTokenSource,
-	SHA1:   lockLastTokenSHA1,
-	Keys:   2,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // LockLastToken returns the last token granted.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//   - token: string; the last token granted, decimal
-//
-// Results:
-//   - last: nil: there is none; there may be none
+//   - lock: hash key; owner -> hold count
+//   - token: string key; the last token granted, decimal
+//   - returns last: int?; nil: there is none
 //
 // The script only reads.
 func LockLastToken(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, token string,
 ) (last int64, ok bool, err error) {
-	words := [...]string{lock, token}
-	reply, err := r.Run(ctx, &lockLastTokenScript, words[:], nil)
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeLockLastToken(reply)
-}
-
-// decodeLockLastToken reads the reply of the script.
-func decodeLockLastToken(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script lock_last_token: last: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &lockLastTokenScript}
+	words := []string{lock, token}
+	return scriptcall.ValueOK(c.Run(ctx, r, 2, words), "last", backend.Reply.Int)
 }

@@ -5,16 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const lockReleaseSource = `
-
-
-local lock = KEYS[1]
+var lockReleaseScript = backend.Script{
+	Name: "lock_release", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "ba622f5303aee8a4f18f58569df23cb0a68d818c",
+	Source: "\n\n\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
@@ -25,56 +24,25 @@ end
 local listeners = redis.call(publish, released, '0')
 redis.call('del', lock)
 return 1 + listeners
-`
-
-const lockReleaseSHA1 = "ba622f5303aee8a4f18f58569df23cb0a68d818c"
-
-var lockReleaseScript = backend.Script{
-	Name:   "lock_release",
-	Source: lockReleaseSource,
-	SHA1:   lockReleaseSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LockRelease frees the lock if owner holds it, and wakes one waiter per client. It publishes
 // first, because only that may be refused: then nothing has been written.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//
-// Arguments:
-//   - owner
-//   - publish: the command PUBLISH|SPUBLISH
+//   - lock: hash key; owner -> hold count
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//
-// Results:
-//   - released: 0: owner does not hold the lock; else 1 plus the number of clients that receive
-//     the message; with PUBLISH in a cluster, only the clients of one node
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns released: 0: owner does not hold the lock; else 1 plus the number of clients that
+//     receive the message; with PUBLISH in a cluster, only the clients of one node
 func LockRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, owner, publish, released string,
 ) (int64, error) {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script lock_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &lockReleaseScript}
+	words := []string{
+		lock, owner, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, lock),
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
-		return 0, fmt.Errorf("script lock_release: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{lock, owner, publish, released}
-	reply, err := r.Run(ctx, &lockReleaseScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeLockRelease(reply)
-}
-
-// decodeLockRelease reads the reply of the script.
-func decodeLockRelease(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script lock_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "released", backend.Reply.Int)
 }

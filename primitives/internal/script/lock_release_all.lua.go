@@ -5,16 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const lockReleaseAllSource = `
-
-
-local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+var lockReleaseAllScript = backend.Script{
+	Name: "lock_release_all", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "33176fbc45b7448a2c695d8469587605a3757560",
+	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #locks do channels[i] = ARGV[1 + #owners + i] end
@@ -37,73 +37,25 @@ for i, lock in ipairs(locks) do
   end
 end
 return status
-`
-
-const lockReleaseAllSHA1 = "33176fbc45b7448a2c695d8469587605a3757560"
-
-var lockReleaseAllScript = backend.Script{
-	Name:   "lock_release_all",
-	Source: lockReleaseAllSource,
-	SHA1:   lockReleaseAllSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LockReleaseAll frees each lock that its owner holds, and wakes one of its waiters per client.
 // Each lock has a status of its own: a refusal for one lock does not fail the others.
 //
-// Keys:
-//   - locks: hash each; owner -> hold count
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
+//   - locks: hash keys; owner -> hold count
+//   - publish: PUBLISH|SPUBLISH
 //   - owners: one for each of locks
 //   - channels: one for each of locks; the channel of the waiters of each
-//
-// Results:
-//   - status: per lock: 1 freed, 0 not held by its owner, -1 not a lock, -2 refused
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns status: per lock: 1 freed, 0 not held by its owner, -1 not a lock, -2 refused
 func LockReleaseAll(
 	ctx context.Context, r backend.ScriptRunner,
 	locks []string, publish string, owners, channels []string,
 ) (status []int64, err error) {
-	if len(locks) == 0 {
-		return nil, fmt.Errorf("script lock_release_all: locks: %w: no key", backend.ErrArgument)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script lock_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if len(owners) != len(locks) {
-		return nil, fmt.Errorf("script lock_release_all: owners: %w: %d for %d of locks", backend.ErrArgument, len(owners), len(locks))
-	}
-	if len(channels) != len(locks) {
-		return nil, fmt.Errorf("script lock_release_all: channels: %w: %d for %d of locks", backend.ErrArgument, len(channels), len(locks))
-	}
-	words := make([]string, 0, 1+len(locks)+len(owners)+len(channels))
-	words = append(words, locks...)
-	keys := len(words)
-	words = append(words, publish)
-	words = append(words, owners...)
-	words = append(words, channels...)
-	reply, err := r.Run(ctx, &lockReleaseAllScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeLockReleaseAll(reply)
-}
-
-// decodeLockReleaseAll reads the reply of the script.
-func decodeLockReleaseAll(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script lock_release_all: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script lock_release_all: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &lockReleaseAllScript}
+	c.NotEmpty("locks", len(locks))
+	c.SameLength("owners", len(owners), "locks", len(locks))
+	c.SameLength("channels", len(channels), "locks", len(locks))
+	words := slices.Concat(locks, []string{c.Command("publish", publish, "PUBLISH", "SPUBLISH")}, owners, channels)
+	return scriptcall.Values(c.Run(ctx, r, len(locks), words), "status", backend.Reply.Int)
 }

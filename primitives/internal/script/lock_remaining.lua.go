@@ -5,15 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const lockRemainingSource = `
-
-local lock = KEYS[1]
+var lockRemainingScript = backend.Script{
+	Name: "lock_remaining", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "0429b0c3060a78265bf1124dfbec710cf0f9eef4",
+	Source: "\n\n" + `local lock = KEYS[1]
 
 
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
@@ -22,43 +23,20 @@ if size == 0 then
   return -2
 end
 return alien(lock, size) or redis.call('pttl', lock)
-`
-
-const lockRemainingSHA1 = "0429b0c3060a78265bf1124dfbec710cf0f9eef4"
-
-var lockRemainingScript = backend.Script{
-	Name:   "lock_remaining",
-	Source: lockRemainingSource,
-	SHA1:   lockRemainingSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // LockRemaining returns the rest of the holder's lease.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//
-// Results:
-//   - remaining: -1 ms: no end; -2 ms: the lock is free
+//   - lock: hash key; owner -> hold count
+//   - returns remaining: milliseconds; -1 ms: no end; -2 ms: the lock is free
 //
 // The script only reads.
 func LockRemaining(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string,
 ) (remaining time.Duration, err error) {
-	words := [...]string{lock}
-	reply, err := r.Run(ctx, &lockRemainingScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeLockRemaining(reply)
-}
-
-// decodeLockRemaining reads the reply of the script.
-func decodeLockRemaining(reply backend.Reply) (value time.Duration, err error) {
-	if value, err = reply.Duration(time.Millisecond); err != nil {
-		return 0, fmt.Errorf("script lock_remaining: remaining: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &lockRemainingScript}
+	words := []string{lock}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "remaining", scriptcall.Milliseconds)
 }

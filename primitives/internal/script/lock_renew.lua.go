@@ -5,17 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const lockRenewSource = `
-
-
-local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+var lockRenewScript = backend.Script{
+	Name: "lock_renew", Keys: -1, Retry: backend.RetryRepeatable,
+	SHA1: "63b42d34c254bfa716438cf3de79e8c163192c5b",
+	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
@@ -33,68 +33,25 @@ for i, lock in ipairs(locks) do
   end
 end
 return status
-`
-
-const lockRenewSHA1 = "63b42d34c254bfa716438cf3de79e8c163192c5b"
-
-var lockRenewScript = backend.Script{
-	Name:   "lock_renew",
-	Source: lockRenewSource,
-	SHA1:   lockRenewSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // LockRenew extends the lease of each lock that its owner holds to a whole lease. Each lock has
 // a status of its own: a key of another kind does not fail the others.
 //
-// Keys:
-//   - locks: hash each; owner -> hold count
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - locks: hash keys; owner -> hold count
+//   - lease: milliseconds
 //   - owners: one for each of locks
-//
-// Results:
-//   - status: per lock: 1 renewed, 0 not held by its owner, -1 not a lock, -2 refused
+//   - returns status: per lock: 1 renewed, 0 not held by its owner, -1 not a lock, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func LockRenew(
 	ctx context.Context, r backend.ScriptRunner,
 	locks []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
-	if len(locks) == 0 {
-		return nil, fmt.Errorf("script lock_renew: locks: %w: no key", backend.ErrArgument)
-	}
-	if lease != 0 && lease < time.Millisecond {
-		return nil, fmt.Errorf("script lock_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	if len(owners) != len(locks) {
-		return nil, fmt.Errorf("script lock_renew: owners: %w: %d for %d of locks", backend.ErrArgument, len(owners), len(locks))
-	}
-	words := make([]string, 0, 1+len(locks)+len(owners))
-	words = append(words, locks...)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(lease.Milliseconds(), 10))
-	words = append(words, owners...)
-	reply, err := r.Run(ctx, &lockRenewScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeLockRenew(reply)
-}
-
-// decodeLockRenew reads the reply of the script.
-func decodeLockRenew(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script lock_renew: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script lock_renew: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &lockRenewScript}
+	c.NotEmpty("locks", len(locks))
+	c.SameLength("owners", len(owners), "locks", len(locks))
+	words := slices.Concat(locks, []string{c.Milliseconds("lease", lease)}, owners)
+	return scriptcall.Values(c.Run(ctx, r, len(locks), words), "status", backend.Reply.Int)
 }

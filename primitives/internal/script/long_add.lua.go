@@ -5,41 +5,25 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const longAddSource = `
-
-local number = KEYS[1]
+var longAddScript = backend.Script{
+	Name: "long_add", Keys: 1, Retry: backend.RetryNever,
+	Command: "INCRBY",
+	SHA1:    "d3fac293e7fdb36443d931d6ed696a37aa836470",
+	Source: "\n\n" + `local number = KEYS[1]
 local delta = ARGV[1]
 
 return redis.call('incrby', number, delta)
-`
-
-const longAddSHA1 = "d3fac293e7fdb36443d931d6ed696a37aa836470"
-
-var longAddScript = backend.Script{
-	Name:    "long_add",
-	Source:  longAddSource,
-	SHA1:    longAddSHA1,
-	Keys:    1,
-	Retry:   backend.RetryNever,
-	Command: "INCRBY",
+`,
 }
 
 // LongAdd adds to the number, and returns the sum.
 //
-// Keys:
-//   - number: string
-//
-// Arguments:
-//   - delta
-//
-// Results:
-//   - sum
+//   - number: string key
 //
 // The script may write, and is not sent again once it may have run. It is sent as the command
 // INCRBY.
@@ -47,18 +31,7 @@ func LongAdd(
 	ctx context.Context, r backend.ScriptRunner,
 	number string, delta int64,
 ) (sum int64, err error) {
-	words := [...]string{number, strconv.FormatInt(delta, 10)}
-	reply, err := r.Run(ctx, &longAddScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeLongAdd(reply)
-}
-
-// decodeLongAdd reads the reply of the script.
-func decodeLongAdd(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script long_add: sum: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &longAddScript}
+	words := []string{number, c.Int("delta", delta)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "sum", backend.Reply.Int)
 }

@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const longCompareAndSetSource = `
-
-local number = KEYS[1]
+var longCompareAndSetScript = backend.Script{
+	Name: "long_compare_and_set", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "b7b17196ff024b7cd92f31d10213a357133a5c8d",
+	Source: "\n\n" + `local number = KEYS[1]
 local old = ARGV[1]
 local new = ARGV[2]
 
@@ -28,50 +28,18 @@ if value ~= old then
 end
 redis.call('set', number, new, 'keepttl')
 return 1
-`
-
-const longCompareAndSetSHA1 = "b7b17196ff024b7cd92f31d10213a357133a5c8d"
-
-var longCompareAndSetScript = backend.Script{
-	Name:   "long_compare_and_set",
-	Source: longCompareAndSetSource,
-	SHA1:   longCompareAndSetSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LongCompareAndSet sets the number if it has the expected value. The key keeps its expiry.
 //
-// Keys:
-//   - number: string
-//
-// Arguments:
-//   - old
-//   - new
-//
-// Results:
-//   - set
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no whole number
-//
-// The script may write, and is not sent again once it may have run.
+//   - number: string key
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no whole number
 func LongCompareAndSet(
 	ctx context.Context, r backend.ScriptRunner,
 	number string, old, new int64,
 ) (set bool, err error) {
-	words := [...]string{number, strconv.FormatInt(old, 10), strconv.FormatInt(new, 10)}
-	reply, err := r.Run(ctx, &longCompareAndSetScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeLongCompareAndSet(reply)
-}
-
-// decodeLongCompareAndSet reads the reply of the script.
-func decodeLongCompareAndSet(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script long_compare_and_set: set: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &longCompareAndSetScript}
+	words := []string{number, c.Int("old", old), c.Int("new", new)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "set", backend.Reply.Bool)
 }

@@ -5,58 +5,33 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const longGetSource = `
-
-local number = KEYS[1]
+var longGetScript = backend.Script{
+	Name: "long_get", Keys: 1, Retry: backend.RetryReadOnly,
+	Command: "GET",
+	SHA1:    "a057275ff67dc7433c90e841bba471f7998e0f1e",
+	Source: "\n\n" + `local number = KEYS[1]
 
 
 return redis.call('get', number)
-`
-
-const longGetSHA1 = "a057275ff67dc7433c90e841bba471f7998e0f1e"
-
-var longGetScript = backend.Script{
-	Name:    "long_get",
-	Source:  longGetSource,
-	SHA1:    longGetSHA1,
-	Keys:    1,
-	Retry:   backend.RetryReadOnly,
-	Command: "GET",
+`,
 }
 
 // LongGet returns the number.
 //
-// Keys:
-//   - number: string
-//
-// Results:
-//   - value: nil: there is none, which counts as 0; there may be none
+//   - number: string key
+//   - returns value: int?; nil: there is none, which counts as 0
 //
 // The script only reads. It is sent as the command GET.
 func LongGet(
 	ctx context.Context, r backend.ScriptRunner,
 	number string,
 ) (value int64, ok bool, err error) {
-	words := [...]string{number}
-	reply, err := r.Run(ctx, &longGetScript, words[:], nil)
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeLongGet(reply)
-}
-
-// decodeLongGet reads the reply of the script.
-func decodeLongGet(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script long_get: value: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &longGetScript}
+	words := []string{number}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "value", backend.Reply.Int)
 }

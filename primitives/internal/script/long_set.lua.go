@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const longSetSource = `
-
-local number = KEYS[1]
+var longSetScript = backend.Script{
+	Name: "long_set", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "6956e3a0ef222bfebb6b6a9e0dca6a91fe6b3300",
+	Source: "\n\n" + `local number = KEYS[1]
 local value = ARGV[1]
 
 
@@ -22,49 +22,18 @@ if not integer(redis.call('get', number) or '0') then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 return redis.call('set', number, value)
-`
-
-const longSetSHA1 = "6956e3a0ef222bfebb6b6a9e0dca6a91fe6b3300"
-
-var longSetScript = backend.Script{
-	Name:   "long_set",
-	Source: longSetSource,
-	SHA1:   longSetSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LongSet sets the number, and removes its expiry.
 //
-// Keys:
-//   - number: string
-//
-// Arguments:
-//   - value
-//
-// Results:
-//   - ok
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no whole number
-//
-// The script may write, and is not sent again once it may have run.
+//   - number: string key
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no whole number
 func LongSet(
 	ctx context.Context, r backend.ScriptRunner,
 	number string, value int64,
 ) (string, error) {
-	words := [...]string{number, strconv.FormatInt(value, 10)}
-	reply, err := r.Run(ctx, &longSetScript, words[:1:1], words[1:])
-	if err != nil {
-		return "", err
-	}
-	return decodeLongSet(reply)
-}
-
-// decodeLongSet reads the reply of the script.
-func decodeLongSet(reply backend.Reply) (value string, err error) {
-	if value, err = reply.Text(); err != nil {
-		return "", fmt.Errorf("script long_set: ok: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &longSetScript}
+	words := []string{number, c.Int("value", value)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "ok", backend.Reply.Text)
 }

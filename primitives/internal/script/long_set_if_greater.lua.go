@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const longSetIfGreaterSource = `
-
-local number = KEYS[1]
+var longSetIfGreaterScript = backend.Script{
+	Name: "long_set_if_greater", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "2019c56493faf5868ba435c6d34e34ead75a4219",
+	Source: "\n\n" + `local number = KEYS[1]
 local than = ARGV[1]
 local new = ARGV[2]
 
@@ -28,50 +28,18 @@ if not less(than, value) then
 end
 redis.call('set', number, new, 'keepttl')
 return 1
-`
-
-const longSetIfGreaterSHA1 = "2019c56493faf5868ba435c6d34e34ead75a4219"
-
-var longSetIfGreaterScript = backend.Script{
-	Name:   "long_set_if_greater",
-	Source: longSetIfGreaterSource,
-	SHA1:   longSetIfGreaterSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LongSetIfGreater sets the number if it is greater than another. The key keeps its expiry.
 //
-// Keys:
-//   - number: string
-//
-// Arguments:
-//   - than
-//   - new
-//
-// Results:
-//   - set
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no whole number
-//
-// The script may write, and is not sent again once it may have run.
+//   - number: string key
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no whole number
 func LongSetIfGreater(
 	ctx context.Context, r backend.ScriptRunner,
 	number string, than, new int64,
 ) (set bool, err error) {
-	words := [...]string{number, strconv.FormatInt(than, 10), strconv.FormatInt(new, 10)}
-	reply, err := r.Run(ctx, &longSetIfGreaterScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeLongSetIfGreater(reply)
-}
-
-// decodeLongSetIfGreater reads the reply of the script.
-func decodeLongSetIfGreater(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script long_set_if_greater: set: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &longSetIfGreaterScript}
+	words := []string{number, c.Int("than", than), c.Int("new", new)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "set", backend.Reply.Bool)
 }

@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const longSetIfLessSource = `
-
-local number = KEYS[1]
+var longSetIfLessScript = backend.Script{
+	Name: "long_set_if_less", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "599015d0ac0a0caad7f785d4df400b57c8d07df5",
+	Source: "\n\n" + `local number = KEYS[1]
 local than = ARGV[1]
 local new = ARGV[2]
 
@@ -28,50 +28,18 @@ if not less(value, than) then
 end
 redis.call('set', number, new, 'keepttl')
 return 1
-`
-
-const longSetIfLessSHA1 = "599015d0ac0a0caad7f785d4df400b57c8d07df5"
-
-var longSetIfLessScript = backend.Script{
-	Name:   "long_set_if_less",
-	Source: longSetIfLessSource,
-	SHA1:   longSetIfLessSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LongSetIfLess sets the number if it is less than another. The key keeps its expiry.
 //
-// Keys:
-//   - number: string
-//
-// Arguments:
-//   - than
-//   - new
-//
-// Results:
-//   - set
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no whole number
-//
-// The script may write, and is not sent again once it may have run.
+//   - number: string key
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no whole number
 func LongSetIfLess(
 	ctx context.Context, r backend.ScriptRunner,
 	number string, than, new int64,
 ) (set bool, err error) {
-	words := [...]string{number, strconv.FormatInt(than, 10), strconv.FormatInt(new, 10)}
-	reply, err := r.Run(ctx, &longSetIfLessScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeLongSetIfLess(reply)
-}
-
-// decodeLongSetIfLess reads the reply of the script.
-func decodeLongSetIfLess(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script long_set_if_less: set: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &longSetIfLessScript}
+	words := []string{number, c.Int("than", than), c.Int("new", new)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "set", backend.Reply.Bool)
 }

@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const longSwapSource = `
-
-local number = KEYS[1]
+var longSwapScript = backend.Script{
+	Name: "long_swap", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "fe24291ac39b95c2b47f09f9f9b2f44dd7707af9",
+	Source: "\n\n" + `local number = KEYS[1]
 local value = ARGV[1]
 
 
@@ -24,52 +24,19 @@ if not integer(old or '0') then
 end
 redis.call('set', number, value)
 return old
-`
-
-const longSwapSHA1 = "fe24291ac39b95c2b47f09f9f9b2f44dd7707af9"
-
-var longSwapScript = backend.Script{
-	Name:   "long_swap",
-	Source: longSwapSource,
-	SHA1:   longSwapSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LongSwap sets the number, removes its expiry, and returns the number before.
 //
-// Keys:
-//   - number: string
-//
-// Arguments:
-//   - value
-//
-// Results:
-//   - old: nil: there was none; there may be none
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no whole number
-//
-// The script may write, and is not sent again once it may have run.
+//   - number: string key
+//   - returns old: int?; nil: there was none
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no whole number
 func LongSwap(
 	ctx context.Context, r backend.ScriptRunner,
 	number string, value int64,
 ) (old int64, ok bool, err error) {
-	words := [...]string{number, strconv.FormatInt(value, 10)}
-	reply, err := r.Run(ctx, &longSwapScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeLongSwap(reply)
-}
-
-// decodeLongSwap reads the reply of the script.
-func decodeLongSwap(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script long_swap: old: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &longSwapScript}
+	words := []string{number, c.Int("value", value)}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "old", backend.Reply.Int)
 }

@@ -5,14 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const longTakeSource = `
-
-local number = KEYS[1]
+var longTakeScript = backend.Script{
+	Name: "long_take", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "6a660b6524f9f134844473449b2aa7d1b5d3ab7d",
+	Source: "\n\n" + `local number = KEYS[1]
 
 
 local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
@@ -22,49 +23,19 @@ if not integer(old or '0') then
 end
 redis.call('del', number)
 return old
-`
-
-const longTakeSHA1 = "6a660b6524f9f134844473449b2aa7d1b5d3ab7d"
-
-var longTakeScript = backend.Script{
-	Name:   "long_take",
-	Source: longTakeSource,
-	SHA1:   longTakeSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LongTake deletes the number, and returns the number before.
 //
-// Keys:
-//   - number: string
-//
-// Results:
-//   - old: nil: there was none; there may be none
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no whole number
-//
-// The script may write, and is not sent again once it may have run.
+//   - number: string key
+//   - returns old: int?; nil: there was none
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no whole number
 func LongTake(
 	ctx context.Context, r backend.ScriptRunner,
 	number string,
 ) (old int64, ok bool, err error) {
-	words := [...]string{number}
-	reply, err := r.Run(ctx, &longTakeScript, words[:], nil)
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeLongTake(reply)
-}
-
-// decodeLongTake reads the reply of the script.
-func decodeLongTake(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script long_take: old: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &longTakeScript}
+	words := []string{number}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "old", backend.Reply.Int)
 }

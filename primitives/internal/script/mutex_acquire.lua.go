@@ -5,20 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const mutexAcquireSource = `
-
-
-
-
-local holder = KEYS[1]
+var mutexAcquireScript = backend.Script{
+	Name: "mutex_acquire", Keys: 4, Retry: backend.RetryNever,
+	SHA1: "36e42b1fa860726a192753adb66f13219b6a4937",
+	Source: "\n\n\n\n\n" + `local holder = KEYS[1]
 local token = KEYS[2]
 local queue = KEYS[3]
 local signs = KEYS[4]
@@ -97,41 +93,24 @@ if made then
   redis.call('pexpire', queue, (60000))
 end
 return wait .. text
-`
-
-const mutexAcquireSHA1 = "36e42b1fa860726a192753adb66f13219b6a4937"
-
-var mutexAcquireScript = backend.Script{
-	Name:   "mutex_acquire",
-	Source: mutexAcquireSource,
-	SHA1:   mutexAcquireSHA1,
-	Keys:   4,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // MutexAcquireParams holds the keys and arguments of [MutexAcquire].
 type MutexAcquireParams struct {
-	// string; owner
-	Holder string
-	// string; the last token granted, decimal
-	Token string
-	// zset; waiter -> its number
-	Queue string
-	// hash; waiter -> its last sign of life
-	Signs string
-	Owner string
-	// in whole milliseconds, the rest is cut off; not negative
-	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent
-	Tokenttl *time.Duration
-	// from 0 to 9007199254740991; nil: absent; the place in the queue; 0: at the end; nil: do not
-	// queue
+	Holder   string // string key; owner
+	Token    string // string key; the last token granted, decimal
+	Queue    string // zset key; waiter -> its number
+	Signs    string // hash key; waiter -> its last sign of life
+	Owner    string
+	Lease    time.Duration  // milliseconds
+	Tokenttl *time.Duration // milliseconds?
+	// int(0..9007199254740991)?; the place in the queue; 0: at the end; nil: do not queue
 	Number *int64
-	// from 0 to 9007199254740991; the number of this sending, if owner has a place
-	Stamp int64
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// begins channels; followed by the group of the owner that gets the mutex
+	// int(0..9007199254740991); the number of this sending, if owner has a place
+	Stamp   int64
+	Publish string // PUBLISH|SPUBLISH
+	// channel prefix; followed by the group of the owner that gets the mutex
 	Granted string
 }
 
@@ -141,83 +120,21 @@ type MutexAcquireParams struct {
 // them. An owner that has the mutex keeps it for a whole lease. Nothing is written if the user
 // lacks a right that this or the release needs.
 //
-// Keys:
-//   - holder: string; owner
-//   - token: string; the last token granted, decimal
-//   - queue: zset; waiter -> its number
-//   - signs: hash; waiter -> its last sign of life
-//
-// Arguments:
-//   - owner
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
-//   - number: from 0 to 9007199254740991; nil: absent; the place in the queue; 0: at the end;
-//     nil: do not queue
-//   - stamp: from 0 to 9007199254740991; the number of this sending, if owner has a place
-//   - publish: the command PUBLISH|SPUBLISH
-//   - granted: begins channels; followed by the group of the owner that gets the mutex
-//
-// Results:
-//   - answer: the token; if refused, the rest of the hold in milliseconds, a space, and owner's
-//     number in the queue: -1 if the holder's key has no end, -2 if the mutex has no holder
-//     yet; 0 if owner has no number
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns answer: the token; if refused, the rest of the hold in milliseconds, a space, and
+//     owner's number in the queue: -1 if the holder's key has no end, -2 if the mutex has no
+//     holder yet; 0 if owner has no number
 func MutexAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p MutexAcquireParams,
 ) (answer string, err error) {
-	if p.Lease != 0 && p.Lease < time.Millisecond {
-		return "", fmt.Errorf("script mutex_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	c := scriptcall.Call{Script: &mutexAcquireScript}
+	words := []string{
+		p.Holder, p.Token, p.Queue, p.Signs, p.Owner, c.Milliseconds("lease", p.Lease),
+		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
+		scriptcall.Optional("number", p.Number, c.In(0, 9007199254740991).Int),
+		c.In(0, 9007199254740991).Int("stamp", p.Stamp),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.ChannelPrefix("granted", p.Granted, p.Publish, p.Holder),
 	}
-	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
-		return "", fmt.Errorf("script mutex_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
-	}
-	if p.Number != nil && (*p.Number < 0 || *p.Number > 9007199254740991) {
-		return "", fmt.Errorf("script mutex_acquire: number: %w: %d is not in 0..9007199254740991", backend.ErrArgument, *p.Number)
-	}
-	if p.Stamp < 0 || p.Stamp > 9007199254740991 {
-		return "", fmt.Errorf("script mutex_acquire: stamp: %w: %d is not in 0..9007199254740991", backend.ErrArgument, p.Stamp)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return "", fmt.Errorf("script mutex_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if _, rest, found := strings.Cut(p.Granted, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return "", fmt.Errorf("script mutex_acquire: granted: %w: no hash tag in %q", backend.ErrArgument, p.Granted)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Granted) != backend.Slot(p.Holder) {
-		return "", fmt.Errorf("script mutex_acquire: granted: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Holder,
-		p.Token,
-		p.Queue,
-		p.Signs,
-		p.Owner,
-		strconv.FormatInt(p.Lease.Milliseconds(), 10),
-		"",
-		"",
-		strconv.FormatInt(p.Stamp, 10),
-		p.Publish,
-		p.Granted,
-	}
-	if p.Tokenttl != nil {
-		words[6] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
-	}
-	if p.Number != nil {
-		words[7] = strconv.FormatInt(*p.Number, 10)
-	}
-	reply, err := r.Run(ctx, &mutexAcquireScript, words[:4:4], words[4:])
-	if err != nil {
-		return "", err
-	}
-	return decodeMutexAcquire(reply)
-}
-
-// decodeMutexAcquire reads the reply of the script.
-func decodeMutexAcquire(reply backend.Reply) (value string, err error) {
-	if value, err = reply.Text(); err != nil {
-		return "", fmt.Errorf("script mutex_acquire: answer: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 4, words), "answer", backend.Reply.Text)
 }

@@ -5,18 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const mutexBeatSource = `
-
-
-local holder = KEYS[1]
+var mutexBeatScript = backend.Script{
+	Name: "mutex_beat", Keys: 4, Retry: backend.RetryNever,
+	SHA1: "8d1d46bc3e4d82eb67a0f04bbbd8f4b03a5478bc",
+	Source: "\n\n\n" + `local holder = KEYS[1]
 local token = KEYS[2]
 local queue = KEYS[3]
 local signs = KEYS[4]
@@ -76,49 +75,31 @@ if mine then
   mine = grant or present_token(token, tokenttl)
 end
 return {redis.call('pttl', holder), rank, mine, status}
-`
-
-const mutexBeatSHA1 = "8d1d46bc3e4d82eb67a0f04bbbd8f4b03a5478bc"
-
-var mutexBeatScript = backend.Script{
-	Name:   "mutex_beat",
-	Source: mutexBeatSource,
-	SHA1:   mutexBeatSHA1,
-	Keys:   4,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // MutexBeatParams holds the keys and arguments of [MutexBeat].
 type MutexBeatParams struct {
-	// string; owner
-	Holder string
-	// string; the last token granted, decimal
-	Token string
-	// zset; waiter -> its number
-	Queue string
-	// hash; waiter -> its last sign of life
-	Signs string
-	// in whole milliseconds, the rest is cut off; not negative
-	Keep time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent
-	Tokenttl *time.Duration
-	// from 1 to 9007199254740991; the number of this sending
-	Stamp int64
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// begins channels; followed by the group of the owner that gets the mutex
+	Holder   string         // string key; owner
+	Token    string         // string key; the last token granted, decimal
+	Queue    string         // zset key; waiter -> its number
+	Signs    string         // hash key; waiter -> its last sign of life
+	Keep     time.Duration  // milliseconds
+	Tokenttl *time.Duration // milliseconds?
+	Stamp    int64          // int(1..9007199254740991); the number of this sending
+	Publish  string         // PUBLISH|SPUBLISH
+	// channel prefix; followed by the group of the owner that gets the mutex
 	Granted string
-	// at most 100, in the order of their numbers
-	Waiters []string
+	Waiters []string // at most 100, in the order of their numbers
 }
 
 // MutexBeatResult is what [MutexBeat] returns.
 type MutexBeatResult struct {
-	// the rest of the hold; -1 ms: its key has no end; -2 ms: there is no holder yet
+	// milliseconds; the rest of the hold; -1 ms: its key has no end; -2 ms: there is no holder yet
 	Wait time.Duration
 	// how many waiters are before the first of these that waits; -1: none of these waits
 	Rank int64
-	// the token, if one of these holds the mutex; nil: none of these does; there may be none
+	// int?; the token, if one of these holds the mutex; nil: none of these does
 	Grant   int64
 	GrantOK bool // whether there is one
 	// per waiter: 0 it has no place, 1 it waits, 2 it holds the mutex
@@ -128,99 +109,23 @@ type MutexBeatResult struct {
 // MutexBeat stores signs of life of waiters, and returns each status. If the mutex is free, it
 // goes to the first waiter that has not expired, perhaps one of these. If one of these holds
 // the mutex, the hold lasts for at least keep.
-//
-// Keys:
-//   - holder: string; owner
-//   - token: string; the last token granted, decimal
-//   - queue: zset; waiter -> its number
-//   - signs: hash; waiter -> its last sign of life
-//
-// Arguments:
-//   - keep: in whole milliseconds, the rest is cut off; not negative
-//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
-//   - stamp: from 1 to 9007199254740991; the number of this sending
-//   - publish: the command PUBLISH|SPUBLISH
-//   - granted: begins channels; followed by the group of the owner that gets the mutex
-//   - waiters: at most 100, in the order of their numbers
-//
-// Results:
-//   - wait: the rest of the hold; -1 ms: its key has no end; -2 ms: there is no holder yet
-//   - rank: how many waiters are before the first of these that waits; -1: none of these waits
-//   - grant: the token, if one of these holds the mutex; nil: none of these does; there may be
-//     none
-//   - status: per waiter: 0 it has no place, 1 it waits, 2 it holds the mutex
-//
-// The script may write, and is not sent again once it may have run.
 func MutexBeat(
 	ctx context.Context, r backend.ScriptRunner,
 	p MutexBeatParams,
 ) (MutexBeatResult, error) {
-	if p.Keep != 0 && p.Keep < time.Millisecond {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: keep: %w: %v is less than a millisecond", backend.ErrArgument, p.Keep)
-	}
-	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
-	}
-	if p.Stamp < 1 || p.Stamp > 9007199254740991 {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: stamp: %w: %d is not in 1..9007199254740991", backend.ErrArgument, p.Stamp)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if _, rest, found := strings.Cut(p.Granted, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: granted: %w: no hash tag in %q", backend.ErrArgument, p.Granted)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Granted) != backend.Slot(p.Holder) {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: granted: %w", backend.ErrCrossSlot)
-	}
-	words := make([]string, 0, 9+len(p.Waiters))
-	words = append(words, p.Holder)
-	words = append(words, p.Token)
-	words = append(words, p.Queue)
-	words = append(words, p.Signs)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(p.Keep.Milliseconds(), 10))
-	words = append(words, "")
-	if p.Tokenttl != nil {
-		words[len(words)-1] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
-	}
-	words = append(words, strconv.FormatInt(p.Stamp, 10))
-	words = append(words, p.Publish)
-	words = append(words, p.Granted)
-	words = append(words, p.Waiters...)
-	reply, err := r.Run(ctx, &mutexBeatScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return MutexBeatResult{}, err
-	}
-	return decodeMutexBeat(reply)
-}
-
-// decodeMutexBeat reads the reply of the script.
-func decodeMutexBeat(reply backend.Reply) (result MutexBeatResult, err error) {
-	items, err := reply.Tuple(4)
-	if err != nil {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: %w", err)
-	}
-	if result.Wait, err = items[0].Duration(time.Millisecond); err != nil {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: wait: %w", err)
-	}
-	if result.Rank, err = items[1].Int(); err != nil {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: rank: %w", err)
-	}
-	if result.GrantOK = !items[2].IsNil(); result.GrantOK {
-		if result.Grant, err = items[2].Int(); err != nil {
-			return MutexBeatResult{}, fmt.Errorf("script mutex_beat: grant: %w", err)
-		}
-	}
-	listStatus, err := items[3].Items()
-	if err != nil {
-		return MutexBeatResult{}, fmt.Errorf("script mutex_beat: status: %w", err)
-	}
-	result.Status = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if result.Status[i], err = item.Int(); err != nil {
-			return MutexBeatResult{}, fmt.Errorf("script mutex_beat: status: %w", err)
-		}
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &mutexBeatScript}
+	words := slices.Concat([]string{
+		p.Holder, p.Token, p.Queue, p.Signs, c.Milliseconds("keep", p.Keep),
+		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
+		c.In(1, 9007199254740991).Int("stamp", p.Stamp),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.ChannelPrefix("granted", p.Granted, p.Publish, p.Holder),
+	}, p.Waiters)
+	out := c.Run(ctx, r, 4, words).Tuple(4)
+	var result MutexBeatResult
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	result.Rank = scriptcall.Next(&out, "rank", backend.Reply.Int)
+	result.Grant, result.GrantOK = scriptcall.NextOK(&out, "grant", backend.Reply.Int)
+	result.Status = scriptcall.NextList(&out, "status", backend.Reply.Int)
+	return scriptcall.All(result, out)
 }

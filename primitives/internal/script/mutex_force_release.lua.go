@@ -5,17 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const mutexForceReleaseSource = `
-
-local holder = KEYS[1]
+var mutexForceReleaseScript = backend.Script{
+	Name: "mutex_force_release", Keys: 4, Retry: backend.RetryNever,
+	SHA1: "9f5ce73dcdedaa00808b5a12fd7afaafa5cc4065",
+	Source: "\n\n" + `local holder = KEYS[1]
 local token = KEYS[2]
 local queue = KEYS[3]
 local signs = KEYS[4]
@@ -36,93 +35,35 @@ while more do
   _, _, more = pass(holder, token, queue, signs, tokenttl, tell, may_tell)
 end
 return held and 1 or 0
-`
-
-const mutexForceReleaseSHA1 = "9f5ce73dcdedaa00808b5a12fd7afaafa5cc4065"
-
-var mutexForceReleaseScript = backend.Script{
-	Name:   "mutex_force_release",
-	Source: mutexForceReleaseSource,
-	SHA1:   mutexForceReleaseSHA1,
-	Keys:   4,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // MutexForceReleaseParams holds the keys and arguments of [MutexForceRelease].
 type MutexForceReleaseParams struct {
-	// string; owner
-	Holder string
-	// string; the last token granted, decimal
-	Token string
-	// zset; waiter -> its number
-	Queue string
-	// hash; waiter -> its last sign of life
-	Signs string
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent
-	Tokenttl *time.Duration
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// begins channels; followed by the group of the owner that gets the mutex
+	Holder   string         // string key; owner
+	Token    string         // string key; the last token granted, decimal
+	Queue    string         // zset key; waiter -> its number
+	Signs    string         // hash key; waiter -> its last sign of life
+	Tokenttl *time.Duration // milliseconds?
+	Publish  string         // PUBLISH|SPUBLISH
+	// channel prefix; followed by the group of the owner that gets the mutex
 	Granted string
 }
 
 // MutexForceRelease ends the hold of a mutex, whichever owner has it, and grants the mutex to
 // the first waiter that has not expired.
 //
-// Keys:
-//   - holder: string; owner
-//   - token: string; the last token granted, decimal
-//   - queue: zset; waiter -> its number
-//   - signs: hash; waiter -> its last sign of life
-//
-// Arguments:
-//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
-//   - publish: the command PUBLISH|SPUBLISH
-//   - granted: begins channels; followed by the group of the owner that gets the mutex
-//
-// Results:
-//   - released: false: the mutex was free
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns released: false: the mutex was free
 func MutexForceRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	p MutexForceReleaseParams,
 ) (released bool, err error) {
-	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
-		return false, fmt.Errorf("script mutex_force_release: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
+	c := scriptcall.Call{Script: &mutexForceReleaseScript}
+	words := []string{
+		p.Holder, p.Token, p.Queue, p.Signs,
+		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.ChannelPrefix("granted", p.Granted, p.Publish, p.Holder),
 	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return false, fmt.Errorf("script mutex_force_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if _, rest, found := strings.Cut(p.Granted, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return false, fmt.Errorf("script mutex_force_release: granted: %w: no hash tag in %q", backend.ErrArgument, p.Granted)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Granted) != backend.Slot(p.Holder) {
-		return false, fmt.Errorf("script mutex_force_release: granted: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Holder,
-		p.Token,
-		p.Queue,
-		p.Signs,
-		"",
-		p.Publish,
-		p.Granted,
-	}
-	if p.Tokenttl != nil {
-		words[4] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
-	}
-	reply, err := r.Run(ctx, &mutexForceReleaseScript, words[:4:4], words[4:])
-	if err != nil {
-		return false, err
-	}
-	return decodeMutexForceRelease(reply)
-}
-
-// decodeMutexForceRelease reads the reply of the script.
-func decodeMutexForceRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script mutex_force_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 4, words), "released", backend.Reply.Bool)
 }

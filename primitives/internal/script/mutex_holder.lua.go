@@ -5,58 +5,33 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const mutexHolderSource = `
-
-local holder = KEYS[1]
+var mutexHolderScript = backend.Script{
+	Name: "mutex_holder", Keys: 1, Retry: backend.RetryReadOnly,
+	Command: "GET",
+	SHA1:    "44763d9e368931d7f6065ea1b31d6f254e49d085",
+	Source: "\n\n" + `local holder = KEYS[1]
 
 
 return redis.call('get', holder)
-`
-
-const mutexHolderSHA1 = "44763d9e368931d7f6065ea1b31d6f254e49d085"
-
-var mutexHolderScript = backend.Script{
-	Name:    "mutex_holder",
-	Source:  mutexHolderSource,
-	SHA1:    mutexHolderSHA1,
-	Keys:    1,
-	Retry:   backend.RetryReadOnly,
-	Command: "GET",
+`,
 }
 
 // MutexHolder returns the holder of a mutex.
 //
-// Keys:
-//   - holder: string; owner
-//
-// Results:
-//   - owner: nil: none; there may be none
+//   - holder: string key; owner
+//   - returns owner: string?; nil: none
 //
 // The script only reads. It is sent as the command GET.
 func MutexHolder(
 	ctx context.Context, r backend.ScriptRunner,
 	holder string,
 ) (owner string, ok bool, err error) {
-	words := [...]string{holder}
-	reply, err := r.Run(ctx, &mutexHolderScript, words[:], nil)
-	if err != nil {
-		return "", false, err
-	}
-	return decodeMutexHolder(reply)
-}
-
-// decodeMutexHolder reads the reply of the script.
-func decodeMutexHolder(reply backend.Reply) (value string, ok bool, err error) {
-	if reply.IsNil() {
-		return "", false, nil
-	}
-	if value, err = reply.Text(); err != nil {
-		return "", false, fmt.Errorf("script mutex_holder: owner: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &mutexHolderScript}
+	words := []string{holder}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "owner", backend.Reply.Text)
 }

@@ -5,18 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const mutexReleaseSource = `
-
-
-local holder = KEYS[1]
+var mutexReleaseScript = backend.Script{
+	Name: "mutex_release", Keys: 4, Retry: backend.RetryNever,
+	SHA1: "a885e5fd9024763ff7383752f36c94fc5af65083",
+	Source: "\n\n\n" + `local holder = KEYS[1]
 local token = KEYS[2]
 local queue = KEYS[3]
 local signs = KEYS[4]
@@ -38,34 +36,19 @@ if conflict then
   return redis.error_reply('SIDEKIND the hold has ended, but another key is of another kind')
 end
 return released + 2 * more
-`
-
-const mutexReleaseSHA1 = "a885e5fd9024763ff7383752f36c94fc5af65083"
-
-var mutexReleaseScript = backend.Script{
-	Name:   "mutex_release",
-	Source: mutexReleaseSource,
-	SHA1:   mutexReleaseSHA1,
-	Keys:   4,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // MutexReleaseParams holds the keys and arguments of [MutexRelease].
 type MutexReleaseParams struct {
-	// string; owner
-	Holder string
-	// string; the last token granted, decimal
-	Token string
-	// zset; waiter -> its number
-	Queue string
-	// hash; waiter -> its last sign of life
-	Signs string
-	Owner string
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent
-	Tokenttl *time.Duration
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// begins channels; followed by the group of the owner that gets the mutex
+	Holder   string // string key; owner
+	Token    string // string key; the last token granted, decimal
+	Queue    string // zset key; waiter -> its number
+	Signs    string // hash key; waiter -> its last sign of life
+	Owner    string
+	Tokenttl *time.Duration // milliseconds?
+	Publish  string         // PUBLISH|SPUBLISH
+	// channel prefix; followed by the group of the owner that gets the mutex
 	Granted string
 }
 
@@ -73,66 +56,19 @@ type MutexReleaseParams struct {
 // then, it grants the mutex to the first waiter that has not expired. It does so even if owner
 // had neither a hold nor a place.
 //
-// Keys:
-//   - holder: string; owner
-//   - token: string; the last token granted, decimal
-//   - queue: zset; waiter -> its number
-//   - signs: hash; waiter -> its last sign of life
-//
-// Arguments:
-//   - owner
-//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
-//   - publish: the command PUBLISH|SPUBLISH
-//   - granted: begins channels; followed by the group of the owner that gets the mutex
-//
-// Results:
-//   - outcome: 1: owner held it; 0: not. 2 more: there is no holder yet, although there may be
-//     waiters that have not expired, and the release must be repeated
-//
-// Errors, each a [backend.ScriptError]:
-//   - SIDEKIND: the hold has ended, but another key is of another kind
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns outcome: 1: owner held it; 0: not. 2 more: there is no holder yet, although there
+//     may be waiters that have not expired, and the release must be repeated
+//   - [backend.ScriptError] SIDEKIND: the hold has ended, but another key is of another kind
 func MutexRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	p MutexReleaseParams,
 ) (outcome int64, err error) {
-	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
-		return 0, fmt.Errorf("script mutex_release: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
+	c := scriptcall.Call{Script: &mutexReleaseScript}
+	words := []string{
+		p.Holder, p.Token, p.Queue, p.Signs, p.Owner,
+		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.ChannelPrefix("granted", p.Granted, p.Publish, p.Holder),
 	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script mutex_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if _, rest, found := strings.Cut(p.Granted, "{"); strings.EqualFold(p.Publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return 0, fmt.Errorf("script mutex_release: granted: %w: no hash tag in %q", backend.ErrArgument, p.Granted)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Granted) != backend.Slot(p.Holder) {
-		return 0, fmt.Errorf("script mutex_release: granted: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Holder,
-		p.Token,
-		p.Queue,
-		p.Signs,
-		p.Owner,
-		"",
-		p.Publish,
-		p.Granted,
-	}
-	if p.Tokenttl != nil {
-		words[5] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
-	}
-	reply, err := r.Run(ctx, &mutexReleaseScript, words[:4:4], words[4:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeMutexRelease(reply)
-}
-
-// decodeMutexRelease reads the reply of the script.
-func decodeMutexRelease(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script mutex_release: outcome: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 4, words), "outcome", backend.Reply.Int)
 }

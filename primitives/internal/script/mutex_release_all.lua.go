@@ -5,18 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const mutexReleaseAllSource = `
-
-
-local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
+var mutexReleaseAllScript = backend.Script{
+	Name: "mutex_release_all", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "d4c9fe6469bdfd6e9016ef5a44ec073bacfa6735",
+	Source: "\n\n\n" + `local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
 local tokenttl = ARGV[1] if tokenttl == '' then tokenttl = nil end
 local publish = ARGV[2]
 local owners = {} for i = 1, (#ARGV - 2) / 2 do owners[i] = ARGV[2 + i] end
@@ -41,78 +40,27 @@ for i, owner in ipairs(owners) do
   end
 end
 return status
-`
-
-const mutexReleaseAllSHA1 = "d4c9fe6469bdfd6e9016ef5a44ec073bacfa6735"
-
-var mutexReleaseAllScript = backend.Script{
-	Name:   "mutex_release_all",
-	Source: mutexReleaseAllSource,
-	SHA1:   mutexReleaseAllSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // MutexReleaseAll is mutex_release for each owner. Each owner has a status of its own: a
 // refusal for one owner does not fail the others.
 //
-// Keys:
-//   - objects: any kind each; the four keys of mutex_release for each owner
-//
-// Arguments:
-//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent
-//   - publish: the command PUBLISH|SPUBLISH
-//   - owners
+//   - objects: any kind of keys; the four keys of mutex_release for each owner
+//   - tokenttl: milliseconds?
+//   - publish: PUBLISH|SPUBLISH
 //   - channels: one for each of owners; the channels of mutex_release
-//
-// Results:
-//   - status: per owner: 1 released, 0 not held by it, -1 not a mutex, -2 refused
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns status: per owner: 1 released, 0 not held by it, -1 not a mutex, -2 refused
 func MutexReleaseAll(
 	ctx context.Context, r backend.ScriptRunner,
 	objects []string, tokenttl *time.Duration, publish string, owners, channels []string,
 ) (status []int64, err error) {
-	if len(objects) == 0 {
-		return nil, fmt.Errorf("script mutex_release_all: objects: %w: no key", backend.ErrArgument)
-	}
-	if tokenttl != nil && *tokenttl != 0 && *tokenttl < time.Millisecond {
-		return nil, fmt.Errorf("script mutex_release_all: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *tokenttl)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script mutex_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if len(channels) != len(owners) {
-		return nil, fmt.Errorf("script mutex_release_all: channels: %w: %d for %d of owners", backend.ErrArgument, len(channels), len(owners))
-	}
-	words := make([]string, 0, 2+len(objects)+len(owners)+len(channels))
-	words = append(words, objects...)
-	keys := len(words)
-	words = append(words, "")
-	if tokenttl != nil {
-		words[len(words)-1] = strconv.FormatInt(tokenttl.Milliseconds(), 10)
-	}
-	words = append(words, publish)
-	words = append(words, owners...)
-	words = append(words, channels...)
-	reply, err := r.Run(ctx, &mutexReleaseAllScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeMutexReleaseAll(reply)
-}
-
-// decodeMutexReleaseAll reads the reply of the script.
-func decodeMutexReleaseAll(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script mutex_release_all: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script mutex_release_all: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &mutexReleaseAllScript}
+	c.NotEmpty("objects", len(objects))
+	c.SameLength("channels", len(channels), "owners", len(owners))
+	words := slices.Concat(objects, []string{
+		scriptcall.Optional("tokenttl", tokenttl, c.Milliseconds),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+	}, owners, channels)
+	return scriptcall.Values(c.Run(ctx, r, len(objects), words), "status", backend.Reply.Int)
 }

@@ -5,17 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const mutexRenewSource = `
-
-
-local holders = {} for i = 1, #KEYS do holders[i] = KEYS[i] end
+var mutexRenewScript = backend.Script{
+	Name: "mutex_renew", Keys: -1, Retry: backend.RetryRepeatable,
+	SHA1: "19c1cac56748b808e1f9289da25ba75655ea245d",
+	Source: "\n\n\n" + `local holders = {} for i = 1, #KEYS do holders[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #holders do owners[i] = ARGV[1 + i] end
 
@@ -33,68 +33,25 @@ for i, holder in ipairs(holders) do
   end
 end
 return status
-`
-
-const mutexRenewSHA1 = "19c1cac56748b808e1f9289da25ba75655ea245d"
-
-var mutexRenewScript = backend.Script{
-	Name:   "mutex_renew",
-	Source: mutexRenewSource,
-	SHA1:   mutexRenewSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // MutexRenew extends the hold of each owner that holds its mutex to a whole lease. Each owner
 // has a status of its own: a key of another kind does not fail the others.
 //
-// Keys:
-//   - holders: string each; owner
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - holders: string keys; owner
+//   - lease: milliseconds
 //   - owners: one for each of holders
-//
-// Results:
-//   - status: per mutex: 1 renewed, 0 not held by its owner, -1 not a mutex, -2 refused
+//   - returns status: per mutex: 1 renewed, 0 not held by its owner, -1 not a mutex, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func MutexRenew(
 	ctx context.Context, r backend.ScriptRunner,
 	holders []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
-	if len(holders) == 0 {
-		return nil, fmt.Errorf("script mutex_renew: holders: %w: no key", backend.ErrArgument)
-	}
-	if lease != 0 && lease < time.Millisecond {
-		return nil, fmt.Errorf("script mutex_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	if len(owners) != len(holders) {
-		return nil, fmt.Errorf("script mutex_renew: owners: %w: %d for %d of holders", backend.ErrArgument, len(owners), len(holders))
-	}
-	words := make([]string, 0, 1+len(holders)+len(owners))
-	words = append(words, holders...)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(lease.Milliseconds(), 10))
-	words = append(words, owners...)
-	reply, err := r.Run(ctx, &mutexRenewScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeMutexRenew(reply)
-}
-
-// decodeMutexRenew reads the reply of the script.
-func decodeMutexRenew(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script mutex_renew: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script mutex_renew: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &mutexRenewScript}
+	c.NotEmpty("holders", len(holders))
+	c.SameLength("owners", len(owners), "holders", len(holders))
+	words := slices.Concat(holders, []string{c.Milliseconds("lease", lease)}, owners)
+	return scriptcall.Values(c.Run(ctx, r, len(holders), words), "status", backend.Reply.Int)
 }

@@ -5,14 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const objectDeleteSource = `
-
-local object = KEYS[1]
+var objectDeleteScript = backend.Script{
+	Name: "object_delete", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "03493a4823004d1bd990b3ea92602479560657f1",
+	Source: "\n\n" + `local object = KEYS[1]
 local beside = {} for i = 1, #KEYS - 1 do beside[i] = KEYS[1 + i] end
 local kind = ARGV[1]
 
@@ -26,54 +28,21 @@ for _, key in ipairs(beside) do
   redis.call('del', key)
 end
 return redis.call('del', object)
-`
-
-const objectDeleteSHA1 = "03493a4823004d1bd990b3ea92602479560657f1"
-
-var objectDeleteScript = backend.Script{
-	Name:   "object_delete",
-	Source: objectDeleteSource,
-	SHA1:   objectDeleteSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // ObjectDelete deletes an object, if its key is of the right kind.
 //
-// Keys:
-//   - object: any kind
-//   - beside: any kind each; further keys of the object, whose kind is not checked
-//
-// Arguments:
+//   - object: any kind of key
+//   - beside: any kind of keys; further keys of the object, whose kind is not checked
 //   - kind: as TYPE names it
-//
-// Results:
-//   - deleted: false: there was none
-//
-// Errors, each a [backend.ScriptError]:
-//   - OTHERKIND: the key is of another kind
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns deleted: false: there was none
+//   - [backend.ScriptError] OTHERKIND: the key is of another kind
 func ObjectDelete(
 	ctx context.Context, r backend.ScriptRunner,
 	object string, beside []string, kind string,
 ) (deleted bool, err error) {
-	words := make([]string, 0, 2+len(beside))
-	words = append(words, object)
-	words = append(words, beside...)
-	keys := len(words)
-	words = append(words, kind)
-	reply, err := r.Run(ctx, &objectDeleteScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return false, err
-	}
-	return decodeObjectDelete(reply)
-}
-
-// decodeObjectDelete reads the reply of the script.
-func decodeObjectDelete(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script object_delete: deleted: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &objectDeleteScript}
+	words := slices.Concat([]string{object}, beside, []string{kind})
+	return scriptcall.Value(c.Run(ctx, r, 1+len(beside), words), "deleted", backend.Reply.Bool)
 }

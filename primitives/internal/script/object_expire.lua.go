@@ -5,16 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const objectExpireSource = `
-
-local object = KEYS[1]
+var objectExpireScript = backend.Script{
+	Name: "object_expire", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "bd491638c3ddbff209096a9e05ed673ee346acd4",
+	Source: "\n\n" + `local object = KEYS[1]
 local beside = {} for i = 1, #KEYS - 1 do beside[i] = KEYS[1 + i] end
 local kind = ARGV[1]
 local ttl = ARGV[2]
@@ -29,59 +30,22 @@ for _, key in ipairs(beside) do
   redis.call('pexpire', key, ttl)
 end
 return redis.call('pexpire', object, ttl)
-`
-
-const objectExpireSHA1 = "bd491638c3ddbff209096a9e05ed673ee346acd4"
-
-var objectExpireScript = backend.Script{
-	Name:   "object_expire",
-	Source: objectExpireSource,
-	SHA1:   objectExpireSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // ObjectExpire sets the TTL of an object's key, if it is of the right kind.
 //
-// Keys:
-//   - object: any kind
-//   - beside: any kind each; further keys of the object, whose kind is not checked
-//
-// Arguments:
+//   - object: any kind of key
+//   - beside: any kind of keys; further keys of the object, whose kind is not checked
 //   - kind: as TYPE names it
-//   - ttl: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - set: false: there is no such object
-//
-// Errors, each a [backend.ScriptError]:
-//   - OTHERKIND: the key is of another kind
-//
-// The script may write, and is not sent again once it may have run.
+//   - ttl: milliseconds
+//   - returns set: false: there is no such object
+//   - [backend.ScriptError] OTHERKIND: the key is of another kind
 func ObjectExpire(
 	ctx context.Context, r backend.ScriptRunner,
 	object string, beside []string, kind string, ttl time.Duration,
 ) (set bool, err error) {
-	if ttl != 0 && ttl < time.Millisecond {
-		return false, fmt.Errorf("script object_expire: ttl: %w: %v is less than a millisecond", backend.ErrArgument, ttl)
-	}
-	words := make([]string, 0, 3+len(beside))
-	words = append(words, object)
-	words = append(words, beside...)
-	keys := len(words)
-	words = append(words, kind)
-	words = append(words, strconv.FormatInt(ttl.Milliseconds(), 10))
-	reply, err := r.Run(ctx, &objectExpireScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return false, err
-	}
-	return decodeObjectExpire(reply)
-}
-
-// decodeObjectExpire reads the reply of the script.
-func decodeObjectExpire(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script object_expire: set: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &objectExpireScript}
+	words := slices.Concat([]string{object}, beside, []string{kind, c.Milliseconds("ttl", ttl)})
+	return scriptcall.Value(c.Run(ctx, r, 1+len(beside), words), "set", backend.Reply.Bool)
 }

@@ -5,16 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const objectExpireAtSource = `
-
-local object = KEYS[1]
+var objectExpireAtScript = backend.Script{
+	Name: "object_expire_at", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "a4c5ea364a005019922f7799453526b26e0ef3d6",
+	Source: "\n\n" + `local object = KEYS[1]
 local beside = {} for i = 1, #KEYS - 1 do beside[i] = KEYS[1 + i] end
 local kind = ARGV[1]
 local at = ARGV[2]
@@ -29,56 +30,22 @@ for _, key in ipairs(beside) do
   redis.call('pexpireat', key, at)
 end
 return redis.call('pexpireat', object, at)
-`
-
-const objectExpireAtSHA1 = "a4c5ea364a005019922f7799453526b26e0ef3d6"
-
-var objectExpireAtScript = backend.Script{
-	Name:   "object_expire_at",
-	Source: objectExpireAtSource,
-	SHA1:   objectExpireAtSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // ObjectExpireAt sets the expiry of an object's key, if it is of the right kind.
 //
-// Keys:
-//   - object: any kind
-//   - beside: any kind each; further keys of the object, whose kind is not checked
-//
-// Arguments:
+//   - object: any kind of key
+//   - beside: any kind of keys; further keys of the object, whose kind is not checked
 //   - kind: as TYPE names it
-//   - at: to the millisecond, the rest is cut off
-//
-// Results:
-//   - set: false: there is no such object
-//
-// Errors, each a [backend.ScriptError]:
-//   - OTHERKIND: the key is of another kind
-//
-// The script may write, and is not sent again once it may have run.
+//   - at: unixmilli
+//   - returns set: false: there is no such object
+//   - [backend.ScriptError] OTHERKIND: the key is of another kind
 func ObjectExpireAt(
 	ctx context.Context, r backend.ScriptRunner,
 	object string, beside []string, kind string, at time.Time,
 ) (set bool, err error) {
-	words := make([]string, 0, 3+len(beside))
-	words = append(words, object)
-	words = append(words, beside...)
-	keys := len(words)
-	words = append(words, kind)
-	words = append(words, strconv.FormatInt(at.UnixMilli(), 10))
-	reply, err := r.Run(ctx, &objectExpireAtScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return false, err
-	}
-	return decodeObjectExpireAt(reply)
-}
-
-// decodeObjectExpireAt reads the reply of the script.
-func decodeObjectExpireAt(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script object_expire_at: set: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &objectExpireAtScript}
+	words := slices.Concat([]string{object}, beside, []string{kind, c.UnixMilli("at", at)})
+	return scriptcall.Value(c.Run(ctx, r, 1+len(beside), words), "set", backend.Reply.Bool)
 }

@@ -5,55 +5,33 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const objectKindSource = `
-
-local object = KEYS[1]
+var objectKindScript = backend.Script{
+	Name: "object_kind", Keys: 1, Retry: backend.RetryReadOnly,
+	Command: "TYPE",
+	SHA1:    "80315181b51c3d236df08a52d0052658cac8e6b7",
+	Source: "\n\n" + `local object = KEYS[1]
 
 
 return redis.call('type', object)
-`
-
-const objectKindSHA1 = "80315181b51c3d236df08a52d0052658cac8e6b7"
-
-var objectKindScript = backend.Script{
-	Name:    "object_kind",
-	Source:  objectKindSource,
-	SHA1:    objectKindSHA1,
-	Keys:    1,
-	Retry:   backend.RetryReadOnly,
-	Command: "TYPE",
+`,
 }
 
 // ObjectKind returns the kind of a key's value.
 //
-// Keys:
-//   - object: any kind
-//
-// Results:
-//   - kind: as TYPE names it; none: nothing
+//   - object: any kind of key
+//   - returns kind: as TYPE names it; none: nothing
 //
 // The script only reads. It is sent as the command TYPE.
 func ObjectKind(
 	ctx context.Context, r backend.ScriptRunner,
 	object string,
 ) (kind string, err error) {
-	words := [...]string{object}
-	reply, err := r.Run(ctx, &objectKindScript, words[:], nil)
-	if err != nil {
-		return "", err
-	}
-	return decodeObjectKind(reply)
-}
-
-// decodeObjectKind reads the reply of the script.
-func decodeObjectKind(reply backend.Reply) (value string, err error) {
-	if value, err = reply.Text(); err != nil {
-		return "", fmt.Errorf("script object_kind: kind: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &objectKindScript}
+	words := []string{object}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "kind", backend.Reply.Text)
 }

@@ -5,14 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const objectPersistSource = `
-
-local object = KEYS[1]
+var objectPersistScript = backend.Script{
+	Name: "object_persist", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "bf96b61515a923dbad00a9e3175adc259fd128ef",
+	Source: "\n\n" + `local object = KEYS[1]
 local beside = {} for i = 1, #KEYS - 1 do beside[i] = KEYS[1 + i] end
 local kind = ARGV[1]
 
@@ -26,54 +28,21 @@ for _, key in ipairs(beside) do
   redis.call('persist', key)
 end
 return redis.call('persist', object)
-`
-
-const objectPersistSHA1 = "bf96b61515a923dbad00a9e3175adc259fd128ef"
-
-var objectPersistScript = backend.Script{
-	Name:   "object_persist",
-	Source: objectPersistSource,
-	SHA1:   objectPersistSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // ObjectPersist removes the expiry of an object's key, if it is of the right kind.
 //
-// Keys:
-//   - object: any kind
-//   - beside: any kind each; further keys of the object, whose kind is not checked
-//
-// Arguments:
+//   - object: any kind of key
+//   - beside: any kind of keys; further keys of the object, whose kind is not checked
 //   - kind: as TYPE names it
-//
-// Results:
-//   - changed: false: it had no end, or there is no such object
-//
-// Errors, each a [backend.ScriptError]:
-//   - OTHERKIND: the key is of another kind
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns changed: false: it had no end, or there is no such object
+//   - [backend.ScriptError] OTHERKIND: the key is of another kind
 func ObjectPersist(
 	ctx context.Context, r backend.ScriptRunner,
 	object string, beside []string, kind string,
 ) (changed bool, err error) {
-	words := make([]string, 0, 2+len(beside))
-	words = append(words, object)
-	words = append(words, beside...)
-	keys := len(words)
-	words = append(words, kind)
-	reply, err := r.Run(ctx, &objectPersistScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return false, err
-	}
-	return decodeObjectPersist(reply)
-}
-
-// decodeObjectPersist reads the reply of the script.
-func decodeObjectPersist(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script object_persist: changed: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &objectPersistScript}
+	words := slices.Concat([]string{object}, beside, []string{kind})
+	return scriptcall.Value(c.Run(ctx, r, 1+len(beside), words), "changed", backend.Reply.Bool)
 }

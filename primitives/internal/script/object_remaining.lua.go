@@ -5,56 +5,34 @@ package script
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const objectRemainingSource = `
-
-local object = KEYS[1]
+var objectRemainingScript = backend.Script{
+	Name: "object_remaining", Keys: 1, Retry: backend.RetryReadOnly,
+	Command: "PTTL",
+	SHA1:    "4b70b8ee27edaab99439eb434020bd8f2c2e90af",
+	Source: "\n\n" + `local object = KEYS[1]
 
 
 return redis.call('pttl', object)
-`
-
-const objectRemainingSHA1 = "4b70b8ee27edaab99439eb434020bd8f2c2e90af"
-
-var objectRemainingScript = backend.Script{
-	Name:    "object_remaining",
-	Source:  objectRemainingSource,
-	SHA1:    objectRemainingSHA1,
-	Keys:    1,
-	Retry:   backend.RetryReadOnly,
-	Command: "PTTL",
+`,
 }
 
 // ObjectRemaining returns the time until an object expires.
 //
-// Keys:
-//   - object: any kind
-//
-// Results:
-//   - remaining: -1 ms: it has no end; -2 ms: there is none
+//   - object: any kind of key
+//   - returns remaining: milliseconds; -1 ms: it has no end; -2 ms: there is none
 //
 // The script only reads. It is sent as the command PTTL.
 func ObjectRemaining(
 	ctx context.Context, r backend.ScriptRunner,
 	object string,
 ) (remaining time.Duration, err error) {
-	words := [...]string{object}
-	reply, err := r.Run(ctx, &objectRemainingScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeObjectRemaining(reply)
-}
-
-// decodeObjectRemaining reads the reply of the script.
-func decodeObjectRemaining(reply backend.Reply) (value time.Duration, err error) {
-	if value, err = reply.Duration(time.Millisecond); err != nil {
-		return 0, fmt.Errorf("script object_remaining: remaining: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &objectRemainingScript}
+	words := []string{object}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "remaining", scriptcall.Milliseconds)
 }

@@ -5,19 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const periodicAcquireSource = `
-
-
-
-local lock = KEYS[1]
+var periodicAcquireScript = backend.Script{
+	Name: "periodic_acquire", Keys: 3, Retry: backend.RetryNever,
+	SHA1: "fe48a53d09c6e147493d879d62f8456b5743c50a",
+	Source: "\n\n\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local completed = KEYS[3]
 local owner = ARGV[1]
@@ -57,40 +54,22 @@ local grant repeat local micros = time[2] if #micros < 6 then micros = string.fo
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
 return {grant, now}
-`
-
-const periodicAcquireSHA1 = "fe48a53d09c6e147493d879d62f8456b5743c50a"
-
-var periodicAcquireScript = backend.Script{
-	Name:   "periodic_acquire",
-	Source: periodicAcquireSource,
-	SHA1:   periodicAcquireSHA1,
-	Keys:   3,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // PeriodicAcquireParams holds the keys and arguments of [PeriodicAcquire].
 type PeriodicAcquireParams struct {
-	// hash; owner -> hold count
-	Lock string
-	// string; the last token granted, decimal
-	Token string
-	// string; the start of the last completed period, in Unix milliseconds, decimal
+	Lock  string // hash key; owner -> hold count
+	Token string // string key; the last token granted, decimal
+	// string key; the start of the last completed period, in Unix milliseconds, decimal
 	Completed string
 	Owner     string
-	// in whole milliseconds, the rest is cut off; not negative
-	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key
-	// does not expire
-	Tokenttl *time.Duration
-	// of the period, in Unix milliseconds
-	Start int64
-	// to the millisecond, the rest is cut off
-	Earliest time.Time
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel; of the release
-	Released string
+	Lease     time.Duration  // milliseconds
+	Tokenttl  *time.Duration // milliseconds?; nil: the token key does not expire
+	Start     int64          // of the period, in Unix milliseconds
+	Earliest  time.Time      // unixmilli
+	Publish   string         // PUBLISH|SPUBLISH
+	Released  string         // channel; of the release
 }
 
 // PeriodicAcquireResult is what [PeriodicAcquire] returns.
@@ -104,79 +83,23 @@ type PeriodicAcquireResult struct {
 // completed, or the time is before earliest. It also fails if the user may not record a period:
 // otherwise each replica would run the job, and none could record it.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//   - token: string; the last token granted, decimal
-//   - completed: string; the start of the last completed period, in Unix milliseconds, decimal
-//
-// Arguments:
-//   - owner
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
-//     token key does not expire
-//   - start: of the period, in Unix milliseconds
-//   - earliest: to the millisecond, the rest is cut off
-//   - publish: the command PUBLISH|SPUBLISH
-//   - released: channel; of the release
-//
-// Results:
-//   - answer: as of lock_acquire; 0: the period, or a later one, is completed, or it is before
-//     earliest
-//   - now
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key of the record holds a text that is no whole number
-//
-// The script may write, and is not sent again once it may have run.
+//   - [backend.ScriptError] NOTANUMBER: the key of the record holds a text that is no whole
+//     number
 func PeriodicAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p PeriodicAcquireParams,
 ) (PeriodicAcquireResult, error) {
-	if p.Lease != 0 && p.Lease < time.Millisecond {
-		return PeriodicAcquireResult{}, fmt.Errorf("script periodic_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	c := scriptcall.Call{Script: &periodicAcquireScript}
+	words := []string{
+		p.Lock, p.Token, p.Completed, p.Owner, c.Milliseconds("lease", p.Lease),
+		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
+		c.Int("start", p.Start), c.UnixMilli("earliest", p.Earliest),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", p.Released, p.Publish, p.Lock),
 	}
-	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
-		return PeriodicAcquireResult{}, fmt.Errorf("script periodic_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return PeriodicAcquireResult{}, fmt.Errorf("script periodic_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Lock) {
-		return PeriodicAcquireResult{}, fmt.Errorf("script periodic_acquire: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Lock,
-		p.Token,
-		p.Completed,
-		p.Owner,
-		strconv.FormatInt(p.Lease.Milliseconds(), 10),
-		"",
-		strconv.FormatInt(p.Start, 10),
-		strconv.FormatInt(p.Earliest.UnixMilli(), 10),
-		p.Publish,
-		p.Released,
-	}
-	if p.Tokenttl != nil {
-		words[5] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
-	}
-	reply, err := r.Run(ctx, &periodicAcquireScript, words[:3:3], words[3:])
-	if err != nil {
-		return PeriodicAcquireResult{}, err
-	}
-	return decodePeriodicAcquire(reply)
-}
-
-// decodePeriodicAcquire reads the reply of the script.
-func decodePeriodicAcquire(reply backend.Reply) (result PeriodicAcquireResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return PeriodicAcquireResult{}, fmt.Errorf("script periodic_acquire: %w", err)
-	}
-	if result.Answer, err = items[0].Int(); err != nil {
-		return PeriodicAcquireResult{}, fmt.Errorf("script periodic_acquire: answer: %w", err)
-	}
-	if result.Now, err = items[1].UnixMilli(); err != nil {
-		return PeriodicAcquireResult{}, fmt.Errorf("script periodic_acquire: now: %w", err)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 3, words).Tuple(2)
+	var result PeriodicAcquireResult
+	result.Answer = scriptcall.Next(&out, "answer", backend.Reply.Int)
+	result.Now = scriptcall.Next(&out, "now", backend.Reply.UnixMilli)
+	return scriptcall.All(result, out)
 }

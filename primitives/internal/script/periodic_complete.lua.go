@@ -5,16 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const periodicCompleteSource = `
-
-local lock = KEYS[1]
+var periodicCompleteScript = backend.Script{
+	Name: "periodic_complete", Keys: 2, Retry: backend.RetryRepeatable,
+	SHA1: "1dd5cf809c245a1a23a91e176913bb5c9f543577",
+	Source: "\n\n" + `local lock = KEYS[1]
 local completed = KEYS[2]
 local owner = ARGV[1]
 local start = ARGV[2]
@@ -34,62 +34,28 @@ if not last or less(last, start) then
   redis.call('set', completed, start, 'px', ttl)
 end
 return 1
-`
-
-const periodicCompleteSHA1 = "1dd5cf809c245a1a23a91e176913bb5c9f543577"
-
-var periodicCompleteScript = backend.Script{
-	Name:   "periodic_complete",
-	Source: periodicCompleteSource,
-	SHA1:   periodicCompleteSHA1,
-	Keys:   2,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // PeriodicComplete records that the holder of a periodic job's lock has completed a period,
 // unless a later period is recorded.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//   - completed: string; the start of the last completed period, in Unix milliseconds, decimal
-//
-// Arguments:
-//   - owner
+//   - lock: hash key; owner -> hold count
+//   - completed: string key; the start of the last completed period, in Unix milliseconds,
+//     decimal
 //   - start: of the period, in Unix milliseconds
-//   - ttl: in whole milliseconds, the rest is cut off; not negative; of the record
-//
-// Results:
-//   - held: false: owner does not hold the lock, and nothing was recorded
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds a text that is no whole number
+//   - ttl: milliseconds; of the record
+//   - returns held: false: owner does not hold the lock, and nothing was recorded
+//   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no whole number
 //
 // The script may write, and may be run again if its reply was lost.
 func PeriodicComplete(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, completed, owner string, start int64, ttl time.Duration,
 ) (held bool, err error) {
-	if ttl != 0 && ttl < time.Millisecond {
-		return false, fmt.Errorf("script periodic_complete: ttl: %w: %v is less than a millisecond", backend.ErrArgument, ttl)
+	c := scriptcall.Call{Script: &periodicCompleteScript}
+	words := []string{
+		lock, completed, owner, c.Int("start", start), c.Milliseconds("ttl", ttl),
 	}
-	words := [...]string{
-		lock,
-		completed,
-		owner,
-		strconv.FormatInt(start, 10),
-		strconv.FormatInt(ttl.Milliseconds(), 10),
-	}
-	reply, err := r.Run(ctx, &periodicCompleteScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodePeriodicComplete(reply)
-}
-
-// decodePeriodicComplete reads the reply of the script.
-func decodePeriodicComplete(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script periodic_complete: held: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "held", backend.Reply.Bool)
 }

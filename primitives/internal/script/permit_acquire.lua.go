@@ -5,20 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const permitAcquireSource = `
-
-
-
-
-local permits = KEYS[1]
+var permitAcquireScript = backend.Script{
+	Name: "permit_acquire", Keys: 3, Retry: backend.RetryNever,
+	SHA1: "fc00ebe14411d6005bbe5f3a2fcad2fc2458b9dd",
+	Source: "\n\n\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
 local owner = ARGV[1]
@@ -103,47 +99,33 @@ if not ends or ends >= 922337203685477 then
   return {taken and 1 or 0, left, -1, other}
 end
 return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now)), other}
-`
-
-const permitAcquireSHA1 = "fc00ebe14411d6005bbe5f3a2fcad2fc2458b9dd"
-
-var permitAcquireScript = backend.Script{
-	Name:   "permit_acquire",
-	Source: permitAcquireSource,
-	SHA1:   permitAcquireSHA1,
-	Keys:   3,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // PermitAcquireParams holds the keys and arguments of [PermitAcquire].
 type PermitAcquireParams struct {
-	// string; free permits
-	Permits string
-	// zset; id -> when its lease ends
-	Leases string
-	// string; free permits of the semaphore that has the same leases; if there is none, of this
+	Permits string // string key; free permits
+	Leases  string // zset key; id -> when its lease ends
+	// string key; free permits of the semaphore that has the same leases; if there is none, of this
 	// semaphore
-	Twin string
-	// the ids of its permits, 16 bytes each
-	Owner string
-	// in whole milliseconds, the rest is cut off; not negative
-	Lease time.Duration
-	// from 1 to 2147483647; nil: absent; of a semaphore that it creates; nil: it creates none
-	Total *int64
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel
-	Released string
+	Twin  string
+	Owner string        // the ids of its permits, 16 bytes each
+	Lease time.Duration // milliseconds
+	// int(1..2147483647)?; of a semaphore that it creates; nil: it creates none
+	Total    *int64
+	Publish  string // PUBLISH|SPUBLISH
+	Released string // channel
 }
 
 // PermitAcquireResult is what [PermitAcquire] returns.
 type PermitAcquireResult struct {
 	Taken bool
-	// free permits, after the grant; from -2147483648 to 4294967295
+	// int(-2147483648..4294967295); free permits, after the grant
 	Left int64
-	// until the first lease ends, including the leases of this grant; -1 ms: none does
+	// milliseconds; until the first lease ends, including the leases of this grant; -1 ms: none
+	// does
 	Wait time.Duration
-	// the total of the semaphore, if the caller gives another; there may be none
+	// int?; the total of the semaphore, if the caller gives another
 	Other   int64
 	OtherOK bool // whether there is one
 }
@@ -154,90 +136,25 @@ type PermitAcquireResult struct {
 // permits. An owner is never used again. Nothing is taken if the user lacks a right that this
 // or the release needs.
 //
-// Keys:
-//   - permits: string; free permits
-//   - leases: zset; id -> when its lease ends
-//   - twin: string; free permits of the semaphore that has the same leases; if there is none,
-//     of this semaphore
-//
-// Arguments:
-//   - owner: the ids of its permits, 16 bytes each
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - total: from 1 to 2147483647; nil: absent; of a semaphore that it creates; nil: it creates
-//     none
-//   - publish: the command PUBLISH|SPUBLISH
-//   - released: channel
-//
-// Results:
-//   - taken
-//   - left: free permits, after the grant; from -2147483648 to 4294967295
-//   - wait: until the first lease ends, including the leases of this grant; -1 ms: none does
-//   - other: the total of the semaphore, if the caller gives another; there may be none
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds no count of permits
-//   - SHARED: another semaphore has the same leases
-//   - TOOMANY: there are fewer permits
-//
-// The script may write, and is not sent again once it may have run.
+//   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
+//   - [backend.ScriptError] SHARED: another semaphore has the same leases
+//   - [backend.ScriptError] TOOMANY: there are fewer permits
 func PermitAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p PermitAcquireParams,
 ) (PermitAcquireResult, error) {
-	if p.Lease != 0 && p.Lease < time.Millisecond {
-		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
+	c := scriptcall.Call{Script: &permitAcquireScript}
+	words := []string{
+		p.Permits, p.Leases, p.Twin, p.Owner, c.Milliseconds("lease", p.Lease),
+		scriptcall.Optional("total", p.Total, c.In(1, 2147483647).Int),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", p.Released, p.Publish, p.Permits),
 	}
-	if p.Total != nil && (*p.Total < 1 || *p.Total > 2147483647) {
-		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: total: %w: %d is not in 1..2147483647", backend.ErrArgument, *p.Total)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Permits) {
-		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Permits,
-		p.Leases,
-		p.Twin,
-		p.Owner,
-		strconv.FormatInt(p.Lease.Milliseconds(), 10),
-		"",
-		p.Publish,
-		p.Released,
-	}
-	if p.Total != nil {
-		words[5] = strconv.FormatInt(*p.Total, 10)
-	}
-	reply, err := r.Run(ctx, &permitAcquireScript, words[:3:3], words[3:])
-	if err != nil {
-		return PermitAcquireResult{}, err
-	}
-	return decodePermitAcquire(reply)
-}
-
-// decodePermitAcquire reads the reply of the script.
-func decodePermitAcquire(reply backend.Reply) (result PermitAcquireResult, err error) {
-	items, err := reply.Tuple(4)
-	if err != nil {
-		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: %w", err)
-	}
-	if result.Taken, err = items[0].Bool(); err != nil {
-		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: taken: %w", err)
-	}
-	if result.Left, err = items[1].Int(); err != nil {
-		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: left: %w", err)
-	}
-	if result.Left < -2147483648 || result.Left > 4294967295 {
-		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: left: %w: %d is not in -2147483648..4294967295", backend.ErrReply, result.Left)
-	}
-	if result.Wait, err = items[2].Duration(time.Millisecond); err != nil {
-		return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: wait: %w", err)
-	}
-	if result.OtherOK = !items[3].IsNil(); result.OtherOK {
-		if result.Other, err = items[3].Int(); err != nil {
-			return PermitAcquireResult{}, fmt.Errorf("script permit_acquire: other: %w", err)
-		}
-	}
-	return result, nil
+	out := c.Run(ctx, r, 3, words).Tuple(4)
+	var result PermitAcquireResult
+	result.Taken = scriptcall.Next(&out, "taken", backend.Reply.Bool)
+	result.Left = scriptcall.Next(&out, "left", scriptcall.In(-2147483648, 4294967295).Int)
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	result.Other, result.OtherOK = scriptcall.NextOK(&out, "other", backend.Reply.Int)
+	return scriptcall.All(result, out)
 }

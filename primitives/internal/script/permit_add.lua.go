@@ -5,17 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const permitAddSource = `
-
-
-local permits = KEYS[1]
+var permitAddScript = backend.Script{
+	Name: "permit_add", Keys: 3, Retry: backend.RetryNever,
+	SHA1: "2f2f60aad4792bba798d673891714c7f6c30bfc2",
+	Source: "\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
 local delta = ARGV[1]
@@ -49,73 +47,31 @@ if not text then
   redis.call('zremrangebyscore', leases, '-inf', '+inf')
 end
 return 1
-`
-
-const permitAddSHA1 = "2f2f60aad4792bba798d673891714c7f6c30bfc2"
-
-var permitAddScript = backend.Script{
-	Name:   "permit_add",
-	Source: permitAddSource,
-	SHA1:   permitAddSHA1,
-	Keys:   3,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // PermitAdd adds permits, or removes permits, free or taken, if delta is negative. If more
 // permits are free then, it publishes how many. It creates a missing semaphore.
 //
-// Keys:
-//   - permits: string; free permits
-//   - leases: zset; id -> when its lease ends
-//   - twin: string; free permits of the semaphore that has the same leases; if there is none,
-//     of this semaphore
-//
-// Arguments:
-//   - delta: from -2147483647 to 2147483647
-//   - publish: the command PUBLISH|SPUBLISH
+//   - permits: string key; free permits
+//   - leases: zset key; id -> when its lease ends
+//   - twin: string key; free permits of the semaphore that has the same leases; if there is
+//     none, of this semaphore
+//   - delta: int(-2147483647..2147483647)
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//
-// Results:
-//   - added
-//
-// Errors, each a [backend.ScriptError]:
-//   - OVERFLOW: more permits than a Java int holds, or less
-//   - NOTANUMBER: the key holds no count of permits
-//   - SHARED: another semaphore has the same leases
-//
-// The script may write, and is not sent again once it may have run.
+//   - [backend.ScriptError] OVERFLOW: more permits than a Java int holds, or less
+//   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
+//   - [backend.ScriptError] SHARED: another semaphore has the same leases
 func PermitAdd(
 	ctx context.Context, r backend.ScriptRunner,
 	permits, leases, twin string, delta int64, publish, released string,
 ) (added bool, err error) {
-	if delta < -2147483647 || delta > 2147483647 {
-		return false, fmt.Errorf("script permit_add: delta: %w: %d is not in -2147483647..2147483647", backend.ErrArgument, delta)
+	c := scriptcall.Call{Script: &permitAddScript}
+	words := []string{
+		permits, leases, twin, c.In(-2147483647, 2147483647).Int("delta", delta),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, permits),
 	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script permit_add: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(permits) {
-		return false, fmt.Errorf("script permit_add: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		permits,
-		leases,
-		twin,
-		strconv.FormatInt(delta, 10),
-		publish,
-		released,
-	}
-	reply, err := r.Run(ctx, &permitAddScript, words[:3:3], words[3:])
-	if err != nil {
-		return false, err
-	}
-	return decodePermitAdd(reply)
-}
-
-// decodePermitAdd reads the reply of the script.
-func decodePermitAdd(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script permit_add: added: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 3, words), "added", backend.Reply.Bool)
 }

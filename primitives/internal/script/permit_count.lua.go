@@ -5,14 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const permitCountSource = `
-
-local permits = KEYS[1]
+var permitCountScript = backend.Script{
+	Name: "permit_count", Keys: 2, Retry: backend.RetryReadOnly,
+	SHA1: "e96de2888967d5329d9578569629031acc2a810e",
+	Source: "\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 
 
@@ -29,69 +30,32 @@ if not free then
 end
 local back do local now = clock() back = redis.call('zcount', leases, '-inf', now) end
 return {free + back, redis.call('zcard', leases) - back}
-`
-
-const permitCountSHA1 = "e96de2888967d5329d9578569629031acc2a810e"
-
-var permitCountScript = backend.Script{
-	Name:   "permit_count",
-	Source: permitCountSource,
-	SHA1:   permitCountSHA1,
-	Keys:   2,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // PermitCountResult is what [PermitCount] returns.
 type PermitCountResult struct {
-	// including permits whose leases have ended; from -2147483648 to 4294967295
-	Free int64
-	// from 0 to 4294967295
-	Acquired int64
+	// int(-2147483648..4294967295); including permits whose leases have ended
+	Free     int64
+	Acquired int64 // int(0..4294967295)
 }
 
 // PermitCount returns how many permits are free, and how many are taken.
 //
-// Keys:
-//   - permits: string; free permits
-//   - leases: zset; id -> when its lease ends
-//
-// Results:
-//   - free: including permits whose leases have ended; from -2147483648 to 4294967295
-//   - acquired: from 0 to 4294967295
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds no count of permits
+//   - permits: string key; free permits
+//   - leases: zset key; id -> when its lease ends
+//   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
 //
 // The script only reads.
 func PermitCount(
 	ctx context.Context, r backend.ScriptRunner,
 	permits, leases string,
 ) (PermitCountResult, error) {
-	words := [...]string{permits, leases}
-	reply, err := r.Run(ctx, &permitCountScript, words[:], nil)
-	if err != nil {
-		return PermitCountResult{}, err
-	}
-	return decodePermitCount(reply)
-}
-
-// decodePermitCount reads the reply of the script.
-func decodePermitCount(reply backend.Reply) (result PermitCountResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return PermitCountResult{}, fmt.Errorf("script permit_count: %w", err)
-	}
-	if result.Free, err = items[0].Int(); err != nil {
-		return PermitCountResult{}, fmt.Errorf("script permit_count: free: %w", err)
-	}
-	if result.Free < -2147483648 || result.Free > 4294967295 {
-		return PermitCountResult{}, fmt.Errorf("script permit_count: free: %w: %d is not in -2147483648..4294967295", backend.ErrReply, result.Free)
-	}
-	if result.Acquired, err = items[1].Int(); err != nil {
-		return PermitCountResult{}, fmt.Errorf("script permit_count: acquired: %w", err)
-	}
-	if result.Acquired < 0 || result.Acquired > 4294967295 {
-		return PermitCountResult{}, fmt.Errorf("script permit_count: acquired: %w: %d is not in 0..4294967295", backend.ErrReply, result.Acquired)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &permitCountScript}
+	words := []string{permits, leases}
+	out := c.Run(ctx, r, 2, words).Tuple(2)
+	var result PermitCountResult
+	result.Free = scriptcall.Next(&out, "free", scriptcall.In(-2147483648, 4294967295).Int)
+	result.Acquired = scriptcall.Next(&out, "acquired", scriptcall.In(0, 4294967295).Int)
+	return scriptcall.All(result, out)
 }

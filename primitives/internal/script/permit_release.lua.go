@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const permitReleaseSource = `
-
-local permits = KEYS[1]
+var permitReleaseScript = backend.Script{
+	Name: "permit_release", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "371843225eff0a0068a4cca439b22cc734306253",
+	Source: "\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local owner = ARGV[1]
 local whole = ARGV[2] == '1'
@@ -34,69 +34,28 @@ local function tell(n)
   redis.call(publish, released, n)
 end
 local now = clock() local ids do local ids_ = {} for at = 1, #owner, 16 do ids_[#ids_ + 1] = owner:sub(at, at + 15) end ids = ids_ end local held do local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end held = n end if whole and held < #ids then return 0 end local after = free + held + ended(leases, now) if after > free then if not redis.acl_check_cmd('zrem', leases) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. leases}) end if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) redis.call('zrem', leases, unpack(ids)) end return held == #ids and 1 or 0
-`
-
-const permitReleaseSHA1 = "371843225eff0a0068a4cca439b22cc734306253"
-
-var permitReleaseScript = backend.Script{
-	Name:   "permit_release",
-	Source: permitReleaseSource,
-	SHA1:   permitReleaseSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // PermitRelease releases permits, and publishes how many are free then.
 //
-// Keys:
-//   - permits: string; free permits
-//   - leases: zset; id -> when its lease ends
-//
-// Arguments:
+//   - permits: string key; free permits
+//   - leases: zset key; id -> when its lease ends
 //   - owner: the ids, 16 bytes each
 //   - whole: release no permit if a lease has ended
-//   - publish: the command PUBLISH|SPUBLISH
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//
-// Results:
-//   - released: false: a lease had ended
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds no count of permits
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns released: false: a lease had ended
+//   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
 func PermitRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	permits, leases, owner string, whole bool, publish, released string,
 ) (bool, error) {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script permit_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &permitReleaseScript}
+	words := []string{
+		permits, leases, owner, c.Bool("whole", whole),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, permits),
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(permits) {
-		return false, fmt.Errorf("script permit_release: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		permits,
-		leases,
-		owner,
-		"0",
-		publish,
-		released,
-	}
-	if whole {
-		words[3] = "1"
-	}
-	reply, err := r.Run(ctx, &permitReleaseScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodePermitRelease(reply)
-}
-
-// decodePermitRelease reads the reply of the script.
-func decodePermitRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script permit_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "released", backend.Reply.Bool)
 }

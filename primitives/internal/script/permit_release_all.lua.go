@@ -5,16 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const permitReleaseAllSource = `
-
-
-local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
+var permitReleaseAllScript = backend.Script{
+	Name: "permit_release_all", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "4533621acb428c348503c41b68973562b85119a0",
+	Source: "\n\n\n" + `local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end
@@ -36,70 +36,24 @@ for i, owner in ipairs(owners) do
   end
 end
 return status
-`
-
-const permitReleaseAllSHA1 = "4533621acb428c348503c41b68973562b85119a0"
-
-var permitReleaseAllScript = backend.Script{
-	Name:   "permit_release_all",
-	Source: permitReleaseAllSource,
-	SHA1:   permitReleaseAllSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // PermitReleaseAll is permit_release for each owner. Each owner has a status of its own: a
 // refusal for one owner does not fail the others.
 //
-// Keys:
-//   - objects: any kind each; in pairs: the free permits, and the leases
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
+//   - objects: any kind of keys; in pairs: the free permits, and the leases
+//   - publish: PUBLISH|SPUBLISH
 //   - owners: one per pair
 //   - channels: one for each of owners; the channel of the waiters of each
-//
-// Results:
-//   - status: per owner: 1 released, 0 not all held, -1 no such semaphore, -2 refused
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns status: per owner: 1 released, 0 not all held, -1 no such semaphore, -2 refused
 func PermitReleaseAll(
 	ctx context.Context, r backend.ScriptRunner,
 	objects []string, publish string, owners, channels []string,
 ) (status []int64, err error) {
-	if len(objects) == 0 {
-		return nil, fmt.Errorf("script permit_release_all: objects: %w: no key", backend.ErrArgument)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script permit_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if len(channels) != len(owners) {
-		return nil, fmt.Errorf("script permit_release_all: channels: %w: %d for %d of owners", backend.ErrArgument, len(channels), len(owners))
-	}
-	words := make([]string, 0, 1+len(objects)+len(owners)+len(channels))
-	words = append(words, objects...)
-	keys := len(words)
-	words = append(words, publish)
-	words = append(words, owners...)
-	words = append(words, channels...)
-	reply, err := r.Run(ctx, &permitReleaseAllScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodePermitReleaseAll(reply)
-}
-
-// decodePermitReleaseAll reads the reply of the script.
-func decodePermitReleaseAll(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script permit_release_all: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script permit_release_all: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &permitReleaseAllScript}
+	c.NotEmpty("objects", len(objects))
+	c.SameLength("channels", len(channels), "owners", len(owners))
+	words := slices.Concat(objects, []string{c.Command("publish", publish, "PUBLISH", "SPUBLISH")}, owners, channels)
+	return scriptcall.Values(c.Run(ctx, r, len(objects), words), "status", backend.Reply.Int)
 }

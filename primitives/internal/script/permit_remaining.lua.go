@@ -5,15 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const permitRemainingSource = `
-
-local permits = KEYS[1]
+var permitRemainingScript = backend.Script{
+	Name: "permit_remaining", Keys: 2, Retry: backend.RetryReadOnly,
+	SHA1: "c8e98abb37969fa762820de7379b313212c3a0ab",
+	Source: "\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local id = ARGV[1]
 
@@ -32,50 +33,23 @@ if ends >= 922337203685477 then
   return -1
 end
 return math.max(0, math.ceil(ends - clock()))
-`
-
-const permitRemainingSHA1 = "c8e98abb37969fa762820de7379b313212c3a0ab"
-
-var permitRemainingScript = backend.Script{
-	Name:   "permit_remaining",
-	Source: permitRemainingSource,
-	SHA1:   permitRemainingSHA1,
-	Keys:   2,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // PermitRemaining returns the rest of the lease of one permit.
 //
-// Keys:
-//   - permits: string; free permits
-//   - leases: zset; id -> when its lease ends
-//
-// Arguments:
-//   - id
-//
-// Results:
-//   - left: 0: there is no such permit, or its lease has ended; -1 ms: it has no end
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds no count of permits
+//   - permits: string key; free permits
+//   - leases: zset key; id -> when its lease ends
+//   - returns left: milliseconds; 0: there is no such permit, or its lease has ended; -1 ms: it
+//     has no end
+//   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
 //
 // The script only reads.
 func PermitRemaining(
 	ctx context.Context, r backend.ScriptRunner,
 	permits, leases, id string,
 ) (left time.Duration, err error) {
-	words := [...]string{permits, leases, id}
-	reply, err := r.Run(ctx, &permitRemainingScript, words[:2:2], words[2:])
-	if err != nil {
-		return 0, err
-	}
-	return decodePermitRemaining(reply)
-}
-
-// decodePermitRemaining reads the reply of the script.
-func decodePermitRemaining(reply backend.Reply) (value time.Duration, err error) {
-	if value, err = reply.Duration(time.Millisecond); err != nil {
-		return 0, fmt.Errorf("script permit_remaining: left: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &permitRemainingScript}
+	words := []string{permits, leases, id}
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "left", scriptcall.Milliseconds)
 }

@@ -5,17 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const permitRenewSource = `
-
-
-local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
+var permitRenewScript = backend.Script{
+	Name: "permit_renew", Keys: -1, Retry: backend.RetryRepeatable,
+	SHA1: "09b23b20889b0b6f00c98c48bf9376bfb162a533",
+	Source: "\n\n\n" + `local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
@@ -35,65 +35,24 @@ for i, owner in ipairs(owners) do
   end
 end
 return status
-`
-
-const permitRenewSHA1 = "09b23b20889b0b6f00c98c48bf9376bfb162a533"
-
-var permitRenewScript = backend.Script{
-	Name:   "permit_renew",
-	Source: permitRenewSource,
-	SHA1:   permitRenewSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // PermitRenew extends the leases of each owner's permits to a whole lease, if none of them has
 // ended. Each owner has a status of its own: a key of another kind does not fail the others.
 //
-// Keys:
-//   - objects: any kind each; in pairs: the free permits, and the leases
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - objects: any kind of keys; in pairs: the free permits, and the leases
+//   - lease: milliseconds
 //   - owners: one per pair: its ids, 16 bytes each
-//
-// Results:
-//   - status: per owner: 1 renewed, 0 not all held, -1 no such semaphore, -2 refused
+//   - returns status: per owner: 1 renewed, 0 not all held, -1 no such semaphore, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func PermitRenew(
 	ctx context.Context, r backend.ScriptRunner,
 	objects []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
-	if len(objects) == 0 {
-		return nil, fmt.Errorf("script permit_renew: objects: %w: no key", backend.ErrArgument)
-	}
-	if lease != 0 && lease < time.Millisecond {
-		return nil, fmt.Errorf("script permit_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := make([]string, 0, 1+len(objects)+len(owners))
-	words = append(words, objects...)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(lease.Milliseconds(), 10))
-	words = append(words, owners...)
-	reply, err := r.Run(ctx, &permitRenewScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodePermitRenew(reply)
-}
-
-// decodePermitRenew reads the reply of the script.
-func decodePermitRenew(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script permit_renew: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script permit_renew: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &permitRenewScript}
+	c.NotEmpty("objects", len(objects))
+	words := slices.Concat(objects, []string{c.Milliseconds("lease", lease)}, owners)
+	return scriptcall.Values(c.Run(ctx, r, len(objects), words), "status", backend.Reply.Int)
 }

@@ -5,17 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const permitSetSource = `
-
-
-local permits = KEYS[1]
+var permitSetScript = backend.Script{
+	Name: "permit_set", Keys: 3, Retry: backend.RetryNever,
+	SHA1: "6a7f45fbb550be35fba9e2b2f1d7cd02d1c22152",
+	Source: "\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
 local total = ARGV[1]
@@ -53,97 +51,38 @@ end
 local taken = redis.call('zcard', leases) - ended(leases, now)
 do local after = tonumber(total) - taken if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
 return 1
-`
-
-const permitSetSHA1 = "6a7f45fbb550be35fba9e2b2f1d7cd02d1c22152"
-
-var permitSetScript = backend.Script{
-	Name:   "permit_set",
-	Source: permitSetSource,
-	SHA1:   permitSetSHA1,
-	Keys:   3,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // PermitSetParams holds the keys and arguments of [PermitSet].
 type PermitSetParams struct {
-	// string; free permits
-	Permits string
-	// zset; id -> when its lease ends
-	Leases string
-	// string; free permits of the semaphore that has the same leases; if there is none, of this
+	Permits string // string key; free permits
+	Leases  string // zset key; id -> when its lease ends
+	// string key; free permits of the semaphore that has the same leases; if there is none, of this
 	// semaphore
-	Twin string
-	// from 0 to 2147483647; free and taken permits
-	Total int64
-	// even if there is a semaphore
-	Change bool
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel
-	Released string
+	Twin     string
+	Total    int64  // int(0..2147483647); free and taken permits
+	Change   bool   // even if there is a semaphore
+	Publish  string // PUBLISH|SPUBLISH
+	Released string // channel
 }
 
 // PermitSet creates a permit semaphore with total permits, or changes its total. If more
 // permits are free then, it publishes how many. Taken permits stay taken: the number of free
 // permits may be less than 0 then.
 //
-// Keys:
-//   - permits: string; free permits
-//   - leases: zset; id -> when its lease ends
-//   - twin: string; free permits of the semaphore that has the same leases; if there is none,
-//     of this semaphore
-//
-// Arguments:
-//   - total: from 0 to 2147483647; free and taken permits
-//   - change: even if there is a semaphore
-//   - publish: the command PUBLISH|SPUBLISH
-//   - released: channel
-//
-// Results:
-//   - set
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds no count of permits
-//   - SHARED: another semaphore has the same leases
-//
-// The script may write, and is not sent again once it may have run.
+//   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
+//   - [backend.ScriptError] SHARED: another semaphore has the same leases
 func PermitSet(
 	ctx context.Context, r backend.ScriptRunner,
 	p PermitSetParams,
 ) (set bool, err error) {
-	if p.Total < 0 || p.Total > 2147483647 {
-		return false, fmt.Errorf("script permit_set: total: %w: %d is not in 0..2147483647", backend.ErrArgument, p.Total)
+	c := scriptcall.Call{Script: &permitSetScript}
+	words := []string{
+		p.Permits, p.Leases, p.Twin, c.In(0, 2147483647).Int("total", p.Total),
+		c.Bool("change", p.Change),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", p.Released, p.Publish, p.Permits),
 	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return false, fmt.Errorf("script permit_set: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Permits) {
-		return false, fmt.Errorf("script permit_set: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Permits,
-		p.Leases,
-		p.Twin,
-		strconv.FormatInt(p.Total, 10),
-		"0",
-		p.Publish,
-		p.Released,
-	}
-	if p.Change {
-		words[4] = "1"
-	}
-	reply, err := r.Run(ctx, &permitSetScript, words[:3:3], words[3:])
-	if err != nil {
-		return false, err
-	}
-	return decodePermitSet(reply)
-}
-
-// decodePermitSet reads the reply of the script.
-func decodePermitSet(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script permit_set: set: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 3, words), "set", backend.Reply.Bool)
 }

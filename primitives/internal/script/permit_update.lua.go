@@ -5,16 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const permitUpdateSource = `
-
-local permits = KEYS[1]
+var permitUpdateScript = backend.Script{
+	Name: "permit_update", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "61b78bcfd95cd9c3459fa5b3f97daacf6c179e6d",
+	Source: "\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local id = ARGV[1]
 local lease = ARGV[2]
@@ -29,54 +29,21 @@ if not count(text) then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
 local ends = now + lease local ids do local ids_ = {} for at = 1, #id, 16 do ids_[#ids_ + 1] = id:sub(at, at + 15) end ids = ids_ end if running(leases, ids, now) < #ids then return 0 end redis.call('zrem', leases, '') do local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end return 1
-`
-
-const permitUpdateSHA1 = "61b78bcfd95cd9c3459fa5b3f97daacf6c179e6d"
-
-var permitUpdateScript = backend.Script{
-	Name:   "permit_update",
-	Source: permitUpdateSource,
-	SHA1:   permitUpdateSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // PermitUpdate gives one permit a new lease, from now on, if its lease has not ended.
 //
-// Keys:
-//   - permits: string; free permits
-//   - leases: zset; id -> when its lease ends
-//
-// Arguments:
-//   - id
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - updated: false: there is no such permit, or its lease has ended
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds no count of permits
-//
-// The script may write, and is not sent again once it may have run.
+//   - permits: string key; free permits
+//   - leases: zset key; id -> when its lease ends
+//   - lease: milliseconds
+//   - returns updated: false: there is no such permit, or its lease has ended
+//   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
 func PermitUpdate(
 	ctx context.Context, r backend.ScriptRunner,
 	permits, leases, id string, lease time.Duration,
 ) (updated bool, err error) {
-	if lease != 0 && lease < time.Millisecond {
-		return false, fmt.Errorf("script permit_update: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := [...]string{permits, leases, id, strconv.FormatInt(lease.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &permitUpdateScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodePermitUpdate(reply)
-}
-
-// decodePermitUpdate reads the reply of the script.
-func decodePermitUpdate(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script permit_update: updated: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &permitUpdateScript}
+	words := []string{permits, leases, id, c.Milliseconds("lease", lease)}
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "updated", backend.Reply.Bool)
 }

@@ -5,19 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const rateAcquireSource = `
-
-
-
-
-local limiter = KEYS[1]
+var rateAcquireScript = backend.Script{
+	Name: "rate_acquire", Keys: 5, Retry: backend.RetryNever,
+	SHA1: "d1a29156c1027350224995f771d11dd935b76b7b",
+	Source: "\n\n\n\n\n" + `local limiter = KEYS[1]
 local value = KEYS[2]
 local own_value = KEYS[3]
 local permits = KEYS[4]
@@ -104,57 +101,39 @@ if left < tonumber(least) then
   wait = math.max(1, at + limit.interval - early)
 end
 return {1, left, wait, other}
-`
-
-const rateAcquireSHA1 = "d1a29156c1027350224995f771d11dd935b76b7b"
-
-var rateAcquireScript = backend.Script{
-	Name:   "rate_acquire",
-	Source: rateAcquireSource,
-	SHA1:   rateAcquireSHA1,
-	Keys:   5,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // RateAcquireParams holds the keys and arguments of [RateAcquire].
 type RateAcquireParams struct {
-	// hash; rate, interval, type, keepAliveTime
-	Limiter string
-	// string; permits that are in no grant of any client
-	Value string
-	// string; the same for the grants of this client, if each client has its own permits
-	OwnValue string
-	// zset; grant of any client -> its time
-	Permits string
-	// zset; grant of this client -> its time
-	OwnPermits string
-	// from 1 to 2147483647
-	Wanted int64
+	Limiter string // hash key; rate, interval, type, keepAliveTime
+	Value   string // string key; permits that are in no grant of any client
+	// string key; the same for the grants of this client, if each client has its own permits
+	OwnValue   string
+	Permits    string // zset key; grant of any client -> its time
+	OwnPermits string // zset key; grant of this client -> its time
+	Wanted     int64  // int(1..2147483647)
 	// the length 16, 16 random bytes, and the number of permits, as Redisson packs them
 	Grant []byte
-	// from 0 to 2147483647; the smallest need of the client's other waiters; 0: there are none
+	// int(0..2147483647); the smallest need of the client's other waiters; 0: there are none
 	Least int64
-	// from 0 to 2147483647; look for this many more free permits, for the client's other waiters
+	// int(0..2147483647); look for this many more free permits, for the client's other waiters
 	Spare int64
-	// from 0 to 2147483647; of a limiter that it creates; 0: it creates none
-	Rate int64
-	// in whole milliseconds, the rest is cut off; not negative; of such a limiter
-	Interval time.Duration
-	// each client has its own permits
-	Own bool
-	// in whole milliseconds, the rest is cut off; not negative; how long such a limiter exists
-	// without use; 0: forever
+	// int(0..2147483647); of a limiter that it creates; 0: it creates none
+	Rate     int64
+	Interval time.Duration // milliseconds; of such a limiter
+	Own      bool          // each client has its own permits
+	// milliseconds; how long such a limiter exists without use; 0: forever
 	Alive time.Duration
 }
 
 // RateAcquireResult is what [RateAcquire] returns.
 type RateAcquireResult struct {
 	Taken bool
-	// free permits, after the grant
-	Left int64
-	// until a waiter, or the caller, can be granted; 0: unknown, or at once
+	Left  int64 // free permits, after the grant
+	// milliseconds; until a waiter, or the caller, can be granted; 0: unknown, or at once
 	Wait time.Duration
-	// rate, interval and type of the limiter, if the caller gives others; there may be none
+	// string?; rate, interval and type of the limiter, if the caller gives others
 	Other   string
 	OtherOK bool // whether there is one
 }
@@ -165,106 +144,28 @@ type RateAcquireResult struct {
 // a value that does not fit the grants. It does not prolong the keys of the grants: they expire
 // an interval after the last grant at the earliest, when all grants are old.
 //
-// Keys:
-//   - limiter: hash; rate, interval, type, keepAliveTime
-//   - value: string; permits that are in no grant of any client
-//   - own_value: string; the same for the grants of this client, if each client has its own
-//     permits
-//   - permits: zset; grant of any client -> its time
-//   - own_permits: zset; grant of this client -> its time
-//
-// Arguments:
-//   - wanted: from 1 to 2147483647
-//   - grant: the length 16, 16 random bytes, and the number of permits, as Redisson packs them
-//   - least: from 0 to 2147483647; the smallest need of the client's other waiters; 0: there
-//     are none
-//   - spare: from 0 to 2147483647; look for this many more free permits, for the client's other
-//     waiters
-//   - rate: from 0 to 2147483647; of a limiter that it creates; 0: it creates none
-//   - interval: in whole milliseconds, the rest is cut off; not negative; of such a limiter
-//   - own: each client has its own permits
-//   - alive: in whole milliseconds, the rest is cut off; not negative; how long such a limiter
-//     exists without use; 0: forever
-//
-// Results:
-//   - taken
-//   - left: free permits, after the grant
-//   - wait: until a waiter, or the caller, can be granted; 0: unknown, or at once
-//   - other: rate, interval and type of the limiter, if the caller gives others; there may be
-//     none
-//
-// Errors, each a [backend.ScriptError]:
-//   - NORATE: nobody has set a rate
-//   - TOOMANY: an interval has fewer permits
-//   - NOTANUMBER: the limiter's hash has another text in the place of a number
-//
-// The script may write, and is not sent again once it may have run.
+//   - [backend.ScriptError] NORATE: nobody has set a rate
+//   - [backend.ScriptError] TOOMANY: an interval has fewer permits
+//   - [backend.ScriptError] NOTANUMBER: the limiter's hash has another text in the place of a
+//     number
 func RateAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p RateAcquireParams,
 ) (RateAcquireResult, error) {
-	if p.Wanted < 1 || p.Wanted > 2147483647 {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: wanted: %w: %d is not in 1..2147483647", backend.ErrArgument, p.Wanted)
+	c := scriptcall.Call{Script: &rateAcquireScript}
+	words := []string{
+		p.Limiter, p.Value, p.OwnValue, p.Permits, p.OwnPermits,
+		c.In(1, 2147483647).Int("wanted", p.Wanted), c.Bytes("grant", p.Grant),
+		c.In(0, 2147483647).Int("least", p.Least),
+		c.In(0, 2147483647).Int("spare", p.Spare),
+		c.In(0, 2147483647).Int("rate", p.Rate), c.Milliseconds("interval", p.Interval),
+		c.Bool("own", p.Own), c.Milliseconds("alive", p.Alive),
 	}
-	if p.Least < 0 || p.Least > 2147483647 {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: least: %w: %d is not in 0..2147483647", backend.ErrArgument, p.Least)
-	}
-	if p.Spare < 0 || p.Spare > 2147483647 {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: spare: %w: %d is not in 0..2147483647", backend.ErrArgument, p.Spare)
-	}
-	if p.Rate < 0 || p.Rate > 2147483647 {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: rate: %w: %d is not in 0..2147483647", backend.ErrArgument, p.Rate)
-	}
-	if p.Interval != 0 && p.Interval < time.Millisecond {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: interval: %w: %v is less than a millisecond", backend.ErrArgument, p.Interval)
-	}
-	if p.Alive != 0 && p.Alive < time.Millisecond {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: alive: %w: %v is less than a millisecond", backend.ErrArgument, p.Alive)
-	}
-	words := [...]string{
-		p.Limiter,
-		p.Value,
-		p.OwnValue,
-		p.Permits,
-		p.OwnPermits,
-		strconv.FormatInt(p.Wanted, 10),
-		string(p.Grant),
-		strconv.FormatInt(p.Least, 10),
-		strconv.FormatInt(p.Spare, 10),
-		strconv.FormatInt(p.Rate, 10),
-		strconv.FormatInt(p.Interval.Milliseconds(), 10),
-		"0",
-		strconv.FormatInt(p.Alive.Milliseconds(), 10),
-	}
-	if p.Own {
-		words[11] = "1"
-	}
-	reply, err := r.Run(ctx, &rateAcquireScript, words[:5:5], words[5:])
-	if err != nil {
-		return RateAcquireResult{}, err
-	}
-	return decodeRateAcquire(reply)
-}
-
-// decodeRateAcquire reads the reply of the script.
-func decodeRateAcquire(reply backend.Reply) (result RateAcquireResult, err error) {
-	items, err := reply.Tuple(4)
-	if err != nil {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: %w", err)
-	}
-	if result.Taken, err = items[0].Bool(); err != nil {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: taken: %w", err)
-	}
-	if result.Left, err = items[1].Int(); err != nil {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: left: %w", err)
-	}
-	if result.Wait, err = items[2].Duration(time.Millisecond); err != nil {
-		return RateAcquireResult{}, fmt.Errorf("script rate_acquire: wait: %w", err)
-	}
-	if result.OtherOK = !items[3].IsNil(); result.OtherOK {
-		if result.Other, err = items[3].Text(); err != nil {
-			return RateAcquireResult{}, fmt.Errorf("script rate_acquire: other: %w", err)
-		}
-	}
-	return result, nil
+	out := c.Run(ctx, r, 5, words).Tuple(4)
+	var result RateAcquireResult
+	result.Taken = scriptcall.Next(&out, "taken", backend.Reply.Bool)
+	result.Left = scriptcall.Next(&out, "left", backend.Reply.Int)
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	result.Other, result.OtherOK = scriptcall.NextOK(&out, "other", backend.Reply.Text)
+	return scriptcall.All(result, out)
 }

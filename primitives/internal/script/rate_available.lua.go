@@ -5,14 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const rateAvailableSource = `
-
-local limiter = KEYS[1]
+var rateAvailableScript = backend.Script{
+	Name: "rate_available", Keys: 5, Retry: backend.RetryRepeatable,
+	SHA1: "e516f67462b4cefbcdae517d8e1d0b4c1f2e0717",
+	Source: "\n\n" + `local limiter = KEYS[1]
 local value = KEYS[2]
 local own_value = KEYS[3]
 local permits = KEYS[4]
@@ -38,58 +39,27 @@ repeat local value, grants = valued, grants local last, at do local rank = -1 lo
 local held, number = held_of(limit, valued, grants)
 local _, back repeat local grants, youngest, missing = grants, early - limit.interval, (9007199254740991) if missing <= 0 then _, back = 0, 0 break end local old = redis.call('zcount', grants, '-inf', youngest) if old > 1000 and missing >= old then _, back = old, held - sum_from(grants, held, number, old) break end repeat if held == number then local walked = math.max(0, math.min(missing, old - 0)) _, back = walked, walked break end local at, permits, size = 0, 0, 8 while permits < missing and at < old do size = math.min(size * 2, 1000) for __, grant in ipairs(redis.call('zrange', grants, at, math.min(old, at + size) - 1)) do if permits < missing then at, permits = at + 1, permits + permits_of(grant) end end end _, back = at - 0, permits break until true break until true
 return math.max(0, limit.rate - held + back)
-`
-
-const rateAvailableSHA1 = "e516f67462b4cefbcdae517d8e1d0b4c1f2e0717"
-
-var rateAvailableScript = backend.Script{
-	Name:   "rate_available",
-	Source: rateAvailableSource,
-	SHA1:   rateAvailableSHA1,
-	Keys:   5,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // RateAvailable returns how many permits are free.
 //
-// Keys:
-//   - limiter: hash; rate, interval, type, keepAliveTime
-//   - value: string; permits that are in no grant of any client
-//   - own_value: string; the same for the grants of this client, if each client has its own
+//   - limiter: hash key; rate, interval, type, keepAliveTime
+//   - value: string key; permits that are in no grant of any client
+//   - own_value: string key; the same for the grants of this client, if each client has its own
 //     permits
-//   - permits: zset; grant of any client -> its time
-//   - own_permits: zset; grant of this client -> its time
-//
-// Results:
-//   - free
-//
-// Errors, each a [backend.ScriptError]:
-//   - NORATE: nobody has set a rate
-//   - NOTANUMBER: the limiter's hash has another text in the place of a number
+//   - permits: zset key; grant of any client -> its time
+//   - own_permits: zset key; grant of this client -> its time
+//   - [backend.ScriptError] NORATE: nobody has set a rate
+//   - [backend.ScriptError] NOTANUMBER: the limiter's hash has another text in the place of a
+//     number
 //
 // The script may write, and may be run again if its reply was lost.
 func RateAvailable(
 	ctx context.Context, r backend.ScriptRunner,
 	limiter, value, ownValue, permits, ownPermits string,
 ) (free int64, err error) {
-	words := [...]string{
-		limiter,
-		value,
-		ownValue,
-		permits,
-		ownPermits,
-	}
-	reply, err := r.Run(ctx, &rateAvailableScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeRateAvailable(reply)
-}
-
-// decodeRateAvailable reads the reply of the script.
-func decodeRateAvailable(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script rate_available: free: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &rateAvailableScript}
+	words := []string{limiter, value, ownValue, permits, ownPermits}
+	return scriptcall.Value(c.Run(ctx, r, 5, words), "free", backend.Reply.Int)
 }

@@ -5,15 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const rateConfigSource = `
-
-local limiter = KEYS[1]
+var rateConfigScript = backend.Script{
+	Name: "rate_config", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "c1dd5a4cac77fe95697ee8ede6aa733bea6ea4b7",
+	Source: "\n\n" + `local limiter = KEYS[1]
 
 
 
@@ -22,83 +23,38 @@ local limiter = KEYS[1]
 
 local fields, strange repeat local fields_ = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if fields_[1] and fields_[2] and fields_[3] then fields, strange = fields_, nil break elseif redis.call('hlen', limiter) == 0 then fields, strange = nil, nil break end fields, strange = nil, redis.error_reply('OTHERKIND the key holds a hash that is no rate limiter') break until true
 return strange or fields or {false, false, false, false}
-`
-
-const rateConfigSHA1 = "c1dd5a4cac77fe95697ee8ede6aa733bea6ea4b7"
-
-var rateConfigScript = backend.Script{
-	Name:   "rate_config",
-	Source: rateConfigSource,
-	SHA1:   rateConfigSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // RateConfigResult is what [RateConfig] returns.
 type RateConfigResult struct {
-	// permits in an interval; there may be none
-	Rate   int64
-	RateOK bool // whether there is one
-	// there may be none
-	Interval   time.Duration
-	IntervalOK bool // whether there is one
-	// 1: each client has its own permits; there may be none
-	Kind   string
-	KindOK bool // whether there is one
-	// how long the limiter exists without use; 0: forever; there may be none
+	Rate       int64         // int?; permits in an interval
+	RateOK     bool          // whether there is one
+	Interval   time.Duration // milliseconds?
+	IntervalOK bool          // whether there is one
+	Kind       string        // string?; 1: each client has its own permits
+	KindOK     bool          // whether there is one
+	// milliseconds?; how long the limiter exists without use; 0: forever
 	Alive   time.Duration
 	AliveOK bool // whether there is one
 }
 
 // RateConfig returns a limiter's rate, if there is one.
 //
-// Keys:
-//   - limiter: hash; rate, interval, type, keepAliveTime
-//
-// Results:
-//   - rate: permits in an interval; there may be none
-//   - interval: there may be none
-//   - kind: 1: each client has its own permits; there may be none
-//   - alive: how long the limiter exists without use; 0: forever; there may be none
+//   - limiter: hash key; rate, interval, type, keepAliveTime
 //
 // The script only reads.
 func RateConfig(
 	ctx context.Context, r backend.ScriptRunner,
 	limiter string,
 ) (RateConfigResult, error) {
-	words := [...]string{limiter}
-	reply, err := r.Run(ctx, &rateConfigScript, words[:], nil)
-	if err != nil {
-		return RateConfigResult{}, err
-	}
-	return decodeRateConfig(reply)
-}
-
-// decodeRateConfig reads the reply of the script.
-func decodeRateConfig(reply backend.Reply) (result RateConfigResult, err error) {
-	items, err := reply.Tuple(4)
-	if err != nil {
-		return RateConfigResult{}, fmt.Errorf("script rate_config: %w", err)
-	}
-	if result.RateOK = !items[0].IsNil(); result.RateOK {
-		if result.Rate, err = items[0].Int(); err != nil {
-			return RateConfigResult{}, fmt.Errorf("script rate_config: rate: %w", err)
-		}
-	}
-	if result.IntervalOK = !items[1].IsNil(); result.IntervalOK {
-		if result.Interval, err = items[1].Duration(time.Millisecond); err != nil {
-			return RateConfigResult{}, fmt.Errorf("script rate_config: interval: %w", err)
-		}
-	}
-	if result.KindOK = !items[2].IsNil(); result.KindOK {
-		if result.Kind, err = items[2].Text(); err != nil {
-			return RateConfigResult{}, fmt.Errorf("script rate_config: kind: %w", err)
-		}
-	}
-	if result.AliveOK = !items[3].IsNil(); result.AliveOK {
-		if result.Alive, err = items[3].Duration(time.Millisecond); err != nil {
-			return RateConfigResult{}, fmt.Errorf("script rate_config: alive: %w", err)
-		}
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &rateConfigScript}
+	words := []string{limiter}
+	out := c.Run(ctx, r, 1, words).Tuple(4)
+	var result RateConfigResult
+	result.Rate, result.RateOK = scriptcall.NextOK(&out, "rate", backend.Reply.Int)
+	result.Interval, result.IntervalOK = scriptcall.NextOK(&out, "interval", scriptcall.Milliseconds)
+	result.Kind, result.KindOK = scriptcall.NextOK(&out, "kind", backend.Reply.Text)
+	result.Alive, result.AliveOK = scriptcall.NextOK(&out, "alive", scriptcall.Milliseconds)
+	return scriptcall.All(result, out)
 }

@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const rateDeleteSource = `
-
-local limiter = KEYS[1]
+var rateDeleteScript = backend.Script{
+	Name: "rate_delete", Keys: 5, Retry: backend.RetryNever,
+	SHA1: "7febda638433855219a559a2e1199e50b6046078",
+	Source: "\n\n" + `local limiter = KEYS[1]
 local value = KEYS[2]
 local own_value = KEYS[3]
 local permits = KEYS[4]
@@ -35,84 +35,33 @@ redis.call('del', own_value)
 redis.call('del', permits)
 redis.call('del', own_permits)
 return there and 1 or 0
-`
-
-const rateDeleteSHA1 = "7febda638433855219a559a2e1199e50b6046078"
-
-var rateDeleteScript = backend.Script{
-	Name:   "rate_delete",
-	Source: rateDeleteSource,
-	SHA1:   rateDeleteSHA1,
-	Keys:   5,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // RateDeleteParams holds the keys and arguments of [RateDelete].
 type RateDeleteParams struct {
-	// hash; rate, interval, type, keepAliveTime
-	Limiter string
-	// string; permits that are in no grant of any client
-	Value string
-	// string; the same for the grants of this client, if each client has its own permits
-	OwnValue string
-	// zset; grant of any client -> its time
-	Permits string
-	// zset; grant of this client -> its time
-	OwnPermits string
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel
-	Changed string
+	Limiter string // hash key; rate, interval, type, keepAliveTime
+	Value   string // string key; permits that are in no grant of any client
+	// string key; the same for the grants of this client, if each client has its own permits
+	OwnValue   string
+	Permits    string // zset key; grant of any client -> its time
+	OwnPermits string // zset key; grant of this client -> its time
+	Publish    string // PUBLISH|SPUBLISH
+	Changed    string // channel
 }
 
 // RateDelete deletes a limiter, and its grants to this client. It wakes all waiters.
 //
-// Keys:
-//   - limiter: hash; rate, interval, type, keepAliveTime
-//   - value: string; permits that are in no grant of any client
-//   - own_value: string; the same for the grants of this client, if each client has its own
-//     permits
-//   - permits: zset; grant of any client -> its time
-//   - own_permits: zset; grant of this client -> its time
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
-//   - changed: channel
-//
-// Results:
-//   - deleted: false: there was none
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns deleted: false: there was none
 func RateDelete(
 	ctx context.Context, r backend.ScriptRunner,
 	p RateDeleteParams,
 ) (deleted bool, err error) {
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return false, fmt.Errorf("script rate_delete: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
+	c := scriptcall.Call{Script: &rateDeleteScript}
+	words := []string{
+		p.Limiter, p.Value, p.OwnValue, p.Permits, p.OwnPermits,
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("changed", p.Changed, p.Publish, p.Limiter),
 	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Changed) != backend.Slot(p.Limiter) {
-		return false, fmt.Errorf("script rate_delete: changed: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Limiter,
-		p.Value,
-		p.OwnValue,
-		p.Permits,
-		p.OwnPermits,
-		p.Publish,
-		p.Changed,
-	}
-	reply, err := r.Run(ctx, &rateDeleteScript, words[:5:5], words[5:])
-	if err != nil {
-		return false, err
-	}
-	return decodeRateDelete(reply)
-}
-
-// decodeRateDelete reads the reply of the script.
-func decodeRateDelete(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script rate_delete: deleted: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 5, words), "deleted", backend.Reply.Bool)
 }

@@ -5,17 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const rateReleaseSource = `
-
-
-local limiter = KEYS[1]
+var rateReleaseScript = backend.Script{
+	Name: "rate_release", Keys: 5, Retry: backend.RetryNever,
+	SHA1: "881f79e6788fb6777ccf73265982775dd3c18b19",
+	Source: "\n\n\n" + `local limiter = KEYS[1]
 local value = KEYS[2]
 local own_value = KEYS[3]
 local permits = KEYS[4]
@@ -74,96 +72,39 @@ else
 end
 do local value, grants, held = valued, grants, left if limit.alive > 0 then redis.call('pexpire', limiter, limit.alive) end local life repeat if limit.own then life = math.max(limit.interval, 3600000) + 2 break elseif limit.alive > 0 then life = limit.alive break end life = redis.call('pttl', limiter) break until true if life > 0 then redis.call('pexpire', grants, life) end if held and life > 0 then redis.call('set', value, text_of(limit, held), 'px', life) elseif held then redis.call('set', value, text_of(limit, held)) end end
 return given - rest
-`
-
-const rateReleaseSHA1 = "881f79e6788fb6777ccf73265982775dd3c18b19"
-
-var rateReleaseScript = backend.Script{
-	Name:   "rate_release",
-	Source: rateReleaseSource,
-	SHA1:   rateReleaseSHA1,
-	Keys:   5,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // RateReleaseParams holds the keys and arguments of [RateRelease].
 type RateReleaseParams struct {
-	// hash; rate, interval, type, keepAliveTime
-	Limiter string
-	// string; permits that are in no grant of any client
-	Value string
-	// string; the same for the grants of this client, if each client has its own permits
-	OwnValue string
-	// zset; grant of any client -> its time
-	Permits string
-	// zset; grant of this client -> its time
-	OwnPermits string
-	// from 1 to 2147483647
-	Returned int64
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel
-	Changed string
+	Limiter string // hash key; rate, interval, type, keepAliveTime
+	Value   string // string key; permits that are in no grant of any client
+	// string key; the same for the grants of this client, if each client has its own permits
+	OwnValue   string
+	Permits    string // zset key; grant of any client -> its time
+	OwnPermits string // zset key; grant of this client -> its time
+	Returned   int64  // int(1..2147483647)
+	Publish    string // PUBLISH|SPUBLISH
+	Changed    string // channel
 }
 
 // RateRelease releases permits that were acquired and not used: of the permits that are not
 // free already it takes the oldest. It wakes the waiters.
 //
-// Keys:
-//   - limiter: hash; rate, interval, type, keepAliveTime
-//   - value: string; permits that are in no grant of any client
-//   - own_value: string; the same for the grants of this client, if each client has its own
-//     permits
-//   - permits: zset; grant of any client -> its time
-//   - own_permits: zset; grant of this client -> its time
-//
-// Arguments:
-//   - returned: from 1 to 2147483647
-//   - publish: the command PUBLISH|SPUBLISH
-//   - changed: channel
-//
-// Results:
-//   - released: permits that were released: no more were in use
-//
-// Errors, each a [backend.ScriptError]:
-//   - NORATE: nobody has set a rate
-//   - NOTANUMBER: the limiter's hash has another text in the place of a number
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns released: permits that were released: no more were in use
+//   - [backend.ScriptError] NORATE: nobody has set a rate
+//   - [backend.ScriptError] NOTANUMBER: the limiter's hash has another text in the place of a
+//     number
 func RateRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	p RateReleaseParams,
 ) (released int64, err error) {
-	if p.Returned < 1 || p.Returned > 2147483647 {
-		return 0, fmt.Errorf("script rate_release: returned: %w: %d is not in 1..2147483647", backend.ErrArgument, p.Returned)
+	c := scriptcall.Call{Script: &rateReleaseScript}
+	words := []string{
+		p.Limiter, p.Value, p.OwnValue, p.Permits, p.OwnPermits,
+		c.In(1, 2147483647).Int("returned", p.Returned),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("changed", p.Changed, p.Publish, p.Limiter),
 	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script rate_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Changed) != backend.Slot(p.Limiter) {
-		return 0, fmt.Errorf("script rate_release: changed: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Limiter,
-		p.Value,
-		p.OwnValue,
-		p.Permits,
-		p.OwnPermits,
-		strconv.FormatInt(p.Returned, 10),
-		p.Publish,
-		p.Changed,
-	}
-	reply, err := r.Run(ctx, &rateReleaseScript, words[:5:5], words[5:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeRateRelease(reply)
-}
-
-// decodeRateRelease reads the reply of the script.
-func decodeRateRelease(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script rate_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 5, words), "released", backend.Reply.Int)
 }

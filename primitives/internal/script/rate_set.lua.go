@@ -5,18 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const rateSetSource = `
-
-
-local limiter = KEYS[1]
+var rateSetScript = backend.Script{
+	Name: "rate_set", Keys: 5, Retry: backend.RetryNever,
+	SHA1: "b6e4249dee7f5fc22a15023da959451190d63ac9",
+	Source: "\n\n\n" + `local limiter = KEYS[1]
 local value = KEYS[2]
 local own_value = KEYS[3]
 local permits = KEYS[4]
@@ -71,129 +69,42 @@ if held == 0 then
 end
 keep(limiter, valued, grants, limit, held > 0 and held or nil)
 return 1
-`
-
-const rateSetSHA1 = "b6e4249dee7f5fc22a15023da959451190d63ac9"
-
-var rateSetScript = backend.Script{
-	Name:   "rate_set",
-	Source: rateSetSource,
-	SHA1:   rateSetSHA1,
-	Keys:   5,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // RateSetParams holds the keys and arguments of [RateSet].
 type RateSetParams struct {
-	// hash; rate, interval, type, keepAliveTime
-	Limiter string
-	// string; permits that are in no grant of any client
-	Value string
-	// string; the same for the grants of this client, if each client has its own permits
-	OwnValue string
-	// zset; grant of any client -> its time
-	Permits string
-	// zset; grant of this client -> its time
-	OwnPermits string
-	// from 1 to 2147483647
-	Rate int64
-	// in whole milliseconds, the rest is cut off; not negative
-	Interval time.Duration
-	// each client has its own permits
-	Own bool
-	// in whole milliseconds, the rest is cut off; not negative; how long the limiter exists without
-	// use; 0: forever
-	Alive time.Duration
-	// set it even if there is no rate
-	Create bool
-	// set it even if there is a rate
-	Change bool
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel
-	Changed string
+	Limiter string // hash key; rate, interval, type, keepAliveTime
+	Value   string // string key; permits that are in no grant of any client
+	// string key; the same for the grants of this client, if each client has its own permits
+	OwnValue   string
+	Permits    string        // zset key; grant of any client -> its time
+	OwnPermits string        // zset key; grant of this client -> its time
+	Rate       int64         // int(1..2147483647)
+	Interval   time.Duration // milliseconds
+	Own        bool          // each client has its own permits
+	// milliseconds; how long the limiter exists without use; 0: forever
+	Alive   time.Duration
+	Create  bool   // set it even if there is no rate
+	Change  bool   // set it even if there is a rate
+	Publish string // PUBLISH|SPUBLISH
+	Changed string // channel
 }
 
 // RateSet sets a rate. Earlier grants still count. It wakes all waiters: some may wait for more
 // permits than an interval has now.
-//
-// Keys:
-//   - limiter: hash; rate, interval, type, keepAliveTime
-//   - value: string; permits that are in no grant of any client
-//   - own_value: string; the same for the grants of this client, if each client has its own
-//     permits
-//   - permits: zset; grant of any client -> its time
-//   - own_permits: zset; grant of this client -> its time
-//
-// Arguments:
-//   - rate: from 1 to 2147483647
-//   - interval: in whole milliseconds, the rest is cut off; not negative
-//   - own: each client has its own permits
-//   - alive: in whole milliseconds, the rest is cut off; not negative; how long the limiter
-//     exists without use; 0: forever
-//   - create: set it even if there is no rate
-//   - change: set it even if there is a rate
-//   - publish: the command PUBLISH|SPUBLISH
-//   - changed: channel
-//
-// Results:
-//   - set
-//
-// The script may write, and is not sent again once it may have run.
 func RateSet(
 	ctx context.Context, r backend.ScriptRunner,
 	p RateSetParams,
 ) (set bool, err error) {
-	if p.Rate < 1 || p.Rate > 2147483647 {
-		return false, fmt.Errorf("script rate_set: rate: %w: %d is not in 1..2147483647", backend.ErrArgument, p.Rate)
+	c := scriptcall.Call{Script: &rateSetScript}
+	words := []string{
+		p.Limiter, p.Value, p.OwnValue, p.Permits, p.OwnPermits,
+		c.In(1, 2147483647).Int("rate", p.Rate), c.Milliseconds("interval", p.Interval),
+		c.Bool("own", p.Own), c.Milliseconds("alive", p.Alive),
+		c.Bool("create", p.Create), c.Bool("change", p.Change),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("changed", p.Changed, p.Publish, p.Limiter),
 	}
-	if p.Interval != 0 && p.Interval < time.Millisecond {
-		return false, fmt.Errorf("script rate_set: interval: %w: %v is less than a millisecond", backend.ErrArgument, p.Interval)
-	}
-	if p.Alive != 0 && p.Alive < time.Millisecond {
-		return false, fmt.Errorf("script rate_set: alive: %w: %v is less than a millisecond", backend.ErrArgument, p.Alive)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return false, fmt.Errorf("script rate_set: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Changed) != backend.Slot(p.Limiter) {
-		return false, fmt.Errorf("script rate_set: changed: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Limiter,
-		p.Value,
-		p.OwnValue,
-		p.Permits,
-		p.OwnPermits,
-		strconv.FormatInt(p.Rate, 10),
-		strconv.FormatInt(p.Interval.Milliseconds(), 10),
-		"0",
-		strconv.FormatInt(p.Alive.Milliseconds(), 10),
-		"0",
-		"0",
-		p.Publish,
-		p.Changed,
-	}
-	if p.Own {
-		words[7] = "1"
-	}
-	if p.Create {
-		words[9] = "1"
-	}
-	if p.Change {
-		words[10] = "1"
-	}
-	reply, err := r.Run(ctx, &rateSetScript, words[:5:5], words[5:])
-	if err != nil {
-		return false, err
-	}
-	return decodeRateSet(reply)
-}
-
-// decodeRateSet reads the reply of the script.
-func decodeRateSet(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script rate_set: set: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 5, words), "set", backend.Reply.Bool)
 }

@@ -5,18 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const readAcquireSource = `
-
-
-local lock = KEYS[1]
+var readAcquireScript = backend.Script{
+	Name: "read_acquire", Keys: 4, Retry: backend.RetryNever,
+	SHA1: "e441372b87e54d3f9c216aeafd1e51735f8285ae",
+	Source: "\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local token = KEYS[3]
 local waiting = KEYS[4]
@@ -61,144 +59,56 @@ local longest = math.max(redis.call('pttl', lock), tonumber(lease))
 redis.call('hset', lock, 'mode', mode or 'read', owner, 1)
 redis.call('pexpire', lock, longest)
 return {last, 0, 0}
-`
-
-const readAcquireSHA1 = "e441372b87e54d3f9c216aeafd1e51735f8285ae"
-
-var readAcquireScript = backend.Script{
-	Name:   "read_acquire",
-	Source: readAcquireSource,
-	SHA1:   readAcquireSHA1,
-	Keys:   4,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // ReadAcquireParams holds the keys and arguments of [ReadAcquire].
 type ReadAcquireParams struct {
-	// hash; mode, and the holds: owner -> 1, owner:write -> 1
+	// hash key; mode, and the holds: owner -> 1, owner:write -> 1
 	Lock string
-	// begins keys (string); must hold a hash tag; the beginning of each reader's side key:
+	// string keys begin with it; it must have a hash tag; the beginning of each reader's side key:
 	// side:owner:rwlock_timeout:1
-	Side string
-	// string; the last token granted to a writer, decimal
-	Token string
-	// hash; the places of waiting writers: owner -> 1
-	Waiting string
-	Owner   string
-	// the owner of the caller's write hold; empty: none
-	Writer string
-	// in whole milliseconds, the rest is cut off; not negative
-	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key
-	// does not expire
-	Tokenttl *time.Duration
-	// owner stands back for a waiting writer
-	Standback bool
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel
-	Released string
+	Side      string
+	Token     string // string key; the last token granted to a writer, decimal
+	Waiting   string // hash key; the places of waiting writers: owner -> 1
+	Owner     string
+	Writer    string         // the owner of the caller's write hold; empty: none
+	Lease     time.Duration  // milliseconds
+	Tokenttl  *time.Duration // milliseconds?; nil: the token key does not expire
+	Standback bool           // owner stands back for a waiting writer
+	Publish   string         // PUBLISH|SPUBLISH
+	Released  string         // channel
 }
 
 // ReadAcquireResult is what [ReadAcquire] returns.
 type ReadAcquireResult struct {
-	// nil: a writer holds the lock, or waits; there may be none
-	Token   int64
-	TokenOK bool // whether there is one
-	// the rest of the writer's lease; -1 ms: it has no end; 0: granted
+	Token   int64 // int?; nil: a writer holds the lock, or waits
+	TokenOK bool  // whether there is one
+	// milliseconds; the rest of the writer's lease; -1 ms: it has no end; 0: granted
 	Wait time.Duration
-	// the lock is free, and reserved for a waiting writer
-	Free bool
+	Free bool // the lock is free, and reserved for a waiting writer
 }
 
 // ReadAcquire grants a read lock to owner if there is no writer, or if the caller is the
 // writer; else returns the rest of the writer's lease, or of the waiting writers' places.
 // Owners are used for one hold. The token is the last writer's.
-//
-// Keys:
-//   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
-//     key: side:owner:rwlock_timeout:1
-//   - token: string; the last token granted to a writer, decimal
-//   - waiting: hash; the places of waiting writers: owner -> 1
-//
-// Arguments:
-//   - owner
-//   - writer: the owner of the caller's write hold; empty: none
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
-//     token key does not expire
-//   - standback: owner stands back for a waiting writer
-//   - publish: the command PUBLISH|SPUBLISH
-//   - released: channel
-//
-// Results:
-//   - token: nil: a writer holds the lock, or waits; there may be none
-//   - wait: the rest of the writer's lease; -1 ms: it has no end; 0: granted
-//   - free: the lock is free, and reserved for a waiting writer
-//
-// The script may write, and is not sent again once it may have run.
 func ReadAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p ReadAcquireParams,
 ) (ReadAcquireResult, error) {
-	if _, rest, found := strings.Cut(p.Side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: side: %w: no hash tag in %q", backend.ErrArgument, p.Side)
+	c := scriptcall.Call{Script: &readAcquireScript}
+	words := []string{
+		p.Lock, c.Prefix("side", p.Side), p.Token, p.Waiting, p.Owner, p.Writer,
+		c.Milliseconds("lease", p.Lease),
+		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
+		c.Bool("standback", p.Standback),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", p.Released, p.Publish, p.Lock),
 	}
-	if p.Lease != 0 && p.Lease < time.Millisecond {
-		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
-	}
-	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
-		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Lock) {
-		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Lock,
-		p.Side,
-		p.Token,
-		p.Waiting,
-		p.Owner,
-		p.Writer,
-		strconv.FormatInt(p.Lease.Milliseconds(), 10),
-		"",
-		"0",
-		p.Publish,
-		p.Released,
-	}
-	if p.Tokenttl != nil {
-		words[7] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
-	}
-	if p.Standback {
-		words[8] = "1"
-	}
-	reply, err := r.Run(ctx, &readAcquireScript, words[:4:4], words[4:])
-	if err != nil {
-		return ReadAcquireResult{}, err
-	}
-	return decodeReadAcquire(reply)
-}
-
-// decodeReadAcquire reads the reply of the script.
-func decodeReadAcquire(reply backend.Reply) (result ReadAcquireResult, err error) {
-	items, err := reply.Tuple(3)
-	if err != nil {
-		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: %w", err)
-	}
-	if result.TokenOK = !items[0].IsNil(); result.TokenOK {
-		if result.Token, err = items[0].Int(); err != nil {
-			return ReadAcquireResult{}, fmt.Errorf("script read_acquire: token: %w", err)
-		}
-	}
-	if result.Wait, err = items[1].Duration(time.Millisecond); err != nil {
-		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: wait: %w", err)
-	}
-	if result.Free, err = items[2].Bool(); err != nil {
-		return ReadAcquireResult{}, fmt.Errorf("script read_acquire: free: %w", err)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 4, words).Tuple(3)
+	var result ReadAcquireResult
+	result.Token, result.TokenOK = scriptcall.NextOK(&out, "token", backend.Reply.Int)
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	result.Free = scriptcall.Next(&out, "free", backend.Reply.Bool)
+	return scriptcall.All(result, out)
 }

@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const readHoldCountSource = `
-
-local lock = KEYS[1]
+var readHoldCountScript = backend.Script{
+	Name: "read_hold_count", Keys: 2, Retry: backend.RetryReadOnly,
+	SHA1: "7516545510924b5af77fd15a2a6ca7ac371ca813",
+	Source: "\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local owner = ARGV[1]
 
@@ -29,51 +29,21 @@ for n = 1, tonumber(holds or '0') or 0 do
   count = count + redis.call('exists', side .. ':' .. owner .. ':rwlock_timeout:' .. n)
 end
 return count
-`
-
-const readHoldCountSHA1 = "7516545510924b5af77fd15a2a6ca7ac371ca813"
-
-var readHoldCountScript = backend.Script{
-	Name:   "read_hold_count",
-	Source: readHoldCountSource,
-	SHA1:   readHoldCountSHA1,
-	Keys:   2,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // ReadHoldCount returns how many of owner's read holds have a lease that has not ended.
 //
-// Keys:
-//   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
-//     key: side:owner:rwlock_timeout:1
-//
-// Arguments:
-//   - owner
-//
-// Results:
-//   - count
+//   - lock: hash key; mode, and the holds: owner -> 1, owner:write -> 1
+//   - side: string keys begin with it; it must have a hash tag; the beginning of each reader's
+//     side key: side:owner:rwlock_timeout:1
 //
 // The script only reads.
 func ReadHoldCount(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, side, owner string,
 ) (count int64, err error) {
-	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return 0, fmt.Errorf("script read_hold_count: side: %w: no hash tag in %q", backend.ErrArgument, side)
-	}
-	words := [...]string{lock, side, owner}
-	reply, err := r.Run(ctx, &readHoldCountScript, words[:2:2], words[2:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeReadHoldCount(reply)
-}
-
-// decodeReadHoldCount reads the reply of the script.
-func decodeReadHoldCount(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script read_hold_count: count: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &readHoldCountScript}
+	words := []string{lock, c.Prefix("side", side), owner}
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "count", backend.Reply.Int)
 }

@@ -5,17 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const readReleaseSource = `
-
-
-
-local lock = KEYS[1]
+var readReleaseScript = backend.Script{
+	Name: "read_release", Keys: 3, Retry: backend.RetryNever,
+	SHA1: "f128e8269326928d072342518bde819183f31f8e",
+	Source: "\n\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local waiting = KEYS[3]
 local owner = ARGV[1]
@@ -46,32 +44,20 @@ end
 redis.call('del', hold)
 do local longest = mode == 'read' and longest or 0 for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end end
 return held
-`
-
-const readReleaseSHA1 = "f128e8269326928d072342518bde819183f31f8e"
-
-var readReleaseScript = backend.Script{
-	Name:   "read_release",
-	Source: readReleaseSource,
-	SHA1:   readReleaseSHA1,
-	Keys:   3,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // ReadReleaseParams holds the keys and arguments of [ReadRelease].
 type ReadReleaseParams struct {
-	// hash; mode, and the holds: owner -> 1, owner:write -> 1
+	// hash key; mode, and the holds: owner -> 1, owner:write -> 1
 	Lock string
-	// begins keys (string); must hold a hash tag; the beginning of each reader's side key:
+	// string keys begin with it; it must have a hash tag; the beginning of each reader's side key:
 	// side:owner:rwlock_timeout:1
-	Side string
-	// hash; the places of waiting writers: owner -> 1
-	Waiting string
-	Owner   string
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel
-	Released string
+	Side     string
+	Waiting  string // hash key; the places of waiting writers: owner -> 1
+	Owner    string
+	Publish  string // PUBLISH|SPUBLISH
+	Released string // channel
 	// readers stand back for a waiting writer: after the last reader for 200 ms
 	Standback bool
 }
@@ -81,58 +67,17 @@ type ReadReleaseParams struct {
 // a lease sends no message. It removes readers whose leases have ended. While a writer holds
 // the lock, its lease does not change.
 //
-// Keys:
-//   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
-//     key: side:owner:rwlock_timeout:1
-//   - waiting: hash; the places of waiting writers: owner -> 1
-//
-// Arguments:
-//   - owner
-//   - publish: the command PUBLISH|SPUBLISH
-//   - released: channel
-//   - standback: readers stand back for a waiting writer: after the last reader for 200 ms
-//
-// Results:
-//   - released: false: owner does not hold it, or no longer holds it
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns released: false: owner does not hold it, or no longer holds it
 func ReadRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	p ReadReleaseParams,
 ) (bool, error) {
-	if _, rest, found := strings.Cut(p.Side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return false, fmt.Errorf("script read_release: side: %w: no hash tag in %q", backend.ErrArgument, p.Side)
+	c := scriptcall.Call{Script: &readReleaseScript}
+	words := []string{
+		p.Lock, c.Prefix("side", p.Side), p.Waiting, p.Owner,
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", p.Released, p.Publish, p.Lock),
+		c.Bool("standback", p.Standback),
 	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return false, fmt.Errorf("script read_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Lock) {
-		return false, fmt.Errorf("script read_release: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Lock,
-		p.Side,
-		p.Waiting,
-		p.Owner,
-		p.Publish,
-		p.Released,
-		"0",
-	}
-	if p.Standback {
-		words[6] = "1"
-	}
-	reply, err := r.Run(ctx, &readReleaseScript, words[:3:3], words[3:])
-	if err != nil {
-		return false, err
-	}
-	return decodeReadRelease(reply)
-}
-
-// decodeReadRelease reads the reply of the script.
-func decodeReadRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script read_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 3, words), "released", backend.Reply.Bool)
 }

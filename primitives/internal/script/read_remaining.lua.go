@@ -5,16 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const readRemainingSource = `
-
-local lock = KEYS[1]
+var readRemainingScript = backend.Script{
+	Name: "read_remaining", Keys: 2, Retry: backend.RetryReadOnly,
+	SHA1: "4e110b51f086880574ad2a6c63d3c59bafcf776c",
+	Source: "\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 
 
@@ -27,48 +27,22 @@ if strange then
 end
 local _, longest do local leaving local mode, longest_, gone, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then do local count = fields[i + 1] local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end lease = longest end end if lease == 0 then gone[#gone + 1] = owner else shortest = math.min(shortest, lease) end longest_ = math.max(longest_, lease) end end _, longest = mode, longest_, gone, shortest end
 return longest
-`
-
-const readRemainingSHA1 = "4e110b51f086880574ad2a6c63d3c59bafcf776c"
-
-var readRemainingScript = backend.Script{
-	Name:   "read_remaining",
-	Source: readRemainingSource,
-	SHA1:   readRemainingSHA1,
-	Keys:   2,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // ReadRemaining returns the rest of the longest lease of the readers.
 //
-// Keys:
-//   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
-//     key: side:owner:rwlock_timeout:1
-//
-// Results:
-//   - remaining: 0: there is no reader
+//   - lock: hash key; mode, and the holds: owner -> 1, owner:write -> 1
+//   - side: string keys begin with it; it must have a hash tag; the beginning of each reader's
+//     side key: side:owner:rwlock_timeout:1
+//   - returns remaining: milliseconds; 0: there is no reader
 //
 // The script only reads.
 func ReadRemaining(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, side string,
 ) (remaining time.Duration, err error) {
-	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return 0, fmt.Errorf("script read_remaining: side: %w: no hash tag in %q", backend.ErrArgument, side)
-	}
-	words := [...]string{lock, side}
-	reply, err := r.Run(ctx, &readRemainingScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeReadRemaining(reply)
-}
-
-// decodeReadRemaining reads the reply of the script.
-func decodeReadRemaining(reply backend.Reply) (value time.Duration, err error) {
-	if value, err = reply.Duration(time.Millisecond); err != nil {
-		return 0, fmt.Errorf("script read_remaining: remaining: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &readRemainingScript}
+	words := []string{lock, c.Prefix("side", side)}
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "remaining", scriptcall.Milliseconds)
 }

@@ -5,17 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const readRenewSource = `
-
-
-local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
+var readRenewScript = backend.Script{
+	Name: "read_renew", Keys: -1, Retry: backend.RetryRepeatable,
+	SHA1: "c83d9558b1c0cd93804564c7b4f497edbdb019d8",
+	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
@@ -37,66 +37,25 @@ for i, owner in ipairs(owners) do
   end
 end
 return status
-`
-
-const readRenewSHA1 = "c83d9558b1c0cd93804564c7b4f497edbdb019d8"
-
-var readRenewScript = backend.Script{
-	Name:   "read_renew",
-	Source: readRenewSource,
-	SHA1:   readRenewSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // ReadRenew extends each read hold to a whole lease, if its owner still holds it, and makes its
 // lock last at least as long. The leases of other readers do not change. Each hold has a status
 // of its own.
 //
-// Keys:
-//   - keys: any kind each; in pairs: the lock, and the hold's side key
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - keys: any kind of keys; in pairs: the lock, and the hold's side key
+//   - lease: milliseconds
 //   - owners: one per pair
-//
-// Results:
-//   - status: per owner: 1 renewed, 0 not held, -1 not a lock, -2 refused
+//   - returns status: per owner: 1 renewed, 0 not held, -1 not a lock, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func ReadRenew(
 	ctx context.Context, r backend.ScriptRunner,
-	keys_ []string, lease time.Duration, owners []string,
+	keys []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
-	if len(keys_) == 0 {
-		return nil, fmt.Errorf("script read_renew: keys: %w: no key", backend.ErrArgument)
-	}
-	if lease != 0 && lease < time.Millisecond {
-		return nil, fmt.Errorf("script read_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := make([]string, 0, 1+len(keys_)+len(owners))
-	words = append(words, keys_...)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(lease.Milliseconds(), 10))
-	words = append(words, owners...)
-	reply, err := r.Run(ctx, &readRenewScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeReadRenew(reply)
-}
-
-// decodeReadRenew reads the reply of the script.
-func decodeReadRenew(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script read_renew: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script read_renew: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &readRenewScript}
+	c.NotEmpty("keys", len(keys))
+	words := slices.Concat(keys, []string{c.Milliseconds("lease", lease)}, owners)
+	return scriptcall.Values(c.Run(ctx, r, len(keys), words), "status", backend.Reply.Int)
 }

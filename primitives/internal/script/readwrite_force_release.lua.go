@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const readwriteForceReleaseSource = `
-
-local lock = KEYS[1]
+var readwriteForceReleaseScript = backend.Script{
+	Name: "readwrite_force_release", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "d9344488611ea5bca9f5c168e118b8d54397389e",
+	Source: "\n\n" + `local lock = KEYS[1]
 local mode = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
@@ -27,62 +27,26 @@ end
 redis.call(publish, released, message)
 redis.call('del', lock)
 return 1
-`
-
-const readwriteForceReleaseSHA1 = "d9344488611ea5bca9f5c168e118b8d54397389e"
-
-var readwriteForceReleaseScript = backend.Script{
-	Name:   "readwrite_force_release",
-	Source: readwriteForceReleaseSource,
-	SHA1:   readwriteForceReleaseSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // ReadwriteForceRelease ends all holds, whichever owners have them, if the lock has the given
 // mode, and wakes waiters.
 //
-// Keys:
-//   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//
-// Arguments:
+//   - lock: hash key; mode, and the holds: owner -> 1, owner:write -> 1
 //   - mode: read or write
-//   - publish: the command PUBLISH|SPUBLISH
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
 //   - message: 0 or 1: whether one waiter may try, or all
-//
-// Results:
-//   - released: false: the lock has another mode, or is free
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns released: false: the lock has another mode, or is free
 func ReadwriteForceRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, mode, publish, released, message string,
 ) (bool, error) {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script readwrite_force_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &readwriteForceReleaseScript}
+	words := []string{
+		lock, mode, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, lock), message,
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
-		return false, fmt.Errorf("script readwrite_force_release: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		lock,
-		mode,
-		publish,
-		released,
-		message,
-	}
-	reply, err := r.Run(ctx, &readwriteForceReleaseScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeReadwriteForceRelease(reply)
-}
-
-// decodeReadwriteForceRelease reads the reply of the script.
-func decodeReadwriteForceRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script readwrite_force_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "released", backend.Reply.Bool)
 }

@@ -5,14 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const rightsMissingSource = `
-
-local object = KEYS[1]
+var rightsMissingScript = backend.Script{
+	Name: "rights_missing", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "17c5a626aee210e7e2359af0e7dc8e6c4f662918",
+	Source: "\n\n" + `local object = KEYS[1]
 local rights = {} for i = 1, #ARGV do rights[i] = ARGV[i] end
 
 
@@ -49,57 +51,22 @@ for i, right in ipairs(rights) do
   end
 end
 return missing
-`
-
-const rightsMissingSHA1 = "17c5a626aee210e7e2359af0e7dc8e6c4f662918"
-
-var rightsMissingScript = backend.Script{
-	Name:   "rights_missing",
-	Source: rightsMissingSource,
-	SHA1:   rightsMissingSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // RightsMissing returns which rights the server's user lacks. It asks for each key with each
 // allowed command.
 //
-// Keys:
-//   - object: any kind; a key of the object that the user may use
-//
-// Arguments:
+//   - object: any kind of key; a key of the object that the user may use
 //   - rights: +command, then ~key and &channel
-//
-// Results:
-//   - missing: the places in rights
+//   - returns missing: the places in rights
 //
 // The script only reads.
 func RightsMissing(
 	ctx context.Context, r backend.ScriptRunner,
 	object string, rights []string,
 ) (missing []int64, err error) {
-	words := make([]string, 0, 1+len(rights))
-	words = append(words, object)
-	keys := len(words)
-	words = append(words, rights...)
-	reply, err := r.Run(ctx, &rightsMissingScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeRightsMissing(reply)
-}
-
-// decodeRightsMissing reads the reply of the script.
-func decodeRightsMissing(reply backend.Reply) (value []int64, err error) {
-	listMissing, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script rights_missing: missing: %w", err)
-	}
-	value = make([]int64, len(listMissing))
-	for i, item := range listMissing {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script rights_missing: missing: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &rightsMissingScript}
+	words := slices.Concat([]string{object}, rights)
+	return scriptcall.Values(c.Run(ctx, r, 1, words), "missing", backend.Reply.Int)
 }

@@ -5,17 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const semaphoreAcquireSource = `
-
-
-local permits = KEYS[1]
+var semaphoreAcquireScript = backend.Script{
+	Name: "semaphore_acquire", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "54bcdcd71f072ffd5c48ae386d810056955e00b6",
+	Source: "\n\n\n" + `local permits = KEYS[1]
 local wanted = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
@@ -35,79 +33,37 @@ if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user
 if not redis.acl_check_cmd('pexpire', permits) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. permits}) end
 if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 return {1, redis.call('decrby', permits, wanted)}
-`
-
-const semaphoreAcquireSHA1 = "54bcdcd71f072ffd5c48ae386d810056955e00b6"
-
-var semaphoreAcquireScript = backend.Script{
-	Name:   "semaphore_acquire",
-	Source: semaphoreAcquireSource,
-	SHA1:   semaphoreAcquireSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // SemaphoreAcquireResult is what [SemaphoreAcquire] returns.
 type SemaphoreAcquireResult struct {
 	Taken bool
-	// free permits, after the grant; from -2147483648 to 2147483647
+	// int(-2147483648..2147483647); free permits, after the grant
 	Left int64
 }
 
 // SemaphoreAcquire takes permits if enough are free, and returns how many are left. Nothing is
 // taken if the user lacks a right that this or the release needs.
 //
-// Keys:
-//   - permits: string; free permits
-//
-// Arguments:
-//   - wanted: from 1 to 2147483647
-//   - publish: the command PUBLISH|SPUBLISH
+//   - permits: string key; free permits
+//   - wanted: int(1..2147483647)
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//
-// Results:
-//   - taken
-//   - left: free permits, after the grant; from -2147483648 to 2147483647
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds no count of permits
-//
-// The script may write, and is not sent again once it may have run.
+//   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
 func SemaphoreAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	permits string, wanted int64, publish, released string,
 ) (SemaphoreAcquireResult, error) {
-	if wanted < 1 || wanted > 2147483647 {
-		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: wanted: %w: %d is not in 1..2147483647", backend.ErrArgument, wanted)
+	c := scriptcall.Call{Script: &semaphoreAcquireScript}
+	words := []string{
+		permits, c.In(1, 2147483647).Int("wanted", wanted),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, permits),
 	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(permits) {
-		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{permits, strconv.FormatInt(wanted, 10), publish, released}
-	reply, err := r.Run(ctx, &semaphoreAcquireScript, words[:1:1], words[1:])
-	if err != nil {
-		return SemaphoreAcquireResult{}, err
-	}
-	return decodeSemaphoreAcquire(reply)
-}
-
-// decodeSemaphoreAcquire reads the reply of the script.
-func decodeSemaphoreAcquire(reply backend.Reply) (result SemaphoreAcquireResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: %w", err)
-	}
-	if result.Taken, err = items[0].Bool(); err != nil {
-		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: taken: %w", err)
-	}
-	if result.Left, err = items[1].Int(); err != nil {
-		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: left: %w", err)
-	}
-	if result.Left < -2147483648 || result.Left > 2147483647 {
-		return SemaphoreAcquireResult{}, fmt.Errorf("script semaphore_acquire: left: %w: %d is not in -2147483648..2147483647", backend.ErrReply, result.Left)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result SemaphoreAcquireResult
+	result.Taken = scriptcall.Next(&out, "taken", backend.Reply.Bool)
+	result.Left = scriptcall.Next(&out, "left", scriptcall.In(-2147483648, 2147483647).Int)
+	return scriptcall.All(result, out)
 }

@@ -5,17 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const semaphoreAddSource = `
-
-
-local permits = KEYS[1]
+var semaphoreAddScript = backend.Script{
+	Name: "semaphore_add", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "0336b86474144d63e620827323484ad93892c6be",
+	Source: "\n\n\n" + `local permits = KEYS[1]
 local delta = ARGV[1]
 local create = ARGV[2] == '1'
 local publish = ARGV[3]
@@ -45,72 +43,29 @@ end
 redis.call('pexpire', permits, 1, 'gt')
 redis.call('incrby', permits, delta)
 return 1
-`
-
-const semaphoreAddSHA1 = "0336b86474144d63e620827323484ad93892c6be"
-
-var semaphoreAddScript = backend.Script{
-	Name:   "semaphore_add",
-	Source: semaphoreAddSource,
-	SHA1:   semaphoreAddSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // SemaphoreAdd adds permits, or removes permits if delta is negative. If that can help a
 // waiter, it publishes how many are free. If any of that is refused, nothing has been written.
 //
-// Keys:
-//   - permits: string; free permits
-//
-// Arguments:
-//   - delta: from -2147483647 to 2147483647
+//   - permits: string key; free permits
+//   - delta: int(-2147483647..2147483647)
 //   - create: even if there is no semaphore
-//   - publish: the command PUBLISH|SPUBLISH
+//   - publish: PUBLISH|SPUBLISH
 //   - free: channel
-//
-// Results:
-//   - added: false: there is no semaphore
-//
-// Errors, each a [backend.ScriptError]:
-//   - OVERFLOW: more permits than a Java int holds, or less
-//   - NOTANUMBER: the key holds no count of permits
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns added: false: there is no semaphore
+//   - [backend.ScriptError] OVERFLOW: more permits than a Java int holds, or less
+//   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
 func SemaphoreAdd(
 	ctx context.Context, r backend.ScriptRunner,
 	permits string, delta int64, create bool, publish, free string,
 ) (added bool, err error) {
-	if delta < -2147483647 || delta > 2147483647 {
-		return false, fmt.Errorf("script semaphore_add: delta: %w: %d is not in -2147483647..2147483647", backend.ErrArgument, delta)
+	c := scriptcall.Call{Script: &semaphoreAddScript}
+	words := []string{
+		permits, c.In(-2147483647, 2147483647).Int("delta", delta),
+		c.Bool("create", create), c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("free", free, publish, permits),
 	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script semaphore_add: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(free) != backend.Slot(permits) {
-		return false, fmt.Errorf("script semaphore_add: free: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		permits,
-		strconv.FormatInt(delta, 10),
-		"0",
-		publish,
-		free,
-	}
-	if create {
-		words[2] = "1"
-	}
-	reply, err := r.Run(ctx, &semaphoreAddScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeSemaphoreAdd(reply)
-}
-
-// decodeSemaphoreAdd reads the reply of the script.
-func decodeSemaphoreAdd(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script semaphore_add: added: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "added", backend.Reply.Bool)
 }

@@ -5,61 +5,33 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const semaphoreAvailableSource = `
-
-local permits = KEYS[1]
+var semaphoreAvailableScript = backend.Script{
+	Name: "semaphore_available", Keys: 1, Retry: backend.RetryReadOnly,
+	Command: "GET",
+	SHA1:    "1b70e0f513219ab91620d51f78fa18a9210d36d7",
+	Source: "\n\n" + `local permits = KEYS[1]
 
 
 return redis.call('get', permits)
-`
-
-const semaphoreAvailableSHA1 = "1b70e0f513219ab91620d51f78fa18a9210d36d7"
-
-var semaphoreAvailableScript = backend.Script{
-	Name:    "semaphore_available",
-	Source:  semaphoreAvailableSource,
-	SHA1:    semaphoreAvailableSHA1,
-	Keys:    1,
-	Retry:   backend.RetryReadOnly,
-	Command: "GET",
+`,
 }
 
 // SemaphoreAvailable returns how many permits are free.
 //
-// Keys:
-//   - permits: string; free permits
-//
-// Results:
-//   - free: nil: there is no semaphore; from -2147483648 to 2147483647; there may be none
+//   - permits: string key; free permits
+//   - returns free: int(-2147483648..2147483647)?; nil: there is no semaphore
 //
 // The script only reads. It is sent as the command GET.
 func SemaphoreAvailable(
 	ctx context.Context, r backend.ScriptRunner,
 	permits string,
 ) (free int64, ok bool, err error) {
-	words := [...]string{permits}
-	reply, err := r.Run(ctx, &semaphoreAvailableScript, words[:], nil)
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeSemaphoreAvailable(reply)
-}
-
-// decodeSemaphoreAvailable reads the reply of the script.
-func decodeSemaphoreAvailable(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script semaphore_available: free: %w", err)
-	}
-	if value < -2147483648 || value > 2147483647 {
-		return 0, false, fmt.Errorf("script semaphore_available: free: %w: %d is not in -2147483648..2147483647", backend.ErrReply, value)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &semaphoreAvailableScript}
+	words := []string{permits}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "free", scriptcall.In(-2147483648, 2147483647).Int)
 }

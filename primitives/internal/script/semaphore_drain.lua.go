@@ -5,14 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const semaphoreDrainSource = `
-
-local permits = KEYS[1]
+var semaphoreDrainScript = backend.Script{
+	Name: "semaphore_drain", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "1176c7c382d963b6945764863c1df04c2fd9789d",
+	Source: "\n\n" + `local permits = KEYS[1]
 
 
 
@@ -27,49 +28,19 @@ end
 if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end
 redis.call('set', permits, '0', 'keepttl')
 return free
-`
-
-const semaphoreDrainSHA1 = "1176c7c382d963b6945764863c1df04c2fd9789d"
-
-var semaphoreDrainScript = backend.Script{
-	Name:   "semaphore_drain",
-	Source: semaphoreDrainSource,
-	SHA1:   semaphoreDrainSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // SemaphoreDrain takes all permits that are free, and returns how many.
 //
-// Keys:
-//   - permits: string; free permits
-//
-// Results:
-//   - drained: from 0 to 2147483647
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds no count of permits
-//
-// The script may write, and is not sent again once it may have run.
+//   - permits: string key; free permits
+//   - returns drained: int(0..2147483647)
+//   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
 func SemaphoreDrain(
 	ctx context.Context, r backend.ScriptRunner,
 	permits string,
 ) (drained int64, err error) {
-	words := [...]string{permits}
-	reply, err := r.Run(ctx, &semaphoreDrainScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeSemaphoreDrain(reply)
-}
-
-// decodeSemaphoreDrain reads the reply of the script.
-func decodeSemaphoreDrain(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script semaphore_drain: drained: %w", err)
-	}
-	if value < 0 || value > 2147483647 {
-		return 0, fmt.Errorf("script semaphore_drain: drained: %w: %d is not in 0..2147483647", backend.ErrReply, value)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &semaphoreDrainScript}
+	words := []string{permits}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "drained", scriptcall.In(0, 2147483647).Int)
 }

@@ -5,18 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const semaphoreSetSource = `
-
-
-local permits = KEYS[1]
+var semaphoreSetScript = backend.Script{
+	Name: "semaphore_set", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "7ed34761f7d37b5e896bbff4f4a969c613579e55",
+	Source: "\n\n\n" + `local permits = KEYS[1]
 local count = ARGV[1]
 local ttl = ARGV[2] if ttl == '' then ttl = nil end
 local publish = ARGV[3]
@@ -36,72 +34,27 @@ else
   redis.call('set', permits, count)
 end
 return 1
-`
-
-const semaphoreSetSHA1 = "7ed34761f7d37b5e896bbff4f4a969c613579e55"
-
-var semaphoreSetScript = backend.Script{
-	Name:   "semaphore_set",
-	Source: semaphoreSetSource,
-	SHA1:   semaphoreSetSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // SemaphoreSet creates a semaphore with count free permits, unless it exists. If that can help
 // a waiter, it publishes how many are free.
 //
-// Keys:
-//   - permits: string; free permits
-//
-// Arguments:
-//   - count: from 0 to 2147483647
-//   - ttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the key
-//     has no expiry
-//   - publish: the command PUBLISH|SPUBLISH
+//   - permits: string key; free permits
+//   - count: int(0..2147483647)
+//   - ttl: milliseconds?; nil: the key has no expiry
+//   - publish: PUBLISH|SPUBLISH
 //   - free: channel
-//
-// Results:
-//   - made
-//
-// The script may write, and is not sent again once it may have run.
 func SemaphoreSet(
 	ctx context.Context, r backend.ScriptRunner,
 	permits string, count int64, ttl *time.Duration, publish, free string,
 ) (made bool, err error) {
-	if count < 0 || count > 2147483647 {
-		return false, fmt.Errorf("script semaphore_set: count: %w: %d is not in 0..2147483647", backend.ErrArgument, count)
+	c := scriptcall.Call{Script: &semaphoreSetScript}
+	words := []string{
+		permits, c.In(0, 2147483647).Int("count", count),
+		scriptcall.Optional("ttl", ttl, c.Milliseconds),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("free", free, publish, permits),
 	}
-	if ttl != nil && *ttl != 0 && *ttl < time.Millisecond {
-		return false, fmt.Errorf("script semaphore_set: ttl: %w: %v is less than a millisecond", backend.ErrArgument, *ttl)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script semaphore_set: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(free) != backend.Slot(permits) {
-		return false, fmt.Errorf("script semaphore_set: free: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		permits,
-		strconv.FormatInt(count, 10),
-		"",
-		publish,
-		free,
-	}
-	if ttl != nil {
-		words[2] = strconv.FormatInt(ttl.Milliseconds(), 10)
-	}
-	reply, err := r.Run(ctx, &semaphoreSetScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeSemaphoreSet(reply)
-}
-
-// decodeSemaphoreSet reads the reply of the script.
-func decodeSemaphoreSet(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script semaphore_set: made: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "made", backend.Reply.Bool)
 }

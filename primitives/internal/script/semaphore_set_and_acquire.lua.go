@@ -5,18 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const semaphoreSetAndAcquireSource = `
-
-
-local permits = KEYS[1]
+var semaphoreSetAndAcquireScript = backend.Script{
+	Name: "semaphore_set_and_acquire", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "9a5502baf5a70caf5f6596ce0c46520febb56578",
+	Source: "\n\n\n" + `local permits = KEYS[1]
 local wanted = ARGV[1]
 local total = ARGV[2]
 local ttl = ARGV[3] if ttl == '' then ttl = nil end
@@ -52,22 +50,13 @@ else
   redis.call('set', permits, string.format('%.0f', left))
 end
 return {taken, left}
-`
-
-const semaphoreSetAndAcquireSHA1 = "9a5502baf5a70caf5f6596ce0c46520febb56578"
-
-var semaphoreSetAndAcquireScript = backend.Script{
-	Name:   "semaphore_set_and_acquire",
-	Source: semaphoreSetAndAcquireSource,
-	SHA1:   semaphoreSetAndAcquireSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // SemaphoreSetAndAcquireResult is what [SemaphoreSetAndAcquire] returns.
 type SemaphoreSetAndAcquireResult struct {
 	Taken bool
-	// free permits, after the grant; from -2147483648 to 2147483647
+	// int(-2147483648..2147483647); free permits, after the grant
 	Left int64
 }
 
@@ -75,76 +64,28 @@ type SemaphoreSetAndAcquireResult struct {
 // there is no semaphore, it first creates one. If that can help a waiter, it publishes how many
 // are free.
 //
-// Keys:
-//   - permits: string; free permits
-//
-// Arguments:
-//   - wanted: from 1 to 2147483647
-//   - total: from 1 to 2147483647; of a semaphore that it creates
-//   - ttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; of such a
-//     semaphore; nil: the key does not expire
-//   - publish: the command PUBLISH|SPUBLISH
+//   - permits: string key; free permits
+//   - wanted: int(1..2147483647)
+//   - total: int(1..2147483647); of a semaphore that it creates
+//   - ttl: milliseconds?; of such a semaphore; nil: the key does not expire
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//
-// Results:
-//   - taken
-//   - left: free permits, after the grant; from -2147483648 to 2147483647
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTANUMBER: the key holds no count of permits
-//
-// The script may write, and is not sent again once it may have run.
+//   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
 func SemaphoreSetAndAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	permits string, wanted, total int64, ttl *time.Duration, publish, released string,
 ) (SemaphoreSetAndAcquireResult, error) {
-	if wanted < 1 || wanted > 2147483647 {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: wanted: %w: %d is not in 1..2147483647", backend.ErrArgument, wanted)
+	c := scriptcall.Call{Script: &semaphoreSetAndAcquireScript}
+	words := []string{
+		permits, c.In(1, 2147483647).Int("wanted", wanted),
+		c.In(1, 2147483647).Int("total", total),
+		scriptcall.Optional("ttl", ttl, c.Milliseconds),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, permits),
 	}
-	if total < 1 || total > 2147483647 {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: total: %w: %d is not in 1..2147483647", backend.ErrArgument, total)
-	}
-	if ttl != nil && *ttl != 0 && *ttl < time.Millisecond {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: ttl: %w: %v is less than a millisecond", backend.ErrArgument, *ttl)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(permits) {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		permits,
-		strconv.FormatInt(wanted, 10),
-		strconv.FormatInt(total, 10),
-		"",
-		publish,
-		released,
-	}
-	if ttl != nil {
-		words[3] = strconv.FormatInt(ttl.Milliseconds(), 10)
-	}
-	reply, err := r.Run(ctx, &semaphoreSetAndAcquireScript, words[:1:1], words[1:])
-	if err != nil {
-		return SemaphoreSetAndAcquireResult{}, err
-	}
-	return decodeSemaphoreSetAndAcquire(reply)
-}
-
-// decodeSemaphoreSetAndAcquire reads the reply of the script.
-func decodeSemaphoreSetAndAcquire(reply backend.Reply) (result SemaphoreSetAndAcquireResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: %w", err)
-	}
-	if result.Taken, err = items[0].Bool(); err != nil {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: taken: %w", err)
-	}
-	if result.Left, err = items[1].Int(); err != nil {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: left: %w", err)
-	}
-	if result.Left < -2147483648 || result.Left > 2147483647 {
-		return SemaphoreSetAndAcquireResult{}, fmt.Errorf("script semaphore_set_and_acquire: left: %w: %d is not in -2147483648..2147483647", backend.ErrReply, result.Left)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result SemaphoreSetAndAcquireResult
+	result.Taken = scriptcall.Next(&out, "taken", backend.Reply.Bool)
+	result.Left = scriptcall.Next(&out, "left", scriptcall.In(-2147483648, 2147483647).Int)
+	return scriptcall.All(result, out)
 }

@@ -5,14 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const spinForceReleaseSource = `
-
-local lock = KEYS[1]
+var spinForceReleaseScript = backend.Script{
+	Name: "spin_force_release", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "042ece736eb3f85af4d30fe464aa914b214e7c5e",
+	Source: "\n\n" + `local lock = KEYS[1]
 
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
 local size = redis.call('hlen', lock)
@@ -21,44 +22,19 @@ if strange then
   return strange
 end
 return redis.call('del', lock)
-`
-
-const spinForceReleaseSHA1 = "042ece736eb3f85af4d30fe464aa914b214e7c5e"
-
-var spinForceReleaseScript = backend.Script{
-	Name:   "spin_force_release",
-	Source: spinForceReleaseSource,
-	SHA1:   spinForceReleaseSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // SpinForceRelease frees the lock, whichever owner holds it. It publishes nothing: waiters
 // retry by themselves.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//
-// Results:
-//   - released: false: the lock was free
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key; owner -> hold count
+//   - returns released: false: the lock was free
 func SpinForceRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string,
 ) (released bool, err error) {
-	words := [...]string{lock}
-	reply, err := r.Run(ctx, &spinForceReleaseScript, words[:], nil)
-	if err != nil {
-		return false, err
-	}
-	return decodeSpinForceRelease(reply)
-}
-
-// decodeSpinForceRelease reads the reply of the script.
-func decodeSpinForceRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script spin_force_release: released: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &spinForceReleaseScript}
+	words := []string{lock}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "released", backend.Reply.Bool)
 }

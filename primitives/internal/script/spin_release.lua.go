@@ -5,61 +5,34 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const spinReleaseSource = `
-
-local lock = KEYS[1]
+var spinReleaseScript = backend.Script{
+	Name: "spin_release", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "ccde5e199aec56de7c1376b74882063d16c41a9f",
+	Source: "\n\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 
 if redis.call('hexists', lock, owner) == 0 then
   return 0
 end
 return redis.call('del', lock)
-`
-
-const spinReleaseSHA1 = "ccde5e199aec56de7c1376b74882063d16c41a9f"
-
-var spinReleaseScript = backend.Script{
-	Name:   "spin_release",
-	Source: spinReleaseSource,
-	SHA1:   spinReleaseSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // SpinRelease frees the lock if owner holds it. It publishes nothing: waiters retry by
 // themselves.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//
-// Arguments:
-//   - owner
-//
-// Results:
-//   - released: false: owner does not hold the lock
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key; owner -> hold count
+//   - returns released: false: owner does not hold the lock
 func SpinRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, owner string,
 ) (released bool, err error) {
-	words := [...]string{lock, owner}
-	reply, err := r.Run(ctx, &spinReleaseScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeSpinRelease(reply)
-}
-
-// decodeSpinRelease reads the reply of the script.
-func decodeSpinRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script spin_release: released: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &spinReleaseScript}
+	words := []string{lock, owner}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "released", backend.Reply.Bool)
 }

@@ -5,15 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const spinReleaseAllSource = `
-
-
-local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+var spinReleaseAllScript = backend.Script{
+	Name: "spin_release_all", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "92e90ce5d8f40f6b8b42026f8fa5883460d9da1a",
+	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local owners = {} for i = 1, #locks do owners[i] = ARGV[i] end
 
 local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
@@ -29,63 +30,22 @@ for i, lock in ipairs(locks) do
   end
 end
 return status
-`
-
-const spinReleaseAllSHA1 = "92e90ce5d8f40f6b8b42026f8fa5883460d9da1a"
-
-var spinReleaseAllScript = backend.Script{
-	Name:   "spin_release_all",
-	Source: spinReleaseAllSource,
-	SHA1:   spinReleaseAllSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // SpinReleaseAll frees each lock that its owner holds. Each owner has a status of its own: a
 // refusal for one owner does not fail the others.
 //
-// Keys:
-//   - locks: hash each; owner -> hold count
-//
-// Arguments:
+//   - locks: hash keys; owner -> hold count
 //   - owners: one for each of locks
-//
-// Results:
-//   - status: per lock: 1 freed, 0 not held by its owner, -1 not a lock, -2 refused
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns status: per lock: 1 freed, 0 not held by its owner, -1 not a lock, -2 refused
 func SpinReleaseAll(
 	ctx context.Context, r backend.ScriptRunner,
 	locks, owners []string,
 ) (status []int64, err error) {
-	if len(locks) == 0 {
-		return nil, fmt.Errorf("script spin_release_all: locks: %w: no key", backend.ErrArgument)
-	}
-	if len(owners) != len(locks) {
-		return nil, fmt.Errorf("script spin_release_all: owners: %w: %d for %d of locks", backend.ErrArgument, len(owners), len(locks))
-	}
-	words := make([]string, 0, len(locks)+len(owners))
-	words = append(words, locks...)
-	keys := len(words)
-	words = append(words, owners...)
-	reply, err := r.Run(ctx, &spinReleaseAllScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeSpinReleaseAll(reply)
-}
-
-// decodeSpinReleaseAll reads the reply of the script.
-func decodeSpinReleaseAll(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script spin_release_all: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script spin_release_all: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &spinReleaseAllScript}
+	c.NotEmpty("locks", len(locks))
+	c.SameLength("owners", len(owners), "locks", len(locks))
+	words := slices.Concat(locks, owners)
+	return scriptcall.Values(c.Run(ctx, r, len(locks), words), "status", backend.Reply.Int)
 }

@@ -5,20 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const writeAcquireSource = `
-
-
-
-
-local lock = KEYS[1]
+var writeAcquireScript = backend.Script{
+	Name: "write_acquire", Keys: 4, Retry: backend.RetryNever,
+	SHA1: "03d40d730c7e1a417daca1f424d5323519db63b0",
+	Source: "\n\n\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local token = KEYS[3]
 local waiting = KEYS[4]
@@ -80,150 +76,60 @@ end
 redis.call('hset', lock, 'mode', 'write', owner .. ':write', 1)
 redis.call('pexpire', lock, lease)
 return {grant, 0, 0}
-`
-
-const writeAcquireSHA1 = "03d40d730c7e1a417daca1f424d5323519db63b0"
-
-var writeAcquireScript = backend.Script{
-	Name:   "write_acquire",
-	Source: writeAcquireSource,
-	SHA1:   writeAcquireSHA1,
-	Keys:   4,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // WriteAcquireParams holds the keys and arguments of [WriteAcquire].
 type WriteAcquireParams struct {
-	// hash; mode, and the holds: owner -> 1, owner:write -> 1
+	// hash key; mode, and the holds: owner -> 1, owner:write -> 1
 	Lock string
-	// begins keys (string); must hold a hash tag; the beginning of each reader's side key:
+	// string keys begin with it; it must have a hash tag; the beginning of each reader's side key:
 	// side:owner:rwlock_timeout:1
-	Side string
-	// string; the last token granted to a writer, decimal
-	Token string
-	// hash; the places of waiting writers: owner -> 1
-	Waiting string
-	Owner   string
-	// in whole milliseconds, the rest is cut off; not negative
-	Lease time.Duration
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the token key
-	// does not expire
-	Tokenttl *time.Duration
+	Side     string
+	Token    string // string key; the last token granted to a writer, decimal
+	Waiting  string // hash key; the places of waiting writers: owner -> 1
+	Owner    string
+	Lease    time.Duration  // milliseconds
+	Tokenttl *time.Duration // milliseconds?; nil: the token key does not expire
 	// readers stand back for writers: a grant removes all places
 	Prefer bool
 	// owner waits: a refusal because of readers gives it a place, until just after its next try
-	Queue bool
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel
-	Released string
+	Queue    bool
+	Publish  string // PUBLISH|SPUBLISH
+	Released string // channel
 }
 
 // WriteAcquireResult is what [WriteAcquire] returns.
 type WriteAcquireResult struct {
-	// nil: the lock is held; there may be none
-	Token   int64
-	TokenOK bool // whether there is one
-	// until the lock may be free if no message comes; -1 ms: the lease has no end; 0: granted
-	Wait time.Duration
-	// readers hold the lock, which other readers may join
-	Reading bool
+	Token   int64 // int?; nil: the lock is held
+	TokenOK bool  // whether there is one
+	// milliseconds; until the lock may be free if no message comes; -1 ms: the lease has no end; 0:
+	// granted
+	Wait    time.Duration
+	Reading bool // readers hold the lock, which other readers may join
 }
 
 // WriteAcquire grants the lock to owner alone, with the next fencing token, if there is no
 // writer and no reader whose lease has not ended. Otherwise it returns the rest of the writer's
 // lease, or of the shortest lease of the readers: after that, the lock may be free without a
 // message. A grant removes readers whose leases have ended. Every owner is used for one hold.
-//
-// Keys:
-//   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
-//     key: side:owner:rwlock_timeout:1
-//   - token: string; the last token granted to a writer, decimal
-//   - waiting: hash; the places of waiting writers: owner -> 1
-//
-// Arguments:
-//   - owner
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - tokenttl: in whole milliseconds, the rest is cut off; not negative; nil: absent; nil: the
-//     token key does not expire
-//   - prefer: readers stand back for writers: a grant removes all places
-//   - queue: owner waits: a refusal because of readers gives it a place, until just after its
-//     next try
-//   - publish: the command PUBLISH|SPUBLISH
-//   - released: channel
-//
-// Results:
-//   - token: nil: the lock is held; there may be none
-//   - wait: until the lock may be free if no message comes; -1 ms: the lease has no end; 0:
-//     granted
-//   - reading: readers hold the lock, which other readers may join
-//
-// The script may write, and is not sent again once it may have run.
 func WriteAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p WriteAcquireParams,
 ) (WriteAcquireResult, error) {
-	if _, rest, found := strings.Cut(p.Side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: side: %w: no hash tag in %q", backend.ErrArgument, p.Side)
+	c := scriptcall.Call{Script: &writeAcquireScript}
+	words := []string{
+		p.Lock, c.Prefix("side", p.Side), p.Token, p.Waiting, p.Owner,
+		c.Milliseconds("lease", p.Lease),
+		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
+		c.Bool("prefer", p.Prefer), c.Bool("queue", p.Queue),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", p.Released, p.Publish, p.Lock),
 	}
-	if p.Lease != 0 && p.Lease < time.Millisecond {
-		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
-	}
-	if p.Tokenttl != nil && *p.Tokenttl != 0 && *p.Tokenttl < time.Millisecond {
-		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: tokenttl: %w: %v is less than a millisecond", backend.ErrArgument, *p.Tokenttl)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Lock) {
-		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Lock,
-		p.Side,
-		p.Token,
-		p.Waiting,
-		p.Owner,
-		strconv.FormatInt(p.Lease.Milliseconds(), 10),
-		"",
-		"0",
-		"0",
-		p.Publish,
-		p.Released,
-	}
-	if p.Tokenttl != nil {
-		words[6] = strconv.FormatInt(p.Tokenttl.Milliseconds(), 10)
-	}
-	if p.Prefer {
-		words[7] = "1"
-	}
-	if p.Queue {
-		words[8] = "1"
-	}
-	reply, err := r.Run(ctx, &writeAcquireScript, words[:4:4], words[4:])
-	if err != nil {
-		return WriteAcquireResult{}, err
-	}
-	return decodeWriteAcquire(reply)
-}
-
-// decodeWriteAcquire reads the reply of the script.
-func decodeWriteAcquire(reply backend.Reply) (result WriteAcquireResult, err error) {
-	items, err := reply.Tuple(3)
-	if err != nil {
-		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: %w", err)
-	}
-	if result.TokenOK = !items[0].IsNil(); result.TokenOK {
-		if result.Token, err = items[0].Int(); err != nil {
-			return WriteAcquireResult{}, fmt.Errorf("script write_acquire: token: %w", err)
-		}
-	}
-	if result.Wait, err = items[1].Duration(time.Millisecond); err != nil {
-		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: wait: %w", err)
-	}
-	if result.Reading, err = items[2].Bool(); err != nil {
-		return WriteAcquireResult{}, fmt.Errorf("script write_acquire: reading: %w", err)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 4, words).Tuple(3)
+	var result WriteAcquireResult
+	result.Token, result.TokenOK = scriptcall.NextOK(&out, "token", backend.Reply.Int)
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	result.Reading = scriptcall.Next(&out, "reading", backend.Reply.Bool)
+	return scriptcall.All(result, out)
 }

@@ -5,16 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const writeReleaseSource = `
-
-
-local lock = KEYS[1]
+var writeReleaseScript = backend.Script{
+	Name: "write_release", Keys: 3, Retry: backend.RetryNever,
+	SHA1: "e25274ec5cb886ab924789286e9585ed5cb9a5c8",
+	Source: "\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local waiting = KEYS[3]
 local owner = ARGV[1]
@@ -43,69 +42,29 @@ redis.call('hdel', lock, owner .. ':write')
 redis.call('hset', lock, 'mode', 'read')
 for _, owner in ipairs(gone) do redis.call('hdel', lock, owner) end if longest > 0 then redis.call('pexpire', lock, longest) end
 return 1
-`
-
-const writeReleaseSHA1 = "e25274ec5cb886ab924789286e9585ed5cb9a5c8"
-
-var writeReleaseScript = backend.Script{
-	Name:   "write_release",
-	Source: writeReleaseSource,
-	SHA1:   writeReleaseSHA1,
-	Keys:   3,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // WriteRelease ends owner's write hold, and wakes all waiters. If owner has also become a
 // reader, the readers hold the lock then. If owner has no write hold, the script removes
 // owner's place.
 //
-// Keys:
-//   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//   - side: begins keys (string); must hold a hash tag; the beginning of each reader's side
-//     key: side:owner:rwlock_timeout:1
-//   - waiting: hash; the places of waiting writers: owner -> 1
-//
-// Arguments:
-//   - owner
-//   - publish: the command PUBLISH|SPUBLISH
+//   - lock: hash key; mode, and the holds: owner -> 1, owner:write -> 1
+//   - side: string keys begin with it; it must have a hash tag; the beginning of each reader's
+//     side key: side:owner:rwlock_timeout:1
+//   - waiting: hash key; the places of waiting writers: owner -> 1
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//
-// Results:
-//   - released: false: owner does not hold it
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns released: false: owner does not hold it
 func WriteRelease(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, side, waiting, owner, publish, released string,
 ) (bool, error) {
-	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return false, fmt.Errorf("script write_release: side: %w: no hash tag in %q", backend.ErrArgument, side)
+	c := scriptcall.Call{Script: &writeReleaseScript}
+	words := []string{
+		lock, c.Prefix("side", side), waiting, owner,
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, lock),
 	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script write_release: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
-		return false, fmt.Errorf("script write_release: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		lock,
-		side,
-		waiting,
-		owner,
-		publish,
-		released,
-	}
-	reply, err := r.Run(ctx, &writeReleaseScript, words[:3:3], words[3:])
-	if err != nil {
-		return false, err
-	}
-	return decodeWriteRelease(reply)
-}
-
-// decodeWriteRelease reads the reply of the script.
-func decodeWriteRelease(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script write_release: released: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 3, words), "released", backend.Reply.Bool)
 }

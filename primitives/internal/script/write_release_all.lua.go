@@ -5,16 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const writeReleaseAllSource = `
-
-
-local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
+var writeReleaseAllScript = backend.Script{
+	Name: "write_release_all", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "eeabc0f3e12eb0ee7e35119b0061b19d015bc0c7",
+	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end
@@ -52,71 +52,25 @@ for i, owner in ipairs(owners) do
   end
 end
 return status
-`
-
-const writeReleaseAllSHA1 = "eeabc0f3e12eb0ee7e35119b0061b19d015bc0c7"
-
-var writeReleaseAllScript = backend.Script{
-	Name:   "write_release_all",
-	Source: writeReleaseAllSource,
-	SHA1:   writeReleaseAllSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // WriteReleaseAll is write_release for each owner. Each owner has a status of its own: a
 // refusal for one owner does not fail the others.
 //
-// Keys:
-//   - keys: any kind each; in threes: the lock, the prefix of its readers' side keys, and the
-//     places of writers
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
+//   - keys: any kind of keys; in threes: the lock, the prefix of its readers' side keys, and
+//     the places of writers
+//   - publish: PUBLISH|SPUBLISH
 //   - owners: one per three
 //   - channels: one for each of owners; the channel of the waiters of each
-//
-// Results:
-//   - status: per owner: 1 released, 0 not held, -1 not a lock, -2 refused
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns status: per owner: 1 released, 0 not held, -1 not a lock, -2 refused
 func WriteReleaseAll(
 	ctx context.Context, r backend.ScriptRunner,
-	keys_ []string, publish string, owners, channels []string,
+	keys []string, publish string, owners, channels []string,
 ) (status []int64, err error) {
-	if len(keys_) == 0 {
-		return nil, fmt.Errorf("script write_release_all: keys: %w: no key", backend.ErrArgument)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return nil, fmt.Errorf("script write_release_all: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if len(channels) != len(owners) {
-		return nil, fmt.Errorf("script write_release_all: channels: %w: %d for %d of owners", backend.ErrArgument, len(channels), len(owners))
-	}
-	words := make([]string, 0, 1+len(keys_)+len(owners)+len(channels))
-	words = append(words, keys_...)
-	keys := len(words)
-	words = append(words, publish)
-	words = append(words, owners...)
-	words = append(words, channels...)
-	reply, err := r.Run(ctx, &writeReleaseAllScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeWriteReleaseAll(reply)
-}
-
-// decodeWriteReleaseAll reads the reply of the script.
-func decodeWriteReleaseAll(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script write_release_all: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script write_release_all: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &writeReleaseAllScript}
+	c.NotEmpty("keys", len(keys))
+	c.SameLength("channels", len(channels), "owners", len(owners))
+	words := slices.Concat(keys, []string{c.Command("publish", publish, "PUBLISH", "SPUBLISH")}, owners, channels)
+	return scriptcall.Values(c.Run(ctx, r, len(keys), words), "status", backend.Reply.Int)
 }

@@ -5,15 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const writeRemainingSource = `
-
-local lock = KEYS[1]
+var writeRemainingScript = backend.Script{
+	Name: "write_remaining", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "a86069cb9f2a799501dd4b6811fc502fff2d83b6",
+	Source: "\n\n" + `local lock = KEYS[1]
 
 
 local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
@@ -22,43 +23,20 @@ if redis.call('hget', lock, 'mode') ~= 'write' then
   return size > 0 and alien(lock, size) or -2
 end
 return redis.call('pttl', lock)
-`
-
-const writeRemainingSHA1 = "a86069cb9f2a799501dd4b6811fc502fff2d83b6"
-
-var writeRemainingScript = backend.Script{
-	Name:   "write_remaining",
-	Source: writeRemainingSource,
-	SHA1:   writeRemainingSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // WriteRemaining returns the rest of the writer's lease.
 //
-// Keys:
-//   - lock: hash; mode, and the holds: owner -> 1, owner:write -> 1
-//
-// Results:
-//   - remaining: -1 ms: no end; -2 ms: there is no writer
+//   - lock: hash key; mode, and the holds: owner -> 1, owner:write -> 1
+//   - returns remaining: milliseconds; -1 ms: no end; -2 ms: there is no writer
 //
 // The script only reads.
 func WriteRemaining(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string,
 ) (remaining time.Duration, err error) {
-	words := [...]string{lock}
-	reply, err := r.Run(ctx, &writeRemainingScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeWriteRemaining(reply)
-}
-
-// decodeWriteRemaining reads the reply of the script.
-func decodeWriteRemaining(reply backend.Reply) (value time.Duration, err error) {
-	if value, err = reply.Duration(time.Millisecond); err != nil {
-		return 0, fmt.Errorf("script write_remaining: remaining: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &writeRemainingScript}
+	words := []string{lock}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "remaining", scriptcall.Milliseconds)
 }

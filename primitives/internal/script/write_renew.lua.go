@@ -5,17 +5,17 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const writeRenewSource = `
-
-
-local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+var writeRenewScript = backend.Script{
+	Name: "write_renew", Keys: -1, Retry: backend.RetryRepeatable,
+	SHA1: "ee1cac091c33ff29d15015cd32f069ddc4e8908d",
+	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
@@ -36,69 +36,26 @@ for i, lock in ipairs(locks) do
   end
 end
 return status
-`
-
-const writeRenewSHA1 = "ee1cac091c33ff29d15015cd32f069ddc4e8908d"
-
-var writeRenewScript = backend.Script{
-	Name:   "write_renew",
-	Source: writeRenewSource,
-	SHA1:   writeRenewSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // WriteRenew extends each write hold to a whole lease, if its owner still holds it. If a
 // reader's lease makes the lock last longer, it keeps that expiry. Each lock has a status of
 // its own.
 //
-// Keys:
-//   - locks: hash each; mode, and the holds: owner -> 1, owner:write -> 1
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - locks: hash keys; mode, and the holds: owner -> 1, owner:write -> 1
+//   - lease: milliseconds
 //   - owners: one for each of locks
-//
-// Results:
-//   - status: per lock: 1 renewed, 0 not held by its owner, -1 not a lock, -2 refused
+//   - returns status: per lock: 1 renewed, 0 not held by its owner, -1 not a lock, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func WriteRenew(
 	ctx context.Context, r backend.ScriptRunner,
 	locks []string, lease time.Duration, owners []string,
 ) (status []int64, err error) {
-	if len(locks) == 0 {
-		return nil, fmt.Errorf("script write_renew: locks: %w: no key", backend.ErrArgument)
-	}
-	if lease != 0 && lease < time.Millisecond {
-		return nil, fmt.Errorf("script write_renew: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	if len(owners) != len(locks) {
-		return nil, fmt.Errorf("script write_renew: owners: %w: %d for %d of locks", backend.ErrArgument, len(owners), len(locks))
-	}
-	words := make([]string, 0, 1+len(locks)+len(owners))
-	words = append(words, locks...)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(lease.Milliseconds(), 10))
-	words = append(words, owners...)
-	reply, err := r.Run(ctx, &writeRenewScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeWriteRenew(reply)
-}
-
-// decodeWriteRenew reads the reply of the script.
-func decodeWriteRenew(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script write_renew: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script write_renew: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &writeRenewScript}
+	c.NotEmpty("locks", len(locks))
+	c.SameLength("owners", len(owners), "locks", len(locks))
+	words := slices.Concat(locks, []string{c.Milliseconds("lease", lease)}, owners)
+	return scriptcall.Values(c.Run(ctx, r, len(locks), words), "status", backend.Reply.Int)
 }

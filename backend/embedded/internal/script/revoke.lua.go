@@ -5,15 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const revokeSource = `
-
-
-local lock = KEYS[1]
+var revokeScript = backend.Script{
+	Name: "revoke", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "b6a32291bf09071d9eec7bb3d50aca39dc58945a",
+	Source: "\n\n\n" + `local lock = KEYS[1]
 
 
 local nobody = '00000000-0000-0000-0000-000000000000:0'
@@ -25,45 +25,20 @@ local owners = redis.call('hkeys', lock)
 redis.call('hset', lock, nobody, 1)
 redis.call('hdel', lock, unpack(owners))
 return 1
-`
-
-const revokeSHA1 = "b6a32291bf09071d9eec7bb3d50aca39dc58945a"
-
-var revokeScript = backend.Script{
-	Name:   "revoke",
-	Source: revokeSource,
-	SHA1:   revokeSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // Revoke replaces the owner of a lock by one that nobody is, and keeps the lock's expiry: the
 // holder finds another owner in its place, and nobody else can acquire the lock before the
 // lease has ended.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//
-// Results:
-//   - revoked: false: nobody holds the lock
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key; owner -> hold count
+//   - returns revoked: false: nobody holds the lock
 func Revoke(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string,
 ) (revoked bool, err error) {
-	words := [...]string{lock}
-	reply, err := r.Run(ctx, &revokeScript, words[:], nil)
-	if err != nil {
-		return false, err
-	}
-	return decodeRevoke(reply)
-}
-
-// decodeRevoke reads the reply of the script.
-func decodeRevoke(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script revoke: revoked: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &revokeScript}
+	words := []string{lock}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "revoked", backend.Reply.Bool)
 }

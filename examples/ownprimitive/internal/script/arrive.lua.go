@@ -5,18 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const arriveSource = `
-
-
-
-local barrier = KEYS[1]
+var arriveScript = backend.Script{
+	Name: "arrive", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "8a7bd4be96f4c48a977a46b77cbb0eaeb4c722fc",
+	Source: "\n\n\n\n" + `local barrier = KEYS[1]
 local member = ARGV[1]
 local parties = ARGV[2]
 local lease = ARGV[3]
@@ -58,16 +55,7 @@ for _, other in ipairs(gone) do
   redis.call('hdel', barrier, other)
 end
 return generation
-`
-
-const arriveSHA1 = "8a7bd4be96f4c48a977a46b77cbb0eaeb4c722fc"
-
-var arriveScript = backend.Script{
-	Name:   "arrive",
-	Source: arriveSource,
-	SHA1:   arriveSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // Arrive makes a member arrive in the present generation of a barrier. If as many wait as there
@@ -75,57 +63,25 @@ var arriveScript = backend.Script{
 // those who wait get a message. A member whose lease has ended by the server's clock does not
 // count, and leaves.
 //
-// Keys:
-//   - barrier: hash; generation: the number of the present one, from 1; member -> when its
+//   - barrier: hash key; generation: the number of the present one, from 1; member -> when its
 //     lease ends, in ms
-//
-// Arguments:
 //   - member: used for this arrival alone
-//   - parties: from 1 to 10000
-//   - lease: from 1 to 1000000000000; in milliseconds
-//   - publish: the command PUBLISH|SPUBLISH
+//   - parties: int(1..10000)
+//   - lease: int(1..1000000000000); in milliseconds
+//   - publish: PUBLISH|SPUBLISH
 //   - passed: channel
-//
-// Results:
-//   - generation: that the member waits for the end of; 0: it was the last, and waits for
-//     nothing
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns generation: that the member waits for the end of; 0: it was the last, and waits
+//     for nothing
 func Arrive(
 	ctx context.Context, r backend.ScriptRunner,
 	barrier, member string, parties, lease int64, publish, passed string,
 ) (generation int64, err error) {
-	if parties < 1 || parties > 10000 {
-		return 0, fmt.Errorf("script arrive: parties: %w: %d is not in 1..10000", backend.ErrArgument, parties)
+	c := scriptcall.Call{Script: &arriveScript}
+	words := []string{
+		barrier, member, c.In(1, 10000).Int("parties", parties),
+		c.In(1, 1000000000000).Int("lease", lease),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("passed", passed, publish, barrier),
 	}
-	if lease < 1 || lease > 1000000000000 {
-		return 0, fmt.Errorf("script arrive: lease: %w: %d is not in 1..1000000000000", backend.ErrArgument, lease)
-	}
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return 0, fmt.Errorf("script arrive: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(passed) != backend.Slot(barrier) {
-		return 0, fmt.Errorf("script arrive: passed: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		barrier,
-		member,
-		strconv.FormatInt(parties, 10),
-		strconv.FormatInt(lease, 10),
-		publish,
-		passed,
-	}
-	reply, err := r.Run(ctx, &arriveScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeArrive(reply)
-}
-
-// decodeArrive reads the reply of the script.
-func decodeArrive(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script arrive: generation: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "generation", backend.Reply.Int)
 }

@@ -5,57 +5,32 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const generationSource = `
-
-local barrier = KEYS[1]
+var generationScript = backend.Script{
+	Name: "generation", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "45675949eb31e67dd0a0b8b6e1f88a217e5cb792",
+	Source: "\n\n" + `local barrier = KEYS[1]
 
 
 return redis.call('hget', barrier, 'generation')
-`
-
-const generationSHA1 = "45675949eb31e67dd0a0b8b6e1f88a217e5cb792"
-
-var generationScript = backend.Script{
-	Name:   "generation",
-	Source: generationSource,
-	SHA1:   generationSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // Generation returns the number of the present generation.
 //
-// Keys:
-//   - barrier: hash
-//
-// Results:
-//   - generation: nil: nobody has arrived yet; there may be none
+//   - barrier: hash key
+//   - returns generation: int?; nil: nobody has arrived yet
 //
 // The script only reads.
 func Generation(
 	ctx context.Context, r backend.ScriptRunner,
 	barrier string,
 ) (generation int64, ok bool, err error) {
-	words := [...]string{barrier}
-	reply, err := r.Run(ctx, &generationScript, words[:], nil)
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeGeneration(reply)
-}
-
-// decodeGeneration reads the reply of the script.
-func decodeGeneration(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script generation: generation: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &generationScript}
+	words := []string{barrier}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "generation", backend.Reply.Int)
 }

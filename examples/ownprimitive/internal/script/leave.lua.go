@@ -5,74 +5,41 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const leaveSource = `
-
-local barrier = KEYS[1]
+var leaveScript = backend.Script{
+	Name: "leave", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "51a42e949153a775e0050363d97ce8ae557957f9",
+	Source: "\n\n" + `local barrier = KEYS[1]
 local member = ARGV[1]
 
 
 local generation = redis.call('hget', barrier, 'generation') or 1
 return {redis.call('hdel', barrier, member), generation}
-`
-
-const leaveSHA1 = "51a42e949153a775e0050363d97ce8ae557957f9"
-
-var leaveScript = backend.Script{
-	Name:   "leave",
-	Source: leaveSource,
-	SHA1:   leaveSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LeaveResult is what [Leave] returns.
 type LeaveResult struct {
-	Left bool
-	// the present one
-	Generation int64
+	Left       bool
+	Generation int64 // the present one
 }
 
 // Leave makes a member leave a barrier, if it waits there.
 //
-// Keys:
-//   - barrier: hash
-//
-// Arguments:
-//   - member
-//
-// Results:
-//   - left
-//   - generation: the present one
-//
-// The script may write, and is not sent again once it may have run.
+//   - barrier: hash key
 func Leave(
 	ctx context.Context, r backend.ScriptRunner,
 	barrier, member string,
 ) (LeaveResult, error) {
-	words := [...]string{barrier, member}
-	reply, err := r.Run(ctx, &leaveScript, words[:1:1], words[1:])
-	if err != nil {
-		return LeaveResult{}, err
-	}
-	return decodeLeave(reply)
-}
-
-// decodeLeave reads the reply of the script.
-func decodeLeave(reply backend.Reply) (result LeaveResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return LeaveResult{}, fmt.Errorf("script leave: %w", err)
-	}
-	if result.Left, err = items[0].Bool(); err != nil {
-		return LeaveResult{}, fmt.Errorf("script leave: left: %w", err)
-	}
-	if result.Generation, err = items[1].Int(); err != nil {
-		return LeaveResult{}, fmt.Errorf("script leave: generation: %w", err)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &leaveScript}
+	words := []string{barrier, member}
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result LeaveResult
+	result.Left = scriptcall.Next(&out, "left", backend.Reply.Bool)
+	result.Generation = scriptcall.Next(&out, "generation", backend.Reply.Int)
+	return scriptcall.All(result, out)
 }

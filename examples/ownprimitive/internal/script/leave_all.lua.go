@@ -5,14 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const leaveAllSource = `
-
-local barriers = {} for i = 1, #KEYS do barriers[i] = KEYS[i] end
+var leaveAllScript = backend.Script{
+	Name: "leave_all", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "f5857d2e49e1175f0ff2dc875d8a978c2693fee8",
+	Source: "\n\n" + `local barriers = {} for i = 1, #KEYS do barriers[i] = KEYS[i] end
 local members = {} for i = 1, #barriers do members[i] = ARGV[i] end
 
 local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
@@ -26,62 +28,22 @@ for i, barrier in ipairs(barriers) do
   end
 end
 return status
-`
-
-const leaveAllSHA1 = "f5857d2e49e1175f0ff2dc875d8a978c2693fee8"
-
-var leaveAllScript = backend.Script{
-	Name:   "leave_all",
-	Source: leaveAllSource,
-	SHA1:   leaveAllSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // LeaveAll makes each member leave its barrier. Each member has a status of its own.
 //
-// Keys:
-//   - barriers: hash each
-//
-// Arguments:
+//   - barriers: hash keys
 //   - members: one for each of barriers
-//
-// Results:
-//   - status: per member: 1 it has left, 0 it did not wait there, -1 no barrier, -2 refused
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns status: per member: 1 it has left, 0 it did not wait there, -1 no barrier, -2
+//     refused
 func LeaveAll(
 	ctx context.Context, r backend.ScriptRunner,
 	barriers, members []string,
 ) (status []int64, err error) {
-	if len(barriers) == 0 {
-		return nil, fmt.Errorf("script leave_all: barriers: %w: no key", backend.ErrArgument)
-	}
-	if len(members) != len(barriers) {
-		return nil, fmt.Errorf("script leave_all: members: %w: %d for %d of barriers", backend.ErrArgument, len(members), len(barriers))
-	}
-	words := make([]string, 0, len(barriers)+len(members))
-	words = append(words, barriers...)
-	keys := len(words)
-	words = append(words, members...)
-	reply, err := r.Run(ctx, &leaveAllScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeLeaveAll(reply)
-}
-
-// decodeLeaveAll reads the reply of the script.
-func decodeLeaveAll(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script leave_all: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script leave_all: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &leaveAllScript}
+	c.NotEmpty("barriers", len(barriers))
+	c.SameLength("members", len(members), "barriers", len(barriers))
+	words := slices.Concat(barriers, members)
+	return scriptcall.Values(c.Run(ctx, r, len(barriers), words), "status", backend.Reply.Int)
 }

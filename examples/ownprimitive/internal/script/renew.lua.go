@@ -5,16 +5,16 @@ package script
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const renewSource = `
-
-
-local barriers = {} for i = 1, #KEYS do barriers[i] = KEYS[i] end
+var renewScript = backend.Script{
+	Name: "renew", Keys: -1, Retry: backend.RetryRepeatable,
+	SHA1: "ce3a2ab33bd64f17fb3e76a5fc0e483101c7ad74",
+	Source: "\n\n\n" + `local barriers = {} for i = 1, #KEYS do barriers[i] = KEYS[i] end
 local lease = ARGV[1]
 local members = {} for i = 1, #barriers do members[i] = ARGV[1 + i] end
 
@@ -35,68 +35,26 @@ for i, barrier in ipairs(barriers) do
   end
 end
 return status
-`
-
-const renewSHA1 = "ce3a2ab33bd64f17fb3e76a5fc0e483101c7ad74"
-
-var renewScript = backend.Script{
-	Name:   "renew",
-	Source: renewSource,
-	SHA1:   renewSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // Renew gives each member of a barrier a whole lease again, unless it has ended. Each member
 // has a status of its own: a key of another kind costs only itself.
 //
-// Keys:
-//   - barriers: hash each
-//
-// Arguments:
-//   - lease: from 1 to 1000000000000; in milliseconds
+//   - barriers: hash keys
+//   - lease: int(1..1000000000000); in milliseconds
 //   - members: one for each of barriers
-//
-// Results:
-//   - status: per member: 1 renewed, 0 it does not wait there, -1 no barrier, -2 refused
+//   - returns status: per member: 1 renewed, 0 it does not wait there, -1 no barrier, -2
+//     refused
 //
 // The script may write, and may be run again if its reply was lost.
 func Renew(
 	ctx context.Context, r backend.ScriptRunner,
 	barriers []string, lease int64, members []string,
 ) (status []int64, err error) {
-	if len(barriers) == 0 {
-		return nil, fmt.Errorf("script renew: barriers: %w: no key", backend.ErrArgument)
-	}
-	if lease < 1 || lease > 1000000000000 {
-		return nil, fmt.Errorf("script renew: lease: %w: %d is not in 1..1000000000000", backend.ErrArgument, lease)
-	}
-	if len(members) != len(barriers) {
-		return nil, fmt.Errorf("script renew: members: %w: %d for %d of barriers", backend.ErrArgument, len(members), len(barriers))
-	}
-	words := make([]string, 0, 1+len(barriers)+len(members))
-	words = append(words, barriers...)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(lease, 10))
-	words = append(words, members...)
-	reply, err := r.Run(ctx, &renewScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeRenew(reply)
-}
-
-// decodeRenew reads the reply of the script.
-func decodeRenew(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script renew: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script renew: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &renewScript}
+	c.NotEmpty("barriers", len(barriers))
+	c.SameLength("members", len(members), "barriers", len(barriers))
+	words := slices.Concat(barriers, []string{c.In(1, 1000000000000).Int("lease", lease)}, members)
+	return scriptcall.Values(c.Run(ctx, r, len(barriers), words), "status", backend.Reply.Int)
 }

@@ -5,14 +5,15 @@ package script
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const waitingSource = `
-
-local barrier = KEYS[1]
+var waitingScript = backend.Script{
+	Name: "waiting", Keys: 1, Retry: backend.RetryRepeatable,
+	SHA1: "91dc3e21f62db5bbec2f404cc90650c8a5240608",
+	Source: "\n\n" + `local barrier = KEYS[1]
 
 
 local time = redis.call('time')
@@ -25,43 +26,19 @@ for i = 1, #state, 2 do
   end
 end
 return count
-`
-
-const waitingSHA1 = "91dc3e21f62db5bbec2f404cc90650c8a5240608"
-
-var waitingScript = backend.Script{
-	Name:   "waiting",
-	Source: waitingSource,
-	SHA1:   waitingSHA1,
-	Keys:   1,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // Waiting returns how many members wait, whose leases have not ended.
 //
-// Keys:
-//   - barrier: hash
-//
-// Results:
-//   - count
+//   - barrier: hash key
 //
 // The script may write, and may be run again if its reply was lost.
 func Waiting(
 	ctx context.Context, r backend.ScriptRunner,
 	barrier string,
 ) (count int64, err error) {
-	words := [...]string{barrier}
-	reply, err := r.Run(ctx, &waitingScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeWaiting(reply)
-}
-
-// decodeWaiting reads the reply of the script.
-func decodeWaiting(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script waiting: count: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &waitingScript}
+	words := []string{barrier}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "count", backend.Reply.Int)
 }

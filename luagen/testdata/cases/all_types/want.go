@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local k = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "b5a3667a8351fe6e3391d11742186d95bb4b7ae1",
+	Source: "" + `local k = KEYS[1]
 local a = ARGV[1]
 local b = ARGV[2]
 local c = ARGV[3]
@@ -20,65 +21,26 @@ local d = ARGV[4]
 local e = ARGV[5]
 local f = ARGV[6] == '1'
 return redis.call('set', k, a .. b .. c .. d .. e .. tostring(f))
-`
-
-const inSHA1 = "b5a3667a8351fe6e3391d11742186d95bb4b7ae1"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InParams holds the keys and arguments of [In].
 type InParams struct {
-	// any kind
-	K string
+	K string // any kind of key
 	A string
 	B []byte
 	C int64
-	// from 1 to 2147483647
-	D int64
-	// not NaN
-	E float64
+	D int64   // int(1..2147483647)
+	E float64 // float
 	F bool
 }
 
 // In runs the script in.
-//
-// Keys:
-//   - k: any kind
-//
-// Arguments:
-//   - a
-//   - b
-//   - c
-//   - d: from 1 to 2147483647
-//   - e: not NaN
-//   - f
-//
-// The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, p InParams) error {
-	if p.D < 1 || p.D > 2147483647 {
-		return fmt.Errorf("script in: d: %w: %d is not in 1..2147483647", backend.ErrArgument, p.D)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		p.K, p.A, c.Bytes("b", p.B), c.Int("c", p.C), c.In(1, 2147483647).Int("d", p.D),
+		c.Float("e", p.E), c.Bool("f", p.F),
 	}
-	if math.IsNaN(p.E) {
-		return fmt.Errorf("script in: e: %w: %v is no number", backend.ErrArgument, p.E)
-	}
-	words := [...]string{
-		p.K,
-		p.A,
-		string(p.B),
-		strconv.FormatInt(p.C, 10),
-		strconv.FormatInt(p.D, 10),
-		strconv.FormatFloat(p.E, 'g', -1, 64),
-		"0",
-	}
-	if p.F {
-		words[6] = "1"
-	}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -7,9 +7,13 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "ad2cead987332fa54225085c463ef215299b3651",
+	Source: "" + `local lock = KEYS[1]
 
 local owner = ARGV[1]
 local x = KEYS[1]
@@ -17,29 +21,14 @@ local x = KEYS[1]
 
 local y = ARGV[1]
 return redis.call('del', lock, x)
-`
-
-const inSHA1 = "ad2cead987332fa54225085c463ef215299b3651"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
-//   - owner
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
 func In(ctx context.Context, r backend.ScriptRunner, lock, owner string) error {
-	words := [...]string{lock, owner}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, owner}
+	return c.Run(ctx, r, 1, words).Err()
 }

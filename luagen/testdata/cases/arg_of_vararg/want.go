@@ -7,31 +7,23 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "d1ba850626af2933b82b4c1780e644071fa1e25b",
+	Source: "" + `local lock = KEYS[1]
 local function count(...) return #arg + select('#', ...) end
 return redis.call('hdel', lock, count(1, 2))
-`
-
-const inSHA1 = "d1ba850626af2933b82b4c1780e644071fa1e25b"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - lock: hash
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
 func In(ctx context.Context, r backend.ScriptRunner, lock string) error {
-	words := [...]string{lock}
-	_, err := r.Run(ctx, &inScript, words[:], nil)
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock}
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -7,10 +7,13 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "3a86aa86253d3f729e548009171444ba0878ba7c",
+	Source: "\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 local copy = {owner = owner}
 copy.owner = owner .. ':1'
@@ -23,29 +26,14 @@ do
   owner = owner .. ':2'
   redis.call('set', lock, owner)
 end
-`
-
-const inSHA1 = "3a86aa86253d3f729e548009171444ba0878ba7c"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In assigns to locals, parameters and fields that carry declared names.
 //
-// Keys:
-//   - lock: string
-//
-// Arguments:
-//   - owner
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: string key
 func In(ctx context.Context, r backend.ScriptRunner, lock, owner string) error {
-	words := [...]string{lock, owner}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, owner}
+	return c.Run(ctx, r, 1, words).Err()
 }

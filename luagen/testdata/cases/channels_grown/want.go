@@ -5,53 +5,34 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "b0f0b788e537c316e76b96805b5fbc2ef559f9e8",
+	Source: "\n" + `local lock = KEYS[1]
 local publish = ARGV[1]
 local turn = ARGV[2]
 local owner = redis.call('get', lock)
 if owner then
   redis.call(publish, turn .. ':' .. owner, '0')
 end
-`
-
-const inSHA1 = "b0f0b788e537c316e76b96805b5fbc2ef559f9e8"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In a channel grown from a declared prefix, and the prefix itself.
 //
-// Keys:
-//   - lock: string
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: string key
+//   - publish: PUBLISH|SPUBLISH
+//   - turn: channel prefix
 func In(ctx context.Context, r backend.ScriptRunner, lock, publish, turn string) error {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		lock, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.ChannelPrefix("turn", turn, publish, lock),
 	}
-	if _, rest, found := strings.Cut(turn, "{"); strings.EqualFold(publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return fmt.Errorf("script in: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(turn) != backend.Slot(lock) {
-		return fmt.Errorf("script in: turn: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{lock, publish, turn}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "e62a7bcf1a0974beaf479fa41c7ecb45b409c331",
+	Source: "\n" + `local lock = KEYS[1]
 local released = ARGV[1]
 local turn = ARGV[2]
 local publish = ARGV[3]
@@ -27,53 +28,24 @@ redis.call('publish', own, '0')
 redis.call('publish', turn, '0')
 redis.call('publish', 'news', '0')
 redis.call('publish', released, '1')
-`
-
-const inSHA1 = "e62a7bcf1a0974beaf479fa41c7ecb45b409c331"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In channels on their ways to a command.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
+//   - lock: hash key
 //   - released: channel
-//   - turn: begins channels
-//   - publish: the command PUBLISH|SPUBLISH
-//   - owner
-//
-// The script may write, and is not sent again once it may have run.
+//   - turn: channel prefix
+//   - publish: PUBLISH|SPUBLISH
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, released, turn, publish, owner string,
 ) error {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		lock, c.Channel("released", released, publish, lock),
+		c.ChannelPrefix("turn", turn, publish, lock),
+		c.Command("publish", publish, "PUBLISH", "SPUBLISH"), owner,
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
-		return fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)
-	}
-	if _, rest, found := strings.Cut(turn, "{"); strings.EqualFold(publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return fmt.Errorf("script in: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(turn) != backend.Slot(lock) {
-		return fmt.Errorf("script in: turn: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		lock,
-		released,
-		turn,
-		publish,
-		owner,
-	}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -5,49 +5,32 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "595a07ae077fa2f2c32d501367d0e8a2e30e0cbe",
+	Source: "\n" + `local lock = KEYS[1]
 local lease = ARGV[1]
 local owner = ARGV[2]
 
 redis.call('hpexpire', lock, lease, 'fields', 1, owner)
-`
-
-const inSHA1 = "595a07ae077fa2f2c32d501367d0e8a2e30e0cbe"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In each server is judged by the table of the version that it is at least.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - owner
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - lease: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string, lease time.Duration, owner string,
 ) error {
-	if lease != 0 && lease < time.Millisecond {
-		return fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := [...]string{lock, strconv.FormatInt(lease.Milliseconds(), 10), owner}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, c.Milliseconds("lease", lease), owner}
+	return c.Run(ctx, r, 1, words).Err()
 }

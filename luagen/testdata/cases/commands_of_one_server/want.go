@@ -7,33 +7,24 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "74d62ce72e6cfda364bc8ae666ca516d015c0def",
+	Source: "\n" + `local lock = KEYS[1]
 
 redis.call('del', lock)
 return redis.call('waitaof', 0, 1, 10)
-`
-
-const inSHA1 = "74d62ce72e6cfda364bc8ae666ca516d015c0def"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In valkey lets scripts call WAITAOF.
 //
-// Keys:
-//   - lock: hash
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
 func In(ctx context.Context, r backend.ScriptRunner, lock string) error {
-	words := [...]string{lock}
-	_, err := r.Run(ctx, &inScript, words[:], nil)
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock}
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -5,14 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "8bb998755ffe70b1a3e52ab3bb50436d6c651edd",
+	Source: "\n" + `local lock = KEYS[1]
 local locks = {} for i = 1, #KEYS - 1 do locks[i] = KEYS[1 + i] end
 local owner = ARGV[1]
 local publish = ARGV[2]
@@ -30,49 +32,23 @@ call(publish, released, time[1])
 local name = #owner > 3 and 'hget' or 'hexists'
 r.call(name, lock, owner)
 return ok or err
-`
-
-const inSHA1 = "8bb998755ffe70b1a3e52ab3bb50436d6c651edd"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In aliases, both forms of a protected call, many values, and names chosen from a set.
 //
-// Keys:
-//   - lock: hash
-//   - locks: hash each
-//
-// Arguments:
-//   - owner
-//   - publish: the command PUBLISH|SPUBLISH
+//   - lock: hash key
+//   - locks: hash keys
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//   - fields
-//
-// The script may write, and is not sent again once it may have run.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string, locks []string, owner, publish, released string, fields []string,
 ) error {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
-		return fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)
-	}
-	words := make([]string, 0, 4+len(locks)+len(fields))
-	words = append(words, lock)
-	words = append(words, locks...)
-	keys := len(words)
-	words = append(words, owner)
-	words = append(words, publish)
-	words = append(words, released)
-	words = append(words, fields...)
-	_, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{lock}, locks, []string{
+		owner, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, lock),
+	}, fields)
+	return c.Run(ctx, r, 1+len(locks), words).Err()
 }

@@ -7,12 +7,13 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-
-
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "b17a034c6468d52e7866fe9a6076790295f37138",
+	Source: "\n\n\n" + `local lock = KEYS[1]
 
 
 local owner = ARGV[1]
@@ -29,29 +30,14 @@ long  ]] .. "q"
 
 local function f(x) return x end
 return redis.call('hdel', lock, f(c))
-`
-
-const inSHA1 = "b17a034c6468d52e7866fe9a6076790295f37138"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In text.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
-//   - owner
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
 func In(ctx context.Context, r backend.ScriptRunner, lock, owner string) error {
-	words := [...]string{lock, owner}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, owner}
+	return c.Run(ctx, r, 1, words).Err()
 }

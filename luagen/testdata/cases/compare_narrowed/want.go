@@ -5,15 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-
-local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "87f01aca9f9932c7b1941d8761d1a0e21b00bc76",
+	Source: "\n\n" + `local counter = KEYS[1]
 local limit = ARGV[1] if limit == '' then limit = nil end
 
 local n = redis.call('get', counter)
@@ -35,52 +35,20 @@ local x
 if m then x = 1 else x = 'none' end
 if x == 'none' or x == 1 then return 0 end
 return 1
-`
-
-const inSHA1 = "87f01aca9f9932c7b1941d8761d1a0e21b00bc76"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // In what was text becomes a number on the way, in ways that are seen and that are not.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - limit: from 1 to 100; nil: absent
-//
-// Results:
-//   - done
+//   - counter: string key
+//   - limit: int(1..100)?
 //
 // The script only reads.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, limit *int64,
 ) (done bool, err error) {
-	if limit != nil && (*limit < 1 || *limit > 100) {
-		return false, fmt.Errorf("script in: limit: %w: %d is not in 1..100", backend.ErrArgument, *limit)
-	}
-	words := [...]string{counter, ""}
-	if limit != nil {
-		words[1] = strconv.FormatInt(*limit, 10)
-	}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: done: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counter, scriptcall.Optional("limit", limit, c.In(1, 100).Int)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "done", backend.Reply.Bool)
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local k = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "bc6f4d945d8f033798bdfcade9c4b8658f6d8eb6",
+	Source: "\n" + `local k = KEYS[1]
 local scores = KEYS[2]
 local member = ARGV[1]
 
@@ -21,44 +23,18 @@ if redis.call('hget', k, member) == nil or redis.call('zscore', scores, member) 
 end
 redis.call('hset', k, member, 1)
 return true
-`
-
-const inSHA1 = "bc6f4d945d8f033798bdfcade9c4b8658f6d8eb6"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In in RESP3 replies have other shapes.
 //
-// Keys:
-//   - k: hash
-//   - scores: zset
-//
-// Arguments:
-//   - member
-//
-// Results:
-//   - found
-//
-// The script may write, and is not sent again once it may have run.
-func In(ctx context.Context, r backend.ScriptRunner, k, scores, member string) (bool, error) {
-	words := [...]string{k, scores, member}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: found: %w", err)
-	}
-	return value, nil
+//   - k: hash key
+//   - scores: zset key
+func In(
+	ctx context.Context, r backend.ScriptRunner,
+	k, scores, member string,
+) (found bool, err error) {
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{k, scores, member}
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "found", backend.Reply.Bool)
 }

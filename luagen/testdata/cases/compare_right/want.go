@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "055aa2531475cf70a21b61339a753287bd7667a6",
+	Source: "\n" + `local counter = KEYS[1]
 local counts = KEYS[2]
 local limit = ARGV[1]
 local after = ARGV[2] if after == '' then after = nil end
@@ -52,66 +53,23 @@ local either = count > 2 and 'x' or 3
 if type(either) ~= 'string' and either < 5 then return 0 end
 if type(either) == 'number' and either < 5 then return 0 end
 return 1
-`
-
-const inSHA1 = "055aa2531475cf70a21b61339a753287bd7667a6"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In comparisons of two of a kind, and of what is not known.
 //
-// Keys:
-//   - counter: string
-//   - counts: hash
-//
-// Arguments:
-//   - limit: from 1 to 100
-//   - after: nil: absent
-//   - name
-//   - force
-//
-// Results:
-//   - done
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
+//   - counts: hash key
+//   - limit: int(1..100)
+//   - after: int?
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counter, counts string, limit int64, after *int64, name string, force bool,
 ) (done bool, err error) {
-	if limit < 1 || limit > 100 {
-		return false, fmt.Errorf("script in: limit: %w: %d is not in 1..100", backend.ErrArgument, limit)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		counter, counts, c.In(1, 100).Int("limit", limit),
+		scriptcall.Optional("after", after, c.Int), name, c.Bool("force", force),
 	}
-	words := [...]string{
-		counter,
-		counts,
-		strconv.FormatInt(limit, 10),
-		"",
-		name,
-		"0",
-	}
-	if after != nil {
-		words[3] = strconv.FormatInt(*after, 10)
-	}
-	if force {
-		words[5] = "1"
-	}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: done: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "done", backend.Reply.Bool)
 }

@@ -7,10 +7,13 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "ed419898c292e00ba4c7b0b47401aef4e74e3024",
+	Source: "\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 
 
@@ -18,33 +21,16 @@ if redis.call('exists', lock) == 0 then return redis.error_reply('GONE no lock')
 if redis.call('hdel', lock, owner) == 0 then
   return redis.error_reply('NOTOWNER not yours')
 end
-`
-
-const inSHA1 = "ed419898c292e00ba4c7b0b47401aef4e74e3024"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In releases.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
-//   - owner
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTOWNER: the lock is another's
-//   - GONE
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - [backend.ScriptError] NOTOWNER: the lock is another's
+//   - [backend.ScriptError] GONE
 func In(ctx context.Context, r backend.ScriptRunner, lock, owner string) error {
-	words := [...]string{lock, owner}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, owner}
+	return c.Run(ctx, r, 1, words).Err()
 }

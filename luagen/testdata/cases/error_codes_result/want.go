@@ -5,12 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "0ef33702afd565f2e57c655e84eb9322ee8e6276",
+	Source: "" + `local lock = KEYS[1]
 local owner = ARGV[1]
 
 
@@ -18,49 +21,18 @@ if redis.call('hdel', lock, owner) == 0 then
   return redis.error_reply('NOTOWNER not yours')
 end
 return true
-`
-
-const inSHA1 = "0ef33702afd565f2e57c655e84eb9322ee8e6276"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
-//   - owner
-//
-// Results:
-//   - released
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTOWNER: the lock is another's
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - [backend.ScriptError] NOTOWNER: the lock is another's
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, owner string,
 ) (released bool, err error) {
-	words := [...]string{lock, owner}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: released: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, owner}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "released", backend.Reply.Bool)
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "dbf1be453f6349cfb1c05cbc395d989136bb2a77",
+	Source: "\n" + `local lock = KEYS[1]
 local latch = KEYS[2]
 local owner = ARGV[1]
 local lease = ARGV[2]
@@ -25,51 +26,19 @@ if redis.call('hincrby', lock, owner, -1) > 0 then
 end
 redis.call('del', lock)
 return 1
-`
-
-const inSHA1 = "dbf1be453f6349cfb1c05cbc395d989136bb2a77"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In a count that goes down is of a key that is there.
 //
-// Keys:
-//   - lock: hash
-//   - latch: string
-//
-// Arguments:
-//   - owner
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - done
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - latch: string key
+//   - lease: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, latch, owner string, lease time.Duration,
 ) (done bool, err error) {
-	if lease != 0 && lease < time.Millisecond {
-		return false, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := [...]string{lock, latch, owner, strconv.FormatInt(lease.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: done: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, latch, owner, c.Milliseconds("lease", lease)}
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "done", backend.Reply.Bool)
 }

@@ -5,16 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 3, Retry: backend.RetryNever,
+	SHA1: "02c5a815ef3c3cc3728a1a99425e781f1be04f3f",
+	Source: "\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local side = KEYS[3]
 local owner = ARGV[1]
@@ -53,91 +53,33 @@ redis.call('del', side .. ':3')
 redis.call('incr', token)
 redis.call('pexpire', side .. ':3', lease)
 return fence
-`
-
-const inSHA1 = "02c5a815ef3c3cc3728a1a99425e781f1be04f3f"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   3,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InParams holds the keys and arguments of [In].
 type InParams struct {
-	// hash
-	Lock string
-	// string
-	Token string
-	// begins keys (string); must hold a hash tag
-	Side  string
-	Owner string
-	// in whole milliseconds, the rest is cut off; not negative
-	Lease time.Duration
-	// the command PUBLISH|SPUBLISH
-	Publish string
-	// channel
-	Released string
+	Lock     string // hash key
+	Token    string // string key
+	Side     string // string keys begin with it; it must have a hash tag
+	Owner    string
+	Lease    time.Duration // milliseconds
+	Publish  string        // PUBLISH|SPUBLISH
+	Released string        // channel
 }
 
 // In nothing that may fail stands between a key and its end.
 //
-// Keys:
-//   - lock: hash
-//   - token: string
-//   - side: begins keys (string); must hold a hash tag
-//
-// Arguments:
-//   - owner
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - publish: the command PUBLISH|SPUBLISH
-//   - released: channel
-//
-// Results:
-//   - fence: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns fence: int?
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	p InParams,
 ) (fence int64, ok bool, err error) {
-	if _, rest, found := strings.Cut(p.Side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return 0, false, fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, p.Side)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		p.Lock, p.Token, c.Prefix("side", p.Side), p.Owner,
+		c.Milliseconds("lease", p.Lease),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", p.Released, p.Publish, p.Lock),
 	}
-	if p.Lease != 0 && p.Lease < time.Millisecond {
-		return 0, false, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
-	}
-	if !strings.EqualFold(p.Publish, "PUBLISH") && !strings.EqualFold(p.Publish, "SPUBLISH") {
-		return 0, false, fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, p.Publish)
-	}
-	if strings.EqualFold(p.Publish, "SPUBLISH") && backend.Slot(p.Released) != backend.Slot(p.Lock) {
-		return 0, false, fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		p.Lock,
-		p.Token,
-		p.Side,
-		p.Owner,
-		strconv.FormatInt(p.Lease.Milliseconds(), 10),
-		p.Publish,
-		p.Released,
-	}
-	reply, err := r.Run(ctx, &inScript, words[:3:3], words[3:])
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script in: fence: %w", err)
-	}
-	return value, true, nil
+	return scriptcall.ValueOK(c.Run(ctx, r, 3, words), "fence", backend.Reply.Int)
 }

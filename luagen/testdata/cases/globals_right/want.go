@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "b87b29cb9b0266d9c194d367bce8e488b98e6871",
+	Source: "\n" + `local lock = KEYS[1]
 
 local total = 0
 local function helper(total) return total + 1 end
@@ -19,40 +21,14 @@ total = helper(total)
 for _, value in ipairs({1, 2}) do total = total + value end
 redis.call('set', lock, math.max(total, string.len('x')))
 return total
-`
-
-const inSHA1 = "b87b29cb9b0266d9c194d367bce8e488b98e6871"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In uses the globals that servers have, and locals that only look like globals.
 //
-// Keys:
-//   - lock: string
-//
-// Results:
-//   - n
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: string key
 func In(ctx context.Context, r backend.ScriptRunner, lock string) (n int64, err error) {
-	words := [...]string{lock}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: n: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "n", backend.Reply.Int)
 }

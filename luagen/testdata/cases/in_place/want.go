@@ -5,15 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-
-local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "97dece41f938e19d4373795f9f531e821db4d1b2",
+	Source: "\n\n" + `local counter = KEYS[1]
 local step = ARGV[1]
 
 
@@ -24,67 +24,29 @@ if label(old) == 'new' then
   return {total, 'new'}
 end
 return {total, label(old)}
-`
-
-const inSHA1 = "97dece41f938e19d4373795f9f531e821db4d1b2"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
 type InResult struct {
 	Total int64
-	// there may be none
-	How   string
-	HowOK bool // whether there is one
+	How   string // string?
+	HowOK bool   // whether there is one
 }
 
 // In counts, and says how.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - step: from 1 to 9
-//
-// Results:
-//   - total
-//   - how: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
+//   - step: int(1..9)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, step int64,
 ) (InResult, error) {
-	if step < 1 || step > 9 {
-		return InResult{}, fmt.Errorf("script in: step: %w: %d is not in 1..9", backend.ErrArgument, step)
-	}
-	words := [...]string{counter, strconv.FormatInt(step, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.Total, err = items[0].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: total: %w", err)
-	}
-	if result.HowOK = !items[1].IsNil(); result.HowOK {
-		if result.How, err = items[1].Text(); err != nil {
-			return InResult{}, fmt.Errorf("script in: how: %w", err)
-		}
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counter, c.In(1, 9).Int("step", step)}
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result InResult
+	result.Total = scriptcall.Next(&out, "total", backend.Reply.Int)
+	result.How, result.HowOK = scriptcall.NextOK(&out, "how", backend.Reply.Text)
+	return scriptcall.All(result, out)
 }

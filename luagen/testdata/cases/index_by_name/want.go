@@ -5,62 +5,35 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+var inScript = backend.Script{
+	Name: "in", Keys: -1, Retry: backend.RetryReadOnly,
+	SHA1: "b25c1ee8c6730b41f19d546807c2dcaad94091fa",
+	Source: "\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 
 
 local argv = {KEYS = 1, ARGV = 2}
 if argv.KEYS == argv.ARGV then return false end
 return redis.call('get', locks[1])
-`
-
-const inSHA1 = "b25c1ee8c6730b41f19d546807c2dcaad94091fa"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // In uses names of its own that only look like KEYS and ARGV, and indexes a declared list.
 //
-// Keys:
-//   - locks: string each
-//
-// Results:
-//   - first: there may be none
+//   - locks: string keys
+//   - returns first: string?
 //
 // The script only reads.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	locks []string,
 ) (first string, ok bool, err error) {
-	if len(locks) == 0 {
-		return "", false, fmt.Errorf("script in: locks: %w: no key", backend.ErrArgument)
-	}
-	words := make([]string, 0, len(locks))
-	words = append(words, locks...)
-	reply, err := r.Run(ctx, &inScript, words, nil)
-	if err != nil {
-		return "", false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value string, ok bool, err error) {
-	if reply.IsNil() {
-		return "", false, nil
-	}
-	if value, err = reply.Text(); err != nil {
-		return "", false, fmt.Errorf("script in: first: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &inScript}
+	c.NotEmpty("locks", len(locks))
+	words := locks
+	return scriptcall.ValueOK(c.Run(ctx, r, len(locks), words), "first", backend.Reply.Text)
 }

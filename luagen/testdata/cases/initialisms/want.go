@@ -5,72 +5,35 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local owner_id = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "e05169b0059cbaa3c9d5f205d62852f6c769d5a0",
+	Source: "" + `local owner_id = KEYS[1]
 local ttl = ARGV[1]
 local max_ttl = ARGV[2]
 local ids = {} for i = 1, #ARGV - 2 do ids[i] = ARGV[2 + i] end
 
 return redis.call('set', owner_id, ttl .. max_ttl .. #ids)
-`
-
-const inSHA1 = "e05169b0059cbaa3c9d5f205d62852f6c769d5a0"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - owner_id: string
-//
-// Arguments:
-//   - ttl: in whole milliseconds, the rest is cut off; not negative
-//   - max_ttl: in whole milliseconds, the rest is cut off; not negative
-//   - ids
-//
-// Results:
-//   - request_uuid
-//
-// The script may write, and is not sent again once it may have run.
+//   - owner_id: string key
+//   - ttl: milliseconds
+//   - max_ttl: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	ownerID string, ttl, maxTTL time.Duration, ids []string,
 ) (requestUUID string, err error) {
-	if ttl != 0 && ttl < time.Millisecond {
-		return "", fmt.Errorf("script in: ttl: %w: %v is less than a millisecond", backend.ErrArgument, ttl)
-	}
-	if maxTTL != 0 && maxTTL < time.Millisecond {
-		return "", fmt.Errorf("script in: max_ttl: %w: %v is less than a millisecond", backend.ErrArgument, maxTTL)
-	}
-	words := make([]string, 0, 3+len(ids))
-	words = append(words, ownerID)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(ttl.Milliseconds(), 10))
-	words = append(words, strconv.FormatInt(maxTTL.Milliseconds(), 10))
-	words = append(words, ids...)
-	reply, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return "", err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value string, err error) {
-	if value, err = reply.Text(); err != nil {
-		return "", fmt.Errorf("script in: request_uuid: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{ownerID, c.Milliseconds("ttl", ttl), c.Milliseconds("max_ttl", maxTTL)}, ids)
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "request_uuid", backend.Reply.Text)
 }

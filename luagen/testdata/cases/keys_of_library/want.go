@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "4b898953d22642ab737fd042915d7de35ab040a3",
+	Source: "" + `local lock = KEYS[1]
 local side = KEYS[2]
 local function drop(key) return redis.call('del', key) end local function first(list) for _, k in ipairs(list) do return k end end
 local function again(key, other) redis.call('hset', other, 'a', key) return drop(key) end local function deep(key, n) if n > 0 then return deep(key, n - 1) end return again(key, key) end
@@ -21,30 +23,15 @@ redis.call('set', (side .. ':' .. 1), 1)
 deep(lock, 3)
 redis.call('del', first({lock, side}))
 return again((side .. ':' .. 'x'), lock)
-`
-
-const inSHA1 = "4b898953d22642ab737fd042915d7de35ab040a3"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - lock: hash
-//   - side: begins keys (string); must hold a hash tag
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - side: string keys begin with it; it must have a hash tag
 func In(ctx context.Context, r backend.ScriptRunner, lock, side string) error {
-	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, side)
-	}
-	words := [...]string{lock, side}
-	_, err := r.Run(ctx, &inScript, words[:], nil)
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, c.Prefix("side", side)}
+	return c.Run(ctx, r, 2, words).Err()
 }

@@ -7,9 +7,13 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "9ab2bce52934e9e32e418c400280e4a0ce9ea3ec",
+	Source: "" + `local lock = KEYS[1]
 local other = KEYS[2]
 local which = ARGV[1] == '1'
 
@@ -18,33 +22,15 @@ if which then
   chosen = other
 end
 local key = chosen return redis.call('del', key)
-`
-
-const inSHA1 = "9ab2bce52934e9e32e418c400280e4a0ce9ea3ec"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - lock: hash
-//   - other: hash
-//
-// Arguments:
-//   - which
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - other: hash key
 func In(ctx context.Context, r backend.ScriptRunner, lock, other string, which bool) error {
-	words := [...]string{lock, other, "0"}
-	if which {
-		words[2] = "1"
-	}
-	_, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, other, c.Bool("which", which)}
+	return c.Run(ctx, r, 2, words).Err()
 }

@@ -5,44 +5,30 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-
-local all = {} for i = 1, #KEYS do all[i] = KEYS[i] end
+var inScript = backend.Script{
+	Name: "in", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "5dda3ed3b8f0aeddef00221317c9cd286d4f1a6d",
+	Source: "\n\n" + `local all = {} for i = 1, #KEYS do all[i] = KEYS[i] end
 local function drop(key) return redis.call('del', key) end
 for i = 1, #all, 2 do
   local first, second = all[i], all[i + 1]
   drop(first) drop(second)
 end
 return 1
-`
-
-const inSHA1 = "5dda3ed3b8f0aeddef00221317c9cd286d4f1a6d"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In what an included function passes on is a local name, which no command of this script has.
 //
-// Keys:
-//   - all: hash each
-//
-// The script may write, and is not sent again once it may have run.
+//   - all: hash keys
 func In(ctx context.Context, r backend.ScriptRunner, all []string) error {
-	if len(all) == 0 {
-		return fmt.Errorf("script in: all: %w: no key", backend.ErrArgument)
-	}
-	words := make([]string, 0, len(all))
-	words = append(words, all...)
-	_, err := r.Run(ctx, &inScript, words, nil)
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	c.NotEmpty("all", len(all))
+	words := all
+	return c.Run(ctx, r, len(all), words).Err()
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "316e368ff52bdfc791a34dbdd73da4cc2fc36825",
+	Source: "\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local token = KEYS[3]
 local queues = {} for i = 1, #KEYS - 3 do queues[i] = KEYS[3 + i] end
@@ -54,46 +55,20 @@ redis.call('sort', queues[1], 'by', 'nosort')
 local path = side
 for i = 1, n do path = path .. ':' .. i end
 redis.call('get', path)
-`
-
-const inSHA1 = "316e368ff52bdfc791a34dbdd73da4cc2fc36825"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In the shapes that a key may take on its way to a command.
 //
-// Keys:
-//   - lock: hash
-//   - side: begins keys (string); must hold a hash tag
-//   - token: string
-//   - queues: list each
-//
-// Arguments:
-//   - name
-//   - n
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - side: string keys begin with it; it must have a hash tag
+//   - token: string key
+//   - queues: list keys
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, side, token string, queues []string, name string, n int64,
 ) error {
-	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, side)
-	}
-	words := make([]string, 0, 5+len(queues))
-	words = append(words, lock)
-	words = append(words, side)
-	words = append(words, token)
-	words = append(words, queues...)
-	keys := len(words)
-	words = append(words, name)
-	words = append(words, strconv.FormatInt(n, 10))
-	_, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{lock, c.Prefix("side", side), token}, queues, []string{name, c.Int("n", n)})
+	return c.Run(ctx, r, 3+len(queues), words).Err()
 }

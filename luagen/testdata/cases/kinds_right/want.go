@@ -5,12 +5,16 @@ package cases
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "49f3783545462ac67a30b3dcb44730e95a76c9a7",
+	Source: "\n" + `local lock = KEYS[1]
 local counter = KEYS[2]
 local members = KEYS[3]
 local scores = KEYS[4]
@@ -30,57 +34,23 @@ redis.call('sadd', thing, 1)
 redis.call('rpush', thing, 1)
 redis.call('xadd', entries, '*', 'a', 'b')
 redis.call('type', lock)
-`
-
-const inSHA1 = "49f3783545462ac67a30b3dcb44730e95a76c9a7"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InParams holds the keys and arguments of [In].
 type InParams struct {
-	// hash
-	Lock string
-	// string
-	Counter string
-	// set
-	Members string
-	// zset
-	Scores string
-	// stream
-	Entries string
-	// any kind
-	Thing string
-	// list each
-	Queues []string
+	Lock    string   // hash key
+	Counter string   // string key
+	Members string   // set key
+	Scores  string   // zset key
+	Entries string   // stream key
+	Thing   string   // any kind of key
+	Queues  []string // list keys
 }
 
 // In nothing here is for another kind of key.
-//
-// Keys:
-//   - lock: hash
-//   - counter: string
-//   - members: set
-//   - scores: zset
-//   - entries: stream
-//   - thing: any kind
-//   - queues: list each
-//
-// The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, p InParams) error {
-	words := make([]string, 0, 6+len(p.Queues))
-	words = append(words, p.Lock)
-	words = append(words, p.Counter)
-	words = append(words, p.Members)
-	words = append(words, p.Scores)
-	words = append(words, p.Entries)
-	words = append(words, p.Thing)
-	words = append(words, p.Queues...)
-	_, err := r.Run(ctx, &inScript, words, nil)
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{p.Lock, p.Counter, p.Members, p.Scores, p.Entries, p.Thing}, p.Queues)
+	return c.Run(ctx, r, 6+len(p.Queues), words).Err()
 }

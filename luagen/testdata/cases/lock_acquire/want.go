@@ -5,19 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-
-
-
-
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "6f7c83923b28ba91e26e08b52bb1c320768788db",
+	Source: "\n\n\n\n\n" + `local lock = KEYS[1]
 local lease = ARGV[1]
 local owner = ARGV[2]
 
@@ -28,16 +25,7 @@ if redis.call('exists', lock) == 0 then
   return nil
 end
 return redis.call('pttl', lock)
-`
-
-const inSHA1 = "6f7c83923b28ba91e26e08b52bb1c320768788db"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In acquires the lock for owner, or tells how long the holder's lease still runs.
@@ -45,39 +33,14 @@ var inScript = backend.Script{
 // A second paragraph, which is long enough that it must be wrapped when it becomes a doc
 // comment of the Go function.
 //
-// Keys:
-//   - lock: hash; owner -> hold count
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - owner
-//
-// Results:
-//   - wait: nil: acquired; there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key; owner -> hold count
+//   - lease: milliseconds
+//   - returns wait: milliseconds?; nil: acquired
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string, lease time.Duration, owner string,
 ) (wait time.Duration, ok bool, err error) {
-	if lease != 0 && lease < time.Millisecond {
-		return 0, false, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := [...]string{lock, strconv.FormatInt(lease.Milliseconds(), 10), owner}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value time.Duration, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Duration(time.Millisecond); err != nil {
-		return 0, false, fmt.Errorf("script in: wait: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, c.Milliseconds("lease", lease), owner}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "wait", scriptcall.Milliseconds)
 }

@@ -7,37 +7,25 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "8572cb252f9e40756d61ac1df47ac1709984a9a7",
+	Source: "\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 local function run(f, ...) return f(...) end
 run(redis.call, 'hset', lock, owner, 1)
 return redis.call('hget', lock, owner)
-`
-
-const inSHA1 = "8572cb252f9e40756d61ac1df47ac1709984a9a7"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In it may write by what cannot be seen, so that luagen does not ask for readonly.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
-//   - owner
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
 func In(ctx context.Context, r backend.ScriptRunner, lock, owner string) error {
-	words := [...]string{lock, owner}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, owner}
+	return c.Run(ctx, r, 1, words).Err()
 }

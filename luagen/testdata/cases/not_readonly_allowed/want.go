@@ -7,30 +7,22 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local lock = KEYS[1]
-return redis.call('hgetall', lock)
-`
-
-const inSHA1 = "3e5b2af866b04e005c547dfcb7a4031a78c84cb1"
-
 var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "3e5b2af866b04e005c547dfcb7a4031a78c84cb1",
+	Source: "" + `local lock = KEYS[1]
+return redis.call('hgetall', lock)
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - lock: hash
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
 func In(ctx context.Context, r backend.ScriptRunner, lock string) error {
-	words := [...]string{lock}
-	_, err := r.Run(ctx, &inScript, words[:], nil)
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock}
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -7,35 +7,24 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "6465c11b6c456a6e4be2ddda0151ab433c5b9b01",
+	Source: "\n" + `local lock = KEYS[1]
 local released = ARGV[1]
 if redis.call('exists', lock) == 0 then redis.call('publish', released, '0') end
-`
-
-const inSHA1 = "6465c11b6c456a6e4be2ddda0151ab433c5b9b01"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In PUBLISH is no read.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
+//   - lock: hash key
 //   - released: channel
-//
-// The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, lock, released string) error {
-	words := [...]string{lock, released}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, released}
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "dce94467855e0c0ffdd95cc7e36fb5134d441f1d",
+	Source: "\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 local limit = ARGV[2] if limit == '' then limit = nil end
 if owner == '' then return end
@@ -21,36 +22,15 @@ if limit then
 elseif limit == nil then
   redis.call('set', lock, owner)
 end
-`
-
-const inSHA1 = "dce94467855e0c0ffdd95cc7e36fb5134d441f1d"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In tests absent arguments as they should be, and texts that may be empty.
 //
-// Keys:
-//   - lock: string
-//
-// Arguments:
-//   - owner
-//   - limit: from 0 to 9; nil: absent
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: string key
+//   - limit: int(0..9)?
 func In(ctx context.Context, r backend.ScriptRunner, lock, owner string, limit *int64) error {
-	if limit != nil && (*limit < 0 || *limit > 9) {
-		return fmt.Errorf("script in: limit: %w: %d is not in 0..9", backend.ErrArgument, *limit)
-	}
-	words := [...]string{lock, owner, ""}
-	if limit != nil {
-		words[2] = strconv.FormatInt(*limit, 10)
-	}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, owner, scriptcall.Optional("limit", limit, c.In(0, 9).Int)}
+	return c.Run(ctx, r, 1, words).Err()
 }

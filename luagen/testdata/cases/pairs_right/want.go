@@ -5,13 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local counts = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "677fdd0b8efc991ca56d26581f9a832bd0d990bc",
+	Source: "\n" + `local counts = KEYS[1]
 local log = KEYS[2]
 local json = ARGV[1]
 local names = {} for i = 1, #ARGV - 1 do names[i] = ARGV[1 + i] end
@@ -45,60 +48,18 @@ for _, name in ipairs(found) do
   redis.call('rpush', log, name .. n)
 end
 return found
-`
-
-const inSHA1 = "677fdd0b8efc991ca56d26581f9a832bd0d990bc"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In the order of pairs reaches nothing, or is one.
 //
-// Keys:
-//   - counts: hash
-//   - log: list
-//
-// Arguments:
-//   - json
-//   - names
-//
-// Results:
-//   - found
-//
-// The script may write, and is not sent again once it may have run.
+//   - counts: hash key
+//   - log: list key
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counts, log, json string, names []string,
-) ([]string, error) {
-	words := make([]string, 0, 3+len(names))
-	words = append(words, counts)
-	words = append(words, log)
-	keys := len(words)
-	words = append(words, json)
-	words = append(words, names...)
-	reply, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value []string, err error) {
-	listFound, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script in: found: %w", err)
-	}
-	value = make([]string, len(listFound))
-	for i, item := range listFound {
-		if value[i], err = item.Text(); err != nil {
-			return nil, fmt.Errorf("script in: found: %w", err)
-		}
-	}
-	return value, nil
+) (found []string, err error) {
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{counts, log, json}, names)
+	return scriptcall.Values(c.Run(ctx, r, 2, words), "found", backend.Reply.Text)
 }

@@ -5,16 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local k = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "e7468acb5e2dbccc5daf3a5dd9939643cc7a1158",
+	Source: "\n" + `local k = KEYS[1]
 local a = ARGV[1]
 local b = ARGV[2]
 local c = ARGV[3]
@@ -28,125 +28,35 @@ local i = ARGV[9] if i == '' then i = nil end
 if d then redis.call('set', k, d) end
 if e or f or g or h or i then redis.call('set', k, a .. b .. c) end
 return 1
-`
-
-const inSHA1 = "e7468acb5e2dbccc5daf3a5dd9939643cc7a1158"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InParams holds the keys and arguments of [In].
 type InParams struct {
-	// any kind; the key
-	K string
-	// in whole milliseconds, the rest is cut off; not negative; how long
-	A time.Duration
-	// in whole seconds, the rest is cut off; not negative
-	B time.Duration
-	// to the millisecond, the rest is cut off
-	C time.Time
-	// from -5 to 5; nil: absent; may be left out
-	D *int64
-	// not NaN; nil: absent
-	E *float64
-	// in whole milliseconds, the rest is cut off; not negative; nil: absent
-	F *time.Duration
-	// in whole seconds, the rest is cut off; not negative; nil: absent
-	G *time.Duration
-	// to the millisecond, the rest is cut off; nil: absent
-	H *time.Time
-	// nil: absent
-	I *int64
+	K string         // any kind of key; the key
+	A time.Duration  // milliseconds; how long
+	B time.Duration  // seconds
+	C time.Time      // unixmilli
+	D *int64         // int(-5..5)?; may be left out
+	E *float64       // float?
+	F *time.Duration // milliseconds?
+	G *time.Duration // seconds?
+	H *time.Time     // unixmilli?
+	I *int64         // int?
 }
 
 // In takes seven.
 //
-// Keys:
-//   - k: any kind; the key
-//
-// Arguments:
-//   - a: in whole milliseconds, the rest is cut off; not negative; how long
-//   - b: in whole seconds, the rest is cut off; not negative
-//   - c: to the millisecond, the rest is cut off
-//   - d: from -5 to 5; nil: absent; may be left out
-//   - e: not NaN; nil: absent
-//   - f: in whole milliseconds, the rest is cut off; not negative; nil: absent
-//   - g: in whole seconds, the rest is cut off; not negative; nil: absent
-//   - h: to the millisecond, the rest is cut off; nil: absent
-//   - i: nil: absent
-//
-// Results:
-//   - n: from 0 to 100
-//
-// The script may write, and is not sent again once it may have run.
+//   - returns n: int(0..100)
 func In(ctx context.Context, r backend.ScriptRunner, p InParams) (n int64, err error) {
-	if p.A != 0 && p.A < time.Millisecond {
-		return 0, fmt.Errorf("script in: a: %w: %v is less than a millisecond", backend.ErrArgument, p.A)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		p.K, c.Milliseconds("a", p.A), c.Seconds("b", p.B), c.UnixMilli("c", p.C),
+		scriptcall.Optional("d", p.D, c.In(-5, 5).Int),
+		scriptcall.Optional("e", p.E, c.Float),
+		scriptcall.Optional("f", p.F, c.Milliseconds),
+		scriptcall.Optional("g", p.G, c.Seconds),
+		scriptcall.Optional("h", p.H, c.UnixMilli), scriptcall.Optional("i", p.I, c.Int),
 	}
-	if p.B != 0 && p.B < time.Second {
-		return 0, fmt.Errorf("script in: b: %w: %v is less than a second", backend.ErrArgument, p.B)
-	}
-	if p.D != nil && (*p.D < -5 || *p.D > 5) {
-		return 0, fmt.Errorf("script in: d: %w: %d is not in -5..5", backend.ErrArgument, *p.D)
-	}
-	if p.E != nil && math.IsNaN(*p.E) {
-		return 0, fmt.Errorf("script in: e: %w: %v is no number", backend.ErrArgument, *p.E)
-	}
-	if p.F != nil && *p.F != 0 && *p.F < time.Millisecond {
-		return 0, fmt.Errorf("script in: f: %w: %v is less than a millisecond", backend.ErrArgument, *p.F)
-	}
-	if p.G != nil && *p.G != 0 && *p.G < time.Second {
-		return 0, fmt.Errorf("script in: g: %w: %v is less than a second", backend.ErrArgument, *p.G)
-	}
-	words := [...]string{
-		p.K,
-		strconv.FormatInt(p.A.Milliseconds(), 10),
-		strconv.FormatInt(int64(p.B/time.Second), 10),
-		strconv.FormatInt(p.C.UnixMilli(), 10),
-		"",
-		"",
-		"",
-		"",
-		"",
-		"",
-	}
-	if p.D != nil {
-		words[4] = strconv.FormatInt(*p.D, 10)
-	}
-	if p.E != nil {
-		words[5] = strconv.FormatFloat(*p.E, 'g', -1, 64)
-	}
-	if p.F != nil {
-		words[6] = strconv.FormatInt(p.F.Milliseconds(), 10)
-	}
-	if p.G != nil {
-		words[7] = strconv.FormatInt(int64((*p.G)/time.Second), 10)
-	}
-	if p.H != nil {
-		words[8] = strconv.FormatInt(p.H.UnixMilli(), 10)
-	}
-	if p.I != nil {
-		words[9] = strconv.FormatInt(*p.I, 10)
-	}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: n: %w", err)
-	}
-	if value < 0 || value > 100 {
-		return 0, fmt.Errorf("script in: n: %w: %d is not in 0..100", backend.ErrReply, value)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "n", scriptcall.In(0, 100).Int)
 }

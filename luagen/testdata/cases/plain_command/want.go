@@ -5,39 +5,25 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	Command: "INCRBY",
+	SHA1:    "2e65f45ed69490c350824509724d416b6b5308e5",
+	Source: "" + `local counter = KEYS[1]
 local delta = ARGV[1]
 
 return redis.call('incrby', counter, delta)
-`
-
-const inSHA1 = "2e65f45ed69490c350824509724d416b6b5308e5"
-
-var inScript = backend.Script{
-	Name:    "in",
-	Source:  inSource,
-	SHA1:    inSHA1,
-	Keys:    1,
-	Retry:   backend.RetryNever,
-	Command: "INCRBY",
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - delta
-//
-// Results:
-//   - value
+//   - counter: string key
 //
 // The script may write, and is not sent again once it may have run. It is sent as the command
 // INCRBY.
@@ -45,18 +31,7 @@ func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, delta int64,
 ) (value int64, err error) {
-	words := [...]string{counter, strconv.FormatInt(delta, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: value: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counter, c.Int("delta", delta)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "value", backend.Reply.Int)
 }

@@ -5,56 +5,32 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local scores = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "872aca0531166e80c228028f8016b3d8cbbab17e",
+	Source: "" + `local scores = KEYS[1]
 
 local member = ARGV[1]
 
 return redis.call('zscore', scores, member)
-`
-
-const inSHA1 = "872aca0531166e80c228028f8016b3d8cbbab17e"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - scores: zset
-//
-// Arguments:
-//   - member
-//
-// Results:
-//   - score
+//   - scores: zset key
 //
 // The script only reads.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	scores, member string,
 ) (score float64, err error) {
-	words := [...]string{scores, member}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value float64, err error) {
-	if value, err = reply.Float(); err != nil {
-		return 0, fmt.Errorf("script in: score: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{scores, member}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "score", backend.Reply.Float)
 }

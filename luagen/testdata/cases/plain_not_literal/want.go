@@ -7,34 +7,23 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "b0b5cab1a0f7125807eb75eded2575b34a5ac011",
+	Source: "" + `local counter = KEYS[1]
 local value = ARGV[1]
 return redis.call('set', counter, value, 'NX')
-`
-
-const inSHA1 = "b0b5cab1a0f7125807eb75eded2575b34a5ac011"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - value
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
 func In(ctx context.Context, r backend.ScriptRunner, counter, value string) error {
-	words := [...]string{counter, value}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counter, value}
+	return c.Run(ctx, r, 1, words).Err()
 }

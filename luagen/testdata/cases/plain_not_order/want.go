@@ -5,59 +5,33 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "f431edf8a1b481230402a1914b952059001b8c70",
+	Source: "" + `local counter = KEYS[1]
 
 local a = ARGV[1]
 local b = ARGV[2]
 
 return redis.call('getrange', counter, b, a)
-`
-
-const inSHA1 = "f431edf8a1b481230402a1914b952059001b8c70"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - a
-//   - b
-//
-// Results:
-//   - value
+//   - counter: string key
 //
 // The script only reads.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, a, b int64,
 ) (value string, err error) {
-	words := [...]string{counter, strconv.FormatInt(a, 10), strconv.FormatInt(b, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return "", err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value string, err error) {
-	if value, err = reply.Text(); err != nil {
-		return "", fmt.Errorf("script in: value: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counter, c.Int("a", a), c.Int("b", b)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "value", backend.Reply.Text)
 }

@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local queue = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "29c4aa11f13b376a8467572c0f458ae32ac96e78",
+	Source: "\n" + `local queue = KEYS[1]
 local used = KEYS[2]
 local limit = ARGV[1]
 local most = ARGV[2]
@@ -33,58 +34,22 @@ for i = 1, tonumber(limit) do
 end
 redis.call('incr', used)
 return 1
-`
-
-const inSHA1 = "29c4aa11f13b376a8467572c0f458ae32ac96e78"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In a limit is compared with what is surely small, or has bounds: no digit is lost.
 //
-// Keys:
-//   - queue: list
-//   - used: string
-//
-// Arguments:
-//   - limit
-//   - most: from 1 to 1000000
-//   - seen
-//
-// Results:
-//   - added
-//
-// The script may write, and is not sent again once it may have run.
+//   - queue: list key
+//   - used: string key
+//   - most: int(1..1000000)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	queue, used string, limit, most, seen int64,
 ) (added bool, err error) {
-	if most < 1 || most > 1000000 {
-		return false, fmt.Errorf("script in: most: %w: %d is not in 1..1000000", backend.ErrArgument, most)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		queue, used, c.Int("limit", limit), c.In(1, 1000000).Int("most", most),
+		c.Int("seen", seen),
 	}
-	words := [...]string{
-		queue,
-		used,
-		strconv.FormatInt(limit, 10),
-		strconv.FormatInt(most, 10),
-		strconv.FormatInt(seen, 10),
-	}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: added: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "added", backend.Reply.Bool)
 }

@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "497852b073556bdb6e31f3336f74f7fadca42a16",
+	Source: "\n" + `local counter = KEYS[1]
 local counts = KEYS[2]
 local few = ARGV[1]
 
@@ -22,16 +23,7 @@ return {
   redis.call('incr', counter), redis.call('incrby', counter, 10) - 10,
   redis.call('hincrby', counts, 'n', few) - few,
 }
-`
-
-const inSHA1 = "497852b073556bdb6e31f3336f74f7fadca42a16"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
@@ -43,48 +35,19 @@ type InResult struct {
 
 // In a literal step, and a bounded one, stay exact as far as counters go.
 //
-// Keys:
-//   - counter: string
-//   - counts: hash
-//
-// Arguments:
-//   - few: from -100 to 100
-//
-// Results:
-//   - a
-//   - b
-//   - c
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
+//   - counts: hash key
+//   - few: int(-100..100)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counter, counts string, few int64,
 ) (InResult, error) {
-	if few < -100 || few > 100 {
-		return InResult{}, fmt.Errorf("script in: few: %w: %d is not in -100..100", backend.ErrArgument, few)
-	}
-	words := [...]string{counter, counts, strconv.FormatInt(few, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(3)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.A, err = items[0].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: a: %w", err)
-	}
-	if result.B, err = items[1].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: b: %w", err)
-	}
-	if result.C, err = items[2].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: c: %w", err)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counter, counts, c.In(-100, 100).Int("few", few)}
+	out := c.Run(ctx, r, 2, words).Tuple(3)
+	var result InResult
+	result.A = scriptcall.Next(&out, "a", backend.Reply.Int)
+	result.B = scriptcall.Next(&out, "b", backend.Reply.Int)
+	result.C = scriptcall.Next(&out, "c", backend.Reply.Int)
+	return scriptcall.All(result, out)
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "004856a427493b083601737356b81fa6ad9a7265",
+	Source: "\n" + `local counter = KEYS[1]
 local counts = KEYS[2]
 local delta = ARGV[1]
 local few = ARGV[2]
@@ -33,63 +34,24 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('hset', counts, 'now', now, 'text', 'at ' .. now)
 redis.call('hset', counts, 'us', string.format('%.0f', time[1] * 1000000 + time[2]))
 return redis.call('get', counter)
-`
-
-const inSHA1 = "004856a427493b083601737356b81fa6ad9a7265"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In numbers that lose nothing.
 //
-// Keys:
-//   - counter: string
-//   - counts: hash
-//
-// Arguments:
-//   - delta
-//   - few: from 1 to 1000
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//   - at: to the millisecond, the rest is cut off
-//
-// Results:
-//   - value
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
+//   - counts: hash key
+//   - few: int(1..1000)
+//   - lease: milliseconds
+//   - at: unixmilli
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counter, counts string, delta, few int64, lease time.Duration, at time.Time,
 ) (value int64, err error) {
-	if few < 1 || few > 1000 {
-		return 0, fmt.Errorf("script in: few: %w: %d is not in 1..1000", backend.ErrArgument, few)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		counter, counts, c.Int("delta", delta), c.In(1, 1000).Int("few", few),
+		c.Milliseconds("lease", lease), c.UnixMilli("at", at),
 	}
-	if lease != 0 && lease < time.Millisecond {
-		return 0, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := [...]string{
-		counter,
-		counts,
-		strconv.FormatInt(delta, 10),
-		strconv.FormatInt(few, 10),
-		strconv.FormatInt(lease.Milliseconds(), 10),
-		strconv.FormatInt(at.UnixMilli(), 10),
-	}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: value: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "value", backend.Reply.Int)
 }

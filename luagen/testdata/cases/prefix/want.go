@@ -5,43 +5,25 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local side = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "e2ee45c83c7f00757106b27b30975680a024ca93",
+	Source: "\n" + `local side = KEYS[1]
 local n = ARGV[1]
 redis.call('set', side .. ':' .. n, 1)
-`
-
-const inSHA1 = "e2ee45c83c7f00757106b27b30975680a024ca93"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In writes keys of its own.
 //
-// Keys:
-//   - side: begins keys (string); must hold a hash tag; one key for each hold
-//
-// Arguments:
-//   - n
-//
-// The script may write, and is not sent again once it may have run.
+//   - side: string keys begin with it; it must have a hash tag; one key for each hold
 func In(ctx context.Context, r backend.ScriptRunner, side string, n int64) error {
-	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, side)
-	}
-	words := [...]string{side, strconv.FormatInt(n, 10)}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{c.Prefix("side", side), c.Int("n", n)}
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "f54375aba960b5e650ef3d12caddd61937efe51e",
+	Source: "" + `local lock = KEYS[1]
 local publish = ARGV[1]
 local released = ARGV[2]
 local turn = ARGV[3]
@@ -19,53 +21,24 @@ local owner = ARGV[4]
 redis.call('hdel', lock, owner)
 redis.call(publish, released, '0')
 redis.call(publish, turn .. owner, '0')
-`
-
-const inSHA1 = "f54375aba960b5e650ef3d12caddd61937efe51e"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
-//   - publish: the command PUBLISH|SPUBLISH
+//   - lock: hash key
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//   - turn: begins channels
-//   - owner
-//
-// The script may write, and is not sent again once it may have run.
+//   - turn: channel prefix
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, publish, released, turn, owner string,
 ) error {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		lock, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, lock),
+		c.ChannelPrefix("turn", turn, publish, lock), owner,
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
-		return fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)
-	}
-	if _, rest, found := strings.Cut(turn, "{"); strings.EqualFold(publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return fmt.Errorf("script in: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(turn) != backend.Slot(lock) {
-		return fmt.Errorf("script in: turn: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		lock,
-		publish,
-		released,
-		turn,
-		owner,
-	}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -7,35 +7,25 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "688c3b078672a3f7111805844f2c224daa179003",
+	Source: "" + `local lock = KEYS[1]
 local released = ARGV[1]
 redis.call('del', lock)
 redis.call('publish', released, '0')
-`
-
-const inSHA1 = "688c3b078672a3f7111805844f2c224daa179003"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
+//   - lock: hash key
 //   - released: channel
-//
-// The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, lock, released string) error {
-	words := [...]string{lock, released}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, released}
+	return c.Run(ctx, r, 1, words).Err()
 }

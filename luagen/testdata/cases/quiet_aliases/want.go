@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "3f9ae73d3a452abd31ed2ba7e28a4eab51f28603",
+	Source: "\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 
 local call, server = redis.call, redis
@@ -20,49 +22,18 @@ if call('hexists', lock, owner) == 1 then
   server.call('hincrby', lock, owner, 1)
 end
 return get('hget', lock, owner)
-`
-
-const inSHA1 = "3f9ae73d3a452abd31ed2ba7e28a4eab51f28603"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In redis.call by another name is followed, and so is its library.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
-//   - owner
-//
-// Results:
-//   - count: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - returns count: int?
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, owner string,
 ) (count int64, ok bool, err error) {
-	words := [...]string{lock, owner}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script in: count: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, owner}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "count", backend.Reply.Int)
 }

@@ -7,40 +7,28 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local doc = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "814abae1eb860018061df3072a6294541666218a",
+	Source: "\n" + `local doc = KEYS[1]
 local lock = KEYS[2]
 local field = ARGV[1]
 
 redis.call('json.set', doc, '$', field)
 redis.call('hgetdel', lock, 'fields', 1, field)
 redis.call('ft.search', doc, field)
-`
-
-const inSHA1 = "814abae1eb860018061df3072a6294541666218a"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In commands of a later server, and of a module.
 //
-// Keys:
-//   - doc: any kind
-//   - lock: hash
-//
-// Arguments:
-//   - field
-//
-// The script may write, and is not sent again once it may have run.
+//   - doc: any kind of key
+//   - lock: hash key
 func In(ctx context.Context, r backend.ScriptRunner, doc, lock, field string) error {
-	words := [...]string{doc, lock, field}
-	_, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{doc, lock, field}
+	return c.Run(ctx, r, 2, words).Err()
 }

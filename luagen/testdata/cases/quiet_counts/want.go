@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local used = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "64c1722da010ee4cf7bcc9f49109038e029321bd",
+	Source: "\n" + `local used = KEYS[1]
 local waiting = KEYS[2]
 local limit = ARGV[1]
 local permits = ARGV[2]
@@ -27,16 +28,7 @@ end
 redis.call('hset', used, 'count', count + permits, 'text', 'of ' .. limit - count)
 redis.call('hincrby', used, 'grants', 1)
 return {1, left}
-`
-
-const inSHA1 = "64c1722da010ee4cf7bcc9f49109038e029321bd"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
@@ -47,55 +39,22 @@ type InResult struct {
 
 // In counts and limits are far from 2^53.
 //
-// Keys:
-//   - used: hash
-//   - waiting: zset
-//
-// Arguments:
-//   - limit: from 1 to 1000000
-//   - permits: from 1 to 1000
-//   - most
-//
-// Results:
-//   - granted
-//   - left
-//
-// The script may write, and is not sent again once it may have run.
+//   - used: hash key
+//   - waiting: zset key
+//   - limit: int(1..1000000)
+//   - permits: int(1..1000)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	used, waiting string, limit, permits, most int64,
 ) (InResult, error) {
-	if limit < 1 || limit > 1000000 {
-		return InResult{}, fmt.Errorf("script in: limit: %w: %d is not in 1..1000000", backend.ErrArgument, limit)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		used, waiting, c.In(1, 1000000).Int("limit", limit),
+		c.In(1, 1000).Int("permits", permits), c.Int("most", most),
 	}
-	if permits < 1 || permits > 1000 {
-		return InResult{}, fmt.Errorf("script in: permits: %w: %d is not in 1..1000", backend.ErrArgument, permits)
-	}
-	words := [...]string{
-		used,
-		waiting,
-		strconv.FormatInt(limit, 10),
-		strconv.FormatInt(permits, 10),
-		strconv.FormatInt(most, 10),
-	}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.Granted, err = items[0].Bool(); err != nil {
-		return InResult{}, fmt.Errorf("script in: granted: %w", err)
-	}
-	if result.Left, err = items[1].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: left: %w", err)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 2, words).Tuple(2)
+	var result InResult
+	result.Granted = scriptcall.Next(&out, "granted", backend.Reply.Bool)
+	result.Left = scriptcall.Next(&out, "left", backend.Reply.Int)
+	return scriptcall.All(result, out)
 }

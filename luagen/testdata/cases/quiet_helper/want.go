@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "090d5185a1195ffa40c30baa18ffc84893448a58",
+	Source: "\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local lease = ARGV[1]
 
@@ -29,50 +30,20 @@ if left < 0 then
   return left
 end
 return renew(token, lease * 2)
-`
-
-const inSHA1 = "090d5185a1195ffa40c30baa18ffc84893448a58"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In a key that is passed to a helper stays a key.
 //
-// Keys:
-//   - lock: hash
-//   - token: string
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - left
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - token: string key
+//   - lease: milliseconds
+//   - returns left: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, token string, lease time.Duration,
 ) (left time.Duration, err error) {
-	if lease != 0 && lease < time.Millisecond {
-		return 0, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := [...]string{lock, token, strconv.FormatInt(lease.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value time.Duration, err error) {
-	if value, err = reply.Duration(time.Millisecond); err != nil {
-		return 0, fmt.Errorf("script in: left: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, token, c.Milliseconds("lease", lease)}
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "left", scriptcall.Milliseconds)
 }

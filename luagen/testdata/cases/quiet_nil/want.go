@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "9d3ffc274e7768eddcb055e9a2eeca6e017a4fe5",
+	Source: "\n" + `local lock = KEYS[1]
 local lease = ARGV[1] if lease == '' then lease = nil end
 local limit = ARGV[2] if limit == '' then limit = nil end
 
@@ -36,16 +37,7 @@ if wait == 2 and more then
   return {lease, more}
 end
 return {lease, wait}
-`
-
-const inSHA1 = "9d3ffc274e7768eddcb055e9a2eeca6e017a4fe5"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
@@ -56,53 +48,21 @@ type InResult struct {
 
 // In what may be nil is not, behind a condition.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative; nil: absent
-//   - limit: from 1 to 9; nil: absent
-//
-// Results:
-//   - a
-//   - b
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - lease: milliseconds?
+//   - limit: int(1..9)?
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock string, lease *time.Duration, limit *int64,
 ) (InResult, error) {
-	if lease != nil && *lease != 0 && *lease < time.Millisecond {
-		return InResult{}, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, *lease)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		lock, scriptcall.Optional("lease", lease, c.Milliseconds),
+		scriptcall.Optional("limit", limit, c.In(1, 9).Int),
 	}
-	if limit != nil && (*limit < 1 || *limit > 9) {
-		return InResult{}, fmt.Errorf("script in: limit: %w: %d is not in 1..9", backend.ErrArgument, *limit)
-	}
-	words := [...]string{lock, "", ""}
-	if lease != nil {
-		words[1] = strconv.FormatInt(lease.Milliseconds(), 10)
-	}
-	if limit != nil {
-		words[2] = strconv.FormatInt(*limit, 10)
-	}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.A, err = items[0].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: a: %w", err)
-	}
-	if result.B, err = items[1].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: b: %w", err)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result InResult
+	result.A = scriptcall.Next(&out, "a", backend.Reply.Int)
+	result.B = scriptcall.Next(&out, "b", backend.Reply.Int)
+	return scriptcall.All(result, out)
 }

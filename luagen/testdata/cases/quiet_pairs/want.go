@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local total = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "0b512eaaf3caae14a29f22a449cf3931934cfff5",
+	Source: "\n" + `local total = KEYS[1]
 local json = ARGV[1]
 local wanted = ARGV[2]
 
@@ -30,50 +32,18 @@ end
 redis.call('set', total, sum)
 redis.call('append', total, n .. best)
 return sum
-`
-
-const inSHA1 = "0b512eaaf3caae14a29f22a449cf3931934cfff5"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In pairs that only sums, counts, and looks for what is there.
 //
-// Keys:
-//   - total: string
-//
-// Arguments:
-//   - json
-//   - wanted
-//
-// Results:
-//   - sum: from 0 to 1000000
-//
-// The script may write, and is not sent again once it may have run.
+//   - total: string key
+//   - returns sum: int(0..1000000)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	total, json, wanted string,
 ) (sum int64, err error) {
-	words := [...]string{total, json, wanted}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: sum: %w", err)
-	}
-	if value < 0 || value > 1000000 {
-		return 0, fmt.Errorf("script in: sum: %w: %d is not in 0..1000000", backend.ErrReply, value)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{total, json, wanted}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "sum", scriptcall.In(0, 1000000).Int)
 }

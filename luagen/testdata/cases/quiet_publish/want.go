@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "80e1da8c6fcb24a4c7eac7fa45c3708b740d951a",
+	Source: "\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
@@ -22,54 +23,22 @@ if redis.call('hdel', lock, owner) == 0 then
 end
 redis.call(publish, released, redis.call('hlen', lock))
 return true
-`
-
-const inSHA1 = "80e1da8c6fcb24a4c7eac7fa45c3708b740d951a"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In the command that publishes is chosen when the script is called.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
-//   - owner
-//   - publish: the command PUBLISH|SPUBLISH
+//   - lock: hash key
+//   - publish: PUBLISH|SPUBLISH
 //   - released: channel
-//
-// Results:
-//   - done
-//
-// The script may write, and is not sent again once it may have run.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, owner, publish, released string,
 ) (done bool, err error) {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		lock, owner, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", released, publish, lock),
 	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(released) != backend.Slot(lock) {
-		return false, fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{lock, owner, publish, released}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: done: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "done", backend.Reply.Bool)
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "61f0cf5773386b8c0f54177a3a8163819c44e72a",
+	Source: "\n" + `local lock = KEYS[1]
 local released = ARGV[1]
 
 if redis.call('exists', lock) == 1 then
@@ -19,46 +21,18 @@ if redis.call('exists', lock) == 1 then
 end
 redis.call('publish', released, '0')
 return false
-`
-
-const inSHA1 = "61f0cf5773386b8c0f54177a3a8163819c44e72a"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In it writes nothing, but publishes, which a read-only script may not.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
+//   - lock: hash key
 //   - released: channel
-//
-// Results:
-//   - held
-//
-// The script may write, and is not sent again once it may have run.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, released string,
 ) (held bool, err error) {
-	words := [...]string{lock, released}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: held: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, released}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "held", backend.Reply.Bool)
 }

@@ -5,15 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local scores = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "2bb44fabf419d47bf504aa798b91577602654ced",
+	Source: "\n" + `local scores = KEYS[1]
 local member = ARGV[1]
 local weight = ARGV[2]
 
@@ -23,50 +23,18 @@ redis.call('zadd', scores, average, member)
 redis.call('zadd', scores, 'gt', score * 1.5, 'best')
 redis.call('zincrby', scores, weight / 3, 'sum')
 return redis.call('zscore', scores, member)
-`
-
-const inSHA1 = "2bb44fabf419d47bf504aa798b91577602654ced"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In scores that are reckoned with go to a command, where nothing is cut.
 //
-// Keys:
-//   - scores: zset
-//
-// Arguments:
-//   - member
-//   - weight: not NaN
-//
-// Results:
-//   - score
-//
-// The script may write, and is not sent again once it may have run.
+//   - scores: zset key
+//   - weight: float
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	scores, member string, weight float64,
 ) (score float64, err error) {
-	if math.IsNaN(weight) {
-		return 0, fmt.Errorf("script in: weight: %w: %v is no number", backend.ErrArgument, weight)
-	}
-	words := [...]string{scores, member, strconv.FormatFloat(weight, 'g', -1, 64)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value float64, err error) {
-	if value, err = reply.Float(); err != nil {
-		return 0, fmt.Errorf("script in: score: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{scores, member, c.Float("weight", weight)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "score", backend.Reply.Float)
 }

@@ -5,16 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local side = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "92f4182cb3402f2f51b8531b0116059876b38bd0",
+	Source: "\n" + `local side = KEYS[1]
 local owner = ARGV[1]
 local count = ARGV[2]
 local lease = ARGV[3]
@@ -23,43 +23,22 @@ for i = 1, tonumber(count) do
   redis.call('set', mine .. i, 1, 'px', lease)
 end
 redis.call('del', side, mine .. (count + 1))
-`
-
-const inSHA1 = "92f4182cb3402f2f51b8531b0116059876b38bd0"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In keys with suffixes, under a prefix that is declared.
 //
-// Keys:
-//   - side: begins keys (string); must hold a hash tag
-//
-// Arguments:
-//   - owner
-//   - count: from 1 to 1000
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//
-// The script may write, and is not sent again once it may have run.
+//   - side: string keys begin with it; it must have a hash tag
+//   - count: int(1..1000)
+//   - lease: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	side, owner string, count int64, lease time.Duration,
 ) error {
-	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, side)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		c.Prefix("side", side), owner, c.In(1, 1000).Int("count", count),
+		c.Milliseconds("lease", lease),
 	}
-	if count < 1 || count > 1000 {
-		return fmt.Errorf("script in: count: %w: %d is not in 1..1000", backend.ErrArgument, count)
-	}
-	if lease != 0 && lease < time.Millisecond {
-		return fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := [...]string{side, owner, strconv.FormatInt(count, 10), strconv.FormatInt(lease.Milliseconds(), 10)}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	return c.Run(ctx, r, 1, words).Err()
 }

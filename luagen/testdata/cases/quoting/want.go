@@ -7,29 +7,21 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = "local lock = KEYS[1]\n" +
-	"return redis.call('hdel', lock, '`' .. \"\\\\`é\\255\")\n"
-
-const inSHA1 = "eabacffd415b6a68e88ca9a4b8fac8cd6005ee5a"
-
 var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "eabacffd415b6a68e88ca9a4b8fac8cd6005ee5a",
+	Source: "local lock = KEYS[1]\n" +
+		"return redis.call('hdel', lock, '`' .. \"\\\\`é\\255\")\n",
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - lock: hash
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
 func In(ctx context.Context, r backend.ScriptRunner, lock string) error {
-	words := [...]string{lock}
-	_, err := r.Run(ctx, &inScript, words[:], nil)
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock}
+	return c.Run(ctx, r, 1, words).Err()
 }

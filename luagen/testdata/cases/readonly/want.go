@@ -5,57 +5,28 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "528e721a8d926de4a12f9a2b03527b99a5c025bd",
+	Source: "\n" + `local lock = KEYS[1]
 
 
 return redis.call('hkeys', lock)
-`
-
-const inSHA1 = "528e721a8d926de4a12f9a2b03527b99a5c025bd"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // In tells who holds it.
 //
-// Keys:
-//   - lock: hash
-//
-// Results:
-//   - owners
+//   - lock: hash key
 //
 // The script only reads.
 func In(ctx context.Context, r backend.ScriptRunner, lock string) (owners []string, err error) {
-	words := [...]string{lock}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return nil, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value []string, err error) {
-	listOwners, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script in: owners: %w", err)
-	}
-	value = make([]string, len(listOwners))
-	for i, item := range listOwners {
-		if value[i], err = item.Text(); err != nil {
-			return nil, fmt.Errorf("script in: owners: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock}
+	return scriptcall.Values(c.Run(ctx, r, 1, words), "owners", backend.Reply.Text)
 }

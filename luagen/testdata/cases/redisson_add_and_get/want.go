@@ -5,60 +5,31 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-
-local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "abb9705121e8c2d67e3cb6782e7a9b0b1bb80cb6",
+	Source: "\n\n" + `local counter = KEYS[1]
 local delta = ARGV[1]
 
 redis.call('incrby', counter, delta)
 return redis.call('get', counter)
-`
-
-const inSHA1 = "abb9705121e8c2d67e3cb6782e7a9b0b1bb80cb6"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In adds to a counter and returns the sum, exact over all of int64: the server adds, and the
 // sum goes out as the text that it is.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - delta
-//
-// Results:
-//   - sum
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, delta int64,
 ) (sum int64, err error) {
-	words := [...]string{counter, strconv.FormatInt(delta, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: sum: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counter, c.Int("delta", delta)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "sum", backend.Reply.Int)
 }

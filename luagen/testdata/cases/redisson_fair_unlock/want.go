@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "687dd01bc3fb4de51f2e23f1ce0c4c1c75e33d75",
+	Source: "\n" + `local lock = KEYS[1]
 local queue = KEYS[2]
 local owner = ARGV[1]
 local publish = ARGV[2]
@@ -26,64 +27,23 @@ if head then
   redis.call(publish, turn .. ':' .. head, '0')
 end
 return true
-`
-
-const inSHA1 = "687dd01bc3fb4de51f2e23f1ce0c4c1c75e33d75"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In frees the lock, and tells the first that waits.
 //
-// Keys:
-//   - lock: hash
-//   - queue: list
-//
-// Arguments:
-//   - owner
-//   - publish: the command PUBLISH|SPUBLISH
-//   - turn: begins channels; with the owner behind it
-//
-// Results:
-//   - done
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - queue: list key
+//   - publish: PUBLISH|SPUBLISH
+//   - turn: channel prefix; with the owner behind it
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, queue, owner, publish, turn string,
 ) (done bool, err error) {
-	if !strings.EqualFold(publish, "PUBLISH") && !strings.EqualFold(publish, "SPUBLISH") {
-		return false, fmt.Errorf("script in: publish: %w: %q is not PUBLISH|SPUBLISH", backend.ErrArgument, publish)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		lock, queue, owner, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		c.ChannelPrefix("turn", turn, publish, lock),
 	}
-	if _, rest, found := strings.Cut(turn, "{"); strings.EqualFold(publish, "SPUBLISH") && (!found || strings.IndexByte(rest, '}') < 1) {
-		return false, fmt.Errorf("script in: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
-	}
-	if strings.EqualFold(publish, "SPUBLISH") && backend.Slot(turn) != backend.Slot(lock) {
-		return false, fmt.Errorf("script in: turn: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{
-		lock,
-		queue,
-		owner,
-		publish,
-		turn,
-	}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: done: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "done", backend.Reply.Bool)
 }

@@ -5,59 +5,31 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "4a18173a52528c965fd7464259b600606fcb1f5b",
+	Source: "\n" + `local counter = KEYS[1]
 local delta = ARGV[1]
 
 local old = redis.call('get', counter)
 redis.call('incrby', counter, delta)
 return old or 0
-`
-
-const inSHA1 = "4a18173a52528c965fd7464259b600606fcb1f5b"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In adds to the counter, and returns what it held: each sum is the server's own.
 //
-// Keys:
-//   - counter: string
-//
-// Arguments:
-//   - delta
-//
-// Results:
-//   - old
-//
-// The script may write, and is not sent again once it may have run.
+//   - counter: string key
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, delta int64,
 ) (old int64, err error) {
-	words := [...]string{counter, strconv.FormatInt(delta, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: old: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counter, c.Int("delta", delta)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "old", backend.Reply.Int)
 }

@@ -5,16 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "1926556b8dfb522828461bf90d9ef886b96a3813",
+	Source: "\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local owner = ARGV[1]
 local writer = ARGV[2]
@@ -32,64 +32,22 @@ redis.call('pexpire', lock, math.max(left, tonumber(lease)))
 redis.call('hset', lock, 'mode', mode or 'read', owner, n)
 redis.call('pexpire', lock, math.max(left, tonumber(lease)))
 return false
-`
-
-const inSHA1 = "1926556b8dfb522828461bf90d9ef886b96a3813"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In takes the lock for reading. Each hold has a side key that ends with its lease.
 //
-// Keys:
-//   - lock: hash
-//   - side: begins keys (string); must hold a hash tag; {name}:owner:rwlock_timeout
-//
-// Arguments:
-//   - owner
-//   - writer
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - wait: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - side: string keys begin with it; it must have a hash tag; {name}:owner:rwlock_timeout
+//   - lease: milliseconds
+//   - returns wait: milliseconds?
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, side, owner, writer string, lease time.Duration,
 ) (wait time.Duration, ok bool, err error) {
-	if _, rest, found := strings.Cut(side, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return 0, false, fmt.Errorf("script in: side: %w: no hash tag in %q", backend.ErrArgument, side)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		lock, c.Prefix("side", side), owner, writer, c.Milliseconds("lease", lease),
 	}
-	if lease != 0 && lease < time.Millisecond {
-		return 0, false, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := [...]string{
-		lock,
-		side,
-		owner,
-		writer,
-		strconv.FormatInt(lease.Milliseconds(), 10),
-	}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value time.Duration, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Duration(time.Millisecond); err != nil {
-		return 0, false, fmt.Errorf("script in: wait: %w", err)
-	}
-	return value, true, nil
+	return scriptcall.ValueOK(c.Run(ctx, r, 2, words), "wait", scriptcall.Milliseconds)
 }

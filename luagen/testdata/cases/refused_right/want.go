@@ -5,15 +5,17 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local a = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "2749992ed6b67a3b88ddc37dd63a446ec91af596",
+	Source: "\n" + `local a = KEYS[1]
 local b = KEYS[2]
 local c = KEYS[3]
 local d = KEYS[4]
@@ -51,70 +53,25 @@ redis.pcall('pexpire', d, lease)
 call('hset', e, owner, 1)
 call('pexpire', e, lease)
 call('set', f, owner, 'px', lease)
-`
-
-const inSHA1 = "2749992ed6b67a3b88ddc37dd63a446ec91af596"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InParams holds the keys and arguments of [In].
 type InParams struct {
-	// hash
-	A string
-	// hash
-	B string
-	// hash
-	C string
-	// hash
-	D string
-	// hash
-	E string
-	// string
-	F string
-	// hash each
-	More  []string
+	A     string   // hash key
+	B     string   // hash key
+	C     string   // hash key
+	D     string   // hash key
+	E     string   // hash key
+	F     string   // string key
+	More  []string // hash keys
 	Owner string
-	// in whole milliseconds, the rest is cut off; not negative
-	Lease time.Duration
+	Lease time.Duration // milliseconds
 }
 
 // In who may not expire a key is refused before the key is there.
-//
-// Keys:
-//   - a: hash
-//   - b: hash
-//   - c: hash
-//   - d: hash
-//   - e: hash
-//   - f: string
-//   - more: hash each
-//
-// Arguments:
-//   - owner
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//
-// The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, p InParams) error {
-	if p.Lease != 0 && p.Lease < time.Millisecond {
-		return fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, p.Lease)
-	}
-	words := make([]string, 0, 8+len(p.More))
-	words = append(words, p.A)
-	words = append(words, p.B)
-	words = append(words, p.C)
-	words = append(words, p.D)
-	words = append(words, p.E)
-	words = append(words, p.F)
-	words = append(words, p.More...)
-	keys := len(words)
-	words = append(words, p.Owner)
-	words = append(words, strconv.FormatInt(p.Lease.Milliseconds(), 10))
-	_, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{p.A, p.B, p.C, p.D, p.E, p.F}, p.More, []string{p.Owner, c.Milliseconds("lease", p.Lease)})
+	return c.Run(ctx, r, 6+len(p.More), words).Err()
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local queue = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "2513f2107e5073479e6f312fe8541d5a793ccbb5",
+	Source: "\n" + `local queue = KEYS[1]
 
 while true do
   local head = redis.call('lpop', queue)
@@ -22,40 +24,14 @@ while true do
     return head
   end
 end
-`
-
-const inSHA1 = "2513f2107e5073479e6f312fe8541d5a793ccbb5"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In a loop without an end does not come to the end of the script.
 //
-// Keys:
-//   - queue: list
-//
-// Results:
-//   - head
-//
-// The script may write, and is not sent again once it may have run.
+//   - queue: list key
 func In(ctx context.Context, r backend.ScriptRunner, queue string) (head string, err error) {
-	words := [...]string{queue}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return "", err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value string, err error) {
-	if value, err = reply.Text(); err != nil {
-		return "", fmt.Errorf("script in: head: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{queue}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "head", backend.Reply.Text)
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "377f16bf3bbc273d64347a7f827f39486cb838ad",
+	Source: "\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 
 if redis.call('hexists', lock, owner) == 0 then
@@ -24,46 +26,18 @@ end
 if redis.call('hlen', lock) > 4 then
   return redis.call('hget', lock, owner)
 end
-`
-
-const inSHA1 = "377f16bf3bbc273d64347a7f827f39486cb838ad"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In nothing returned is nil, which these results may be.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
-//   - owner
-//
-// Results:
-//   - text: there may be none
-//
-// The script may write, and is not sent again once it may have run.
-func In(ctx context.Context, r backend.ScriptRunner, lock, owner string) (string, bool, error) {
-	words := [...]string{lock, owner}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return "", false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value string, ok bool, err error) {
-	if reply.IsNil() {
-		return "", false, nil
-	}
-	if value, err = reply.Text(); err != nil {
-		return "", false, fmt.Errorf("script in: text: %w", err)
-	}
-	return value, true, nil
+//   - lock: hash key
+//   - returns text: string?
+func In(
+	ctx context.Context, r backend.ScriptRunner,
+	lock, owner string,
+) (text string, ok bool, err error) {
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, owner}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "text", backend.Reply.Text)
 }

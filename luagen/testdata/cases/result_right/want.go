@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "7f88736a4a65d3076deebbbdeafdef916fbe10a1",
+	Source: "\n" + `local lock = KEYS[1]
 local scores = KEYS[2]
 local owner = ARGV[1]
 local lease = ARGV[2] if lease == '' then lease = nil end
@@ -46,101 +47,40 @@ if owner == 'd' then error('NOTOWNER no') end
 do
   return {redis.call('exists', lock), nil or false, lease, tonumber(1), cjson.decode('["x"]')}
 end
-`
-
-const inSHA1 = "7f88736a4a65d3076deebbbdeafdef916fbe10a1"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
 type InResult struct {
-	Done bool
-	// there may be none
-	Held   int64
-	HeldOK bool // whether there is one
-	// there may be none
-	Wait   time.Duration
-	WaitOK bool // whether there is one
+	Done   bool
+	Held   int64         // int?
+	HeldOK bool          // whether there is one
+	Wait   time.Duration // milliseconds?
+	WaitOK bool          // whether there is one
 	Score  float64
 	Owners []string
 }
 
 // In each path returns what is declared.
 //
-// Keys:
-//   - lock: hash
-//   - scores: zset
-//
-// Arguments:
-//   - owner
-//   - lease: in whole milliseconds, the rest is cut off; not negative; nil: absent
-//
-// Results:
-//   - done
-//   - held: there may be none
-//   - wait: there may be none
-//   - score
-//   - owners
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOTOWNER: another holds it
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - scores: zset key
+//   - lease: milliseconds?
+//   - [backend.ScriptError] NOTOWNER: another holds it
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, scores, owner string, lease *time.Duration,
 ) (InResult, error) {
-	if lease != nil && *lease != 0 && *lease < time.Millisecond {
-		return InResult{}, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, *lease)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		lock, scores, owner, scriptcall.Optional("lease", lease, c.Milliseconds),
 	}
-	words := [...]string{lock, scores, owner, ""}
-	if lease != nil {
-		words[3] = strconv.FormatInt(lease.Milliseconds(), 10)
-	}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(5)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.Done, err = items[0].Bool(); err != nil {
-		return InResult{}, fmt.Errorf("script in: done: %w", err)
-	}
-	if result.HeldOK = !items[1].IsNil(); result.HeldOK {
-		if result.Held, err = items[1].Int(); err != nil {
-			return InResult{}, fmt.Errorf("script in: held: %w", err)
-		}
-	}
-	if result.WaitOK = !items[2].IsNil(); result.WaitOK {
-		if result.Wait, err = items[2].Duration(time.Millisecond); err != nil {
-			return InResult{}, fmt.Errorf("script in: wait: %w", err)
-		}
-	}
-	if result.Score, err = items[3].Float(); err != nil {
-		return InResult{}, fmt.Errorf("script in: score: %w", err)
-	}
-	listOwners, err := items[4].Items()
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: owners: %w", err)
-	}
-	result.Owners = make([]string, len(listOwners))
-	for i, item := range listOwners {
-		if result.Owners[i], err = item.Text(); err != nil {
-			return InResult{}, fmt.Errorf("script in: owners: %w", err)
-		}
-	}
-	return result, nil
+	out := c.Run(ctx, r, 2, words).Tuple(5)
+	var result InResult
+	result.Done = scriptcall.Next(&out, "done", backend.Reply.Bool)
+	result.Held, result.HeldOK = scriptcall.NextOK(&out, "held", backend.Reply.Int)
+	result.Wait, result.WaitOK = scriptcall.NextOK(&out, "wait", scriptcall.Milliseconds)
+	result.Score = scriptcall.Next(&out, "score", backend.Reply.Float)
+	result.Owners = scriptcall.NextList(&out, "owners", backend.Reply.Text)
+	return scriptcall.All(result, out)
 }

@@ -5,14 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local queue = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "0485a3a95862240feedf47ee64f776698cdfda0d",
+	Source: "\n" + `local queue = KEYS[1]
 local counts = KEYS[2]
 local n = ARGV[1] if n == '' then n = nil end
 local more = ARGV[2] if more == '' then more = nil end
@@ -46,16 +48,7 @@ if data.n then
 end
 redis.call('del', queue)
 return data
-`
-
-const inSHA1 = "0485a3a95862240feedf47ee64f776698cdfda0d"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
@@ -67,65 +60,23 @@ type InResult struct {
 
 // In what is not certain is not reported.
 //
-// Keys:
-//   - queue: list
-//   - counts: hash
-//
-// Arguments:
-//   - n: from 1 to 9; nil: absent
-//   - more: from 1 to 9; nil: absent
-//   - names
-//
-// Results:
-//   - name
-//   - second
-//   - count
-//
-// The script may write, and is not sent again once it may have run.
+//   - queue: list key
+//   - counts: hash key
+//   - n: int(1..9)?
+//   - more: int(1..9)?
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	queue, counts string, n, more *int64, names []string,
 ) (InResult, error) {
-	if n != nil && (*n < 1 || *n > 9) {
-		return InResult{}, fmt.Errorf("script in: n: %w: %d is not in 1..9", backend.ErrArgument, *n)
-	}
-	if more != nil && (*more < 1 || *more > 9) {
-		return InResult{}, fmt.Errorf("script in: more: %w: %d is not in 1..9", backend.ErrArgument, *more)
-	}
-	words := make([]string, 0, 4+len(names))
-	words = append(words, queue)
-	words = append(words, counts)
-	keys := len(words)
-	words = append(words, "")
-	if n != nil {
-		words[len(words)-1] = strconv.FormatInt(*n, 10)
-	}
-	words = append(words, "")
-	if more != nil {
-		words[len(words)-1] = strconv.FormatInt(*more, 10)
-	}
-	words = append(words, names...)
-	reply, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(3)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.Name, err = items[0].Text(); err != nil {
-		return InResult{}, fmt.Errorf("script in: name: %w", err)
-	}
-	if result.Second, err = items[1].Text(); err != nil {
-		return InResult{}, fmt.Errorf("script in: second: %w", err)
-	}
-	if result.Count, err = items[2].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: count: %w", err)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{
+		queue, counts, scriptcall.Optional("n", n, c.In(1, 9).Int),
+		scriptcall.Optional("more", more, c.In(1, 9).Int),
+	}, names)
+	out := c.Run(ctx, r, 2, words).Tuple(3)
+	var result InResult
+	result.Name = scriptcall.Next(&out, "name", backend.Reply.Text)
+	result.Second = scriptcall.Next(&out, "second", backend.Reply.Text)
+	result.Count = scriptcall.Next(&out, "count", backend.Reply.Int)
+	return scriptcall.All(result, out)
 }

@@ -7,31 +7,25 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryRepeatable,
+	SHA1: "a43c554260f0803ad3accf36129d318880caeb08",
+	Source: "" + `local lock = KEYS[1]
 
 redis.call('del', lock)
-`
-
-const inSHA1 = "a43c554260f0803ad3accf36129d318880caeb08"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryRepeatable,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - lock: hash
+//   - lock: hash key
 //
 // The script may write, and may be run again if its reply was lost.
 func In(ctx context.Context, r backend.ScriptRunner, lock string) error {
-	words := [...]string{lock}
-	_, err := r.Run(ctx, &inScript, words[:], nil)
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock}
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -5,50 +5,29 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local k = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	Command: "EXISTS",
+	SHA1:    "2ab17927852d37b54c9947e716802c3c94f88826",
+	Source: "" + `local k = KEYS[1]
 
 
 return redis.call('exists', k)
-`
-
-const inSHA1 = "2ab17927852d37b54c9947e716802c3c94f88826"
-
-var inScript = backend.Script{
-	Name:    "in",
-	Source:  inSource,
-	SHA1:    inSHA1,
-	Keys:    1,
-	Retry:   backend.RetryReadOnly,
-	Command: "EXISTS",
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - k: any kind
-//
-// Results:
-//   - value
+//   - k: any kind of key
 //
 // The script only reads. It is sent as the command EXISTS.
 func In(ctx context.Context, r backend.ScriptRunner, k string) (value bool, err error) {
-	words := [...]string{k}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: value: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{k}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "value", backend.Reply.Bool)
 }

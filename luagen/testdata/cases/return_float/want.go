@@ -5,50 +5,29 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local k = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	Command: "GET",
+	SHA1:    "b17b886a0793a141f9bd744f49177da14dc48342",
+	Source: "" + `local k = KEYS[1]
 
 
 return redis.call('get', k)
-`
-
-const inSHA1 = "b17b886a0793a141f9bd744f49177da14dc48342"
-
-var inScript = backend.Script{
-	Name:    "in",
-	Source:  inSource,
-	SHA1:    inSHA1,
-	Keys:    1,
-	Retry:   backend.RetryReadOnly,
-	Command: "GET",
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - k: any kind
-//
-// Results:
-//   - value
+//   - k: any kind of key
 //
 // The script only reads. It is sent as the command GET.
 func In(ctx context.Context, r backend.ScriptRunner, k string) (value float64, err error) {
-	words := [...]string{k}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value float64, err error) {
-	if value, err = reply.Float(); err != nil {
-		return 0, fmt.Errorf("script in: value: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{k}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "value", backend.Reply.Float)
 }

@@ -5,56 +5,28 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local k = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "776dc7d0ebfc0ade9db9da4365104e5238f64696",
+	Source: "" + `local k = KEYS[1]
 
 
 return redis.call('lrange', k, 0, -1)
-`
-
-const inSHA1 = "776dc7d0ebfc0ade9db9da4365104e5238f64696"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - k: list
-//
-// Results:
-//   - values
+//   - k: list key
 //
 // The script only reads.
 func In(ctx context.Context, r backend.ScriptRunner, k string) (values []float64, err error) {
-	words := [...]string{k}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return nil, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value []float64, err error) {
-	listValues, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script in: values: %w", err)
-	}
-	value = make([]float64, len(listValues))
-	for i, item := range listValues {
-		if value[i], err = item.Float(); err != nil {
-			return nil, fmt.Errorf("script in: values: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{k}
+	return scriptcall.Values(c.Run(ctx, r, 1, words), "values", backend.Reply.Float)
 }

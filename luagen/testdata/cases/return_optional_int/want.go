@@ -5,56 +5,33 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local k = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	Command: "GET",
+	SHA1:    "b17b886a0793a141f9bd744f49177da14dc48342",
+	Source: "" + `local k = KEYS[1]
 
 
 return redis.call('get', k)
-`
-
-const inSHA1 = "b17b886a0793a141f9bd744f49177da14dc48342"
-
-var inScript = backend.Script{
-	Name:    "in",
-	Source:  inSource,
-	SHA1:    inSHA1,
-	Keys:    1,
-	Retry:   backend.RetryReadOnly,
-	Command: "GET",
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - k: any kind
-//
-// Results:
-//   - value: there may be none
+//   - k: any kind of key
+//   - returns value: int?
 //
 // The script only reads. It is sent as the command GET.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	k string,
 ) (value int64, ok bool, err error) {
-	words := [...]string{k}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script in: value: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{k}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "value", backend.Reply.Int)
 }

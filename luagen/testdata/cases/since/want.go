@@ -7,33 +7,27 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	Command: "GET",
+	SHA1:    "8819f37d246ff6f581183926236f3ad9d1d0fa54",
+	Source: "" + `local counter = KEYS[1]
 
 
 return redis.call('get', counter)
-`
-
-const inSHA1 = "8819f37d246ff6f581183926236f3ad9d1d0fa54"
-
-var inScript = backend.Script{
-	Name:    "in",
-	Source:  inSource,
-	SHA1:    inSHA1,
-	Keys:    1,
-	Retry:   backend.RetryReadOnly,
-	Command: "GET",
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - counter: string
+//   - counter: string key
 //
 // The script only reads. It is sent as the command GET.
 func In(ctx context.Context, r backend.ScriptRunner, counter string) error {
-	words := [...]string{counter}
-	_, err := r.Run(ctx, &inScript, words[:], nil)
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counter}
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -7,32 +7,26 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "b919d90c0822233c1469d31eb5acea04b2898657",
+	Source: "" + `local counter = KEYS[1]
 
 
 return server.call('get', counter)
-`
-
-const inSHA1 = "b919d90c0822233c1469d31eb5acea04b2898657"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - counter: string
+//   - counter: string key
 //
 // The script only reads.
 func In(ctx context.Context, r backend.ScriptRunner, counter string) error {
-	words := [...]string{counter}
-	_, err := r.Run(ctx, &inScript, words[:], nil)
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counter}
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local seats = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "c2e53bc26f9223bcab2125e462d43595be1f250b",
+	Source: "\n" + `local seats = KEYS[1]
 local size = ARGV[1]
 
 local seat = redis.call('bitpos', seats, 0)
@@ -24,52 +25,19 @@ if seat >= tonumber(size) then
 end
 redis.call('setbit', seats, seat, 1)
 return seat
-`
-
-const inSHA1 = "c2e53bc26f9223bcab2125e462d43595be1f250b"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In takes the first free seat of a hall.
 //
-// Keys:
-//   - seats: string
-//
-// Arguments:
-//   - size: from 1 to 100000
-//
-// Results:
-//   - seat: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - seats: string key
+//   - size: int(1..100000)
+//   - returns seat: int?
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	seats string, size int64,
 ) (seat int64, ok bool, err error) {
-	if size < 1 || size > 100000 {
-		return 0, false, fmt.Errorf("script in: size: %w: %d is not in 1..100000", backend.ErrArgument, size)
-	}
-	words := [...]string{seats, strconv.FormatInt(size, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, ok bool, err error) {
-	if reply.IsNil() {
-		return 0, false, nil
-	}
-	if value, err = reply.Int(); err != nil {
-		return 0, false, fmt.Errorf("script in: seat: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{seats, c.In(1, 100000).Int("size", size)}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "seat", backend.Reply.Int)
 }

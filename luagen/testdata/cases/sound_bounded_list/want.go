@@ -5,64 +5,33 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local log = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "acffc6f94c3495641002e4f7ea7465d61ea7a81f",
+	Source: "\n" + `local log = KEYS[1]
 local entry = ARGV[1]
 local most = ARGV[2]
 
 redis.call('lpush', log, entry)
 redis.call('ltrim', log, 0, most - 1)
 return redis.call('llen', log)
-`
-
-const inSHA1 = "acffc6f94c3495641002e4f7ea7465d61ea7a81f"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In keeps the newest entries of a log.
 //
-// Keys:
-//   - log: list
-//
-// Arguments:
-//   - entry
-//   - most: from 1 to 10000
-//
-// Results:
-//   - length
-//
-// The script may write, and is not sent again once it may have run.
+//   - log: list key
+//   - most: int(1..10000)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	log string, entry []byte, most int64,
 ) (length int64, err error) {
-	if most < 1 || most > 10000 {
-		return 0, fmt.Errorf("script in: most: %w: %d is not in 1..10000", backend.ErrArgument, most)
-	}
-	words := [...]string{log, string(entry), strconv.FormatInt(most, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: length: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{log, c.Bytes("entry", entry), c.In(1, 10000).Int("most", most)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "length", backend.Reply.Int)
 }

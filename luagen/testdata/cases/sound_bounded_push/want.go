@@ -5,14 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local queue = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "c73c79c257636aa90937bb40a3448184b6fd01ba",
+	Source: "\n" + `local queue = KEYS[1]
 local most = ARGV[1]
 local items = {} for i = 1, #ARGV - 1 do items[i] = ARGV[1 + i] end
 
@@ -23,56 +25,18 @@ for i = 1, math.min(room, #items) do
   pushed = pushed + 1
 end
 return pushed
-`
-
-const inSHA1 = "c73c79c257636aa90937bb40a3448184b6fd01ba"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In pushes to a queue unless it is full.
 //
-// Keys:
-//   - queue: list
-//
-// Arguments:
-//   - most: from 1 to 1000000
-//   - items
-//
-// Results:
-//   - pushed
-//
-// The script may write, and is not sent again once it may have run.
+//   - queue: list key
+//   - most: int(1..1000000)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	queue string, most int64, items [][]byte,
 ) (pushed int64, err error) {
-	if most < 1 || most > 1000000 {
-		return 0, fmt.Errorf("script in: most: %w: %d is not in 1..1000000", backend.ErrArgument, most)
-	}
-	words := make([]string, 0, 2+len(items))
-	words = append(words, queue)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(most, 10))
-	for _, v := range items {
-		words = append(words, string(v))
-	}
-	reply, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: pushed: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{queue, c.In(1, 1000000).Int("most", most)}, scriptcall.List("items", items, c.Bytes))
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "pushed", backend.Reply.Int)
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local value = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "08abb0127b7b97fc77ba01bd492b2ef829ee65a2",
+	Source: "\n" + `local value = KEYS[1]
 local loading = KEYS[2]
 local patience = ARGV[1]
 
@@ -24,70 +25,30 @@ if cached then
 end
 local mine = redis.call('set', loading, '1', 'nx', 'px', patience)
 return {false, mine and 1 or 0}
-`
-
-const inSHA1 = "08abb0127b7b97fc77ba01bd492b2ef829ee65a2"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
 type InResult struct {
-	// there may be none
-	Cached   []byte
-	CachedOK bool // whether there is one
+	Cached   []byte // bytes?
+	CachedOK bool   // whether there is one
 	Load     bool
 }
 
 // In returns a cached value, or notes that the caller loads it; others get nothing meanwhile.
 //
-// Keys:
-//   - value: string
-//   - loading: string
-//
-// Arguments:
-//   - patience: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - cached: there may be none
-//   - load
-//
-// The script may write, and is not sent again once it may have run.
+//   - value: string key
+//   - loading: string key
+//   - patience: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	value, loading string, patience time.Duration,
 ) (InResult, error) {
-	if patience != 0 && patience < time.Millisecond {
-		return InResult{}, fmt.Errorf("script in: patience: %w: %v is less than a millisecond", backend.ErrArgument, patience)
-	}
-	words := [...]string{value, loading, strconv.FormatInt(patience.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.CachedOK = !items[0].IsNil(); result.CachedOK {
-		textCached, err := items[0].Text()
-		if err != nil {
-			return InResult{}, fmt.Errorf("script in: cached: %w", err)
-		}
-		result.Cached = []byte(textCached)
-	}
-	if result.Load, err = items[1].Bool(); err != nil {
-		return InResult{}, fmt.Errorf("script in: load: %w", err)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{value, loading, c.Milliseconds("patience", patience)}
+	out := c.Run(ctx, r, 2, words).Tuple(2)
+	var result InResult
+	result.Cached, result.CachedOK = scriptcall.NextOK(&out, "cached", scriptcall.Bytes)
+	result.Load = scriptcall.Next(&out, "load", backend.Reply.Bool)
+	return scriptcall.All(result, out)
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "fffb616696cfbfe75847c4beba87ddc27ee334be",
+	Source: "\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 
 if redis.call("GET", lock) == owner then
@@ -19,46 +21,17 @@ if redis.call("GET", lock) == owner then
 else
   return 0
 end
-`
-
-const inSHA1 = "fffb616696cfbfe75847c4beba87ddc27ee334be"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In deletes a lock if it is its owner's.
 //
-// Keys:
-//   - lock: string
-//
-// Arguments:
-//   - owner
-//
-// Results:
-//   - deleted
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: string key
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, owner string,
 ) (deleted bool, err error) {
-	words := [...]string{lock, owner}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: deleted: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, owner}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "deleted", backend.Reply.Bool)
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local value = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "ece6ea5c0bc80d8093ce98ba57b33e2b009d5018",
+	Source: "\n" + `local value = KEYS[1]
 local expected = ARGV[1]
 local new = ARGV[2]
 
@@ -20,47 +22,17 @@ if redis.call('get', value) == expected then
   return 1
 end
 return 0
-`
-
-const inSHA1 = "ece6ea5c0bc80d8093ce98ba57b33e2b009d5018"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In sets a value if it is the expected one.
 //
-// Keys:
-//   - value: string
-//
-// Arguments:
-//   - expected
-//   - new
-//
-// Results:
-//   - done
-//
-// The script may write, and is not sent again once it may have run.
+//   - value: string key
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	value, expected, new string,
 ) (done bool, err error) {
-	words := [...]string{value, expected, new}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: done: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{value, expected, new}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "done", backend.Reply.Bool)
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local value = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "c4a24e75f2c995d9cefc67a1aaecd52f1e7d7252",
+	Source: "\n" + `local value = KEYS[1]
 local expected = ARGV[1]
 local new = ARGV[2]
 
@@ -21,52 +23,18 @@ if found and found ~= expected then
 end
 redis.call('SET', value, new, 'KEEPTTL')
 return nil
-`
-
-const inSHA1 = "c4a24e75f2c995d9cefc67a1aaecd52f1e7d7252"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In sets a value if it is the expected one, or absent; the time that it still has stays.
 //
-// Keys:
-//   - value: string
-//
-// Arguments:
-//   - expected
-//   - new
-//
-// Results:
-//   - found: what was there instead; there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - value: string key
+//   - returns found: bytes?; what was there instead
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	value string, expected, new []byte,
-) ([]byte, bool, error) {
-	words := [...]string{value, string(expected), string(new)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return nil, false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value []byte, ok bool, err error) {
-	if reply.IsNil() {
-		return nil, false, nil
-	}
-	textFound, err := reply.Text()
-	if err != nil {
-		return nil, false, fmt.Errorf("script in: found: %w", err)
-	}
-	value = []byte(textFound)
-	return value, true, nil
+) (found []byte, ok bool, err error) {
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{value, c.Bytes("expected", expected), c.Bytes("new", new)}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "found", scriptcall.Bytes)
 }

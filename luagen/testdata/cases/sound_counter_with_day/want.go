@@ -5,68 +5,35 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local counts = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "67b52e1bbcc104159dd83f16c7063e4a1f4aa9af",
+	Source: "\n" + `local counts = KEYS[1]
 local day = ARGV[1]
 local keep = ARGV[2]
 
 local total = redis.call('HINCRBY', counts, day, 1)
 redis.call('EXPIRE', counts, keep, 'NX')
 return total
-`
-
-const inSHA1 = "67b52e1bbcc104159dd83f16c7063e4a1f4aa9af"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In counts an event in a hash by day, and forgets the hash some days after its first event.
 //
-// Keys:
-//   - counts: hash
-//
-// Arguments:
-//   - day
-//   - keep: in whole seconds, the rest is cut off; not negative
-//
-// Results:
-//   - total: from 1 to 9007199254740991
-//
-// The script may write, and is not sent again once it may have run.
+//   - counts: hash key
+//   - keep: seconds
+//   - returns total: int(1..9007199254740991)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counts, day string, keep time.Duration,
 ) (total int64, err error) {
-	if keep != 0 && keep < time.Second {
-		return 0, fmt.Errorf("script in: keep: %w: %v is less than a second", backend.ErrArgument, keep)
-	}
-	words := [...]string{counts, day, strconv.FormatInt(int64(keep/time.Second), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: total: %w", err)
-	}
-	if value < 1 || value > 9007199254740991 {
-		return 0, fmt.Errorf("script in: total: %w: %d is not in 1..9007199254740991", backend.ErrReply, value)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counts, day, c.Seconds("keep", keep)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "total", scriptcall.In(1, 9007199254740991).Int)
 }

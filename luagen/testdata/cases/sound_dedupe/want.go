@@ -5,61 +5,31 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local seen = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "7608200af6411e7c49d44ec692a512ddd8ef90ee",
+	Source: "\n" + `local seen = KEYS[1]
 local keep = ARGV[1]
 
 return redis.call('set', seen, 1, 'nx', 'ex', keep) and 1 or 0
-`
-
-const inSHA1 = "7608200af6411e7c49d44ec692a512ddd8ef90ee"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In reports whether a message was not seen before.
 //
-// Keys:
-//   - seen: string
-//
-// Arguments:
-//   - keep: in whole seconds, the rest is cut off; not negative
-//
-// Results:
-//   - first
-//
-// The script may write, and is not sent again once it may have run.
+//   - seen: string key
+//   - keep: seconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	seen string, keep time.Duration,
 ) (first bool, err error) {
-	if keep != 0 && keep < time.Second {
-		return false, fmt.Errorf("script in: keep: %w: %v is less than a second", backend.ErrArgument, keep)
-	}
-	words := [...]string{seen, strconv.FormatInt(int64(keep/time.Second), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: first: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{seen, c.Seconds("keep", keep)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "first", backend.Reply.Bool)
 }

@@ -5,15 +5,17 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local day = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "f98885eb679cd5f11067c8ae49c0247351303a1d",
+	Source: "\n" + `local day = KEYS[1]
 local keep = ARGV[1]
 local ids = {} for i = 1, #ARGV - 1 do ids[i] = ARGV[1 + i] end
 
@@ -27,61 +29,18 @@ if redis.call('ttl', day) == -1 then
   redis.call('expire', day, keep)
 end
 return new
-`
-
-const inSHA1 = "f98885eb679cd5f11067c8ae49c0247351303a1d"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In reports which ids are new, and remembers them until the day ends.
 //
-// Keys:
-//   - day: set
-//
-// Arguments:
-//   - keep: in whole seconds, the rest is cut off; not negative
-//   - ids
-//
-// Results:
-//   - new
-//
-// The script may write, and is not sent again once it may have run.
+//   - day: set key
+//   - keep: seconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	day string, keep time.Duration, ids []string,
 ) (new []string, err error) {
-	if keep != 0 && keep < time.Second {
-		return nil, fmt.Errorf("script in: keep: %w: %v is less than a second", backend.ErrArgument, keep)
-	}
-	words := make([]string, 0, 2+len(ids))
-	words = append(words, day)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(int64(keep/time.Second), 10))
-	words = append(words, ids...)
-	reply, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value []string, err error) {
-	listNew, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script in: new: %w", err)
-	}
-	value = make([]string, len(listNew))
-	for i, item := range listNew {
-		if value[i], err = item.Text(); err != nil {
-			return nil, fmt.Errorf("script in: new: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{day, c.Seconds("keep", keep)}, ids)
+	return scriptcall.Values(c.Run(ctx, r, 1, words), "new", backend.Reply.Text)
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local delayed = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "d1e501168a20f9f0a70a86b37987ebae0ac7c192",
+	Source: "\n" + `local delayed = KEYS[1]
 local jobs = KEYS[2]
 local lease = ARGV[1]
 
@@ -27,74 +28,31 @@ if not first then
 end
 redis.call('zadd', delayed, 'xx', now + lease, first)
 return {first, redis.call('hget', jobs, first)}
-`
-
-const inSHA1 = "d1e501168a20f9f0a70a86b37987ebae0ac7c192"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
 type InResult struct {
-	// there may be none
-	ID   string
-	IDOK bool // whether there is one
-	// there may be none
-	Payload   []byte
-	PayloadOK bool // whether there is one
+	ID        string // string?
+	IDOK      bool   // whether there is one
+	Payload   []byte // bytes?
+	PayloadOK bool   // whether there is one
 }
 
 // In claims one due job: it is due again when its lease ends, unless it is finished.
 //
-// Keys:
-//   - delayed: zset
-//   - jobs: hash
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - id: there may be none
-//   - payload: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - delayed: zset key
+//   - jobs: hash key
+//   - lease: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	delayed, jobs string, lease time.Duration,
 ) (InResult, error) {
-	if lease != 0 && lease < time.Millisecond {
-		return InResult{}, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := [...]string{delayed, jobs, strconv.FormatInt(lease.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.IDOK = !items[0].IsNil(); result.IDOK {
-		if result.ID, err = items[0].Text(); err != nil {
-			return InResult{}, fmt.Errorf("script in: id: %w", err)
-		}
-	}
-	if result.PayloadOK = !items[1].IsNil(); result.PayloadOK {
-		textPayload, err := items[1].Text()
-		if err != nil {
-			return InResult{}, fmt.Errorf("script in: payload: %w", err)
-		}
-		result.Payload = []byte(textPayload)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{delayed, jobs, c.Milliseconds("lease", lease)}
+	out := c.Run(ctx, r, 2, words).Tuple(2)
+	var result InResult
+	result.ID, result.IDOK = scriptcall.NextOK(&out, "id", backend.Reply.Text)
+	result.Payload, result.PayloadOK = scriptcall.NextOK(&out, "payload", scriptcall.Bytes)
+	return scriptcall.All(result, out)
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local delayed = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "2479dc94ff385c3f94e252bfc70fa18d30f1b8db",
+	Source: "\n" + `local delayed = KEYS[1]
 local jobs = KEYS[2]
 local id = ARGV[1]
 local payload = ARGV[2]
@@ -24,55 +25,21 @@ if redis.call('hsetnx', jobs, id, payload) == 0 then
 end
 redis.call('zadd', delayed, due, id)
 return 1
-`
-
-const inSHA1 = "2479dc94ff385c3f94e252bfc70fa18d30f1b8db"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In adds a job to a delayed queue, with what it holds in a hash.
 //
-// Keys:
-//   - delayed: zset
-//   - jobs: hash
-//
-// Arguments:
-//   - id
-//   - payload
-//   - due: to the millisecond, the rest is cut off
-//
-// Results:
-//   - added
-//
-// The script may write, and is not sent again once it may have run.
+//   - delayed: zset key
+//   - jobs: hash key
+//   - due: unixmilli
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	delayed, jobs, id string, payload []byte, due time.Time,
 ) (added bool, err error) {
-	words := [...]string{
-		delayed,
-		jobs,
-		id,
-		string(payload),
-		strconv.FormatInt(due.UnixMilli(), 10),
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		delayed, jobs, id, c.Bytes("payload", payload), c.UnixMilli("due", due),
 	}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: added: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "added", backend.Reply.Bool)
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local delayed = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "ddcd0e52595cd6578fd133a1d40fc988ff85e2ba",
+	Source: "\n" + `local delayed = KEYS[1]
 local ready = KEYS[2]
 local now = ARGV[1]
 local most = ARGV[2]
@@ -24,51 +25,22 @@ for _, job in ipairs(due) do
   redis.call('rpush', ready, job)
 end
 return #due
-`
-
-const inSHA1 = "ddcd0e52595cd6578fd133a1d40fc988ff85e2ba"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In moves the jobs that are due from a sorted set to a list.
 //
-// Keys:
-//   - delayed: zset
-//   - ready: list
-//
-// Arguments:
-//   - now: to the millisecond, the rest is cut off
-//   - most: from 1 to 1000
-//
-// Results:
-//   - moved
-//
-// The script may write, and is not sent again once it may have run.
+//   - delayed: zset key
+//   - ready: list key
+//   - now: unixmilli
+//   - most: int(1..1000)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	delayed, ready string, now time.Time, most int64,
 ) (moved int64, err error) {
-	if most < 1 || most > 1000 {
-		return 0, fmt.Errorf("script in: most: %w: %d is not in 1..1000", backend.ErrArgument, most)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		delayed, ready, c.UnixMilli("now", now), c.In(1, 1000).Int("most", most),
 	}
-	words := [...]string{delayed, ready, strconv.FormatInt(now.UnixMilli(), 10), strconv.FormatInt(most, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: moved: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "moved", backend.Reply.Int)
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local leader = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "a36d40faca1780b280b4a1bd54306cdbb55f9c03",
+	Source: "\n" + `local leader = KEYS[1]
 local me = ARGV[1]
 local term = ARGV[2]
 
@@ -26,16 +27,7 @@ elseif not who then
   who = me
 end
 return {who == me and 1 or 0, who}
-`
-
-const inSHA1 = "a36d40faca1780b280b4a1bd54306cdbb55f9c03"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
@@ -46,44 +38,17 @@ type InResult struct {
 
 // In leads, or goes on leading: a leader's term is prolonged, another's is respected.
 //
-// Keys:
-//   - leader: string
-//
-// Arguments:
-//   - me
-//   - term: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - leads
-//   - who
-//
-// The script may write, and is not sent again once it may have run.
+//   - leader: string key
+//   - term: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	leader, me string, term time.Duration,
 ) (InResult, error) {
-	if term != 0 && term < time.Millisecond {
-		return InResult{}, fmt.Errorf("script in: term: %w: %v is less than a millisecond", backend.ErrArgument, term)
-	}
-	words := [...]string{leader, me, strconv.FormatInt(term.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.Leads, err = items[0].Bool(); err != nil {
-		return InResult{}, fmt.Errorf("script in: leads: %w", err)
-	}
-	if result.Who, err = items[1].Text(); err != nil {
-		return InResult{}, fmt.Errorf("script in: who: %w", err)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{leader, me, c.Milliseconds("term", term)}
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result InResult
+	result.Leads = scriptcall.Next(&out, "leads", backend.Reply.Bool)
+	result.Who = scriptcall.Next(&out, "who", backend.Reply.Text)
+	return scriptcall.All(result, out)
 }

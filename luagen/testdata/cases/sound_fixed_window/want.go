@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local window = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "93e7fa0926e5240a070caf4a7f0df10cb924e724",
+	Source: "\n" + `local window = KEYS[1]
 local limit = ARGV[1]
 local interval = ARGV[2]
 
@@ -25,53 +26,22 @@ if n > tonumber(limit) then
   return 0
 end
 return 1
-`
-
-const inSHA1 = "93e7fa0926e5240a070caf4a7f0df10cb924e724"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In allows limit calls in each interval.
 //
-// Keys:
-//   - window: string
-//
-// Arguments:
-//   - limit: from 1 to 1000000
-//   - interval: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - allowed
-//
-// The script may write, and is not sent again once it may have run.
+//   - window: string key
+//   - limit: int(1..1000000)
+//   - interval: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	window string, limit int64, interval time.Duration,
 ) (allowed bool, err error) {
-	if limit < 1 || limit > 1000000 {
-		return false, fmt.Errorf("script in: limit: %w: %d is not in 1..1000000", backend.ErrArgument, limit)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		window, c.In(1, 1000000).Int("limit", limit),
+		c.Milliseconds("interval", interval),
 	}
-	if interval != 0 && interval < time.Millisecond {
-		return false, fmt.Errorf("script in: interval: %w: %v is less than a millisecond", backend.ErrArgument, interval)
-	}
-	words := [...]string{window, strconv.FormatInt(limit, 10), strconv.FormatInt(interval.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: allowed: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "allowed", backend.Reply.Bool)
 }

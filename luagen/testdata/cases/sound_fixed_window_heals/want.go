@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local window = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "17b35a3397023a445b3db7b96f4e5a2c4602441e",
+	Source: "\n" + `local window = KEYS[1]
 local limit = ARGV[1]
 local interval = ARGV[2]
 
@@ -27,67 +28,32 @@ if left < 0 then
   return {0, redis.call('pttl', window)}
 end
 return {left, 0}
-`
-
-const inSHA1 = "17b35a3397023a445b3db7b96f4e5a2c4602441e"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
 type InResult struct {
 	Left int64
-	Wait time.Duration
+	Wait time.Duration // milliseconds
 }
 
 // In allows limit calls in each interval, and repairs a window that lost its end.
 //
-// Keys:
-//   - window: string
-//
-// Arguments:
-//   - limit: from 1 to 1000000
-//   - interval: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - left
-//   - wait
-//
-// The script may write, and is not sent again once it may have run.
+//   - window: string key
+//   - limit: int(1..1000000)
+//   - interval: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	window string, limit int64, interval time.Duration,
 ) (InResult, error) {
-	if limit < 1 || limit > 1000000 {
-		return InResult{}, fmt.Errorf("script in: limit: %w: %d is not in 1..1000000", backend.ErrArgument, limit)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		window, c.In(1, 1000000).Int("limit", limit),
+		c.Milliseconds("interval", interval),
 	}
-	if interval != 0 && interval < time.Millisecond {
-		return InResult{}, fmt.Errorf("script in: interval: %w: %v is less than a millisecond", backend.ErrArgument, interval)
-	}
-	words := [...]string{window, strconv.FormatInt(limit, 10), strconv.FormatInt(interval.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.Left, err = items[0].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: left: %w", err)
-	}
-	if result.Wait, err = items[1].Duration(time.Millisecond); err != nil {
-		return InResult{}, fmt.Errorf("script in: wait: %w", err)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result InResult
+	result.Left = scriptcall.Next(&out, "left", backend.Reply.Int)
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	return scriptcall.All(result, out)
 }

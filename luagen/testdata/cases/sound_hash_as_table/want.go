@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local user = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "3c9fa3afeabf9a34e7ac07df32f0dfbc52a2a14d",
+	Source: "\n" + `local user = KEYS[1]
 
 
 
@@ -25,61 +27,28 @@ for i = 1, #flat, 2 do
   row[flat[i]] = flat[i + 1]
 end
 return {row['name'] or '', row['mail'] or false}
-`
-
-const inSHA1 = "3c9fa3afeabf9a34e7ac07df32f0dfbc52a2a14d"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // InResult is what [In] returns.
 type InResult struct {
-	Name string
-	// there may be none
-	Mail   string
-	MailOK bool // whether there is one
+	Name   string
+	Mail   string // string?
+	MailOK bool   // whether there is one
 }
 
 // In returns a user's name and mail by HGETALL.
 //
-// Keys:
-//   - user: hash
-//
-// Results:
-//   - name
-//   - mail: there may be none
-//
-// Errors, each a [backend.ScriptError]:
-//   - MISSING: there is no such user
+//   - user: hash key
+//   - [backend.ScriptError] MISSING: there is no such user
 //
 // The script only reads.
 func In(ctx context.Context, r backend.ScriptRunner, user string) (InResult, error) {
-	words := [...]string{user}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.Name, err = items[0].Text(); err != nil {
-		return InResult{}, fmt.Errorf("script in: name: %w", err)
-	}
-	if result.MailOK = !items[1].IsNil(); result.MailOK {
-		if result.Mail, err = items[1].Text(); err != nil {
-			return InResult{}, fmt.Errorf("script in: mail: %w", err)
-		}
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{user}
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result InResult
+	result.Name = scriptcall.Next(&out, "name", backend.Reply.Text)
+	result.Mail, result.MailOK = scriptcall.NextOK(&out, "mail", backend.Reply.Text)
+	return scriptcall.All(result, out)
 }

@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local counts = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "321152a9fa59a5893aa6bd832e4b0c1d33b75e8b",
+	Source: "\n" + `local counts = KEYS[1]
 local least = ARGV[1]
 
 local flat = redis.call('hgetall', counts)
@@ -26,49 +27,18 @@ if #gone > 0 then
   redis.call('hdel', counts, unpack(gone))
 end
 return #gone
-`
-
-const inSHA1 = "321152a9fa59a5893aa6bd832e4b0c1d33b75e8b"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In deletes the fields of a hash whose value is less than a limit.
 //
-// Keys:
-//   - counts: hash
-//
-// Arguments:
-//   - least: from 0 to 1000000
-//
-// Results:
-//   - deleted
-//
-// The script may write, and is not sent again once it may have run.
+//   - counts: hash key
+//   - least: int(0..1000000)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counts string, least int64,
 ) (deleted int64, err error) {
-	if least < 0 || least > 1000000 {
-		return 0, fmt.Errorf("script in: least: %w: %d is not in 0..1000000", backend.ErrArgument, least)
-	}
-	words := [...]string{counts, strconv.FormatInt(least, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: deleted: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counts, c.In(0, 1000000).Int("least", least)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "deleted", backend.Reply.Int)
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local counts = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "f04b6dfab4c77e99dddbc55dc7a909f6c31659d8",
+	Source: "\n" + `local counts = KEYS[1]
 
 
 local all = redis.call('hgetall', counts)
@@ -20,43 +22,17 @@ for i = 1, #all, 2 do
   total = total + tonumber(all[i + 1])
 end
 return total
-`
-
-const inSHA1 = "f04b6dfab4c77e99dddbc55dc7a909f6c31659d8"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // In sums the fields of a hash by HGETALL.
 //
-// Keys:
-//   - counts: hash
-//
-// Results:
-//   - total: from 0 to 9007199254740991
+//   - counts: hash key
+//   - returns total: int(0..9007199254740991)
 //
 // The script only reads.
 func In(ctx context.Context, r backend.ScriptRunner, counts string) (total int64, err error) {
-	words := [...]string{counts}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: total: %w", err)
-	}
-	if value < 0 || value > 9007199254740991 {
-		return 0, fmt.Errorf("script in: total: %w: %d is not in 0..9007199254740991", backend.ErrReply, value)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{counts}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "total", scriptcall.In(0, 9007199254740991).Int)
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local request = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "952f6084a369e133ca2298ec55343f96147665d9",
+	Source: "\n" + `local request = KEYS[1]
 local caller = ARGV[1]
 local keep = ARGV[2]
 
@@ -27,71 +28,30 @@ end
 redis.call('HSET', request, 'state', 'running', 'caller', caller)
 redis.call('PEXPIRE', request, keep)
 return {'begun', false}
-`
-
-const inSHA1 = "952f6084a369e133ca2298ec55343f96147665d9"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
 type InResult struct {
-	State string
-	// there may be none
-	Answer   []byte
-	AnswerOK bool // whether there is one
+	State    string
+	Answer   []byte // bytes?
+	AnswerOK bool   // whether there is one
 }
 
 // In begins a request once: a second caller gets the answer that was stored, or learns that it
 // runs.
 //
-// Keys:
-//   - request: hash
-//
-// Arguments:
-//   - caller
-//   - keep: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - state
-//   - answer: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - request: hash key
+//   - keep: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	request, caller string, keep time.Duration,
 ) (InResult, error) {
-	if keep != 0 && keep < time.Millisecond {
-		return InResult{}, fmt.Errorf("script in: keep: %w: %v is less than a millisecond", backend.ErrArgument, keep)
-	}
-	words := [...]string{request, caller, strconv.FormatInt(keep.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.State, err = items[0].Text(); err != nil {
-		return InResult{}, fmt.Errorf("script in: state: %w", err)
-	}
-	if result.AnswerOK = !items[1].IsNil(); result.AnswerOK {
-		textAnswer, err := items[1].Text()
-		if err != nil {
-			return InResult{}, fmt.Errorf("script in: answer: %w", err)
-		}
-		result.Answer = []byte(textAnswer)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{request, caller, c.Milliseconds("keep", keep)}
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result InResult
+	result.State = scriptcall.Next(&out, "state", backend.Reply.Text)
+	result.Answer, result.AnswerOK = scriptcall.NextOK(&out, "answer", scriptcall.Bytes)
+	return scriptcall.All(result, out)
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local objects = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "a8f424da5fb4f6961a774f83fc725e27a730ad70",
+	Source: "\n" + `local objects = KEYS[1]
 local batch = ARGV[1]
 
 
@@ -23,50 +25,19 @@ for _, object in ipairs(list) do
   redis.call('hset', objects, object.id, cjson.encode(object))
 end
 return #list
-`
-
-const inSHA1 = "a8f424da5fb4f6961a774f83fc725e27a730ad70"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In stores the objects of a JSON array, each in a field by its id, and returns how many there
 // were.
 //
-// Keys:
-//   - objects: hash
-//
-// Arguments:
-//   - batch
-//
-// Results:
-//   - stored
-//
-// Errors, each a [backend.ScriptError]:
-//   - BADJSON: the batch is no JSON
-//
-// The script may write, and is not sent again once it may have run.
+//   - objects: hash key
+//   - [backend.ScriptError] BADJSON: the batch is no JSON
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	objects string, batch []byte,
 ) (stored int64, err error) {
-	words := [...]string{objects, string(batch)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: stored: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{objects, c.Bytes("batch", batch)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "stored", backend.Reply.Int)
 }

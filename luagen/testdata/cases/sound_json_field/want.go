@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local document = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "bd923e9446c049f085dcb55619276d551035dfe3",
+	Source: "\n" + `local document = KEYS[1]
 local field = ARGV[1]
 local value = ARGV[2]
 
@@ -21,49 +23,17 @@ doc[field] = value
 text = cjson.encode(doc)
 redis.call('SET', document, text)
 return text
-`
-
-const inSHA1 = "bd923e9446c049f085dcb55619276d551035dfe3"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In sets a field of a JSON document.
 //
-// Keys:
-//   - document: string
-//
-// Arguments:
-//   - field
-//   - value
-//
-// Results:
-//   - json
-//
-// The script may write, and is not sent again once it may have run.
+//   - document: string key
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	document, field, value string,
 ) (json []byte, err error) {
-	words := [...]string{document, field, value}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value []byte, err error) {
-	textJson, err := reply.Text()
-	if err != nil {
-		return nil, fmt.Errorf("script in: json: %w", err)
-	}
-	value = []byte(textJson)
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{document, field, value}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "json", scriptcall.Bytes)
 }

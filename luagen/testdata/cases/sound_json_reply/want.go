@@ -5,59 +5,35 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local name = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryReadOnly,
+	SHA1: "d6b1b3ed3c4a64bb3b432eb4d9581e54b4e7e111",
+	Source: "\n" + `local name = KEYS[1]
 local tags = KEYS[2]
 
 
 local members = redis.call('SMEMBERS', tags)
 table.sort(members)
 return cjson.encode({name = redis.call('GET', name) or cjson.null, count = #members})
-`
-
-const inSHA1 = "d6b1b3ed3c4a64bb3b432eb4d9581e54b4e7e111"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // In answers with a JSON object of several keys.
 //
-// Keys:
-//   - name: string
-//   - tags: set
-//
-// Results:
-//   - json
+//   - name: string key
+//   - tags: set key
 //
 // The script only reads.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	name, tags string,
 ) (json []byte, err error) {
-	words := [...]string{name, tags}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return nil, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value []byte, err error) {
-	textJson, err := reply.Text()
-	if err != nil {
-		return nil, fmt.Errorf("script in: json: %w", err)
-	}
-	value = []byte(textJson)
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{name, tags}
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "json", scriptcall.Bytes)
 }

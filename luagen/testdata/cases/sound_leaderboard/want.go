@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local board = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "2785e2bc6b13e80f4a1d7228c97981e1bbc7f3b3",
+	Source: "\n" + `local board = KEYS[1]
 local player = ARGV[1]
 local points = ARGV[2]
 
@@ -20,65 +21,28 @@ local points = ARGV[2]
 local score = redis.call('zincrby', board, points, player)
 local rank = redis.call('zrevrank', board, player)
 return {rank + 1, score}
-`
-
-const inSHA1 = "2785e2bc6b13e80f4a1d7228c97981e1bbc7f3b3"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
 type InResult struct {
-	// 1 is the best
-	Rank  int64
+	Rank  int64 // 1 is the best
 	Score float64
 }
 
 // In adds points to a player, and returns its rank and score.
 //
-// Keys:
-//   - board: zset
-//
-// Arguments:
-//   - player
-//   - points: from -1000000 to 1000000
-//
-// Results:
-//   - rank: 1 is the best
-//   - score
-//
-// The script may write, and is not sent again once it may have run.
+//   - board: zset key
+//   - points: int(-1000000..1000000)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	board, player string, points int64,
 ) (InResult, error) {
-	if points < -1000000 || points > 1000000 {
-		return InResult{}, fmt.Errorf("script in: points: %w: %d is not in -1000000..1000000", backend.ErrArgument, points)
-	}
-	words := [...]string{board, player, strconv.FormatInt(points, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.Rank, err = items[0].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: rank: %w", err)
-	}
-	if result.Score, err = items[1].Float(); err != nil {
-		return InResult{}, fmt.Errorf("script in: score: %w", err)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{board, player, c.In(-1000000, 1000000).Int("points", points)}
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result InResult
+	result.Rank = scriptcall.Next(&out, "rank", backend.Reply.Int)
+	result.Score = scriptcall.Next(&out, "score", backend.Reply.Float)
+	return scriptcall.All(result, out)
 }

@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local board = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "b484dbb451454b95e7f0fc8fdf4c3a2832b96ae5",
+	Source: "\n" + `local board = KEYS[1]
 local player = ARGV[1]
 local near = ARGV[2]
 
@@ -22,57 +23,20 @@ if not rank then
   return {}
 end
 return redis.call('zrevrange', board, math.max(0, rank - near), rank + near)
-`
-
-const inSHA1 = "b484dbb451454b95e7f0fc8fdf4c3a2832b96ae5"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // In returns the players around one.
 //
-// Keys:
-//   - board: zset
-//
-// Arguments:
-//   - player
-//   - near: from 0 to 100
-//
-// Results:
-//   - players
+//   - board: zset key
+//   - near: int(0..100)
 //
 // The script only reads.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	board, player string, near int64,
 ) (players []string, err error) {
-	if near < 0 || near > 100 {
-		return nil, fmt.Errorf("script in: near: %w: %d is not in 0..100", backend.ErrArgument, near)
-	}
-	words := [...]string{board, player, strconv.FormatInt(near, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value []string, err error) {
-	listPlayers, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script in: players: %w", err)
-	}
-	value = make([]string, len(listPlayers))
-	for i, item := range listPlayers {
-		if value[i], err = item.Text(); err != nil {
-			return nil, fmt.Errorf("script in: players: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{board, player, c.In(0, 100).Int("near", near)}
+	return scriptcall.Values(c.Run(ctx, r, 1, words), "players", backend.Reply.Text)
 }

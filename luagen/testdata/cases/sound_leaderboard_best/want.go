@@ -5,15 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local board = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "e5b5a05f0c3c956a6ac7d3a5217bfefcb195510f",
+	Source: "\n" + `local board = KEYS[1]
 local player = ARGV[1]
 local score = ARGV[2]
 local most = ARGV[3]
@@ -21,54 +21,21 @@ local most = ARGV[3]
 local changed = redis.call('zadd', board, 'gt', 'ch', score, player)
 redis.call('zremrangebyrank', board, 0, -most - 1)
 return changed
-`
-
-const inSHA1 = "e5b5a05f0c3c956a6ac7d3a5217bfefcb195510f"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In keeps each player's best score, and the top most players only.
 //
-// Keys:
-//   - board: zset
-//
-// Arguments:
-//   - player
-//   - score: not NaN
-//   - most: from 1 to 100000
-//
-// Results:
-//   - better
-//
-// The script may write, and is not sent again once it may have run.
+//   - board: zset key
+//   - score: float
+//   - most: int(1..100000)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	board, player string, score float64, most int64,
 ) (better bool, err error) {
-	if math.IsNaN(score) {
-		return false, fmt.Errorf("script in: score: %w: %v is no number", backend.ErrArgument, score)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		board, player, c.Float("score", score), c.In(1, 100000).Int("most", most),
 	}
-	if most < 1 || most > 100000 {
-		return false, fmt.Errorf("script in: most: %w: %d is not in 1..100000", backend.ErrArgument, most)
-	}
-	words := [...]string{board, player, strconv.FormatFloat(score, 'g', -1, 64), strconv.FormatInt(most, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: better: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "better", backend.Reply.Bool)
 }

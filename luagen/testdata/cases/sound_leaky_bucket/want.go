@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local bucket = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "fb828fdaffad875d894f5cb9ecddf11d471ee0c4",
+	Source: "\n" + `local bucket = KEYS[1]
 local capacity = ARGV[1]
 local rate = ARGV[2]
 local now = ARGV[3]
@@ -30,16 +31,7 @@ end
 redis.call('hset', bucket, 'level', tostring(level), 'at', now)
 redis.call('expire', bucket, math.ceil(capacity / rate) + 1)
 return {fits and 1 or 0, tostring(level)}
-`
-
-const inSHA1 = "fb828fdaffad875d894f5cb9ecddf11d471ee0c4"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
@@ -50,48 +42,22 @@ type InResult struct {
 
 // In a bucket that leaks evenly, as a hash.
 //
-// Keys:
-//   - bucket: hash
-//
-// Arguments:
-//   - capacity: from 1 to 1000000
-//   - rate: from 1 to 1000000; drops that leave it in a second
-//   - now: to the millisecond, the rest is cut off
-//
-// Results:
-//   - fits
-//   - level
-//
-// The script may write, and is not sent again once it may have run.
+//   - bucket: hash key
+//   - capacity: int(1..1000000)
+//   - rate: int(1..1000000); drops that leave it in a second
+//   - now: unixmilli
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	bucket string, capacity, rate int64, now time.Time,
 ) (InResult, error) {
-	if capacity < 1 || capacity > 1000000 {
-		return InResult{}, fmt.Errorf("script in: capacity: %w: %d is not in 1..1000000", backend.ErrArgument, capacity)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		bucket, c.In(1, 1000000).Int("capacity", capacity),
+		c.In(1, 1000000).Int("rate", rate), c.UnixMilli("now", now),
 	}
-	if rate < 1 || rate > 1000000 {
-		return InResult{}, fmt.Errorf("script in: rate: %w: %d is not in 1..1000000", backend.ErrArgument, rate)
-	}
-	words := [...]string{bucket, strconv.FormatInt(capacity, 10), strconv.FormatInt(rate, 10), strconv.FormatInt(now.UnixMilli(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.Fits, err = items[0].Bool(); err != nil {
-		return InResult{}, fmt.Errorf("script in: fits: %w", err)
-	}
-	if result.Level, err = items[1].Float(); err != nil {
-		return InResult{}, fmt.Errorf("script in: level: %w", err)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result InResult
+	result.Fits = scriptcall.Next(&out, "fits", backend.Reply.Bool)
+	result.Level = scriptcall.Next(&out, "level", backend.Reply.Float)
+	return scriptcall.All(result, out)
 }

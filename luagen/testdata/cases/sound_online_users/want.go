@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local online = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "276a2f6779f0e50c886b95d1f2133777570ed9ed",
+	Source: "\n" + `local online = KEYS[1]
 local user = ARGV[1]
 local now = ARGV[2]
 
@@ -22,50 +23,18 @@ redis.call('zadd', online, at, user)
 redis.call('zremrangebyscore', online, 0, at - 300)
 redis.call('expire', online, 600)
 return redis.call('zcount', online, at - 300, '+inf')
-`
-
-const inSHA1 = "276a2f6779f0e50c886b95d1f2133777570ed9ed"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In notes that a user is there, and returns how many were within the last minutes.
 //
-// Keys:
-//   - online: zset
-//
-// Arguments:
-//   - user
-//   - now: in whole seconds, the rest is cut off; not negative
-//
-// Results:
-//   - users
-//
-// The script may write, and is not sent again once it may have run.
+//   - online: zset key
+//   - now: seconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	online, user string, now time.Duration,
 ) (users int64, err error) {
-	if now != 0 && now < time.Second {
-		return 0, fmt.Errorf("script in: now: %w: %v is less than a second", backend.ErrArgument, now)
-	}
-	words := [...]string{online, user, strconv.FormatInt(int64(now/time.Second), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: users: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{online, user, c.Seconds("now", now)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "users", backend.Reply.Int)
 }

@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local queue = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "6fd0fc2ec75c5c3311f2549d8bd7b23731f08eab",
+	Source: "\n" + `local queue = KEYS[1]
 local most = ARGV[1]
 
 local items = redis.call('LRANGE', queue, 0, most - 1)
@@ -20,58 +21,18 @@ if #items > 0 then
   redis.call('LTRIM', queue, #items, -1)
 end
 return items
-`
-
-const inSHA1 = "6fd0fc2ec75c5c3311f2549d8bd7b23731f08eab"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In takes several items from a list.
 //
-// Keys:
-//   - queue: list
-//
-// Arguments:
-//   - most: from 1 to 1000
-//
-// Results:
-//   - items
-//
-// The script may write, and is not sent again once it may have run.
+//   - queue: list key
+//   - most: int(1..1000)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	queue string, most int64,
 ) (items [][]byte, err error) {
-	if most < 1 || most > 1000 {
-		return nil, fmt.Errorf("script in: most: %w: %d is not in 1..1000", backend.ErrArgument, most)
-	}
-	words := [...]string{queue, strconv.FormatInt(most, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value [][]byte, err error) {
-	listItems, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script in: items: %w", err)
-	}
-	value = make([][]byte, len(listItems))
-	for i, item := range listItems {
-		textItems, err := item.Text()
-		if err != nil {
-			return nil, fmt.Errorf("script in: items: %w", err)
-		}
-		value[i] = []byte(textItems)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{queue, c.In(1, 1000).Int("most", most)}
+	return scriptcall.Values(c.Run(ctx, r, 1, words), "items", scriptcall.Bytes)
 }

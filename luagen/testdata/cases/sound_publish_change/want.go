@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local value = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "ee5ff42f22d369e17b7d8bce8c45215ed3fec20e",
+	Source: "\n" + `local value = KEYS[1]
 local changed = ARGV[1]
 local new = ARGV[2]
 
@@ -21,47 +23,18 @@ end
 redis.call('set', value, new)
 redis.call('publish', changed, new)
 return 1
-`
-
-const inSHA1 = "ee5ff42f22d369e17b7d8bce8c45215ed3fec20e"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In sets a value and tells its watchers, if it is another.
 //
-// Keys:
-//   - value: string
-//
-// Arguments:
+//   - value: string key
 //   - changed: channel
-//   - new
-//
-// Results:
-//   - differs
-//
-// The script may write, and is not sent again once it may have run.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	value, changed, new string,
 ) (differs bool, err error) {
-	words := [...]string{value, changed, new}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: differs: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{value, changed, new}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "differs", backend.Reply.Bool)
 }

@@ -5,59 +5,31 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local queue = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "3f024eb1891ee46c5b8d2f34e0865235c06573b3",
+	Source: "\n" + `local queue = KEYS[1]
 local working = KEYS[2]
 
 return redis.call('lmove', queue, working, 'left', 'right') or nil
-`
-
-const inSHA1 = "3f024eb1891ee46c5b8d2f34e0865235c06573b3"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In takes an item from a queue into the list of a worker.
 //
-// Keys:
-//   - queue: list
-//   - working: list
-//
-// Results:
-//   - item: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - queue: list key
+//   - working: list key
+//   - returns item: bytes?
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	queue, working string,
 ) (item []byte, ok bool, err error) {
-	words := [...]string{queue, working}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return nil, false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value []byte, ok bool, err error) {
-	if reply.IsNil() {
-		return nil, false, nil
-	}
-	textItem, err := reply.Text()
-	if err != nil {
-		return nil, false, fmt.Errorf("script in: item: %w", err)
-	}
-	value = []byte(textItem)
-	return value, true, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{queue, working}
+	return scriptcall.ValueOK(c.Run(ctx, r, 2, words), "item", scriptcall.Bytes)
 }

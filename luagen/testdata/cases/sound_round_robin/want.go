@@ -5,59 +5,33 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local workers = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "1018da18e4ce42bd8329b3e0cedec7594a1a528a",
+	Source: "\n" + `local workers = KEYS[1]
 
 local worker = redis.call('rpoplpush', workers, workers)
 if worker == false then
   return nil
 end
 return worker
-`
-
-const inSHA1 = "1018da18e4ce42bd8329b3e0cedec7594a1a528a"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In gives the next of a list of workers.
 //
-// Keys:
-//   - workers: list
-//
-// Results:
-//   - worker: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - workers: list key
+//   - returns worker: string?
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	workers string,
 ) (worker string, ok bool, err error) {
-	words := [...]string{workers}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return "", false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value string, ok bool, err error) {
-	if reply.IsNil() {
-		return "", false, nil
-	}
-	if value, err = reply.Text(); err != nil {
-		return "", false, fmt.Errorf("script in: worker: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{workers}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "worker", backend.Reply.Text)
 }

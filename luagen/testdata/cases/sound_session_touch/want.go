@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local session = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "81a34ce8600cd4cda39365f391e260f3aaea2989",
+	Source: "\n" + `local session = KEYS[1]
 local idle = ARGV[1]
 local now = ARGV[2]
 
@@ -23,53 +24,20 @@ if user then
   redis.call('EXPIRE', session, idle)
 end
 return user
-`
-
-const inSHA1 = "81a34ce8600cd4cda39365f391e260f3aaea2989"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In moves a session's end if it is there, and returns its user.
 //
-// Keys:
-//   - session: hash
-//
-// Arguments:
-//   - idle: in whole seconds, the rest is cut off; not negative
-//   - now: to the millisecond, the rest is cut off
-//
-// Results:
-//   - user: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - session: hash key
+//   - idle: seconds
+//   - now: unixmilli
+//   - returns user: string?
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	session string, idle time.Duration, now time.Time,
 ) (user string, ok bool, err error) {
-	if idle != 0 && idle < time.Second {
-		return "", false, fmt.Errorf("script in: idle: %w: %v is less than a second", backend.ErrArgument, idle)
-	}
-	words := [...]string{session, strconv.FormatInt(int64(idle/time.Second), 10), strconv.FormatInt(now.UnixMilli(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return "", false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value string, ok bool, err error) {
-	if reply.IsNil() {
-		return "", false, nil
-	}
-	if value, err = reply.Text(); err != nil {
-		return "", false, fmt.Errorf("script in: user: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{session, c.Seconds("idle", idle), c.UnixMilli("now", now)}
+	return scriptcall.ValueOK(c.Run(ctx, r, 1, words), "user", backend.Reply.Text)
 }

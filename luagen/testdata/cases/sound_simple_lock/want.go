@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "78078a39a1074fc8204002f3f9e23e3183a0a01c",
+	Source: "\n" + `local lock = KEYS[1]
 local taken = KEYS[2]
 local owner = ARGV[1]
 local lease = ARGV[2]
@@ -23,51 +24,19 @@ if not redis.call('set', lock, owner, 'NX', 'PX', lease) then
 end
 redis.call('incr', taken)
 return 1
-`
-
-const inSHA1 = "78078a39a1074fc8204002f3f9e23e3183a0a01c"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In a lock by SET, with a count of how often it was taken.
 //
-// Keys:
-//   - lock: string
-//   - taken: string
-//
-// Arguments:
-//   - owner
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - acquired
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: string key
+//   - taken: string key
+//   - lease: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, taken, owner string, lease time.Duration,
 ) (acquired bool, err error) {
-	if lease != 0 && lease < time.Millisecond {
-		return false, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := [...]string{lock, taken, owner, strconv.FormatInt(lease.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: acquired: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, taken, owner, c.Milliseconds("lease", lease)}
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "acquired", backend.Reply.Bool)
 }

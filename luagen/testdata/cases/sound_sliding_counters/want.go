@@ -5,16 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local current = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "8778892b639dbf76b79bbb1bf93a9c9cc062629a",
+	Source: "\n" + `local current = KEYS[1]
 local last = KEYS[2]
 local limit = ARGV[1]
 local weight = ARGV[2]
@@ -30,64 +30,24 @@ if now == 1 then
   redis.call('EXPIRE', current, interval * 2)
 end
 return true
-`
-
-const inSHA1 = "8778892b639dbf76b79bbb1bf93a9c9cc062629a"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In approximates a sliding window by the counts of this interval and the last.
 //
-// Keys:
-//   - current: string
-//   - last: string
-//
-// Arguments:
-//   - limit: from 1 to 1000000
-//   - weight: not NaN; the part of the last interval that still counts
-//   - interval: in whole seconds, the rest is cut off; not negative
-//
-// Results:
-//   - allowed
-//
-// The script may write, and is not sent again once it may have run.
+//   - current: string key
+//   - last: string key
+//   - limit: int(1..1000000)
+//   - weight: float; the part of the last interval that still counts
+//   - interval: seconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	current, last string, limit int64, weight float64, interval time.Duration,
 ) (allowed bool, err error) {
-	if limit < 1 || limit > 1000000 {
-		return false, fmt.Errorf("script in: limit: %w: %d is not in 1..1000000", backend.ErrArgument, limit)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		current, last, c.In(1, 1000000).Int("limit", limit), c.Float("weight", weight),
+		c.Seconds("interval", interval),
 	}
-	if math.IsNaN(weight) {
-		return false, fmt.Errorf("script in: weight: %w: %v is no number", backend.ErrArgument, weight)
-	}
-	if interval != 0 && interval < time.Second {
-		return false, fmt.Errorf("script in: interval: %w: %v is less than a second", backend.ErrArgument, interval)
-	}
-	words := [...]string{
-		current,
-		last,
-		strconv.FormatInt(limit, 10),
-		strconv.FormatFloat(weight, 'g', -1, 64),
-		strconv.FormatInt(int64(interval/time.Second), 10),
-	}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: allowed: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "allowed", backend.Reply.Bool)
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local calls = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "279a1114fed62625f8272c2c42dd58e3d3ce6179",
+	Source: "\n" + `local calls = KEYS[1]
 local id = ARGV[1]
 local limit = ARGV[2]
 local interval = ARGV[3]
@@ -30,72 +31,32 @@ end
 redis.call('ZADD', calls, now, id)
 redis.call('PEXPIRE', calls, interval)
 return {1, limit - n - 1}
-`
-
-const inSHA1 = "279a1114fed62625f8272c2c42dd58e3d3ce6179"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
 type InResult struct {
 	Allowed bool
-	// from 0 to 100000
-	Left int64
+	Left    int64 // int(0..100000)
 }
 
 // In allows limit calls in any interval, by a sorted set of them.
 //
-// Keys:
-//   - calls: zset
-//
-// Arguments:
-//   - id
-//   - limit: from 1 to 100000
-//   - interval: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - allowed
-//   - left: from 0 to 100000
-//
-// The script may write, and is not sent again once it may have run.
+//   - calls: zset key
+//   - limit: int(1..100000)
+//   - interval: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	calls, id string, limit int64, interval time.Duration,
 ) (InResult, error) {
-	if limit < 1 || limit > 100000 {
-		return InResult{}, fmt.Errorf("script in: limit: %w: %d is not in 1..100000", backend.ErrArgument, limit)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		calls, id, c.In(1, 100000).Int("limit", limit),
+		c.Milliseconds("interval", interval),
 	}
-	if interval != 0 && interval < time.Millisecond {
-		return InResult{}, fmt.Errorf("script in: interval: %w: %v is less than a millisecond", backend.ErrArgument, interval)
-	}
-	words := [...]string{calls, id, strconv.FormatInt(limit, 10), strconv.FormatInt(interval.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(2)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.Allowed, err = items[0].Bool(); err != nil {
-		return InResult{}, fmt.Errorf("script in: allowed: %w", err)
-	}
-	if result.Left, err = items[1].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: left: %w", err)
-	}
-	if result.Left < 0 || result.Left > 100000 {
-		return InResult{}, fmt.Errorf("script in: left: %w: %d is not in 0..100000", backend.ErrReply, result.Left)
-	}
-	return result, nil
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result InResult
+	result.Allowed = scriptcall.Next(&out, "allowed", backend.Reply.Bool)
+	result.Left = scriptcall.Next(&out, "left", scriptcall.In(0, 100000).Int)
+	return scriptcall.All(result, out)
 }

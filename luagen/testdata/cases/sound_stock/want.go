@@ -5,14 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local stocks = {} for i = 1, #KEYS do stocks[i] = KEYS[i] end
+var inScript = backend.Script{
+	Name: "in", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "a7bdf82e59c75733455fcd1ae4a3ad27fc844e57",
+	Source: "\n" + `local stocks = {} for i = 1, #KEYS do stocks[i] = KEYS[i] end
 local amounts = {} for i = 1, #stocks do amounts[i] = ARGV[i] end
 
 for i, stock in ipairs(stocks) do
@@ -25,62 +27,21 @@ for i, stock in ipairs(stocks) do
   redis.call('decrby', stock, amounts[i])
 end
 return 0
-`
-
-const inSHA1 = "a7bdf82e59c75733455fcd1ae4a3ad27fc844e57"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In takes one of each of several articles, or none.
 //
-// Keys:
-//   - stocks: string each
-//
-// Arguments:
-//   - amounts: from 1 to 1000000; one for each of stocks
-//
-// Results:
-//   - short: which is short, from 1; 0: none
-//
-// The script may write, and is not sent again once it may have run.
+//   - stocks: string keys
+//   - amounts: int(1..1000000)...; one for each of stocks
+//   - returns short: which is short, from 1; 0: none
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	stocks []string, amounts []int64,
 ) (short int64, err error) {
-	if len(stocks) == 0 {
-		return 0, fmt.Errorf("script in: stocks: %w: no key", backend.ErrArgument)
-	}
-	if len(amounts) != len(stocks) {
-		return 0, fmt.Errorf("script in: amounts: %w: %d for %d of stocks", backend.ErrArgument, len(amounts), len(stocks))
-	}
-	for _, v := range amounts {
-		if v < 1 || v > 1000000 {
-			return 0, fmt.Errorf("script in: amounts: %w: %d is not in 1..1000000", backend.ErrArgument, v)
-		}
-	}
-	words := make([]string, 0, len(stocks)+len(amounts))
-	words = append(words, stocks...)
-	keys := len(words)
-	for _, v := range amounts {
-		words = append(words, strconv.FormatInt(v, 10))
-	}
-	reply, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: short: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	c.NotEmpty("stocks", len(stocks))
+	c.SameLength("amounts", len(amounts), "stocks", len(stocks))
+	words := slices.Concat(stocks, scriptcall.List("amounts", amounts, c.In(1, 1000000).Int))
+	return scriptcall.Value(c.Run(ctx, r, len(stocks), words), "short", backend.Reply.Int)
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local stock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "84ed321154e2b3f17db5dc1eedd17d298022107c",
+	Source: "\n" + `local stock = KEYS[1]
 local reservation = KEYS[2]
 local amount = ARGV[1]
 local hold = ARGV[2]
@@ -29,57 +30,24 @@ end
 redis.call('DECRBY', stock, amount)
 redis.call('SET', reservation, amount, 'EX', hold)
 return true
-`
-
-const inSHA1 = "84ed321154e2b3f17db5dc1eedd17d298022107c"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In reserves some of a stock for an order, for a time.
 //
-// Keys:
-//   - stock: string
-//   - reservation: string
-//
-// Arguments:
-//   - amount: from 1 to 1000000
-//   - hold: in whole seconds, the rest is cut off; not negative
-//
-// Results:
-//   - reserved
-//
-// Errors, each a [backend.ScriptError]:
-//   - EXISTS: the order has a reservation
-//
-// The script may write, and is not sent again once it may have run.
+//   - stock: string key
+//   - reservation: string key
+//   - amount: int(1..1000000)
+//   - hold: seconds
+//   - [backend.ScriptError] EXISTS: the order has a reservation
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	stock, reservation string, amount int64, hold time.Duration,
 ) (reserved bool, err error) {
-	if amount < 1 || amount > 1000000 {
-		return false, fmt.Errorf("script in: amount: %w: %d is not in 1..1000000", backend.ErrArgument, amount)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		stock, reservation, c.In(1, 1000000).Int("amount", amount),
+		c.Seconds("hold", hold),
 	}
-	if hold != 0 && hold < time.Second {
-		return false, fmt.Errorf("script in: hold: %w: %v is less than a second", backend.ErrArgument, hold)
-	}
-	words := [...]string{stock, reservation, strconv.FormatInt(amount, 10), strconv.FormatInt(int64(hold/time.Second), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: reserved: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "reserved", backend.Reply.Bool)
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local events = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "9ba26cc23b1c05ecb4a841a06d5a06ac53f12916",
+	Source: "\n" + `local events = KEYS[1]
 local seen = KEYS[2]
 local payload = ARGV[1]
 
@@ -19,50 +21,19 @@ if not redis.call('set', seen, '1', 'EX', 3600, 'NX') then
   return nil
 end
 return redis.call('xadd', events, 'maxlen', '~', 1000, '*', 'payload', payload)
-`
-
-const inSHA1 = "9ba26cc23b1c05ecb4a841a06d5a06ac53f12916"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In adds an event to a stream that is kept short, unless its id was seen.
 //
-// Keys:
-//   - events: stream
-//   - seen: string
-//
-// Arguments:
-//   - payload
-//
-// Results:
-//   - id: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - events: stream key
+//   - seen: string key
+//   - returns id: string?
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	events, seen string, payload []byte,
 ) (id string, ok bool, err error) {
-	words := [...]string{events, seen, string(payload)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return "", false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value string, ok bool, err error) {
-	if reply.IsNil() {
-		return "", false, nil
-	}
-	if value, err = reply.Text(); err != nil {
-		return "", false, fmt.Errorf("script in: id: %w", err)
-	}
-	return value, true, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{events, seen, c.Bytes("payload", payload)}
+	return scriptcall.ValueOK(c.Run(ctx, r, 2, words), "id", backend.Reply.Text)
 }

@@ -5,14 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local item = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "97d77eadf410ab0dba40ea4155c65b3d88ca608e",
+	Source: "\n" + `local item = KEYS[1]
 local index = KEYS[2]
 local id = ARGV[1]
 local tags = {} for i = 1, #ARGV - 1 do tags[i] = ARGV[1 + i] end
@@ -26,56 +28,18 @@ for _, tag in ipairs(tags) do
   redis.call('sadd', index .. ':' .. tag, id)
 end
 return redis.call('scard', item)
-`
-
-const inSHA1 = "97d77eadf410ab0dba40ea4155c65b3d88ca608e"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In replaces the tags of an item, and keeps the sets of each tag's items.
 //
-// Keys:
-//   - item: set
-//   - index: begins keys (set); must hold a hash tag
-//
-// Arguments:
-//   - id
-//   - tags
-//
-// Results:
-//   - count
-//
-// The script may write, and is not sent again once it may have run.
+//   - item: set key
+//   - index: set keys begin with it; it must have a hash tag
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	item, index, id string, tags []string,
 ) (count int64, err error) {
-	if _, rest, found := strings.Cut(index, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return 0, fmt.Errorf("script in: index: %w: no hash tag in %q", backend.ErrArgument, index)
-	}
-	words := make([]string, 0, 3+len(tags))
-	words = append(words, item)
-	words = append(words, index)
-	keys := len(words)
-	words = append(words, id)
-	words = append(words, tags...)
-	reply, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: count: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{item, c.Prefix("index", index), id}, tags)
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "count", backend.Reply.Int)
 }

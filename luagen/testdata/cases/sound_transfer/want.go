@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local from = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "cdc2867d09cc6658bc259a5ea5c0916fff40a49f",
+	Source: "\n" + `local from = KEYS[1]
 local to = KEYS[2]
 local amount = ARGV[1]
 
@@ -27,53 +28,20 @@ end
 redis.call('hincrby', from, 'balance', -amount)
 redis.call('hincrby', to, 'balance', amount)
 return 1
-`
-
-const inSHA1 = "cdc2867d09cc6658bc259a5ea5c0916fff40a49f"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In moves an amount from one account to another.
 //
-// Keys:
-//   - from: hash
-//   - to: hash
-//
-// Arguments:
-//   - amount: from 1 to 1000000000
-//
-// Results:
-//   - done
-//
-// Errors, each a [backend.ScriptError]:
-//   - NOACCOUNT: there is no such account
-//
-// The script may write, and is not sent again once it may have run.
+//   - from: hash key
+//   - to: hash key
+//   - amount: int(1..1000000000)
+//   - [backend.ScriptError] NOACCOUNT: there is no such account
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	from, to string, amount int64,
 ) (done bool, err error) {
-	if amount < 1 || amount > 1000000000 {
-		return false, fmt.Errorf("script in: amount: %w: %d is not in 1..1000000000", backend.ErrArgument, amount)
-	}
-	words := [...]string{from, to, strconv.FormatInt(amount, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: done: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{from, to, c.In(1, 1000000000).Int("amount", amount)}
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "done", backend.Reply.Bool)
 }

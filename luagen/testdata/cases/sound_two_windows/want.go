@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local minute = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "3c0d6447cb396201c74f9ce1d8b70cca28e155c6",
+	Source: "\n" + `local minute = KEYS[1]
 local hour = KEYS[2]
 local perminute = ARGV[1]
 local perhour = ARGV[2]
@@ -32,54 +33,23 @@ end
 count(minute, 60)
 count(hour, 3600)
 return 1
-`
-
-const inSHA1 = "3c0d6447cb396201c74f9ce1d8b70cca28e155c6"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In allows so many calls in a minute, and so many in an hour.
 //
-// Keys:
-//   - minute: string
-//   - hour: string
-//
-// Arguments:
-//   - perminute: from 1 to 1000000
-//   - perhour: from 1 to 1000000
-//
-// Results:
-//   - allowed
-//
-// The script may write, and is not sent again once it may have run.
+//   - minute: string key
+//   - hour: string key
+//   - perminute: int(1..1000000)
+//   - perhour: int(1..1000000)
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	minute, hour string, perminute, perhour int64,
 ) (allowed bool, err error) {
-	if perminute < 1 || perminute > 1000000 {
-		return false, fmt.Errorf("script in: perminute: %w: %d is not in 1..1000000", backend.ErrArgument, perminute)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		minute, hour, c.In(1, 1000000).Int("perminute", perminute),
+		c.In(1, 1000000).Int("perhour", perhour),
 	}
-	if perhour < 1 || perhour > 1000000 {
-		return false, fmt.Errorf("script in: perhour: %w: %d is not in 1..1000000", backend.ErrArgument, perhour)
-	}
-	words := [...]string{minute, hour, strconv.FormatInt(perminute, 10), strconv.FormatInt(perhour, 10)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return false, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value bool, err error) {
-	if value, err = reply.Bool(); err != nil {
-		return false, fmt.Errorf("script in: allowed: %w", err)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "allowed", backend.Reply.Bool)
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local visitors = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "df9709f062f922d58d6f3e25e207d84bb31ade43",
+	Source: "\n" + `local visitors = KEYS[1]
 local visitor = ARGV[1]
 local keep = ARGV[2]
 
@@ -21,50 +22,18 @@ if redis.call('pfadd', visitors, visitor) == 1 and redis.call('ttl', visitors) <
   redis.call('expire', visitors, keep)
 end
 return redis.call('pfcount', visitors)
-`
-
-const inSHA1 = "df9709f062f922d58d6f3e25e207d84bb31ade43"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In counts the visitors of a day, about.
 //
-// Keys:
-//   - visitors: string
-//
-// Arguments:
-//   - visitor
-//   - keep: in whole seconds, the rest is cut off; not negative
-//
-// Results:
-//   - about
-//
-// The script may write, and is not sent again once it may have run.
+//   - visitors: string key
+//   - keep: seconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	visitors, visitor string, keep time.Duration,
 ) (about int64, err error) {
-	if keep != 0 && keep < time.Second {
-		return 0, fmt.Errorf("script in: keep: %w: %v is less than a second", backend.ErrArgument, keep)
-	}
-	words := [...]string{visitors, visitor, strconv.FormatInt(int64(keep/time.Second), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: about: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{visitors, visitor, c.Seconds("keep", keep)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "about", backend.Reply.Int)
 }

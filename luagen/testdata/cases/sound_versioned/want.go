@@ -5,14 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local document = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "13b7811e43c766675bfb05f79a3c030f81ad22ac",
+	Source: "\n" + `local document = KEYS[1]
 local version = ARGV[1]
 local body = ARGV[2]
 
@@ -24,56 +25,23 @@ end
 local new = redis.call('hincrby', document, 'version', 1)
 redis.call('hset', document, 'body', body)
 return new
-`
-
-const inSHA1 = "13b7811e43c766675bfb05f79a3c030f81ad22ac"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In writes a document if its version is the one that the writer read.
 //
-// Keys:
-//   - document: hash
-//
-// Arguments:
-//   - version: from 0 to 9007199254740990
-//   - body
-//
-// Results:
-//   - new: from 1 to 9007199254740991
-//
-// Errors, each a [backend.ScriptError]:
-//   - STALE: another version is there
-//
-// The script may write, and is not sent again once it may have run.
+//   - document: hash key
+//   - version: int(0..9007199254740990)
+//   - returns new: int(1..9007199254740991)
+//   - [backend.ScriptError] STALE: another version is there
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	document string, version int64, body []byte,
 ) (new int64, err error) {
-	if version < 0 || version > 9007199254740990 {
-		return 0, fmt.Errorf("script in: version: %w: %d is not in 0..9007199254740990", backend.ErrArgument, version)
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{
+		document, c.In(0, 9007199254740990).Int("version", version),
+		c.Bytes("body", body),
 	}
-	words := [...]string{document, strconv.FormatInt(version, 10), string(body)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: new: %w", err)
-	}
-	if value < 1 || value > 9007199254740991 {
-		return 0, fmt.Errorf("script in: new: %w: %d is not in 1..9007199254740991", backend.ErrReply, value)
-	}
-	return value, nil
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "new", scriptcall.In(1, 9007199254740991).Int)
 }

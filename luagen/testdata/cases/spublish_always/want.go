@@ -5,61 +5,38 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+var inScript = backend.Script{
+	Name: "in", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "00a1f492d0b0912dfbd07acfc6ff7634a48a903c",
+	Source: "" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local released = ARGV[1]
 local turn = ARGV[2]
 redis.call('del', locks[1])
 redis.call('spublish', released, '0')
 redis.call('spublish', turn .. ':1', '0')
-`
-
-const inSHA1 = "00a1f492d0b0912dfbd07acfc6ff7634a48a903c"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - locks: hash each
-//
-// Arguments:
+//   - locks: hash keys
 //   - released: channel
-//   - turn: begins channels
-//
-// The script may write, and is not sent again once it may have run.
+//   - turn: channel prefix
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	locks []string, released, turn string,
 ) error {
-	if len(locks) == 0 {
-		return fmt.Errorf("script in: locks: %w: no key", backend.ErrArgument)
-	}
-	if backend.Slot(released) != backend.Slot(locks[0]) {
-		return fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)
-	}
-	if _, rest, found := strings.Cut(turn, "{"); !found || strings.IndexByte(rest, '}') < 1 {
-		return fmt.Errorf("script in: turn: %w: no hash tag in %q", backend.ErrArgument, turn)
-	}
-	if backend.Slot(turn) != backend.Slot(locks[0]) {
-		return fmt.Errorf("script in: turn: %w", backend.ErrCrossSlot)
-	}
-	words := make([]string, 0, 2+len(locks))
-	words = append(words, locks...)
-	keys := len(words)
-	words = append(words, released)
-	words = append(words, turn)
-	_, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	c.NotEmpty("locks", len(locks))
+	words := slices.Concat(locks, []string{
+		c.Channel("released", released, "SPUBLISH", locks...),
+		c.ChannelPrefix("turn", turn, "SPUBLISH", locks...),
+	})
+	return c.Run(ctx, r, len(locks), words).Err()
 }

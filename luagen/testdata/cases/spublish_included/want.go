@@ -5,42 +5,28 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "f85a50a48af8e7b5ccd4e51fc3d1b8818b39a533",
+	Source: "" + `local lock = KEYS[1]
 local released = ARGV[1]
 
 redis.call('hdel', lock, 'x')
 redis.call('SPublish', released, '1')
-`
-
-const inSHA1 = "f85a50a48af8e7b5ccd4e51fc3d1b8818b39a533"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - lock: hash
-//
-// Arguments:
+//   - lock: hash key
 //   - released: channel
-//
-// The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, lock, released string) error {
-	if backend.Slot(released) != backend.Slot(lock) {
-		return fmt.Errorf("script in: released: %w", backend.ErrCrossSlot)
-	}
-	words := [...]string{lock, released}
-	_, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, c.Channel("released", released, "SPUBLISH", lock)}
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -5,15 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "5e5c6be5877bead34a9af5b8e39429e9892adac0",
+	Source: "\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local lease = ARGV[1]
 
@@ -22,92 +23,35 @@ local lease = ARGV[1]
 
 redis.call('pexpire', lock, lease)
 return {redis.call('incr', token), 0, {'a'}, false}
-`
-
-const inSHA1 = "5e5c6be5877bead34a9af5b8e39429e9892adac0"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   2,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InResult is what [In] returns.
 type InResult struct {
-	// the fencing token; there may be none
-	Token   int64
-	TokenOK bool // whether there is one
-	Wait    time.Duration
-	// who waits
-	Owners []string
-	// there may be none
-	Raw   []byte
-	RawOK bool // whether there is one
+	Token   int64         // int?; the fencing token
+	TokenOK bool          // whether there is one
+	Wait    time.Duration // milliseconds
+	Owners  []string      // who waits
+	Raw     []byte        // bytes?
+	RawOK   bool          // whether there is one
 }
 
 // In takes two keys, and returns three results.
 //
-// Keys:
-//   - lock: hash
-//   - token: string
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - token: the fencing token; there may be none
-//   - wait
-//   - owners: who waits
-//   - raw: there may be none
-//
-// The script may write, and is not sent again once it may have run.
+//   - lock: hash key
+//   - token: string key
+//   - lease: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	lock, token string, lease time.Duration,
 ) (InResult, error) {
-	if lease != 0 && lease < time.Millisecond {
-		return InResult{}, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	words := [...]string{lock, token, strconv.FormatInt(lease.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:2:2], words[2:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(4)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.TokenOK = !items[0].IsNil(); result.TokenOK {
-		if result.Token, err = items[0].Int(); err != nil {
-			return InResult{}, fmt.Errorf("script in: token: %w", err)
-		}
-	}
-	if result.Wait, err = items[1].Duration(time.Millisecond); err != nil {
-		return InResult{}, fmt.Errorf("script in: wait: %w", err)
-	}
-	listOwners, err := items[2].Items()
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: owners: %w", err)
-	}
-	result.Owners = make([]string, len(listOwners))
-	for i, item := range listOwners {
-		if result.Owners[i], err = item.Text(); err != nil {
-			return InResult{}, fmt.Errorf("script in: owners: %w", err)
-		}
-	}
-	if result.RawOK = !items[3].IsNil(); result.RawOK {
-		textRaw, err := items[3].Text()
-		if err != nil {
-			return InResult{}, fmt.Errorf("script in: raw: %w", err)
-		}
-		result.Raw = []byte(textRaw)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock, token, c.Milliseconds("lease", lease)}
+	out := c.Run(ctx, r, 2, words).Tuple(4)
+	var result InResult
+	result.Token, result.TokenOK = scriptcall.NextOK(&out, "token", backend.Reply.Int)
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	result.Owners = scriptcall.NextList(&out, "owners", backend.Reply.Text)
+	result.Raw, result.RawOK = scriptcall.NextOK(&out, "raw", scriptcall.Bytes)
+	return scriptcall.All(result, out)
 }

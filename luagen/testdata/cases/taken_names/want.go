@@ -5,65 +5,33 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local r = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "803546c39113183428473bc8dc12286d52ab5562",
+	Source: "\n" + `local r = KEYS[1]
 local err = ARGV[1]
 local len = ARGV[2]
 local time = ARGV[3]
 
 return redis.call('set', r, err .. len .. time)
-`
-
-const inSHA1 = "803546c39113183428473bc8dc12286d52ab5562"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In names that the wrapper needs itself get another spelling in Go.
 //
-// Keys:
-//   - r: string
-//
-// Arguments:
-//   - err
-//   - len
-//   - time: in whole milliseconds, the rest is cut off; not negative
-//
-// Results:
-//   - err
-//
-// The script may write, and is not sent again once it may have run.
+//   - r: string key
+//   - time: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	r_, err_ string, len_ int64, time_ time.Duration,
 ) (string, error) {
-	if time_ != 0 && time_ < time.Millisecond {
-		return "", fmt.Errorf("script in: time: %w: %v is less than a millisecond", backend.ErrArgument, time_)
-	}
-	words := [...]string{r_, err_, strconv.FormatInt(len_, 10), strconv.FormatInt(time_.Milliseconds(), 10)}
-	reply, err := r.Run(ctx, &inScript, words[:1:1], words[1:])
-	if err != nil {
-		return "", err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value string, err error) {
-	if value, err = reply.Text(); err != nil {
-		return "", fmt.Errorf("script in: err: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{r_, err_, c.Int("len", len_), c.Milliseconds("time", time_)}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "err", backend.Reply.Text)
 }

@@ -7,10 +7,13 @@ import (
 	"context"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local stamp = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "4d770ee9ab65ae103995644a1e5a809c70d989de",
+	Source: "\n" + `local stamp = KEYS[1]
 local time = redis.call('time')
 redis.call('set', stamp, time[1] .. string.format('%06d', time[2]))
 redis.call('set', stamp, time[1] .. ' s and ' .. time[2] .. ' us')
@@ -19,26 +22,14 @@ redis.call('set', stamp, time[1] .. ':' .. time[2])
 redis.call('set', stamp, time[1] .. time[1])
 local pair = {'1', '2'}
 redis.call('set', stamp, pair[1] .. pair[2])
-`
-
-const inSHA1 = "4d770ee9ab65ae103995644a1e5a809c70d989de"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In microseconds that are padded, or do not stand behind the seconds.
 //
-// Keys:
-//   - stamp: string
-//
-// The script may write, and is not sent again once it may have run.
+//   - stamp: string key
 func In(ctx context.Context, r backend.ScriptRunner, stamp string) error {
-	words := [...]string{stamp}
-	_, err := r.Run(ctx, &inScript, words[:], nil)
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{stamp}
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -5,15 +5,18 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local k = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "89d02eb4dc1b6dbd492e9eb60115510ee15c71e5",
+	Source: "\n" + `local k = KEYS[1]
 local plain = ARGV[1]
 local bounded = ARGV[2]
 local signed = ARGV[3]
@@ -27,131 +30,40 @@ local n = redis.call('rpush', k, plain, bounded, signed, open or '', most, #all)
 local exact = bounded * 1000000000 + signed
 redis.call('rpush', k, string.format('%.0f', exact))
 return {redis.call('pttl', k), n, redis.call('ttl', k)}
-`
-
-const inSHA1 = "89d02eb4dc1b6dbd492e9eb60115510ee15c71e5"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // InParams holds the keys and arguments of [In].
 type InParams struct {
-	// list
-	K string
-	// in whole seconds, the rest is cut off; not negative
-	Plain time.Duration
-	// in whole seconds, the rest is cut off; from 1 to 86400; ends where an int times 1000 would
-	Bounded time.Duration
-	// in whole milliseconds, the rest is cut off; from -1 to 1000
-	Signed time.Duration
-	// in whole milliseconds, the rest is cut off; -1 or more; nil: absent
-	Open *time.Duration
-	// in whole milliseconds, the rest is cut off; from 0 to 60000
-	Most time.Duration
-	// in whole seconds, the rest is cut off; from 0 to 9
-	All []time.Duration
+	K       string          // list key
+	Plain   time.Duration   // seconds
+	Bounded time.Duration   // seconds(1..86400); ends where an int times 1000 would
+	Signed  time.Duration   // milliseconds(-1..1000)
+	Open    *time.Duration  // milliseconds(-1..)?
+	Most    time.Duration   // milliseconds(0..60000)
+	All     []time.Duration // seconds(0..9)...
 }
 
 // InResult is what [In] returns.
 type InResult struct {
-	// from 0 to 60000
-	Left time.Duration
-	// 1 or more
-	N int64
-	// -2 or more
-	Ends time.Duration
+	Left time.Duration // milliseconds(0..60000)
+	N    int64         // int(1..)
+	Ends time.Duration // seconds(-2..)
 }
 
 // In times, and what a header allows of them.
-//
-// Keys:
-//   - k: list
-//
-// Arguments:
-//   - plain: in whole seconds, the rest is cut off; not negative
-//   - bounded: in whole seconds, the rest is cut off; from 1 to 86400; ends where an int times
-//     1000 would
-//   - signed: in whole milliseconds, the rest is cut off; from -1 to 1000
-//   - open: in whole milliseconds, the rest is cut off; -1 or more; nil: absent
-//   - most: in whole milliseconds, the rest is cut off; from 0 to 60000
-//   - all: in whole seconds, the rest is cut off; from 0 to 9
-//
-// Results:
-//   - left: from 0 to 60000
-//   - n: 1 or more
-//   - ends: -2 or more
-//
-// The script may write, and is not sent again once it may have run.
 func In(ctx context.Context, r backend.ScriptRunner, p InParams) (InResult, error) {
-	if p.Plain != 0 && p.Plain < time.Second {
-		return InResult{}, fmt.Errorf("script in: plain: %w: %v is less than a second", backend.ErrArgument, p.Plain)
-	}
-	if p.Bounded/time.Second < 1 || p.Bounded/time.Second > 86400 {
-		return InResult{}, fmt.Errorf("script in: bounded: %w: %v is not in 1..86400 seconds", backend.ErrArgument, p.Bounded)
-	}
-	if p.Signed/time.Millisecond < -1 || p.Signed/time.Millisecond > 1000 || p.Signed != 0 && p.Signed/time.Millisecond == 0 {
-		return InResult{}, fmt.Errorf("script in: signed: %w: %v is not in -1..1000 milliseconds", backend.ErrArgument, p.Signed)
-	}
-	if p.Open != nil && (*p.Open/time.Millisecond < -1 || *p.Open != 0 && *p.Open/time.Millisecond == 0) {
-		return InResult{}, fmt.Errorf("script in: open: %w: %v is not in -1.. milliseconds", backend.ErrArgument, *p.Open)
-	}
-	if p.Most/time.Millisecond < 0 || p.Most/time.Millisecond > 60000 || p.Most != 0 && p.Most/time.Millisecond == 0 {
-		return InResult{}, fmt.Errorf("script in: most: %w: %v is not in 0..60000 milliseconds", backend.ErrArgument, p.Most)
-	}
-	for _, v := range p.All {
-		if v/time.Second < 0 || v/time.Second > 9 || v != 0 && v/time.Second == 0 {
-			return InResult{}, fmt.Errorf("script in: all: %w: %v is not in 0..9 seconds", backend.ErrArgument, v)
-		}
-	}
-	words := make([]string, 0, 6+len(p.All))
-	words = append(words, p.K)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(int64(p.Plain/time.Second), 10))
-	words = append(words, strconv.FormatInt(int64(p.Bounded/time.Second), 10))
-	words = append(words, strconv.FormatInt(p.Signed.Milliseconds(), 10))
-	words = append(words, "")
-	if p.Open != nil {
-		words[len(words)-1] = strconv.FormatInt(p.Open.Milliseconds(), 10)
-	}
-	words = append(words, strconv.FormatInt(p.Most.Milliseconds(), 10))
-	for _, v := range p.All {
-		words = append(words, strconv.FormatInt(int64(v/time.Second), 10))
-	}
-	reply, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return InResult{}, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (result InResult, err error) {
-	items, err := reply.Tuple(3)
-	if err != nil {
-		return InResult{}, fmt.Errorf("script in: %w", err)
-	}
-	if result.Left, err = items[0].Duration(time.Millisecond); err != nil {
-		return InResult{}, fmt.Errorf("script in: left: %w", err)
-	}
-	if result.Left/time.Millisecond < 0 || result.Left/time.Millisecond > 60000 {
-		return InResult{}, fmt.Errorf("script in: left: %w: %v is not in 0..60000 milliseconds", backend.ErrReply, result.Left)
-	}
-	if result.N, err = items[1].Int(); err != nil {
-		return InResult{}, fmt.Errorf("script in: n: %w", err)
-	}
-	if result.N < 1 {
-		return InResult{}, fmt.Errorf("script in: n: %w: %d is not in 1..", backend.ErrReply, result.N)
-	}
-	if result.Ends, err = items[2].Duration(time.Second); err != nil {
-		return InResult{}, fmt.Errorf("script in: ends: %w", err)
-	}
-	if result.Ends/time.Second < -2 {
-		return InResult{}, fmt.Errorf("script in: ends: %w: %v is not in -2.. seconds", backend.ErrReply, result.Ends)
-	}
-	return result, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{
+		p.K, c.Seconds("plain", p.Plain), c.In(1, 86400).Seconds("bounded", p.Bounded),
+		c.In(-1, 1000).Milliseconds("signed", p.Signed),
+		scriptcall.Optional("open", p.Open, c.In(-1, math.MaxInt64).Milliseconds),
+		c.In(0, 60000).Milliseconds("most", p.Most),
+	}, scriptcall.List("all", p.All, c.In(0, 9).Seconds))
+	out := c.Run(ctx, r, 1, words).Tuple(3)
+	var result InResult
+	result.Left = scriptcall.Next(&out, "left", scriptcall.In(0, 60000).Milliseconds)
+	result.N = scriptcall.Next(&out, "n", scriptcall.In(1, math.MaxInt64).Int)
+	result.Ends = scriptcall.Next(&out, "ends", scriptcall.In(-2, math.MaxInt64).Seconds)
+	return scriptcall.All(result, out)
 }

@@ -5,13 +5,15 @@ package cases
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local lock = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
+	SHA1: "d783387c4db4bae506bead85083fd955e4c49b90",
+	Source: "\n" + `local lock = KEYS[1]
 
 
 local function first() return 1 end
@@ -23,40 +25,16 @@ end
 repeat n = n + 1 until n > 0
 if n > 5 then return 5 elseif n > 4 then n = first() end
 return n
-`
-
-const inSHA1 = "d783387c4db4bae506bead85083fd955e4c49b90"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryReadOnly,
+`,
 }
 
 // In loops that end by break, branches of which one goes on, and a return within a function.
 //
-// Keys:
-//   - lock: string
-//
-// Results:
-//   - n
+//   - lock: string key
 //
 // The script only reads.
 func In(ctx context.Context, r backend.ScriptRunner, lock string) (n int64, err error) {
-	words := [...]string{lock}
-	reply, err := r.Run(ctx, &inScript, words[:], nil)
-	if err != nil {
-		return 0, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value int64, err error) {
-	if value, err = reply.Int(); err != nil {
-		return 0, fmt.Errorf("script in: n: %w", err)
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	words := []string{lock}
+	return scriptcall.Value(c.Run(ctx, r, 1, words), "n", backend.Reply.Int)
 }

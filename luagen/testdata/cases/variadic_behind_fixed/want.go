@@ -5,14 +5,16 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local counter = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "a2a091c5d1d157397bf07dca586f6b216fc7c95c",
+	Source: "" + `local counter = KEYS[1]
 local queues = {} for i = 1, #KEYS - 1 do queues[i] = KEYS[1 + i] end
 local ids = {} for i = 1, (#ARGV) / 3 do ids[i] = ARGV[i] end
 local scores = {} for i = 1, #ids do scores[i] = ARGV[#ids + i] end
@@ -21,59 +23,22 @@ for i, id in ipairs(ids) do
   redis.call('rpush', queues[1], id, scores[i], flags[i] and 1 or 0)
 end
 return redis.call('incr', counter)
-`
-
-const inSHA1 = "a2a091c5d1d157397bf07dca586f6b216fc7c95c"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - counter: string
-//   - queues: list each
-//
-// Arguments:
-//   - ids
-//   - scores: not NaN; one for each of ids
+//   - counter: string key
+//   - queues: list keys
+//   - scores: float...; one for each of ids
 //   - flags: one for each of ids
-//
-// The script may write, and is not sent again once it may have run.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	counter string, queues, ids []string, scores []float64, flags []bool,
 ) error {
-	if len(scores) != len(ids) {
-		return fmt.Errorf("script in: scores: %w: %d for %d of ids", backend.ErrArgument, len(scores), len(ids))
-	}
-	for _, v := range scores {
-		if math.IsNaN(v) {
-			return fmt.Errorf("script in: scores: %w: %v is no number", backend.ErrArgument, v)
-		}
-	}
-	if len(flags) != len(ids) {
-		return fmt.Errorf("script in: flags: %w: %d for %d of ids", backend.ErrArgument, len(flags), len(ids))
-	}
-	words := make([]string, 0, 1+len(queues)+len(ids)+len(scores)+len(flags))
-	words = append(words, counter)
-	words = append(words, queues...)
-	keys := len(words)
-	words = append(words, ids...)
-	for _, v := range scores {
-		words = append(words, strconv.FormatFloat(v, 'g', -1, 64))
-	}
-	for _, v := range flags {
-		words = append(words, "0")
-		if v {
-			words[len(words)-1] = "1"
-		}
-	}
-	_, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	c.SameLength("scores", len(scores), "ids", len(ids))
+	c.SameLength("flags", len(flags), "ids", len(ids))
+	words := slices.Concat([]string{counter}, queues, ids, scriptcall.List("scores", scores, c.Float), scriptcall.List("flags", flags, c.Bool))
+	return c.Run(ctx, r, 1+len(queues), words).Err()
 }

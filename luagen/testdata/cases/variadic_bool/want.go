@@ -5,44 +5,26 @@ package cases
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local k = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "f331afb1dbaa62e37f6018b7bbfcad80111014fb",
+	Source: "" + `local k = KEYS[1]
 local values = {} for i = 1, #ARGV do values[i] = ARGV[i] == '1' end
 return redis.call('set', k, #values)
-`
-
-const inSHA1 = "f331afb1dbaa62e37f6018b7bbfcad80111014fb"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - k: any kind
-//
-// Arguments:
-//   - values
-//
-// The script may write, and is not sent again once it may have run.
+//   - k: any kind of key
 func In(ctx context.Context, r backend.ScriptRunner, k string, values []bool) error {
-	words := make([]string, 0, 1+len(values))
-	words = append(words, k)
-	keys := len(words)
-	for _, v := range values {
-		words = append(words, "0")
-		if v {
-			words[len(words)-1] = "1"
-		}
-	}
-	_, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{k}, scriptcall.List("values", values, c.Bool))
+	return c.Run(ctx, r, 1, words).Err()
 }

@@ -5,15 +5,17 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `
-local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+var inScript = backend.Script{
+	Name: "in", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "1311078ae5721e3af489144f4e47aef7c951f2ac",
+	Source: "\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 local counts = {} for i = 1, #locks do counts[i] = ARGV[1 + #owners + i] end
@@ -25,74 +27,23 @@ for i, lock in ipairs(locks) do
   out[i] = redis.call('pexpire', lock, lease)
 end
 return out
-`
-
-const inSHA1 = "1311078ae5721e3af489144f4e47aef7c951f2ac"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In renews many holds.
 //
-// Keys:
-//   - locks: hash each
-//
-// Arguments:
-//   - lease: in whole milliseconds, the rest is cut off; not negative
+//   - locks: hash keys
+//   - lease: milliseconds
 //   - owners: one for each of locks
 //   - counts: one for each of locks
-//
-// Results:
-//   - status
-//
-// The script may write, and is not sent again once it may have run.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	locks []string, lease time.Duration, owners []string, counts []int64,
 ) (status []int64, err error) {
-	if len(locks) == 0 {
-		return nil, fmt.Errorf("script in: locks: %w: no key", backend.ErrArgument)
-	}
-	if lease != 0 && lease < time.Millisecond {
-		return nil, fmt.Errorf("script in: lease: %w: %v is less than a millisecond", backend.ErrArgument, lease)
-	}
-	if len(owners) != len(locks) {
-		return nil, fmt.Errorf("script in: owners: %w: %d for %d of locks", backend.ErrArgument, len(owners), len(locks))
-	}
-	if len(counts) != len(locks) {
-		return nil, fmt.Errorf("script in: counts: %w: %d for %d of locks", backend.ErrArgument, len(counts), len(locks))
-	}
-	words := make([]string, 0, 1+len(locks)+len(owners)+len(counts))
-	words = append(words, locks...)
-	keys := len(words)
-	words = append(words, strconv.FormatInt(lease.Milliseconds(), 10))
-	words = append(words, owners...)
-	for _, v := range counts {
-		words = append(words, strconv.FormatInt(v, 10))
-	}
-	reply, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	if err != nil {
-		return nil, err
-	}
-	return decodeIn(reply)
-}
-
-// decodeIn reads the reply of the script.
-func decodeIn(reply backend.Reply) (value []int64, err error) {
-	listStatus, err := reply.Items()
-	if err != nil {
-		return nil, fmt.Errorf("script in: status: %w", err)
-	}
-	value = make([]int64, len(listStatus))
-	for i, item := range listStatus {
-		if value[i], err = item.Int(); err != nil {
-			return nil, fmt.Errorf("script in: status: %w", err)
-		}
-	}
-	return value, nil
+	c := scriptcall.Call{Script: &inScript}
+	c.NotEmpty("locks", len(locks))
+	c.SameLength("owners", len(owners), "locks", len(locks))
+	c.SameLength("counts", len(counts), "locks", len(locks))
+	words := slices.Concat(locks, []string{c.Milliseconds("lease", lease)}, owners, scriptcall.List("counts", counts, c.Int))
+	return scriptcall.Values(c.Run(ctx, r, len(locks), words), "status", backend.Reply.Int)
 }

@@ -5,68 +5,39 @@ package cases
 
 import (
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local i = {} for ii = 1, #KEYS do i[ii] = KEYS[ii] end
+var inScript = backend.Script{
+	Name: "in", Keys: -1, Retry: backend.RetryNever,
+	SHA1: "f1c5a9846987b1cf615ae186f3724f8d13f81333",
+	Source: "" + `local i = {} for ii = 1, #KEYS do i[ii] = KEYS[ii] end
 local owners = {} for ii = 1, #i do owners[ii] = ARGV[ii] end
 local ids = {} for ii = 1, (#ARGV - #i) / 2 do ids[ii] = ARGV[#owners + ii] end
 local names = {} for ii = 1, #ids do names[ii] = ARGV[#owners + #ids + ii] end
 for n, queue in ipairs(i) do
   redis.call('rpush', queue, owners[n], ids[1], names[1])
 end
-`
-
-const inSHA1 = "f1c5a9846987b1cf615ae186f3724f8d13f81333"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   -1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - i: list each
-//
-// Arguments:
+//   - i: list keys
 //   - owners: one for each of i
-//   - ids: from 0 to 9
+//   - ids: int(0..9)...
 //   - names: one for each of ids
-//
-// The script may write, and is not sent again once it may have run.
 func In(
 	ctx context.Context, r backend.ScriptRunner,
 	i, owners []string, ids []int64, names []string,
 ) error {
-	if len(i) == 0 {
-		return fmt.Errorf("script in: i: %w: no key", backend.ErrArgument)
-	}
-	if len(owners) != len(i) {
-		return fmt.Errorf("script in: owners: %w: %d for %d of i", backend.ErrArgument, len(owners), len(i))
-	}
-	for _, v := range ids {
-		if v < 0 || v > 9 {
-			return fmt.Errorf("script in: ids: %w: %d is not in 0..9", backend.ErrArgument, v)
-		}
-	}
-	if len(names) != len(ids) {
-		return fmt.Errorf("script in: names: %w: %d for %d of ids", backend.ErrArgument, len(names), len(ids))
-	}
-	words := make([]string, 0, len(i)+len(owners)+len(ids)+len(names))
-	words = append(words, i...)
-	keys := len(words)
-	words = append(words, owners...)
-	for _, v := range ids {
-		words = append(words, strconv.FormatInt(v, 10))
-	}
-	words = append(words, names...)
-	_, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	c.NotEmpty("i", len(i))
+	c.SameLength("owners", len(owners), "i", len(i))
+	c.SameLength("names", len(names), "ids", len(ids))
+	words := slices.Concat(i, owners, scriptcall.List("ids", ids, c.In(0, 9).Int), names)
+	return c.Run(ctx, r, len(i), words).Err()
 }

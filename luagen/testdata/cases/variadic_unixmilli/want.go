@@ -5,43 +5,28 @@ package cases
 
 import (
 	"context"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
-const inSource = `local k = KEYS[1]
+var inScript = backend.Script{
+	Name: "in", Keys: 1, Retry: backend.RetryNever,
+	SHA1: "5a295f558f383cc66e04c834e1eff359456108c9",
+	Source: "" + `local k = KEYS[1]
 local values = {} for i = 1, #ARGV do values[i] = ARGV[i] end
 return redis.call('set', k, #values)
-`
-
-const inSHA1 = "5a295f558f383cc66e04c834e1eff359456108c9"
-
-var inScript = backend.Script{
-	Name:   "in",
-	Source: inSource,
-	SHA1:   inSHA1,
-	Keys:   1,
-	Retry:  backend.RetryNever,
+`,
 }
 
 // In runs the script in.
 //
-// Keys:
-//   - k: any kind
-//
-// Arguments:
-//   - values: to the millisecond, the rest is cut off
-//
-// The script may write, and is not sent again once it may have run.
+//   - k: any kind of key
+//   - values: unixmilli...
 func In(ctx context.Context, r backend.ScriptRunner, k string, values []time.Time) error {
-	words := make([]string, 0, 1+len(values))
-	words = append(words, k)
-	keys := len(words)
-	for _, v := range values {
-		words = append(words, strconv.FormatInt(v.UnixMilli(), 10))
-	}
-	_, err := r.Run(ctx, &inScript, words[:keys:keys], words[keys:])
-	return err
+	c := scriptcall.Call{Script: &inScript}
+	words := slices.Concat([]string{k}, scriptcall.List("values", values, c.UnixMilli))
+	return c.Run(ctx, r, 1, words).Err()
 }

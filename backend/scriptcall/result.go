@@ -1,0 +1,178 @@
+package scriptcall
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// Result is the outcome of a call. Functions of this package read the reply by a method of [backend.Reply], or a function
+// of this package, that decodes one value. Their errors name the script and the value, and wrap [backend.ErrReply].
+type Result struct {
+	script *backend.Script
+	reply  backend.Reply
+	err    error
+}
+
+// Err returns the error of a call whose reply does not matter.
+func (r Result) Err() error { return r.err }
+
+func (r Result) failed(name string, err error) error {
+	return fmt.Errorf("script %s: %s: %w", r.script.Name, name, err)
+}
+
+// Value returns the reply.
+func Value[T any](r Result, name string, decode func(backend.Reply) (T, error)) (value T, err error) {
+	if r.err != nil {
+		return value, r.err
+	}
+	decoded, err := decode(r.reply)
+	if err != nil {
+		return value, r.failed(name, err)
+	}
+	return decoded, nil
+}
+
+// ValueOK returns the reply, and false if it is nil.
+func ValueOK[T any](r Result, name string, decode func(backend.Reply) (T, error)) (value T, ok bool, err error) {
+	if r.err == nil && r.reply.IsNil() {
+		return value, false, nil
+	}
+	value, err = Value(r, name, decode)
+	return value, err == nil, err
+}
+
+// Values returns the elements of a reply that is an array.
+func Values[T any](r Result, name string, decode func(backend.Reply) (T, error)) ([]T, error) {
+	items, err := Value(r, name, backend.Reply.Items)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]T, len(items))
+	for i, item := range items {
+		if values[i], err = decode(item); err != nil {
+			return nil, r.failed(name, err)
+		}
+	}
+	return values, nil
+}
+
+// Tuple reads a reply that is an array of several results, one after the other. After a failure the others are zero.
+type Tuple struct {
+	script *backend.Script
+	items  []backend.Reply // that were not read yet
+	err    error           // the first
+}
+
+// Tuple returns the results of a reply that must have n.
+func (r Result) Tuple(n int) Tuple {
+	t := Tuple{script: r.script, err: r.err}
+	if r.err != nil {
+		return t
+	}
+	if t.items, t.err = r.reply.Tuple(n); t.err != nil {
+		t.err = fmt.Errorf("script %s: %w", r.script.Name, t.err)
+	}
+	return t
+}
+
+// next returns the next result as a reply of its own.
+func (t *Tuple) next() Result {
+	r := Result{script: t.script, err: t.err}
+	if t.err == nil {
+		r.reply, t.items = t.items[0], t.items[1:]
+	}
+	return r
+}
+
+// Next returns the next result.
+func Next[T any](t *Tuple, name string, decode func(backend.Reply) (T, error)) (value T) {
+	value, t.err = Value(t.next(), name, decode)
+	return value
+}
+
+// NextOK returns the next result, and false if it is nil.
+func NextOK[T any](t *Tuple, name string, decode func(backend.Reply) (T, error)) (value T, ok bool) {
+	value, ok, t.err = ValueOK(t.next(), name, decode)
+	return value, ok
+}
+
+// NextList returns the next result, which is an array.
+func NextList[T any](t *Tuple, name string, decode func(backend.Reply) (T, error)) (values []T) {
+	values, t.err = Values(t.next(), name, decode)
+	return values
+}
+
+// All returns the results that were read from t, or none of them and the first error.
+func All[T any](results T, t Tuple) (T, error) {
+	if t.err != nil {
+		var none T
+		return none, t.err
+	}
+	return results, nil
+}
+
+// Bytes decodes a text.
+func Bytes(r backend.Reply) ([]byte, error) {
+	text, err := r.Text()
+	if err != nil {
+		return nil, err
+	}
+	return []byte(text), nil
+}
+
+// Milliseconds decodes a time.
+func Milliseconds(r backend.Reply) (time.Duration, error) { return r.Duration(time.Millisecond) }
+
+// Seconds decodes a time.
+func Seconds(r backend.Reply) (time.Duration, error) { return r.Duration(time.Second) }
+
+// In returns the decoders for results with bounds, of which [math.MinInt64] and [math.MaxInt64] are none.
+func In(least, most int64) Bounds { return Bounds{least, most} }
+
+// Bounds decodes numbers, and times in their unit, and refuses those out of bounds.
+type Bounds struct{ least, most int64 }
+
+func (b Bounds) have(n int64) bool { return b.least <= n && n <= b.most }
+
+// String returns the bounds as annotations write them.
+func (b Bounds) String() string {
+	var least, most string
+	if b.least > math.MinInt64 {
+		least = strconv.FormatInt(b.least, 10)
+	}
+	if b.most < math.MaxInt64 {
+		most = strconv.FormatInt(b.most, 10)
+	}
+	return least + ".." + most
+}
+
+// Int decodes a whole number.
+func (b Bounds) Int(r backend.Reply) (int64, error) {
+	n, err := r.Int()
+	if err == nil && !b.have(n) {
+		err = fmt.Errorf("%w: %d is not in %v", backend.ErrReply, n, b)
+	}
+	return n, err
+}
+
+// Milliseconds decodes a time.
+func (b Bounds) Milliseconds(r backend.Reply) (time.Duration, error) {
+	return b.time(r, time.Millisecond, "milliseconds")
+}
+
+// Seconds decodes a time.
+func (b Bounds) Seconds(r backend.Reply) (time.Duration, error) {
+	return b.time(r, time.Second, "seconds")
+}
+
+func (b Bounds) time(r backend.Reply, unit time.Duration, units string) (time.Duration, error) {
+	v, err := r.Duration(unit)
+	if err == nil && !b.have(int64(v/unit)) {
+		err = fmt.Errorf("%w: %v is not in %v %s", backend.ErrReply, v, b, units)
+	}
+	return v, err
+}

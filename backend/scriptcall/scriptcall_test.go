@@ -1,0 +1,226 @@
+package scriptcall_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/scriptcall"
+)
+
+// server keeps what it is sent, and gives one reply.
+type server struct {
+	keys, args []string
+	reply      backend.Reply
+	err        error
+}
+
+func (s *server) Run(_ context.Context, _ *backend.Script, keys, args []string) (backend.Reply, error) {
+	s.keys, s.args = keys, args
+	return s.reply, s.err
+}
+
+var (
+	take     = backend.NewScript("take", "return 1", 1, backend.RetryNever)
+	gone     = &backend.ServerError{Code: "GONE", Message: "no bucket"}
+	list     = backend.ArrayReply([]backend.Reply{backend.IntegerReply(7), backend.StringReply("x")})
+	integers = backend.ArrayReply([]backend.Reply{backend.IntegerReply(7), backend.IntegerReply(8)})
+)
+
+// TestArguments: each argument is a word, or it is refused, and then nothing is sent.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	const ms, s = time.Millisecond, time.Second
+	three := int64(3)
+	for want, word := range map[string]func(c *scriptcall.Call) string{
+		"-5":                   func(c *scriptcall.Call) string { return c.Int("a", -5) },
+		"9223372036854775807":  func(c *scriptcall.Call) string { return c.In(1, math.MaxInt64).Int("a", math.MaxInt64) },
+		"0.1":                  func(c *scriptcall.Call) string { return c.Float("a", 0.1) },
+		"1":                    func(c *scriptcall.Call) string { return c.Bool("a", true) },
+		"0":                    func(c *scriptcall.Call) string { return c.Bool("a", false) },
+		"\x00":                 func(c *scriptcall.Call) string { return c.Bytes("a", []byte{0}) },
+		"1999":                 func(c *scriptcall.Call) string { return c.Milliseconds("a", 1999*ms+ms/2) },
+		"2":                    func(c *scriptcall.Call) string { return c.Seconds("a", 2999*ms) },
+		"-1":                   func(c *scriptcall.Call) string { return c.In(-1, math.MaxInt64).Milliseconds("a", -ms) },
+		"60":                   func(c *scriptcall.Call) string { return c.In(1, 60).Seconds("a", 60*s+1) },
+		"1763700000123":        func(c *scriptcall.Call) string { return c.UnixMilli("a", time.UnixMilli(1763700000123)) },
+		"":                     func(c *scriptcall.Call) string { return scriptcall.Optional("a", nil, c.Milliseconds) },
+		"3":                    func(c *scriptcall.Call) string { return scriptcall.Optional("a", &three, c.In(1, 3).Int) },
+		"sPublish":             func(c *scriptcall.Call) string { return c.Command("a", "sPublish", "PUBLISH", "SPUBLISH") },
+		"a{b}c":                func(c *scriptcall.Call) string { return c.Prefix("a", "a{b}c") },
+		"anywhere":             func(c *scriptcall.Call) string { return c.Channel("a", "anywhere", "publish", "key") },
+		"channel:{key}":        func(c *scriptcall.Call) string { return c.Channel("a", "channel:{key}", "spublish", "key") },
+		"untagged":             func(c *scriptcall.Call) string { return c.ChannelPrefix("a", "untagged", "publish", "key") },
+		"5 8":                  func(c *scriptcall.Call) string { return strings.Join(scriptcall.List("a", []int64{5, 8}, c.Int), " ") },
+		"a: NaN is no number":  func(c *scriptcall.Call) string { return c.Float("a", math.NaN()) },
+		"a: 0 is not in 1..9":  func(c *scriptcall.Call) string { return c.In(1, 9).Int("a", 0) },
+		"a: 10 is not in 1..9": func(c *scriptcall.Call) string { return scriptcall.List("a", []int64{1, 10}, c.In(1, 9).Int)[0] },
+		"a: 4 is not in 1..3": func(c *scriptcall.Call) string {
+			four := int64(4)
+			return scriptcall.Optional("a", &four, c.In(1, 3).Int)
+		},
+		"a: 999µs is less than a millisecond": func(c *scriptcall.Call) string { return c.Milliseconds("a", ms-time.Microsecond) },
+		"a: -1s is less than a second":        func(c *scriptcall.Call) string { return c.Seconds("a", -s) },
+		"a: 500ms is less than a second":      func(c *scriptcall.Call) string { return c.Seconds("a", s/2) },
+		"a: 500ms is not in ..60 seconds":     func(c *scriptcall.Call) string { return c.In(math.MinInt64, 60).Seconds("a", s/2) },
+		"a: -2ms is not in -1.. milliseconds": func(c *scriptcall.Call) string { return c.In(-1, math.MaxInt64).Milliseconds("a", -2*ms) },
+		"a: \"del\" is not PUBLISH|SPUBLISH":  func(c *scriptcall.Call) string { return c.Command("a", "del", "PUBLISH", "SPUBLISH") },
+		"a: no hash tag in \"a{}c\"":          func(c *scriptcall.Call) string { return c.Prefix("a", "a{}c") },
+		"a: no hash tag in \"untagged\"":      func(c *scriptcall.Call) string { return c.ChannelPrefix("a", "untagged", "SPUBLISH", "key") },
+		"a: no key":                           func(c *scriptcall.Call) string { c.NotEmpty("a", 0); c.NotEmpty("b", 0); return "" },
+		"a: 2 for 3 of keys":                  func(c *scriptcall.Call) string { c.SameLength("a", 2, "keys", 3); return "" },
+	} {
+		c := scriptcall.Call{Script: take}
+		srv := &server{}
+		c.NotEmpty("keys", 1)
+		got := word(&c)
+		err := c.Run(t.Context(), srv, 1, []string{"key", got}).Err()
+		problem, refused := strings.CutPrefix(want, "a: ")
+		if !refused {
+			require.NoError(t, err, want)
+			require.Equal(t, []string{"key"}, srv.keys)
+			require.Equal(t, []string{want}, srv.args)
+			require.Equal(t, len(srv.keys), cap(srv.keys), "an append to the keys would overwrite an argument")
+			continue
+		}
+		require.Nil(t, srv.keys, want)
+		require.ErrorIs(t, err, backend.ErrArgument)
+		require.EqualError(t, err, "script take: a: bad argument: "+problem)
+	}
+}
+
+// TestOtherSlot: SPUBLISH must reach the node that runs the script.
+func TestOtherSlot(t *testing.T) {
+	t.Parallel()
+	for _, channel := range []func(c *scriptcall.Call) string{
+		func(c *scriptcall.Call) string { return c.Channel("a", "anywhere", "spublish", "key", "{anywhere}") },
+		func(c *scriptcall.Call) string { return c.ChannelPrefix("a", "{b}", "SPUBLISH", "key") },
+	} {
+		c := scriptcall.Call{Script: take}
+		srv := &server{}
+		err := c.Run(t.Context(), srv, 1, []string{"key", channel(&c)}).Err()
+		require.EqualError(t, err, "script take: a: keys hash to different slots")
+		require.ErrorIs(t, err, backend.ErrCrossSlot)
+		require.Nil(t, srv.keys)
+	}
+}
+
+// result returns what was decoded, or the text of the error.
+func result[T any](got T, err error) any {
+	if err != nil {
+		return err.Error()
+	}
+	return got
+}
+
+// TestOneResult: a reply is decoded, or the error names the script and the result.
+func TestOneResult(t *testing.T) {
+	t.Parallel()
+	c := scriptcall.Call{Script: take}
+	run := func(reply backend.Reply) scriptcall.Result { return c.Run(t.Context(), &server{reply: reply}, 0, nil) }
+	seven, none := run(backend.IntegerReply(7)), run(backend.Reply{})
+	require.Equal(t, int64(7), result(scriptcall.Value(seven, "n", backend.Reply.Int)))
+	require.Equal(t, 7*time.Second, result(scriptcall.Value(seven, "n", scriptcall.Seconds)))
+	require.Equal(t, 7*time.Millisecond, result(scriptcall.Value(seven, "n", scriptcall.In(7, 7).Milliseconds)))
+	require.Equal(t, []byte("7"), result(scriptcall.Value(seven, "n", scriptcall.Bytes)))
+	require.Equal(t, []int64{7, 8}, result(scriptcall.Values(run(integers), "n", scriptcall.In(7, 8).Int)))
+	for want, got := range map[string]any{
+		"want integer, got nil":           result(scriptcall.Value(none, "n", backend.Reply.Int)),
+		"want string, got nil":            result(scriptcall.Value(none, "n", scriptcall.Bytes)),
+		"want array, got integer":         result(scriptcall.Values(seven, "n", backend.Reply.Int)),
+		"want integer, got array":         result(scriptcall.Value(run(list), "n", backend.Reply.Int)),
+		"8 is not in ..7":                 result(scriptcall.Values(run(integers), "n", scriptcall.In(math.MinInt64, 7).Int)),
+		"7 is not in 8..":                 result(scriptcall.Value(seven, "n", scriptcall.In(8, math.MaxInt64).Int)),
+		"7s is not in 1..6 seconds":       result(scriptcall.Value(seven, "n", scriptcall.In(1, 6).Seconds)),
+		"7ms is not in 1..6 milliseconds": result(scriptcall.Value(seven, "n", scriptcall.In(1, 6).Milliseconds)),
+	} {
+		require.Equal(t, "script take: n: unexpected reply: "+want, got)
+	}
+	n, ok, err := scriptcall.ValueOK(seven, "n", backend.Reply.Int)
+	require.Equal(t, []any{int64(7), true, nil}, []any{n, ok, err})
+	n, ok, err = scriptcall.ValueOK(none, "n", backend.Reply.Int)
+	require.Equal(t, []any{int64(0), false, nil}, []any{n, ok, err})
+	_, ok, err = scriptcall.ValueOK(run(list), "n", backend.Reply.Int)
+	require.ErrorIs(t, err, backend.ErrReply)
+	require.False(t, ok)
+}
+
+// TestSeveralResults: all are there, or none.
+func TestSeveralResults(t *testing.T) {
+	t.Parallel()
+	type results struct {
+		n, none int64
+		some    bool
+		list    []int64
+	}
+	read := func(reply backend.Reply, err error) (results, error) {
+		c := scriptcall.Call{Script: take}
+		out := c.Run(t.Context(), &server{reply: reply, err: err}, 0, nil).Tuple(3)
+		var r results
+		r.n = scriptcall.Next(&out, "n", backend.Reply.Int)
+		r.none, r.some = scriptcall.NextOK(&out, "none", backend.Reply.Int)
+		r.list = scriptcall.NextList(&out, "list", backend.Reply.Int)
+		return scriptcall.All(r, out)
+	}
+	array := func(items ...backend.Reply) backend.Reply { return backend.ArrayReply(items) }
+	got, err := read(array(backend.IntegerReply(1), backend.Reply{}, integers), nil)
+	require.NoError(t, err)
+	require.Equal(t, results{n: 1, list: []int64{7, 8}}, got)
+	got, err = read(array(backend.IntegerReply(1), backend.IntegerReply(2), array()), nil)
+	require.NoError(t, err)
+	require.Equal(t, results{n: 1, none: 2, some: true, list: []int64{}}, got)
+	for want, reply := range map[string]backend.Reply{
+		": unexpected reply: want array, got integer":      backend.IntegerReply(1),
+		": unexpected reply: want 3 elements, got 2":       integers,
+		" n: unexpected reply: want integer, got nil":      array(backend.Reply{}, list, list),
+		" none: unexpected reply: want integer, got array": array(backend.IntegerReply(1), list, list),
+		" list: unexpected reply: want array, got nil":     array(backend.IntegerReply(1), backend.Reply{}, backend.Reply{}),
+	} {
+		got, err := read(reply, nil)
+		require.ErrorIs(t, err, backend.ErrReply)
+		require.ErrorContains(t, err, "script take:"+strings.TrimPrefix(want, ":"))
+		require.Zero(t, got)
+	}
+	got, err = read(backend.Reply{}, gone)
+	require.Same(t, gone, err, "an error of the server is the result as it is")
+	require.Zero(t, got)
+}
+
+// TestErrorOfRunner: every way to read a reply returns the runner's own error.
+func TestErrorOfRunner(t *testing.T) {
+	t.Parallel()
+	c := scriptcall.Call{Script: take}
+	failed := c.Run(t.Context(), &server{err: gone}, 0, nil)
+	_, err := scriptcall.Value(failed, "n", backend.Reply.Int)
+	_, ok, err2 := scriptcall.ValueOK(failed, "n", backend.Reply.Int)
+	_, err3 := scriptcall.Values(failed, "n", backend.Reply.Int)
+	require.False(t, ok)
+	for _, err := range []error{err, err2, err3, failed.Err()} {
+		require.Same(t, gone, err)
+	}
+	require.True(t, errors.Is(err, backend.ScriptError("GONE")))
+}
+
+// TestAllocations: a call allocates its words, and nothing else.
+func TestAllocations(t *testing.T) {
+	srv := &server{reply: backend.IntegerReply(1)}
+	ctx, ttl := context.Background(), time.Millisecond
+	allocations := testing.AllocsPerRun(100, func() {
+		c := scriptcall.Call{Script: take}
+		c.SameLength("a", 1, "b", 1)
+		words := []string{
+			"key", c.Milliseconds("ms", time.Millisecond), scriptcall.Optional("ttl", &ttl, c.Milliseconds),
+			scriptcall.Optional("bounded", &ttl, c.In(0, 9).Milliseconds), c.Command("command", "publish", "PUBLISH", "SPUBLISH"),
+		}
+		if _, err := scriptcall.Value(c.Run(ctx, srv, 1, words), "n", scriptcall.In(0, 9).Int); err != nil {
+			panic(err)
+		}
+	})
+	require.LessOrEqual(t, allocations, 1.0)
+}
