@@ -74,11 +74,11 @@ plain:
 # The folders of conformance/matrix that have long tests: some keep the processors busy, in virtual time; the others
 # mostly wait for servers, as the cells do.
 BUSY := virtual limiter mutex
-WAITING := repro processes upgrade crowds permits counting fair readwrite joint replicas mutants
+WAITING := mutants processes permits upgrade replicas repro crowds fair joint counting readwrite
 
 # "make test" leaves out most of these. The longest begin first.
 prove: servers ## judges the tests: planted bugs, mutants, crowds, soak; before an issue ends
-	@.ci/prove $(MAKE) --no-print-directory --jobs=3 cells waiting planted busy
+	@.ci/prove $(MAKE) --no-print-directory --jobs=4 cells waiting planted busy
 
 PROVE = HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_SOAK_SEED=$(HASP_SEED) HASP_KILLING=1m \
 	go test -vet=off -count=1 -timeout 80m
@@ -88,11 +88,10 @@ cells: # In a package's folder go test prints as it goes.
 	cd conformance/matrix && $(PROVE)
 	$(PROVE) -race -short ./conformance/matrix
 waiting:
-	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownbackend
+	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownprimitive
 	$(PROVE) -race -p 2 $(patsubst %,./%/...,$(filter backend/% integration/%,$(filter-out $(RACED),$(MODULES))))
 planted:
 	cd conformance && $(PROVE)
-	cd examples/ownprimitive && $(PROVE)
 busy: $(LINT)
 	$(PROVE) -p 1 $(BUSY:%=./conformance/matrix/%)
 	go vet -vettool=$(LINT) $(HEAVY:%=./%/...)

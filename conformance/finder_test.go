@@ -24,7 +24,7 @@ type finder struct {
 
 // Random walks: few without a bug, more to find a bug by the first run, and many by those that follow.
 const (
-	inertWalks   = 30
+	inertWalks   = 10
 	firstWalks   = 100
 	furtherWalks = 300
 )
