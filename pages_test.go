@@ -1,6 +1,9 @@
 package hasp_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path"
@@ -193,6 +196,73 @@ var target = regexp.MustCompile(`(?m)\]\([^)]*\)|^\[[^\]]*\]: .*$`)
 // words counts what has a letter, a digit or a tick.
 func words(text string) int {
 	return len(regexp.MustCompile(`\S*[\pL\pN✓]\S*`).FindAllString(text, -1))
+}
+
+// packageName is a name of one of our packages, as pages have it.
+var packageName = regexp.MustCompile(`\b(\w+)\.([A-Z]\w*)`)
+
+// TestPagesNameWhatThereIs finds names of our packages on pages that no package declares.
+func TestPagesNameWhatThereIs(t *testing.T) {
+	t.Parallel()
+	declared := map[string][]string{}
+	for _, dir := range []string{
+		"backend", "backend/embedded", "backend/evalsha", "backend/fanout", "conformance", "conformance/engine",
+		"conformance/harness", "conformance/servers", "hasptest", "primitives", "primitives/extend", "primitives/trace",
+	} {
+		declared[path.Base(dir)] = exported(t, dir)
+	}
+	files, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	found := 0
+	for _, page := range append(files, "README.md", "CONTRIBUTING.md") {
+		for _, name := range packageName.FindAllStringSubmatch(read(t, page), -1) {
+			if names := declared[name[1]]; names != nil {
+				require.Contains(t, names, name[2], "%s: %s", page, name[0])
+				found++
+			}
+		}
+	}
+	require.Greater(t, found, 100)
+}
+
+// exported returns the exported names that a package declares.
+func exported(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/*.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range tree.Decls {
+			names = append(names, namesOf(d)...)
+		}
+	}
+	return names
+}
+
+// namesOf returns the names that a declaration declares in its package.
+func namesOf(d ast.Decl) (names []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			names = append(names, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				names = append(names, spec.Name.Name)
+			case *ast.ValueSpec:
+				for _, name := range spec.Names {
+					names = append(names, name.Name)
+				}
+			}
+		}
+	}
+	return names
 }
 
 // TestLinksLead finds links of pages to files and headings that are not there.
