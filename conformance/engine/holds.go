@@ -286,8 +286,11 @@ func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	must.Not(now.Sub(due) > trip+time.Millisecond, "its lease was to be renewed at %v", due)
 }
 
-// releasePatience is how long one try to give back may hang.
-const releasePatience = time.Second
+// releasePatience is how long one try to give back may hang, and releasePause the time between two rounds of them.
+const (
+	releasePatience = time.Second
+	releasePause    = 2 * time.Millisecond
+)
 
 // lookAtOrphan checks that what nobody believes in any more is given back, and the places of those who
 // have left.
@@ -298,7 +301,7 @@ func (m *machine[S, I, O]) lookAtOrphan(c *claim[S, I, O], now time.Time) {
 	if !m.keeps(c) || !sound || c.ran.Sub(c.over) > lasts/2 || m.forsaken(c, now) {
 		return
 	}
-	allowed, from := m.trip(p)+time.Millisecond, c.over
+	allowed, from := m.trip(p)+releasePause+time.Millisecond, c.over
 	if since.After(c.over) || c.ran.After(c.over) {
 		from = latest(since, c.over, c.ran)
 		allowed += releasePatience + max(500*time.Millisecond, min(lasts, from.Sub(c.over)+lasts/8)/8)

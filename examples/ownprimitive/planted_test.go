@@ -40,7 +40,7 @@ func bugs() []planted {
 		{"GenerationDoesNotMove", arrive, "'generation', generation + 1)", "'generation', generation)", byHistories},
 		{"RenewsTheDead", renew, "ends and tonumber(ends) > now", "ends", byMachines},
 		{"KeepsACancelledArrival", "barrier.go", "switch err := lease.Release(ctx); {", "switch err := error(nil); {", byMachines},
-		{"BelievesEachMessage", "barrier.go", "if now > l.generation {", "if now >= l.generation {", byHistories},
+		{"BelievesEachMessage", "barrier.go", "if now > l.generation {", "if now >= l.generation {", byMachines},
 		{"ChannelWithoutThePrefix", "barrier.go", `extend.SideName("barrier", b.object.Key())`,
 			`extend.SideName("barrier", b.object.Name())`, byPrefixes},
 	}

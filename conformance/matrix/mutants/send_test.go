@@ -164,10 +164,10 @@ func onceMutants() []mutant {
 			})},
 		{"takes a failed dial for a lost reply", oneServer, "RefusedDialIsDefinite",
 			onError(func(err error) error {
-				if strings.Contains(err.Error(), "refused") {
-					return backend.Indeterminate(err)
+				if isServerError(err) {
+					return err
 				}
-				return err
+				return backend.Indeterminate(err)
 			})},
 		{"takes a failed dial for an error like any other", oneServer, "NoServerIsUnavailable",
 			onError(func(err error) error {
