@@ -286,11 +286,8 @@ func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	must.Not(now.Sub(due) > trip+time.Millisecond, "its lease was to be renewed at %v", due)
 }
 
-// releasePatience is how long one try to give back may hang, and releasePause the time between two rounds of them.
-const (
-	releasePatience = time.Second
-	releasePause    = 2 * time.Millisecond
-)
+// releasePatience is how long one try to give back may hang, and releasePause the time between two rounds of tries.
+const releasePatience, releasePause = time.Second, 2 * time.Millisecond
 
 // lookAtOrphan checks that what nobody believes in any more is given back, and the places of those who
 // have left.

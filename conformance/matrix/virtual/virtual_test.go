@@ -9,16 +9,17 @@ import (
 
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/harness"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 )
 
 var doubted doubts
 
-// TestMain doubts all declarations. With -short it draws 10 random walks of a kind, of which rapid divides the number
-// by 5, unless another number is given.
+// TestMain doubts all declarations. Unless a number is given, it draws 100 random walks of a kind for the whole matrix,
+// otherwise 50, of which rapid makes 10 with -short.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if walks := flag.Lookup("rapid.checks"); testing.Short() && walks.Value.String() == walks.DefValue {
+	if walks := flag.Lookup("rapid.checks"); !cells.Whole() && walks.Value.String() == walks.DefValue {
 		_ = walks.Value.Set("50")
 	}
 	for _, p := range conformance.Primitives() {
