@@ -217,7 +217,7 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 	for _, page := range append(files, "README.md", "CONTRIBUTING.md") {
 		for _, name := range packageName.FindAllStringSubmatch(read(t, page), -1) {
 			if names := declared[name[1]]; names != nil {
-				require.Contains(t, names, name[2], "%s: %s", page, name[0])
+				require.True(t, slices.Contains(names, name[2]), "%s: %s", page, name[0])
 				found++
 			}
 		}
