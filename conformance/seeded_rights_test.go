@@ -4,6 +4,7 @@ package conformance_test
 func rightsSeeds() []seed {
 	const scripts = "internal/script/"
 	changes := finder{dir: "conformance/matrix/rights", test: "TestRefusedCommandChangesNothing"}
+	asked := finder{dir: "conformance/matrix/rights", test: "TestReleaseRightsAreAskedOnce", runs: 1}
 	return []seed{
 		{"puts permits back that it may not take out", scripts + "permit_release.lua.go", edits{
 			{"redis.acl_check_cmd('zrem', leases)", "true"},
@@ -30,6 +31,8 @@ func rightsSeeds() []seed {
 		{"takes a lock without the right to look whether it holds it", scripts + "lock_acquire.lua.go", edits{
 			{"redis.acl_check_cmd('hexists', lock)", "true"},
 		}, changes},
+		{"never asks for the rights of a release", "extend/rights.go", edits{{"return !noted", "return noted"}}, asked},
+		{"does not ask again after a refused release", "extend/rights.go", edits{{"\to.core.rights.Delete(o.rights)\n", ""}}, asked},
 		{"repeats while it closes what is denied", orphanFile, edits{
 			{"(errors.Is(err, backend.ErrNoPermission) || errors.Is(err, backend.ErrNotSupported)) && all.core.isClosed(),", ""},
 		}, finder{dir: "conformance/matrix/repro", test: "TestCloseGivesUpWhatIsDenied"}},

@@ -17,7 +17,12 @@ type leasableByTime CountingSemaphore
 func (s *leasableByTime) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	result, err := script.CountingAcquire(ctx, r, s.base.Key(), owner, s.limit, lease, s.publish(), s.channel)
+	asks := s.base.AsksRights()
+	result, err := script.CountingAcquire(ctx, r, script.CountingAcquireParams{
+		Semaphore: s.base.Key(), Owner: owner, Limit: s.limit, Lease: lease, Publish: s.publish(), Released: s.channel,
+		Asks: asks,
+	})
+	s.base.NoteRights(asks && result.GrantOK)
 	return result.Grant, extend.Answer{
 		Granted: result.GrantOK, RetryIn: atLeastSome(result.Wait), Free: int(result.Free),
 	}, err

@@ -30,10 +30,12 @@ func (l *ownedLock) init(c *Client, kind, name string, tokenTTL *time.Duration) 
 func (l *ownedLock) acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
+	asks := l.base.AsksRights()
 	answer, err := script.LockAcquire(ctx, r, script.LockAcquireParams{
 		Lock: l.base.Key(), Token: l.tokenKey, Owner: owner, Lease: lease, Tokenttl: l.tokenTTL,
-		Publish: l.publish(), Released: l.channel,
+		Publish: l.publish(), Released: l.channel, Asks: asks,
 	})
+	l.base.NoteRights(asks && err == nil && answer > 0)
 	return lockAnswer(answer, err)
 }
 

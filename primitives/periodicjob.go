@@ -213,10 +213,13 @@ func (j *dueJob) Acquire(
 ) (int64, extend.Answer, error) {
 	l := &j.lock
 	at := j.at.Truncate(time.Millisecond)
+	asks := j.base.AsksRights()
 	result, err := script.PeriodicAcquire(ctx, r, script.PeriodicAcquireParams{
 		Lock: l.base.Key(), Token: l.tokenKey, Completed: j.base.Key(), Owner: owner, Lease: lease,
 		Tokenttl: l.tokenTTL, Start: j.start(at), Earliest: at.Add(-j.period), Publish: l.publish(), Released: l.channel,
+		Asks: asks,
 	})
+	j.base.NoteRights(asks && result.Answer > 0)
 	ahead := at.Sub(result.Now)
 	switch {
 	case errors.Is(err, backend.ScriptError("NOTANUMBER")):

@@ -20,8 +20,8 @@ var rights = map[string]*extend.Rights{
 		Keys:     lockRights.Keys + " " + fairQueueKey + ":@ " + fairTimeoutsKey + ":@ " + fairDeadlinesKey + ":@",
 		Channels: lockRights.Channels,
 	},
-	"read lock":  &readWriteRights,
-	"write lock": &readWriteRights,
+	"read lock":  &readRights,
+	"write lock": &writeRights,
 	"mutex": {
 		Commands: "del get hdel hmget hset pexpire pttl set time zadd zmscore zrange zrank zrem zremrangebyrank",
 		Keys: mutexKey + ":@ " + mutexKey + ":@" + mutexTokenKey + " " + mutexKey + ":@" + mutexQueueKey + " " +
@@ -61,7 +61,9 @@ var (
 		Commands: lockRights.Commands + " exists hdel",
 		Keys:     lockRights.Keys + " @:owner:rwlock_timeout:1 " + waitingWritersKey + ":@", Channels: readWriteChannel + ":@",
 	}
-	countingRights = extend.Rights{
+	// Their releases call different commands: see [extend.Object.AsksRights].
+	readRights, writeRights = readWriteRights, readWriteRights
+	countingRights          = extend.Rights{
 		Commands: "pexpireat time zadd zcount zrange zrangebyscore zrem zremrangebyscore zscore",
 		Keys:     "$", Channels: countingChannel + ":@",
 	}

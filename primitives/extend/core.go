@@ -33,6 +33,7 @@ type Core struct {
 	orphans         orphans
 	leaseTracer     trace.LeaseTracer // nil: there is none
 	mismatches      mismatches
+	rights          sync.Map // the *Rights of objects that [Object.NoteRights] has noted
 
 	ctx    context.Context //nolint:containedctx // Close ends it, and with it the work in the background.
 	cancel context.CancelFunc

@@ -40,6 +40,22 @@ func (o Object) WithRights(r *Rights) Object {
 	return o
 }
 
+// AsksRights reports whether an acquire of o must ask the server for the rights of its release, too. Pass the answer to
+// [Object.NoteRights]. It is false once a client has noted them for one object with the same [Rights]: commands are the
+// same for all names.
+func (o *Object) AsksRights() bool {
+	_, noted := o.core.rights.Load(o.rights)
+	return !noted
+}
+
+// NoteRights notes, if granted, that an acquire has asked for the rights of its release, and was granted. The client
+// forgets that when the server refuses a call on such an object for want of a right.
+func (o *Object) NoteRights(granted bool) {
+	if granted && o.rights != nil {
+		o.core.rights.Store(o.rights, nil)
+	}
+}
+
 // Rights returns the rights that the server's user needs for the object, as rules of ACL SETUSER: +command, ~pattern for
 // keys and &pattern for channels. The patterns are for all names with the same beginning, up to the first colon. For a
 // name without a colon, patterns of its side keys and channels are for all names. The options Replicas and
@@ -153,6 +169,7 @@ var (
 // lackOfRight adds to err, whose cause is the server's refusal, the command with which an administrator grants the
 // missing rights. It asks the server for these, since refusals of keys, and those of Redis 7.0, name nothing.
 func (o *Object) lackOfRight(ctx context.Context, refusal *backend.ServerError, err error) error {
+	o.core.rights.Delete(o.rights)
 	ctx, cancel := context.WithTimeout(ctx, questionTimeout)
 	defer cancel()
 	missing, failed := o.MissingRights(ctx)

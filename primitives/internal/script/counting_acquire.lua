@@ -1,6 +1,6 @@
 --- Grants the semaphore to owner if it has fewer than limit holders. Otherwise it returns the time until the first
---- hold ends. Every owner is used for one hold. Nothing is written if the user lacks a right that this or the release
---- needs.
+--- hold ends. Every owner is used for one hold. Nothing is written if the user lacks a right that this, or with asks the
+--- release, needs.
 ---
 ---@key semaphore zset      holder -> when its hold ends, in milliseconds
 ---@arg owner string
@@ -8,6 +8,7 @@
 ---@arg lease milliseconds
 ---@command publish publish|spublish
 ---@channel released
+---@arg asks bool         ask for the rights of the release, too
 ---@return int? grant       the server's time in microseconds; nil: refused
 ---@return milliseconds wait  until there may be room if no holder releases; 0: there is room for more
 ---@return int free         the number of free slots
@@ -19,8 +20,12 @@ if room <= 0 then
   return {false, room_in(semaphore, now, held - limit), 0}
 end
 local wait = room == 1 and full_for(semaphore, now, held, lease) or 0
-ask(semaphore)
-may('zscore', semaphore)
+may('zadd', semaphore)
+may('pexpireat', semaphore)
+if asks then
+  may('zrem', semaphore)
+  may('zscore', semaphore)
+end
 may(publish, released)
 enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
 return {micros(), wait, room - 1}

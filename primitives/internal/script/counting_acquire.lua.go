@@ -13,13 +13,14 @@ import (
 
 var countingAcquireScript = backend.Script{
 	Name: "counting_acquire", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "63bce99c96280b83022135dbdeab3578aa50e55a",
+	SHA1: "fa170080fb93fb6b0aed2f88601a3c7fe5b77099",
 	Source: "\n\n\n\n" + `local semaphore = KEYS[1]
 local owner = ARGV[1]
 local limit = ARGV[2]
 local lease = ARGV[3]
 local publish = ARGV[4]
 local released = ARGV[5]
+local asks = ARGV[6] == '1'
 
 
 
@@ -31,12 +32,27 @@ if room <= 0 then
   return {false, room_in(semaphore, now, held - limit), 0}
 end
 local wait = room == 1 and (held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease)) or 0
-if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
-if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
+if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end
+if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
+if asks then
+  if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end
+  if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
+end
 if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 do local score, until_last = now + lease, last(semaphore, now + lease) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
 return {micros(), wait, room - 1}
 `,
+}
+
+// CountingAcquireParams holds the keys and arguments of [CountingAcquire].
+type CountingAcquireParams struct {
+	Semaphore string // zset key; holder -> when its hold ends, in milliseconds
+	Owner     string
+	Limit     int64         // int(1..2147483647)
+	Lease     time.Duration // milliseconds
+	Publish   string        // PUBLISH|SPUBLISH
+	Released  string        // channel
+	Asks      bool          // ask for the rights of the release, too
 }
 
 // CountingAcquireResult is what [CountingAcquire] returns.
@@ -50,23 +66,18 @@ type CountingAcquireResult struct {
 
 // CountingAcquire grants the semaphore to owner if it has fewer than limit holders. Otherwise
 // it returns the time until the first hold ends. Every owner is used for one hold. Nothing is
-// written if the user lacks a right that this or the release needs.
-//
-//   - semaphore: zset key; holder -> when its hold ends, in milliseconds
-//   - limit: int(1..2147483647)
-//   - lease: milliseconds
-//   - publish: PUBLISH|SPUBLISH
-//   - released: channel
+// written if the user lacks a right that this, or with asks the release, needs.
 func CountingAcquire(
 	ctx context.Context, r backend.ScriptRunner,
-	semaphore, owner string, limit int64, lease time.Duration, publish, released string,
+	p CountingAcquireParams,
 ) (CountingAcquireResult, error) {
 	c := scriptcall.Call{Script: &countingAcquireScript}
 	words := []string{
-		semaphore, owner, c.In(1, 2147483647).Int("limit", limit),
-		c.Milliseconds("lease", lease),
-		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
-		c.Channel("released", released, publish, semaphore),
+		p.Semaphore, p.Owner, c.In(1, 2147483647).Int("limit", p.Limit),
+		c.Milliseconds("lease", p.Lease),
+		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
+		c.Channel("released", p.Released, p.Publish, p.Semaphore),
+		c.Bool("asks", p.Asks),
 	}
 	out := c.Run(ctx, r, 1, words).Tuple(3)
 	var result CountingAcquireResult

@@ -1,7 +1,8 @@
 --- Grants the lock to owner if it is free and all waiters before owner have expired. Otherwise it puts owner at the
 --- end of the queue, unless owner is in it. Tokens are as in lock_acquire. The script removes the expired waiters
 --- before the first other waiter, and wakes that waiter if it may have the lock now. If the server's clock was set
---- back, it corrects the deadlines. Nothing is written if the user lacks a right that this or the release needs.
+--- back, it corrects the deadlines. Nothing is written if the user lacks a right that this, or with
+--- asks the release, needs.
 ---
 ---@key lock hash             owner -> hold count
 ---@key queue list            the waiting owners, the next one first
@@ -14,6 +15,7 @@
 ---@arg waiter_timeout milliseconds?  the owner expires if it does not try again within it; nil: do not queue
 ---@command publish publish|spublish
 ---@channel turn prefix       followed by the woken owner
+---@arg asks bool         ask for the rights of the release, too
 ---@return int? token         nil: refused
 ---@return milliseconds wait  until the lock may be free for owner if no message wakes it; -1 ms: unknown; 0 ms: there were too many expired waiters for one script
 ---@include token.lua
@@ -29,17 +31,19 @@ if held then
     return strange
   end
 end
-may('hexists', lock)
 may('hset', lock)
 may('pexpire', lock)
 may('pttl', lock)
-may('del', lock)
+if asks then
+  may('hexists', lock)
+  may('del', lock)
+end
 may(publish, turn .. ':' .. owner)
 heal(queue, timeouts, deadlines, now, owner)
 local first, dead, amount, more, deadline, late = survey(queue, timeouts, deadlines, now, owner)
 if first or waiter_timeout and held or #dead > 0 then
   ask(queue, timeouts, deadlines)
-elseif not held then
+elseif asks and not held then
   ask_drop(queue, timeouts, deadlines)
 end
 if not held and not more and (first == owner or not first) then

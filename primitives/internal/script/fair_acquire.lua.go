@@ -13,8 +13,8 @@ import (
 
 var fairAcquireScript = backend.Script{
 	Name: "fair_acquire", Keys: 5, Retry: backend.RetryNever,
-	SHA1: "6a26e0d97e244bb760ce287ba46392a58b2d6078",
-	Source: "\n\n\n\n\n" + `local lock = KEYS[1]
+	SHA1: "1dc8ef19bb6a5112ab33242e685080bd307ecf5b",
+	Source: "\n\n\n\n\n\n" + `local lock = KEYS[1]
 local queue = KEYS[2]
 local timeouts = KEYS[3]
 local deadlines = KEYS[4]
@@ -25,6 +25,7 @@ local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
 local waiter_timeout = ARGV[4] if waiter_timeout == '' then waiter_timeout = nil end
 local publish = ARGV[5]
 local turn = ARGV[6]
+local asks = ARGV[7] == '1'
 
 
 
@@ -40,17 +41,19 @@ if held then
     return strange
   end
 end
-if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
 if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
 if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
 if not redis.acl_check_cmd('pttl', lock) then error({err = 'NOPERM the user has no right to ' .. 'pttl' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+if asks then
+  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+end
 do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
 repeat local length = redis.call('llen', queue) local scores, ours = redis.call('zcard', timeouts), redis.call('hlen', deadlines) if length == scores and length >= ours then break end ask(queue, timeouts, deadlines) for _, command in ipairs({'hexists', 'hgetall'}) do if not redis.acl_check_cmd(command, deadlines) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. deadlines}) end end local listed, kept = {}, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do local scored = redis.call('zscore', timeouts, waiter) if listed[waiter] then redis.call('lrem', queue, -1, waiter) elseif scored or waiter == owner or redis.call('hexists', deadlines, waiter) == 1 then listed[waiter] = true kept[#kept + 1] = waiter if not scored then redis.call('zadd', timeouts, now + #kept * (300000), waiter) end else redis.call('lrem', queue, 0, waiter) end end do for _, waiter in ipairs(redis.call('zrange', timeouts, 0, -1)) do if not listed[waiter] then redis.call('zrem', timeouts, waiter) end end local fields = redis.call('hgetall', deadlines) for i = 1, #fields, 2 do if not listed[fields[i]] then redis.call('hdel', deadlines, fields[i]) end end end until true
 local first, dead, amount, more, deadline, late = survey(queue, timeouts, deadlines, now, owner)
 if first or waiter_timeout and held or #dead > 0 then
   ask(queue, timeouts, deadlines)
-elseif not held then
+elseif asks and not held then
   ask_drop(queue, timeouts, deadlines)
 end
 if not held and not more and (first == owner or not first) then
@@ -118,6 +121,7 @@ type FairAcquireParams struct {
 	WaiterTimeout *time.Duration
 	Publish       string // PUBLISH|SPUBLISH
 	Turn          string // channel prefix; followed by the woken owner
+	Asks          bool   // ask for the rights of the release, too
 }
 
 // FairAcquireResult is what [FairAcquire] returns.
@@ -133,7 +137,8 @@ type FairAcquireResult struct {
 // Otherwise it puts owner at the end of the queue, unless owner is in it. Tokens are as in
 // lock_acquire. The script removes the expired waiters before the first other waiter, and wakes
 // that waiter if it may have the lock now. If the server's clock was set back, it corrects the
-// deadlines. Nothing is written if the user lacks a right that this or the release needs.
+// deadlines. Nothing is written if the user lacks a right that this, or with asks the release,
+// needs.
 func FairAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p FairAcquireParams,
@@ -145,7 +150,7 @@ func FairAcquire(
 		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
 		scriptcall.Optional("waiter_timeout", p.WaiterTimeout, c.Milliseconds),
 		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
-		c.ChannelPrefix("turn", p.Turn, p.Publish, p.Lock),
+		c.ChannelPrefix("turn", p.Turn, p.Publish, p.Lock), c.Bool("asks", p.Asks),
 	}
 	out := c.Run(ctx, r, 5, words).Tuple(2)
 	var result FairAcquireResult

@@ -10,6 +10,7 @@
 ---@command publish publish|spublish
 ---@channel released       of the release
 ---@channel granted        of the grants
+---@arg asks bool         ask for the rights of the release, too
 ---@return int answer      the token; if the lock is held, -2 minus the rest of the holder's lease in milliseconds: -1 if it has no end
 ---@include token.lua
 ---@include alien.lua
@@ -20,11 +21,11 @@ if size > 0 then
 end
 may('hset', lock)
 may('pexpire', lock)
-may('hexists', lock)
-may('del', lock)
+if asks then
+  may('hexists', lock)
+  may('del', lock)
+end
 may('set', holder)
-may('pexpire', holder)
-may('del', holder)
 may(publish, released)
 may(publish, granted)
 local time = redis.call('time')

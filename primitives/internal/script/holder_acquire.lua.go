@@ -13,7 +13,7 @@ import (
 
 var holderAcquireScript = backend.Script{
 	Name: "holder_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "7d6f60cd22da5a6cede5d1a4e9b2c5a98245abe1",
+	SHA1: "4c5ddeb6607b171d69d919a79971e79715ad54c7",
 	Source: "\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local holder = KEYS[3]
@@ -24,6 +24,7 @@ local description = ARGV[4]
 local publish = ARGV[5]
 local released = ARGV[6]
 local granted = ARGV[7]
+local asks = ARGV[8] == '1'
 
 
 
@@ -34,11 +35,11 @@ if size > 0 then
 end
 if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
 if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+if asks then
+  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+end
 if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. holder}) end
-if not redis.acl_check_cmd('pexpire', holder) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. holder}) end
-if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. holder}) end
 if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 if not redis.acl_check_cmd(publish, granted) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. granted}) end
 local time = redis.call('time')
@@ -65,6 +66,7 @@ type HolderAcquireParams struct {
 	Publish     string // PUBLISH|SPUBLISH
 	Released    string // channel; of the release
 	Granted     string // channel; of the grants
+	Asks        bool   // ask for the rights of the release, too
 }
 
 // HolderAcquire grants the lock like lock_acquire, and stores a text that describes the holder.
@@ -82,7 +84,7 @@ func HolderAcquire(
 		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds), p.Description,
 		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
 		c.Channel("released", p.Released, p.Publish, p.Lock),
-		c.Channel("granted", p.Granted, p.Publish, p.Lock),
+		c.Channel("granted", p.Granted, p.Publish, p.Lock), c.Bool("asks", p.Asks),
 	}
 	return scriptcall.Value(c.Run(ctx, r, 3, words), "answer", backend.Reply.Int)
 }

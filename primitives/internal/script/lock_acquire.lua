@@ -2,8 +2,8 @@
 --- lease. A grant's token is the server's time in microseconds, or one more than the last token if the clock has not
 --- passed that. With a tokenttl, the token key expires when the clock has passed the last token by tokenttl: a later
 --- token is higher, unless the clock was set back by more. Every owner is used for one hold, so that the present
---- holder is refused like any other owner. Nothing is written if the user lacks a right that this or the release
---- needs.
+--- holder is refused like any other owner. Nothing is written if the user lacks a right that this, or with asks
+--- the release, needs.
 ---
 ---@key lock hash         owner -> hold count
 ---@key token string      the last token granted, decimal
@@ -12,6 +12,7 @@
 ---@arg tokenttl milliseconds?  nil: the token key does not expire
 ---@command publish publish|spublish
 ---@arg released string     the channel of the release; empty: the release publishes nothing
+---@arg asks bool         ask for the rights of the release, too
 ---@return int answer      the token; if the lock is held, -2 minus the rest of the holder's lease in milliseconds: -1 if it has no end
 ---@include token.lua
 ---@include alien.lua
@@ -22,8 +23,10 @@ if size > 0 then
 end
 may('hset', lock)
 may('pexpire', lock)
-may('hexists', lock)
-may('del', lock)
+if asks then
+  may('hexists', lock)
+  may('del', lock)
+end
 if released ~= '' then
   may(publish, released)
 end

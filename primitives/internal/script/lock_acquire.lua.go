@@ -13,7 +13,7 @@ import (
 
 var lockAcquireScript = backend.Script{
 	Name: "lock_acquire", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "ea3132be890cc472a2760881f996febd034766a7",
+	SHA1: "c8d471201669144c18952eedb5c797a7eadd3841",
 	Source: "\n\n\n\n\n\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local owner = ARGV[1]
@@ -21,6 +21,7 @@ local lease = ARGV[2]
 local tokenttl = ARGV[3] if tokenttl == '' then tokenttl = nil end
 local publish = ARGV[4]
 local released = ARGV[5]
+local asks = ARGV[6] == '1'
 
 
 
@@ -31,8 +32,10 @@ if size > 0 then
 end
 if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
 if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+if asks then
+  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+end
 if released ~= '' then
   if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 end
@@ -53,6 +56,7 @@ type LockAcquireParams struct {
 	Publish  string         // PUBLISH|SPUBLISH
 	// the channel of the release; empty: the release publishes nothing
 	Released string
+	Asks     bool // ask for the rights of the release, too
 }
 
 // LockAcquire grants the lock to owner if it is free, with the next fencing token. Otherwise it
@@ -61,7 +65,7 @@ type LockAcquireParams struct {
 // key expires when the clock has passed the last token by tokenttl: a later token is higher,
 // unless the clock was set back by more. Every owner is used for one hold, so that the present
 // holder is refused like any other owner. Nothing is written if the user lacks a right that
-// this or the release needs.
+// this, or with asks the release, needs.
 //
 //   - returns answer: the token; if the lock is held, -2 minus the rest of the holder's lease
 //     in milliseconds: -1 if it has no end
@@ -74,6 +78,7 @@ func LockAcquire(
 		p.Lock, p.Token, p.Owner, c.Milliseconds("lease", p.Lease),
 		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
 		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"), p.Released,
+		c.Bool("asks", p.Asks),
 	}
 	return scriptcall.Value(c.Run(ctx, r, 2, words), "answer", backend.Reply.Int)
 }

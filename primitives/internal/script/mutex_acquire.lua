@@ -1,7 +1,7 @@
 --- Grants the mutex to owner if it is free and has no earlier waiter. Otherwise it returns the rest of the holder's
 --- hold, and puts owner into the queue, where owner keeps its number. If the mutex is free and has earlier waiters,
 --- it grants the mutex to the first of them. An owner that has the mutex keeps it for a whole lease. Nothing is
---- written if the user lacks a right that this or the release needs.
+--- written if the user lacks a right that this, or with asks the release, needs.
 ---
 ---@key holder string       owner
 ---@key token string        the last token granted, decimal
@@ -14,16 +14,24 @@
 ---@arg stamp int(0..9007199254740991)    the number of this sending, if owner has a place
 ---@command publish publish|spublish
 ---@channel granted prefix  followed by the group of the owner that gets the mutex
+---@arg asks bool         ask for the rights of the release, too
 ---@return string answer    the token; if refused, the rest of the hold in milliseconds, a space, and owner's number in the queue: -1 if the holder's key has no end, -2 if the mutex has no holder yet; 0 if owner has no number
 ---@include mutex.lua
 local time = redis.call('time')
-local now = millis(time)
 local held = redis.call('get', holder)
 if held == owner then
   ask_token(token)
   raise(holder, tonumber(lease))
   return present_token(token, tokenttl)
 end
+if not held and not asks and #redis.call('zrange', queue, 0, 0) == 0 then -- The usual case.
+  may('set', holder)
+  may(publish, granted .. ':' .. string.match(owner, '^(.*):'))
+  local grant = token_at(time, token, tokenttl)
+  redis.call('set', holder, owner, 'px', lease)
+  return grant
+end
+local now = millis(time)
 if not held then
   local first, dead, more = survey(queue, signs, now)
   local function may_tell(group)

@@ -12,6 +12,7 @@
 ---@arg earliest unixmilli
 ---@command publish publish|spublish
 ---@channel released        of the release
+---@arg asks bool         ask for the rights of the release, too
 ---@return int answer       as of lock_acquire; 0: the period, or a later one, is completed, or it is before earliest
 ---@return unixmilli now
 ---@error NOTANUMBER the key of the record holds a text that is no whole number
@@ -35,8 +36,10 @@ end
 may('set', completed)
 may('hset', lock)
 may('pexpire', lock)
-may('hexists', lock)
-may('del', lock)
+if asks then
+  may('hexists', lock)
+  may('del', lock)
+end
 may(publish, released)
 local grant = token_at(time, token, tokenttl)
 redis.call('hset', lock, owner, 1)

@@ -13,7 +13,7 @@ import (
 
 var periodicAcquireScript = backend.Script{
 	Name: "periodic_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "fe48a53d09c6e147493d879d62f8456b5743c50a",
+	SHA1: "a1d9ade3ddc28237c53976a331c5a07a5dbf0b7d",
 	Source: "\n\n\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local completed = KEYS[3]
@@ -24,6 +24,7 @@ local start = ARGV[4]
 local earliest = ARGV[5]
 local publish = ARGV[6]
 local released = ARGV[7]
+local asks = ARGV[8] == '1'
 
 
 
@@ -47,8 +48,10 @@ end
 if not redis.acl_check_cmd('set', completed) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. completed}) end
 if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
 if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+if asks then
+  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+end
 if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 local grant repeat local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
 redis.call('hset', lock, owner, 1)
@@ -70,6 +73,7 @@ type PeriodicAcquireParams struct {
 	Earliest  time.Time      // unixmilli
 	Publish   string         // PUBLISH|SPUBLISH
 	Released  string         // channel; of the release
+	Asks      bool           // ask for the rights of the release, too
 }
 
 // PeriodicAcquireResult is what [PeriodicAcquire] returns.
@@ -95,7 +99,7 @@ func PeriodicAcquire(
 		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
 		c.Int("start", p.Start), c.UnixMilli("earliest", p.Earliest),
 		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
-		c.Channel("released", p.Released, p.Publish, p.Lock),
+		c.Channel("released", p.Released, p.Publish, p.Lock), c.Bool("asks", p.Asks),
 	}
 	out := c.Run(ctx, r, 3, words).Tuple(2)
 	var result PeriodicAcquireResult

@@ -1,7 +1,7 @@
 --- Grants permits to owner if enough are free, all of them or none, each with a lease. Otherwise it returns when the
 --- next lease ends. Permits whose leases have ended become free. If there is no semaphore, and total is given, the
 --- script creates one with total permits. An owner is never used again. Nothing is taken if the user lacks a right
---- that this or the release needs.
+--- that this, or with asks the release, needs.
 ---
 ---@key permits string             free permits
 ---@key leases zset                id -> when its lease ends
@@ -11,6 +11,7 @@
 ---@arg total int(1..2147483647)?  of a semaphore that it creates; nil: it creates none
 ---@command publish publish|spublish
 ---@channel released
+---@arg asks bool         ask for the rights of the release, too
 ---@return bool taken
 ---@return int(-2147483648..4294967295) left   free permits, after the grant
 ---@return milliseconds wait       until the first lease ends, including the leases of this grant; -1 ms: none does
@@ -55,9 +56,11 @@ if life > 0 then
 end
 may('zrange', leases)
 if taken then
-  may('zscore', leases)
   may('zadd', leases)
-  may('zrem', leases)
+  if asks then
+    may('zscore', leases)
+    may('zrem', leases)
+  end
   may(publish, released)
 end
 local function tell(n)

@@ -13,7 +13,7 @@ import (
 
 var permitAcquireScript = backend.Script{
 	Name: "permit_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "fc00ebe14411d6005bbe5f3a2fcad2fc2458b9dd",
+	SHA1: "214844e3ad84acd4b29dc7fa2b5b4090ee0c9ad2",
 	Source: "\n\n\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
@@ -22,6 +22,7 @@ local lease = ARGV[2]
 local total = ARGV[3] if total == '' then total = nil end
 local publish = ARGV[4]
 local released = ARGV[5]
+local asks = ARGV[6] == '1'
 
 
 
@@ -66,9 +67,11 @@ if life > 0 then
 end
 if not redis.acl_check_cmd('zrange', leases) then error({err = 'NOPERM the user has no right to ' .. 'zrange' .. ' ' .. leases}) end
 if taken then
-  if not redis.acl_check_cmd('zscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. leases}) end
   if not redis.acl_check_cmd('zadd', leases) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. leases}) end
-  if not redis.acl_check_cmd('zrem', leases) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. leases}) end
+  if asks then
+    if not redis.acl_check_cmd('zscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. leases}) end
+    if not redis.acl_check_cmd('zrem', leases) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. leases}) end
+  end
   if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 end
 local function tell(n)
@@ -115,6 +118,7 @@ type PermitAcquireParams struct {
 	Total    *int64
 	Publish  string // PUBLISH|SPUBLISH
 	Released string // channel
+	Asks     bool   // ask for the rights of the release, too
 }
 
 // PermitAcquireResult is what [PermitAcquire] returns.
@@ -133,8 +137,8 @@ type PermitAcquireResult struct {
 // PermitAcquire grants permits to owner if enough are free, all of them or none, each with a
 // lease. Otherwise it returns when the next lease ends. Permits whose leases have ended become
 // free. If there is no semaphore, and total is given, the script creates one with total
-// permits. An owner is never used again. Nothing is taken if the user lacks a right that this
-// or the release needs.
+// permits. An owner is never used again. Nothing is taken if the user lacks a right that this,
+// or with asks the release, needs.
 //
 //   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
 //   - [backend.ScriptError] SHARED: another semaphore has the same leases
@@ -148,7 +152,7 @@ func PermitAcquire(
 		p.Permits, p.Leases, p.Twin, p.Owner, c.Milliseconds("lease", p.Lease),
 		scriptcall.Optional("total", p.Total, c.In(1, 2147483647).Int),
 		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
-		c.Channel("released", p.Released, p.Publish, p.Permits),
+		c.Channel("released", p.Released, p.Publish, p.Permits), c.Bool("asks", p.Asks),
 	}
 	out := c.Run(ctx, r, 3, words).Tuple(4)
 	var result PermitAcquireResult

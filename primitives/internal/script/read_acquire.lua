@@ -12,6 +12,7 @@
 ---@arg standback bool      owner stands back for a waiting writer
 ---@command publish publish|spublish
 ---@channel released
+---@arg asks bool         ask for the rights of the release, too
 ---@return int? token         nil: a writer holds the lock, or waits
 ---@return milliseconds wait  the rest of the writer's lease; -1 ms: it has no end; 0: granted
 ---@return bool free         the lock is free, and reserved for a waiting writer
@@ -28,17 +29,17 @@ end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then
   return {false, redis.call('pttl', waiting), mode and 0 or 1}
 end
-if not downgrade then
+if asks then
   may('hexists', lock)
+  may('exists', lock)
+  may('hgetall', lock)
+  may('hdel', lock)
+  may('del', lock)
 end
-may('exists', lock)
-may('hgetall', lock)
 may('set', token)
 may('hset', lock)
 may('pexpire', lock)
 may('pttl', lock)
-may('hdel', lock)
-may('del', lock)
 may(publish, released)
 local last = present_token(token, tokenttl)
 redis.call('set', side .. ':' .. owner .. ':rwlock_timeout:1', 1, 'px', lease)

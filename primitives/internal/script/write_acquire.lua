@@ -14,6 +14,7 @@
 ---@arg queue bool          owner waits: a refusal because of readers gives it a place, until just after its next try
 ---@command publish publish|spublish
 ---@channel released
+---@arg asks bool         ask for the rights of the release, too
 ---@return int? token         nil: the lock is held
 ---@return milliseconds wait  until the lock may be free if no message comes; -1 ms: the lease has no end; 0: granted
 ---@return bool reading       readers hold the lock, which other readers may join
@@ -45,15 +46,17 @@ if used then
     return {false, shortest, 1}
   end
 end
-if not used then
+if asks then
   may('hgetall', lock)
   may('pttl', lock)
+  may('hexists', lock)
+  may('hdel', lock)
 end
-may('hexists', lock)
 may('hset', lock)
 may('pexpire', lock)
-may('hdel', lock)
-may('del', lock)
+if asks or used or prefer then
+  may('del', lock)
+end
 may(publish, released)
 local grant = next_token(token, tokenttl)
 if used then

@@ -13,7 +13,7 @@ import (
 
 var writeAcquireScript = backend.Script{
 	Name: "write_acquire", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "03d40d730c7e1a417daca1f424d5323519db63b0",
+	SHA1: "3a7e421b33058bbe697332c1ff975dd3922aae4c",
 	Source: "\n\n\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local token = KEYS[3]
@@ -25,6 +25,7 @@ local prefer = ARGV[4] == '1'
 local queue = ARGV[5] == '1'
 local publish = ARGV[6]
 local released = ARGV[7]
+local asks = ARGV[8] == '1'
 
 
 
@@ -56,15 +57,17 @@ if used then
     return {false, shortest, 1}
   end
 end
-if not used then
+if asks then
   if not redis.acl_check_cmd('hgetall', lock) then error({err = 'NOPERM the user has no right to ' .. 'hgetall' .. ' ' .. lock}) end
   if not redis.acl_check_cmd('pttl', lock) then error({err = 'NOPERM the user has no right to ' .. 'pttl' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end
 end
-if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
 if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
 if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+if asks or used or prefer then
+  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+end
 if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
 local grant repeat local time = redis.call('time') local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
 if used then
@@ -97,6 +100,7 @@ type WriteAcquireParams struct {
 	Queue    bool
 	Publish  string // PUBLISH|SPUBLISH
 	Released string // channel
+	Asks     bool   // ask for the rights of the release, too
 }
 
 // WriteAcquireResult is what [WriteAcquire] returns.
@@ -124,7 +128,7 @@ func WriteAcquire(
 		scriptcall.Optional("tokenttl", p.Tokenttl, c.Milliseconds),
 		c.Bool("prefer", p.Prefer), c.Bool("queue", p.Queue),
 		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
-		c.Channel("released", p.Released, p.Publish, p.Lock),
+		c.Channel("released", p.Released, p.Publish, p.Lock), c.Bool("asks", p.Asks),
 	}
 	out := c.Run(ctx, r, 4, words).Tuple(3)
 	var result WriteAcquireResult

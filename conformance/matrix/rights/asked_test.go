@@ -1,0 +1,110 @@
+package rights
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestReleaseRightsAreAskedOnce takes each right of each lock from a user. Before a client's first acquire: the acquire
+// is refused, and has changed nothing; or its release needs no such right. And after that: the next acquire is refused,
+// and has changed nothing, no token either; or each key has an expiry, and after a refused release the client asks again.
+func TestReleaseRightsAreAskedOnce(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			s := servers.Start(t, kind, nil)
+			allow(t, s, base, "+@all ~* &*")
+			at := cells.At(s.Addr())
+			at.User, at.Password = "app", "secret"
+			b, refused := cells.Named("GoRedis").Backend(t, at), map[bool]int{}
+			for _, name := range []string{"lock", "described", "spin", "fair", "mutex", "read", "write", "time", "arrival"} {
+				rights := lockerOfKind(cells.Over(t, b, nil), name).(object).Rights() //nolint:forcetypeassert // All are.
+				for i, rule := range rights {
+					for _, before := range []bool{true, false} {
+						l := lockerOfKind(cells.Over(t, b, nil), name)
+						do(t, s, "FLUSHALL")
+						allow(t, s, base, rights...)
+						if !before {
+							require.NoError(t, must.Get(l.TryLock(t.Context())).Release(t.Context()))
+						}
+						allow(t, s, base, slices.Delete(slices.Clone(rights), i, i+1)...)
+						if without(t, s, l, before, fmt.Sprintf("%s without %s, before: %t", name, rule, before)) {
+							refused[before]++
+						}
+					}
+				}
+				allow(t, s, base, "+@all ~* &*") // The clients close: they release what they could not.
+			}
+			t.Log(refused)
+			require.Greater(t, refused[true], 80)
+			require.Greater(t, refused[false], 30)
+		})
+	}
+}
+
+// lockerOfKind returns an object of one of the kinds of objects.
+func lockerOfKind(c *primitives.Client, kind string) locker {
+	rw := c.NewReadWriteLock("app:x", nil)
+	switch kind {
+	case "described":
+		return c.NewLock("app:x", &primitives.LockOptions{Metadata: "text"})
+	case "spin":
+		return c.NewSpinLock("app:x", nil)
+	case "fair":
+		return c.NewFairLock("app:x", nil)
+	case "mutex":
+		return c.NewMutex("app:x", nil)
+	case "read":
+		return rw.ReadLock()
+	case "write":
+		return rw.WriteLock()
+	case "time":
+		return slot{c.NewCountingSemaphore("app:x", 1, nil)}
+	case "arrival":
+		return slot{c.NewCountingSemaphore("app:x", 1, &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})}
+	}
+	return c.NewLock("app:x", nil)
+}
+
+// without acquires and releases l without a right, before or after the client has asked for it, and reports whether
+// the acquire was refused.
+func without(t *testing.T, s *servers.Server, l locker, before bool, what string) bool {
+	t.Helper()
+	was := storedIn(t, s)
+	lease, err := l.TryLock(t.Context())
+	is := storedIn(t, s)
+	if err != nil {
+		require.ErrorIs(t, err, primitives.ErrNoPermission, what)
+		require.Equal(t, was.comparable(), is.comparable(), what)
+		return true
+	}
+	for key, words := range is {
+		require.NotEqual(t, "-1", words[1], "%s: %s has no end", what, key)
+	}
+	if err = lease.Release(t.Context()); before {
+		require.NoError(t, err, what)
+	} else if err != nil {
+		require.ErrorIs(t, err, primitives.ErrNoPermission, what)
+		do(t, s, "FLUSHALL")
+		_, err = l.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNoPermission, what)
+	}
+	return false
+}
+
+// storedIn returns the state of a server.
+func storedIn(t *testing.T, s *servers.Server) state {
+	t.Helper()
+	text, err := s.Do("EVAL", readState, "0")
+	require.NoError(t, err)
+	return parseState(must.Get(text.Text()))
+}
