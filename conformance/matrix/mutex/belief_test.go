@@ -30,7 +30,7 @@ type world struct {
 // client returns a client of its own.
 func (w *world) client(t *testing.T) *primitives.Client {
 	t.Helper()
-	l := newLink(t, w.Server, 0, 0)
+	l := newLink(t, w.Server, 0, 0, 0)
 	l.deaf = func() bool { return w.deaf }
 	l.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 		switch c.Script.Name {

@@ -181,7 +181,7 @@ func TestLostTokenIsReplaced(t *testing.T) {
 			require.Greater(t, lease.Token(), held.Token())
 			lose()
 			time.Sleep(time.Millisecond)
-			reply, err := newLink(t, w.Server, 0, 0).Good(t.Context(), acquire)
+			reply, err := newLink(t, w.Server, 0, 0, 0).Good(t.Context(), acquire)
 			require.NoError(t, err)
 			late, err := reply.Int()
 			require.NoError(t, err)

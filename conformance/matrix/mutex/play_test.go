@@ -22,25 +22,47 @@ type link struct {
 	cells.Runner
 	messages, replies float64     // how many of them it loses
 	deaf              func() bool // it loses all messages
+	chance            *chance
 }
 
-// newLink returns a link to a server.
-func newLink(t *testing.T, server *embedded.Server, messages, replies float64) *link {
+// chance draws numbers of [0, 1), the same ones by the same seed.
+type chance struct {
+	mu   sync.Mutex
+	from *rand.Rand
+}
+
+func newChance(seed int) *chance {
+	return &chance{from: rand.New(rand.NewPCG(uint64(seed), 0))} //nolint:gosec // Not negative; faults.
+}
+
+func (c *chance) draw() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.from.Float64()
+}
+
+// upTo draws a time.
+func (c *chance) upTo(most time.Duration) time.Duration {
+	return time.Duration(c.draw() * float64(most))
+}
+
+// newLink returns a link to a server, whose faults follow from the seed.
+func newLink(t *testing.T, server *embedded.Server, seed int, messages, replies float64) *link {
 	t.Helper()
 	b, err := embedded.New(server, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	l := &link{messages: messages, replies: replies, deaf: func() bool { return false }}
+	l := &link{messages: messages, replies: replies, deaf: func() bool { return false }, chance: newChance(seed)}
 	l.Backend, l.Instead = b, l.run
 	return l
 }
 
 // run is [cells.Runner.Good] over the link. A reply that is lost is waited for 50 ms.
 func (l *link) run(ctx context.Context, c backend.Call) (backend.Reply, error) {
-	time.Sleep(rand.N(2 * time.Millisecond)) //nolint:gosec // A fault.
+	time.Sleep(l.chance.upTo(2 * time.Millisecond))
 	reply, err := l.Good(context.WithoutCancel(ctx), c)
-	time.Sleep(rand.N(2 * time.Millisecond)) //nolint:gosec // A fault.
-	if rand.Float64() >= l.replies {         //nolint:gosec // A fault.
+	time.Sleep(l.chance.upTo(2 * time.Millisecond))
+	if l.chance.draw() >= l.replies {
 		return reply, err
 	}
 	select {
@@ -56,7 +78,7 @@ func (l *link) Subscribe(
 	ctx context.Context, channel string, handler backend.Handler,
 ) (backend.Subscription, error) {
 	return l.Runner.Subscribe(ctx, channel, func(e backend.Event) {
-		if !l.deaf() && rand.Float64() >= l.messages { //nolint:gosec // A fault.
+		if !l.deaf() && l.chance.draw() >= l.messages {
 			handler(e)
 		}
 	})
@@ -82,19 +104,16 @@ func (a *arrivals) note(lease *primitives.Lease, before []string) {
 	a.before[lease.Token()] = before
 }
 
-// requireOrder requires that each was served after all who waited when it came, but for those who gave up. It
-// returns how many pairs were compared.
-func (a *arrivals) requireOrder(t *testing.T) (pairs int) {
+// requireOrder requires that each was served after all who waited when it came, but for those who gave up.
+func (a *arrivals) requireOrder(t *testing.T) {
 	t.Helper()
 	for token, before := range a.before {
 		for _, owner := range before {
 			if earlier, granted := a.tokens[owner]; granted {
 				require.Less(t, earlier, token, "%s waited already", owner)
-				pairs++
 			}
 		}
 	}
-	return pairs
 }
 
 // section is what a mutex protects: it notes who believes to be in.
@@ -106,7 +125,6 @@ type section struct {
 	mu     sync.Mutex
 	inside *primitives.Lease
 	last   int64
-	grants int
 }
 
 // stay is in for a while, and requires that nobody else is who believes in its lease.
@@ -117,7 +135,6 @@ func (s *section) stay(t *testing.T, lease *primitives.Lease, d time.Duration) {
 		require.True(t, s.inside == nil || s.inside.Err() != nil, "two hold it")
 		require.Greater(t, lease.Token(), s.last)
 		s.inside, s.last = lease, lease.Token()
-		s.grants++
 	}
 	s.mu.Unlock()
 	time.Sleep(d)
@@ -144,14 +161,14 @@ func TestNeverTwo(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			for range 8 {
-				synctest.Test(t, func(t *testing.T) { playMutex(t, lost.messages, lost.replies) })
+			for seed := range 8 {
+				synctest.Test(t, func(t *testing.T) { playMutex(t, seed, lost.messages, lost.replies) })
 			}
 		})
 	}
 }
 
-func playMutex(t *testing.T, messages, replies float64) {
+func playMutex(t *testing.T, seed int, messages, replies float64) {
 	t.Helper()
 	server := embedded.NewServer()
 	in := &section{turns: 10, leases: []time.Duration{0, 3 * time.Second}}
@@ -160,16 +177,16 @@ func playMutex(t *testing.T, messages, replies float64) {
 	defer cancel()
 	var all sync.WaitGroup
 	for i := range 8 {
-		client := cells.Over(t, newLink(t, server, messages, replies), &primitives.Options{
+		client := cells.Over(t, newLink(t, server, seed+8*i, messages, replies), &primitives.Options{
 			WatchdogLease: 2 * time.Second, PollInterval: 500 * time.Millisecond,
 		})
-		for range 3 {
-			all.Go(func() { useMutex(ctx, t, client, in, i%2 == 0) })
+		for caller := range 3 {
+			all.Go(func() { useMutex(ctx, t, client, in, newChance(seed+8*(3*i+caller)), i%2 == 0) })
 		}
 	}
 	all.Wait()
-	require.GreaterOrEqual(t, in.grants, 24*9, "of ten each, of which some may come too late")
-	require.Greater(t, in.requireOrder(t), in.grants)
+	require.NoError(t, ctx.Err(), "not all have had their turns")
+	in.requireOrder(t)
 	time.Sleep(30 * time.Second) // What was lost is looked for.
 	require.Zero(t, numberOf(t, server, "EXISTS", key, queue, signs))
 }
@@ -201,15 +218,15 @@ func textsOf(t *testing.T, server *embedded.Server, words ...string) (all []stri
 
 // useMutex takes the mutex until it has had all its turns, or ctx ends. Who is not patient gives up now and then,
 // and comes again.
-func useMutex(ctx context.Context, t *testing.T, client *primitives.Client, in *section, patient bool) {
+func useMutex(
+	ctx context.Context, t *testing.T, client *primitives.Client, in *section, chance *chance, patient bool,
+) {
 	t.Helper()
-	m := client.NewMutex(name, &primitives.LockOptions{
-		Lease: in.leases[rand.IntN(len(in.leases))], //nolint:gosec // A driver.
-	})
+	m := client.NewMutex(name, &primitives.LockOptions{Lease: in.leases[int(2*chance.draw())]})
 	for had := 0; had < in.turns && ctx.Err() == nil; {
 		waiting, cancel := ctx, context.CancelFunc(func() {})
 		if !patient {
-			waiting, cancel = context.WithTimeout(ctx, rand.N(200*time.Millisecond)) //nolint:gosec // A driver.
+			waiting, cancel = context.WithTimeout(ctx, chance.upTo(200*time.Millisecond))
 		}
 		before := in.waiting()
 		lease, err := m.Lock(waiting)
@@ -218,7 +235,7 @@ func useMutex(ctx context.Context, t *testing.T, client *primitives.Client, in *
 			continue
 		}
 		in.note(lease, before)
-		in.stay(t, lease, rand.N(10*time.Millisecond)) //nolint:gosec // A driver.
+		in.stay(t, lease, chance.upTo(10*time.Millisecond))
 		in.leave(lease)
 		_ = lease.Release(t.Context())
 		had++
