@@ -26,6 +26,8 @@ func shareable(c *primitives.Client, name string) map[string]func(context.Contex
 	all["ByTimeOfTwo"] = c.NewCountingSemaphore(name, 2, nil).Acquire
 	all["ByArrivalOfTwo"] = c.NewCountingSemaphore(name, 2, arrival).Acquire
 	all["OnePermit"] = func(ctx context.Context) (*primitives.Lease, error) { return permits.Acquire(ctx, 1) }
+	preferred := c.NewReadWriteLock(name, &primitives.ReadWriteLockOptions{PreferWriters: true})
+	all["PreferringReadLock"], all["PreferringWriteLock"] = preferred.ReadLock().Lock, preferred.WriteLock().Lock
 	all["Described"] = c.NewLock(name, &primitives.LockOptions{Metadata: "of me"}).Lock
 	return all
 }
