@@ -284,10 +284,10 @@ func lockSeeds() []seed {
 			{"redis.pcall('hexists', lock, owners[i])", "redis.pcall('exists', lock)"},
 		}, properties},
 		{"says that it has renewed", renewFile, edits{
-			{"status[i] = redis.call('pexpire', lock, lease)", "status[i] = 1"},
+			{"redis.call('pexpire', lock, lease)", "1"},
 		}, properties},
 		{"has one status for a whole batch", renewFile, edits{
-			{"status[i] = fault(held)", "for j = 1, #locks do status[j] = 0 end return status"},
+			{"or fault(held)", "or fault(held) if status[i] < 0 then for j = 1, #locks do status[j] = 0 end return status end"},
 		}, properties},
 		{"frees by force only once", forceFile, edits{
 			{"if size == 0 then", "if true then"},

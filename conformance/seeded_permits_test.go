@@ -55,8 +55,8 @@ func permitSeeds() []seed {
 			{"tonumber(total) - taken", "tonumber(total)"},
 		}, machines},
 		{"has one id for all permits", ids, edits{{"_, _ = rand.Read(ids)", "_ = rand.Read"}}, histories},
-		{"tells nobody of what many put back", ids, edits{
-			{"extend.SideName(semaphoreChannel, key)", "extend.SideName(semaphoreChannel, key+key)"},
+		{"tells nobody of what many put back", "internal/script/permit_release_all.lua.go", edits{
+			{"redis.call(publish, channels[i], n)", "redis.call(publish, channels[i] .. owner, n)"},
 		}, machines},
 		{"shares a hold with who needs more", takeFile, edits{
 			{" && units <= int(outer.units)", ""},

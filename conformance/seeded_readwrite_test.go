@@ -88,8 +88,8 @@ func readWriteSeeds() []seed {
 		{"evicts the readers when writers leave together", scripts + "write_release_all.lua.go", edits{
 			{"elseif longest == 0 then", "elseif true then"},
 		}, on("TestWritersLeaveInTheBackground")},
-		{"tells nobody of what many are released of", leases, edits{
-			{"extend.SideName(readWriteChannel, key)", "extend.SideName(readWriteChannel, key+key)"},
+		{"tells nobody of what many are released of", "leasekind.go", edits{
+			{"channels[i] = k.channel(key)", "channels[i] = k.channel(key + key)"},
 		}, properties},
 	}
 }

@@ -2,7 +2,6 @@ package primitives
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -64,59 +63,20 @@ func (s leasableByArrival) Release(
 		ctx, r, s.base.Key(), s.queueKey, owner, s.limit, s.publish(), s.channel)
 }
 
-// countingKind renews and releases many holds of a client.
-type countingKind struct{ core *extend.Core }
-
-// Renew implements [extend.LeasableKind].
-func (countingKind) Renew(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
-) ([]extend.Status, error) {
-	statuses, err := script.CountingRenew(ctx, r, keys, lease, owners)
-	if err != nil {
-		return nil, fmt.Errorf("renew counting semaphores: %w", err)
-	}
-	return statusesOf(statuses), nil
+// countingScripts renew and release many holds of a client.
+var countingScripts = &leaseScripts{
+	objects: "counting semaphores", channel: sideNames(countingChannel),
+	renew: script.CountingRenew, release: publishing(script.CountingReleaseAll),
 }
 
-// ReleaseAll implements [extend.LeasableKind].
-func (k countingKind) ReleaseAll(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
-) ([]extend.Status, error) {
-	statuses, err := script.CountingReleaseAll(
-		ctx, r, keys, k.core.Capabilities().Publish(), owners, countingChannels(keys))
-	if err != nil {
-		return nil, fmt.Errorf("release counting semaphores: %w", err)
-	}
-	return statusesOf(statuses), nil
-}
-
-// countingChannels returns the channel of each semaphore.
-func countingChannels(keys []string) []string {
-	channels := make([]string, len(keys))
-	for i, key := range keys {
-		channels[i] = extend.SideName(countingChannel, key)
-	}
-	return channels
-}
-
-// arrivalKind renews many holds of one limit, and releases holds and places in queues.
-type arrivalKind struct {
-	countingKind
-	limit int64
-}
-
-// ReleaseAll implements [extend.LeasableKind].
-func (k arrivalKind) ReleaseAll(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
-) ([]extend.Status, error) {
-	objects := make([]string, 0, 2*len(keys))
-	for _, key := range keys {
-		objects = append(objects, key, extend.Tagged(key)+countingQueueKey)
-	}
-	statuses, err := script.ArrivalReleaseAll(
-		ctx, r, objects, k.limit, k.core.Capabilities().Publish(), owners, countingChannels(keys))
-	if err != nil {
-		return nil, fmt.Errorf("release counting semaphores: %w", err)
-	}
-	return statusesOf(statuses), nil
+// arrivalScripts renew many holds of one limit, and release holds and places in queues.
+var arrivalScripts = &leaseScripts{
+	objects: "counting semaphores", channel: sideNames(countingChannel),
+	renew: script.CountingRenew,
+	freed: func(key, _ string) []string { return []string{key, extend.Tagged(key) + countingQueueKey} },
+	release: func(
+		ctx context.Context, r backend.ScriptRunner, k leaseKind, keys, owners, channels []string,
+	) ([]int64, error) {
+		return script.ArrivalReleaseAll(ctx, r, keys, k.limit, k.publish, owners, channels)
+	},
 }

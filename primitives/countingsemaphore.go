@@ -126,19 +126,21 @@ func (s *CountingSemaphore) holdBy(c *Client, o CountingSemaphoreOptions) (exten
 	switch o.Order {
 	case ByTime:
 		return extend.LeaseConfig{
-			Leasable: (*leasableByTime)(s), Kind: countingKind{c.core},
+			Leasable: (*leasableByTime)(s), Kind: c.leaseKind(countingScripts),
 			Wait: extend.WaitSpec{
 				Channel: s.channel, FreeUnits: semaphoreFreeUnits,
 				Condition: "fewer than " + strconv.FormatInt(s.limit, 10), // Other callers may have another limit.
 			},
 		}, nil
 	case ByArrival:
+		kind := c.leaseKind(arrivalScripts)
+		kind.limit = s.limit
 		var err error
 		s.waiterTimeout, err = c.waiterTimeout(o.WaiterTimeout)
 		s.nameQueue()
 		return extend.LeaseConfig{
 			Leasable: leasableByArrival{s, &s.waiterTimeout}, Try: leasableByArrival{s, nil},
-			Kind:       arrivalKind{countingKind{c.core}, s.limit},
+			Kind:       kind,
 			Wait:       extend.WaitSpec{FreeUnits: lockFreeUnits},
 			OwnChannel: func(owner string) string { return s.channel + ":" + owner },
 			QueueTTL:   s.waiterTimeout,

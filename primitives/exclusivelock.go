@@ -2,7 +2,6 @@ package primitives
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -38,12 +37,12 @@ func (l *exclusiveLock) configure(
 	l.ownedLock.init(c, kind, name, tokenTTL)
 	l.channel = extend.SideName(lockChannel, l.base.Key())
 	var leasable extend.Leasable = (*leasableLock)(l)
-	var leasableKind extend.LeasableKind = lockKind{c.core}
+	scripts := lockScripts
 	if o.Metadata != "" {
-		leasable, leasableKind = l.described(o.Metadata), describedKind{c.core}
+		leasable, scripts = l.described(o.Metadata), describedScripts
 	}
 	return extend.LeaseConfig{
-		Leasable: leasable, Kind: leasableKind, Lease: o.Lease,
+		Leasable: leasable, Kind: c.leaseKind(scripts), Lease: o.Lease,
 		MaxHold: o.MaxHold, ExcludedBy: &l.base,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Channel: l.channel, FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
@@ -154,55 +153,8 @@ func lockFreeUnits(payload string) int {
 	return 1
 }
 
-// lockKind renews and releases many locks of a client.
-type lockKind struct{ core *extend.Core }
-
-// Renew implements [extend.LeasableKind].
-func (lockKind) Renew(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
-) ([]extend.Status, error) {
-	statuses, err := script.LockRenew(ctx, r, keys, lease, owners)
-	if err != nil {
-		return nil, fmt.Errorf("renew locks: %w", err)
-	}
-	return statusesOf(statuses), nil
-}
-
-// ReleaseAll implements [extend.LeasableKind].
-func (k lockKind) ReleaseAll(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
-) ([]extend.Status, error) {
-	statuses, err := script.LockReleaseAll(
-		ctx, r, keys, k.core.Capabilities().Publish(), owners, lockChannels(keys))
-	if err != nil {
-		return nil, fmt.Errorf("release locks: %w", err)
-	}
-	return statusesOf(statuses), nil
-}
-
-// lockChannels returns the channel of each lock's releases.
-func lockChannels(keys []string) []string {
-	channels := make([]string, len(keys))
-	for i, key := range keys {
-		channels[i] = extend.SideName(lockChannel, key)
-	}
-	return channels
-}
-
-// statusesOf reads the statuses of a script that renews or releases many leases.
-func statusesOf(statuses []int64) []extend.Status {
-	result := make([]extend.Status, len(statuses))
-	for i, status := range statuses {
-		switch status {
-		case 1:
-			result[i] = extend.Done
-		case 0:
-			result[i] = extend.NotHeld
-		case -1:
-			result[i] = extend.OtherKind
-		default:
-			result[i] = extend.Failed
-		}
-	}
-	return result
+// lockScripts renew and release many locks of a client.
+var lockScripts = &leaseScripts{
+	objects: "locks", channel: sideNames(lockChannel),
+	renew: script.LockRenew, release: publishing(script.LockReleaseAll),
 }

@@ -2,7 +2,6 @@ package primitives
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -100,7 +99,7 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 	l.reject(invalid)
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
 		Leasable: leasableFairLock{l, &l.waiterTimeout}, Try: leasableFairLock{l, nil},
-		Kind:       fairKind{lockKind{c.core}},
+		Kind:       c.leaseKind(fairScripts),
 		Wait:       extend.WaitSpec{FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
 		OwnChannel: func(owner string) string { return l.turn + ":" + owner },
 		QueueTTL:   l.waiterTimeout, Lease: o.Lease, ExcludedBy: &l.base,
@@ -229,23 +228,13 @@ func retryWithin(waiterTimeout, wait time.Duration) time.Duration {
 	return min(wait, waiterTimeout/3)
 }
 
-// fairKind renews and releases many fair locks of a client.
-type fairKind struct{ lockKind }
-
-// ReleaseAll implements [extend.LeasableKind].
-func (k fairKind) ReleaseAll(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
-) ([]extend.Status, error) {
-	objects, turns := make([]string, 0, 4*len(keys)), make([]string, len(keys))
-	for i, key := range keys {
-		objects = append(objects, key, extend.SideName(fairQueueKey, key),
-			extend.SideName(fairTimeoutsKey, key), extend.SideName(fairDeadlinesKey, key))
-		turns[i] = extend.SideName(lockChannel, key)
-	}
-	statuses, err := script.FairReleaseAll(
-		ctx, r, objects, k.core.Capabilities().Publish(), owners, turns)
-	if err != nil {
-		return nil, fmt.Errorf("release fair locks: %w", err)
-	}
-	return statusesOf(statuses), nil
+// fairScripts renew and release many fair locks of a client.
+var fairScripts = &leaseScripts{
+	objects: "fair locks", channel: sideNames(lockChannel),
+	freed: func(key, _ string) []string {
+		return []string{
+			key, extend.SideName(fairQueueKey, key), extend.SideName(fairTimeoutsKey, key), extend.SideName(fairDeadlinesKey, key),
+		}
+	},
+	renew: script.LockRenew, release: publishing(script.FairReleaseAll),
 }

@@ -130,37 +130,11 @@ func (l *describedLock) Release(
 	return l.noteRelease(released, err)
 }
 
-// describedKind renews and releases many described locks of a client.
-type describedKind struct{ core *extend.Core }
-
-// Renew implements [extend.LeasableKind].
-func (describedKind) Renew(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
-) ([]extend.Status, error) {
-	statuses, err := script.HolderRenew(ctx, r, withHolders(keys), lease, owners)
-	if err != nil {
-		return nil, fmt.Errorf("renew locks: %w", err)
-	}
-	return statusesOf(statuses), nil
+// describedScripts renew and release many described locks of a client.
+var describedScripts = &leaseScripts{
+	objects: "locks", channel: sideNames(lockChannel), renewed: withHolder, freed: withHolder,
+	renew: script.HolderRenew, release: publishing(script.HolderReleaseAll),
 }
 
-// ReleaseAll implements [extend.LeasableKind].
-func (k describedKind) ReleaseAll(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
-) ([]extend.Status, error) {
-	statuses, err := script.HolderReleaseAll(
-		ctx, r, withHolders(keys), k.core.Capabilities().Publish(), owners, lockChannels(keys))
-	if err != nil {
-		return nil, fmt.Errorf("release locks: %w", err)
-	}
-	return statusesOf(statuses), nil
-}
-
-// withHolders returns each lock's key, followed by the key that describes its holder.
-func withHolders(keys []string) []string {
-	pairs := make([]string, 0, 2*len(keys))
-	for _, key := range keys {
-		pairs = append(pairs, key, extend.SideName(lockHolderKey, key))
-	}
-	return pairs
-}
+// withHolder returns a lock's key, and the key that describes its holder.
+func withHolder(key, _ string) []string { return []string{key, extend.SideName(lockHolderKey, key)} }

@@ -88,7 +88,7 @@ func (m *Mutex) leaseFor(c *Client, lease, maxHold time.Duration) {
 	end := int64(0)
 	leases, err := m.base.NewLeases(extend.LeaseConfig{
 		Leasable: leasableMutex{Mutex: m, place: &end}, Try: leasableMutex{Mutex: m},
-		Kind: mutexKind{c.core, &c.tokenTTL}, Lease: lease, MaxHold: maxHold, QueueTTL: m.worth,
+		Kind: c.leaseKind(mutexScripts), Lease: lease, MaxHold: maxHold, QueueTTL: m.worth,
 		Wait: extend.WaitSpec{Refusal: ErrNotAcquired}, ExcludedBy: &m.base,
 		Owner: func(int) string { return m.newOwner() },
 		Line: &extend.Line{
@@ -268,36 +268,16 @@ func (l leasableMutex) release(
 	return outcome&1 != 0, outcome&2 != 0, err
 }
 
-// mutexKind renews and releases many mutexes of a client.
-type mutexKind struct {
-	core     *extend.Core
-	tokenTTL *time.Duration
-}
-
-// Renew implements [extend.LeasableKind].
-func (mutexKind) Renew(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
-) ([]extend.Status, error) {
-	statuses, err := script.MutexRenew(ctx, r, keys, lease, owners)
-	if err != nil {
-		return nil, fmt.Errorf("renew mutexes: %w", err)
-	}
-	return statusesOf(statuses), nil
-}
-
-// ReleaseAll implements [extend.LeasableKind].
-func (k mutexKind) ReleaseAll(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
-) ([]extend.Status, error) {
-	objects, channels := make([]string, 0, 4*len(keys)), make([]string, len(keys))
-	for i, key := range keys {
-		objects = append(objects, key, key+mutexTokenKey, key+mutexQueueKey, key+mutexSignsKey)
-		channels[i] = key + mutexChannel
-	}
-	statuses, err := script.MutexReleaseAll(
-		ctx, r, objects, k.tokenTTL, k.core.Capabilities().Publish(), owners, channels)
-	if err != nil {
-		return nil, fmt.Errorf("release mutexes: %w", err)
-	}
-	return statusesOf(statuses), nil
+// mutexScripts renew and release many mutexes of a client.
+var mutexScripts = &leaseScripts{
+	objects: "mutexes", channel: func(key string) string { return key + mutexChannel },
+	renew: script.MutexRenew,
+	freed: func(key, _ string) []string {
+		return []string{key, key + mutexTokenKey, key + mutexQueueKey, key + mutexSignsKey}
+	},
+	release: func(
+		ctx context.Context, r backend.ScriptRunner, k leaseKind, keys, owners, channels []string,
+	) ([]int64, error) {
+		return script.MutexReleaseAll(ctx, r, keys, k.tokenTTL, k.publish, owners, channels)
+	},
 }

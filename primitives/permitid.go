@@ -122,41 +122,11 @@ func (s *leasablePermits) Release(
 		s.base.Key(), s.beside[0], owner, false, s.publish(), s.channel)
 }
 
-// permitKind renews and releases permits of many semaphores of a client.
-type permitKind struct{ core *extend.Core }
-
-// Renew implements [extend.LeasableKind].
-func (permitKind) Renew(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
-) ([]extend.Status, error) {
-	statuses, err := script.PermitRenew(ctx, r, permitKeys(keys), lease, owners)
-	if err != nil {
-		return nil, fmt.Errorf("renew permits: %w", err)
-	}
-	return statusesOf(statuses), nil
+// permitScripts renew and release permits of many semaphores of a client.
+var permitScripts = &leaseScripts{
+	objects: "permits", channel: sideNames(semaphoreChannel), renewed: withLeases, freed: withLeases,
+	renew: script.PermitRenew, release: publishing(script.PermitReleaseAll),
 }
 
-// ReleaseAll implements [extend.LeasableKind].
-func (k permitKind) ReleaseAll(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
-) ([]extend.Status, error) {
-	channels := make([]string, len(keys))
-	for i, key := range keys {
-		channels[i] = extend.SideName(semaphoreChannel, key)
-	}
-	statuses, err := script.PermitReleaseAll(
-		ctx, r, permitKeys(keys), k.core.Capabilities().Publish(), owners, channels)
-	if err != nil {
-		return nil, fmt.Errorf("release permits: %w", err)
-	}
-	return statusesOf(statuses), nil
-}
-
-// permitKeys returns each semaphore's key, followed by the key of its leases.
-func permitKeys(keys []string) []string {
-	pairs := make([]string, 0, 2*len(keys))
-	for _, key := range keys {
-		pairs = append(pairs, key, extend.Tagged(key)+permitLeasesKey)
-	}
-	return pairs
-}
+// withLeases returns a semaphore's key, and the key of its leases.
+func withLeases(key, _ string) []string { return []string{key, extend.Tagged(key) + permitLeasesKey} }

@@ -135,7 +135,7 @@ func (c *Client) NewPermitSemaphore(name string, opts *PermitSemaphoreOptions) *
 		s.reject(&FieldError{Field: "Update", Problem: "Permits is not set"})
 	}
 	leases, err := s.base.NewLeases(extend.LeaseConfig{
-		Leasable: (*leasablePermits)(s), Kind: permitKind{c.core}, Owner: newPermits, Lease: o.Lease,
+		Leasable: (*leasablePermits)(s), Kind: c.leaseKind(permitScripts), Owner: newPermits, Lease: o.Lease,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: s.want(),
 	})

@@ -2,7 +2,6 @@ package primitives
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -90,70 +89,23 @@ func (l *leasableWrite) Release(
 	return script.WriteRelease(ctx, r, s.base.Key(), s.readers, s.writers, owner, s.publish(), s.channel)
 }
 
-// readKind renews and releases the leases of many readers of a client.
-type readKind struct{ core *extend.Core }
-
-// Renew implements [extend.LeasableKind]. It names only each reader's own side key.
-func (readKind) Renew(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
-) ([]extend.Status, error) {
-	holds := make([]string, 0, 2*len(keys))
-	for i, key := range keys {
-		holds = append(holds, key, extend.Tagged(key)+":"+owners[i]+":rwlock_timeout:1")
-	}
-	statuses, err := script.ReadRenew(ctx, r, holds, lease, owners)
-	if err != nil {
-		return nil, fmt.Errorf("renew read locks: %w", err)
-	}
-	return statusesOf(statuses), nil
+// readScripts renew and release the leases of many readers of a client. A renewal names only the reader's own side key.
+var readScripts = &leaseScripts{
+	objects: "read locks", channel: sideNames(readWriteChannel),
+	renewed: func(key, owner string) []string {
+		return []string{key, extend.Tagged(key) + ":" + owner + ":rwlock_timeout:1"}
+	},
+	freed: readWriteKeys,
+	renew: script.ReadRenew, release: publishing(script.ReadReleaseAll),
 }
 
-// ReleaseAll implements [extend.LeasableKind].
-func (k readKind) ReleaseAll(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
-) ([]extend.Status, error) {
-	locks, channels := readWriteNames(keys)
-	statuses, err := script.ReadReleaseAll(
-		ctx, r, locks, k.core.Capabilities().Publish(), owners, channels)
-	if err != nil {
-		return nil, fmt.Errorf("release read locks: %w", err)
-	}
-	return statusesOf(statuses), nil
+// writeScripts renew and release the leases of many writers of a client.
+var writeScripts = &leaseScripts{
+	objects: "write locks", channel: sideNames(readWriteChannel), freed: readWriteKeys,
+	renew: script.WriteRenew, release: publishing(script.WriteReleaseAll),
 }
 
-// writeKind renews and releases the leases of many writers of a client.
-type writeKind struct{ core *extend.Core }
-
-// Renew implements [extend.LeasableKind].
-func (writeKind) Renew(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
-) ([]extend.Status, error) {
-	statuses, err := script.WriteRenew(ctx, r, keys, lease, owners)
-	if err != nil {
-		return nil, fmt.Errorf("renew write locks: %w", err)
-	}
-	return statusesOf(statuses), nil
-}
-
-// ReleaseAll implements [extend.LeasableKind].
-func (k writeKind) ReleaseAll(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
-) ([]extend.Status, error) {
-	locks, channels := readWriteNames(keys)
-	statuses, err := script.WriteReleaseAll(
-		ctx, r, locks, k.core.Capabilities().Publish(), owners, channels)
-	if err != nil {
-		return nil, fmt.Errorf("release write locks: %w", err)
-	}
-	return statusesOf(statuses), nil
-}
-
-// readWriteNames returns three keys of each lock, and its channel. The keys are the lock's own, the
-// beginning of its readers' side keys, and the key of its waiting writers.
-func readWriteNames(keys []string) (locks, channels []string) {
-	for _, key := range keys {
-		locks = append(locks, key, extend.Tagged(key), extend.SideName(waitingWritersKey, key))
-		channels = append(channels, extend.SideName(readWriteChannel, key))
-	}
-	return locks, channels
+// readWriteKeys returns a lock's own key, the beginning of its readers' side keys, and the key of its waiting writers.
+func readWriteKeys(key, _ string) []string {
+	return []string{key, extend.Tagged(key), extend.SideName(waitingWritersKey, key)}
 }

@@ -80,13 +80,13 @@ func (c *Client) NewReadWriteLock(name string, opts *ReadWriteLockOptions) *Read
 	l.read.readWriteSide = c.newReadWriteSide("read lock", name, o.PreferWriters)
 	l.write.readWriteSide = c.newReadWriteSide("write lock", name, o.PreferWriters)
 	reading := extend.LeaseConfig{
-		Leasable: (*leasableRead)(l), Kind: readKind{c.core}, Lease: o.Lease,
+		Leasable: (*leasableRead)(l), Kind: c.leaseKind(readScripts), Lease: o.Lease,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout, ExcludedBy: &l.write.base,
 	}
 	l.read.leases = l.read.newLeases(reading)
 	writing := reading
 	writing.Leasable, writing.Try = &leasableWrite{l, true}, &leasableWrite{l, false}
-	writing.Kind, writing.Wait.Need = writeKind{c.core}, readWriteUnits
+	writing.Kind, writing.Wait.Need = c.leaseKind(writeScripts), readWriteUnits
 	l.write.leases = l.write.newLeases(writing)
 	return l
 }

@@ -2,7 +2,6 @@ package primitives
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -64,7 +63,7 @@ func (c *Client) NewSpinLock(name string, opts *SpinLockOptions) *SpinLock {
 	l.reject(extend.AtLeast("FirstDelay", delay.First, time.Millisecond))
 	l.reject(extend.AtLeast("MaxDelay", delay.Most, delay.First))
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
-		Leasable: (*leasableSpinLock)(l), Kind: spinKind{lockKind{c.core}}, Lease: o.Lease,
+		Leasable: (*leasableSpinLock)(l), Kind: c.leaseKind(spinScripts), Lease: o.Lease,
 		ExcludedBy: &l.base,
 		Replicas:   o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Backoff: delay, Refusal: ErrNotAcquired},
@@ -143,16 +142,13 @@ func (l *leasableSpinLock) Release(
 	return script.SpinRelease(ctx, r, l.base.Key(), owner)
 }
 
-// spinKind renews and releases many spin locks of a client.
-type spinKind struct{ lockKind }
-
-// ReleaseAll implements [extend.LeasableKind].
-func (spinKind) ReleaseAll(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
-) ([]extend.Status, error) {
-	statuses, err := script.SpinReleaseAll(ctx, r, keys, owners)
-	if err != nil {
-		return nil, fmt.Errorf("release spin locks: %w", err)
-	}
-	return statusesOf(statuses), nil
+// spinScripts renew and release many spin locks of a client.
+var spinScripts = &leaseScripts{
+	objects: "spin locks", channel: sideNames(lockChannel), // on which nothing is published
+	renew: script.LockRenew,
+	release: func(
+		ctx context.Context, r backend.ScriptRunner, _ leaseKind, keys, owners, _ []string,
+	) ([]int64, error) {
+		return script.SpinReleaseAll(ctx, r, keys, owners)
+	},
 }

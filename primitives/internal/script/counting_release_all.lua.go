@@ -13,14 +13,14 @@ import (
 
 var countingReleaseAllScript = backend.Script{
 	Name: "counting_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "9e22186e34c60e9402a0b28415714cf57a5c22f7",
+	SHA1: "f9060748b85d294816a48c1ab7192af12e5c633e",
 	Source: "\n\n\n" + `local semaphores = {} for i = 1, #KEYS do semaphores[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, #semaphores do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #semaphores do channels[i] = ARGV[1 + #owners + i] end
 
 local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status, now = {}, clock()
 for i, semaphore in ipairs(semaphores) do
   local ends = redis.pcall('zscore', semaphore, owners[i])

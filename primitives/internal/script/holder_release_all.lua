@@ -11,18 +11,13 @@ local status = {}
 for i, owner in ipairs(owners) do
   local lock, holder = keys[2 * i - 1], keys[2 * i]
   local held = redis.pcall('hexists', lock, owner)
-  if held == 1 then
-    local sent = redis.pcall(publish, channels[i], '0') ---@allow channel one for each lock
-    if type(sent) == 'number' then
-      status[i] = redis.call('del', lock)
-      redis.call('del', holder)
-    else
-      status[i] = -2
-    end
-  elseif held == 0 then
-    status[i] = 0
-  else
+  if held ~= 1 then
     status[i] = fault(held)
+  elseif type(redis.pcall(publish, channels[i], '0')) == 'number' then ---@allow channel one for each lock
+    status[i] = redis.call('del', lock)
+    redis.call('del', holder)
+  else
+    status[i] = -2
   end
 end
 return status

@@ -13,11 +13,7 @@ for i, owner in ipairs(owners) do
   local held = redis.pcall('hexists', lock, owner)
   if held == 1 then
     redis.call('pexpire', holder, lease)
-    status[i] = redis.call('pexpire', lock, lease)
-  elseif held == 0 then
-    status[i] = 0
-  else
-    status[i] = fault(held)
   end
+  status[i] = held == 1 and redis.call('pexpire', lock, lease) or fault(held)
 end
 return status

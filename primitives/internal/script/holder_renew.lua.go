@@ -14,25 +14,21 @@ import (
 
 var holderRenewScript = backend.Script{
 	Name: "holder_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "b04e3b8c0ed5fdcd9081850f5f315fd8e5806fc9",
+	SHA1: "54e1d1a06c8ce7c4d5cc8cf648c3912a45aec406",
 	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, owner in ipairs(owners) do
   local lock, holder = keys[2 * i - 1], keys[2 * i]
   local held = redis.pcall('hexists', lock, owner)
   if held == 1 then
     redis.call('pexpire', holder, lease)
-    status[i] = redis.call('pexpire', lock, lease)
-  elseif held == 0 then
-    status[i] = 0
-  else
-    status[i] = fault(held)
   end
+  status[i] = held == 1 and redis.call('pexpire', lock, lease) or fault(held)
 end
 return status
 `,

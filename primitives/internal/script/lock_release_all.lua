@@ -10,17 +10,12 @@
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
-  if held == 1 then
-    local sent = redis.pcall(publish, channels[i], '0') ---@allow channel one for each lock
-    if type(sent) == 'number' then
-      status[i] = redis.call('del', lock)
-    else
-      status[i] = -2
-    end
-  elseif held == 0 then
-    status[i] = 0
-  else
+  if held ~= 1 then
     status[i] = fault(held)
+  elseif type(redis.pcall(publish, channels[i], '0')) == 'number' then ---@allow channel one for each lock
+    status[i] = redis.call('del', lock)
+  else
+    status[i] = -2
   end
 end
 return status

@@ -13,27 +13,22 @@ import (
 
 var lockReleaseAllScript = backend.Script{
 	Name: "lock_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "33176fbc45b7448a2c695d8469587605a3757560",
+	SHA1: "9fabd5001d9cf5bc889590707278198241b0d939",
 	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #locks do channels[i] = ARGV[1 + #owners + i] end
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
-  if held == 1 then
-    local sent = redis.pcall(publish, channels[i], '0')
-    if type(sent) == 'number' then
-      status[i] = redis.call('del', lock)
-    else
-      status[i] = -2
-    end
-  elseif held == 0 then
-    status[i] = 0
-  else
+  if held ~= 1 then
     status[i] = fault(held)
+  elseif type(redis.pcall(publish, channels[i], '0')) == 'number' then
+    status[i] = redis.call('del', lock)
+  else
+    status[i] = -2
   end
 end
 return status

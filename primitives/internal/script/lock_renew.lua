@@ -10,12 +10,6 @@
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
-  if held == 1 then
-    status[i] = redis.call('pexpire', lock, lease)
-  elseif held == 0 then
-    status[i] = 0
-  else
-    status[i] = fault(held)
-  end
+  status[i] = held == 1 and redis.call('pexpire', lock, lease) or fault(held)
 end
 return status

@@ -14,23 +14,17 @@ import (
 
 var lockRenewScript = backend.Script{
 	Name: "lock_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "63b42d34c254bfa716438cf3de79e8c163192c5b",
+	SHA1: "7496233779a34516801d0662c25cd38ba2043ecc",
 	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
-  if held == 1 then
-    status[i] = redis.call('pexpire', lock, lease)
-  elseif held == 0 then
-    status[i] = 0
-  else
-    status[i] = fault(held)
-  end
+  status[i] = held == 1 and redis.call('pexpire', lock, lease) or fault(held)
 end
 return status
 `,

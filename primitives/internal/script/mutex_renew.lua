@@ -12,10 +12,8 @@ for i, holder in ipairs(holders) do
   local held = redis.pcall('get', holder)
   if held == owners[i] then
     status[i] = redis.call('pexpire', holder, lease)
-  elseif type(held) == 'table' then
-    status[i] = fault(held)
   else
-    status[i] = 0
+    status[i] = type(held) == 'table' and fault(held) or 0
   end
 end
 return status

@@ -14,22 +14,20 @@ import (
 
 var mutexRenewScript = backend.Script{
 	Name: "mutex_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "19c1cac56748b808e1f9289da25ba75655ea245d",
+	SHA1: "7696dd4d282d82b6e33782ff129ee8985a271e01",
 	Source: "\n\n\n" + `local holders = {} for i = 1, #KEYS do holders[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #holders do owners[i] = ARGV[1 + i] end
 
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, holder in ipairs(holders) do
   local held = redis.pcall('get', holder)
   if held == owners[i] then
     status[i] = redis.call('pexpire', holder, lease)
-  elseif type(held) == 'table' then
-    status[i] = fault(held)
   else
-    status[i] = 0
+    status[i] = type(held) == 'table' and fault(held) or 0
   end
 end
 return status

@@ -19,7 +19,7 @@ for i, owner in ipairs(owners) do
     local done, given = pcall(give_back, objects[2 * i - 1], objects[2 * i], owner, false, now, free, tell)
     status[i] = done and given or fault(given)
   else
-    status[i] = text and fault(text) or 0
+    status[i] = fault(text)
   end
 end
 return status

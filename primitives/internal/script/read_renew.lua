@@ -10,16 +10,10 @@
 local status = {}
 for i, owner in ipairs(owners) do
   local lock, hold = keys[2 * i - 1], keys[2 * i]
-  local field = redis.pcall('hexists', lock, owner)
-  if field == 1 then
-    status[i] = redis.call('pexpire', hold, lease)
-    if status[i] == 1 and redis.call('pttl', lock) < tonumber(lease) then
-      redis.call('pexpire', lock, lease)
-    end
-  elseif field == 0 then
-    status[i] = 0
-  else
-    status[i] = fault(field)
+  local held = redis.pcall('hexists', lock, owner)
+  status[i] = held == 1 and redis.call('pexpire', hold, lease) or fault(held)
+  if status[i] == 1 and redis.call('pttl', lock) < tonumber(lease) then
+    redis.call('pexpire', lock, lease)
   end
 end
 return status

@@ -14,26 +14,20 @@ import (
 
 var readRenewScript = backend.Script{
 	Name: "read_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "c83d9558b1c0cd93804564c7b4f497edbdb019d8",
+	SHA1: "a403b4c835a6d1968f16cba39836f456c450314c",
 	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, owner in ipairs(owners) do
   local lock, hold = keys[2 * i - 1], keys[2 * i]
-  local field = redis.pcall('hexists', lock, owner)
-  if field == 1 then
-    status[i] = redis.call('pexpire', hold, lease)
-    if status[i] == 1 and redis.call('pttl', lock) < tonumber(lease) then
-      redis.call('pexpire', lock, lease)
-    end
-  elseif field == 0 then
-    status[i] = 0
-  else
-    status[i] = fault(field)
+  local held = redis.pcall('hexists', lock, owner)
+  status[i] = held == 1 and redis.call('pexpire', hold, lease) or fault(held)
+  if status[i] == 1 and redis.call('pttl', lock) < tonumber(lease) then
+    redis.call('pexpire', lock, lease)
   end
 end
 return status

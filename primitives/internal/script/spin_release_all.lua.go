@@ -13,21 +13,15 @@ import (
 
 var spinReleaseAllScript = backend.Script{
 	Name: "spin_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "92e90ce5d8f40f6b8b42026f8fa5883460d9da1a",
+	SHA1: "3f19d6be57b5da206ae5463d086f21ec3e177159",
 	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local owners = {} for i = 1, #locks do owners[i] = ARGV[i] end
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
-  if held == 1 then
-    status[i] = redis.call('del', lock)
-  elseif held == 0 then
-    status[i] = 0
-  else
-    status[i] = fault(held)
-  end
+  status[i] = held == 1 and redis.call('del', lock) or fault(held)
 end
 return status
 `,

@@ -13,7 +13,7 @@ import (
 
 var writeReleaseAllScript = backend.Script{
 	Name: "write_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "eeabc0f3e12eb0ee7e35119b0061b19d015bc0c7",
+	SHA1: "d80c34fa5abbb66655061d41a4c54da3dc90a8f9",
 	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
@@ -22,7 +22,7 @@ local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] en
 
 
 local function give_back(waiting, owner, wake) if redis.call('hexists', waiting, owner) == 0 then return true end if redis.call('hlen', waiting) == 1 and not wake() then return false end redis.call('hdel', waiting, owner) return true end
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 do local lock = keys[1] if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end end
 do local object = keys[1] if not redis.acl_check_cmd('hset', object) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. object}) end end

@@ -9,16 +9,10 @@
 ---@include fault.lua
 local status = {}
 for i, lock in ipairs(locks) do
-  local field = redis.pcall('hexists', lock, owners[i] .. ':write')
-  if field == 1 then
-    status[i] = 1
-    if redis.call('pttl', lock) < tonumber(lease) then
-      redis.call('pexpire', lock, lease)
-    end
-  elseif field == 0 then
-    status[i] = 0
-  else
-    status[i] = fault(field)
+  local held = redis.pcall('hexists', lock, owners[i] .. ':write')
+  status[i] = held == 1 and 1 or fault(held)
+  if held == 1 and redis.call('pttl', lock) < tonumber(lease) then
+    redis.call('pexpire', lock, lease)
   end
 end
 return status

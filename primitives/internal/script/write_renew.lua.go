@@ -14,25 +14,19 @@ import (
 
 var writeRenewScript = backend.Script{
 	Name: "write_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "ee1cac091c33ff29d15015cd32f069ddc4e8908d",
+	SHA1: "7efe7b1a661101446b2603e1ce1486bc99f1bde5",
 	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
 local status = {}
 for i, lock in ipairs(locks) do
-  local field = redis.pcall('hexists', lock, owners[i] .. ':write')
-  if field == 1 then
-    status[i] = 1
-    if redis.call('pttl', lock) < tonumber(lease) then
-      redis.call('pexpire', lock, lease)
-    end
-  elseif field == 0 then
-    status[i] = 0
-  else
-    status[i] = fault(field)
+  local held = redis.pcall('hexists', lock, owners[i] .. ':write')
+  status[i] = held == 1 and 1 or fault(held)
+  if held == 1 and redis.call('pttl', lock) < tonumber(lease) then
+    redis.call('pexpire', lock, lease)
   end
 end
 return status

@@ -1,0 +1,106 @@
+package primitives
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
+)
+
+// leaseKind is the [extend.LeasableKind] of all objects: the scripts of a kind, and what they get apart from names. One
+// script handles the leases of all objects whose leaseKinds are equal.
+type leaseKind struct {
+	*leaseScripts
+	publish  string         // the command
+	tokenTTL *time.Duration // of the client
+	limit    int64          // of a counting semaphore by arrival, otherwise 0
+}
+
+// leaseKind returns the kind of this client's objects with these scripts.
+func (c *Client) leaseKind(scripts *leaseScripts) leaseKind {
+	return leaseKind{leaseScripts: scripts, publish: c.core.Capabilities().Publish(), tokenTTL: &c.tokenTTL}
+}
+
+// leaseScripts are the scripts that renew and release many leases of one kind, and the names that they get.
+type leaseScripts struct {
+	objects string                           // what errors call them
+	channel func(key string) string          // of an object's releases
+	renewed func(key, owner string) []string // the keys of one renewal; nil: the object's own
+	freed   func(key, owner string) []string // the keys of one release; nil: the object's own
+	renew   func(ctx context.Context, r backend.ScriptRunner, keys []string, lease time.Duration, owners []string) ([]int64, error)
+	release func(ctx context.Context, r backend.ScriptRunner, k leaseKind, keys, owners, channels []string) ([]int64, error)
+}
+
+// Renew implements [extend.LeasableKind].
+func (k leaseKind) Renew(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
+) ([]extend.Status, error) {
+	statuses, err := k.renew(ctx, r, leaseKeys(keys, owners, k.renewed), lease, owners)
+	if err != nil {
+		return nil, fmt.Errorf("renew %s: %w", k.objects, err)
+	}
+	return statusesOf(statuses), nil
+}
+
+// ReleaseAll implements [extend.LeasableKind].
+func (k leaseKind) ReleaseAll(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
+) ([]extend.Status, error) {
+	channels := make([]string, len(keys))
+	for i, key := range keys {
+		channels[i] = k.channel(key)
+	}
+	statuses, err := k.release(ctx, r, k, leaseKeys(keys, owners, k.freed), owners, channels)
+	if err != nil {
+		return nil, fmt.Errorf("release %s: %w", k.objects, err)
+	}
+	return statusesOf(statuses), nil
+}
+
+// publishing returns the release by a script that gets keys, the command, owners and channels.
+func publishing(
+	release func(context.Context, backend.ScriptRunner, []string, string, []string, []string) ([]int64, error),
+) func(context.Context, backend.ScriptRunner, leaseKind, []string, []string, []string) ([]int64, error) {
+	return func(
+		ctx context.Context, r backend.ScriptRunner, k leaseKind, keys, owners, channels []string,
+	) ([]int64, error) {
+		return release(ctx, r, keys, k.publish, owners, channels)
+	}
+}
+
+// sideNames returns what names the side of each object.
+func sideNames(side string) func(key string) string {
+	return func(key string) string { return extend.SideName(side, key) }
+}
+
+// leaseKeys returns the keys of all leases.
+func leaseKeys(keys, owners []string, one func(key, owner string) []string) []string {
+	if one == nil {
+		return keys
+	}
+	var all []string
+	for i, key := range keys {
+		all = append(all, one(key, owners[i])...)
+	}
+	return all
+}
+
+// statusesOf reads the statuses of a script that renews or releases many leases.
+func statusesOf(statuses []int64) []extend.Status {
+	result := make([]extend.Status, len(statuses))
+	for i, status := range statuses {
+		switch status {
+		case 1:
+			result[i] = extend.Done
+		case 0:
+			result[i] = extend.NotHeld
+		case -1:
+			result[i] = extend.OtherKind
+		default:
+			result[i] = extend.Failed
+		}
+	}
+	return result
+}
