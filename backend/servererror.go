@@ -159,9 +159,9 @@ var refusals = map[error][]string{
 	},
 }
 
-// Is reports whether target is the [ScriptError] of the code, or the error's class: [ErrOverflow], [ErrNotANumber], [ErrCrossSlot],
-// [ErrNotSupported], [ErrNoPermission] or [ErrKeyDenied], which servers, or proxies before them, distinguish by their
-// texts only, but for the code NOPERM.
+// Is reports whether target is the [ScriptError] of the code, or the error's class: [ErrOverflow], [ErrNotANumber],
+// [ErrCrossSlot], [ErrNotSupported], [ErrNoPermission] or [ErrKeyDenied], which servers, or proxies before them,
+// distinguish by their texts only, but for the code NOPERM.
 func (e *ServerError) Is(target error) bool {
 	if code, ok := target.(ScriptError); ok {
 		return string(code) == e.Code

@@ -136,7 +136,7 @@ return {number, dead, outer2('k')}`,
 	keys: []string{"k"},
 	want: "[k-x k 0]",
 }, {
-	// A name of the script is one that a function needs, so that the function stays one.
+	// The script has a local variable whose name the function uses. So the function is not inlined.
 	name: "InPlaceCaptured",
 	src: `---@key a string
 ---@include place.lua

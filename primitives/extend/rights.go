@@ -33,8 +33,8 @@ type right struct {
 	rule  string // with a pattern, for objects whose names have the same beginning
 }
 
-// WithRights returns o with the rights that its user needs. An error for want of a right then names all missing
-// rights of the object.
+// WithRights returns o with the rights that its user needs. The error of a call that lacks a right then names
+// all missing rights of the object.
 func (o Object) WithRights(r *Rights) Object {
 	o.rights = r
 	return o
@@ -49,7 +49,7 @@ func (o *Object) AsksRights() bool {
 }
 
 // NoteRights notes, if granted, that an acquire has asked for the rights of its release, and was granted. The client
-// forgets that when the server refuses a call on such an object for want of a right.
+// forgets this when the server refuses a call on an object with the same [Rights] because its user lacks a right.
 func (o *Object) NoteRights(granted bool) {
 	if granted && o.rights != nil {
 		o.core.rights.Store(o.rights, nil)

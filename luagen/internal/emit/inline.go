@@ -7,8 +7,9 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// Each run of a script makes all its functions, also those that the run does not call. So an included function that is
-// not called is left out, and one that is called once, or is very small, stands instead of its calls.
+// Each run of a script makes all its functions, also those that the run does not call. So the shipped text lacks the
+// included functions that it does not call. A function that is called once, or is very small, is not made either: its
+// body replaces its calls.
 
 // maxSmall is how many tokens a function may have that stands instead of several calls.
 const maxSmall = 60
