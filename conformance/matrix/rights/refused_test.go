@@ -156,8 +156,7 @@ func recordRuns(t *testing.T) []run {
 				}
 			}
 		}
-		require.NoError(t, must.Catch(func() { useAll(t.Context(), client) }))
-		require.NoError(t, client.Close(t.Context()))
+		r.useAll(t, client)
 	})
 	return all
 }
