@@ -65,7 +65,12 @@ var rules = []rule{
 	},
 	{dir: "primitives/trace"},
 	{dir: "primitives/internal/script", imports: []string{"backend"}},
-	{dir: "primitives/internal/...", imports: []string{"backend", "primitives/internal/...", zap}},
+	{dir: "primitives/internal/dispatch", imports: []string{"backend"}},
+	{dir: "primitives/internal/renew", imports: []string{"backend", zap}},
+	{dir: "primitives/internal/listen/...", imports: []string{"backend", zap}},
+	// The two ways to wait do not know each other.
+	waiting("primitives/internal/wait"),
+	waiting("primitives/internal/line"),
 	{
 		dir:     "primitives/extend",
 		imports: []string{"backend", "primitives/trace", "primitives/internal/...", zap},
@@ -191,6 +196,12 @@ func adapter(dir string, imports ...string) rule {
 	return rule{dir: dir, imports: append(imports, "backend", "backend/fanout", "backend/evalsha")}
 }
 
+// waiting is a rule of a way to wait.
+func waiting(dir string) rule {
+	const listen = "primitives/internal/listen"
+	return rule{dir: dir, imports: []string{"backend", listen}, tests: []string{listen + "/listentest", zap}}
+}
+
 // engine is a rule of what derives cases from declarations, or declares.
 func engine(dir string, imports ...string) rule {
 	return rule{dir: dir, testing: true, imports: append(imports, "backend", "primitives",
@@ -298,6 +309,9 @@ func TestImportRules(t *testing.T) {
 		{dir: "primitives/extend", imported: module + "/primitives"},
 		{dir: "primitives/extend", imported: module + "/primitives", test: true, allowed: true},
 		{dir: "primitives/internal/wait", imported: module + "/primitives/extend"},
+		{dir: "primitives/internal/wait", imported: module + "/primitives/internal/listen", allowed: true},
+		{dir: "primitives/internal/wait", imported: module + "/primitives/internal/line"},
+		{dir: "primitives/internal/line", imported: module + "/primitives/internal/wait", test: true},
 		{dir: "primitives", imported: module + "/luagen/internal/parse"},
 		{dir: "primitives", imported: "time", luagen: true, allowed: true},
 		{dir: "primitives", imported: "go.uber.org/zap", luagen: true},

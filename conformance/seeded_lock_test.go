@@ -3,7 +3,7 @@ package conformance_test
 // The files that have bugs put into them.
 const (
 	queueFile   = "internal/wait/queue.go"
-	channelFile = "internal/wait/channel.go"
+	channelFile = "internal/listen/channel.go"
 	crowdFile   = "internal/wait/crowd.go"
 	waitFile    = "internal/wait/wait.go"
 	renewalFile = "internal/renew/renewal.go"
@@ -40,7 +40,7 @@ var (
 func waitSeeds() []seed {
 	return []seed{
 		{"does not look again when subscribed", channelFile, edits{
-			{"subscribed = subscription, true\n\tc.listener.acknowledged()", "subscribed = subscription, true"},
+			{"Subscribed = subscription, true\n\tc.listener.Acknowledged()", "Subscribed = subscription, true"},
 		}, freeUnits},
 		{"forgets the gap", queueFile, edits{
 			{"Message {\n\t\tq.wakeOne()\n", "Message {\n"},
@@ -62,17 +62,17 @@ func waitSeeds() []seed {
 				"\t\tanswer, err := a.Try(ctx)\n\t\tgeneration := q.readGeneration()\n"},
 		}, freeLock},
 		{"joins a channel after the message", waitFile, edits{
-			{"if q.channel.subscribed {\n\t\tme.wake()\n\t} else {\n\t\tq.park(me, refused)\n\t}",
+			{"if q.channel.Subscribed {\n\t\tme.wake()\n\t} else {\n\t\tq.park(me, refused)\n\t}",
 				"q.park(me, refused)"},
 		}, freeUnits},
 		{"has no bounded poll", queueFile, edits{
-			{"in := q.interval()", "in := maxPoll"},
+			{"in := q.interval()", "in := 1000 * time.Hour"},
 		}, freeLock},
 		{"polls for one waiter only", queueFile, edits{
-			{"\tif q.parked.Len() > 0 {\n\t\tq.alarm.within(q.interval())\n\t}\n", ""},
+			{"\tif q.parked.Len() > 0 {\n\t\tq.channel.Alarm.Within(q.interval())\n\t}\n", ""},
 		}, freeLock},
 		{"never tries for what it has put off", crowdFile, edits{
-			{"if !q.channel.dropped {", "if false {"},
+			{"if !q.channel.Dropped {", "if false {"},
 		}, freeLock},
 		{"has a whole crowd try at once", crowdFile, edits{
 			{"rand.Int64N(max(crowd, 1))", "rand.Int64N(1)"},
@@ -81,10 +81,10 @@ func waitSeeds() []seed {
 			{"rand.Int64N(max(crowd, 1)) < triers*(1+q.passed)", "crowd == 0"},
 		}, inCrowd},
 		{"tries late although another message has come", crowdFile, edits{
-			{"\tq.later.stop()\n", ""},
+			{"\tq.later.Stop()\n", ""},
 		}, inCrowd},
 		{"leaves the timer of a closed client", queueFile, edits{
-			{"\tq.later.end()\n", ""},
+			{"\tq.later.End()\n", ""},
 		}, inCrowd},
 		{"does not note how many hear of a release", lockFile, edits{
 			{"\tl.base.Core().NoteCrowd(l.channel, released-1)\n", ""},

@@ -5,8 +5,8 @@ func mutexSeeds() []seed {
 	const (
 		mutex    = "mutex.go"
 		line     = "extend/line.go"
-		lineFile = "internal/wait/line.go"
-		beatFile = "internal/wait/beat.go"
+		lineFile = "internal/line/line.go"
+		beatFile = "internal/line/beat.go"
 		acquire  = "internal/script/mutex_acquire.lua.go"
 		beat     = "internal/script/mutex_beat.lua.go"
 		release  = "internal/script/mutex_release.lua.go"
@@ -83,7 +83,7 @@ func mutexSeeds() []seed {
 			{"return t.lengthen(ctx)", "return true"},
 		}, in("TestFixedLeaseIsWhole")},
 		{"takes its time after a beat that was lost", beatFile, edits{
-			{"		l.alarm.within(jittered(l.beatInterval() / unsubscribedPollFactor))\n", ""},
+			{"		l.channel.Alarm.Within(listen.Jittered(l.beatInterval() / listen.UnsubscribedPollFactor))\n", ""},
 		}, in("TestLostBeatCostsNoPlace")},
 	}
 }

@@ -33,7 +33,7 @@ func replicaSeeds() []seed {
 			{"if err != nil && used {", "if err != nil && used && !errors.Is(err, backend.ErrReplicas) {"},
 		}, inPrimitives("TestReplicaComesBack")},
 		{"tries again without a pause", waitFile, edits{
-			{"length = undoneBackoff.after(a.Undone)", "length = 0"},
+			{"w.client.Pause(ctx, undoneBackoff.after(a.Undone))", "w.client.Pause(ctx, 0)"},
 		}, inPrimitives("TestLockWithTooFewReplicas")},
 		{"tries again after equal pauses", waitFile, edits{
 			{"undoneBackoff.after(a.Undone)", "undoneBackoff.after(1)"},

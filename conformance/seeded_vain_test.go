@@ -14,7 +14,7 @@ func vainSeeds() []seed {
 	deafSemaphore := edits{{"\treturn n\n}", "\treturn n * 0\n}"}}
 	deafLatch := edits{{"\t\treturn extend.AllUnits\n\t}\n\treturn 1\n", "\t\treturn 0\n\t}\n\treturn 0\n"}}
 	kept := edits{{"\t\ttaken = p.n\n", ""}}
-	unsubscribed := edits{{"if !w.pubsub || c.subscribed ||", "if w.pubsub || c.subscribed ||"}}
+	unsubscribed := edits{{"if !c.client.pubsub || c.Subscribed ||", "if c.client.pubsub || c.Subscribed ||"}}
 	unpublished := edits{{"redis.call(publish, released, '0')", ""}}
 	return []seed{
 		{"has a syntax error in the script that acquires", acquireFile, refused, inReal("LockHistories")},

@@ -12,6 +12,8 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
+	"github.com/hasp-go/hasp/primitives/internal/line"
+	"github.com/hasp-go/hasp/primitives/internal/listen"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 	"github.com/hasp-go/hasp/primitives/trace"
@@ -27,7 +29,9 @@ type Core struct {
 	id              string // a random UUID, the first half of every owner
 	calls           *dispatch.Dispatcher
 	backgroundCalls dispatch.Background // sends calls without a caller
+	listen          *listen.Client
 	waiters         *wait.Waiters
+	lines           *line.Lines
 	keeper          *renew.Keeper
 	bySlot          atomic.Bool // one script's keys must share a slot
 	orphans         orphans
@@ -64,9 +68,10 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Core{
 		backend: b, can: can, opts: o, id: newUUID(), calls: calls, backgroundCalls: dispatch.Background{Dispatcher: calls},
-		waiters: wait.NewWaiters(b, o.PollInterval, o.Logger),
-		ctx:     ctx, cancel: cancel, idle: make(chan struct{}), ended: make(chan struct{}),
+		listen: listen.New(b, o.PollInterval, o.Logger),
+		ctx:    ctx, cancel: cancel, idle: make(chan struct{}), ended: make(chan struct{}),
 	}
+	c.waiters, c.lines = wait.NewWaiters(c.listen), line.New(c.listen)
 	c.bySlot.Store(can.Cluster)
 	c.keeper = renew.NewKeeper(c.backgroundCalls, &c.bySlot, o.Logger)
 	c.orphans.core = c
@@ -123,14 +128,14 @@ func (c *Core) Close(ctx context.Context) error {
 			return fmt.Errorf("close client: %w", ctx.Err())
 		}
 	}
-	c.waiters.Close()
+	c.listen.Close()
 	c.calls.BeginClose()
 	c.orphans.hurry()
 	for _, h := range c.keeper.Close() {
 		h.OnLost.(*hold).close() //nolint:forcetypeassert // Holds are this package's.
 	}
 	c.background(func(context.Context) {
-		c.waiters.AwaitEnd()
+		c.listen.AwaitEnd()
 		c.keeper.AwaitEnd()
 	})
 	c.leave()

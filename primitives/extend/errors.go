@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/wait"
+	"github.com/hasp-go/hasp/primitives/internal/listen"
 )
 
 // The errors of all primitives, besides the errors of package backend. Package primitives has them
@@ -41,7 +41,7 @@ var (
 )
 
 // errClosed means that the client is closed. It matches [backend.ErrClosed].
-var errClosed = wait.ErrClosed
+var errClosed = listen.ErrClosed
 
 // Worded returns an error that has the given text, and matches all of the given errors. It is for
 // errors whose own texts would repeat it.

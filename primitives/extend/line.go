@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/wait"
+	"github.com/hasp-go/hasp/primitives/internal/line"
 )
 
 // Line configures the waiting for an object that a release grants to the first owner of a queue on
@@ -33,22 +33,22 @@ type Line struct {
 }
 
 // Beats is the server's answer to a [Line.Beat].
-type Beats = wait.Beats
+type Beats = line.Beats
 
 // BeatStatus is the status of an owner, by the answer to a beat.
-type BeatStatus = wait.BeatStatus
+type BeatStatus = line.BeatStatus
 
 // The statuses of an owner after a [Line.Beat].
 const (
-	NoPlace BeatStatus = wait.NoPlace // it has neither a place nor the object
-	Waits   BeatStatus = wait.Waits
-	Holds   BeatStatus = wait.Holds // for as long as a sign of life counts, from the beat's sending on
+	NoPlace BeatStatus = line.NoPlace // it has neither a place nor the object
+	Waits   BeatStatus = line.Waits
+	Holds   BeatStatus = line.Holds // for as long as a sign of life counts, from the beat's sending on
 )
 
 // waitInLine waits until a is granted, by its own try or by the release of another owner.
 func (s *Leases) waitInLine(ctx context.Context, a *attempt) (tries, error) {
 	t := ticket{attempt: a, loop: loopAttempt{attempt: a, owned: a, owns: true}}
-	err := s.object.core.waiters.WaitInLine(ctx, wait.Line{
+	err := s.object.core.lines.Wait(ctx, line.Line{
 		Key: s.object.key, Channel: s.line.Channel, Wait: s.line.Wait, Beater: (*beater)(s),
 	}, &t)
 	if err != nil {
@@ -63,11 +63,11 @@ type ticket struct {
 	loop loopAttempt
 }
 
-// Owner implements [wait.Ticket].
+// Owner implements [line.Ticket].
 func (t *ticket) Owner() string { return t.current().Owner }
 
-// Enqueue implements [wait.Ticket].
-func (t *ticket) Enqueue(ctx context.Context, place, stamp int64) (wait.Enqueued, error) {
+// Enqueue implements [line.Ticket].
+func (t *ticket) Enqueue(ctx context.Context, place, stamp int64) (line.Enqueued, error) {
 	h := t.current()
 	if h.leasable = t.leasable; place > 0 {
 		h.leasable = t.leases.line.At(place, stamp)
@@ -75,14 +75,14 @@ func (t *ticket) Enqueue(ctx context.Context, place, stamp int64) (wait.Enqueued
 	h.inLine = true
 	answer, err := t.loop.Try(ctx)
 	if answer.Granted && !t.lengthen(ctx) {
-		answer = wait.Answer{Outage: true}
+		answer.Granted, answer.Outage = false, true
 	}
-	return wait.Enqueued{
+	return line.Enqueued{
 		Granted: answer.Granted, Outage: answer.Outage, Place: t.place, HeldFor: answer.RetryIn,
 	}, err
 }
 
-// Granted implements [wait.Ticket].
+// Granted implements [line.Ticket].
 func (t *ticket) Granted(
 	ctx context.Context, token int64, started time.Time, lasts time.Duration,
 ) bool {
@@ -120,19 +120,19 @@ func (t *ticket) lengthen(ctx context.Context) bool {
 // leaveLine notes that the owner no longer uses its grant in a line, or no longer waits.
 func (h *hold) leaveLine() {
 	if h.inLine {
-		h.object.core.waiters.Forget(h.Owner)
+		h.object.core.lines.Forget(h.Owner)
 	}
 }
 
 // beater beats for the owners of one object, and releases owners that no caller uses.
 type beater Leases
 
-// Beat implements [wait.Beater].
+// Beat implements [line.Beater].
 func (b *beater) Beat(ctx context.Context, stamp int64, owners []string) (Beats, error) {
 	return b.line.Beat(ctx, b.object.core.backgroundCalls, stamp, owners)
 }
 
-// Stray implements [wait.Beater].
+// Stray implements [line.Beater].
 func (b *beater) Stray(owner string) {
 	s := (*Leases)(b)
 	h := s.init(&hold{}, s.leasable, 0)

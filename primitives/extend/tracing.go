@@ -18,7 +18,7 @@ func (c *Core) trace() {
 		c.keeper.OnRenewal = func(r renew.Renewal) { tracer.TraceRenewal(trace.Renewal(r)) }
 	}
 	if tracer, ok := c.opts.Tracer.(trace.SubscriptionTracer); ok {
-		c.waiters.OnGap = func(channel string, err error) {
+		c.listen.OnGap = func(channel string, err error) {
 			tracer.TraceSubscriptionGap(trace.SubscriptionGap{Channel: channel, Err: err})
 		}
 	}

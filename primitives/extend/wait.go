@@ -136,7 +136,7 @@ func (o *Object) TryAcquire(ctx context.Context, refusal error, a Attempt) error
 // Pause returns nil after the given time, for a primitive that makes several calls. Before that it returns
 // ctx's error if ctx ends, and after Close [backend.ErrClosed].
 func (o *Object) Pause(ctx context.Context, length time.Duration) error {
-	return o.core.waiters.Pause(ctx, length)
+	return o.core.listen.Pause(ctx, length)
 }
 
 // waitAs is Wait for an attempt that has owners: after an unknown outcome it continues, with

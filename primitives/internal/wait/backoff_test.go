@@ -28,10 +28,10 @@ func TestBackoffDoubles(t *testing.T) {
 		start := time.Now()
 		require.NoError(t, w.Wait(t.Context(), pausing(), s.attempt()))
 		require.LessOrEqual(t, time.Since(start), time.Minute+130*time.Millisecond)
-		require.Zero(t, s.subscribes)
+		require.Zero(t, s.Subscribes)
 		// 1, 2, 4 ... 64 ms come first, and each pause is at least half as long as it may be.
-		require.Greater(t, s.tries, 60_000/130)
-		require.Less(t, s.tries, 60_000/64+20)
+		require.Greater(t, s.Tries, 60_000/130)
+		require.Less(t, s.Tries, 60_000/64+20)
 	})
 }
 
@@ -40,7 +40,7 @@ func TestBackoffOneTriesForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(1)
-		s.held, s.latency = true, 400*time.Millisecond
+		s.held, s.Latency = true, 400*time.Millisecond
 		w := s.client(t, hour)
 		var all sync.WaitGroup
 		for range crowd {
@@ -51,7 +51,7 @@ func TestBackoffOneTriesForAll(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Minute)
-		require.Less(t, s.tried(), 2*crowd+60_000/400)
+		require.Less(t, s.Tried(), 2*crowd+60_000/400)
 		s.release()
 		all.Wait()
 	})
@@ -122,7 +122,7 @@ func TestBackoffAfterUndoneGrants(t *testing.T) {
 			undo := tryFunc(func() (wait.Answer, error) {
 				tries = append(tries, time.Now())
 				undone++
-				s.publish("0")
+				s.Publish("0")
 				return wait.Answer{Undone: undone, Granted: undone > 12, RetryIn: -1}, nil
 			})
 			err := wait.ErrMoved

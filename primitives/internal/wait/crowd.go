@@ -49,7 +49,7 @@ func (w *Waiters) NoteCrowd(channel string, clients int64) {
 // announce the unit later. The next message draws again, with a greater chance. The caller holds
 // the mutex.
 func (q *queue) hear(n int) {
-	q.later.stop()
+	q.later.Stop()
 	crowd := q.waiters.crowds[q.key.channel]
 	if n > 1 || rand.Int64N(max(crowd, 1)) < triers*(1+q.passed) { //nolint:gosec // No secret.
 		q.passed = 0
@@ -57,15 +57,15 @@ func (q *queue) hear(n int) {
 		return
 	}
 	q.passed++
-	q.later.within(putOff + rand.N(time.Duration(crowd)*putOffEach)) //nolint:gosec // Jitter.
+	q.later.Within(putOff + rand.N(time.Duration(crowd)*putOffEach)) //nolint:gosec // Jitter.
 }
 
 // announceLater announces the unit of a message that was put off.
 func (q *queue) announceLater() {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
-	q.later.fired()
-	if !q.channel.dropped {
+	q.later.Fired()
+	if !q.channel.Dropped {
 		q.passed = 0
 		q.announce(1)
 	}

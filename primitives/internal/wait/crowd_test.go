@@ -2,10 +2,8 @@ package wait_test
 
 import (
 	"context"
-	"maps"
 	"math"
 	"runtime"
-	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -16,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/listen"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
@@ -49,15 +48,12 @@ func (s *server) waitAsOneOf(t *testing.T, crowd int) {
 func (s *server) triesAfter(d time.Duration, before int) int {
 	time.Sleep(d)
 	synctest.Wait()
-	return s.tried() - before
+	return s.Tried() - before
 }
 
 // deliver gives an event to all who have subscribed.
 func (s *server) deliver(event backend.Event) {
-	s.mu.Lock()
-	handlers := slices.Collect(maps.Values(s.handlers))
-	s.mu.Unlock()
-	for _, h := range handlers {
+	for _, h := range s.Handlers() {
 		h(event)
 	}
 }
@@ -66,8 +62,8 @@ func TestCrowdOfADozenTriesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := waitTogether(t, 12)
-		before := s.tried()
-		s.publish("0")
+		before := s.Tried()
+		s.Publish("0")
 		require.Equal(t, 12, s.triesAfter(0, before))
 		require.Equal(t, 12, s.triesAfter(time.Second, before))
 	})
@@ -82,8 +78,8 @@ func TestCrowdTriesLittleByLittle(t *testing.T) {
 		s := waitTogether(t, crowd)
 		atOnce := 0
 		for range rounds {
-			before := s.tried()
-			s.publish("0")
+			before := s.Tried()
+			s.Publish("0")
 			first := s.triesAfter(0, before)
 			require.Equal(t, first, s.triesAfter(2*time.Millisecond-1, before))
 			half := s.triesAfter(latest(crowd)/2, before)
@@ -96,7 +92,6 @@ func TestCrowdTriesLittleByLittle(t *testing.T) {
 	})
 }
 
-// TestCrowdDrawsAnewForTheNextMessage: who has not tried yet when the next message comes tries once for both.
 // TestCrowdIsBounded notes more clients than a server can have: the try that is put off comes within five seconds.
 func TestCrowdIsBounded(t *testing.T) {
 	t.Parallel()
@@ -105,22 +100,23 @@ func TestCrowdIsBounded(t *testing.T) {
 		s.held = true
 		s.waitAsOneOf(t, math.MaxInt)
 		time.Sleep(time.Second)
-		before := s.tried()
+		before := s.Tried()
 		s.deliver(backend.Event{Kind: backend.EventMessage, Payload: "0"})
 		require.Positive(t, s.triesAfter(latest(10_000), before))
 	})
 }
 
+// TestCrowdDrawsAnewForTheNextMessage: who has not tried yet when the next message comes tries once for both.
 func TestCrowdDrawsAnewForTheNextMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const crowd = 100
 		s := waitTogether(t, crowd)
 		for range 20 {
-			before := s.tried()
-			s.publish("0")
+			before := s.Tried()
+			s.Publish("0")
 			atOnce := s.triesAfter(time.Millisecond, before)
-			s.publish("0")
+			s.Publish("0")
 			require.Equal(t, crowd+atOnce, s.triesAfter(time.Second, before))
 		}
 	})
@@ -137,9 +133,9 @@ func TestCrowdTriesTheSoonerTheMoreItHasPassed(t *testing.T) {
 			s.held = true
 			s.waitAsOneOf(t, crowd)
 			time.Sleep(time.Second)
-			tried, before, passed := 0, s.tried(), 0
+			tried, before, passed := 0, s.Tried(), 0
 			for range messages {
-				s.publish("0")
+				s.Publish("0")
 				passed++
 				if now := s.triesAfter(time.Millisecond, before); now > tried {
 					tried, passed = now, 0
@@ -175,7 +171,7 @@ func TestCrowdTriesAtOnce(t *testing.T) {
 			go func() { _ = w.Wait(t.Context(), p.wants(1), units{p, 1}) }()
 			time.Sleep(time.Second)
 			c.meanwhile(w)
-			before := p.tried()
+			before := p.Tried()
 			p.deliver(c.event)
 			require.Equal(t, 1, p.triesAfter(0, before), name)
 		})
@@ -215,17 +211,18 @@ func TestCrowdEndsWithTheClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held = true
-		w := wait.NewWaiters(s, hour, zap.NewNop())
+		client := listen.New(s, hour, zap.NewNop())
+		w := wait.NewWaiters(client)
 		w.NoteCrowd("c", 1e9)
 		ended := make(chan error, 1)
 		go func() { ended <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 		synctest.Wait()
-		require.Equal(t, 2, s.tried())
+		require.Equal(t, 2, s.Tried())
 		s.deliver(backend.Event{Payload: "0"})
-		w.Close()
-		w.AwaitEnd()
+		client.Close()
+		client.AwaitEnd()
 		require.ErrorIs(t, <-ended, backend.ErrClosed)
-		forgotten := weak.Make(s)
+		forgotten := weak.Make(s.Server)
 		for range 100 {
 			time.Sleep(time.Nanosecond) // The runtime forgets timers that were stopped.
 			if runtime.GC(); forgotten.Value() == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/listen"
 )
 
 // queue has the waiters of one client for one object. The mutex of Waiters guards its fields.
@@ -18,7 +19,6 @@ type queue struct {
 	private   bool // it is dropped with its waiter, without lingering
 	returns   bool // as [Want.Returns]
 
-	joined int       // number of waiters, parked or trying
 	parked list.List // of *waiter; the head is woken first
 
 	// generation counts the events after which a try may succeed. A waiter reads it before it
@@ -32,11 +32,10 @@ type queue struct {
 
 	refusals int // in a row since the last grant, for the backoff
 
-	channel channel
-	alarm   alarm
+	channel listen.Channel // of the waiters, parked or trying
 
-	later  alarm // rings for a message that was delayed
-	passed int64 // messages in a row that were delayed, and overtaken by the next message
+	later  listen.Alarm // rings for a message that was delayed
+	passed int64        // messages in a row that were delayed, and overtaken by the next message
 }
 
 // waiter is one caller of Wait.
@@ -114,7 +113,7 @@ func (q *queue) wakeAtEnd(lease time.Duration) {
 	defer q.waiters.mu.Unlock()
 	q.refusals = 0
 	if lease > 0 && q.parked.Len() > 0 {
-		q.alarm.within(min(lease, q.interval()) + time.Millisecond)
+		q.channel.Alarm.Within(min(lease, q.interval()) + time.Millisecond)
 	}
 }
 
@@ -169,7 +168,7 @@ func (q *queue) park(me *waiter, refused Answer) {
 		// duration has no room for a millisecond.
 		in = min(in, min(refused.RetryIn, in)+time.Millisecond)
 	}
-	q.alarm.within(in)
+	q.channel.Alarm.Within(in)
 }
 
 // awaitWakeUp returns nil when me is woken, or an error that ends its waiting.
@@ -180,8 +179,8 @@ func (q *queue) awaitWakeUp(ctx context.Context, me *waiter) error {
 	case <-ctx.Done():
 		q.passOn(me)
 		return ctx.Err()
-	case <-q.waiters.ctx.Done():
-		return ErrClosed
+	case <-q.waiters.client.Context().Done():
+		return listen.ErrClosed
 	}
 }
 
@@ -200,29 +199,14 @@ func (q *queue) passOn(me *waiter) {
 	}
 }
 
-// enter counts a waiter that joins. The first waiter subscribes, and stops the timer that would
-// drop the unused queue. When it parks, it arms the timer for itself. The caller holds the mutex.
-func (q *queue) enter() {
-	if q.joined == 0 {
-		q.alarm.stop()
-		q.channel.subscribe()
-	}
-	q.joined++
-}
-
-// leave counts a waiter that has left. After the last waiter, the queue lingers before it is
-// dropped. A private queue is dropped at once.
+// leave counts a waiter that has left. A private queue is dropped with its last waiter.
 func (q *queue) leave() {
 	q.waiters.mu.Lock()
-	q.joined--
+	q.channel.Leave()
 	q.addPendingWakeUps(0, 0)
 	unused := func() {}
-	switch {
-	case q.joined > 0 || q.channel.dropped:
-	case q.private:
-		unused = q.drop()
-	default:
-		q.alarm.within(linger)
+	if q.private && q.channel.Joined == 0 && !q.channel.Dropped {
+		unused = q.Drop()
 	}
 	q.waiters.mu.Unlock()
 	unused()
@@ -276,36 +260,19 @@ func (q *queue) addPendingWakeUps(n, most int) {
 		q.pendingNeed = 0
 	}
 	q.pendingNeed = max(q.pendingNeed, most)
-	trying := q.joined - q.parked.Len()
+	trying := q.channel.Joined - q.parked.Len()
 	q.pendingWakeUps = min(q.pendingWakeUps+min(n, trying), trying)
 }
 
-// tick polls: it wakes one waiter. It drops a queue without waiters.
-func (q *queue) tick() {
-	q.waiters.mu.Lock()
-	q.alarm.fired()
-	unused := func() {}
-	switch {
-	case q.channel.dropped:
-	case q.joined == 0:
-		unused = q.drop()
-	default:
-		q.poll()
-	}
-	q.waiters.mu.Unlock()
-	unused()
-}
-
-// poll wakes one waiter, and arms the timer again for the others. With a backoff, which may be
-// shorter than a try, one waiter at a time tries for all. The caller holds the mutex.
-func (q *queue) poll() {
-	if trying := q.joined - q.parked.Len(); trying == 0 || q.key.backoff == (Backoff{}) {
+// Poll implements [listen.Listener]. It wakes one waiter, and arms the timer again for the others. With a
+// backoff, which may be shorter than a try, one waiter at a time tries for all.
+func (q *queue) Poll() {
+	if trying := q.channel.Joined - q.parked.Len(); trying == 0 || q.key.backoff == (Backoff{}) {
 		q.wakeOne()
 	}
 	if q.parked.Len() > 0 {
-		q.alarm.within(q.interval())
+		q.channel.Alarm.Within(q.interval())
 	}
-	q.channel.subscribe()
 }
 
 // interval returns the time to the next try if no message comes. The caller holds the mutex.
@@ -313,32 +280,22 @@ func (q *queue) interval() time.Duration {
 	if q.key.backoff != (Backoff{}) {
 		return q.key.backoff.after(q.refusals)
 	}
-	return q.waiters.pollInterval(q.channel.subscribed)
+	return q.waiters.client.PollInterval(q.channel.Subscribed)
 }
 
-// drop ends the queue. The caller holds the mutex, releases it, and then calls the returned function,
-// which cancels the subscription.
-func (q *queue) drop() (cancel func()) {
+// Drop implements [listen.Listener].
+func (q *queue) Drop() (cancel func()) {
 	delete(q.waiters.queues, q.key)
-	q.alarm.end()
-	q.later.end()
-	return q.channel.drop()
+	q.later.End()
+	return q.channel.Drop()
 }
 
-// acknowledged implements [listener].
-func (q *queue) acknowledged() { q.wakeOne() }
+// Acknowledged implements [listen.Listener].
+func (q *queue) Acknowledged() { q.wakeOne() }
 
-// unsubscribed implements [listener].
-func (q *queue) unsubscribed() (used bool) {
-	if q.joined > 0 {
-		q.alarm.within(subscribeRetryDelay)
-	}
-	return q.joined > 0
-}
-
-// handle implements [listener]. A message wakes the waiters that can use the free units. A gap
+// Handle implements [listen.Listener]. A message wakes the waiters that can use the free units. A gap
 // wakes one waiter, since a message may have been missed.
-func (q *queue) handle(event backend.Event) {
+func (q *queue) Handle(event backend.Event) {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
 	if event.Kind != backend.EventMessage {

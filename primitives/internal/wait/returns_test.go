@@ -27,10 +27,10 @@ func TestWaitLooksAtTooFew(t *testing.T) {
 				}()
 			}
 			time.Sleep(time.Second)
-			before := p.tried()
+			before := p.Tried()
 			p.give(1)
 			time.Sleep(time.Second)
-			require.Equal(t, tries, p.tried()-before, "returns: %v", returns)
+			require.Equal(t, tries, p.Tried()-before, "returns: %v", returns)
 		})
 	}
 }

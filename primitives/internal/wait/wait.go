@@ -1,4 +1,4 @@
-// Package wait is the waiting loop of all primitives. A waiter tries. If it is refused, it parks:
+// Package wait is the waiting loop. A waiter tries. If it is refused, it parks:
 // until a message says that another try may succeed, until the time that the server gave has
 // passed, or until the next poll. Every wait has a poll.
 //
@@ -15,27 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
-	"github.com/hasp-go/hasp/backend"
-)
-
-const (
-	// linger is how long a queue keeps its subscription after its last waiter has left, since the
-	// next waiter often comes at once.
-	linger = 500 * time.Millisecond
-
-	// unsubscribedPollFactor is how many times more often a queue polls without a subscription.
-	unsubscribedPollFactor = 20
-
-	// subscribeRetryDelay is the longest time between a failed subscription and the next attempt.
-	subscribeRetryDelay = time.Second
-
-	// maxPause is the longest time between an attempt without an answer and the next attempt.
-	maxPause = time.Second
-
-	// maxPoll is the longest poll interval, so that adding the jitter cannot overflow.
-	maxPoll = 1000 * time.Hour
+	"github.com/hasp-go/hasp/primitives/internal/listen"
 )
 
 // Attempt is tried by a waiter until it is granted.
@@ -96,7 +76,7 @@ type Want struct {
 type Backoff struct{ First, Most time.Duration }
 
 // undoneBackoff is the pause after a grant that was undone.
-var undoneBackoff = Backoff{First: 50 * time.Millisecond, Most: maxPause}
+var undoneBackoff = Backoff{First: 50 * time.Millisecond, Most: listen.MaxPause}
 
 // after returns the pause after the given number of refusals in a row.
 func (b Backoff) after(refusals int) time.Duration {
@@ -112,15 +92,6 @@ func (b Backoff) after(refusals int) time.Duration {
 // channel. See [Answer.Moved].
 var ErrMoved = errors.New("the waiter has moved")
 
-// ErrClosed means that the client is closed. It wraps [backend.ErrClosed].
-var ErrClosed error = clientClosed{}
-
-type clientClosed struct{}
-
-func (clientClosed) Error() string { return "client closed" }
-
-func (clientClosed) Unwrap() error { return backend.ErrClosed }
-
 // FreeUnits reads a message. It returns how many units of the object are free, or [AllUnits] if
 // there are enough for all waiters.
 type FreeUnits func(payload string) int
@@ -128,30 +99,13 @@ type FreeUnits func(payload string) int
 // AllUnits is more units than any waiter needs.
 const AllUnits = int(^uint(0) >> 1)
 
-// Waiters are all waiters of one client: in one queue for each object, condition and channel, or in lines.
+// Waiters are the waiters of one client, in one queue for each object, condition and channel.
 type Waiters struct {
-	backend backend.Backend
-	pubsub  bool
-	poll    time.Duration
-	log     *zap.Logger
-
-	// OnGap is called when messages of a channel may have been missed, with the reason if the client
-	// cannot subscribe. No mutex is held. It must not block. It is set before the first Wait. Nil
-	// means that nobody wants to know.
-	OnGap func(channel string, err error)
-
-	ctx     context.Context //nolint:containedctx // It bounds the subscriptions, which outlive calls.
-	cancel  context.CancelFunc
-	running sync.WaitGroup // subscriptions being made
-
-	rejoining chan struct{} // has a value for each waiter that asks for its lost place
+	client *listen.Client
 
 	mu     sync.Mutex
 	queues map[queueKey]*queue
-	lines  map[lineKey]*line
-	owners map[string]*placeholder // the waiters in lines, and owners that were granted in a line
-	stamp  int64                   // of the last sign of life that was sent
-	crowds map[string]int64        // by channel: how many clients heard this client's last message, if there are many
+	crowds map[string]int64 // by channel: how many clients heard this client's last message, if there are many
 }
 
 // queueKey identifies a queue. Objects that share a channel have queues of their own: a wake-up for
@@ -167,20 +121,15 @@ func (want Want) key() queueKey {
 	return queueKey{want.Object, want.Condition, want.Channel, want.Backoff}
 }
 
-// NewWaiters returns the Waiters of a client that polls at the given interval, give or take a
-// tenth.
-func NewWaiters(b backend.Backend, poll time.Duration, log *zap.Logger) *Waiters {
-	ctx, cancel := context.WithCancel(context.Background())
-	return &Waiters{
-		backend: b, pubsub: b.Capabilities().PubSub, poll: poll, log: log,
-		ctx: ctx, cancel: cancel, queues: make(map[queueKey]*queue), lines: make(map[lineKey]*line),
-		owners: make(map[string]*placeholder), rejoining: make(chan struct{}, rejoinsAtOnce),
-		crowds: make(map[string]int64),
-	}
+// NewWaiters returns the Waiters of a client.
+func NewWaiters(c *listen.Client) *Waiters {
+	w := &Waiters{client: c, queues: make(map[queueKey]*queue), crowds: make(map[string]int64)}
+	listen.DropAtClose(c, &w.mu, w.queues)
+	return w
 }
 
 // Wait tries a until it is granted, and then returns nil. Otherwise it returns a's error, ctx's
-// error or [ErrClosed]. After the last two nothing is under way. After [ErrMoved] the
+// error or [listen.ErrClosed]. After the last two nothing is under way. After [ErrMoved] the
 // caller calls Wait again.
 func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
 	q := w.joinExisting(want)
@@ -228,48 +177,10 @@ func Repeat(ctx context.Context, pauses Backoff, a Attempt) error {
 // release of an undone grant, or of a grant whose answer was lost, publishes a message, too, which
 // would end each pause at once.
 func (w *Waiters) pause(ctx context.Context, a Answer) error {
-	length := min(w.pollInterval(false), maxPause)
 	if a.Undone > 0 {
-		length = undoneBackoff.after(a.Undone)
+		return w.client.Pause(ctx, undoneBackoff.after(a.Undone))
 	}
-	return w.Pause(ctx, length)
-}
-
-// Pause returns nil after the given time. Before that, it returns ctx's error if ctx ends, or [ErrClosed].
-func (w *Waiters) Pause(ctx context.Context, length time.Duration) error {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-w.ctx.Done():
-		return ErrClosed
-	}
-}
-
-// Close ends all waiting and all subscriptions, without waiting for anything.
-func (w *Waiters) Close() {
-	w.cancel()
-	for _, cancel := range w.dropAll() {
-		cancel()
-	}
-}
-
-// AwaitEnd returns when, after Close, no goroutine subscribes any more.
-func (w *Waiters) AwaitEnd() { w.running.Wait() }
-
-func (w *Waiters) dropAll() (cancels []func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, q := range w.queues {
-		cancels = append(cancels, q.drop())
-	}
-	for _, l := range w.lines {
-		cancels = append(cancels, l.drop())
-	}
-	return cancels
+	return w.client.AfterOutage(ctx)
 }
 
 // joinExisting joins the queue if it exists. Otherwise it returns nil.
@@ -278,7 +189,7 @@ func (w *Waiters) joinExisting(want Want) *queue {
 	defer w.mu.Unlock()
 	q := w.queues[want.key()]
 	if q != nil {
-		q.enter()
+		q.channel.Join()
 	}
 	return q
 }
@@ -290,8 +201,8 @@ func (w *Waiters) joinExisting(want Want) *queue {
 func (w *Waiters) join(want Want, refused Answer) (*queue, *waiter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ctx.Err() != nil {
-		return nil, nil, ErrClosed
+	if w.client.Context().Err() != nil {
+		return nil, nil, listen.ErrClosed
 	}
 	key := want.key()
 	q := w.queues[key]
@@ -299,30 +210,16 @@ func (w *Waiters) join(want Want, refused Answer) (*queue, *waiter, error) {
 		q = &queue{
 			waiters: w, key: key, freeUnits: want.FreeUnits, private: want.Private, returns: want.Returns,
 		}
-		q.channel = channel{waiters: w, name: want.Channel, listener: q}
-		q.alarm.ring, q.later.ring = q.tick, q.announceLater
+		q.channel.Init(w.client, want.Channel, &w.mu, q)
+		q.later.Ring = q.announceLater
 		w.queues[key] = q
 	}
-	q.enter()
+	q.channel.Join()
 	me := newWaiter(want.Need)
-	if q.channel.subscribed {
+	if q.channel.Subscribed {
 		me.wake()
 	} else {
 		q.park(me, refused)
 	}
 	return q, me, nil
-}
-
-// pollInterval returns the time to the next poll of a queue.
-func (w *Waiters) pollInterval(subscribed bool) time.Duration {
-	d := min(w.poll, maxPoll)
-	if !subscribed {
-		d /= unsubscribedPollFactor
-	}
-	return jittered(d)
-}
-
-// jittered returns d, give or take a tenth.
-func jittered(d time.Duration) time.Duration {
-	return d - d/10 + rand.N(d/5+1) //nolint:gosec // Jitter.
 }

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
+	"github.com/hasp-go/hasp/primitives/internal/listen"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
@@ -26,8 +28,8 @@ func TestWaitGrantedAtOnceDoesNotSubscribe(t *testing.T) {
 		s := newServer(1)
 		w := s.client(t, hour)
 		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
-		require.Zero(t, s.subscribes)
-		require.Equal(t, 1, s.tries)
+		require.Zero(t, s.Subscribes)
+		require.Equal(t, 1, s.Tries)
 	})
 }
 
@@ -46,12 +48,12 @@ func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Second)
-		tries := s.tried()
+		tries := s.Tried()
 		s.release()
 		all.Wait()
-		require.Equal(t, 1, s.subscribes)
+		require.Equal(t, 1, s.Subscribes)
 		// One wake-up, one try: however many wait, passing the lock on costs a script or two.
-		require.LessOrEqual(t, s.tried()-tries, 2*50)
+		require.LessOrEqual(t, s.Tried()-tries, 2*50)
 	})
 }
 
@@ -85,7 +87,7 @@ func TestWaitOneTriesForEachMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(1)
-		s.held, s.latency = true, 25*time.Millisecond
+		s.held, s.Latency = true, 25*time.Millisecond
 		w := s.client(t, hour)
 		var all sync.WaitGroup
 		for range 50 {
@@ -96,13 +98,13 @@ func TestWaitOneTriesForEachMessage(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Second)
-		tries := s.tried()
+		tries := s.Tried()
 		for range 200 {
-			s.publish("0")
+			s.Publish("0")
 			time.Sleep(5 * time.Millisecond)
 		}
 		time.Sleep(time.Second)
-		require.InDelta(t, 200, s.tried()-tries, 20)
+		require.InDelta(t, 200, s.Tried()-tries, 20)
 		s.release()
 		all.Wait()
 	})
@@ -131,7 +133,7 @@ func TestWaitAllAreWoken(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 		g.open.Store(true)
-		s.publish("0")
+		s.Publish("0")
 		start := time.Now()
 		all.Wait()
 		require.Less(t, time.Since(start), 3*time.Second)
@@ -159,10 +161,10 @@ func TestWaitAgainIsNotPolled(t *testing.T) {
 		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 		time.Sleep(linger / 2)
 		time.AfterFunc(time.Minute, s.release)
-		tries := s.tried()
+		tries := s.Tried()
 		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
-		require.Equal(t, 2, s.tried()-tries)
-		require.Equal(t, 1, s.subscribes)
+		require.Equal(t, 2, s.Tried()-tries)
+		require.Equal(t, 1, s.Subscribes)
 	})
 }
 
@@ -170,13 +172,13 @@ func TestWaitPollsWithoutPubSub(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(1)
-		s.mute, s.held = true, true
+		s.Mute, s.held = true, true
 		w := s.client(t, 2*time.Second)
 		time.AfterFunc(10*time.Second, s.release)
 		start := time.Now()
 		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 		require.Less(t, time.Since(start), 12500*time.Millisecond)
-		require.Zero(t, s.subscribes)
+		require.Zero(t, s.Subscribes)
 	})
 }
 
@@ -209,7 +211,7 @@ func TestWaitLongestPoll(t *testing.T) {
 			w := s.client(t, math.MaxInt64)
 			time.AfterFunc(time.Minute, s.release)
 			require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
-			require.Equal(t, 3, s.tries)
+			require.Equal(t, 3, s.Tries)
 		})
 	}
 }
@@ -228,11 +230,11 @@ func TestWaitKnowsTheEndOfItsClientsOwnLease(t *testing.T) {
 		time.Sleep(time.Second)
 		s.release()
 		time.Sleep(time.Second)
-		before := s.tried()
+		before := s.Tried()
 		require.Greater(t, before, 2, "the first is granted")
 		time.Sleep(3 * time.Second)
-		require.Greater(t, s.tried(), before)
-		s.set(func() { s.held = false })
+		require.Greater(t, s.Tried(), before)
+		s.Set(func() { s.held = false })
 	})
 }
 
@@ -258,7 +260,7 @@ func TestWaitRetriesNotBeforeTheEnd(t *testing.T) {
 		w := s.client(t, hour)
 		time.AfterFunc(time.Minute, s.release)
 		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
-		require.Equal(t, 3, s.tries)
+		require.Equal(t, 3, s.Tries)
 	})
 }
 
@@ -274,14 +276,14 @@ func TestWaitPrivateDoesNotLinger(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, w.Wait(ctx, want, s.attempt()), context.DeadlineExceeded)
-		require.Zero(t, s.subscribed())
-		s.ackAfter = time.Hour
+		require.Zero(t, s.Subscribed())
+		s.AckAfter = time.Hour
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, w.Wait(ctx, want, s.attempt()), context.DeadlineExceeded)
 		time.Sleep(2 * time.Hour)
-		require.Zero(t, s.subscribed())
-		require.Equal(t, 2, s.subscribes)
+		require.Zero(t, s.Subscribed())
+		require.Equal(t, 2, s.Subscribes)
 	})
 }
 
@@ -321,7 +323,7 @@ func TestWaitMovesAtOnce(t *testing.T) {
 			return wait.Answer{Outage: true, Moved: true, RetryIn: -1}, nil
 		}))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Zero(t, s.subscribes)
+		require.Zero(t, s.Subscribes)
 	})
 }
 
@@ -334,21 +336,22 @@ func TestWaitGivesUpSubscribing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(1)
-		s.held, s.silent = true, true
-		w := s.client(t, hour)
+		s.held, s.Silent = true, true
+		client := listen.New(s, hour, zap.NewNop())
+		w := wait.NewWaiters(client)
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			require.ErrorIs(t, w.Wait(ctx, wakeOne("o"), s.attempt()), context.DeadlineExceeded)
 			cancel()
-			require.Equal(t, 1, s.subscribing())
+			require.Equal(t, 1, s.Subscribing())
 			time.Sleep(time.Second)
-			require.Zero(t, s.subscribing())
+			require.Zero(t, s.Subscribing())
 		}
 		go func() { _ = w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 		time.Sleep(time.Second)
-		w.Close()
-		w.AwaitEnd()
-		require.Zero(t, s.subscribing())
+		client.Close()
+		client.AwaitEnd()
+		require.Zero(t, s.Subscribing())
 	})
 }
 
@@ -358,15 +361,15 @@ func TestWaitSubscribesAgainWhateverThePoll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(1)
-		s.held, s.refusals = true, 2
+		s.held, s.Refusals = true, 2
 		w := s.client(t, hour)
 		done := make(chan error, 1)
 		go func() { done <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 		time.Sleep(5 * time.Second)
-		s.set(func() { require.Equal(t, 3, s.subscribes) })
-		tries := s.tried()
+		s.Set(func() { require.Equal(t, 3, s.Subscribes) })
+		tries := s.Tried()
 		time.Sleep(time.Minute)
-		require.Equal(t, tries, s.tried(), "subscribed, it does not poll")
+		require.Equal(t, tries, s.Tried(), "subscribed, it does not poll")
 		start := time.Now()
 		s.release()
 		require.NoError(t, <-done)
@@ -389,7 +392,7 @@ func TestWaitWakesAsManyAsFit(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Minute)
-		p.set(func() { p.latency = time.Second })
+		p.Set(func() { p.Latency = time.Second })
 		start := time.Now()
 		p.give(5)
 		all.Wait()

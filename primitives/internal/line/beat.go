@@ -1,4 +1,4 @@
-package wait
+package line
 
 import (
 	"cmp"
@@ -10,37 +10,19 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/listen"
 )
 
-// acknowledged implements [listener]. An earlier grant may have been missed.
-func (l *line) acknowledged() { l.beat(true) }
+// Acknowledged implements [listen.Listener]. An earlier grant may have been missed.
+func (l *line) Acknowledged() { l.beat(true) }
 
-// unsubscribed implements [listener]. The beats, which come faster without a channel, subscribe
-// again.
-func (l *line) unsubscribed() (used bool) { return l.joined > 0 }
+// Poll implements [listen.Listener].
+func (l *line) Poll() { l.beat(false) }
 
-// ring is the alarm's. It drops a line without waiters.
-func (l *line) ring() {
-	l.waiters.mu.Lock()
-	l.alarm.fired()
-	unused := func() {}
-	switch {
-	case l.channel.dropped:
-	case l.joined == 0:
-		unused = l.drop()
-	default:
-		l.channel.subscribe()
-		l.beat(false)
-	}
-	l.waiters.mu.Unlock()
-	unused()
-}
-
-// drop ends the line, like [queue.drop].
-func (l *line) drop() (cancel func()) {
-	delete(l.waiters.lines, l.key)
-	l.alarm.end()
-	return l.channel.drop()
+// Drop implements [listen.Listener].
+func (l *line) Drop() (cancel func()) {
+	delete(l.lines.lines, l.key)
+	return l.channel.Drop()
 }
 
 // beat begins to send signs of life: of all waiters, or, to learn the server's state, of the first
@@ -50,19 +32,17 @@ func (l *line) beat(all bool) {
 		l.fullAt = time.Time{}
 	}
 	switch {
-	case l.channel.dropped || l.joined == 0:
+	case l.channel.Dropped || l.channel.Joined == 0:
 	case l.beating:
 		l.again = true
 	default:
 		l.beating = true
-		l.waiters.running.Add(1)
-		go l.beatOn()
+		l.lines.client.Go(l.beatOn)
 	}
 }
 
 // beatOn beats until no beat must follow at once.
 func (l *line) beatOn() {
-	defer l.waiters.running.Done()
 	for more := true; more; {
 		more = l.endBeat(l.beatForAll(l.batches()))
 	}
@@ -92,8 +72,8 @@ func (l *line) beatForAll(batches [][]*placeholder) error {
 // batches returns the waiters that have a place, in order, in batches for one script each: all of
 // them, or only the first batch, if it is not yet time for all.
 func (l *line) batches() [][]*placeholder {
-	l.waiters.mu.Lock()
-	defer l.waiters.mu.Unlock()
+	l.lines.mu.Lock()
+	defer l.lines.mu.Unlock()
 	l.again = false
 	now := time.Now()
 	l.forget(now)
@@ -102,7 +82,7 @@ func (l *line) batches() [][]*placeholder {
 	if first := min(len(all), ownersPerBeat); first < len(all) && now.Before(l.fullAt) {
 		all = all[:first]
 	} else {
-		l.fullAt = now.Add(jittered(l.fullInterval()))
+		l.fullAt = now.Add(listen.Jittered(l.fullInterval()))
 	}
 	return slices.Collect(slices.Chunk(all, ownersPerBeat))
 }
@@ -114,13 +94,13 @@ func (l *line) forget(now time.Time) {
 
 // beatFor sends signs of life of a batch, and passes each waiter its status.
 func (l *line) beatFor(batch []*placeholder) error {
-	w := l.waiters
+	all := l.lines
 	owners, sent := l.send(batch)
-	ctx, cancel := context.WithTimeout(w.ctx, l.Wait/4)
+	ctx, cancel := context.WithTimeout(all.client.Context(), l.Wait/4)
 	defer cancel()
 	beats, err := l.Beater.Beat(ctx, sent.stamp, owners)
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	if err != nil {
 		if ctx.Err() == nil {
 			l.refuse(batch, owners, err)
@@ -155,13 +135,13 @@ func (l *line) refuse(batch []*placeholder, owners []string, err error) {
 
 // send notes a beat that is about to be sent.
 func (l *line) send(batch []*placeholder) (owners []string, s sending) {
-	l.waiters.mu.Lock()
-	defer l.waiters.mu.Unlock()
+	l.lines.mu.Lock()
+	defer l.lines.mu.Unlock()
 	for _, me := range batch {
 		owners = append(owners, me.owner)
 	}
-	l.waiters.stamp++
-	s = sending{l.waiters.stamp, time.Now()}
+	l.lines.stamp++
+	s = sending{l.lines.stamp, time.Now()}
 	l.sent = append(l.sent, s)
 	return owners, s
 }
@@ -185,18 +165,18 @@ func (l *line) take(me *placeholder, owner string, status BeatStatus, token int6
 // endBeat ends a beat, and arms the alarm for the next one. It reports whether another beat must
 // follow at once.
 func (l *line) endBeat(failed error) (more bool) {
-	w := l.waiters
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if more = l.again && failed == nil && w.ctx.Err() == nil && !l.channel.dropped; more {
+	all := l.lines
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if more = l.again && failed == nil && all.client.Context().Err() == nil && !l.channel.Dropped; more {
 		return true
 	}
 	l.beating, l.again = false, false
-	if failed != nil && l.joined > 0 { // Another beat in time keeps the places.
+	if failed != nil && l.channel.Joined > 0 { // Another beat in time keeps the places.
 		l.fullAt = time.Time{}
-		l.alarm.within(jittered(l.beatInterval() / unsubscribedPollFactor))
+		l.channel.Alarm.Within(listen.Jittered(l.beatInterval() / listen.UnsubscribedPollFactor))
 	} else if len(l.queued) > ownersPerBeat {
-		l.alarm.within(time.Until(l.fullAt))
+		l.channel.Alarm.Within(time.Until(l.fullAt))
 	}
 	l.lookAt(-1, -1)
 	return false
@@ -205,10 +185,10 @@ func (l *line) endBeat(failed error) (more bool) {
 // lookAt arms the alarm for the time at which the present hold ends, in heldFor, plus a little
 // more, so that not all clients look at once. The caller holds the mutex.
 func (l *line) lookAt(heldFor time.Duration, rank int64) {
-	if l.joined == 0 || l.channel.dropped {
+	if l.channel.Joined == 0 || l.channel.Dropped {
 		return
 	}
-	next := jittered(l.lookInterval())
+	next := listen.Jittered(l.lookInterval())
 	if heldFor >= 0 && heldFor < next {
 		later := 12*time.Millisecond + rand.N(36*time.Millisecond) //nolint:gosec // Jitter.
 		if rank >= 0 && rank < nearRank {
@@ -216,7 +196,7 @@ func (l *line) lookAt(heldFor time.Duration, rank int64) {
 		}
 		next = heldFor + later
 	}
-	l.alarm.within(next)
+	l.channel.Alarm.Within(next)
 }
 
 // fullInterval is the time between two beats of all waiters. A waiter loses its place after two
@@ -224,15 +204,15 @@ func (l *line) lookAt(heldFor time.Duration, rank int64) {
 func (l *line) fullInterval() time.Duration { return l.beatInterval() * 4 / 3 }
 
 // beatInterval is the time between two beats of the first waiters, which are next.
-func (l *line) beatInterval() time.Duration { return min(l.Wait/4, l.waiters.poll, maxBeat) }
+func (l *line) beatInterval() time.Duration { return min(l.Wait/4, l.lines.client.Poll(), maxBeat) }
 
 // maxBeat bounds the time between two beats: the server keeps a queue for a minute after one.
 const maxBeat = 15 * time.Second
 
 // lookInterval is beatInterval, or less while no messages come.
 func (l *line) lookInterval() time.Duration {
-	if l.channel.subscribed && l.deaf < deafAfter {
+	if l.channel.Subscribed && l.deaf < deafAfter {
 		return l.beatInterval()
 	}
-	return l.beatInterval() / unsubscribedPollFactor
+	return l.beatInterval() / listen.UnsubscribedPollFactor
 }

@@ -1,4 +1,11 @@
-package wait
+// Package line waits in a queue on the server. A release grants the object to the first waiter of the
+// queue, and sends a message to that waiter's client alone. So a waiter does not try again: it waits for
+// its grant.
+//
+// The server must know which waiters still wait. Each client regularly sends the signs of life of its
+// waiters together: a beat. The server skips a waiter that was silent for too long. The answer to a beat
+// also has the grants whose messages were lost.
+package line
 
 import (
 	"cmp"
@@ -6,9 +13,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/listen"
 )
 
 const (
@@ -99,15 +108,34 @@ type Enqueued struct {
 	HeldFor time.Duration // by the present holder; negative: unknown, or forever
 }
 
-// line has one client's waiters in one [Line]. The mutex of Waiters guards its fields.
+// Lines are the waiters of one client, in one line for each queue.
+type Lines struct {
+	client    *listen.Client
+	rejoining chan struct{} // has a value for each waiter that asks for its lost place
+
+	mu     sync.Mutex
+	lines  map[lineKey]*line
+	owners map[string]*placeholder // the waiters in lines, and owners that were granted in a line
+	stamp  int64                   // of the last sign of life that was sent
+}
+
+// New returns the Lines of a client.
+func New(c *listen.Client) *Lines {
+	all := &Lines{
+		client: c, rejoining: make(chan struct{}, rejoinsAtOnce),
+		lines: make(map[lineKey]*line), owners: make(map[string]*placeholder),
+	}
+	listen.DropAtClose(c, &all.mu, all.lines)
+	return all
+}
+
+// line has one client's waiters in one [Line]. The mutex of Lines guards its fields.
 type line struct {
 	Line
-	waiters *Waiters
+	lines   *Lines
 	key     lineKey
-	channel channel
-	alarm   alarm // rings for the next beat
+	channel listen.Channel // of the waiters in the line; its alarm rings for the next beat
 
-	joined  int            // number of waiters in the line
 	queued  []*placeholder // waiters that have a place
 	sent    []sending      // the last beats, by stamp
 	beating bool           // a beat is under way
@@ -124,7 +152,7 @@ type sending struct {
 	at    time.Time
 }
 
-// placeholder is one caller of WaitInLine.
+// placeholder is one caller of Wait.
 type placeholder struct {
 	ticket Ticket
 	line   *line // nil: there was no line, and it has not been refused yet
@@ -144,49 +172,49 @@ type grant struct {
 	started time.Time
 }
 
-// WaitInLine tries t, and waits in the line until t is granted. It returns nil once t is granted,
-// otherwise t's error, ctx's error or [ErrClosed]. After the last two nothing is under way.
-// If t was granted after waiting, its owner stays known until [Waiters.Forget].
-func (w *Waiters) WaitInLine(ctx context.Context, in Line, t Ticket) (err error) {
+// Wait tries t, and waits in the line until t is granted. It returns nil once t is granted,
+// otherwise t's error, ctx's error or [listen.ErrClosed]. After the last two nothing is under way.
+// If t was granted after waiting, its owner stays known until [Lines.Forget].
+func (all *Lines) Wait(ctx context.Context, in Line, t Ticket) (err error) {
 	me := &placeholder{ticket: t, index: -1}
-	if !w.enterLine(in, me) {
-		return ErrClosed
+	if !all.enterLine(in, me) {
+		return listen.ErrClosed
 	}
-	defer w.leaveLine(me, &err)
+	defer all.leaveLine(me, &err)
 	for {
-		answer, err := w.enqueue(ctx, me)
+		answer, err := all.enqueue(ctx, me)
 		if err != nil || answer.Granted {
 			return err
 		}
 		if answer.Outage {
-			if err = w.pause(ctx, Answer{Outage: true}); err != nil {
+			if err = all.client.AfterOutage(ctx); err != nil {
 				return err
 			}
 			continue
 		}
-		w.takePlace(in, me, answer)
-		if granted, err := w.awaitGrant(ctx, in.Wait, me); granted || err != nil {
+		all.takePlace(in, me, answer)
+		if granted, err := all.awaitGrant(ctx, in.Wait, me); granted || err != nil {
 			return err
 		}
 	}
 }
 
 // Forget says that an owner no longer holds the object that it was granted in a line.
-func (w *Waiters) Forget(owner string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.owners, owner)
+func (all *Lines) Forget(owner string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.owners, owner)
 }
 
 // enterLine adds me to its line, if the line exists, so that a message for me finds it. It reports
 // false if the client is closed.
-func (w *Waiters) enterLine(in Line, me *placeholder) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.ctx.Err() != nil {
+func (all *Lines) enterLine(in Line, me *placeholder) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.client.Context().Err() != nil {
 		return false
 	}
-	if l := w.lines[lineKey{in.Key, in.Channel}]; l != nil {
+	if l := all.lines[lineKey{in.Key, in.Channel}]; l != nil {
 		l.admit(me)
 	}
 	return true
@@ -194,58 +222,55 @@ func (w *Waiters) enterLine(in Line, me *placeholder) bool {
 
 // leaveLine ends the waiting of me. If me was granted after it had a place, its owner stays known:
 // another message may come for it.
-func (w *Waiters) leaveLine(me *placeholder, failed *error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (all *Lines) leaveLine(me *placeholder, failed *error) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	if *failed != nil || me.place == 0 {
-		delete(w.owners, me.owner)
+		delete(all.owners, me.owner)
 	}
 	if l := me.line; l != nil {
 		l.remove(me)
-		if l.joined--; l.joined == 0 && !l.channel.dropped {
-			l.alarm.stop()
-			l.alarm.within(linger)
-		}
+		l.channel.Leave()
 	}
 }
 
 // enqueue asks once for me. Of the waiters that have lost a place, a few ask at a time.
-func (w *Waiters) enqueue(ctx context.Context, me *placeholder) (Enqueued, error) {
+func (all *Lines) enqueue(ctx context.Context, me *placeholder) (Enqueued, error) {
 	if me.place > 0 {
 		select {
-		case w.rejoining <- struct{}{}:
-			defer func() { <-w.rejoining }()
+		case all.rejoining <- struct{}{}:
+			defer func() { <-all.rejoining }()
 		case <-ctx.Done():
 			return Enqueued{}, ctx.Err()
-		case <-w.ctx.Done():
-			return Enqueued{}, ErrClosed
+		case <-all.client.Context().Done():
+			return Enqueued{}, listen.ErrClosed
 		}
 	}
-	return me.ticket.Enqueue(ctx, me.place, w.noteAsked(me))
+	return me.ticket.Enqueue(ctx, me.place, all.noteAsked(me))
 }
 
 // noteAsked notes that me is about to ask, as its present owner, and returns the stamp.
-func (w *Waiters) noteAsked(me *placeholder) int64 {
+func (all *Lines) noteAsked(me *placeholder) int64 {
 	owner := me.ticket.Owner()
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	if owner != me.owner {
-		delete(w.owners, me.owner)
+		delete(all.owners, me.owner)
 		me.owner, me.grant = owner, nil
-		w.owners[owner] = me
+		all.owners[owner] = me
 	}
 	me.asked = sending{at: time.Now()}
 	if me.place > 0 {
-		w.stamp++
-		me.asked.stamp = w.stamp
+		all.stamp++
+		me.asked.stamp = all.stamp
 	}
 	return me.asked.stamp
 }
 
 // takePlace notes the place of me, in a line that has a channel from then on.
-func (w *Waiters) takePlace(in Line, me *placeholder, answer Enqueued) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (all *Lines) takePlace(in Line, me *placeholder, answer Enqueued) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	me.place = answer.Place
 	if me.ready == nil {
 		me.ready = make(chan struct{}, 1)
@@ -253,32 +278,31 @@ func (w *Waiters) takePlace(in Line, me *placeholder, answer Enqueued) {
 			me.ready <- struct{}{}
 		}
 	}
-	if w.ctx.Err() != nil {
+	if all.client.Context().Err() != nil {
 		return // awaitGrant returns the error.
 	}
 	if me.line == nil {
-		w.lineOf(in).admit(me)
+		all.lineOf(in).admit(me)
 	}
 	me.line.add(me)
 	me.line.lookAt(answer.HeldFor, -1)
 }
 
 // lineOf returns the line, and creates it if it is missing. The caller holds the mutex.
-func (w *Waiters) lineOf(in Line) *line {
+func (all *Lines) lineOf(in Line) *line {
 	key := lineKey{in.Key, in.Channel}
-	l := w.lines[key]
+	l := all.lines[key]
 	if l == nil {
-		l = &line{Line: in, waiters: w, key: key}
-		l.channel = channel{waiters: w, name: in.Channel, listener: l}
-		l.alarm.ring = l.ring
-		w.lines[key] = l
+		l = &line{Line: in, lines: all, key: key}
+		l.channel.Init(all.client, in.Channel, &all.mu, l)
+		all.lines[key] = l
 	}
 	return l
 }
 
 // awaitGrant reports true when me was granted the object, with a grant that lasts for lasts, and
 // false if its place is lost.
-func (w *Waiters) awaitGrant(
+func (all *Lines) awaitGrant(
 	ctx context.Context, lasts time.Duration, me *placeholder,
 ) (granted bool, err error) {
 	for {
@@ -286,10 +310,10 @@ func (w *Waiters) awaitGrant(
 		case <-me.ready:
 		case <-ctx.Done():
 			return false, ctx.Err()
-		case <-w.ctx.Done():
-			return false, ErrClosed
+		case <-all.client.Context().Done():
+			return false, listen.ErrClosed
 		}
-		g, err := w.takeGrant(me)
+		g, err := all.takeGrant(me)
 		if g == nil || err != nil {
 			return false, err
 		}
@@ -299,22 +323,22 @@ func (w *Waiters) awaitGrant(
 		if me.ticket.Owner() != me.owner {
 			return false, nil
 		}
-		w.askAnew(me) // The grant came too late. A beat gets the server's state.
+		all.askAnew(me) // The grant came too late. A beat gets the server's state.
 	}
 }
 
 // takeGrant returns the grant of me, or nil if its place is lost. If the server refused its beat,
 // takeGrant returns that error.
-func (w *Waiters) takeGrant(me *placeholder) (*grant, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (all *Lines) takeGrant(me *placeholder) (*grant, error) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	return me.grant, me.failed
 }
 
 // askAnew forgets a grant that came too late, and starts a beat that asks for the status of me.
-func (w *Waiters) askAnew(me *placeholder) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (all *Lines) askAnew(me *placeholder) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	me.grant = nil
 	if me.line != nil { // Otherwise the client is closed.
 		me.line.add(me)
@@ -325,12 +349,10 @@ func (w *Waiters) askAnew(me *placeholder) {
 // admit adds me to the line. The first waiter subscribes. The caller holds the mutex.
 func (l *line) admit(me *placeholder) {
 	me.line = l
-	if l.joined == 0 {
-		l.alarm.stop()
+	if l.channel.Joined == 0 {
 		l.fullAt = time.Time{}
 	}
-	l.joined++
-	l.channel.subscribe()
+	l.channel.Join()
 }
 
 // add adds me to the waiters that have a place. The caller holds the mutex.
@@ -354,12 +376,12 @@ func (l *line) remove(me *placeholder) {
 	me.index = -1
 }
 
-// handle implements [listener]. A message says that an owner was granted the object, and for which
+// Handle implements [listen.Listener]. A message says that an owner was granted the object, and for which
 // sign of life.
-func (l *line) handle(event backend.Event) {
+func (l *line) Handle(event backend.Event) {
 	if event.Kind != backend.EventMessage {
-		l.waiters.mu.Lock()
-		defer l.waiters.mu.Unlock()
+		l.lines.mu.Lock()
+		defer l.lines.mu.Unlock()
 		l.beat(true)
 		return
 	}
@@ -378,10 +400,10 @@ func (l *line) handle(event backend.Event) {
 // of this client. If the sign of life of a grant is unknown, or has nearly expired, deliver leaves
 // the grant to a beat, which extends or denies it.
 func (l *line) deliver(owner string, token, stamp int64) bool {
-	l.waiters.mu.Lock()
-	defer l.waiters.mu.Unlock()
+	l.lines.mu.Lock()
+	defer l.lines.mu.Unlock()
 	l.deaf = 0
-	me := l.waiters.owners[owner]
+	me := l.lines.owners[owner]
 	if me == nil {
 		return false
 	}

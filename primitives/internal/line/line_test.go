@@ -1,4 +1,4 @@
-package wait_test
+package line_test
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func TestLineGrantedAtOnceDoesNotSubscribe(t *testing.T) {
 		r := newRow(1)
 		c := r.lineClient(t, "a")
 		require.NoError(t, c.wait(t.Context(), c.ticket()))
-		require.Zero(t, r.subscribes)
+		require.Zero(t, r.Subscribes)
 		require.Empty(t, r.beats())
 	})
 }
@@ -45,7 +45,7 @@ func TestLineServesInOrder(t *testing.T) {
 				if err := c.wait(t.Context(), me); err != nil {
 					t.Error(err)
 				}
-				r.set(func() { served = append(served, i) })
+				r.Set(func() { served = append(served, i) })
 				r.release(me.owner)
 			})
 			synctest.Wait()
@@ -55,7 +55,7 @@ func TestLineServesInOrder(t *testing.T) {
 		all.Wait()
 		require.Zero(t, time.Since(start), "messages alone")
 		require.True(t, slices.IsSorted(served), "%d", served)
-		require.Equal(t, 31, r.tried(), "each asks once")
+		require.Equal(t, 31, r.Tried(), "each asks once")
 	})
 }
 
@@ -84,7 +84,7 @@ func TestLineFindsWhatNoMessageSaid(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRow(1)
-		r.lossy = true
+		r.Lossy = true
 		c := r.lineClient(t, "a")
 		held := c.ticket()
 		require.NoError(t, c.wait(t.Context(), held))
@@ -113,7 +113,7 @@ func TestLineComesBackToItsPlace(t *testing.T) {
 		require.NoError(t, c.wait(t.Context(), held))
 		first, second := c.later(t), c.later(t)
 		before := r.places()
-		r.set(func() { r.queue = nil })
+		r.Set(func() { r.queue = nil })
 		time.Sleep(worth / 3)
 		after := r.places()
 		require.Equal(t, owners(before), owners(after))
@@ -135,13 +135,13 @@ func TestLineStray(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		gone := c.ticket()
-		require.ErrorIs(t, c.waiters.WaitInLine(ctx, c.line(), gone), context.DeadlineExceeded)
+		require.ErrorIs(t, c.lines.Wait(ctx, c.line(), gone), context.DeadlineExceeded)
 		require.Equal(t, []string{gone.owner}, owners(r.places()), "nobody has taken it out")
 		r.release(held.owner)
 		synctest.Wait()
 		require.Empty(t, r.held(), "it was released as a stray")
-		time.Sleep(2 * linger)
-		require.Zero(t, r.subscribed())
+		time.Sleep(time.Second) // Twice as long as it lingers.
+		require.Zero(t, r.Subscribed())
 		beats := len(r.beats())
 		time.Sleep(time.Minute)
 		require.Len(t, r.beats(), beats)
@@ -184,7 +184,7 @@ func TestLineKeepsManyPlacesOverASlowLink(t *testing.T) {
 		r := newRow(1)
 		c := r.lineClient(t, "a")
 		require.NoError(t, c.wait(t.Context(), c.ticket()))
-		r.set(func() { r.latency = time.Second })
+		r.Set(func() { r.Latency = time.Second })
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var waiting sync.WaitGroup
@@ -213,16 +213,16 @@ func TestLineRefusedBeatEndsWaiters(t *testing.T) {
 		refused := make(chan error, 1)
 		go func() { refused <- c.wait(t.Context(), c.ticket()) }()
 		synctest.Wait()
-		r.set(func() {
+		r.Set(func() {
 			r.refuses = fmt.Errorf("%w: %w", backend.ErrUnavailable, backend.ParseServerError("LOADING the data"))
 		})
 		time.Sleep(worth)
 		require.Empty(t, refused)
-		r.set(func() { r.late, r.refuses = true, backend.ParseServerError("NOSCRIPT No matching script") })
+		r.Set(func() { r.late, r.refuses = true, backend.ParseServerError("NOSCRIPT No matching script") })
 		time.Sleep(worth)
 		require.Empty(t, refused, "the script was being loaded when the beat's time was over")
-		r.set(func() { r.late = false })
-		r.set(func() { r.refuses = backend.ParseServerError("NOPERM No permissions to run the 'zmscore' command") })
+		r.Set(func() { r.late = false })
+		r.Set(func() { r.refuses = backend.ParseServerError("NOPERM No permissions to run the 'zmscore' command") })
 		require.ErrorContains(t, <-refused, "NOPERM")
 	})
 }
@@ -233,10 +233,10 @@ func TestLineClosedEndsWaiters(t *testing.T) {
 		r := newRow(1)
 		c := r.lineClient(t, "a")
 		require.NoError(t, c.wait(t.Context(), c.ticket()))
-		time.AfterFunc(time.Second, c.waiters.Close)
+		time.AfterFunc(time.Second, c.client.Close)
 		require.ErrorIs(t, c.wait(t.Context(), c.ticket()), backend.ErrClosed)
 		require.ErrorIs(t, c.wait(t.Context(), c.ticket()), backend.ErrClosed)
-		require.Zero(t, r.subscribed())
+		require.Zero(t, r.Subscribed())
 	})
 }
 
@@ -251,7 +251,7 @@ func TestLineNeverTwo(t *testing.T) {
 	for seed := range schedules {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRow(seed)
-			r.random = true
+			r.Random = true
 			var all sync.WaitGroup
 			var served atomic.Int64
 			clients := []*lineClient{r.lineClient(t, "a"), r.lineClient(t, "b"), r.lineClient(t, "c")}

@@ -1,4 +1,4 @@
-package wait_test
+package line_test
 
 import (
 	"context"
@@ -13,12 +13,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/wait"
+	"github.com/hasp-go/hasp/primitives/internal/line"
+	"github.com/hasp-go/hasp/primitives/internal/listen"
+	"github.com/hasp-go/hasp/primitives/internal/listen/listentest"
 )
 
 // row is an object on a server whose releases grant it to the next in its queue.
 type row struct {
-	*server
+	*listentest.Server
 	holder  string
 	until   time.Time // of the holder
 	token   int64
@@ -39,26 +41,26 @@ type queuing struct {
 	stamp  int64
 }
 
-func newRow(seed uint64) *row { return &row{server: newServer(seed)} }
+func newRow(seed uint64) *row { return &row{Server: listentest.New(seed)} }
 
 // places returns the queue.
 func (r *row) places() []queuing {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Lock()
+	defer r.Unlock()
 	return slices.Clone(r.queue)
 }
 
 // beats returns whom beats have shown.
 func (r *row) beats() [][]string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Lock()
+	defer r.Unlock()
 	return slices.Clone(r.shown)
 }
 
 // held returns who holds the row.
 func (r *row) held() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Lock()
+	defer r.Unlock()
 	r.expire()
 	return r.holder
 }
@@ -72,7 +74,7 @@ func owners(queue []queuing) (all []string) {
 
 // Subscribe implements [backend.Subscriber]. A payload begins with its channel.
 func (r *row) Subscribe(ctx context.Context, channel string, h backend.Handler) (backend.Subscription, error) {
-	return r.server.Subscribe(ctx, channel, func(e backend.Event) {
+	return r.Server.Subscribe(ctx, channel, func(e backend.Event) {
 		to, payload, _ := strings.Cut(e.Payload, "|")
 		if e.Kind == backend.EventMessage && to != channel {
 			return
@@ -109,12 +111,12 @@ func (r *row) pass() (payload string) {
 
 // do changes the row, and passes the object on.
 func (r *row) do(change func()) {
-	r.mu.Lock()
+	r.Lock()
 	change()
 	payload := r.pass()
-	r.mu.Unlock()
+	r.Unlock()
 	if payload != "" {
-		r.publish(payload)
+		r.Publish(payload)
 	}
 }
 
@@ -130,9 +132,9 @@ func (r *row) release(owner string) {
 	})
 }
 
-func (r *row) enqueue(owner string, place, stamp int64) (answer wait.Enqueued) {
+func (r *row) enqueue(owner string, place, stamp int64) (answer line.Enqueued) {
 	r.do(func() {
-		r.tries++
+		r.Tries++
 		r.expire()
 		switch {
 		case r.holder == owner, r.holder == "" && len(r.queue) == 0:
@@ -148,25 +150,25 @@ func (r *row) enqueue(owner string, place, stamp int64) (answer wait.Enqueued) {
 		r.queue = slices.DeleteFunc(r.queue, func(q queuing) bool { return q.owner == owner })
 		r.queue = append(r.queue, queuing{owner, place, time.Now(), stamp})
 		slices.SortStableFunc(r.queue, func(a, b queuing) int { return int(a.number - b.number) })
-		answer = wait.Enqueued{Place: place, HeldFor: time.Until(r.until)}
+		answer = line.Enqueued{Place: place, HeldFor: time.Until(r.until)}
 	})
 	return answer
 }
 
-func (r *row) beat(stamp int64, all []string) (beats wait.Beats) {
-	status := map[string]wait.BeatStatus{}
+func (r *row) beat(stamp int64, all []string) (beats line.Beats) {
+	status := map[string]line.BeatStatus{}
 	r.do(func() {
 		r.shown = append(r.shown, all)
 		for i := range r.queue {
 			if q := &r.queue[i]; slices.Contains(all, q.owner) {
-				q.sign, q.stamp, status[q.owner] = time.Now(), stamp, wait.Waits
+				q.sign, q.stamp, status[q.owner] = time.Now(), stamp, line.Waits
 			}
 		}
 	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Lock()
+	defer r.Unlock()
 	if slices.Contains(all, r.holder) {
-		status[r.holder], beats.Token = wait.Holds, r.token
+		status[r.holder], beats.Token = line.Holds, r.token
 		r.until = later(r.until, time.Now().Add(worth))
 	}
 	for _, owner := range all {
@@ -186,28 +188,30 @@ func later(a, b time.Time) time.Time {
 // lineClient is a client of a row; its owners begin with its group.
 type lineClient struct {
 	*row
-	group   string
-	waiters *wait.Waiters
+	group  string
+	client *listen.Client
+	lines  *line.Lines
 }
 
 func (r *row) lineClient(t *testing.T, group string) *lineClient {
 	t.Helper()
 	c := &lineClient{row: r, group: fmt.Sprint(group, r.random63())}
-	c.waiters = wait.NewWaiters(r, hour, zap.NewNop())
+	c.client = listen.New(r, time.Hour, zap.NewNop())
+	c.lines = line.New(c.client)
 	t.Cleanup(func() {
-		c.waiters.Close()
+		c.client.Close()
 		time.Sleep(time.Minute) // What is under way arrives.
 	})
 	return c
 }
 
-func (c *lineClient) line() wait.Line {
-	return wait.Line{Key: "o", Channel: c.group, Wait: worth, Beater: c}
+func (c *lineClient) line() line.Line {
+	return line.Line{Key: "o", Channel: c.group, Wait: worth, Beater: c}
 }
 
 // wait waits in the line, and releases what it may have left there.
 func (c *lineClient) wait(ctx context.Context, me *ticket) error {
-	err := c.waiters.WaitInLine(ctx, c.line(), me)
+	err := c.lines.Wait(ctx, c.line(), me)
 	if err != nil {
 		go c.surely(me.owner)
 	}
@@ -249,22 +253,22 @@ func (c *lineClient) useOnce(t *testing.T, patient bool) {
 		}
 		time.Sleep(time.Duration(c.random63()%20) * time.Millisecond)
 		c.surely(me.owner)
-		c.waiters.Forget(me.owner)
+		c.lines.Forget(me.owner)
 		return
 	}
 }
 
 // random63 returns a number that is drawn.
 func (r *row) random63() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.rng.Int64()
+	r.Lock()
+	defer r.Unlock()
+	return r.Rand.Int64()
 }
 
 // claims notes that one believes to hold the row, and returns an error if another does, too.
 func (c *lineClient) claims(me *ticket) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Lock()
+	defer c.Unlock()
 	if c.believe != "" && time.Now().Before(c.ends) && time.Now().Before(me.ends) {
 		return fmt.Errorf("%s believes to hold it, and so does %s", me.owner, c.believe)
 	}
@@ -275,35 +279,29 @@ func (c *lineClient) claims(me *ticket) error {
 // surely releases an owner, again and again until a request has arrived.
 func (c *lineClient) surely(owner string) {
 	for arrived := false; !arrived; {
-		_, err := c.send(context.Background(), func() (wait.Answer, bool) {
+		_, err := listentest.Send(context.Background(), c.Server, func() (none struct{}, granted bool) {
 			c.release(owner)
-			return wait.Answer{}, true
-		}, func() {})
+			return none, false
+		}, nil)
 		arrived = err == nil
 	}
 }
 
-// Beat implements [wait.Beater].
-func (c *lineClient) Beat(ctx context.Context, stamp int64, owners []string) (wait.Beats, error) {
+// Beat implements [line.Beater].
+func (c *lineClient) Beat(ctx context.Context, stamp int64, owners []string) (line.Beats, error) {
 	if err := c.refusal(ctx); err != nil {
-		return wait.Beats{}, err
+		return line.Beats{}, err
 	}
-	var beats wait.Beats
-	_, err := c.send(ctx, func() (wait.Answer, bool) {
-		beats = c.beat(stamp, owners)
-		return wait.Answer{}, true
-	}, func() {})
-	if err != nil {
-		return wait.Beats{}, err
-	}
-	return beats, nil
+	return listentest.Send(ctx, c.Server, func() (beats line.Beats, granted bool) {
+		return c.beat(stamp, owners), false
+	}, nil)
 }
 
 // refusal returns what beats get, if any.
 func (r *row) refusal(ctx context.Context) error {
-	r.mu.Lock()
+	r.Lock()
 	refuses, late := r.refuses, r.late
-	r.mu.Unlock()
+	r.Unlock()
 	if !late {
 		return refuses
 	}
@@ -311,10 +309,10 @@ func (r *row) refusal(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ctx.Err(), refuses)
 }
 
-// Stray implements [wait.Beater].
+// Stray implements [line.Beater].
 func (c *lineClient) Stray(owner string) { go c.surely(owner) }
 
-// ticket implements [wait.Ticket].
+// ticket implements [line.Ticket].
 type ticket struct {
 	client        *lineClient
 	owner         string
@@ -328,12 +326,10 @@ func (c *lineClient) newOwner() string { return fmt.Sprint(c.group, ":", c.rando
 func (t *ticket) Owner() string { return t.owner }
 
 // Enqueue goes on as another owner if it gets no answer.
-func (t *ticket) Enqueue(ctx context.Context, place, stamp int64) (wait.Enqueued, error) {
-	var answer wait.Enqueued
+func (t *ticket) Enqueue(ctx context.Context, place, stamp int64) (line.Enqueued, error) {
 	sent, owner := time.Now(), t.owner
-	_, err := t.client.send(ctx, func() (wait.Answer, bool) {
-		answer = t.client.enqueue(owner, place, stamp)
-		return wait.Answer{Granted: true}, true
+	answer, err := listentest.Send(ctx, t.client.Server, func() (answer line.Enqueued, left bool) {
+		return t.client.enqueue(owner, place, stamp), true
 	}, func() { t.client.release(owner) }) // If it comes too late.
 	switch {
 	case err == nil && answer.Granted:
@@ -341,12 +337,12 @@ func (t *ticket) Enqueue(ctx context.Context, place, stamp int64) (wait.Enqueued
 		return answer, nil
 	case err == nil:
 		return answer, nil
-	case !errors.Is(err, errLost):
-		return wait.Enqueued{}, err
+	case !errors.Is(err, listentest.ErrLost):
+		return line.Enqueued{}, err
 	}
 	go t.client.surely(owner)
 	t.owner = t.client.newOwner()
-	return wait.Enqueued{Outage: true}, nil
+	return line.Enqueued{Outage: true}, nil
 }
 
 func (t *ticket) Granted(_ context.Context, _ int64, started time.Time, lasts time.Duration) bool {
