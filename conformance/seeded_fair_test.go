@@ -25,12 +25,17 @@ func fairSeeds() []seed {
 		{"gives all waiters the timeout of the first when the clock is set back", acquire, edits{
 			{"deadline .. string.match(fields[i + 1], ' %d+$')", "now + 1000 .. ' 1000'"},
 		}, odd("TestClockSetBack")},
-		{"leaves the dead in the queue", acquire, edits{{"for _, waiter in ipairs(dead) do", "for _, waiter in ipairs({}) do"}}, machines},
+		{"leaves the dead in the queue", acquire, edits{
+			{"\nfor _, waiter in ipairs(dead) do", "\nfor _, waiter in ipairs({}) do"},
+			{"  for _, waiter in ipairs(dead) do", "  for _, waiter in ipairs({}) do"},
+		}, machines},
 		{"does not wake who is first behind the dead", acquire, edits{{"if not held and #dead > 0 then", "if false then"}}, machines},
 		{"never moves a deadline", acquire, edits{
 			{"redis.call('hset', deadlines, owner", "redis.call('hsetnx', deadlines, owner"},
 		}, machines},
-		{"does not lower the scores behind the dead", acquire, edits{{"if amount > 0 then", "if false then"}}, machines},
+		{"does not lower the scores behind the dead", acquire, edits{
+			{"lower(timeouts, amount, {}) end\n  if first", "end\n  if first"}, {"lower(timeouts, amount, {}) end\nif not", "end\nif not"},
+		}, machines},
 		{"does not raise the scores", acquire, edits{{"< (300000) * 0.9", "< (300000) * 0"}}, machines},
 		{"tells how long the holder has, not the dead", acquire, edits{{"return {false, left + math.max(", "return {false, math.max("}}, machines},
 		{"does not lower the scores behind a waiter that leaves", release, edits{{"lower(timeouts, amount, amounts)", ""}}, machines},

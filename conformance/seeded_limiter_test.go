@@ -52,7 +52,8 @@ func limiterSeeds() []seed {
 			{"math.max(limit.interval, 3600000) + 2", "limit.interval + 2"},
 		}, changed("TestAnotherClientChangesOwnRates")},
 		{"looks at a thousand grants to say when there are enough", acquire, edits{
-			{"target - left)\n  local wait = 1", "math.min(1000, target - left))\n  more = target - left\n  local wait = 1"},
+			{"number, target - left if", "number, math.min(1000, target - left) if"},
+			{"permits break until true\n  local wait = 1", "permits break until true more = target - left\n  local wait = 1"},
 		}, changed("TestRetryInOfManyGrants")},
 		{"settles a thousand grants of the future at a time", acquire, edits{
 			{"'(%.0f', late), '+inf')", "'(%.0f', late), '+inf', 'limit', 0, 1000)"},

@@ -44,8 +44,7 @@ func mutexSeeds() []seed {
 			{"redis.call(publish, channels[i] .. ':' .. group, message)", "group = group"},
 		}, machines},
 		{"frees by force, and grants it to nobody", force, edits{
-			{"local _, _, more = pass(holder, token, queue, signs, tokenttl, tell, may_tell)", "local more = redis.call('del', holder) > 1"},
-			{"  _, _, more = pass(holder", "  more = pass(holder"},
+			{"local _, _, more repeat ", "local _, _, more repeat redis.call('del', holder) do break end "},
 		}, machines},
 		{"comes back to another place", line, edits{
 			{"t.leases.line.At(place, stamp)", "t.leases.line.At(1<<52-place, stamp)"},

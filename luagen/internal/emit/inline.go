@@ -7,9 +7,9 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// Each run of a script makes all its functions, also those that the run does not call. So the shipped text lacks the
-// included functions that it does not call. A function that is called once, or is very small, is not made either: its
-// body replaces its calls.
+// Each run of a script makes the functions that it comes by, also those that it does not call. So the shipped text
+// lacks the included functions that it does not call. The body of a function replaces its calls in the script itself,
+// and all its calls if there is one or if it is very small. See place.go for the functions that are still made.
 
 // maxSmall is how many tokens a function may have that stands instead of several calls.
 const maxSmall = 60
@@ -30,6 +30,8 @@ type unit struct {
 	calls map[int]*parse.CallExpr // of a name, by the name's offset
 	alone map[int]parse.Stmt      // statements whose only value is such a call, by the name's offset
 	funcs []*function
+
+	replaced map[int]bool // calls whose function stands instead of them, by the name's offset
 }
 
 // function is a function of an included file.
@@ -45,6 +47,8 @@ type function struct {
 	values  []parse.Expr // that they return
 	sites   []site
 	inPlace bool
+	made    bool // a site remains
+	place   int  // the offset of the statement before which it is made
 }
 
 // site is a use of a function.
@@ -61,7 +65,12 @@ func link(s *parse.Script) *linker {
 	main := l.units[len(l.units)-1]
 	l.follow(main, nil, 0, len(main.Tokens)-1)
 	for _, f := range l.funcs {
-		f.inPlace = l.fits(f)
+		l.replace(f)
+	}
+	for _, f := range l.funcs {
+		if f.made {
+			f.place = l.placeOf(f)
+		}
 	}
 	return l
 }
@@ -75,7 +84,7 @@ func (l *linker) read(s *parse.Script) {
 	}
 	u := &unit{
 		Script: s, token: map[int]int{}, vars: map[int]*parse.Var{}, stmts: map[int]parse.Stmt{},
-		calls: map[int]*parse.CallExpr{}, alone: map[int]parse.Stmt{},
+		calls: map[int]*parse.CallExpr{}, alone: map[int]parse.Stmt{}, replaced: map[int]bool{},
 	}
 	l.units = append(l.units, u)
 	for i, tok := range s.Tokens {
@@ -220,7 +229,7 @@ func (l *linker) follow(u *unit, in *function, from, to int) {
 	}
 }
 
-// fits reports whether a function can stand instead of all its calls.
+// fits reports whether a function can stand instead of a call.
 func (l *linker) fits(f *function) bool {
 	first := f.unit.Tokens[f.body]
 	if f.Vararg || len(f.v.Writes) > 0 || len(f.Body.Stmts) == 0 || first.Text == "(" ||
@@ -238,10 +247,7 @@ func (l *linker) fits(f *function) bool {
 			return false
 		}
 	}
-	if len(f.sites) > 1 && (f.end-f.from > maxSmall || !f.single()) {
-		return false
-	}
-	return !slices.ContainsFunc(f.sites, func(s site) bool { return !l.takes(s, f) })
+	return true
 }
 
 // single reports whether f has one statement, which is a condition or a call without a result, or only a result.
@@ -298,7 +304,7 @@ func (f *function) declares(u *unit, v *parse.Var) bool {
 func (l *linker) takes(s site, f *function) bool {
 	call := s.unit.calls[s.at]
 	i := s.unit.token[s.at]
-	if call == nil || s.in == f || s.unit.Tokens[i+1].Text != "(" || len(call.Args) > len(f.Params) {
+	if call == nil || s.unit.Tokens[i+1].Text != "(" || len(call.Args) > len(f.Params) {
 		return false
 	}
 	for _, arg := range call.Args {

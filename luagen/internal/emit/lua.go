@@ -17,6 +17,7 @@ func Source(s *parse.Script) string {
 	l := link(s)
 	bound := bindings(s, l)
 	p := &printer{linker: l, unit: l.units[len(l.units)-1], main: true}
+	made := l.made()
 	var b strings.Builder
 	end := 0
 	for i := 0; i < len(s.Tokens); {
@@ -33,6 +34,9 @@ func Source(s *parse.Script) string {
 			b.WriteString(" ")
 		default:
 			b.WriteString(gap)
+		}
+		for _, function := range made[tok.Pos.Offset] {
+			b.WriteString(function + " ")
 		}
 		text, next := p.next(i)
 		b.WriteString(text)

@@ -32,8 +32,8 @@ type exit struct {
 	early   bool // by a break
 }
 
-// joined returns the code of an included file, and of what that includes, each on one line: the functions that do not
-// stand instead of their calls.
+// joined returns the code of an included file, and of what that includes, each on one line: the functions that are
+// made before the script's own code.
 func (l *linker) joined(library *parse.Script) []string {
 	if library == nil {
 		return nil
@@ -44,7 +44,7 @@ func (l *linker) joined(library *parse.Script) []string {
 	}
 	for _, u := range l.units {
 		for _, f := range u.funcs {
-			if u.Script == library && len(f.sites) > 0 && !f.inPlace {
+			if u.Script == library && f.made && f.place == atTop {
 				texts = append(texts, l.text(u, f.from, f.end+1))
 			}
 		}
@@ -114,10 +114,10 @@ func (p *printer) next(i int) (string, int) {
 
 // inPlace returns the function that stands instead of a call, or nil.
 func (p *printer) inPlace(call *parse.CallExpr) *function {
-	if f := p.named(p.unit.vars[call.P.Offset]); f != nil && f.inPlace {
-		return f
+	if !p.unit.replaced[call.P.Offset] {
+		return nil
 	}
-	return nil
+	return p.named(p.unit.vars[call.P.Offset])
 }
 
 // expression returns the only result of a function, instead of its call.

@@ -13,7 +13,7 @@ import (
 
 var adderAnswerScript = backend.Script{
 	Name: "adder_answer", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "3f0fe409d1aad2dce2a5bf32bb23807e2a7d060c",
+	SHA1: "30c5b853d89ca2adcbba806b5bfac2af0f53f648",
 	Source: "\n\n\n\n\n\n" + `local counter = KEYS[1]
 local semaphore = KEYS[2]
 local long = ARGV[1] if long == '' then long = nil end
@@ -26,7 +26,7 @@ local elsewhere = ARGV[7]
 
 
 
-local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
+
 
 if elsewhere ~= '' and redis.call('pttl', semaphore) <= 0 then
   redis.call(publish, topic, elsewhere)
@@ -44,7 +44,7 @@ local addend = long or double
 if addend then
   redis.call('set', counter, '0', 'px', ttl, 'nx')
   local sum, added = redis.pcall('get', counter), nil
-  if long then
+  local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end if long then
     added = type(redis.pcall('incrby', counter, long)) == 'number'
   elseif type(sum) == 'string' and number(sum) and number(double) then
     repeat local value = number(sum) local sum = value + number(double) if sum - sum ~= 0 then added = nil break elseif math.abs(sum) < 1e300 then added = redis.call('incrbyfloat', counter, double) break end local text = string.format('%.17g', sum) redis.call('set', counter, text, 'keepttl') added = text break until true

@@ -13,7 +13,7 @@ import (
 
 var arrivalAcquireScript = backend.Script{
 	Name: "arrival_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "4ee540abe5e914cf308edcb44946bcc32996cf8b",
+	SHA1: "ebfcfbd39fb06a6d9a1c229dd0838ee10a02a76f",
 	Source: "\n\n\n\n\n\n" + `local semaphore = KEYS[1]
 local queue = KEYS[2]
 local counter = KEYS[3]
@@ -26,14 +26,14 @@ local turn = ARGV[6]
 
 
 
-local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function ask(semaphore) if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end end local function enter(semaphore, now, owner, score, until_last) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
-local function numbered(number, waiter_timeout) return number + math.min(4095, math.ceil(100 * math.log(waiter_timeout) / math.log(2))) / 4096 end local function latest(number, now) local fraction = tonumber(number) % 1 return fraction > 0 and now + math.max(30000, math.ceil(2 ^ (fraction * 40.96))) or math.huge end local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local found = redis.call('zrange', queue, 0, 0, 'withscores') while found[1] do local waiter = found[1] if waiter == caller then return waiter, dead, false elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead, score and -score > latest(found[2], now) end dead[#dead + 1] = waiter end place = place + 1 found = redis.call('zrange', queue, place, place, 'withscores') end return false, dead, false end local function corrected(semaphore, queue, now) local scores, found = {}, redis.call('zrangebyscore', semaphore, '-inf', -now, 'withscores') for i = 1, #found, 2 do scores[found[i]] = found[i + 1] end local changed = {} found = redis.call('zrange', queue, 0, -1, 'withscores') for i = 1, #found, 2 do local score, by = scores[found[i]], latest(found[i + 1], now) if score and -score > by then changed[#changed + 1] = -by changed[#changed + 1] = found[i] end end return changed end local function drop(semaphore, queue, dead) for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end end
+
+
 local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
 local held = redis.call('zcount', semaphore, now, '+inf')
 local room = limit - held
-local first, dead, late = survey(semaphore, queue, now, owner)
-if room > 0 and (first == owner or not first) then
-  ask(semaphore)
+local function latest(number, now) local fraction = tonumber(number) % 1 return fraction > 0 and now + math.max(30000, math.ceil(2 ^ (fraction * 40.96))) or math.huge end local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local found = redis.call('zrange', queue, 0, 0, 'withscores') while found[1] do local waiter = found[1] if waiter == caller then return waiter, dead, false elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead, score and -score > latest(found[2], now) end dead[#dead + 1] = waiter end place = place + 1 found = redis.call('zrange', queue, place, place, 'withscores') end return false, dead, false end local first, dead, late = survey(semaphore, queue, now, owner)
+local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end if room > 0 and (first == owner or not first) then
+  if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
   if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
   if not redis.acl_check_cmd('zcard', queue) then error({err = 'NOPERM the user has no right to ' .. 'zcard' .. ' ' .. queue}) end
   do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
@@ -43,13 +43,13 @@ if room > 0 and (first == owner or not first) then
   if after then
     redis.call(publish, turn .. ':' .. after, '0')
   end
-  drop(semaphore, queue, dead)
+  for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end
   redis.call('zrem', queue, owner)
   if redis.call('zcard', queue) == 0 then
     redis.call('zremrangebyscore', semaphore, 1 - now, -1)
   end
-  enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
-  return {micros(), 0}
+  do local score, until_last = now + lease, last(semaphore, now + lease) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
+  local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end return {micros(), 0}
 end
 local score = redis.call('zscore', semaphore, owner)
 if score and tonumber(score) >= now then
@@ -70,36 +70,36 @@ if waiter_timeout and not (first and first ~= owner) then
   do local over = held - limit wait = redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end
 end
 if waiter_timeout or #dead > 0 or late then
-  ask(semaphore)
+  if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
   if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
   if not redis.acl_check_cmd('set', counter) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. counter}) end
   do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
 end
-local changed = late and corrected(semaphore, queue, now) or {}
+local function corrected(semaphore, queue, now) local scores, found = {}, redis.call('zrangebyscore', semaphore, '-inf', -now, 'withscores') for i = 1, #found, 2 do scores[found[i]] = found[i + 1] end local changed = {} found = redis.call('zrange', queue, 0, -1, 'withscores') for i = 1, #found, 2 do local score, by = scores[found[i]], latest(found[i + 1], now) if score and -score > by then changed[#changed + 1] = -by changed[#changed + 1] = found[i] end end return changed end local changed = late and corrected(semaphore, queue, now) or {}
 if #dead > 0 and first and first ~= owner then
   redis.call(publish, turn .. ':' .. first, '0')
 end
-drop(semaphore, queue, dead)
+for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end
 for i = 1, #changed, 2000 do redis.call('zadd', semaphore, unpack(changed, i, math.min(i + 1999, #changed))) end
 if first and first ~= owner and not redis.call('zscore', semaphore, first) then
-  ask(semaphore)
+  if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
   local by = now + 30000
-  enter(semaphore, now, first, -by, last(semaphore, by))
+  do local score, until_last = -by, last(semaphore, by) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, first) redis.call('pexpireat', semaphore, until_last) end
 end
 if not waiter_timeout then
   return {false, -1}
 end
 local kept = now + waiter_timeout
-local until_last = last(semaphore, kept)
+local until_last do local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') until_last = math.max(kept, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end
 if number then
   redis.call('set', counter, number, 'pxat', until_last)
-  redis.call('zadd', queue, numbered(number, waiter_timeout), owner)
+  local function numbered(number, waiter_timeout) return number + math.min(4095, math.ceil(100 * math.log(waiter_timeout) / math.log(2))) / 4096 end redis.call('zadd', queue, numbered(number, waiter_timeout), owner)
   redis.call('pexpireat', queue, until_last)
 else
   redis.call('pexpireat', queue, until_last)
   redis.call('pexpireat', counter, until_last)
 end
-enter(semaphore, now, owner, -kept, until_last)
+do local score = -kept redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
 return {false, wait}
 `,
 }

@@ -13,7 +13,7 @@ import (
 
 var countingAcquireScript = backend.Script{
 	Name: "counting_acquire", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "fa170080fb93fb6b0aed2f88601a3c7fe5b77099",
+	SHA1: "2bf6878ecb60812772ebfdfe5a93227c43665250",
 	Source: "\n\n\n\n" + `local semaphore = KEYS[1]
 local owner = ARGV[1]
 local limit = ARGV[2]
@@ -24,11 +24,11 @@ local asks = ARGV[6] == '1'
 
 
 
-local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end
+
 local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
 local held = redis.call('zcount', semaphore, now, '+inf')
 local room = limit - held
-if room <= 0 then
+local function room_in(semaphore, now, over) return redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end if room <= 0 then
   return {false, room_in(semaphore, now, held - limit), 0}
 end
 local wait = room == 1 and (held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease)) or 0
@@ -39,8 +39,8 @@ if asks then
   if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
 end
 if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
-do local score, until_last = now + lease, last(semaphore, now + lease) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
-return {micros(), wait, room - 1}
+local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end do local score, until_last = now + lease, last(semaphore, now + lease) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
+local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end return {micros(), wait, room - 1}
 `,
 }
 

@@ -12,12 +12,12 @@ import (
 
 var countingHoldersScript = backend.Script{
 	Name: "counting_holders", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "b2e8d63ac3b643d97684a0d0688c637cbcea8118",
+	SHA1: "5fae9d1b3655a325f20307e30cac48b6477af08e",
 	Source: "\n\n" + `local semaphore = KEYS[1]
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end
-return redis.call('zcount', semaphore, clock(), '+inf')
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end return redis.call('zcount', semaphore, clock(), '+inf')
 `,
 }
 

@@ -12,15 +12,15 @@ import (
 
 var countingReleaseScript = backend.Script{
 	Name: "counting_release", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "2adb4d43682d313f3030a5fef4cfdf2001d88b64",
+	SHA1: "983e7d4a6271c7fea6aa0c8fd7d91d7f47cbb100",
 	Source: "\n\n\n" + `local semaphore = KEYS[1]
 local owner = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end
+
 local ends = redis.call('zscore', semaphore, owner)
-local held = ends and tonumber(ends) >= clock()
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local held = ends and tonumber(ends) >= clock()
 if held then
   redis.call(publish, released, '1')
 end

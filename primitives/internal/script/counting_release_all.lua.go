@@ -13,16 +13,16 @@ import (
 
 var countingReleaseAllScript = backend.Script{
 	Name: "counting_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "f9060748b85d294816a48c1ab7192af12e5c633e",
+	SHA1: "751f8777f2c719536791e926d443f05f6356d649",
 	Source: "\n\n\n" + `local semaphores = {} for i = 1, #KEYS do semaphores[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, #semaphores do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #semaphores do channels[i] = ARGV[1 + #owners + i] end
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
-local status, now = {}, clock()
-for i, semaphore in ipairs(semaphores) do
+
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local status, now = {}, clock()
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, semaphore in ipairs(semaphores) do
   local ends = redis.pcall('zscore', semaphore, owners[i])
   if type(ends) == 'table' then
     status[i] = fault(ends)

@@ -14,16 +14,16 @@ import (
 
 var countingRenewScript = backend.Script{
 	Name: "counting_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "2929858125f7e6ce79fd1a58e04cee8e3d548064",
+	SHA1: "11c4cc38d24b8d004a9454d86c9e1d85f84e74ac",
 	Source: "\n\n\n" + `local semaphores = {} for i = 1, #KEYS do semaphores[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #semaphores do owners[i] = ARGV[1 + i] end
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
-local status, now = {}, clock()
-for i, semaphore in ipairs(semaphores) do
+
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local status, now = {}, clock()
+local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, semaphore in ipairs(semaphores) do
   local ends = redis.pcall('zscore', semaphore, owners[i])
   if type(ends) == 'table' then
     status[i] = fault(ends)

@@ -12,18 +12,18 @@ import (
 
 var doubleAddScript = backend.Script{
 	Name: "double_add", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "3697dbdd8f9005a0d959108760e26bbc83271311",
+	SHA1: "7b8bee359fe3884a1295b00a905488069a31664e",
 	Source: "\n\n" + `local counter = KEYS[1]
 local delta = ARGV[1]
 
 
 
-local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end local function plus(counter, value, delta) local sum = value + number(delta) if sum - sum ~= 0 then return nil elseif math.abs(sum) < 1e300 then return redis.call('incrbyfloat', counter, delta) end local text = string.format('%.17g', sum) redis.call('set', counter, text, 'keepttl') return text end
-local value = number(redis.call('get', counter) or '0')
+
+local value repeat local text = redis.call('get', counter) or '0' if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then value = nil break end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value_ = tonumber(text) value = value_ and value_ - value_ == 0 and value_ or nil break until true
 if not value then
   return redis.error_reply('NOTANUMBER the key holds no number')
 end
-return plus(counter, value, delta) or redis.error_reply('OVERFLOW the sum is beyond the range of a double')
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end local function plus(counter, value, delta) local sum = value + number(delta) if sum - sum ~= 0 then return nil elseif math.abs(sum) < 1e300 then return redis.call('incrbyfloat', counter, delta) end local text = string.format('%.17g', sum) redis.call('set', counter, text, 'keepttl') return text end return plus(counter, value, delta) or redis.error_reply('OVERFLOW the sum is beyond the range of a double')
 `,
 }
 

@@ -12,18 +12,18 @@ import (
 
 var doubleCompareAndSetScript = backend.Script{
 	Name: "double_compare_and_set", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "4b3e9794d60cbd5ded82513c1bea52e12a4de138",
+	SHA1: "a0ad538938497326ca002c1761e7f18507ed3c1d",
 	Source: "\n\n" + `local counter = KEYS[1]
 local old = ARGV[1]
 local new = ARGV[2]
 
 
-local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
-local value = number(redis.call('get', counter) or '0')
+
+local value repeat local text = redis.call('get', counter) or '0' if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then value = nil break end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value_ = tonumber(text) value = value_ and value_ - value_ == 0 and value_ or nil break until true
 if not value then
   return redis.error_reply('NOTANUMBER the key holds no number')
 end
-if value ~= number(old) then
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end if value ~= number(old) then
   return 0
 end
 redis.call('set', counter, new, 'keepttl')

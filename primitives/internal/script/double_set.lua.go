@@ -12,13 +12,13 @@ import (
 
 var doubleSetScript = backend.Script{
 	Name: "double_set", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "e391f51f5f90b9bd133bb3024fc944ee8d0ef5cc",
+	SHA1: "ff0e669a1be09626608aa09d61b599aa342ce965",
 	Source: "\n\n" + `local counter = KEYS[1]
 local value = ARGV[1]
 
 
-local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
-if not number(redis.call('get', counter) or '0') then
+
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end if not number(redis.call('get', counter) or '0') then
   return redis.error_reply('NOTANUMBER the key holds no number')
 end
 return redis.call('set', counter, value)

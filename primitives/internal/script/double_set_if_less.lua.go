@@ -12,18 +12,18 @@ import (
 
 var doubleSetIfLessScript = backend.Script{
 	Name: "double_set_if_less", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "e50cf351df1d2c6677103d4bfb95cd9000284e0a",
+	SHA1: "850075ced90cc6f085889073b6862d08bf32b452",
 	Source: "\n\n" + `local counter = KEYS[1]
 local than = ARGV[1]
 local new = ARGV[2]
 
 
-local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
-local value = number(redis.call('get', counter) or '0')
+
+local value repeat local text = redis.call('get', counter) or '0' if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then value = nil break end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value_ = tonumber(text) value = value_ and value_ - value_ == 0 and value_ or nil break until true
 if not value then
   return redis.error_reply('NOTANUMBER the key holds no number')
 end
-if not (value < number(than)) then
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end if not (value < number(than)) then
   return 0
 end
 redis.call('set', counter, new, 'keepttl')

@@ -12,14 +12,14 @@ import (
 
 var doubleSwapScript = backend.Script{
 	Name: "double_swap", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "a915c7650c146dfdf578c6c5935131c2febfa020",
+	SHA1: "6eb7f9316afba901fd152c31fc91fb2c02259130",
 	Source: "\n\n" + `local counter = KEYS[1]
 local value = ARGV[1]
 
 
-local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
+
 local old = redis.call('get', counter)
-if not number(old or '0') then
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end if not number(old or '0') then
   return redis.error_reply('NOTANUMBER the key holds no number')
 end
 redis.call('set', counter, value)

@@ -12,13 +12,13 @@ import (
 
 var doubleTakeScript = backend.Script{
 	Name: "double_take", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "ddcac976459dfc0e1d65ce9fe28576ab604cccb7",
+	SHA1: "bdb24350198702107720421b09a3dbe401fed9f0",
 	Source: "\n\n" + `local counter = KEYS[1]
 
 
-local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end
+
 local old = redis.call('get', counter)
-if not number(old or '0') then
+local function number(text) if not string.find(text, '^[+-]?[%d.]+[eE]?[+-]?%d*$') then return nil end if not string.find(text, '.', 1, true) then text = string.gsub(text, '^([+-]?%d+)', '%1.0') end local value = tonumber(text) return value and value - value == 0 and value or nil end if not number(old or '0') then
   return redis.error_reply('NOTANUMBER the key holds no number')
 end
 redis.call('del', counter)

@@ -12,7 +12,7 @@ import (
 
 var fairForceReleaseScript = backend.Script{
 	Name: "fair_force_release", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "4b717de0b04abb909c588f9d74b61f7f08b9da70",
+	SHA1: "8fdf9b9957419829d10dc5667bedd2c1282bf984",
 	Source: "\n\n" + `local lock = KEYS[1]
 local queue = KEYS[2]
 local timeouts = KEYS[3]
@@ -20,7 +20,7 @@ local deadlines = KEYS[4]
 local publish = ARGV[1]
 local turn = ARGV[2]
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function survey(queue, timeouts, deadlines, now, caller, leavers) local dead, amount, place, size, due = {}, 0, 0, 1, 0 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('hmget', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif leavers and leavers[waiter] then due = due + leavers[waiter] else local score = scores[i] local deadline, late repeat local field = ends[i] local deadline_, waiter_timeout = string.match(field or '', '^(%d+) (%d+)$') if not deadline_ then deadline, late = nil, false break end local latest = now + tonumber(waiter_timeout) deadline, late = math.min(tonumber(deadline_), latest), tonumber(deadline_) > latest break until true local left = score and score - due - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false, deadline, late end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min((300000), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end
+
 
 local size = redis.call('hlen', lock)
 if size == 0 then
@@ -30,7 +30,7 @@ local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] 
 if strange then
   return strange
 end
-local first, dead, amount, more = survey(queue, timeouts, deadlines, clock())
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function survey(queue, timeouts, deadlines, now, caller, leavers) local dead, amount, place, size, due = {}, 0, 0, 1, 0 while #dead < 1000 do local waiters = redis.call('lrange', queue, place, place + size - 1) if #waiters == 0 then return false, dead, amount, false end local scores = redis.call('zmscore', timeouts, unpack(waiters)) local ends = redis.call('hmget', deadlines, unpack(waiters)) for i, waiter in ipairs(waiters) do if waiter == caller then return waiter, dead, amount, false elseif leavers and leavers[waiter] then due = due + leavers[waiter] else local score = scores[i] local deadline, late repeat local field = ends[i] local deadline_, waiter_timeout = string.match(field or '', '^(%d+) (%d+)$') if not deadline_ then deadline, late = nil, false break end local latest = now + tonumber(waiter_timeout) deadline, late = math.min(tonumber(deadline_), latest), tonumber(deadline_) > latest break until true local left = score and score - due - amount - now or 0 if deadline and deadline - now > 0 or not deadline and left > 0 then return waiter, dead, amount, false, deadline, late end dead[#dead + 1] = waiter amount = amount + math.max(0, math.min((300000), left)) end end place, size = place + #waiters, math.min(100, 1000 - #dead) end return false, dead, amount, true end local first, dead, amount, more = survey(queue, timeouts, deadlines, clock())
 if more then
   first = redis.call('lrange', queue, -1, -1)[1]
 end

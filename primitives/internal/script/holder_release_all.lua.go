@@ -13,15 +13,15 @@ import (
 
 var holderReleaseAllScript = backend.Script{
 	Name: "holder_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "d2345fc97ad723a2938d080a34667e5a23da0d6d",
+	SHA1: "7b6eca0e33113ce8e89a0f57e166233b13fa367e",
 	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end
 
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+
 local status = {}
-for i, owner in ipairs(owners) do
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, owner in ipairs(owners) do
   local lock, holder = keys[2 * i - 1], keys[2 * i]
   local held = redis.pcall('hexists', lock, owner)
   if held ~= 1 then

@@ -14,15 +14,15 @@ import (
 
 var holderRenewScript = backend.Script{
 	Name: "holder_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "54e1d1a06c8ce7c4d5cc8cf648c3912a45aec406",
+	SHA1: "4499800abad20198dc230c43af466b5c62e6460a",
 	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
 
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+
 local status = {}
-for i, owner in ipairs(owners) do
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, owner in ipairs(owners) do
   local lock, holder = keys[2 * i - 1], keys[2 * i]
   local held = redis.pcall('hexists', lock, owner)
   if held == 1 then

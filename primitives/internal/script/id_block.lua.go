@@ -13,14 +13,14 @@ import (
 
 var idBlockScript = backend.Script{
 	Name: "id_block", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "d24492ee6066ccd68210c011ad687acf91fd3d6a",
+	SHA1: "7643b61b3fa2e28edd4b4edcf354fc51386c6f82",
 	Source: "\n\n\n" + `local ids = KEYS[1]
 local allocation = KEYS[2]
 
 
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+
 
 local past = '9223372036854775808'
 
@@ -40,7 +40,7 @@ local first, size = redis.call('get', ids), redis.call('get', allocation)
 if first == past then
   return redis.error_reply('OVERFLOW no block is left')
 end
-if not integer(first or '1') then
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end if not integer(first or '1') then
   return redis.error_reply('NOTANUMBER the next id is no whole number')
 end
 if not integer(size or '5000') or not less('0', size or '5000') then

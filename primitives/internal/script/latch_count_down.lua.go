@@ -12,17 +12,17 @@ import (
 
 var latchCountDownScript = backend.Script{
 	Name: "latch_count_down", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "3ea78be1fcfe824a6388662c5aabb09f4f0e6e54",
+	SHA1: "d28377ab3f16b19eb75d16cfbf2c1ae72b3d9435",
 	Source: "\n\n\n" + `local latch = KEYS[1]
 local publish = ARGV[1]
 local counted = ARGV[2]
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
+
 local count = redis.call('get', latch)
 if not count then
   return 0
 end
-if not ((count == '0' or string.match(count, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', count) and not less(count, '-9223372036854775808')) or less('1', count) then
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end if not ((count == '0' or string.match(count, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', count) and not less(count, '-9223372036854775808')) or less('1', count) then
   redis.call('pexpire', latch, 1, 'gt')
   local left = redis.call('decr', latch)
   return left < 9007199254740992 and left or redis.call('get', latch)

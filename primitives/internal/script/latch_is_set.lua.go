@@ -12,17 +12,17 @@ import (
 
 var latchIsSetScript = backend.Script{
 	Name: "latch_is_set", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "ffcd7b9cc0d590e4c0fea63c25f110f4f3223b06",
+	SHA1: "e567d57bb96bbccb787be80a0ad027b6a1ec1b2f",
 	Source: "\n\n" + `local latch = KEYS[1]
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
+
 
 local count = redis.call('get', latch)
 if not count then
   return 0
 end
-if not ((count == '0' or string.match(count, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', count) and not less(count, '-9223372036854775808')) then
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end if not ((count == '0' or string.match(count, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', count) and not less(count, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 return 1

@@ -13,15 +13,15 @@ import (
 
 var lockReleaseAllScript = backend.Script{
 	Name: "lock_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "9fabd5001d9cf5bc889590707278198241b0d939",
+	SHA1: "873ec8b57554a610df46d0e47dc1b7ca6ec83732",
 	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #locks do channels[i] = ARGV[1 + #owners + i] end
 
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+
 local status = {}
-for i, lock in ipairs(locks) do
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
   if held ~= 1 then
     status[i] = fault(held)

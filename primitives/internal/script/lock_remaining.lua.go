@@ -13,16 +13,16 @@ import (
 
 var lockRemainingScript = backend.Script{
 	Name: "lock_remaining", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "0429b0c3060a78265bf1124dfbec710cf0f9eef4",
+	SHA1: "c61a43e6e7a123450b11b88b445b25fb5970694f",
 	Source: "\n\n" + `local lock = KEYS[1]
 
 
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+
 local size = redis.call('hlen', lock)
 if size == 0 then
   return -2
 end
-return alien(lock, size) or redis.call('pttl', lock)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return alien(lock, size) or redis.call('pttl', lock)
 `,
 }
 

@@ -14,15 +14,15 @@ import (
 
 var lockRenewScript = backend.Script{
 	Name: "lock_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "7496233779a34516801d0662c25cd38ba2043ecc",
+	SHA1: "dac03a89374e4a030cfdee6b53eb12aebcce8b73",
 	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
 
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+
 local status = {}
-for i, lock in ipairs(locks) do
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
   status[i] = held == 1 and redis.call('pexpire', lock, lease) or fault(held)
 end

@@ -12,15 +12,15 @@ import (
 
 var longCompareAndSetScript = backend.Script{
 	Name: "long_compare_and_set", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "b7b17196ff024b7cd92f31d10213a357133a5c8d",
+	SHA1: "c4afb8561ec9a533a1ed7881df0eb9b748045fa6",
 	Source: "\n\n" + `local number = KEYS[1]
 local old = ARGV[1]
 local new = ARGV[2]
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
+
 local value = redis.call('get', number) or '0'
-if not ((value == '0' or string.match(value, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', value) and not less(value, '-9223372036854775808')) then
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end if not ((value == '0' or string.match(value, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', value) and not less(value, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 if value ~= old then

@@ -12,13 +12,13 @@ import (
 
 var longSetScript = backend.Script{
 	Name: "long_set", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "6956e3a0ef222bfebb6b6a9e0dca6a91fe6b3300",
+	SHA1: "fc0d6fa90c9ef10c0eac6b70e1f478212fb7f1b4",
 	Source: "\n\n" + `local number = KEYS[1]
 local value = ARGV[1]
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
-if not integer(redis.call('get', number) or '0') then
+
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end if not integer(redis.call('get', number) or '0') then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 return redis.call('set', number, value)

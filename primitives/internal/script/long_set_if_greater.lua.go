@@ -12,15 +12,15 @@ import (
 
 var longSetIfGreaterScript = backend.Script{
 	Name: "long_set_if_greater", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "2019c56493faf5868ba435c6d34e34ead75a4219",
+	SHA1: "f10ff3ee86138e9cc238685bee7e5d43a9c14d84",
 	Source: "\n\n" + `local number = KEYS[1]
 local than = ARGV[1]
 local new = ARGV[2]
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
+
 local value = redis.call('get', number) or '0'
-if not ((value == '0' or string.match(value, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', value) and not less(value, '-9223372036854775808')) then
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end if not ((value == '0' or string.match(value, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', value) and not less(value, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 if not less(than, value) then

@@ -12,15 +12,15 @@ import (
 
 var longSetIfLessScript = backend.Script{
 	Name: "long_set_if_less", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "599015d0ac0a0caad7f785d4df400b57c8d07df5",
+	SHA1: "176aebfbae8114f64d6123dd6788db71eed80d2e",
 	Source: "\n\n" + `local number = KEYS[1]
 local than = ARGV[1]
 local new = ARGV[2]
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
+
 local value = redis.call('get', number) or '0'
-if not ((value == '0' or string.match(value, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', value) and not less(value, '-9223372036854775808')) then
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end if not ((value == '0' or string.match(value, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', value) and not less(value, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 if not less(value, than) then

@@ -12,14 +12,14 @@ import (
 
 var longSwapScript = backend.Script{
 	Name: "long_swap", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "fe24291ac39b95c2b47f09f9f9b2f44dd7707af9",
+	SHA1: "f431ec88d2b7013f6ff1b5548845cfdcc91884df",
 	Source: "\n\n" + `local number = KEYS[1]
 local value = ARGV[1]
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+
 local old = redis.call('get', number)
-if not integer(old or '0') then
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end if not integer(old or '0') then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 redis.call('set', number, value)

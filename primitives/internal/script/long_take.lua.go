@@ -12,13 +12,13 @@ import (
 
 var longTakeScript = backend.Script{
 	Name: "long_take", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "6a660b6524f9f134844473449b2aa7d1b5d3ab7d",
+	SHA1: "94968cafb2534545b0eb7c8c7e1c3d6e49a67502",
 	Source: "\n\n" + `local number = KEYS[1]
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end
+
 local old = redis.call('get', number)
-if not integer(old or '0') then
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local function integer(text) return (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', text) and not less(text, '-9223372036854775808') end if not integer(old or '0') then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 redis.call('del', number)

@@ -14,15 +14,15 @@ import (
 
 var mutexRenewScript = backend.Script{
 	Name: "mutex_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "7696dd4d282d82b6e33782ff129ee8985a271e01",
+	SHA1: "4dfa434467913882f9298b941bb8f65f6ea7cf49",
 	Source: "\n\n\n" + `local holders = {} for i = 1, #KEYS do holders[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #holders do owners[i] = ARGV[1 + i] end
 
 
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+
 local status = {}
-for i, holder in ipairs(holders) do
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, holder in ipairs(holders) do
   local held = redis.pcall('get', holder)
   if held == owners[i] then
     status[i] = redis.call('pexpire', holder, lease)

@@ -13,7 +13,7 @@ import (
 
 var periodicAcquireScript = backend.Script{
 	Name: "periodic_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "a1d9ade3ddc28237c53976a331c5a07a5dbf0b7d",
+	SHA1: "7c90b3b7ed008a26291460f7aa88b9d1dd6f4a04",
 	Source: "\n\n\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local completed = KEYS[3]
@@ -30,9 +30,9 @@ local asks = ARGV[8] == '1'
 
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
+
 local last = redis.call('get', completed)
-if last and not ((last == '0' or string.match(last, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', last) and not less(last, '-9223372036854775808')) then
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end if last and not ((last == '0' or string.match(last, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', last) and not less(last, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 local time = redis.call('time')

@@ -13,7 +13,7 @@ import (
 
 var periodicCompleteScript = backend.Script{
 	Name: "periodic_complete", Keys: 2, Retry: backend.RetryRepeatable,
-	SHA1: "1dd5cf809c245a1a23a91e176913bb5c9f543577",
+	SHA1: "7c4fe9633266aed7e055689ec2ec4dda50ae670d",
 	Source: "\n\n" + `local lock = KEYS[1]
 local completed = KEYS[2]
 local owner = ARGV[1]
@@ -22,12 +22,12 @@ local ttl = ARGV[3]
 
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end
+
 if redis.call('hexists', lock, owner) == 0 then
   return 0
 end
 local last = redis.call('get', completed)
-if last and not ((last == '0' or string.match(last, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', last) and not less(last, '-9223372036854775808')) then
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end if last and not ((last == '0' or string.match(last, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', last) and not less(last, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
 if not last or less(last, start) then

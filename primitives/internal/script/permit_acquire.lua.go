@@ -13,7 +13,7 @@ import (
 
 var permitAcquireScript = backend.Script{
 	Name: "permit_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "214844e3ad84acd4b29dc7fa2b5b4090ee0c9ad2",
+	SHA1: "282452f74e3f9cca5d94065f25228ad3b075a522",
 	Source: "\n\n\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
@@ -30,8 +30,8 @@ local asks = ARGV[6] == '1'
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end
-local text, now = redis.call('get', permits), clock()
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local text, now = redis.call('get', permits), clock()
 if not text and not total then
   return {0, 0, -1, false}
 end
@@ -42,7 +42,7 @@ end
 if not text and (redis.call('type', twin).ok == 'string') then
   return redis.error_reply('SHARED another semaphore has the same leases')
 end
-local ids, back = ids_of(owner), 0
+local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local ids, back = ids_of(owner), 0
 if text then
   back = redis.call('zcount', leases, '-inf', now)
 end

@@ -12,7 +12,7 @@ import (
 
 var permitAddScript = backend.Script{
 	Name: "permit_add", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "2f2f60aad4792bba798d673891714c7f6c30bfc2",
+	SHA1: "d6e3667209e9ba544ab149f3815d960672bb52b7",
 	Source: "\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
@@ -23,12 +23,12 @@ local released = ARGV[3]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function store(permits, leases, now, before, after, tell) if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end
-local text, now = redis.call('get', permits), clock()
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local text, now = redis.call('get', permits), clock()
 if not text and (redis.call('type', twin).ok == 'string') then
   return redis.error_reply('SHARED another semaphore has the same leases')
 end
-local free, taken, after = count(text or '0'), 0, tonumber(delta)
+local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local free, taken, after = count(text or '0'), 0, tonumber(delta)
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
@@ -40,7 +40,7 @@ end
 if after + taken > 2147483647 or after < -2147483648 then
   return redis.error_reply('OVERFLOW more permits than a Java int holds, or less')
 end
-store(permits, leases, now, free, after, function(n)
+local function store(permits, leases, now, before, after, tell) if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end store(permits, leases, now, free, after, function(n)
   redis.call(publish, released, n)
 end)
 if not text then

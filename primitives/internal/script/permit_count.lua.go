@@ -12,14 +12,14 @@ import (
 
 var permitCountScript = backend.Script{
 	Name: "permit_count", Keys: 2, Retry: backend.RetryReadOnly,
-	SHA1: "e96de2888967d5329d9578569629031acc2a810e",
+	SHA1: "299a4172e01b25a4a4accf6b389e3f8f89e13d66",
 	Source: "\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end
+
 local text = redis.call('get', permits)
 if not text then
   return {0, 0}
@@ -28,7 +28,7 @@ local free repeat local n = tonumber(text) if n and n >= -2147483648 and n <= 21
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
-local back do local now = clock() back = redis.call('zcount', leases, '-inf', now) end
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local back do local now = clock() back = redis.call('zcount', leases, '-inf', now) end
 return {free + back, redis.call('zcard', leases) - back}
 `,
 }

@@ -13,16 +13,16 @@ import (
 
 var permitReleaseAllScript = backend.Script{
 	Name: "permit_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "1507830be0cd10fff78ffedd8fcf31b27aae1084",
+	SHA1: "6a5d69830604f4ba0205bb38f6cf04676aa1b386",
 	Source: "\n\n\n" + `local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function give_back(permits, leases, owner, whole, now, free, tell) local ids do local ids_ = {} for at = 1, #owner, 16 do ids_[#ids_ + 1] = owner:sub(at, at + 15) end ids = ids_ end local held do local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end held = n end if whole and held < #ids then return 0 end local after = free + held + ended(leases, now) if after > free then if not redis.acl_check_cmd('zrem', leases) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. leases}) end if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) redis.call('zrem', leases, unpack(ids)) end return held == #ids and 1 or 0 end
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
-local status, now = {}, clock()
-for i, owner in ipairs(owners) do
+
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local status, now = {}, clock()
+local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local function give_back(permits, leases, owner, whole, now, free, tell) local ids do local ids_ = {} for at = 1, #owner, 16 do ids_[#ids_ + 1] = owner:sub(at, at + 15) end ids = ids_ end local held do local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end held = n end if whole and held < #ids then return 0 end local after = free + held + ended(leases, now) if after > free then if not redis.acl_check_cmd('zrem', leases) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. leases}) end if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) redis.call('zrem', leases, unpack(ids)) end return held == #ids and 1 or 0 end local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, owner in ipairs(owners) do
   local function tell(n)
     redis.call(publish, channels[i], n)
   end

@@ -13,26 +13,26 @@ import (
 
 var permitRemainingScript = backend.Script{
 	Name: "permit_remaining", Keys: 2, Retry: backend.RetryReadOnly,
-	SHA1: "c8e98abb37969fa762820de7379b313212c3a0ab",
+	SHA1: "e45fc36963be2d79d47d858c410346ccbdb2bce9",
 	Source: "\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local id = ARGV[1]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end
+
 local text = redis.call('get', permits)
 if not text then
   return 0
 end
-if not count(text) then
+local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end if not count(text) then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
 local ends = tonumber(redis.call('zscore', leases, id) or '0')
 if ends >= 922337203685477 then
   return -1
 end
-return math.max(0, math.ceil(ends - clock()))
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end return math.max(0, math.ceil(ends - clock()))
 `,
 }
 

@@ -14,16 +14,16 @@ import (
 
 var permitRenewScript = backend.Script{
 	Name: "permit_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "93020712710ea9958ebad78d9aab888a75dfec9a",
+	SHA1: "77af0a51d239091b7062fd6b1091741f335813cf",
 	Source: "\n\n\n" + `local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function renew(leases, owner, now, ends) local ids do local ids_ = {} for at = 1, #owner, 16 do ids_[#ids_ + 1] = owner:sub(at, at + 15) end ids = ids_ end if running(leases, ids, now) < #ids then return 0 end redis.call('zrem', leases, '') do local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end return 1 end
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
-local status, now = {}, clock()
-for i, owner in ipairs(owners) do
+
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local status, now = {}, clock()
+local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local function renew(leases, owner, now, ends) local ids do local ids_ = {} for at = 1, #owner, 16 do ids_[#ids_ + 1] = owner:sub(at, at + 15) end ids = ids_ end if running(leases, ids, now) < #ids then return 0 end redis.call('zrem', leases, '') do local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end return 1 end local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, owner in ipairs(owners) do
   local text = redis.pcall('get', objects[2 * i - 1])
   if type(text) == 'string' and count(text) then
     local done, renewed = pcall(renew, objects[2 * i], owner, now, now + lease)

@@ -12,7 +12,7 @@ import (
 
 var permitSetScript = backend.Script{
 	Name: "permit_set", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "6a7f45fbb550be35fba9e2b2f1d7cd02d1c22152",
+	SHA1: "84f4619843a95e469db17c651764169625afba73",
 	Source: "\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
@@ -23,7 +23,7 @@ local released = ARGV[4]
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end
+
 local text = redis.call('get', permits)
 if not text then
   if (redis.call('type', twin).ok == 'string') then
@@ -41,14 +41,14 @@ end
 if not change then
   return 0
 end
-local free, now = count(text), clock()
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local free, now = count(text), clock()
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
 local function tell(n)
   redis.call(publish, released, n)
 end
-local taken = redis.call('zcard', leases) - ended(leases, now)
+local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local taken = redis.call('zcard', leases) - ended(leases, now)
 do local after = tonumber(total) - taken if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
 return 1
 `,

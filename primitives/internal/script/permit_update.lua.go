@@ -13,22 +13,22 @@ import (
 
 var permitUpdateScript = backend.Script{
 	Name: "permit_update", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "61b78bcfd95cd9c3459fa5b3f97daacf6c179e6d",
+	SHA1: "fe6cd04e957e80c2ded1b21bcc48bccdd8eeec3a",
 	Source: "\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local id = ARGV[1]
 local lease = ARGV[2]
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end
-local text, now = redis.call('get', permits), clock()
+
+local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local text, now = redis.call('get', permits), clock()
 if not text then
   return 0
 end
-if not count(text) then
+local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end if not count(text) then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
-local ends = now + lease local ids do local ids_ = {} for at = 1, #id, 16 do ids_[#ids_ + 1] = id:sub(at, at + 15) end ids = ids_ end if running(leases, ids, now) < #ids then return 0 end redis.call('zrem', leases, '') do local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end return 1
+local function running(leases, ids, now) local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end return n end local ends = now + lease local ids do local ids_ = {} for at = 1, #id, 16 do ids_[#ids_ + 1] = id:sub(at, at + 15) end ids = ids_ end if running(leases, ids, now) < #ids then return 0 end redis.call('zrem', leases, '') do local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end return 1
 `,
 }
 

@@ -13,7 +13,7 @@ import (
 
 var rateSetScript = backend.Script{
 	Name: "rate_set", Keys: 5, Retry: backend.RetryNever,
-	SHA1: "b6e4249dee7f5fc22a15023da959451190d63ac9",
+	SHA1: "f7e2a6e47ea2d3f7c2389b093d71c043ab2d3856",
 	Source: "\n\n\n" + `local limiter = KEYS[1]
 local value = KEYS[2]
 local own_value = KEYS[3]
@@ -45,7 +45,7 @@ local known, held = before and limit_in(before), 0
 if own or known then
   held = held_of(known or limit, valued, grants)
 else
-  held = sum(grants, 0, redis.call('zcard', grants) - 1)
+  do local grants, to = grants, redis.call('zcard', grants) - 1 local permits = 0 for rank = 0, to, 1000 do for _, grant in ipairs(redis.call('zrange', grants, rank, math.min(to, rank + 999))) do permits = permits + permits_of(grant) end end held = permits end
 end
 do local value, grants = valued, grants if not redis.acl_check_cmd('pexpire', limiter) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. limiter}) end if not redis.acl_check_cmd('pttl', limiter) then error({err = 'NOPERM the user has no right to ' .. 'pttl' .. ' ' .. limiter}) end if not redis.acl_check_cmd('set', value) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. value}) end if not redis.acl_check_cmd('zadd', grants) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. grants}) end if not redis.acl_check_cmd('zremrangebyrank', grants) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyrank' .. ' ' .. grants}) end end
 if not redis.acl_check_cmd('hset', limiter) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. limiter}) end

@@ -12,16 +12,16 @@ import (
 
 var readHoldCountScript = backend.Script{
 	Name: "read_hold_count", Keys: 2, Retry: backend.RetryReadOnly,
-	SHA1: "7516545510924b5af77fd15a2a6ca7ac371ca813",
+	SHA1: "c40bbef6e81cad4dbff5c00db39bb6b35e8c269d",
 	Source: "\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local owner = ARGV[1]
 
 
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+
 local holds, count = redis.call('hget', lock, owner), 0
 local size = not holds and redis.call('hlen', lock) or 0
-local strange = size > 0 and alien(lock, size)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = size > 0 and alien(lock, size)
 if strange then
   return strange
 end

@@ -13,7 +13,7 @@ import (
 
 var readReleaseAllScript = backend.Script{
 	Name: "read_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "d8cb55c38125a279a712f0302cd2967606d5dce7",
+	SHA1: "6cc05da1334fc86eb287ce1fac5444d404a117e1",
 	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
@@ -21,10 +21,10 @@ local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] en
 
 
 
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+
 local status = {}
 do local lock = keys[1] if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end end
-for i, owner in ipairs(owners) do
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, owner in ipairs(owners) do
   local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner)
   if field == 1 then

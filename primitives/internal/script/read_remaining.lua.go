@@ -13,15 +13,15 @@ import (
 
 var readRemainingScript = backend.Script{
 	Name: "read_remaining", Keys: 2, Retry: backend.RetryReadOnly,
-	SHA1: "4e110b51f086880574ad2a6c63d3c59bafcf776c",
+	SHA1: "d2f2dc821df6a23615ea77a598d853afeea0bf51",
 	Source: "\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 
 
 
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+
 local size = redis.call('hlen', lock)
-local strange = size > 0 and alien(lock, size)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = size > 0 and alien(lock, size)
 if strange then
   return strange
 end

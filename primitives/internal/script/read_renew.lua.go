@@ -14,15 +14,15 @@ import (
 
 var readRenewScript = backend.Script{
 	Name: "read_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "a403b4c835a6d1968f16cba39836f456c450314c",
+	SHA1: "27cec69f82912b3e96220d2b5b69f55ba3e7d181",
 	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
 
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+
 local status = {}
-for i, owner in ipairs(owners) do
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, owner in ipairs(owners) do
   local lock, hold = keys[2 * i - 1], keys[2 * i]
   local held = redis.pcall('hexists', lock, owner)
   status[i] = held == 1 and redis.call('pexpire', hold, lease) or fault(held)

@@ -12,12 +12,12 @@ import (
 
 var spinForceReleaseScript = backend.Script{
 	Name: "spin_force_release", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "042ece736eb3f85af4d30fe464aa914b214e7c5e",
+	SHA1: "b64d7f267bbf483c1ed972a1eada76a99c405229",
 	Source: "\n\n" + `local lock = KEYS[1]
 
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+
 local size = redis.call('hlen', lock)
-local strange = size > 0 and alien(lock, size)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = size > 0 and alien(lock, size)
 if strange then
   return strange
 end

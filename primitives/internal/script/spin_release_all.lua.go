@@ -13,13 +13,13 @@ import (
 
 var spinReleaseAllScript = backend.Script{
 	Name: "spin_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "3f19d6be57b5da206ae5463d086f21ec3e177159",
+	SHA1: "ebf30eed08fdad424e69d591d2bf23047c987078",
 	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local owners = {} for i = 1, #locks do owners[i] = ARGV[i] end
 
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+
 local status = {}
-for i, lock in ipairs(locks) do
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
   status[i] = held == 1 and redis.call('del', lock) or fault(held)
 end

@@ -12,7 +12,7 @@ import (
 
 var writeReleaseScript = backend.Script{
 	Name: "write_release", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "e25274ec5cb886ab924789286e9585ed5cb9a5c8",
+	SHA1: "584b497ec07fa090df08ea3f7586bcbdf893c404",
 	Source: "\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local waiting = KEYS[3]
@@ -22,9 +22,9 @@ local released = ARGV[3]
 
 
 
-local function give_back(waiting, owner, wake) if redis.call('hexists', waiting, owner) == 0 then return true end if redis.call('hlen', waiting) == 1 and not wake() then return false end redis.call('hdel', waiting, owner) return true end
+
 if redis.call('hexists', lock, owner .. ':write') == 0 then
-  give_back(waiting, owner, function()
+  local function give_back(waiting, owner, wake) if redis.call('hexists', waiting, owner) == 0 then return true end if redis.call('hlen', waiting) == 1 and not wake() then return false end redis.call('hdel', waiting, owner) return true end give_back(waiting, owner, function()
     redis.call(publish, released, '0')
     return true
   end)

@@ -13,14 +13,14 @@ import (
 
 var writeRemainingScript = backend.Script{
 	Name: "write_remaining", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "a86069cb9f2a799501dd4b6811fc502fff2d83b6",
+	SHA1: "fedbca3f93a7c97f76d03e496ae02847c1a29b97",
 	Source: "\n\n" + `local lock = KEYS[1]
 
 
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end
+
 if redis.call('hget', lock, 'mode') ~= 'write' then
   local size = redis.call('hlen', lock)
-  return size > 0 and alien(lock, size) or -2
+  local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or -2
 end
 return redis.call('pttl', lock)
 `,

@@ -14,15 +14,15 @@ import (
 
 var writeRenewScript = backend.Script{
 	Name: "write_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "7efe7b1a661101446b2603e1ce1486bc99f1bde5",
+	SHA1: "ea24aa1ae42f1f6ef43527223bbd99aa427f754a",
 	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
 
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+
 local status = {}
-for i, lock in ipairs(locks) do
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i] .. ':write')
   status[i] = held == 1 and 1 or fault(held)
   if held == 1 and redis.call('pttl', lock) < tonumber(lease) then

@@ -13,13 +13,13 @@ import (
 
 var leaveAllScript = backend.Script{
 	Name: "leave_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "f5857d2e49e1175f0ff2dc875d8a978c2693fee8",
+	SHA1: "061b81d673d53d5f2f49fafa7da5e1a325315770",
 	Source: "\n\n" + `local barriers = {} for i = 1, #KEYS do barriers[i] = KEYS[i] end
 local members = {} for i = 1, #barriers do members[i] = ARGV[i] end
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+
 local status = {}
-for i, barrier in ipairs(barriers) do
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, barrier in ipairs(barriers) do
   local left = redis.pcall('hdel', barrier, members[i])
   if type(left) == 'table' then
     status[i] = fault(left)

@@ -13,17 +13,17 @@ import (
 
 var renewScript = backend.Script{
 	Name: "renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "ce3a2ab33bd64f17fb3e76a5fc0e483101c7ad74",
+	SHA1: "b19a02c540efd490c12004ac5a935630e2e81aa2",
 	Source: "\n\n\n" + `local barriers = {} for i = 1, #KEYS do barriers[i] = KEYS[i] end
 local lease = ARGV[1]
 local members = {} for i = 1, #barriers do members[i] = ARGV[1 + i] end
 
 
-local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end
+
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local status = {}
-for i, barrier in ipairs(barriers) do
+local function fault(failure) local text = tostring(type(failure) == 'table' and failure.err or failure) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, barrier in ipairs(barriers) do
   local ends = redis.pcall('hget', barrier, members[i])
   if type(ends) == 'table' then
     status[i] = fault(ends)

@@ -12,15 +12,15 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "97dece41f938e19d4373795f9f531e821db4d1b2",
+	SHA1: "fe8fd0701fb8406fa6c0e99c95b6cf376178c60c",
 	Source: "\n\n" + `local counter = KEYS[1]
 local step = ARGV[1]
 
 
-local function label(text) local known = {made = 'new', counted = 'old'} return known[text] end
+
 if not redis.acl_check_cmd('set', counter) then error({err = 'NOPERM no ' .. 'set' .. ' ' .. counter}) end
 local total, old repeat if not redis.acl_check_cmd('incrby', counter) then error({err = 'NOPERM no ' .. 'incrby' .. ' ' .. counter}) end local old_ = redis.call('get', counter) if not old_ then redis.call('set', counter, step) total, old = step, 'made' break end local total_ = redis.call('incrby', counter, step) total, old = total_, 'counted' break until true
-if label(old) == 'new' then
+local function label(text) local known = {made = 'new', counted = 'old'} return known[text] end if label(old) == 'new' then
   return {total, 'new'}
 end
 return {total, label(old)}

@@ -12,12 +12,12 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "e6c2f8ee84e49629a784aeaed33b67d9099fe1e9",
+	SHA1: "92751e9faf4d7d5f54d3e0876d67a0658e540a84",
 	Source: "" + `local lock = KEYS[1]
 
 local owner = ARGV[1]
-local function double(s) return s .. s .. 'a \'line\'\n' end
-return redis.call('hset', lock, owner, double((owner .. owner .. 'a \'line\'\n')))
+
+local function double(s) return s .. s .. 'a \'line\'\n' end return redis.call('hset', lock, owner, double((owner .. owner .. 'a \'line\'\n')))
 `,
 }
 

@@ -12,17 +12,17 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "4b898953d22642ab737fd042915d7de35ab040a3",
+	SHA1: "74e812824fc6f42e8f6e7ccf545e35661b251980",
 	Source: "" + `local lock = KEYS[1]
 local side = KEYS[2]
-local function drop(key) return redis.call('del', key) end local function first(list) for _, k in ipairs(list) do return k end end
-local function again(key, other) redis.call('hset', other, 'a', key) return drop(key) end local function deep(key, n) if n > 0 then return deep(key, n - 1) end return again(key, key) end
-local function both(key) drop(key) end
+
+
+local function both(key) redis.call('del', key) end
 both(lock)
 redis.call('set', (side .. ':' .. 1), 1)
-deep(lock, 3)
-redis.call('del', first({lock, side}))
-return again((side .. ':' .. 'x'), lock)
+local function drop(key) return redis.call('del', key) end local function again(key, other) redis.call('hset', other, 'a', key) return drop(key) end local function deep(key, n) if n > 0 then return deep(key, n - 1) end return again(key, key) end deep(lock, 3)
+local function first(list) for _, k in ipairs(list) do return k end end redis.call('del', first({lock, side}))
+local key = (side .. ':' .. 'x') redis.call('hset', lock, 'a', key) return drop(key)
 `,
 }
 

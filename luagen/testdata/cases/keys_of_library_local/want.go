@@ -12,10 +12,10 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "5dda3ed3b8f0aeddef00221317c9cd286d4f1a6d",
+	SHA1: "c40bfd33b6db71fb773dbe1baabc18378d32671b",
 	Source: "\n\n" + `local all = {} for i = 1, #KEYS do all[i] = KEYS[i] end
-local function drop(key) return redis.call('del', key) end
-for i = 1, #all, 2 do
+
+local function drop(key) return redis.call('del', key) end for i = 1, #all, 2 do
   local first, second = all[i], all[i + 1]
   drop(first) drop(second)
 end
