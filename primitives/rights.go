@@ -16,14 +16,14 @@ var rights = map[string]*extend.Rights{
 		Commands: lockRights.Commands, Keys: lockRights.Keys + " @" + jobRecordKey, Channels: lockRights.Channels,
 	},
 	"fair lock": {
-		Commands: lockRights.Commands + " hdel hmget lindex llen lpos lrange lrem rpush zadd zcard zmscore zrange zrem zscore",
+		Commands: lockRights.Commands + " exists hdel hmget lindex llen lpos lrange lrem rpush zadd zcard zmscore zrange zrem zscore",
 		Keys:     lockRights.Keys + " " + fairQueueKey + ":@ " + fairTimeoutsKey + ":@ " + fairDeadlinesKey + ":@",
 		Channels: lockRights.Channels,
 	},
 	"read lock":  &readRights,
 	"write lock": &writeRights,
 	"mutex": {
-		Commands: "del get hdel hmget hset pexpire pttl set time zadd zmscore zrange zrank zrem zremrangebyrank",
+		Commands: "del exists get hdel hmget hset pexpire pttl set time zadd zmscore zrange zrank zrem zremrangebyrank",
 		Keys: mutexKey + ":@ " + mutexKey + ":@" + mutexTokenKey + " " + mutexKey + ":@" + mutexQueueKey + " " +
 			mutexKey + ":@" + mutexSignsKey,
 		Channels: mutexKey + ":@" + mutexChannel,

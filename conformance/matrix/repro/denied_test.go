@@ -96,7 +96,7 @@ func closesAtOnce(t *testing.T, refusal string) {
 
 // waitCommands are what scripts of a mutex call, by which somebody waits and is granted it.
 var waitCommands = []string{
-	"time", "get", "set", "del", "pttl", "pexpire", "publish", "zadd", "zrange", "zrank", "zmscore", "zremrangebyrank",
+	"time", "exists", "get", "set", "del", "pttl", "pexpire", "publish", "zadd", "zrange", "zrank", "zmscore", "zremrangebyrank",
 	"hset", "hmget", "hdel",
 }
 

@@ -217,6 +217,7 @@ func useSpinLock(ctx context.Context, client *primitives.Client) {
 func useFairLock(ctx context.Context, client *primitives.Client) {
 	lock := client.NewFairLock("declared:fair", nil)
 	for range 2 {
+		must.Do(must.Get(lock.Lock(ctx)).Release(ctx)) // Nobody waits.
 		lease := must.Get(lock.Lock(ctx))
 		waiting, cancel := context.WithCancel(ctx)
 		go func() { _, _ = lock.Lock(waiting) }()
@@ -242,6 +243,7 @@ func useFairLock(ctx context.Context, client *primitives.Client) {
 func useMutex(ctx context.Context, client *primitives.Client) {
 	m := client.NewMutex("declared:mutex", nil)
 	for range 2 {
+		must.Do(must.Get(m.Lock(ctx)).Release(ctx)) // Nobody waits.
 		lease := must.Get(m.Lock(ctx))
 		must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(m.TryLock(ctx))
 		must.Get(m.IsHeldBy(ctx, lease.Owner()))

@@ -27,5 +27,7 @@ if asks then
   may('zscore', semaphore)
 end
 may(publish, released)
-enter(semaphore, now, owner, now + lease, last(semaphore, now + lease))
-return {micros(), wait, room - 1}
+local until_last = last(semaphore, now + lease)
+enter(semaphore, now, owner, now + lease, until_last)
+local grant = micros()
+return {grant, wait, room - 1}

@@ -13,7 +13,7 @@ import (
 
 var countingAcquireScript = backend.Script{
 	Name: "counting_acquire", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "2bf6878ecb60812772ebfdfe5a93227c43665250",
+	SHA1: "e286e6b72affb26228dbd08ca767c8228e2dc4d1",
 	Source: "\n\n\n\n" + `local semaphore = KEYS[1]
 local owner = ARGV[1]
 local limit = ARGV[2]
@@ -39,8 +39,10 @@ if asks then
   if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
 end
 if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
-local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end do local score, until_last = now + lease, last(semaphore, now + lease) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
-local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end return {micros(), wait, room - 1}
+local until_last do local ends = now + lease local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') until_last = math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end
+do local score = now + lease redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
+local grant do local time = redis.call('time') grant = time[1] .. string.format('%06d', time[2]) end
+return {grant, wait, room - 1}
 `,
 }
 

@@ -8,7 +8,8 @@
 ---@return bool released    false: owner does not hold it, or no longer holds it
 ---@include clock.lua
 local ends = redis.call('zscore', semaphore, owner)
-local held = ends and tonumber(ends) >= clock()
+local now = clock()
+local held = ends and tonumber(ends) >= now
 if held then
   redis.call(publish, released, '1')
 end

@@ -12,7 +12,7 @@ import (
 
 var countingReleaseScript = backend.Script{
 	Name: "counting_release", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "983e7d4a6271c7fea6aa0c8fd7d91d7f47cbb100",
+	SHA1: "4fec5bfe020a489915feebcac848379cdc999586",
 	Source: "\n\n\n" + `local semaphore = KEYS[1]
 local owner = ARGV[1]
 local publish = ARGV[2]
@@ -20,7 +20,8 @@ local released = ARGV[3]
 
 
 local ends = redis.call('zscore', semaphore, owner)
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local held = ends and tonumber(ends) >= clock()
+local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
+local held = ends and tonumber(ends) >= now
 if held then
   redis.call(publish, released, '1')
 end

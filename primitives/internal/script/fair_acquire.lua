@@ -23,8 +23,17 @@
 ---@include fair_heal.lua
 ---@include alien.lua
 local size = redis.call('hlen', lock)
-local now = clock()
 local held = size > 0
+if not held and not asks and redis.call('exists', queue, timeouts, deadlines) == 0 then -- The usual case.
+  may('hset', lock)
+  may('pexpire', lock)
+  may(publish, turn .. ':' .. owner)
+  local grant = next_token(token, tokenttl)
+  redis.call('hset', lock, owner, 1)
+  redis.call('pexpire', lock, lease) ---@allow refused the user may
+  return {grant, 0}
+end
+local now = clock()
 if held then
   local strange = alien(lock, size)
   if strange then
@@ -37,6 +46,7 @@ may('pttl', lock)
 if asks then
   may('hexists', lock)
   may('del', lock)
+  may('exists', queue)
 end
 may(publish, turn .. ':' .. owner)
 heal(queue, timeouts, deadlines, now, owner)

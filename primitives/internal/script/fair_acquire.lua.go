@@ -13,7 +13,7 @@ import (
 
 var fairAcquireScript = backend.Script{
 	Name: "fair_acquire", Keys: 5, Retry: backend.RetryNever,
-	SHA1: "a5f6929511442cd249525b0e1594337c7a99bf40",
+	SHA1: "414825070ae71f233f569e1f3dc29e286897fe44",
 	Source: "\n\n\n\n\n\n" + `local lock = KEYS[1]
 local queue = KEYS[2]
 local timeouts = KEYS[3]
@@ -33,8 +33,17 @@ local asks = ARGV[7] == '1'
 
 
 local size = redis.call('hlen', lock)
-local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
 local held = size > 0
+if not held and not asks and redis.call('exists', queue, timeouts, deadlines) == 0 then
+  if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
+  do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
+  local grant repeat local time = redis.call('time') local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
+  redis.call('hset', lock, owner, 1)
+  redis.call('pexpire', lock, lease)
+  return {grant, 0}
+end
+local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
 if held then
   local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
   if strange then
@@ -47,6 +56,7 @@ if not redis.acl_check_cmd('pttl', lock) then error({err = 'NOPERM the user has 
 if asks then
   if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
   if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('exists', queue) then error({err = 'NOPERM the user has no right to ' .. 'exists' .. ' ' .. queue}) end
 end
 do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
 local function ask_drop(queue, timeouts, deadlines) if not redis.acl_check_cmd('lrem', queue) then error({err = 'NOPERM the user has no right to ' .. 'lrem' .. ' ' .. queue}) end if not redis.acl_check_cmd('lpos', queue) then error({err = 'NOPERM the user has no right to ' .. 'lpos' .. ' ' .. queue}) end if not redis.acl_check_cmd('zadd', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zrem', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zrange', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zrange' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zmscore', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zmscore' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('hdel', deadlines) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. deadlines}) end if not redis.acl_check_cmd('hmget', deadlines) then error({err = 'NOPERM the user has no right to ' .. 'hmget' .. ' ' .. deadlines}) end end local function ask(queue, timeouts, deadlines) ask_drop(queue, timeouts, deadlines) if not redis.acl_check_cmd('rpush', queue) then error({err = 'NOPERM the user has no right to ' .. 'rpush' .. ' ' .. queue}) end if not redis.acl_check_cmd('lindex', queue) then error({err = 'NOPERM the user has no right to ' .. 'lindex' .. ' ' .. queue}) end if not redis.acl_check_cmd('lrange', queue) then error({err = 'NOPERM the user has no right to ' .. 'lrange' .. ' ' .. queue}) end if not redis.acl_check_cmd('zscore', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. timeouts}) end end repeat local length = redis.call('llen', queue) local scores, ours = redis.call('zcard', timeouts), redis.call('hlen', deadlines) if length == scores and length >= ours then break end ask(queue, timeouts, deadlines) for _, command in ipairs({'hexists', 'hgetall'}) do if not redis.acl_check_cmd(command, deadlines) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. deadlines}) end end local listed, kept = {}, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, -1)) do local scored = redis.call('zscore', timeouts, waiter) if listed[waiter] then redis.call('lrem', queue, -1, waiter) elseif scored or waiter == owner or redis.call('hexists', deadlines, waiter) == 1 then listed[waiter] = true kept[#kept + 1] = waiter if not scored then redis.call('zadd', timeouts, now + #kept * (300000), waiter) end else redis.call('lrem', queue, 0, waiter) end end do for _, waiter in ipairs(redis.call('zrange', timeouts, 0, -1)) do if not listed[waiter] then redis.call('zrem', timeouts, waiter) end end local fields = redis.call('hgetall', deadlines) for i = 1, #fields, 2 do if not listed[fields[i]] then redis.call('hdel', deadlines, fields[i]) end end end until true

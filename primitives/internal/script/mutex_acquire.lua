@@ -17,19 +17,19 @@
 ---@arg asks bool         ask for the rights of the release, too
 ---@return string answer    the token; if refused, the rest of the hold in milliseconds, a space, and owner's number in the queue: -1 if the holder's key has no end, -2 if the mutex has no holder yet; 0 if owner has no number
 ---@include mutex.lua
+if redis.call('exists', holder, queue) == 0 and not asks then -- The usual case.
+  may('set', holder)
+  may(publish, granted .. ':' .. string.match(owner, '^(.*):'))
+  local grant = next_token(token, tokenttl)
+  redis.call('set', holder, owner, 'px', lease)
+  return grant
+end
 local time = redis.call('time')
 local held = redis.call('get', holder)
 if held == owner then
   ask_token(token)
   raise(holder, tonumber(lease))
   return present_token(token, tokenttl)
-end
-if not held and not asks and #redis.call('zrange', queue, 0, 0) == 0 then -- The usual case.
-  may('set', holder)
-  may(publish, granted .. ':' .. string.match(owner, '^(.*):'))
-  local grant = token_at(time, token, tokenttl)
-  redis.call('set', holder, owner, 'px', lease)
-  return grant
 end
 local now = millis(time)
 if not held then

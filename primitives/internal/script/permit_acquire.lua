@@ -20,7 +20,8 @@
 ---@error SHARED another semaphore has the same leases
 ---@error TOOMANY there are fewer permits
 ---@include permit_store.lua
-local text, now = redis.call('get', permits), clock()
+local text = redis.call('get', permits)
+local now = clock()
 if not text and not total then
   return {0, 0, -1, false}
 end
@@ -31,7 +32,8 @@ end
 if not text and shared(twin) then
   return redis.error_reply('SHARED another semaphore has the same leases')
 end
-local ids, back = ids_of(owner), 0
+local ids = ids_of(owner)
+local back = 0
 if text then
   back = ended(leases, now)
 end

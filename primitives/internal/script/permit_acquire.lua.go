@@ -13,7 +13,7 @@ import (
 
 var permitAcquireScript = backend.Script{
 	Name: "permit_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "282452f74e3f9cca5d94065f25228ad3b075a522",
+	SHA1: "2b1810f3c966a819a35fad4abb798e40c0726621",
 	Source: "\n\n\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
@@ -31,7 +31,8 @@ local asks = ARGV[6] == '1'
 
 
 
-local function clock() local time = redis.call('time') return time[1] * 1000 + math.floor(time[2] / 1000) end local text, now = redis.call('get', permits), clock()
+local text = redis.call('get', permits)
+local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
 if not text and not total then
   return {0, 0, -1, false}
 end
@@ -42,7 +43,8 @@ end
 if not text and (redis.call('type', twin).ok == 'string') then
   return redis.error_reply('SHARED another semaphore has the same leases')
 end
-local function ids_of(owner) local ids = {} for at = 1, #owner, 16 do ids[#ids + 1] = owner:sub(at, at + 15) end return ids end local ids, back = ids_of(owner), 0
+local ids do local ids_ = {} for at = 1, #owner, 16 do ids_[#ids_ + 1] = owner:sub(at, at + 15) end ids = ids_ end
+local back = 0
 if text then
   back = redis.call('zcount', leases, '-inf', now)
 end
