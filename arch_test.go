@@ -63,6 +63,11 @@ var rules = []rule{
 		tests:   []string{"primitives/trace"},
 		testing: true,
 	},
+	{
+		// The tests of primitives, whose module has no server.
+		dir:   "hasptest/primitives",
+		tests: []string{"backend", "backend/embedded", "primitives", "primitives/extend", "primitives/trace", zap},
+	},
 	{dir: "primitives/trace"},
 	{dir: "primitives/internal/script", imports: []string{"backend"}},
 	{dir: "primitives/internal/dispatch", imports: []string{"backend"}},

@@ -8,7 +8,7 @@ func adderSeeds() []seed {
 		answer  = "internal/script/adder_answer.lua.go"
 		take    = "internal/script/adder_take.lua.go"
 	)
-	unit := func(test string) finder { return finder{dir: "primitives", test: "TestAdder" + test} }
+	unit := func(test string) finder { return finder{dir: "hasptest/primitives", test: "TestAdder" + test} }
 	databases := finder{dir: "conformance/matrix/repro", test: "TestAddersInTwoDatabases"}
 	return []seed{
 		{"answers for each adder of a backend", group, edits{

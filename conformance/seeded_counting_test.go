@@ -31,7 +31,7 @@ func countingSeeds() []seed {
 		}, properties},
 		{"takes a name of which a cluster has two slots", "extend/object.go", edits{
 			{"if sound || !o.core.can.Cluster {", "if sound || true {"},
-		}, finder{dir: "primitives", test: "TestNamesWithoutAHashTag"}},
+		}, finder{dir: "hasptest/primitives", test: "TestNamesWithoutAHashTag"}},
 		{"wakes nobody by the release of a slot", release, edits{{"if held then", "if false then"}}, histories},
 		{"says that a hold was released which had ended", release, edits{
 			{"tonumber(ends) >= now", "now"},
@@ -94,13 +94,13 @@ func countingSeeds() []seed {
 			{"leasableByArrival{s, nil}", "leasableByArrival{s, &s.waiterTimeout}"},
 		}, queues},
 		{"forgets how many more may come in", leases, edits{{", Free: int(result.Free),", ","}},
-			finder{dir: "primitives", test: "TestCountingSemaphoreFollowsTheDead"}},
+			finder{dir: "hasptest/primitives", test: "TestCountingSemaphoreFollowsTheDead"}},
 		{"does not tell the holder of a refresh", "internal/renew/refresh.go", edits{
 			{"k.settleOne(e, status, sent, now)", "k.settleOne(e, Failed, sent, now)"},
 		}, refreshes},
 		{"counts a refresh from its answer", "internal/renew/refresh.go", edits{
 			{"if k.settleRefresh(", "sent = k.now()\n\tif k.settleRefresh("},
-		}, finder{dir: "primitives", test: "TestCountingSemaphoreRefreshCountsFromItsRequest"}},
+		}, finder{dir: "hasptest/primitives", test: "TestCountingSemaphoreRefreshCountsFromItsRequest"}},
 		{"does not tell that the holder was dropped", "extend/refresh.go", edits{
 			{"case ended == nil:", "case true:"},
 		}, onEmbedded("CountingSemaphoreRefreshReportsTheDropped")},

@@ -18,7 +18,7 @@ func dispatchSeeds() []seed {
 		}, properties},
 		{"minds no lost reply to a caller who has left", leaseFile, edits{
 			{"\th.releaseUnwanted(took || h.queued, err)", "\th.releaseUnwanted(took || h.queued, nil)"},
-		}, finder{dir: "primitives", test: "TestLockCancelledLeavesNothing"}},
+		}, finder{dir: "hasptest/primitives", test: "TestLockCancelledLeavesNothing"}},
 		{"releases by force what others hold", "internal/script/lock_release_all.lua.go", edits{
 			{"redis.pcall('hexists', lock, owners[i])", "redis.pcall('exists', lock)"},
 		}, properties},
@@ -76,7 +76,7 @@ func dispatchSeeds() []seed {
 		{"gives up permits that were surely not put back", "permits.go", edits{
 			{"return err != nil && !backend.MayHaveRun(err) &&\n\t\t!errors.Is(err, backend.ErrClosed)",
 				"return errors.Is(err, ErrUnavailable) &&\n\t\t!errors.Is(err, backend.ErrClosed)"},
-		}, finder{dir: "primitives", test: "TestReleaseWaitsForAConnection"}},
+		}, finder{dir: "hasptest/primitives", test: "TestReleaseWaitsForAConnection"}},
 		{"does not put back what a caller who has left has taken", "permits.go", edits{
 			{"\t\ttaken = p.n\n", ""},
 		}, propertiesOf("Semaphore")},

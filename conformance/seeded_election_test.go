@@ -7,7 +7,7 @@ func electionSeeds() []seed {
 		leader   = "leader.go"
 		job      = "periodicjob.go"
 	)
-	found := func(test string) finder { return finder{dir: "primitives", test: test, runs: 1} }
+	found := func(test string) finder { return finder{dir: "hasptest/primitives", test: test, runs: 1} }
 	return []seed{
 		{"leaves the election after a loss", election, edits{{"again = endedTerm(ctx)", "again = false"}},
 			found("TestElectionAfterACut")},

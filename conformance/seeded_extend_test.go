@@ -6,7 +6,7 @@ func extendSeeds() []seed {
 		refresh = "internal/renew/refresh.go"
 		extend  = "extend/refresh.go"
 	)
-	found := func(test string) finder { return finder{dir: "primitives", test: test, runs: 1} }
+	found := func(test string) finder { return finder{dir: "hasptest/primitives", test: test, runs: 1} }
 	return []seed{
 		{"extends the lease that the watchdog renews", extend, edits{{"if !h.source.fixed() {", "if false {"}},
 			found("TestLeaseExtendRefuses")},

@@ -62,9 +62,9 @@ func fairSeeds() []seed {
 		}, machines},
 		{"gives up a place with the lease", leaseFile, edits{
 			{"max(h.object.core.keeper.MayLast(&h.Entry), h.source.place)", "h.source.terms.Lease"},
-		}, finder{dir: "primitives", test: "TestFairLockLeavesAfterALongOutage"}},
+		}, finder{dir: "hasptest/primitives", test: "TestFairLockLeavesAfterALongOutage"}},
 		{"does not hurry when it is closed", "extend/core.go", edits{
 			{"\tc.orphans.hurry()\n", ""},
-		}, finder{dir: "primitives", test: "TestCloseGivesBackAtOnce"}},
+		}, finder{dir: "hasptest/primitives", test: "TestCloseGivesBackAtOnce"}},
 	}
 }

@@ -6,7 +6,7 @@ func holderSeeds() []seed {
 		holder  = "holder.go"
 		acquire = "internal/script/holder_acquire.lua.go"
 	)
-	found := func(test string) finder { return finder{dir: "primitives", test: test, runs: 1} }
+	found := func(test string) finder { return finder{dir: "hasptest/primitives", test: test, runs: 1} }
 	inRepro := func(test string) finder { return finder{dir: "conformance/matrix/repro", test: test, runs: 1} }
 	return []seed{
 		{"shows what another holder stored", holder, edits{{" || lines[0] != owner {", " {"}},

@@ -19,16 +19,16 @@ func idSeeds() []seed {
 		}, onEmbedded("IDGeneratorDrawsFromBlocks")},
 		{"shares the error of who has left", generator, edits{
 			{"\tif ctx.Err() == nil {\n\t\tshared = err\n\t}\n", "\tshared = err\n"},
-		}, finder{dir: "primitives", test: "TestIDGeneratorCallerLeaves"}},
+		}, finder{dir: "hasptest/primitives", test: "TestIDGeneratorCallerLeaves"}},
 		{"has each who waits ask after an error", generator, edits{
 			{"\t\tshared = err\n", ""},
-		}, finder{dir: "primitives", test: "TestIDGeneratorSharesErrors"}},
+		}, finder{dir: "hasptest/primitives", test: "TestIDGeneratorSharesErrors"}},
 		{"lets who waits for a block not leave", generator, edits{
 			{"\t\tcase <-ctx.Done():\n\t\t\treturn 0, ctx.Err()\n", ""},
-		}, finder{dir: "primitives", test: "TestIDGeneratorCallerLeaves"}},
+		}, finder{dir: "hasptest/primitives", test: "TestIDGeneratorCallerLeaves"}},
 		{"waits for ever after a panic", generator, edits{
 			{"defer func() { g.block.refill(block, shared) }()", "defer func() {\n\t\tif block.Size > 0 || err != nil {\n\t\t\tg.block.refill(block, shared)\n\t\t}\n\t}()"},
-		}, finder{dir: "primitives", test: "TestIDGeneratorAfterAPanic"}},
+		}, finder{dir: "hasptest/primitives", test: "TestIDGeneratorAfterAPanic"}},
 		{"takes a block that others get, too", block, edits{
 			{"redis.call('incrby', ids, size)", "redis.call('set', ids, first)"},
 		}, historiesOf("IDGenerator")},

@@ -7,7 +7,7 @@ func jointSeeds() []seed {
 		multi = "multilock.go"
 		red   = "redlock.go"
 	)
-	found := func(test string) finder { return finder{dir: "primitives", test: test} }
+	found := func(test string) finder { return finder{dir: "hasptest/primitives", test: test} }
 	return []seed{
 		{"keeps locks while it waits for another", multi, edits{
 			{"if err != nil {\n\t\t_ = extend.ReleaseAll(", "if err != nil && !isRefusal(err) {\n\t\t_ = extend.ReleaseAll("},

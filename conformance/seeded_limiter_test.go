@@ -8,7 +8,7 @@ func limiterSeeds() []seed {
 		release = "internal/script/rate_release.lua.go"
 		set     = "internal/script/rate_set.lua.go"
 	)
-	unit := func(test string) finder { return finder{dir: "primitives", test: test} }
+	unit := func(test string) finder { return finder{dir: "hasptest/primitives", test: test} }
 	changed := func(test string) finder { return finder{dir: "conformance/matrix/limiter", test: test} }
 	return []seed{
 		{"takes permits of a rate that are not there", acquire, edits{

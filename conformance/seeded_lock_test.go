@@ -27,13 +27,13 @@ const (
 // goes first at one time is left to chance, so that some bugs show in every few runs only.
 var (
 	freeLock  = finder{dir: "primitives/internal/wait", test: "TestWaitNeverLeavesAFreeLock", runs: 40}
-	ofMany    = finder{dir: "primitives", test: "TestLockIsTriedByAFewOfMany"}
+	ofMany    = finder{dir: "hasptest/primitives", test: "TestLockIsTriedByAFewOfMany"}
 	inCrowd   = finder{dir: "primitives/internal/wait", test: "TestCrowd.*"}
 	freeUnits = finder{dir: "primitives/internal/wait", test: "TestWaitNeverLeavesFreeUnits", runs: 40}
 	watchdog  = finder{dir: "primitives/internal/renew", test: "TestKeeperRandomSchedules"}
-	doing     = finder{dir: "primitives", test: "TestDo.*", runs: 1}
-	itself    = finder{dir: "primitives", test: "TestSelfDeadlock", runs: 1}
-	closing   = finder{dir: "primitives", test: "TestClientCloseAmidAll", runs: 5}
+	doing     = finder{dir: "hasptest/primitives", test: "TestDo.*", runs: 1}
+	itself    = finder{dir: "hasptest/primitives", test: "TestSelfDeadlock", runs: 1}
+	closing   = finder{dir: "hasptest/primitives", test: "TestClientCloseAmidAll", runs: 5}
 )
 
 // waitSeeds are bugs in the waiting loop, which all primitives share.
@@ -146,7 +146,7 @@ func renewSeeds() []seed {
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperLearnsThatSlotsMatter"}},
 		{"warns of renewals after the loss was reported", renewalFile, edits{
 			{"if e.state == statePending || e.state == stateHeld {\n\t\t\tkeys", "if true {\n\t\t\tkeys"},
-		}, finder{dir: "primitives", test: "TestLossIsLoggedOnce"}},
+		}, finder{dir: "hasptest/primitives", test: "TestLossIsLoggedOnce"}},
 		{"looks for a key in each refusal", renewalFile, edits{
 			{"!group.denied && errors.Is(err, backend.ErrKeyDenied)", "!group.denied && err != nil"},
 		}, finder{dir: "primitives/internal/renew", test: "TestKeeperKeepsABatchThatIsRefusedWhole"}},
@@ -210,25 +210,25 @@ func lockSeeds() []seed {
 		}, histories},
 		{"gives back once", orphanFile, edits{
 			{"status.Lost() && o.acquireDone:", "status.Lost():"},
-		}, finder{dir: "primitives", test: "TestLockCancelledLeavesNothing", runs: 1}},
+		}, finder{dir: "hasptest/primitives", test: "TestLockCancelledLeavesNothing", runs: 1}},
 		{"gives back one by one what is in several slots", orphanFile, edits{
 			{"if errors.Is(err, backend.ErrCrossSlot) && ", "if false && "},
-		}, finder{dir: "primitives", test: "TestGiveBackBehindOneEndpoint", runs: 1}},
+		}, finder{dir: "hasptest/primitives", test: "TestGiveBackBehindOneEndpoint", runs: 1}},
 		{"does not say what it could not release", orphanFile, edits{
 			{"if len(all.unreleased) == 0 {", "if err == nil || len(all.unreleased) == 0 {"},
-		}, finder{dir: "primitives", test: "TestCloseAfterItsBackend", runs: 1}},
+		}, finder{dir: "hasptest/primitives", test: "TestCloseAfterItsBackend", runs: 1}},
 		{"does not name what a caller has left", "extend/request.go", edits{
 			{"\tq.Object.core.orphans.note(q.Object, 1)\n", ""},
-		}, finder{dir: "primitives", test: "TestCloseNamesWhatIsUnanswered", runs: 1}},
+		}, finder{dir: "hasptest/primitives", test: "TestCloseNamesWhatIsUnanswered", runs: 1}},
 		{"takes a late answer for a late search", orphanFile, edits{
 			{"sent.Sub(o.started) >= searchAfterClose", "age >= searchAfterClose"},
-		}, finder{dir: "primitives", test: "TestCloseLooksForALateGrant", runs: 1}},
+		}, finder{dir: "hasptest/primitives", test: "TestCloseLooksForALateGrant", runs: 1}},
 		{"renews a hold for ever", takeFile, edits{
 			{"s.terms.Renewer, s.terms.MaxHold = s.kind, o.core.opts.MaxHold", "s.terms.Renewer = s.kind"},
-		}, finder{dir: "primitives", test: "TestMaxHold.*", runs: 1}},
+		}, finder{dir: "hasptest/primitives", test: "TestMaxHold.*", runs: 1}},
 		{"bounds a hold from its last renewal on", entryFile, edits{
 			{"e.grantedAt+e.MaxHold-e.validFrom.at", "e.MaxHold"},
-		}, finder{dir: "primitives", test: "TestMaxHold.*", runs: 1}},
+		}, finder{dir: "hasptest/primitives", test: "TestMaxHold.*", runs: 1}},
 		{"keeps the lock after a panic of the work", doFile, edits{
 			{"defer func() {\n\t\tif failed := l.release(", "err = work(l.Context(ctx))\n\tfunc() {\n\t\tif failed := l.release("},
 			{"}()\n\treturn work(l.Context(ctx))", "}()\n\treturn err"},

@@ -60,10 +60,10 @@ func permitSeeds() []seed {
 		}, machines},
 		{"shares a hold with who needs more", takeFile, edits{
 			{" && units <= int(outer.units)", ""},
-		}, finder{dir: "primitives", test: "TestPermitsReenter"}},
+		}, finder{dir: "hasptest/primitives", test: "TestPermitsReenter"}},
 		{"waits for one permit in place of many", takeFile, edits{
 			{"want.Need = a.units", "want.Need = 1"},
-		}, finder{dir: "primitives", test: "TestPermitWaiterForManyHoldsUpNoneForFew"}},
+		}, finder{dir: "hasptest/primitives", test: "TestPermitWaiterForManyHoldsUpNoneForFew"}},
 		{"knows only the first end of a lease", queueFile, edits{
 			{"if q.returns && q.parked.Len() == parked {", "if q.returns && q.parked.Len() < parked {"},
 		}, finder{dir: "primitives/internal/wait", test: "TestWaitLooksAtTooFew"}},

@@ -6,7 +6,7 @@ func replicaSeeds() []seed {
 		batch        = "internal/dispatch/batch.go"
 		replicasFile = "extend/replicas.go"
 	)
-	inPrimitives := func(test string) finder { return finder{dir: "primitives", test: test} }
+	inPrimitives := func(test string) finder { return finder{dir: "hasptest/primitives", test: test} }
 	return []seed{
 		{"does not count the replicas that acknowledged", batch, edits{
 			{"case err == nil && acked < b.replicas:", "case err == nil && acked < 0:"},

@@ -38,9 +38,9 @@ func rightsSeeds() []seed {
 		}, finder{dir: "conformance/matrix/repro", test: "TestCloseGivesUpWhatIsDenied"}},
 		{"gives up the waiting for a full server", "extend/wait.go", edits{
 			{"errors.As(err, &server) && backend.RefusesWrites(server.Code)", "errors.As(err, &server) && false"},
-		}, finder{dir: "primitives", test: "TestLockWaitsThroughAnOutage"}},
+		}, finder{dir: "hasptest/primitives", test: "TestLockWaitsThroughAnOutage"}},
 		{"gives up the waiting after a late grant", "extend/wait.go", edits{
 			{" || errors.Is(err, ErrLost))", ")"},
-		}, finder{dir: "primitives", test: "TestLockWaitsThroughLateGrants"}},
+		}, finder{dir: "hasptest/primitives", test: "TestLockWaitsThroughLateGrants"}},
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // independent has a backend for each of five servers.
 var independent = []backend.Backend{
-	newFakeServer(), newFakeServer(), newFakeServer(), newFakeServer(), newFakeServer(),
+	newServer(), newServer(), newServer(), newServer(), newServer(),
 }
 
 // Jobs for one account run in the order in which they came, whichever process they came to.

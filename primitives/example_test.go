@@ -13,9 +13,8 @@ import (
 )
 
 var (
-	// b is the backend that an adapter package makes of the application's client. For the examples it is a server in
-	// this process.
-	b backend.Backend = newFakeServer()
+	// b is the backend that an adapter package makes of the application's client.
+	b backend.Backend = newServer()
 
 	// client is the client that the first example makes.
 	client, _ = primitives.New(b, nil)

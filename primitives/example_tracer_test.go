@@ -27,7 +27,7 @@ func (printer) TraceLeaseEnd(e trace.LeaseEnd) {
 
 // A tracer gets the start and the end of each acquire, and more if it has more methods.
 func ExampleTracer() {
-	client, err := primitives.New(newFakeServer(), &primitives.Options{Tracer: printer{}})
+	client, err := primitives.New(newServer(), &primitives.Options{Tracer: printer{}})
 	if err != nil {
 		fmt.Println(err)
 		return

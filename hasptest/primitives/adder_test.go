@@ -1,0 +1,348 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// openAdder returns the adder called x of a client.
+func openAdder(t *testing.T, c *primitives.Client) *primitives.LongAdder {
+	t.Helper()
+	a, err := c.OpenLongAdder(t.Context(), "x")
+	require.NoError(t, err)
+	return a
+}
+
+// requireSum asks for the sum.
+func requireSum(t *testing.T, want int64, a *primitives.LongAdder) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	got, err := a.Sum(ctx)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
+
+// TestAddersOfOneBackendAnswerOnce has adders of two clients over one backend, and of a third over another.
+func TestAddersOfOneBackendAnswerOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		one, two := s.client(t, nil), s.client(t, nil)
+		third := s.over(t, s.newOwnLink(t), nil)
+		all := []*primitives.LongAdder{openAdder(t, one), openAdder(t, one), openAdder(t, two), openAdder(t, third)}
+		for i, a := range all {
+			a.Add(int64(1) << (4 * i))
+		}
+		for i, a := range all {
+			requireSum(t, 0x1111, a)
+			require.Equal(t, 2*(i+1), s.called("adder_answer"))
+		}
+		require.NoError(t, all[3].Close())
+		requireSum(t, 0x111, all[0])
+		require.NoError(t, one.Close(t.Context()))
+		requireSum(t, 0x100, all[2])
+		require.Empty(t, s.requests())
+	})
+}
+
+// TestAdderResetsAll: all of them forget, and count on.
+func TestAdderResetsAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		one, two := openAdder(t, s.client(t, nil)), openAdder(t, s.over(t, s.newOwnLink(t), nil))
+		one.Add(3)
+		two.Add(4)
+		require.NoError(t, one.Reset(t.Context()))
+		requireSum(t, 0, two)
+		one.Increment()
+		two.Decrement()
+		two.Decrement()
+		requireSum(t, -1, two)
+		require.Empty(t, s.requests())
+	})
+}
+
+// TestAdderCountsItselfWithoutALink: who asks while its link is being restored is not asked itself. Its own
+// adders count all the same, and others that are left out do not.
+func TestAdderCountsItselfWithoutALink(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		link := s.newOwnLink(t)
+		one, two := openAdder(t, s.client(t, nil)), openAdder(t, s.over(t, link, nil))
+		one.Add(3)
+		two.Add(4)
+		link.cut()
+		requireSum(t, 7, two)
+		requireSum(t, 3, one)
+		require.NoError(t, two.Reset(t.Context()))
+		link.heal(t)
+		requireSum(t, 0, one)
+	})
+}
+
+// TestAdderSaysHowManyHaveAnswered: one of three does not answer until the context ends.
+func TestAdderSaysHowManyHaveAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		a := openAdder(t, s.client(t, nil))
+		openAdder(t, s.over(t, s.newOwnLink(t), nil))
+		mute := s.newOwnLink(t)
+		_, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
+		require.NoError(t, err)
+		for _, ask := range []func(context.Context) error{
+			func(ctx context.Context) error { _, err := a.Sum(ctx); return err }, a.Reset,
+		} {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("enough"))
+			defer cancel()
+			start := time.Now()
+			err = ask(ctx)
+			require.Equal(t, time.Minute, time.Since(start))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorContains(t, err, `long adder "x": 2 of 3 have answered`)
+			require.ErrorContains(t, err, "enough")
+			var unanswered *primitives.UnansweredError
+			require.ErrorAs(t, err, &unanswered)
+			require.Equal(t, primitives.UnansweredError{Asked: 3, Answered: 2}, *unanswered)
+		}
+		for _, r := range s.requests() { // They end by themselves.
+			require.Equal(t, "2", r.answered)
+		}
+		// After 1, 2, 4, 8, 16 and 30 seconds all are asked anew.
+		require.Len(t, s.requests(), 2*6)
+	})
+}
+
+// TestAdderAsksAgain: somebody has left before answering, or an answer is lost. Resets ask again as sums do.
+func TestAdderAsksAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		a := openAdder(t, s.client(t, nil))
+		mute := s.newOwnLink(t)
+		for _, ask := range []func(){
+			func() { requireSum(t, 5, a) }, func() { require.NoError(t, a.Reset(t.Context())) },
+		} {
+			a.Add(5)
+			left, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
+			require.NoError(t, err)
+			time.AfterFunc(2500*time.Millisecond, left.Cancel)
+			start := time.Now()
+			ask()
+			require.Less(t, time.Since(start), 3100*time.Millisecond)
+			require.Greater(t, time.Since(start), 3*time.Second)
+		}
+		requireSum(t, 0, a)
+	})
+}
+
+// TestAdderSaysHowManyHaveAnsweredBefore: the context ends before the keys are looked at again, or just after
+// all were asked anew.
+func TestAdderSaysHowManyHaveAnsweredBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		a := openAdder(t, s.client(t, nil))
+		mute := s.newOwnLink(t)
+		_, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
+		require.NoError(t, err)
+		for _, bound := range []time.Duration{10 * time.Millisecond, 3*time.Second + time.Microsecond} {
+			ctx, cancel := context.WithTimeout(t.Context(), bound)
+			defer cancel()
+			_, err = a.Sum(ctx)
+			require.ErrorContains(t, err, "1 of 2 have answered")
+		}
+		require.Equal(t, 1+3, s.called("adder_ask"))
+	})
+}
+
+// TestAdderAnswersAtMostOnce loses what becomes of answers: on the way to the server, or back.
+func TestAdderAnswersAtMostOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault fault
+		calls int
+	}{
+		"LostReply": {fault{broken: true}, 1},
+		"Outage":    {fault{err: fmt.Errorf("dial: %w", backend.ErrUnavailable)}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				a := openAdder(t, s.client(t, nil))
+				a.Add(5)
+				s.fault = func(script string) (f fault) {
+					if script == "adder_answer" && s.calls[script] == 1 {
+						return c.fault
+					}
+					return fault{}
+				}
+				requireSum(t, 5, a)
+				time.Sleep(time.Hour)
+				require.Equal(t, 1, s.called("adder_ask"), "nobody had to ask anew")
+				require.Equal(t, c.calls, s.called("adder_answer"))
+			})
+		})
+	}
+}
+
+// TestAdderResetsNoLaterCount: a request to reset that an adder obeys late takes nothing of what was added since another
+// one was obeyed.
+func TestAdderResetsNoLaterCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		a := openAdder(t, s.client(t, nil))
+		s.fault = func(script string) (f fault) {
+			if script == "adder_here" && s.calls[script] == 1 {
+				f.after = 10 * time.Second
+			}
+			return f
+		}
+		a.Add(5)
+		require.NoError(t, a.Reset(t.Context()))
+		require.Equal(t, 2, s.called("adder_ask"))
+		a.Add(3)
+		time.Sleep(time.Minute)
+		requireSum(t, 3, a)
+	})
+}
+
+// TestAdderGivesUpAnAnswer: no server can be reached for longer than anybody waits.
+func TestAdderGivesUpAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		a := openAdder(t, s.client(t, nil))
+		s.fault = func(script string) (f fault) {
+			if script == "adder_answer" {
+				f.err = backend.ErrUnavailable
+			}
+			return f
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		start := time.Now()
+		_, err := a.Sum(ctx)
+		require.EqualError(t, err, `sum long adder "x": 0 of 1 have answered within a minute`)
+		require.Equal(t, 61*time.Second, time.Since(start))
+		time.Sleep(time.Hour)
+		tries := s.called("adder_answer")
+		time.Sleep(time.Hour)
+		require.Equal(t, tries, s.called("adder_answer"))
+	})
+}
+
+// TestAdderMayAskAgain: after an error that leaves open what has happened, nothing has changed.
+func TestAdderMayAskAgain(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []string{"adder_ask", "adder_take"} {
+		t.Run(broken, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				a := openAdder(t, s.client(t, nil))
+				a.Add(5)
+				s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
+				_, err := a.Sum(t.Context())
+				require.ErrorIs(t, err, primitives.ErrUnavailable, "a sum changes nothing")
+				s.set(func() { s.fault = func(string) fault { return fault{} } })
+				requireSum(t, 5, a)
+				s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
+				require.ErrorIs(t, a.Reset(t.Context()), primitives.ErrIndeterminate)
+				s.set(func() { s.fault = func(string) fault { return fault{} } })
+			})
+		})
+	}
+}
+
+// TestAdderStress opens, adds, asks and closes side by side: what stays is the sum of who stays.
+func TestAdderStress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		clients := []*primitives.Client{
+			s.client(t, nil), s.client(t, nil), s.over(t, s.newOwnLink(t), nil),
+		}
+		stays := openAdder(t, clients[0])
+		var all sync.WaitGroup
+		for i := range 30 {
+			all.Go(func() {
+				for range 10 {
+					a := openAdder(t, clients[i%len(clients)])
+					a.Add(1000)
+					stays.Increment()
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					if sum, err := a.Sum(ctx); err == nil { // Others close while they are asked.
+						require.GreaterOrEqual(t, sum, int64(1001))
+					}
+					cancel()
+					require.NoError(t, a.Close())
+				}
+			})
+		}
+		all.Wait()
+		requireSum(t, 300, stays)
+		require.Equal(t, 1, s.subscribed())
+	})
+}
+
+// TestAdderUnderAPrefix shares an adder with Redisson, which puts the prefix in front of the keys of answers, too.
+func TestAdderUnderAPrefix(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		a := openAdder(t, s.client(t, &primitives.Options{KeyPrefix: "p:"}))
+		a.Add(1)
+		java, err := (s.newOwnLink(t)).Subscribe(t.Context(), "{p:x}:adder-topic", func(e backend.Event) {
+			if id, isSum := strings.CutPrefix(e.Payload, "1:"); isSum {
+				time.Sleep(100 * time.Millisecond) // Ours have answered: no more messages come.
+				s.do("INCRBY", "p:{p:x}:"+id+":counter", "20")
+				s.do("INCR", "p:{p:x}:"+id+":semaphore")
+			}
+		})
+		require.NoError(t, err)
+		start := time.Now()
+		requireSum(t, 21, a)
+		require.Less(t, time.Since(start), 200*time.Millisecond)
+		require.Empty(t, s.requests())
+		java.Cancel()
+		s.do("PUBLISH", "{p:x}:adder-topic", "1:java")
+		time.Sleep(time.Second)
+		for _, key := range []string{"{p:x}:java", "p:{p:x}:java"} {
+			require.Equal(t, adderRequest{"1", "1"}, s.request(key))
+		}
+	})
+}
+
+// TestAdderMindsItsOwnMessages: other messages on the channel are none of its business.
+func TestAdderMindsItsOwnMessages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		a := openAdder(t, s.client(t, nil))
+		a.Add(1)
+		for _, payload := range []string{"", "1", "2:id", ":", "01:id", "reset"} {
+			s.do("PUBLISH", "{x}:adder-topic", payload)
+		}
+		time.Sleep(time.Second)
+		require.Zero(t, s.called("adder_answer"))
+		requireSum(t, 1, a)
+		require.Equal(t, 1, s.called("adder_answer"))
+	})
+}

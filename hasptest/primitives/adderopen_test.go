@@ -1,0 +1,213 @@
+package primitives_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestAdderClosesDuringSum closes the adder, or its client, while others do not answer.
+func TestAdderClosesDuringSum(t *testing.T) {
+	t.Parallel()
+	for _, client := range []bool{false, true} {
+		t.Run(fmt.Sprint("Client", client), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				c := s.client(t, nil)
+				a, stays := openAdder(t, c), openAdder(t, s.client(t, nil))
+				mute := s.newOwnLink(t)
+				silent, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
+				require.NoError(t, err)
+				failed := make(chan error, 1)
+				bounded, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				go func() { _, err := a.Sum(bounded); failed <- err }()
+				time.Sleep(time.Second)
+				start := time.Now()
+				if client {
+					require.NoError(t, c.Close(t.Context()))
+				}
+				require.NoError(t, a.Close())
+				err = <-failed
+				require.ErrorIs(t, err, primitives.ErrClosed)
+				require.NotErrorIs(t, err, context.Canceled)
+				require.Zero(t, time.Since(start))
+				require.NoError(t, a.Close())
+				a.Add(1)
+				_, err = a.Sum(t.Context())
+				require.ErrorIs(t, err, primitives.ErrClosed)
+				require.ErrorIs(t, a.Reset(t.Context()), primitives.ErrClosed)
+				silent.Cancel()
+				stays.Add(2)
+				requireSum(t, 2, stays)
+			})
+		})
+	}
+}
+
+// TestAdderSubscribesWhileOpen: the first adder subscribes, the last one ends that and leaves nothing, and the next
+// one begins again.
+func TestAdderSubscribesWhileOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		for range 2 {
+			a, b := openAdder(t, c), openAdder(t, c)
+			require.Equal(t, 1, s.subscribed())
+			require.NoError(t, a.Close())
+			requireSum(t, 0, b)
+			require.Equal(t, 1, s.subscribed(), "what waits for answers is unsubscribed at once")
+			require.NoError(t, b.Close())
+			require.Zero(t, s.subscribed())
+		}
+		closed := s.client(t, nil)
+		require.NoError(t, closed.Close(t.Context()))
+		_, err := closed.OpenLongAdder(t.Context(), "x")
+		require.ErrorIs(t, err, primitives.ErrClosed)
+		require.Zero(t, s.subscribed())
+
+		link := s.newOwnLink(t)
+		left := weak.Make(link)
+		c, err = primitives.New(link, nil)
+		require.NoError(t, err)
+		require.NoError(t, openAdder(t, c).Close())
+		require.NoError(t, c.Close(t.Context()))
+		require.True(t, collected(left))
+	})
+}
+
+// slowSubscriber acknowledges subscriptions when it is told to, or never.
+type slowSubscriber struct {
+	*server
+	acknowledge chan struct{}
+}
+
+func (b *slowSubscriber) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	select {
+	case <-b.acknowledge:
+		return b.server.Subscribe(ctx, channel, handler)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// panicking is a backend with a hook that panics when it subscribes, once.
+type panicking struct {
+	*server
+	done bool
+}
+
+func (b *panicking) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	if !b.done {
+		b.done = true
+		panic("hook")
+	}
+	return b.server.Subscribe(ctx, channel, handler)
+}
+
+// TestAdderAfterAPanic: what could not be opened counts for nothing, and the next one can.
+func TestAdderAfterAPanic(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.over(t, &panicking{server: s}, nil)
+		require.PanicsWithValue(t, "hook", func() { _, _ = c.OpenLongAdder(t.Context(), "x") })
+		a := openAdder(t, c)
+		a.Increment()
+		requireSum(t, 1, a)
+		require.NoError(t, a.Close())
+		require.Zero(t, s.subscribed(), "nobody else is open")
+	})
+}
+
+// TestAdderOpensTogether: several wait for one subscription. The one who asks for it leaves, or its client is
+// closed; another goes on.
+func TestAdderOpensTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		b := &slowSubscriber{s, make(chan struct{})}
+		closes, stays := s.over(t, b, nil), s.over(t, b, nil)
+		open := func(ctx context.Context, c *primitives.Client) chan error {
+			done := make(chan error, 1)
+			go func() { _, err := c.OpenLongAdder(ctx, "x"); done <- err }()
+			synctest.Wait()
+			return done
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		leaves, ends := open(ctx, stays), open(t.Context(), closes)
+		var all []chan error
+		for range 3 {
+			all = append(all, open(t.Context(), stays))
+		}
+		cancel()
+		require.ErrorIs(t, <-leaves, context.Canceled)
+		require.NoError(t, closes.Close(t.Context()))
+		require.ErrorIs(t, <-ends, primitives.ErrClosed)
+		close(b.acknowledge)
+		for _, done := range all {
+			require.NoError(t, <-done)
+		}
+		require.Equal(t, 1, s.subscribed())
+	})
+}
+
+// limited is a backend that can do less than others, or cannot be compared.
+type limited struct {
+	*server
+	can backend.Capabilities
+	_   []int
+}
+
+func (l limited) Capabilities() backend.Capabilities { return l.can }
+
+// TestAdderRefusals: what cannot work is refused, and nothing is sent.
+func TestAdderRefusals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		for says, b := range map[string]backend.Backend{
+			"does not subscribe": &limited{server: s},
+			"PUBLISH counts the receivers of one node": &limited{
+				server: s, can: backend.Capabilities{Cluster: true, PubSub: true},
+			},
+			"primitives_test.limited cannot be compared": limited{
+				server: s, can: backend.Capabilities{PubSub: true},
+			},
+		} {
+			_, err := s.over(t, b, nil).OpenLongAdder(t.Context(), "x")
+			require.ErrorIs(t, err, backend.ErrNotSupported)
+			require.ErrorContains(t, err, `open long adder "x": not supported: `)
+			require.ErrorContains(t, err, says)
+		}
+		c := s.client(t, nil)
+		_, err := c.OpenDoubleAdder(t.Context(), "")
+		var field *primitives.FieldError
+		require.ErrorAs(t, err, &field)
+		require.Equal(t, "name", field.Field)
+		a := openAdder(t, c)
+		require.Equal(t, "x", a.Name())
+		_, err = s.client(t, nil).OpenDoubleAdder(t.Context(), "x")
+		require.ErrorIs(t, err, primitives.ErrConflict)
+		require.ErrorContains(t, err, "an adder of the other kind")
+		require.Equal(t, 1, s.subscribed())
+		require.NoError(t, a.Close())
+		d, err := c.OpenDoubleAdder(t.Context(), "x")
+		require.NoError(t, err)
+		require.NoError(t, d.Close())
+	})
+}

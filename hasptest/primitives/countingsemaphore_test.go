@@ -1,0 +1,340 @@
+package primitives_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// inBothOrders runs a test in virtual time for each order of a counting semaphore.
+func inBothOrders(t *testing.T, test func(t *testing.T, s *server, o primitives.CountingSemaphoreOptions)) {
+	t.Helper()
+	t.Parallel()
+	for name, order := range map[string]primitives.CountingOrder{
+		"ByTime": primitives.ByTime, "ByArrival": primitives.ByArrival,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				test(t, newServer(t), primitives.CountingSemaphoreOptions{Order: order})
+			})
+		})
+	}
+}
+
+// acquired returns a lease that must be had.
+func acquired(t *testing.T, s *primitives.CountingSemaphore) *primitives.Lease {
+	t.Helper()
+	lease, err := s.Acquire(t.Context())
+	require.NoError(t, err)
+	return lease
+}
+
+func TestCountingSemaphoreIsOneScriptEach(t *testing.T) {
+	inBothOrders(t, func(t *testing.T, s *server, o primitives.CountingSemaphoreOptions) {
+		sem := s.client(t, nil).NewCountingSemaphore("x", 2, &o)
+		require.Equal(t, "x", sem.Name())
+		one, two := acquired(t, sem), acquired(t, sem)
+		require.NotEqual(t, one.Owner(), two.Owner())
+		require.Positive(t, one.Token())
+		_, err := sem.TryAcquire(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.EqualError(t, err, `acquire counting semaphore "x": no slot is free`)
+		require.Empty(t, s.queued())
+		n, err := sem.Holders(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+		require.NoError(t, one.Release(t.Context()))
+		require.NoError(t, two.Release(t.Context()))
+		require.ErrorIs(t, two.Release(t.Context()), primitives.ErrNotHeld)
+		require.Zero(t, s.holding())
+		time.Sleep(time.Hour)
+		sent := 0
+		for _, n := range s.calls {
+			sent += n
+		}
+		require.Equal(t, 6, sent, s.calls)
+	})
+}
+
+// TestCountingSemaphoreFollowsTheDead lets all holders crash: those who wait are in when the leases end, of
+// which no message tells, though they do not poll; and they have not tried again and again until then.
+func TestCountingSemaphoreFollowsTheDead(t *testing.T) {
+	inBothOrders(t, func(t *testing.T, s *server, o primitives.CountingSemaphoreOptions) {
+		o.Lease, o.WaiterTimeout = time.Minute, 1000*time.Hour
+		never := &primitives.Options{PollInterval: 100 * time.Hour}
+		dead := s.client(t, never).NewCountingSemaphore("x", 2, &o)
+		acquired(t, dead)
+		acquired(t, dead)
+		s.set(func() {
+			s.fault = func(script string) fault {
+				if strings.Contains(script, "_release") {
+					return down
+				}
+				return fault{}
+			}
+		})
+		start := time.Now()
+		sem := s.client(t, never).NewCountingSemaphore("x", 2, &o)
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				acquired(t, sem)
+				require.InDelta(t, time.Minute, time.Since(start), float64(100*time.Millisecond))
+			})
+		}
+		all.Wait()
+		require.LessOrEqual(t, s.called("counting_acquire")+s.called("arrival_acquire"), 2+2*4)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+	})
+}
+
+// TestCountingSemaphoreRefresh extends a lease that nobody else renews, again and again.
+func TestCountingSemaphoreRefresh(t *testing.T) {
+	inBothOrders(t, func(t *testing.T, s *server, o primitives.CountingSemaphoreOptions) {
+		o.Lease = 10 * time.Second
+		sem := s.client(t, nil).NewCountingSemaphore("x", 1, &o)
+		lease := acquired(t, sem)
+		for range 20 {
+			time.Sleep(8 * time.Second)
+			require.NoError(t, sem.Refresh(t.Context(), lease))
+			require.Equal(t, 9*time.Second, lease.Remaining())
+			require.Equal(t, 1, s.holding())
+		}
+		time.Sleep(9 * time.Second)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		err := sem.Refresh(t.Context(), lease)
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+		require.Equal(t, 20, s.called("counting_renew"))
+	})
+}
+
+// TestCountingSemaphoreRefreshFails in each way.
+func TestCountingSemaphoreRefreshFails(t *testing.T) {
+	inBothOrders(t, func(t *testing.T, s *server, o primitives.CountingSemaphoreOptions) {
+		o.Lease = 10 * time.Second
+		client := s.client(t, nil)
+		sem := client.NewCountingSemaphore("x", 1, &o)
+		lease := acquired(t, sem)
+		answers := func(f fault) { s.set(func() { s.fault = func(string) fault { return f } }) }
+
+		answers(down)
+		require.ErrorIs(t, sem.Refresh(t.Context(), lease), primitives.ErrUnavailable)
+		answers(fault{broken: true})
+		require.Error(t, sem.Refresh(t.Context(), lease))
+		answers(fault{})
+		require.NoError(t, lease.Err(), "it is as it was")
+		require.Equal(t, 9*time.Second, lease.Remaining())
+
+		var wrong *primitives.FieldError
+		err := client.NewCountingSemaphore("y", 1, &o).Refresh(t.Context(), lease)
+		require.ErrorAs(t, err, &wrong)
+		require.Equal(t, "lease", wrong.Field)
+		for _, none := range []*primitives.Lease{nil, {}} {
+			require.ErrorAs(t, sem.Refresh(t.Context(), none), &wrong)
+		}
+
+		s.lose("x")
+		err = sem.Refresh(t.Context(), lease)
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+
+		lease = acquired(t, sem)
+		require.NoError(t, lease.Release(t.Context()))
+		require.ErrorIs(t, sem.Refresh(t.Context(), lease), primitives.ErrReleased)
+	})
+}
+
+// TestCountingSemaphoreRefreshAnsweredTooLate: the lease is lost, whatever the answer says.
+func TestCountingSemaphoreRefreshAnsweredTooLate(t *testing.T) {
+	inBothOrders(t, func(t *testing.T, s *server, o primitives.CountingSemaphoreOptions) {
+		o.Lease = 10 * time.Second
+		sem := s.client(t, nil).NewCountingSemaphore("x", 1, &o)
+		lease := acquired(t, sem)
+		time.Sleep(8 * time.Second)
+		s.set(func() { s.fault = func(string) fault { return fault{after: 2 * time.Second} } })
+		require.ErrorIs(t, sem.Refresh(t.Context(), lease), primitives.ErrLost)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		time.Sleep(time.Second)
+		require.Zero(t, s.holding(), "it was released")
+	})
+}
+
+// TestCountingSemaphoreServesInTurn ByArrival: each release wakes the next waiter alone.
+func TestCountingSemaphoreServesInTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		sem := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).NewCountingSemaphore("x", 2,
+			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival, Lease: time.Hour, WaiterTimeout: 1000 * time.Hour})
+		one, two := acquired(t, sem), acquired(t, sem)
+		var mu sync.Mutex
+		var served []int
+		var all sync.WaitGroup
+		for i := range 6 {
+			all.Go(func() {
+				lease := acquired(t, sem)
+				mu.Lock()
+				served = append(served, i)
+				mu.Unlock()
+				time.Sleep(time.Duration(i+1) * time.Minute)
+				require.NoError(t, lease.Release(t.Context()))
+			})
+			time.Sleep(time.Second)
+		}
+		require.Len(t, s.queued(), 6)
+		require.Equal(t, 6, s.subscribed())
+		tries := s.called("arrival_acquire")
+		require.NoError(t, one.Release(t.Context()))
+		require.NoError(t, two.Release(t.Context()))
+		all.Wait()
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5}, served)
+		require.LessOrEqual(t, s.called("arrival_acquire"), tries+2*6, "one that succeeds, one to learn when a hold ends")
+		require.Zero(t, s.subscribed())
+	})
+}
+
+// TestCountingSemaphoreCancelledLeavesTheQueue: those behind it are served.
+func TestCountingSemaphoreCancelledLeavesTheQueue(t *testing.T) {
+	t.Parallel()
+	for name, acquire := range map[string]fault{
+		"Parked": {}, "NoReply": {before: 50 * time.Millisecond, lost: true},
+		"LateReply": {before: 50 * time.Millisecond, after: 3 * time.Second},
+		"Error":     {before: 50 * time.Millisecond, err: &backend.ServerError{Code: "ERR"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { cancelCounting(t, acquire) })
+		})
+	}
+}
+
+func cancelCounting(t *testing.T, acquire fault) {
+	t.Helper()
+	s, o := newServer(t), &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}
+	holder := acquired(t, s.client(t, nil).NewCountingSemaphore("x", 1, o))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tries := 0
+	s.set(func() {
+		s.fault = func(script string) fault {
+			if script != "arrival_acquire" {
+				return fault{}
+			}
+			if tries++; tries == 2 {
+				time.AfterFunc(100*time.Millisecond, cancel)
+				return acquire
+			}
+			return fault{}
+		}
+	})
+	_, err := s.client(t, nil).NewCountingSemaphore("x", 1, o).Acquire(ctx)
+	require.Error(t, err)
+	s.set(func() { s.fault = func(string) fault { return fault{} } })
+	behind := make(chan error, 1)
+	go func() {
+		lease, err := s.client(t, nil).NewCountingSemaphore("x", 1, o).Acquire(t.Context())
+		if err == nil {
+			err = lease.Release(t.Context())
+		}
+		behind <- err
+	}()
+	time.Sleep(6 * time.Second) // By then a reply that never came is given up.
+	require.Len(t, s.queued(), 1)
+	require.NoError(t, holder.Release(t.Context()))
+	require.NoError(t, <-behind)
+	synctest.Wait()
+	require.Empty(t, s.queued())
+	require.Zero(t, s.subscribed())
+	require.Zero(t, s.holding())
+}
+
+// TestCountingSemaphoreLeavesTogether cancels many waiters at once, of which none has a try under way, and loses
+// the replies to their releases: two scripts repeat these, of at most 100 waiters each.
+func TestCountingSemaphoreLeavesTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lost := true
+		s.fault = func(script string) fault {
+			return fault{lost: lost && strings.HasPrefix(script, "arrival_release")}
+		}
+		sem := s.client(t, nil).NewCountingSemaphore("x", 1,
+			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})
+		acquired(t, sem)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var all sync.WaitGroup
+		for range 150 {
+			all.Go(func() {
+				_, err := sem.Acquire(ctx)
+				require.ErrorIs(t, err, primitives.ErrNotAcquired)
+			})
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait() // Each waiter has its answer, and is parked.
+		tries := s.called("arrival_acquire")
+		cancel()
+		all.Wait()
+		require.Equal(t, tries, s.called("arrival_acquire"), "no waiter was trying")
+		time.Sleep(time.Second)
+		sent := func() int { return s.called("arrival_release") + s.called("arrival_release_all") }
+		before := sent()
+		require.Positive(t, before)
+		s.set(func() { lost = false })
+		time.Sleep(10 * time.Second)
+		require.Empty(t, s.queued())
+		require.Equal(t, 2, sent()-before)
+	})
+}
+
+// TestCountingSemaphoreNames are those of docs/design.md.
+func TestCountingSemaphoreNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][4]string{
+		"x":    {"p:x", "{p:x}:owner", "{p:x}:counter", "hasp_semaphore:{p:x}"},
+		"{a}b": {"p:{a}b", "p:{a}b:owner", "p:{a}b:counter", "hasp_semaphore:p:{a}b"},
+	} {
+		s := newServer(t)
+		var got [4]string
+		s.seen = func(script string, keys, args []string) {
+			if script == "arrival_acquire" {
+				copy(got[:], keys)
+				got[3] = args[5]
+			}
+		}
+		client, err := primitives.New(s, &primitives.Options{KeyPrefix: "p:"})
+		require.NoError(t, err)
+		sem := client.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})
+		lease, err := sem.TryAcquire(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(t.Context()))
+		require.Equal(t, want, got)
+		require.NoError(t, client.Close(t.Context()))
+	}
+}
+
+// TestCountingSemaphoreRefreshCountsFromItsRequest has the answer to a refresh take 4 s of a lease of 10 s.
+func TestCountingSemaphoreRefreshCountsFromItsRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		sem := s.client(t, nil).NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Lease: 10 * time.Second})
+		lease, err := sem.TryAcquire(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(string) fault { return fault{after: 4 * time.Second} } })
+		require.NoError(t, sem.Refresh(t.Context(), lease))
+		require.LessOrEqual(t, lease.Remaining(), 6*time.Second)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+	})
+}

@@ -1,0 +1,296 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// Whatever returns a lease has a Do.
+var _ = []interface {
+	Do(ctx context.Context, work func(ctx context.Context, lease *primitives.Lease) error) error
+}{
+	(*primitives.Lock)(nil), (*primitives.FencedLock)(nil), (*primitives.FairLock)(nil), (*primitives.SpinLock)(nil),
+	(*primitives.Mutex)(nil), (*primitives.ReadLock)(nil), (*primitives.WriteLock)(nil), (*primitives.MultiLock)(nil),
+	(*primitives.RedLock)(nil), (*primitives.CountingSemaphore)(nil),
+}
+
+// doLock is Do of a lock, for work that needs no lease.
+type doLock func(ctx context.Context, work func(context.Context) error) error
+
+// doing runs a test of Do, whose work finds the lock held.
+func doing(t *testing.T, test func(t *testing.T, s *server, do doLock)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, nil).NewLock("x", nil)
+		test(t, s, func(ctx context.Context, work func(context.Context) error) error {
+			return lock.Do(ctx, func(ctx context.Context, lease *primitives.Lease) error {
+				require.Equal(t, s.holder("x"), lease.Owner())
+				require.NoError(t, lease.Err())
+				return work(ctx)
+			})
+		})
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+func TestDoJoinsErrors(t *testing.T) {
+	t.Parallel()
+	errWork := errors.New("work")
+	doing(t, func(t *testing.T, s *server, do doLock) {
+		require.NoError(t, do(t.Context(), func(context.Context) error { return nil }))
+		require.Equal(t, errWork, do(t.Context(), func(context.Context) error { return errWork }))
+		require.Equal(t, 2, s.called("lock_release"))
+	})
+}
+
+// TestDoTellsOfALoss takes the lock away: the work's context ends, and Do says why.
+func TestDoTellsOfALoss(t *testing.T) {
+	t.Parallel()
+	doing(t, func(t *testing.T, s *server, do doLock) {
+		err := do(t.Context(), func(ctx context.Context) error {
+			s.lose("x")
+			<-ctx.Done()
+			require.ErrorIs(t, context.Cause(ctx), primitives.ErrLost)
+			return ctx.Err()
+		})
+		require.ErrorIs(t, err, primitives.ErrLost)
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, context.Canceled)
+		var failed *primitives.ReleaseError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, context.Canceled, failed.Work)
+		require.EqualError(t, err, `context canceled; release lock "x": not held: lease lost`)
+	})
+}
+
+// TestDoTellsItsPhases loses the answers of the acquire, or of the release, of each kind that has a Do: both errors
+// are ErrIndeterminate, and only that of the release, which says that work was called, is a ReleaseError.
+func TestDoTellsItsPhases(t *testing.T) {
+	t.Parallel()
+	type work = func(ctx context.Context, lease *primitives.Lease) error
+	for name, do := range map[string]func(context.Context, *primitives.Client, work) error{
+		"Lock": func(ctx context.Context, c *primitives.Client, w work) error { return c.NewLock("x", nil).Do(ctx, w) },
+		"FairLock": func(ctx context.Context, c *primitives.Client, w work) error {
+			return c.NewFairLock("x", nil).Do(ctx, w)
+		},
+		"MultiLock": func(ctx context.Context, c *primitives.Client, w work) error {
+			return primitives.NewMultiLock(c.NewLock("x", nil), c.NewLock("y", nil)).Do(ctx, w)
+		},
+		"RedLock": func(ctx context.Context, c *primitives.Client, w work) error {
+			return primitives.NewRedLock([]*primitives.Client{c}, "x", nil).Do(ctx, w)
+		},
+		"WriteLock": func(ctx context.Context, c *primitives.Client, w work) error {
+			return c.NewReadWriteLock("x", nil).WriteLock().Do(ctx, w)
+		},
+		"CountingSemaphore": func(ctx context.Context, c *primitives.Client, w work) error {
+			return c.NewCountingSemaphore("x", 1, nil).Do(ctx, w)
+		},
+		"PermitSemaphore": func(ctx context.Context, c *primitives.Client, w work) error {
+			return c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 1}).Do(ctx, 1, w)
+		},
+		"Lease": func(ctx context.Context, c *primitives.Client, w work) error {
+			lease, err := c.NewLock("x", nil).TryLock(ctx)
+			if err != nil {
+				return err
+			}
+			return lease.Do(ctx, func(ctx context.Context) error { return w(ctx, lease) })
+		},
+		"PeriodicJob": func(ctx context.Context, c *primitives.Client, w work) error {
+			_, err := c.NewPeriodicJob("x", time.Second, nil).Do(ctx, time.Now(), w)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				client, errWork := s.client(t, nil), errors.New("work")
+				for _, failing := range []string{"acquire", "release"} {
+					s.set(func() {
+						s.fault = func(script string) fault {
+							return fault{after: time.Millisecond, broken: strings.Contains(script, failing)}
+						}
+					})
+					for _, result := range []error{nil, errWork} {
+						called := false
+						err := do(t.Context(), client, func(context.Context, *primitives.Lease) error { called = true; return result })
+						require.ErrorIs(t, err, primitives.ErrIndeterminate)
+						var failed *primitives.ReleaseError
+						require.Equal(t, called, errors.As(err, &failed))
+						require.Equal(t, failing == "release", called)
+						if called {
+							require.Equal(t, result, failed.Work)
+							require.ErrorIs(t, failed.Release, primitives.ErrIndeterminate)
+						}
+						require.NotContains(t, err.Error(), "\n")
+						time.Sleep(time.Minute)
+					}
+				}
+				s.set(func() { s.fault = func(string) fault { return fault{} } })
+			})
+		})
+	}
+}
+
+// TestDoOfALease has work done under a lease that TryLock has got.
+func TestDoOfALease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lease, err := s.client(t, nil).NewLock("x", nil).TryLock(t.Context())
+		require.NoError(t, err)
+		err = lease.Do(t.Context(), func(ctx context.Context) error {
+			require.Equal(t, lease.Owner(), s.holder("x"))
+			s.lose("x")
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, lease.Do(t.Context(), func(ctx context.Context) error { return ctx.Err() }), context.Canceled)
+	})
+}
+
+// TestDoWithoutTheLock does no work.
+func TestDoWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	doing(t, func(t *testing.T, s *server, do doLock) {
+		s.hold("x", another, time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := do(ctx, func(context.Context) error { panic("it works") })
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		s.lose("x")
+	})
+}
+
+// TestDoReleasesAfterItsContext ends the context of Do during the work: the release is answered all the same.
+func TestDoReleasesAfterItsContext(t *testing.T) {
+	t.Parallel()
+	doing(t, func(t *testing.T, s *server, do doLock) {
+		s.fault = func(string) fault { return fault{after: 500 * time.Millisecond} }
+		ctx, cancel := context.WithCancel(t.Context())
+		err := do(ctx, func(ctx context.Context) error {
+			cancel()
+			return ctx.Err()
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+// TestDoReleasesAfterAPanic lets the panic go on.
+func TestDoReleasesAfterAPanic(t *testing.T) {
+	t.Parallel()
+	doing(t, func(t *testing.T, s *server, do doLock) {
+		require.PanicsWithValue(t, "work", func() {
+			_ = do(t.Context(), func(context.Context) error { panic("work") })
+		})
+		require.Equal(t, 1, s.called("lock_release"))
+	})
+}
+
+// TestDoWaitsForItsRelease on a link that hangs for a while: a tenth of the lease, within 1 s and 3 s. The release
+// continues in the background.
+func TestDoWaitsForItsRelease(t *testing.T) {
+	t.Parallel()
+	lock := func(opts *primitives.LockOptions) func(*primitives.Client) doLock {
+		return func(c *primitives.Client) doLock {
+			return func(ctx context.Context, work func(context.Context) error) error {
+				return c.NewLock("x", opts).Do(ctx, func(ctx context.Context, _ *primitives.Lease) error { return work(ctx) })
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		do    func(*primitives.Client) doLock
+		waits time.Duration
+	}{
+		"Watchdog": {lock(nil), 3 * time.Second},
+		"Long":     {lock(&primitives.LockOptions{Lease: time.Hour}), 3 * time.Second},
+		"Medium":   {lock(&primitives.LockOptions{Lease: 15 * time.Second}), 1500 * time.Millisecond},
+		"Short":    {lock(&primitives.LockOptions{Lease: 2 * time.Second}), time.Second},
+		"MultiLock": {func(c *primitives.Client) doLock {
+			return func(ctx context.Context, work func(context.Context) error) error {
+				m := primitives.NewMultiLock(c.NewLock("x", nil), c.NewLock("y", nil))
+				return m.Do(ctx, func(ctx context.Context, _ *primitives.Lease) error { return work(ctx) })
+			}
+		}, 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				var ended time.Time
+				err := c.do(s.client(t, nil))(context.Background(), func(context.Context) error {
+					s.set(func() { s.fault = func(string) fault { return fault{before: time.Minute} } })
+					ended = time.Now()
+					return nil
+				})
+				require.Equal(t, c.waits, time.Since(ended))
+				require.ErrorAs(t, err, new(*primitives.ReleaseError))
+				require.ErrorIs(t, err, primitives.ErrIndeterminate)
+				require.NotErrorIs(t, err, context.DeadlineExceeded, "no context has ended")
+				require.ErrorContains(t, err, "no answer within "+c.waits.String())
+				require.NotEmpty(t, s.holder("x"))
+				s.set(func() { s.fault = func(string) fault { return fault{} } })
+				time.Sleep(10 * time.Second)
+				require.Empty(t, s.holder("x"))
+			})
+		})
+	}
+}
+
+// TestDoLogsAFailedRelease of a semaphore, if the option says so. A loss is returned all the same.
+func TestDoLogsAFailedRelease(t *testing.T) {
+	t.Parallel()
+	type work = func(ctx context.Context, lease *primitives.Lease) error
+	for name, do := range map[string]func(ctx context.Context, c *primitives.Client, log bool, w work) error{
+		"CountingSemaphore": func(ctx context.Context, c *primitives.Client, log bool, w work) error {
+			return c.NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{LogFailedRelease: log}).Do(ctx, w)
+		},
+		"PermitSemaphore": func(ctx context.Context, c *primitives.Client, log bool, w work) error {
+			o := primitives.PermitSemaphoreOptions{Permits: 1, LogFailedRelease: log}
+			return c.NewPermitSemaphore("x", &o).Do(ctx, 1, w)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				core, logs := observer.New(zap.WarnLevel)
+				client := s.client(t, &primitives.Options{Logger: zap.New(core)})
+				errWork := errors.New("work")
+				doing := func(log bool, f fault, result error) error {
+					defer time.Sleep(time.Minute)
+					defer s.set(func() { s.fault = func(string) fault { return fault{} } })
+					return do(t.Context(), client, log, func(context.Context, *primitives.Lease) error {
+						s.set(func() { s.fault = func(string) fault { return f } })
+						if f == (fault{}) {
+							s.lose("x", "{x}:timeout")
+						}
+						return result
+					})
+				}
+				broken := fault{after: time.Millisecond, broken: true}
+				require.ErrorAs(t, doing(false, broken, nil), new(*primitives.ReleaseError))
+				require.Zero(t, logs.Len())
+				require.NoError(t, doing(true, broken, nil))
+				require.Equal(t, errWork, doing(true, down, errWork))
+				require.Equal(t, 2, logs.FilterMessage("the release after the work failed").Len())
+				require.ErrorIs(t, doing(true, fault{}, nil), primitives.ErrLost)
+			})
+		})
+	}
+}

@@ -1,0 +1,36 @@
+package primitives_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestExamples runs the examples of package primitives, whose module has no server.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	examples, err := filepath.Glob("../../primitives/example*_test.go")
+	require.NoError(t, err)
+	require.NotEmpty(t, examples)
+	folder, err := filepath.Abs("testdata/examples")
+	require.NoError(t, err)
+	replace := map[string]string{}
+	for _, example := range examples {
+		if name := filepath.Base(example); name != "example_server_test.go" {
+			replace[filepath.Join(folder, name)], err = filepath.Abs(example)
+			require.NoError(t, err)
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	require.NoError(t, os.WriteFile(overlay, text, 0o600))
+	//nolint:gosec // Ours.
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay="+overlay, "-v", "./testdata/examples").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: ExampleLock_Do")
+}

@@ -1,0 +1,196 @@
+package primitives_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// exclusive is a lock that returns its holder.
+type exclusive interface {
+	primitives.Locker
+	Holder(ctx context.Context) (primitives.Holder, error)
+}
+
+// describable has the locks with holders that can be described.
+var describable = map[string]func(c *primitives.Client, o *primitives.LockOptions) exclusive{
+	"Lock":       func(c *primitives.Client, o *primitives.LockOptions) exclusive { return c.NewLock("x", o) },
+	"FencedLock": func(c *primitives.Client, o *primitives.LockOptions) exclusive { return c.NewFencedLock("x", o) },
+}
+
+// TestHolder asks for the holder of a lock that the watchdog renews, before, during and after the hold.
+func TestHolder(t *testing.T) {
+	t.Parallel()
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	for name, lock := range describable {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				mine := lock(s.client(t, nil), &primitives.LockOptions{Metadata: "nightly\nexport"})
+				asked := lock(s.client(t, nil), nil)
+				_, err := asked.Holder(t.Context())
+				require.ErrorIs(t, err, primitives.ErrNotHeld)
+				lease, err := mine.Lock(t.Context())
+				require.NoError(t, err)
+				want := primitives.Holder{
+					Owner: lease.Owner(), Host: host, PID: os.Getpid(), Metadata: "nightly\nexport", Since: time.Now(),
+				}
+				time.Sleep(10 * time.Minute)
+				got, err := asked.Holder(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, want.Since.UnixMicro(), got.Since.UnixMicro())
+				want.Since, got.Since = time.Time{}, time.Time{}
+				require.Equal(t, want, got)
+				require.NoError(t, lease.Release(t.Context()))
+				_, err = asked.Holder(t.Context())
+				require.ErrorIs(t, err, primitives.ErrNotHeld)
+				require.Empty(t, s.do("GET", "hasp_lock_holder:{x}"))
+				require.Zero(t, s.called("lock_acquire")+s.called("lock_renew")+s.called("lock_release"))
+			})
+		})
+	}
+}
+
+// TestHolderWithoutMetadata has a holder that stores nothing, after another that lost the lock: nothing of the other
+// is shown, and nothing more than the lock is sent.
+func TestHolderWithoutMetadata(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		lost, err := c.NewLock("x", &primitives.LockOptions{Metadata: "first", Lease: time.Hour}).Lock(t.Context())
+		require.NoError(t, err)
+		plain := c.NewLock("x", nil)
+		_, err = plain.ForceUnlock(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, first(s.do("GET", "hasp_lock_holder:{x}")), "first", "ForceUnlock leaves it")
+		s.set(func() { clear(s.calls) })
+		lease, err := plain.Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { require.Equal(t, map[string]int{"lock_acquire": 1}, s.calls) })
+		holder, err := plain.Holder(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, primitives.Holder{Owner: lease.Owner()}, holder)
+		require.ErrorIs(t, lost.Release(t.Context()), primitives.ErrNotHeld)
+		holder, err = plain.Holder(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, lease.Owner(), holder.Owner)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestHolderOfALockThatWasWaitedFor: the waiter's grant is described and published, and the releases wake waiters.
+func TestHolderOfALockThatWasWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		var grants []string
+		_, err := s.Subscribe(t.Context(), "hasp_lock_holder_ch:{x}", func(e backend.Event) {
+			s.set(func() { grants = append(grants, e.Payload) })
+		})
+		require.NoError(t, err)
+		o := &primitives.Options{PollInterval: time.Hour}
+		first, err := s.client(t, o).NewLock("x", &primitives.LockOptions{Metadata: "first"}).Lock(t.Context())
+		require.NoError(t, err)
+		second := s.client(t, o).NewLock("x", &primitives.LockOptions{Metadata: "second"})
+		waited := make(chan *primitives.Lease, 1)
+		go func() {
+			lease, _ := second.Lock(t.Context())
+			waited <- lease
+		}()
+		time.Sleep(time.Second)
+		require.NoError(t, first.Release(t.Context()))
+		lease := <-waited
+		require.NotNil(t, lease)
+		holder, err := second.Holder(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "second", holder.Metadata)
+		time.Sleep(time.Second)
+		s.set(func() { require.Equal(t, []string{first.Owner(), lease.Owner()}, grants) })
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestDescribedLocksAreReleasedTogether after their answers were lost.
+func TestDescribedLocksAreReleasedTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		s.faultOf("holder_acquire", fault{broken: true})
+		for _, name := range []string{"x", "y", "z"} {
+			go func() {
+				_, _ = c.NewLock(name, &primitives.LockOptions{Metadata: "lost"}).TryLock(t.Context())
+			}()
+		}
+		time.Sleep(time.Second)
+		for _, name := range []string{"x", "y", "z"} {
+			require.Empty(t, s.holder(name))
+			require.Empty(t, s.do("GET", "hasp_lock_holder:{"+name+"}"))
+		}
+		require.Equal(t, 1, s.called("holder_release_all"))
+	})
+}
+
+// TestHolderIsExtended with a lease of a fixed length.
+func TestHolderIsExtended(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Metadata: "export", Lease: 10 * time.Second})
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Extend(t.Context(), time.Hour))
+		time.Sleep(30 * time.Minute)
+		holder, err := lock.Holder(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "export", holder.Metadata)
+		require.Equal(t, 1, s.called("holder_renew"))
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestHolderOfOtherTexts: what no grant has stored is not shown.
+func TestHolderOfOtherTexts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, nil).NewLock("x", nil)
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		for _, text := range []string{
+			"", "other\n1\nhost\n1\ntext", "OWNER\nsoon\nhost\n1\ntext", "OWNER\n1\nhost\nmany\ntext", "OWNER\n1\nhost\n1",
+		} {
+			s.do("SET", "hasp_lock_holder:{x}", strings.Replace(text, "OWNER", lease.Owner(), 1))
+			holder, err := lock.Holder(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, primitives.Holder{Owner: lease.Owner()}, holder, text)
+		}
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestMetadataIsBounded to 1 KiB, and refused by a mutex.
+func TestMetadataIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newServer(t).client(t, nil)
+		lease, err := c.NewLock("x", &primitives.LockOptions{Metadata: strings.Repeat("m", 1024)}).Lock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(t.Context()))
+		_, err = c.NewLock("x", &primitives.LockOptions{Metadata: strings.Repeat("m", 1025)}).Lock(t.Context())
+		require.ErrorAs(t, err, new(*primitives.FieldError))
+		_, err = c.NewMutex("x", &primitives.LockOptions{Metadata: "m"}).Lock(t.Context())
+		require.ErrorAs(t, err, new(*primitives.FieldError))
+	})
+}

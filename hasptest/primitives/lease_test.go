@@ -1,0 +1,477 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// parent is a context that knows its children, and can be slow to let them go.
+type parent struct {
+	context.Context
+	children atomic.Int64
+	slow     time.Duration
+	hook     func(children int64) // called for each new child
+}
+
+func (p *parent) Value(any) any { return nil }
+
+// AfterFunc is how package context registers children of contexts that are not its own.
+func (p *parent) AfterFunc(f func()) (stop func() bool) {
+	children := p.children.Add(1)
+	forget := context.AfterFunc(p.Context, f)
+	if p.hook != nil {
+		p.hook(children)
+	}
+	return func() bool {
+		time.Sleep(p.slow)
+		p.children.Add(-1)
+		return forget()
+	}
+}
+
+func TestLeaseContextLeavesNothingAtItsParent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lock := newServer(t).client(t, nil).NewLock("x", nil)
+		service := &parent{Context: t.Context()}
+		for range 10 {
+			lease, err := lock.Lock(t.Context())
+			require.NoError(t, err)
+			work, reentry := lease.Context(service), lease.Reenter(service)
+			require.Positive(t, service.children.Load())
+			require.NoError(t, lease.Release(t.Context()))
+			require.ErrorIs(t, context.Cause(work), primitives.ErrReleased)
+			require.ErrorIs(t, context.Cause(reentry), primitives.ErrReleased)
+			late := lease.Context(service)
+			<-late.Done()
+			require.ErrorIs(t, context.Cause(late), primitives.ErrReleased)
+		}
+		require.Zero(t, service.children.Load())
+	})
+}
+
+// TestLeaseContextOfALeaseThatJustEnds releases the lease within Context.
+func TestLeaseContextOfALeaseThatJustEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lease, err := newServer(t).client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		service := &parent{Context: t.Context()}
+		service.hook = func(children int64) {
+			if children == 1 {
+				require.NoError(t, lease.Release(t.Context()))
+			}
+		}
+		<-lease.Context(service).Done()
+		require.Zero(t, service.children.Load())
+	})
+}
+
+// TestLeaseForgetsContextsWhoseParentsEnded makes a context under a lease that outlives it.
+func TestLeaseForgetsContextsWhoseParentsEnded(t *testing.T) {
+	t.Parallel()
+	client, err := primitives.New(newServer(t), nil)
+	require.NoError(t, err)
+	lease, err := client.NewLock("x", nil).Lock(t.Context())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	request := &parent{Context: ctx}
+	lease.Context(request)
+	cancel()
+	forgotten := weak.Make(request)
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return forgotten.Value() == nil
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, lease.Release(t.Context()))
+}
+
+// listed is a context that cannot be compared, nor be the key of a map.
+type listed struct {
+	context.Context
+	_ []int
+}
+
+func TestLeaseContextOfTheSameParentIsTheSame(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lease, err := newServer(t).client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		timed, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		parents := []context.Context{
+			context.Background(), t.Context(), timed, &listed{Context: timed}, lease.Context(timed),
+		}
+		seen := map[context.Context]bool{}
+		for _, parent := range parents {
+			first, again := lease.Context(parent), lease.Context(parent)
+			require.True(t, first == again)
+			seen[first] = true
+		}
+		require.Len(t, seen, len(parents))
+		require.NotPanics(t, func() { lease.Context(listed{Context: timed}) })
+		require.NoError(t, lease.Release(t.Context()))
+		for ctx := range seen {
+			require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
+		}
+	})
+}
+
+// TestLeaseContextKeepsNoneOfItsParents makes contexts under parents that end no sooner than the
+// lease, since they only add values to a context of the whole process.
+func TestLeaseContextKeepsNoneOfItsParents(t *testing.T) {
+	t.Parallel()
+	client, err := primitives.New(newServer(t), nil)
+	require.NoError(t, err)
+	lease, err := client.NewLock("x", nil).Lock(t.Context())
+	require.NoError(t, err)
+	for _, process := range []context.Context{context.Background(), t.Context()} {
+		first, second := lease.Context(process), &parent{Context: process}
+		require.Equal(t, first.Done(), lease.Context(listed{Context: second}).Done())
+		require.Equal(t, first.Done(), lease.Reenter(second).Done())
+		forgotten := weak.Make(second)
+		require.Eventually(t, func() bool {
+			runtime.GC()
+			return forgotten.Value() == nil
+		}, time.Minute, 10*time.Millisecond)
+		require.NoError(t, first.Err())
+	}
+	require.NoError(t, lease.Release(t.Context()))
+}
+
+// TestLeaseContextIsAChildOfItsOwnParent makes contexts under parents that end together.
+func TestLeaseContextIsAChildOfItsOwnParent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lease, err := newServer(t).client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		type number struct{}
+		cause := errors.New("enough")
+		process, cancel := context.WithCancelCause(t.Context())
+		timed, stop := context.WithTimeout(process, time.Minute)
+		defer stop()
+		for _, parent := range []context.Context{context.Background(), process, timed} {
+			for i := range 3 {
+				ctx := lease.Context(context.WithValue(parent, number{}, i))
+				require.Equal(t, i, ctx.Value(number{}))
+				require.Equal(t, i, context.WithoutCancel(ctx).Value(number{}))
+				want, _ := parent.Deadline()
+				deadline, _ := ctx.Deadline()
+				require.Equal(t, want, deadline)
+			}
+		}
+		work, finish := context.WithCancel(lease.Context(timed))
+		defer finish()
+		other, finish := context.WithCancel(lease.Context(context.WithValue(timed, number{}, 1)))
+		defer finish()
+		cancel(cause)
+		for _, ctx := range []context.Context{work, other, lease.Context(timed)} {
+			require.ErrorIs(t, ctx.Err(), context.Canceled) // At once: no goroutine stands between.
+			require.ErrorIs(t, context.Cause(ctx), cause)
+		}
+		require.NoError(t, lease.Context(t.Context()).Err())
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestLeaseReenterDeeply re-enters at each step of a recursion. A value is looked up once.
+func TestLeaseReenterDeeply(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lease, err := newServer(t).client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		asked := &asked{Context: t.Context()}
+		ctx := context.Context(asked)
+		for range 20 {
+			ctx = lease.Reenter(ctx)
+		}
+		asked.count = 0
+		require.Nil(t, ctx.Value(asked))
+		require.Equal(t, 1, asked.count)
+		require.NoError(t, lease.Release(t.Context()))
+		require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
+	})
+}
+
+// asked counts how often it is asked for a value.
+type asked struct {
+	context.Context
+	count int
+}
+
+func (a *asked) Value(key any) any {
+	a.count++
+	return a.Context.Value(key)
+}
+
+// TestLeaseContextConcurrently makes contexts while their parents and their lease end.
+func TestLeaseContextConcurrently(t *testing.T) {
+	t.Parallel()
+	client, err := primitives.New(newServer(t), nil)
+	require.NoError(t, err)
+	for range 100 {
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		service := &parent{Context: t.Context()}
+		request, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 20 {
+					lease.Context(service)
+					lease.Context(request)
+				}
+			})
+		}
+		all.Go(cancel)
+		all.Go(func() { require.NoError(t, lease.Release(t.Context())) })
+		<-lease.Context(service).Done()
+		<-lease.Context(request).Done()
+		all.Wait()
+		require.Zero(t, service.children.Load())
+	}
+	require.NoError(t, client.Close(t.Context()))
+}
+
+func TestLeaseCopyIsTheSameLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, nil).NewLock("x", nil)
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		inner, err := lock.Lock(lease.Reenter(t.Context()))
+		require.NoError(t, err)
+		for _, lease := range []*primitives.Lease{inner, lease} {
+			require.NotEmpty(t, s.holder("x"))
+			other := new(primitives.Lease)
+			reflect.ValueOf(other).Elem().Set(reflect.ValueOf(lease).Elem()) // Vet sees the plain way.
+			work := lease.Context(t.Context())
+			require.Equal(t, lease.Owner(), other.Owner())
+			require.NoError(t, other.Release(t.Context()))
+			require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
+			require.ErrorIs(t, context.Cause(work), primitives.ErrReleased)
+			require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
+		}
+		require.Empty(t, s.holder("x"))
+		renewals := s.called("lock_renew")
+		time.Sleep(time.Hour)
+		require.Equal(t, renewals, s.called("lock_renew"))
+	})
+}
+
+func TestLeaseReenterThroughOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		a, err := client.NewLock("a", nil).Lock(t.Context())
+		require.NoError(t, err)
+		b, err := client.NewLock("b", nil).Lock(a.Reenter(t.Context()))
+		require.NoError(t, err)
+		both := b.Reenter(a.Reenter(t.Context()))
+		for name, lease := range map[string]*primitives.Lease{"a": a, "b": b} {
+			inner, err := client.NewLock(name, nil).Lock(both)
+			require.NoError(t, err)
+			require.Equal(t, lease.Owner(), inner.Owner())
+			require.NoError(t, inner.Release(t.Context()))
+		}
+		require.Equal(t, 2, s.called("lock_acquire"))
+		require.NoError(t, b.Release(t.Context()))
+		require.NoError(t, a.Release(t.Context()))
+	})
+}
+
+func TestLeaseContextEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lease, err := newServer(t).client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		work := lease.Context(ctx)
+		cancel()
+		require.ErrorIs(t, work.Err(), context.Canceled)
+		require.NotErrorIs(t, context.Cause(work), primitives.ErrReleased)
+		synctest.Wait()
+		require.NoError(t, lease.Err())
+		require.ErrorIs(t, lease.Context(ctx).Err(), context.Canceled)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestLeaseLossIsSeenBeforeItIsTold looks at leases and contexts while the goroutine that found the
+// loss is held up while it reports it. It looks at two locks: one of them is not reported at all then, as after a
+// pause of the process.
+func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, short := newServer(t).client(t, nil), &primitives.LockOptions{Lease: time.Second}
+		lock := client.NewLock("x", short)
+		other, err := client.NewLock("y", short).Lock(t.Context())
+		require.NoError(t, err)
+		outer, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		reentry := context.WithoutCancel(outer.Reenter(t.Context()))
+		first, err := lock.Lock(reentry)
+		require.NoError(t, err)
+		second, err := lock.Lock(reentry)
+		require.NoError(t, err)
+		outer.Context(&parent{Context: t.Context(), slow: time.Minute})
+		other.Context(&parent{Context: t.Context(), slow: time.Minute})
+		work, otherWork := first.Context(t.Context()), other.Context(t.Context())
+		time.Sleep(901 * time.Millisecond)
+		require.ErrorIs(t, otherWork.Err(), context.Canceled)
+		require.ErrorIs(t, work.Err(), context.Canceled)
+		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
+		require.ErrorIs(t, first.Err(), primitives.ErrLost)
+		require.Zero(t, first.Remaining())
+		require.ErrorIs(t, second.Release(t.Context()), primitives.ErrLost)
+		_, err = lock.Lock(reentry)
+		require.ErrorIs(t, err, primitives.ErrLost)
+	})
+}
+
+func TestUnlockAfterCloseTellsWhatEndedTheLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newServer(t).client(t, nil)
+		fixed := &primitives.LockOptions{Lease: time.Second}
+		lost, err := client.NewLock("lost", fixed).Lock(t.Context())
+		require.NoError(t, err)
+		released, err := client.NewLock("released", nil).Lock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, released.Release(t.Context()))
+		held, err := client.NewLock("held", nil).Lock(t.Context())
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		require.NoError(t, client.Close(t.Context()))
+		for lease, end := range map[*primitives.Lease]error{
+			lost: primitives.ErrLost, released: primitives.ErrReleased, held: primitives.ErrClosed,
+		} {
+			err := lease.Release(t.Context())
+			require.ErrorIs(t, err, primitives.ErrNotHeld)
+			require.ErrorIs(t, err, end)
+			require.ErrorIs(t, lease.Err(), end)
+		}
+	})
+}
+
+// TestUnlockWhileClosing asks while Close is under way, and has not come to the lease yet.
+func TestUnlockWhileClosing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowToCancel{server: newServer(t)}
+		client, err := primitives.New(s, nil)
+		require.NoError(t, err)
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		go func() { _, _ = client.NewLock("x", nil).Lock(context.Background()) }()
+		time.Sleep(time.Second)
+		s.cancelled = func() {
+			err := lease.Release(t.Context())
+			require.ErrorIs(t, err, primitives.ErrNotHeld)
+			require.ErrorIs(t, err, primitives.ErrClosed)
+			require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
+		}
+		require.NoError(t, client.Close(t.Context()))
+		time.Sleep(time.Minute) // What is under way arrives.
+		require.Empty(t, s.holder("x"))
+		require.Equal(t, 1, s.called("lock_release"))
+	})
+}
+
+// slowToCancel calls cancelled when a subscription is cancelled.
+type slowToCancel struct {
+	*server
+	cancelled func()
+}
+
+func (s *slowToCancel) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	sub, err := s.server.Subscribe(ctx, channel, handler)
+	return &slowSubscription{sub, s}, err
+}
+
+type slowSubscription struct {
+	backend.Subscription
+	server *slowToCancel
+}
+
+func (sub *slowSubscription) Cancel() {
+	sub.server.cancelled()
+	sub.Subscription.Cancel()
+}
+
+// TestLeaseLength counts a lease in whole milliseconds, as the server does, less the clock drift.
+func TestLeaseLength(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ lease, drift, want time.Duration }{
+		{100900 * time.Microsecond, 0, 90 * time.Millisecond},
+		{time.Second, 400 * time.Millisecond, 600 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			fixed := &primitives.LockOptions{Lease: c.lease}
+			opts := &primitives.Options{ClockDrift: c.drift}
+			lease, err := newServer(t).client(t, opts).NewLock("x", fixed).Lock(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.want, lease.Remaining())
+			opts.WatchdogLease = c.lease
+			lease, err = newServer(t).client(t, opts).NewLock("x", nil).Lock(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.want, lease.Remaining())
+		})
+	}
+}
+
+// TestMaxHoldEndsALease has a holder that hangs: another gets the lock when MaxHold has passed, and not before.
+func TestMaxHoldEndsALease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		opts := &primitives.Options{WatchdogLease: 3 * time.Second, MaxHold: 10 * time.Second}
+		start := time.Now()
+		lease, err := s.client(t, opts).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		next, err := s.client(t, nil).NewLock("x", nil).Lock(ctx)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, time.Since(start), 10*time.Second)
+		require.Less(t, time.Since(start), 10*time.Second+10*time.Millisecond)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrLost)
+		require.NoError(t, next.Release(t.Context()))
+	})
+}
+
+// TestMaxHoldLeavesOthers has leases that it does not concern: one that is released before, and one that nobody
+// renews.
+func TestMaxHoldLeavesOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newServer(t).client(t, &primitives.Options{WatchdogLease: 3 * time.Second, MaxHold: 10 * time.Second})
+		fixed, err := client.NewLock("fixed", &primitives.LockOptions{Lease: time.Minute}).Lock(t.Context())
+		require.NoError(t, err)
+		renewed, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		time.Sleep(9 * time.Second)
+		require.Equal(t, time.Second, renewed.Remaining())
+		require.NoError(t, renewed.Release(t.Context()))
+		time.Sleep(9 * time.Second)
+		require.NoError(t, fixed.Release(t.Context()))
+	})
+}

@@ -1,0 +1,343 @@
+package primitives_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// acquires tries to acquire an object of a client.
+type acquires func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error)
+
+// extendable has acquires of all kinds, with leases of 10 s, and acquires that such a lease excludes.
+var extendable = map[string]struct{ mine, others acquires }{
+	"Lock": {
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return c.NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second}).TryLock(ctx)
+		}, tryLock,
+	},
+	"SpinLock": {
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return c.NewSpinLock("x", &primitives.SpinLockOptions{Lease: 10 * time.Second}).TryLock(ctx)
+		}, tryLock,
+	},
+	"FairLock": {
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return c.NewFairLock("x", &primitives.FairLockOptions{Lease: 10 * time.Second}).TryLock(ctx)
+		}, tryLock,
+	},
+	"Mutex": {
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return c.NewMutex("x", &primitives.LockOptions{Lease: 10 * time.Second}).TryLock(ctx)
+		},
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return c.NewMutex("x", nil).TryLock(ctx)
+		},
+	},
+	"ReadLock": {
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return readWriteLock(c, 10*time.Second).ReadLock().TryLock(ctx)
+		}, tryWriteLock,
+	},
+	"WriteLock": {
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return readWriteLock(c, 10*time.Second).WriteLock().TryLock(ctx)
+		}, tryWriteLock,
+	},
+	"CountingSemaphore": {
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return countingSemaphore(c, 10*time.Second).TryAcquire(ctx)
+		},
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return countingSemaphore(c, 0).TryAcquire(ctx)
+		},
+	},
+	"PermitSemaphore": {
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return permitSemaphore(c, 10*time.Second).TryAcquire(ctx, 2)
+		},
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return permitSemaphore(c, 0).TryAcquire(ctx, 2)
+		},
+	},
+	"MultiLock": {
+		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+			return primitives.NewMultiLock(
+				c.NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second}),
+				c.NewFairLock("y", &primitives.FairLockOptions{Lease: 10 * time.Second}),
+			).TryLock(ctx)
+		}, tryLock,
+	},
+}
+
+func tryLock(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+	return c.NewLock("x", nil).TryLock(ctx)
+}
+
+func tryWriteLock(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
+	return readWriteLock(c, 0).WriteLock().TryLock(ctx)
+}
+
+func readWriteLock(c *primitives.Client, lease time.Duration) *primitives.ReadWriteLock {
+	return c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: lease})
+}
+
+func countingSemaphore(c *primitives.Client, lease time.Duration) *primitives.CountingSemaphore {
+	return c.NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Lease: lease})
+}
+
+func permitSemaphore(c *primitives.Client, lease time.Duration) *primitives.PermitSemaphore {
+	return c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 3, Lease: lease})
+}
+
+// TestLeaseExtend makes a lease of each kind longer, and then shorter.
+func TestLeaseExtend(t *testing.T) {
+	t.Parallel()
+	for name, kind := range extendable {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				lease, err := kind.mine(t.Context(), s.client(t, nil))
+				require.NoError(t, err)
+				other := s.client(t, nil)
+				time.Sleep(8 * time.Second)
+				require.NoError(t, lease.Extend(t.Context(), 20*time.Second))
+				require.Equal(t, 18*time.Second, lease.Remaining())
+				time.Sleep(17 * time.Second)
+				_, err = kind.others(t.Context(), other)
+				require.ErrorIs(t, err, primitives.ErrNotAcquired)
+				require.NoError(t, lease.Extend(t.Context(), 500*time.Millisecond))
+				require.Equal(t, 450*time.Millisecond, lease.Remaining())
+				time.Sleep(450 * time.Millisecond)
+				require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+				require.ErrorIs(t, lease.Extend(t.Context(), time.Minute), primitives.ErrLost)
+				time.Sleep(time.Second)
+				next, err := kind.others(t.Context(), other)
+				require.NoError(t, err)
+				require.NoError(t, next.Release(t.Context()))
+			})
+		})
+	}
+}
+
+// TestLeaseExtendRefuses a lease that the watchdog renews, alone or as a part, and a length that is too short.
+func TestLeaseExtendRefuses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		fixed := c.NewLock("fixed", &primitives.LockOptions{Lease: 10 * time.Second})
+		for _, lock := range []primitives.Locker{
+			c.NewLock("x", nil), primitives.NewMultiLock(fixed, c.NewLock("y", nil)),
+		} {
+			lease, err := lock.TryLock(t.Context())
+			require.NoError(t, err)
+			err = lease.Extend(t.Context(), time.Minute)
+			require.ErrorContains(t, err, "lease: the watchdog renews it")
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		lease, err := fixed.TryLock(t.Context())
+		require.NoError(t, err)
+		require.ErrorAs(t, lease.Extend(t.Context(), 99*time.Millisecond), new(*primitives.FieldError))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, lease.Extend(ended, time.Minute), context.Canceled)
+		require.Zero(t, s.called("lock_renew"))
+		require.Equal(t, 9*time.Second, lease.Remaining())
+		require.NoError(t, lease.Release(t.Context()))
+		err = lease.Extend(t.Context(), time.Minute)
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrReleased)
+		require.EqualError(t, err, `extend lock "fixed": not held: lease released`)
+		require.Zero(t, s.called("lock_renew"))
+	})
+}
+
+// fixedLease holds the lock called x for 10 s.
+func fixedLease(t *testing.T, s *server) *primitives.Lease {
+	t.Helper()
+	lease, err := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second}).TryLock(t.Context())
+	require.NoError(t, err)
+	return lease
+}
+
+// faultOf gives one script a fault.
+func (s *server) faultOf(name string, f fault) {
+	s.set(func() {
+		s.fault = func(script string) fault {
+			if script == name {
+				return f
+			}
+			return fault{}
+		}
+	})
+}
+
+// TestLeaseExtendFindsNoHold: the lease is lost.
+func TestLeaseExtendFindsNoHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lease := fixedLease(t, s)
+		work := lease.Context(t.Context())
+		s.lose("x")
+		err := lease.Extend(t.Context(), time.Minute)
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		<-work.Done()
+		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
+	})
+}
+
+// TestLeaseExtendWithoutAnAnswer loses the answers: the server may have made the lease shorter, or may still do so
+// after it has made it longer.
+func TestLeaseExtendWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lease := fixedLease(t, s)
+		s.faultOf("lock_renew", down)
+		require.ErrorIs(t, lease.Extend(t.Context(), 20*time.Second), primitives.ErrUnavailable)
+		require.Equal(t, 9*time.Second, lease.Remaining())
+		s.faultOf("lock_renew", fault{broken: true})
+		require.ErrorIs(t, lease.Extend(t.Context(), 20*time.Second), primitives.ErrIndeterminate)
+		require.Equal(t, 9*time.Second, lease.Remaining())
+		require.ErrorIs(t, lease.Extend(t.Context(), 5*time.Second), primitives.ErrIndeterminate)
+		require.Equal(t, 4500*time.Millisecond, lease.Remaining())
+		s.faultOf("lock_renew", fault{})
+		time.Sleep(2 * time.Second)
+		require.NoError(t, lease.Extend(t.Context(), time.Minute))
+		require.Equal(t, 4500*time.Millisecond, lease.Remaining())
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestLeaseExtendOvertaken has a request for 5 s arrive after a later one for a minute.
+func TestLeaseExtendOvertaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lease := fixedLease(t, s)
+		s.faultOf("lock_renew", fault{before: 3 * time.Second})
+		slow := make(chan error, 1)
+		go func() { slow <- lease.Extend(t.Context(), 5*time.Second) }()
+		synctest.Wait()
+		require.Equal(t, 4500*time.Millisecond, lease.Remaining(), "it may have been executed")
+		time.Sleep(time.Second)
+		s.faultOf("lock_renew", fault{})
+		require.NoError(t, lease.Extend(t.Context(), time.Minute))
+		require.Equal(t, 4500*time.Millisecond, lease.Remaining(), "the first request is still under way")
+		require.NoError(t, <-slow)
+		require.NoError(t, lease.Extend(t.Context(), time.Minute))
+		require.Equal(t, 54*time.Second, lease.Remaining())
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestLeaseExtendAnsweredLate: a lease counts from the request that extended it.
+func TestLeaseExtendAnsweredLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lease := fixedLease(t, s)
+		s.faultOf("lock_renew", fault{after: 3 * time.Second})
+		require.NoError(t, lease.Extend(t.Context(), 20*time.Second))
+		require.Equal(t, 15*time.Second, lease.Remaining())
+		err := lease.Extend(t.Context(), time.Second)
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+	})
+}
+
+// TestExtendedLeaseIsReleasedAfterAnOutage that is longer than the lease was at first.
+func TestExtendedLeaseIsReleasedAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lease := fixedLease(t, s)
+		require.NoError(t, lease.Extend(t.Context(), time.Hour))
+		s.set(func() { s.fault = func(string) fault { return down } })
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrIndeterminate)
+		time.Sleep(5 * time.Minute)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		require.NotEmpty(t, s.holder("x"))
+		time.Sleep(5 * time.Minute)
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+// TestRefreshAfterExtend makes a lease of a counting semaphore as long as it was.
+func TestRefreshAfterExtend(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sem := countingSemaphore(newServer(t).client(t, nil), 10*time.Second)
+		lease, err := sem.TryAcquire(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Extend(t.Context(), time.Minute))
+		require.NoError(t, sem.Refresh(t.Context(), lease))
+		require.Equal(t, 9*time.Second, lease.Remaining())
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestRedLockExtend needs a majority of the nodes.
+func TestRedLockExtend(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newNodes(t, 5)
+		lock := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{Lease: 10 * time.Second})
+		all[4:].fault(down)
+		lease, err := lock.TryLock(t.Context())
+		require.NoError(t, err)
+		all[3:4].fault(fault{before: time.Minute})
+		began := time.Now()
+		require.NoError(t, lease.Extend(t.Context(), 20*time.Second))
+		require.Equal(t, 500*time.Millisecond, time.Since(began), "a silent node costs no more than NodeTimeout")
+		require.Equal(t, 17500*time.Millisecond, lease.Remaining())
+		all[2:4].fault(down)
+		err = lease.Extend(t.Context(), time.Minute)
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		require.ErrorContains(t, err, `extend red lock "x": extend lock "x": `)
+		require.Equal(t, 17500*time.Millisecond, lease.Remaining())
+		all.fault(fault{})
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestLockMaxHold bounds the leases of one lock and of one mutex, and those that re-enter them.
+func TestLockMaxHold(t *testing.T) {
+	t.Parallel()
+	bounded := &primitives.LockOptions{MaxHold: time.Minute}
+	for name, lock := range map[string]func(c *primitives.Client, o *primitives.LockOptions) primitives.Locker{
+		"Lock":  func(c *primitives.Client, o *primitives.LockOptions) primitives.Locker { return c.NewLock("x", o) },
+		"Mutex": func(c *primitives.Client, o *primitives.LockOptions) primitives.Locker { return c.NewMutex("x", o) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := newServer(t).client(t, &primitives.Options{MaxHold: time.Hour})
+				lease, err := lock(c, bounded).TryLock(t.Context())
+				require.NoError(t, err)
+				_, err = lock(c, nil).TryLock(lease.Reenter(t.Context()))
+				require.ErrorContains(t, err, "MaxHold: 1h0m0s differs from that of the lease that is re-entered, 1m0s")
+				time.Sleep(55 * time.Second)
+				require.Equal(t, 5*time.Second, lease.Remaining())
+				time.Sleep(5 * time.Second)
+				require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+				for _, o := range []primitives.LockOptions{{MaxHold: time.Second}, {MaxHold: time.Minute, Lease: time.Minute}} {
+					_, err = lock(c, &o).TryLock(t.Context())
+					require.ErrorAs(t, err, new(*primitives.FieldError))
+					require.ErrorContains(t, err, "MaxHold: ")
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,465 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+func TestLockAndUnlockAreOneScriptEach(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, nil).NewLock("x", nil)
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, lease.Owner(), s.holder("x"))
+		require.Positive(t, lease.Token())
+		require.NoError(t, lease.Err())
+		require.NoError(t, lease.Release(t.Context()))
+		require.Empty(t, s.holder("x"))
+		require.Equal(t, map[string]int{"lock_acquire": 1, "lock_release": 1}, s.calls)
+	})
+}
+
+// TestLeaseEndsWithSilentLink cuts a holder off: its belief must end before the server's lease.
+func TestLeaseEndsWithSilentLink(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		work, reentry := lease.Context(t.Context()), lease.Reenter(t.Context())
+		s.set(func() { s.fault = func(string) fault { return fault{before: time.Hour, lost: true} } })
+		start := time.Now()
+		<-work.Done()
+		require.Equal(t, 27*time.Second, time.Since(start))
+		require.Equal(t, lease.Owner(), s.holder("x"))
+		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
+		require.ErrorIs(t, context.Cause(reentry), primitives.ErrLost)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.Zero(t, lease.Remaining())
+		<-lease.Done()
+		err = lease.Release(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+	})
+}
+
+func TestLeaseFixedEndsByItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second})
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		time.Sleep(9*time.Second + time.Millisecond)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.Zero(t, s.called("lock_renew"))
+		synctest.Wait()
+		require.Equal(t, 1, s.called("lock_release"))
+	})
+}
+
+// TestLockCancelledLeavesNothing cancels an acquire in flight, whose script runs after that or
+// whose reply never comes, while other releases come through.
+func TestLockCancelledLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, acquire := range map[string]fault{
+		"RunsLater":  {before: 500 * time.Millisecond},
+		"RunsMuch":   {before: 5 * time.Second},
+		"RunsAfter":  {before: 8 * time.Second},
+		"NoReply":    {before: 50 * time.Millisecond, lost: true},
+		"LateReply":  {before: 50 * time.Millisecond, after: time.Second},
+		"LongNoTrip": {before: 500 * time.Millisecond, lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				client := s.client(t, nil)
+				first := true
+				s.fault = func(script string) fault {
+					if script == "lock_acquire" && first {
+						first = false
+						return acquire
+					}
+					return fault{}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				start := time.Now()
+				_, err := client.NewLock("x", nil).Lock(ctx)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, backend.ErrIndeterminate)
+				require.Equal(t, 100*time.Millisecond, time.Since(start))
+
+				// A second after its reply came, or was given up, nothing is left.
+				settled := acquire.before + acquire.after
+				if acquire.lost {
+					settled = 5 * time.Second
+				}
+				time.Sleep(time.Until(start.Add(settled + time.Second)))
+				require.Empty(t, s.holder("x"))
+				require.Zero(t, s.subscribed())
+
+				// What still comes does not touch a later hold.
+				next, err := client.NewLock("x", nil).Lock(t.Context())
+				require.NoError(t, err)
+				renewals := s.called("lock_renew")
+				time.Sleep(8 * time.Second)
+				require.Equal(t, next.Owner(), s.holder("x"))
+				require.Equal(t, renewals, s.called("lock_renew"))
+				require.NoError(t, next.Release(t.Context()))
+			})
+		})
+	}
+}
+
+func TestLockCancelledWhileParkedSendsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, nil).NewLock("x", nil)
+		held, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = lock.Lock(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, backend.ErrIndeterminate)
+		time.Sleep(time.Second)
+		require.Zero(t, s.called("lock_release"))
+		require.Zero(t, s.subscribed())
+		require.NoError(t, held.Release(t.Context()))
+	})
+}
+
+func TestLockGrantedTooLateIsGivenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: time.Second})
+		s.fault = func(script string) fault {
+			if script == "lock_acquire" {
+				return fault{before: 950 * time.Millisecond}
+			}
+			return fault{}
+		}
+		_, err := lock.Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrLost)
+		synctest.Wait()
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+// TestUnlockSendsUnderADoneContext does not wait for the answer, which takes 50 ms.
+func TestUnlockSendsUnderADoneContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(string) fault { return fault{before: 50 * time.Millisecond} } })
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		start := time.Now()
+		err = lease.Release(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.Zero(t, time.Since(start))
+		time.Sleep(50 * time.Millisecond)
+		synctest.Wait()
+		require.Empty(t, s.holder("x"))
+		require.Equal(t, 1, s.called("lock_release"))
+	})
+}
+
+// TestUnlockUnderTheLeasesOwnContext is what "ctx = lease.Context(ctx)" and a deferred Release do:
+// ending the lease ends the context, but not the waiting for the answer.
+func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]func(c *primitives.Client) primitives.Locker{
+		"Lock": func(c *primitives.Client) primitives.Locker { return c.NewLock("x", nil) },
+		"MultiLock": func(c *primitives.Client) primitives.Locker {
+			return primitives.NewMultiLock(c.NewLock("x", nil))
+		},
+		"RedLock": func(c *primitives.Client) primitives.Locker {
+			return primitives.NewRedLock([]*primitives.Client{c}, "x", nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				lock := of(s.client(t, nil))
+				lease, err := lock.Lock(t.Context())
+				require.NoError(t, err)
+				ctx := lease.Context(t.Context())
+				s.set(func() { s.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })
+				require.NoError(t, lease.Release(ctx))
+				require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
+				require.Equal(t, 1, s.called("lock_release"))
+
+				// The deadline of its parent ends the waiting, but for a second.
+				s.set(func() { s.fault = func(string) fault { return fault{} } })
+				lease, err = lock.Lock(t.Context())
+				require.NoError(t, err)
+				s.set(func() { s.fault = func(string) fault { return fault{after: 2 * time.Second} } })
+				parent, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+				defer cancel()
+				start := time.Now()
+				err = lease.Release(lease.Context(parent))
+				if name == "Lock" { // The parts of the others have contexts of their own.
+					require.ErrorIs(t, err, context.Canceled)
+				}
+				require.ErrorIs(t, err, primitives.ErrIndeterminate)
+				require.Equal(t, time.Second, time.Since(start))
+				time.Sleep(time.Second)
+				require.Empty(t, s.holder("x"))
+				require.Equal(t, 2, s.called("lock_release"))
+			})
+		})
+	}
+}
+
+// TestUnlockUnderAMergedContext is what libraries do that end a context with another: nothing shows
+// that it is the lease's.
+func TestUnlockUnderAMergedContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })
+		merged, cancel := context.WithCancel(t.Context())
+		defer context.AfterFunc(lease.Context(t.Context()), cancel)()
+		require.NoError(t, lease.Release(merged))
+		require.Error(t, merged.Err())
+		require.Equal(t, 1, s.called("lock_release"))
+	})
+}
+
+func TestLockTellsTheCauseWhileParked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, nil).NewLock("x", nil)
+		held, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stop := errors.New("shutting down")
+		time.AfterFunc(time.Second, func() { cancel(stop) })
+		_, err = lock.Lock(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, stop)
+		require.NoError(t, held.Release(t.Context()))
+	})
+}
+
+func TestClientCloseReleasesAndEndsAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		waiting := make(chan error, 1)
+		go func() {
+			_, err := client.NewLock("x", nil).Lock(t.Context())
+			waiting <- err
+		}()
+		time.Sleep(time.Second)
+		require.NoError(t, client.Close(t.Context()))
+		require.ErrorIs(t, <-waiting, primitives.ErrClosed)
+		require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrClosed)
+		require.Empty(t, s.holder("x"))
+		require.Zero(t, s.subscribed())
+		_, err = client.NewLock("x", nil).Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrClosed)
+		require.NoError(t, client.Close(t.Context()))
+	})
+}
+
+// TestClientCloseAfterACancelledLock lets an acquire be cancelled that never reaches the server:
+// nobody can know that, but Close does not wait for a lease to pass.
+func TestClientCloseAfterACancelledLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		s.fault = func(script string) fault {
+			if script == "lock_acquire" {
+				return fault{before: time.Minute, lost: true}
+			}
+			return fault{}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := client.NewLock("x", nil).Lock(ctx)
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		start := time.Now()
+		require.NoError(t, client.Close(t.Context()))
+		require.Less(t, time.Since(start), 4*time.Second)
+		require.Greater(t, s.called("lock_release"), 3)
+	})
+}
+
+// TestLockRandomSchedules lets clients contend over bad links, in virtual time: never do two
+// leases believe, tokens rise, and the lock is not free for longer than a wake-up takes while
+// somebody waits. Polls are an hour apart, so that nothing but messages wakes.
+func TestLockRandomSchedules(t *testing.T) {
+	t.Parallel()
+	schedules := 500
+	if testing.Short() {
+		schedules = 200
+	}
+	for seed := range uint64(schedules) {
+		replicated := seed%4 == 0 // Every other lock waits for a replica, which may lag or be lost.
+		synctest.Test(t, func(t *testing.T) { (&schedule{seed: seed, replicated: replicated}).run(t) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+type schedule struct {
+	seed       uint64
+	replicated bool
+	rng        *rand.Rand // of the faults; guarded by the server's mutex
+	server     *server
+	freed      time.Time     // when the lock was last freed; guarded by it, too
+	idle       time.Duration // how long the lock was free before its last grant
+
+	mu    sync.Mutex
+	token int64
+	held  map[*primitives.Lease]bool
+}
+
+func (s *schedule) run(t *testing.T) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(s.seed, 1))  //nolint:gosec // A test's schedule.
+	s.rng = rand.New(rand.NewPCG(s.seed, 2)) //nolint:gosec // A test's schedule.
+	s.held = make(map[*primitives.Lease]bool)
+	s.server = newServer(t)
+	s.server.fault, s.server.acks, s.server.ran = s.fault, s.acks, s.ran
+	opts := &primitives.Options{PollInterval: time.Hour, WatchdogLease: 3 * time.Second}
+	clients := []*primitives.Client{s.server.client(t, opts), s.server.client(t, opts)}
+	start := time.Now()
+	var all sync.WaitGroup
+	for i := range 10 {
+		o := &primitives.LockOptions{}
+		if s.replicated {
+			o.Replicas = i % 2
+		}
+		lock := clients[rng.IntN(2)].NewLock("x", o)
+		begin := time.Duration(rng.IntN(300)) * time.Millisecond
+		timeout := time.Duration(rng.IntN(500)) * time.Millisecond
+		if rng.IntN(2) == 0 {
+			timeout = time.Hour
+		}
+		hold := time.Duration(rng.IntN(100)) * time.Millisecond
+		all.Go(func() {
+			time.Sleep(begin)
+			s.worker(t, lock, timeout, hold)
+		})
+	}
+	all.Wait()
+	if took := time.Since(start); took > time.Minute {
+		t.Errorf("the schedule took %s: a waiter was stuck", took)
+	}
+}
+
+func (s *schedule) worker(
+	t *testing.T, lock *primitives.Lock, timeout, hold time.Duration,
+) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	began := time.Now()
+	lease, err := lock.Lock(ctx)
+	if err != nil {
+		return
+	}
+	s.enter(t, lease, time.Since(began))
+	time.Sleep(hold)
+	s.mu.Lock()
+	delete(s.held, lease)
+	s.mu.Unlock()
+	_ = lease.Release(t.Context())
+}
+
+// enter checks the invariants at a grant.
+func (s *schedule) enter(t *testing.T, lease *primitives.Lease, waited time.Duration) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.held {
+		if other.Err() == nil && lease.Err() == nil {
+			t.Error("two leases believe")
+		}
+	}
+	s.held[lease] = true
+	if lease.Token() <= s.token {
+		t.Error("the token did not rise")
+	}
+	s.token = lease.Token()
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	// Slow requests can add up to more than a second; a lost wake-up costs what is left of the last
+	// holder's lease, at least 2.9 s.
+	if s.idle > 2*time.Second && waited > s.idle {
+		t.Errorf("the lock was free for %s with a waiter", s.idle)
+	}
+}
+
+// ran notes when the lock is freed and granted.
+func (s *schedule) ran(script string, _ []string, reply backend.Reply) {
+	n, notGranted := reply.Int()
+	switch {
+	case script == "lock_release" && n > 0:
+		s.freed = time.Now()
+	case script == "lock_acquire" && notGranted != nil:
+		s.idle = time.Since(s.freed)
+	}
+}
+
+// acks has replicas that lag for up to a second.
+func (s *schedule) acks(n int, timeout time.Duration) acks {
+	a := acks{n: n, after: time.Duration(s.rng.IntN(10)) * time.Millisecond}
+	switch s.rng.IntN(6) {
+	case 0:
+		a.n = 0
+	case 1:
+		a = acks{after: timeout}
+	case 2:
+		a.err = errors.New("EOF")
+	}
+	return a
+}
+
+func (s *schedule) fault(string) fault {
+	f := fault{
+		before: time.Duration(s.rng.IntN(20)) * time.Millisecond,
+		after:  time.Duration(s.rng.IntN(20)) * time.Millisecond,
+	}
+	switch s.rng.IntN(30) {
+	case 0:
+		f.broken = true
+	case 1:
+		f.before = time.Duration(s.rng.IntN(600)) * time.Millisecond
+	case 2:
+		f.after = time.Duration(s.rng.IntN(600)) * time.Millisecond
+	}
+	return f
+}

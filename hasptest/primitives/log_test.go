@@ -1,0 +1,220 @@
+package primitives_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestLogMayBlock goes on for a minute with a sink that takes nothing, as a full pipe does. On a mutex
+// that a goroutine which logs has locked the test itself would hang, since virtual time stands still.
+func TestLogMayBlock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		sink := newStuckSink()
+		defer sink.release()
+		b := refusingSubscriber{s}
+		client, err := primitives.New(b, &primitives.Options{Logger: sink.logger()})
+		require.NoError(t, err)
+		renewed, err := client.NewLock("renewed", nil).Lock(t.Context())
+		require.NoError(t, err)
+		for range 3 {
+			loseByTimer(t, client)
+			loseByClock(t, client)
+			for _, broken := range []string{"lock_renew", ""} {
+				s.set(func() {
+					s.fault = func(script string) fault { return fault{broken: script == broken} }
+				})
+				time.Sleep(10 * time.Second)
+			}
+		}
+		require.Positive(t, renewed.Remaining())
+		require.NoError(t, renewed.Release(t.Context()))
+		for _, message := range []string{"subscribing failed", "leases not renewed", "lease lost"} {
+			require.Contains(t, sink.stuck(), message)
+		}
+		sink.release()
+		require.NoError(t, client.Close(t.Context()))
+		time.Sleep(time.Minute) // What is under way arrives.
+	})
+}
+
+// loseByTimer loses a lease to another caller that waits for the lock.
+func loseByTimer(t *testing.T, client *primitives.Client) {
+	t.Helper()
+	fixed := &primitives.LockOptions{Lease: time.Second}
+	lost, err := client.NewLock("lost", fixed).Lock(t.Context())
+	require.NoError(t, err)
+	waited := make(chan error, 1)
+	go func() {
+		next, err := client.NewLock("lost", nil).Lock(t.Context())
+		if err == nil {
+			err = next.Release(t.Context())
+		}
+		waited <- err
+	}()
+	<-lost.Done()
+	require.NoError(t, <-waited)
+}
+
+// loseByClock finds the loss of a lease by asking for it.
+func loseByClock(t *testing.T, client *primitives.Client) {
+	t.Helper()
+	fixed := &primitives.LockOptions{Lease: time.Second}
+	lost, err := client.NewLock("lost", fixed).Lock(t.Context())
+	require.NoError(t, err)
+	time.Sleep(900 * time.Millisecond)
+	require.ErrorIs(t, lost.Err(), primitives.ErrLost)
+}
+
+// refusingSubscriber has an access list without the channels.
+type refusingSubscriber struct{ *server }
+
+func (refusingSubscriber) Subscribe(
+	context.Context, string, backend.Handler,
+) (backend.Subscription, error) {
+	return nil, backend.ParseServerError("NOPERM No permissions to access a channel")
+}
+
+// stuckSink takes no entry until it is released.
+type stuckSink struct {
+	released context.Context
+	release  context.CancelFunc
+	mu       sync.Mutex
+	messages []string
+}
+
+func newStuckSink() *stuckSink {
+	s := &stuckSink{}
+	s.released, s.release = context.WithCancel(context.Background())
+	return s
+}
+
+func (s *stuckSink) logger() *zap.Logger {
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
+		zapcore.AddSync(io.Discard), zap.DebugLevel)
+	return zap.New(zapcore.RegisterHooks(core, func(entry zapcore.Entry) error {
+		s.mu.Lock()
+		s.messages = append(s.messages, entry.Message)
+		s.mu.Unlock()
+		<-s.released.Done()
+		return nil
+	}))
+}
+
+// stuck returns the messages of the entries that wait.
+func (s *stuckSink) stuck() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.messages
+}
+
+// TestCloseNamesWhatIsUnanswered closes a client whose server answers nothing: Close names the locks that it releases,
+// and those whose callers have left before the answer.
+func TestCloseNamesWhatIsUnanswered(t *testing.T) {
+	t.Parallel()
+	for want, names := range map[string][]string{
+		`lock "held"`:             {"held"},
+		`lock "unlocked"`:         {"unlocked"},
+		`lock "asked"`:            {"asked"},
+		`lock "asked" and 2 more`: {"unlocked", "held", "asked"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, leases := newServer(t), map[string]*primitives.Lease{}
+			client, err := primitives.New(s, nil)
+			require.NoError(t, err)
+			for _, name := range names {
+				if name != "asked" {
+					leases[name], err = client.NewLock(name, nil).Lock(t.Context())
+					require.NoError(t, err)
+				}
+			}
+			s.set(func() { s.fault = func(string) fault { return fault{lost: true} } })
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if lease := leases["unlocked"]; lease != nil {
+				go func() { _ = lease.Release(ctx) }()
+			}
+			if slices.Contains(names, "asked") {
+				go func() { _, _ = client.NewLock("asked", nil).Lock(ctx) }()
+			}
+			time.Sleep(2 * time.Second)
+			closing, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			require.EqualError(t, client.Close(closing), "close client: not released: "+want+": context deadline exceeded")
+		})
+	}
+}
+
+// TestCloseAfterItsBackend closes a client whose backend was closed before: Close names what it leaves, and so do
+// warnings.
+func TestCloseAfterItsBackend(t *testing.T) {
+	t.Parallel()
+	for locks, want := range map[int]string{
+		1: `close client: not released: lock "lock0": backend closed`,
+		3: `close client: not released: lock "lock\d" and 2 more: backend closed`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t)
+			log, logged := observer.New(zap.WarnLevel)
+			client, err := primitives.New(s, &primitives.Options{Logger: zap.New(log)})
+			require.NoError(t, err)
+			for i := range locks {
+				_, err := client.NewLock(fmt.Sprint("lock", i), nil).Lock(t.Context())
+				require.NoError(t, err)
+			}
+			s.set(func() { s.fault = func(string) fault { return fault{err: backend.ErrClosed} } })
+			err = client.Close(t.Context())
+			require.ErrorIs(t, err, backend.ErrClosed)
+			require.Regexp(t, "^"+want+"$", err.Error())
+			require.Equal(t, err, client.Close(t.Context()))
+			require.Len(t, logged.All(), locks)
+			for _, entry := range logged.All() {
+				require.Equal(t, "gave up releasing", entry.Message)
+				require.Equal(t, "lock", entry.ContextMap()["kind"])
+				require.Regexp(t, `^lock\d$`, entry.ContextMap()["name"])
+			}
+		})
+	}
+}
+
+// TestLossIsLoggedOnce loses a lease whose renewals are not answered: each warning names the lock, and none follows that
+// of the loss.
+func TestLossIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		log, logged := observer.New(zap.WarnLevel)
+		client := s.client(t, &primitives.Options{Logger: zap.New(log)})
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(script string) fault { return fault{lost: script == "lock_renew"} } })
+		<-lease.Done()
+		time.Sleep(time.Minute)
+		var messages []string
+		for _, entry := range logged.All() {
+			messages = append(messages, entry.Message)
+			if entry.Message == "leases not renewed" {
+				require.Equal(t, []any{"x"}, entry.ContextMap()["keys"])
+				require.EqualValues(t, 1, entry.ContextMap()["count"])
+			} else {
+				require.Equal(t, "x", entry.ContextMap()["name"])
+			}
+		}
+		require.Equal(t, []string{"leases not renewed", "lease lost"}, messages)
+	})
+}

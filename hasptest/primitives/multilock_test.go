@@ -1,0 +1,302 @@
+package primitives_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+func TestMultiLockIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newServer(t), newServer(t)
+		c, d := one.client(t, nil), two.client(t, nil)
+		locks := []primitives.Locker{c.NewLock("a", nil), c.NewFairLock("b", nil), d.NewFencedLock("c", nil)}
+		multi := primitives.NewMultiLock(locks...)
+		lease, err := multi.Lock(t.Context())
+		require.NoError(t, err)
+		parts := lease.Parts()
+		require.Len(t, parts, 3)
+		require.Equal(t, []string{parts[0].Owner(), parts[1].Owner(), parts[2].Owner()},
+			[]string{one.holder("a"), one.holder("b"), two.holder("c")})
+		require.Zero(t, lease.Token())
+		require.Positive(t, parts[2].Token())
+		require.Empty(t, lease.Owner())
+		require.InDelta(t, 27*time.Second, lease.Remaining(), float64(time.Second))
+
+		_, err = primitives.NewMultiLock(locks[2], locks[1]).TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		time.Sleep(time.Hour) // Each part is renewed.
+		require.NoError(t, lease.Release(t.Context()))
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrReleased)
+		require.Empty(t, one.holder("a")+one.holder("b")+two.holder("c"))
+
+		held, err := locks[1].TryLock(t.Context())
+		require.NoError(t, err)
+		_, err = multi.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.ErrorContains(t, err, `acquire multi lock: acquire fair lock "b": held by another owner`)
+		require.Empty(t, one.holder("a")+two.holder("c"))
+		require.NoError(t, held.Release(t.Context()))
+	})
+}
+
+// TestMultiLockHasOneDeadline waits for one of its locks, and holds none meanwhile.
+func TestMultiLockHasOneDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		multi := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil))
+		others, err := c.NewLock("b", nil).Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		meanwhile := make(chan string, 1)
+		time.AfterFunc(2*time.Second, func() { meanwhile <- s.holder("a") })
+		start := time.Now()
+		_, err = multi.Lock(ctx)
+		require.Equal(t, 3*time.Second, time.Since(start))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.Empty(t, <-meanwhile)
+		time.AfterFunc(time.Second, func() { require.NoError(t, others.Release(t.Context())) })
+		start = time.Now()
+		lease, err := multi.Lock(t.Context())
+		require.NoError(t, err)
+		require.Less(t, time.Since(start), 1100*time.Millisecond, "it was not woken")
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestMultiLockIsLostWithAPart releases the others then.
+func TestMultiLockIsLostWithAPart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		lease, err := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil)).Lock(t.Context())
+		require.NoError(t, err)
+		work := lease.Context(t.Context())
+		s.steal("b")
+		awaitEnd(t, work.Done())
+		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.Zero(t, lease.Remaining())
+		synctest.Wait()
+		require.Empty(t, s.holder("a"))
+		require.Equal(t, another, s.holder("b"))
+		err = lease.Release(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+		require.ErrorContains(t, err, "release multi lock: ")
+	})
+}
+
+// awaitEnd waits until a lease has ended, for up to its length.
+func awaitEnd(t *testing.T, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "it has not ended")
+	}
+}
+
+// TestMultiLockUnlockProvesAllParts returns an error if one was lost, also if nobody had noticed.
+func TestMultiLockUnlockProvesAllParts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		lease, err := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil)).Lock(t.Context())
+		require.NoError(t, err)
+		s.lose("b")
+		require.NoError(t, lease.Err())
+		err = lease.Release(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotHeld)
+		require.ErrorIs(t, err, primitives.ErrLost)
+		require.Empty(t, s.holder("a"))
+	})
+}
+
+// TestMultiLockIsBoundedPerLock has one of two servers say nothing: the lock on the other is free again after 2 s.
+func TestMultiLockIsBoundedPerLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newServer(t), newServer(t)
+		multi := primitives.NewMultiLock(one.client(t, nil).NewLock("a", nil), two.client(t, nil).NewLock("b", nil))
+		two.fault = func(string) fault { return fault{before: 20 * time.Second} }
+		start := time.Now()
+		_, err := multi.TryLock(t.Context())
+		require.EqualError(t, err, "acquire multi lock: outcome unknown: lock 2 gave no answer within 2s")
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 2*time.Second, time.Since(start))
+		require.Empty(t, one.holder("a"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = multi.Lock(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(time.Minute)
+		require.Empty(t, one.holder("a")+two.holder("b"))
+		two.set(func() { two.fault = func(string) fault { return fault{} } })
+	})
+}
+
+// TestMultiLockInOutages has one of two servers fail for 10 s, before the first attempt or after a refusal. The lock
+// on the other server is free most of the time.
+func TestMultiLockInOutages(t *testing.T) {
+	t.Parallel()
+	const outage, tick = 10 * time.Second, 50 * time.Millisecond
+	for name, c := range map[string]struct {
+		fault fault
+		err   error // of a first attempt; nil: it is granted
+	}{
+		"silent":        {fault{before: outage}, nil},
+		"hangs up":      {fault{before: 5 * time.Second, broken: true}, backend.ErrIndeterminate},
+		"takes no link": {fault{err: backend.ErrUnavailable}, backend.ErrUnavailable},
+		"no route":      {fault{err: backend.ErrUnavailable, before: 5 * time.Second}, backend.ErrUnavailable},
+	} {
+		for _, refused := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, refused), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					all, result := newNodes(t, 2), make(chan error, 1)
+					clients := all.clients(t, nil)
+					a, b := clients[0].NewLock("a", nil), clients[1].NewLock("b", nil)
+					held, err := a.Lock(t.Context())
+					require.NoError(t, err)
+					if !refused {
+						require.NoError(t, held.Release(t.Context()))
+						all[1:].fault(c.fault)
+					}
+					go func() {
+						result <- primitives.NewMultiLock(a, b).Do(t.Context(), func(context.Context, *primitives.Lease) error { return nil })
+					}()
+					synctest.Wait()
+					if refused {
+						all[1:].fault(c.fault)
+						require.NoError(t, held.Release(t.Context()))
+					}
+					streak, longest, sum := time.Duration(0), time.Duration(0), time.Duration(0)
+					for range outage / tick {
+						streak += tick
+						if time.Sleep(tick); all.held("a") == 0 {
+							streak = 0
+						}
+						longest, sum = max(longest, streak), sum+min(streak, tick)
+					}
+					require.LessOrEqual(t, longest, 2*time.Second)
+					require.LessOrEqual(t, sum, outage/4)
+					all.fault(fault{})
+					if refused || c.err == nil {
+						require.NoError(t, <-result)
+					} else {
+						require.ErrorIs(t, <-result, c.err)
+					}
+					time.Sleep(time.Minute)
+					require.Zero(t, all.held("a")+all.held("b"))
+				})
+			})
+		}
+	}
+}
+
+// TestMultiLockReleasesWhatIsInDoubt loses the answer of one part.
+func TestMultiLockReleasesWhatIsInDoubt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newServer(t), newServer(t)
+		multi := primitives.NewMultiLock(one.client(t, nil).NewLock("a", nil), two.client(t, nil).NewLock("b", nil))
+		two.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} }
+		_, err := multi.TryLock(t.Context())
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		time.Sleep(time.Second)
+		require.Empty(t, one.holder("a")+two.holder("b"))
+		two.set(func() { two.fault = func(string) fault { return fault{panics: true} } })
+		_, err = multi.TryLock(t.Context())
+		require.ErrorContains(t, err, "panic in the driver: hook")
+		time.Sleep(time.Second)
+		require.Empty(t, one.holder("a"))
+		two.set(func() { two.fault = func(string) fault { return fault{} } })
+	})
+}
+
+func TestMultiLockReenters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		a, b := c.NewLock("a", nil), c.NewLock("b", nil)
+		outer, err := primitives.NewMultiLock(a, b).Lock(t.Context())
+		require.NoError(t, err)
+		inside := outer.Reenter(t.Context())
+		sent := s.called("lock_acquire")
+		inner, err := primitives.NewMultiLock(b, a).TryLock(inside)
+		require.NoError(t, err)
+		one, err := b.Lock(inside)
+		require.NoError(t, err)
+		require.Equal(t, sent, s.called("lock_acquire"))
+		require.Equal(t, outer.Parts()[1].Owner(), one.Owner())
+		require.NoError(t, inner.Release(t.Context()))
+		require.NoError(t, outer.Err())
+		require.NoError(t, outer.Release(t.Context()))
+		require.ErrorIs(t, inside.Err(), context.Canceled)
+		require.Equal(t, one.Owner(), s.holder("b"))
+		require.Empty(t, s.holder("a"))
+		require.NoError(t, one.Release(t.Context()))
+		require.Empty(t, s.holder("b"))
+	})
+}
+
+// TestMultiLockEndsWithAClient by the cause of that.
+func TestMultiLockEndsWithAClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newServer(t), newServer(t)
+		c, d := one.client(t, nil), two.client(t, nil)
+		lease, err := primitives.NewMultiLock(c.NewLock("a", nil), d.NewLock("b", nil)).Lock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, d.Close(t.Context()))
+		require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
+		synctest.Wait()
+		require.Empty(t, one.holder("a")+two.holder("b"))
+		_, err = primitives.NewMultiLock(c.NewLock("a", nil), d.NewLock("b", nil)).Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrClosed)
+		synctest.Wait()
+		require.Empty(t, one.holder("a"))
+	})
+}
+
+func TestMultiLockRefusesBadLocks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newServer(t).client(t, nil)
+		x, rw := c.NewLock("x", nil), c.NewReadWriteLock("rw", nil)
+		for problem, locks := range map[string][]primitives.Locker{
+			"locks: none":                  nil,
+			"locks: number 2 is nil":       {x, nil},
+			"locks: number 1 is nil":       {(*primitives.Lock)(nil), x},
+			"locks: number 3 is nil":       {x, rw.ReadLock(), (*primitives.MultiLock)(nil)},
+			`locks: two have the key "x"`:  {x, primitives.NewMultiLock(c.NewFairLock("x", nil))},
+			`locks: two have the key "rw"`: {rw.ReadLock(), x, rw.WriteLock()},
+		} {
+			_, err := primitives.NewMultiLock(locks...).TryLock(t.Context())
+			var field *primitives.FieldError
+			require.ErrorAs(t, err, &field)
+			require.EqualError(t, field, problem)
+		}
+		_, err := primitives.NewMultiLock(x, primitives.NewMultiLock((*primitives.RedLock)(nil))).TryLock(t.Context())
+		require.ErrorContains(t, err, "number 1 is nil")
+		_, err = primitives.NewMultiLock(c.NewLock("", nil)).TryLock(t.Context())
+		require.ErrorAs(t, err, new(*primitives.FieldError))
+	})
+}

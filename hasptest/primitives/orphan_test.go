@@ -1,0 +1,261 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestGiveBackEndsWithAnAnswer closes a client after an acquire that left something to give back:
+// once the server has answered, or never will, there is nothing to wait for.
+func TestGiveBackEndsWithAnAnswer(t *testing.T) {
+	t.Parallel()
+	wrong := &backend.ServerError{Code: "WRONGTYPE"}
+	for name, c := range map[string]struct{ acquire, release error }{
+		"OtherKind":     {wrong, wrong},
+		"ScriptError":   {&backend.ServerError{Code: "ERR"}, nil},
+		"BadReply":      {backend.ErrReply, nil},
+		"BackendClosed": {backend.Indeterminate(errors.New("EOF")), backend.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				client, err := primitives.New(s, nil)
+				require.NoError(t, err)
+				s.fault = func(script string) fault {
+					if script == "lock_acquire" {
+						return fault{err: c.acquire}
+					}
+					return fault{err: c.release}
+				}
+				_, err = client.NewLock("x", nil).Lock(t.Context())
+				require.ErrorIs(t, err, c.acquire)
+				start := time.Now()
+				err = client.Close(t.Context())
+				require.Equal(t, errors.Is(c.release, backend.ErrClosed), errors.Is(err, backend.ErrClosed), "%v", err)
+				require.Less(t, time.Since(start), 10*time.Millisecond)
+				require.Equal(t, 1, s.called("lock_release"))
+			})
+		})
+	}
+}
+
+// TestGiveBackOfALongLeaseIsNoLoad looks for a grant that never comes for a whole day.
+func TestGiveBackOfALongLeaseIsNoLoad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		s.fault = func(script string) fault {
+			return fault{broken: script == "lock_acquire", before: 20 * time.Millisecond}
+		}
+		day := &primitives.LockOptions{Lease: 24 * time.Hour}
+		s.hold("x", another, 48*time.Hour)
+		_, err := client.NewLock("x", day).Lock(t.Context())
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		time.Sleep(30 * time.Second)
+		require.InDelta(t, 25, s.called("lock_release"), 10)
+		time.Sleep(25 * time.Hour)
+		require.InDelta(t, 100, s.called("lock_release"), 20)
+	})
+}
+
+// TestCloseGivesBackAtOnce closes a client when its server can be reached again after a long outage: what it
+// could not give back meanwhile is given back now, and not after a pause that has grown with the outage.
+func TestCloseGivesBackAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		lease, err := client.NewLock("x", &primitives.LockOptions{Lease: 24 * time.Hour}).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(string) fault { return down } })
+		require.Error(t, lease.Release(t.Context()))
+		time.Sleep(2*time.Hour + time.Second)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		require.Equal(t, lease.Owner(), s.holder("x"))
+		start := time.Now()
+		require.NoError(t, client.Close(t.Context()))
+		require.Less(t, time.Since(start), time.Second)
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+// TestManyLeaveByFewScripts closes a client with 300 waiters, which leave by hundreds.
+func TestManyLeaveByFewScripts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		_, err := s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		client, releases := s.client(t, nil), 0
+		lock := client.NewFairLock("x", nil)
+		for range 300 {
+			go func() { _, _ = lock.Lock(t.Context()) }()
+		}
+		synctest.Wait()
+		require.Len(t, s.waiting(), 300)
+		s.set(func() {
+			s.fault = func(script string) fault {
+				if strings.HasPrefix(script, "fair_release") {
+					releases++
+				}
+				return fault{}
+			}
+		})
+		require.NoError(t, client.Close(t.Context()))
+		require.Empty(t, s.waiting())
+		require.LessOrEqual(t, releases, 4)
+	})
+}
+
+// TestCloseLooksForALateGrant closes a client whose last acquire arrives late: after a release that finds
+// nothing, but before the answer to that.
+func TestCloseLooksForALateGrant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		start := time.Now()
+		s.fault = func(script string) fault {
+			age := time.Since(start)
+			switch {
+			case script == "lock_acquire":
+				return fault{before: 900 * time.Millisecond, early: true}
+			case age > 400*time.Millisecond && age < 900*time.Millisecond:
+				return fault{after: 700 * time.Millisecond}
+			}
+			return fault{}
+		}
+		_, err := client.NewLock("x", nil).Lock(t.Context())
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.NoError(t, client.Close(t.Context()))
+		require.NotEmpty(t, s.do("GET", "redisson_lock_token:{x}"), "granted")
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+// TestUnlockFailed looks at what a Release without an answer leaves.
+func TestUnlockFailed(t *testing.T) {
+	t.Parallel()
+	unknown := []error{backend.ErrIndeterminate}
+	lost := []error{primitives.ErrNotHeld, primitives.ErrLost, primitives.ErrConflict}
+	for name, c := range map[string]struct {
+		cause    error
+		releases int
+		is, not  []error
+	}{
+		"NotSent":       {errors.New("dial"), 2, unknown, lost},
+		"Unknown":       {backend.Indeterminate(errors.New("EOF")), 2, unknown, lost},
+		"Refused":       {&backend.ServerError{Code: "NOPERM"}, 2, nil, append(unknown, lost...)},
+		"OtherKind":     {&backend.ServerError{Code: "WRONGTYPE"}, 1, lost, unknown},
+		"BackendClosed": {backend.ErrClosed, 1, nil, append(unknown, lost...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+				require.NoError(t, err)
+				cause := c.cause
+				s.fault = func(string) fault {
+					defer func() { cause = nil }()
+					return fault{err: cause}
+				}
+				err = lease.Release(context.Background())
+				if name != "OtherKind" { // Its text says what the key holds.
+					require.ErrorContains(t, err, c.cause.Error())
+				}
+				for _, is := range c.is {
+					require.ErrorIs(t, err, is)
+				}
+				for _, not := range c.not {
+					require.NotErrorIs(t, err, not)
+				}
+				time.Sleep(time.Minute)
+				require.Equal(t, c.releases, s.called("lock_release"))
+			})
+		})
+	}
+}
+
+// TestGiveBackOfManyGoesTogether loses the replies of many acquires, of locks that others hold and of
+// free ones: one script releases up to a hundred owners, again and again.
+func TestGiveBackOfManyGoesTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		s.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} }
+		const locks = 200
+		var all sync.WaitGroup
+		for i := 0; i < locks; i += 2 {
+			s.hold(fmt.Sprint(i), another, time.Hour)
+		}
+		for i := range locks {
+			all.Go(func() {
+				_, err := client.NewLock(fmt.Sprint(i), nil).TryLock(t.Context())
+				require.ErrorIs(t, err, backend.ErrIndeterminate)
+			})
+		}
+		all.Wait()
+		time.Sleep(time.Second)
+		for i := 1; i < locks; i += 2 {
+			require.Empty(t, s.holder(fmt.Sprint(i)))
+		}
+		require.Less(t, s.called("lock_release")+s.called("lock_release_all"), 40)
+		time.Sleep(time.Minute)
+		require.Less(t, s.called("lock_release")+s.called("lock_release_all"), 300)
+		require.Equal(t, another, s.holder("0"))
+	})
+}
+
+// TestGiveBackBehindOneEndpoint gives back what was acquired on a cluster that the backend takes for one server:
+// one joint release of locks in several slots is refused, and those of each slot go together from then on.
+func TestGiveBackBehindOneEndpoint(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		var crossed bool
+		var refused int
+		s.seen = func(_ string, keys, _ []string) {
+			if crossed = backend.SameSlot(keys) != nil; crossed {
+				refused++
+			}
+		}
+		s.fault = func(script string) fault {
+			switch {
+			case script == "lock_acquire":
+				return fault{broken: true}
+			case crossed:
+				return fault{err: backend.ParseServerError("CROSSSLOT Keys in request don't hash to the same slot")}
+			}
+			return fault{}
+		}
+		for range 2 {
+			for _, name := range []string{"{a}1", "{a}2", "{b}1", "{b}2"} {
+				_, err := client.NewLock(name, nil).Lock(t.Context())
+				require.ErrorIs(t, err, backend.ErrIndeterminate)
+			}
+			time.Sleep(10 * time.Millisecond)
+			for _, name := range []string{"{a}1", "{a}2", "{b}1", "{b}2"} {
+				require.Empty(t, s.holder(name))
+			}
+			require.Equal(t, 1, refused)
+		}
+		require.Equal(t, 4, s.called("lock_release_all")-refused)
+		require.Zero(t, s.called("lock_release"))
+	})
+}

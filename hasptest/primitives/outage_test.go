@@ -1,0 +1,387 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// down is what a call gets while there is no server.
+var down = fault{err: backend.ErrUnavailable}
+
+// readerOnly is what a call gets while a server takes no writes.
+func readerOnly(code string) fault {
+	return fault{err: &backend.ServerError{Code: code, Message: "for now"}}
+}
+
+func TestFirstAttemptReportsAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		s.fault = func(string) fault { return down }
+		_, err := client.NewLock("x", nil).Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
+		err = client.NewSemaphore("x", nil).Acquire(t.Context(), 1)
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		time.Sleep(time.Minute)
+		require.Zero(t, s.called("lock_release"), "nothing was taken")
+	})
+}
+
+// TestEndOfContextSaysBusyOrDown ends contexts while another holds, and while nobody answers.
+func TestEndOfContextSaysBusyOrDown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		outage  fault
+		is, not []error
+	}{
+		"Busy": {is: []error{primitives.ErrNotAcquired}, not: []error{primitives.ErrUnavailable}},
+		"Down": {
+			outage: down, is: []error{primitives.ErrUnavailable},
+			not: []error{primitives.ErrNotAcquired, primitives.ErrIndeterminate},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				client := s.client(t, nil)
+				_, err := client.NewLock("x", &primitives.LockOptions{Lease: time.Hour}).Lock(t.Context())
+				require.NoError(t, err)
+				time.AfterFunc(time.Second, func() {
+					s.set(func() { s.fault = func(string) fault { return c.outage } })
+				})
+				for _, acquire := range []func(ctx context.Context) error{
+					func(ctx context.Context) error {
+						_, err := client.NewLock("x", nil).Lock(ctx)
+						return err
+					},
+					func(ctx context.Context) error { return client.NewSemaphore("s", nil).Acquire(ctx, 1) },
+				} {
+					s.set(func() { s.fault = func(string) fault { return fault{} } })
+					time.AfterFunc(time.Second, func() {
+						s.set(func() { s.fault = func(string) fault { return c.outage } })
+					})
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					err := acquire(ctx)
+					cancel()
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					for _, is := range c.is {
+						require.ErrorIs(t, err, is)
+					}
+					for _, not := range c.not {
+						require.NotErrorIs(t, err, not)
+					}
+				}
+				s.set(func() { s.fault = func(string) fault { return fault{} } })
+			})
+		})
+	}
+}
+
+// failure returns the error of a call that also returns a value.
+func failure[T any](_ T, err error) error { return err }
+
+// TestCloseEndsWaitingInAnOutage closes the client while a waiter, of each kind, pauses between tries: it returns at
+// once.
+func TestCloseEndsWaitingInAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]func(ctx context.Context, c *primitives.Client) error{
+		"Lock": func(ctx context.Context, c *primitives.Client) error { return failure(c.NewLock("x", nil).Lock(ctx)) },
+		"FairLock": func(ctx context.Context, c *primitives.Client) error {
+			return failure(c.NewFairLock("x", nil).Lock(ctx))
+		},
+		"WriteLock": func(ctx context.Context, c *primitives.Client) error {
+			return failure(c.NewReadWriteLock("x", nil).WriteLock().Lock(ctx))
+		},
+		"CountingSemaphore": func(ctx context.Context, c *primitives.Client) error {
+			return failure(c.NewCountingSemaphore("x", 1, nil).Acquire(ctx))
+		},
+		"PermitSemaphore": func(ctx context.Context, c *primitives.Client) error {
+			return failure(c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 3}).Acquire(ctx, 3))
+		},
+		"Semaphore": func(ctx context.Context, c *primitives.Client) error {
+			return c.NewSemaphore("none", nil).Acquire(ctx, 1)
+		},
+		"Election": func(ctx context.Context, c *primitives.Client) error {
+			return c.NewElection("x", nil).Run(ctx, func(ctx context.Context, _ *primitives.Lease) error {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				holder, waiter := s.client(t, nil), s.client(t, nil)
+				go func() { _ = wait(t.Context(), holder) }()
+				synctest.Wait()
+				ended := make(chan error, 1)
+				go func() { ended <- wait(t.Context(), waiter) }()
+				synctest.Wait()
+				s.set(func() { s.fault = func(string) fault { return down } })
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				require.Empty(t, ended)
+				go func() { _ = waiter.Close(context.Background()) }() // It repeats releases.
+				synctest.Wait()
+				require.Len(t, ended, 1, "it still pauses")
+				require.ErrorIs(t, <-ended, primitives.ErrClosed)
+				s.set(func() { s.fault = func(string) fault { return fault{} } })
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// TestLockWaitsThroughAnOutage has no server for a minute, or loses all replies, while a lock is
+// waited for.
+func TestLockWaitsThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, outage := range map[string]fault{
+		"Down": down, "RepliesLost": {broken: true},
+		"MemoryFull": readerOnly("OOM"), "DiskFull": readerOnly("MISCONF"), "ReplicasGone": readerOnly("NOREPLICAS"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				client := s.client(t, nil)
+				owners := map[string]int{}
+				s.seen = func(script string, _, args []string) {
+					if script == "lock_acquire" {
+						owners[args[0]]++
+					}
+				}
+				held := &primitives.LockOptions{Lease: 30 * time.Second}
+				_, err := client.NewLock("x", held).Lock(t.Context())
+				require.NoError(t, err)
+				time.AfterFunc(time.Second, func() {
+					s.set(func() { s.fault = func(string) fault { return outage } })
+				})
+				time.AfterFunc(time.Minute, func() {
+					s.set(func() { s.fault = func(string) fault { return fault{} } })
+				})
+				start := time.Now()
+				lease, err := client.NewLock("x", nil).Lock(t.Context())
+				require.NoError(t, err)
+				require.Greater(t, time.Since(start), 59*time.Second)
+				require.Less(t, time.Since(start), 2*time.Minute)
+				require.Equal(t, lease.Owner(), s.holder("x"))
+				if outage != down {
+					require.Greater(t, len(owners), 2, "an owner that the server may know is not used again")
+				} else {
+					require.Equal(t, 2, len(owners)) //nolint:testifylint // Not all of them in the message.
+				}
+				time.Sleep(time.Hour)
+				require.NoError(t, lease.Release(t.Context()))
+				require.Empty(t, s.holder("x"), "what was taken without a reply is given back")
+			})
+		})
+	}
+}
+
+// TestLockWaitsThroughLateGrants has the answers of a server come after the leases that they grant have ended.
+func TestLockWaitsThroughLateGrants(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 5 * time.Second})
+		_, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		late := func(by time.Duration) func() {
+			return func() { s.set(func() { s.fault = func(string) fault { return fault{after: by} } }) }
+		}
+		time.AfterFunc(time.Second, late(6*time.Second))
+		time.AfterFunc(time.Minute, late(0))
+		start := time.Now()
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		require.Greater(t, time.Since(start), 50*time.Second)
+		require.Equal(t, lease.Owner(), s.holder("x"))
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestSemaphoreWaitsThroughAnOutage ends where permits may have been taken: they have no owner.
+func TestSemaphoreWaitsThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		outage fault
+		err    error
+	}{
+		"Down":        {down, nil},
+		"MemoryFull":  {readerOnly("OOM"), nil},
+		"RepliesLost": {fault{broken: true}, primitives.ErrIndeterminate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				client := s.client(t, nil)
+				time.AfterFunc(time.Second, func() {
+					s.set(func() { s.fault = func(string) fault { return c.outage } })
+				})
+				time.AfterFunc(time.Minute, func() {
+					s.set(func() {
+						s.fault = func(string) fault { return fault{} }
+						s.do("SET", "s", "1")
+					})
+				})
+				err := client.NewSemaphore("s", nil).Acquire(t.Context(), 1)
+				if c.err == nil {
+					require.NoError(t, err)
+					require.Equal(t, "0", s.permits("s"))
+				} else {
+					require.True(t, errors.Is(err, c.err), "%v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestReleaseThatWasNotSentNeverIs has no server while permits are released: a caller who waits learns
+// that, and may release again.
+func TestReleaseThatWasNotSentNeverIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		semaphore := s.client(t, nil).NewSemaphore("s", nil)
+		s.fault = func(string) fault { return down }
+		err := semaphore.Release(t.Context(), 1)
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		time.Sleep(time.Hour)
+		require.Empty(t, s.permits("s"))
+		require.NoError(t, semaphore.Release(t.Context(), 1))
+		require.Equal(t, "1", s.permits("s"))
+	})
+}
+
+// TestCloseWithoutABound closes a client under a context that cannot end, while no release succeeds.
+// Close repeats the release for one lease, and returns when the server has let the lease expire.
+func TestCloseWithoutABound(t *testing.T) {
+	t.Parallel()
+	const lease, lastTry = time.Minute, 6 * time.Second // A release is awaited for 5 s, after a pause of 500 ms.
+	for name, outage := range map[string]fault{"Down": down, "RepliesLost": {broken: true}, "Silent": {lost: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				client, err := primitives.New(s, nil)
+				require.NoError(t, err)
+				_, err = client.NewLock("x", &primitives.LockOptions{Lease: lease}).Lock(t.Context())
+				require.NoError(t, err)
+				s.set(func() { s.fault = func(string) fault { return outage } })
+				start := time.Now()
+				require.NoError(t, client.Close(context.Background()))
+				require.GreaterOrEqual(t, time.Since(start), lease)
+				require.Less(t, time.Since(start), lease+lastTry)
+				require.Empty(t, s.holder("x"))
+				time.Sleep(time.Minute) // What is under way arrives.
+			})
+		})
+	}
+}
+
+// TestCloseWaitsForPermits closes a client that puts permits back during an outage. Permits have no
+// lease: Close waits until a server takes them, however long that is.
+func TestCloseWaitsForPermits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client, err := primitives.New(s, nil)
+		require.NoError(t, err)
+		s.set(func() { s.fault = func(string) fault { return down } })
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, client.NewSemaphore("s", nil).Release(ended, 1), primitives.ErrIndeterminate)
+		const outage = 5 * time.Minute
+		time.AfterFunc(outage, func() { s.set(func() { s.fault = func(string) fault { return fault{} } }) })
+		start := time.Now()
+		require.NoError(t, client.Close(context.Background()))
+		require.GreaterOrEqual(t, time.Since(start), outage)
+		time.Sleep(time.Minute) // What is under way arrives.
+		require.Equal(t, "1", s.permits("s"))
+	})
+}
+
+// TestPanicInTheBackgroundIsContained has a hook panic in renewals and in releases that nobody waits
+// for: the process lives, and so does the lease until it ends by itself.
+func TestPanicInTheBackgroundIsContained(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() {
+			s.fault = func(script string) fault {
+				return fault{panics: script == "lock_renew" || script == "lock_release"}
+			}
+		})
+		<-lease.Done()
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.Positive(t, s.called("lock_renew"))
+		time.Sleep(10 * time.Second)
+		require.Positive(t, s.called("lock_release"))
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		time.Sleep(time.Minute)
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+// unsent is a server whose driver finds no connection for releases of permits until some time.
+type unsent struct {
+	*server
+	until time.Time
+}
+
+// RunBatch implements backend.Batcher.
+func (u unsent) RunBatch(
+	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
+) {
+	for place, c := range calls {
+		if c.Script.Name == "semaphore_add" {
+			c.Claim.NotSent(nil)
+			time.Sleep(time.Until(u.until))
+			if !c.Claim.Begin() {
+				report(place, backend.Outcome{Err: context.Canceled})
+				continue
+			}
+		}
+		reply, err := u.Run(ctx, c.Script, c.Keys, c.Args)
+		report(place, backend.Outcome{Reply: reply, Err: err})
+	}
+}
+
+// TestReleaseWaitsForAConnection releases a permit under a context that has ended, while the driver
+// finds no connection for longer than anybody waits for one: it is put back once there is one, once.
+func TestReleaseWaitsForAConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		u := unsent{server: s, until: time.Now().Add(31 * time.Second)}
+		client, err := primitives.New(u, nil)
+		require.NoError(t, err)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, client.NewSemaphore("s", nil).Release(ended, 1), primitives.ErrIndeterminate)
+		time.Sleep(30 * time.Second)
+		require.Empty(t, s.permits("s"))
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, "1", s.permits("s"))
+		require.NoError(t, client.Close(t.Context()))
+	})
+}

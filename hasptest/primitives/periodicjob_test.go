@@ -1,0 +1,490 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// cutLink is a backend whose link to the server can be cut.
+type cutLink struct {
+	*server
+	cut atomic.Bool
+}
+
+// Run implements backend.ScriptRunner.
+func (l *cutLink) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	if l.cut.Load() {
+		return backend.Reply{}, backend.ErrUnavailable
+	}
+	return l.server.Run(ctx, script, keys, args)
+}
+
+// jobRun is what Do or TryDo returned, and whether it called work.
+type jobRun struct {
+	ran, worked bool
+	err         error
+}
+
+// jobWork is the work of a job that needs no lease.
+type jobWork func(ctx context.Context) error
+
+var noWork jobWork = func(context.Context) error { return nil }
+
+// runJob calls do of a job.
+func runJob(
+	ctx context.Context, at time.Time, work jobWork,
+	do func(context.Context, time.Time, func(context.Context, *primitives.Lease) error) (bool, error),
+) (r jobRun) {
+	r.ran, r.err = do(ctx, at, func(ctx context.Context, lease *primitives.Lease) error {
+		r.worked = true
+		return work(ctx)
+	})
+	return r
+}
+
+var (
+	jobDone      = jobRun{ran: true, worked: true}
+	jobCompleted = jobRun{}
+)
+
+// withReplicas runs a test with two replicas of an hourly job, the first over a link that can be cut.
+func withReplicas(
+	t *testing.T, test func(t *testing.T, s *server, link *cutLink, one, other *primitives.PeriodicJob),
+) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		link := &cutLink{server: s}
+		replica := func(c *primitives.Client) *primitives.PeriodicJob { return c.NewPeriodicJob("x", time.Hour, nil) }
+		test(t, s, link, replica(s.over(t, link, nil)), replica(s.client(t, nil)))
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+// TestPeriodicJobRunsOnceInEachPeriod has five replicas come at the same time, and one later, in three periods.
+func TestPeriodicJobRunsOnceInEachPeriod(t *testing.T) {
+	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, late, _ *primitives.PeriodicJob) {
+		const replicas = 5
+		for range 3 {
+			at := time.Now()
+			runs := make(chan jobRun)
+			for range replicas {
+				job := s.client(t, nil).NewPeriodicJob("x", time.Hour, nil)
+				go func() {
+					runs <- runJob(t.Context(), at, func(context.Context) error {
+						time.Sleep(time.Minute)
+						return nil
+					}, job.Do)
+				}()
+			}
+			var ran int
+			for range replicas {
+				if r := <-runs; r == jobDone {
+					ran++
+				} else {
+					require.Equal(t, jobCompleted, r)
+				}
+			}
+			require.Equal(t, 1, ran)
+			require.Equal(t, jobCompleted, runJob(t.Context(), at.Add(59*time.Minute), noWork, late.Do))
+			time.Sleep(time.Until(at.Add(time.Hour)))
+		}
+		require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, late.Do))
+		require.Equal(t, jobCompleted, runJob(t.Context(), time.Now().Add(-time.Hour), noWork, late.Do), "an older period")
+	})
+}
+
+// TestPeriodicJobAsksOnceForEachWake has a crowd of replicas, with some calls each, come at one instant, in three
+// periods. A call tries at most four times: at once, when its client has subscribed, at a poll before that, and when it
+// wakes after the run. Then all calls return, although none acquires the lock again.
+func TestPeriodicJobAsksOnceForEachWake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const replicas, each = 100, 2
+		s := newServer(t)
+		var jobs []*primitives.PeriodicJob
+		for range replicas {
+			jobs = append(jobs, s.client(t, nil).NewPeriodicJob("x", time.Hour, nil))
+		}
+		for range 3 {
+			at, before := time.Now(), s.called("periodic_acquire")
+			var ended time.Time
+			runs := make(chan jobRun, each*replicas)
+			for i := range cap(runs) {
+				go func() {
+					runs <- runJob(t.Context(), at, func(context.Context) error {
+						time.Sleep(time.Second)
+						ended = time.Now()
+						return nil
+					}, jobs[i/each].Do)
+				}()
+			}
+			for range cap(runs) {
+				<-runs
+			}
+			require.Less(t, time.Since(ended), 200*time.Millisecond, "the last call returns")
+			require.LessOrEqual(t, s.called("periodic_acquire")-before, 4*cap(runs))
+			require.Zero(t, s.called("lock_acquire"))
+			time.Sleep(time.Until(at.Add(time.Hour)))
+		}
+		require.Equal(t, 3, s.called("lock_release"))
+		require.Equal(t, 3, s.called("periodic_complete"))
+	})
+}
+
+// TestPeriodicJobThatFailedRunsAgain has a replica wait while another fails.
+func TestPeriodicJobThatFailedRunsAgain(t *testing.T) {
+	withReplicas(t, func(t *testing.T, _ *server, _ *cutLink, one, other *primitives.PeriodicJob) {
+		at, failed, next := time.Now(), errors.New("no space"), make(chan jobRun)
+		first := runJob(t.Context(), at, func(context.Context) error {
+			go func() { next <- runJob(t.Context(), at, noWork, other.Do) }()
+			time.Sleep(time.Minute)
+			return failed
+		}, one.Do)
+		require.ErrorIs(t, first.err, failed)
+		require.True(t, first.ran)
+		require.Equal(t, jobDone, <-next)
+		require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, one.Do))
+	})
+}
+
+// TestPeriodicJobOfALostReplicaRunsAgain cuts a replica off while it runs the job. Its context ends before the other
+// replica begins, which is at the end of the lease. It returns nil all the same, and records nothing.
+func TestPeriodicJobOfALostReplicaRunsAgain(t *testing.T) {
+	withReplicas(t, func(t *testing.T, _ *server, link *cutLink, one, other *primitives.PeriodicJob) {
+		began := time.Now()
+		var ended, taken time.Time
+		next := make(chan jobRun)
+		first := runJob(t.Context(), began, func(ctx context.Context) error {
+			go func() {
+				next <- runJob(t.Context(), began, func(context.Context) error { taken = time.Now(); return nil }, other.Do)
+			}()
+			synctest.Wait()
+			link.cut.Store(true)
+			<-ctx.Done()
+			ended = time.Now()
+			require.ErrorIs(t, context.Cause(ctx), primitives.ErrLost)
+			return nil
+		}, one.Do)
+		require.True(t, first.ran)
+		require.ErrorIs(t, first.err, primitives.ErrLost)
+		require.Equal(t, jobDone, <-next)
+		link.cut.Store(false)
+		require.True(t, ended.Before(taken))
+		require.InDelta(t, 30, taken.Sub(began).Seconds(), 0.1)
+		require.Equal(t, jobCompleted, runJob(t.Context(), began, noWork, one.Do))
+	})
+}
+
+// TestPeriodicJobWithALostLeaseIsNotCompleted has a link fail until the lease is lost, which the server does not know.
+func TestPeriodicJobWithALostLeaseIsNotCompleted(t *testing.T) {
+	withReplicas(t, func(t *testing.T, s *server, link *cutLink, one, other *primitives.PeriodicJob) {
+		at := time.Now()
+		first := runJob(t.Context(), at, func(ctx context.Context) error {
+			link.cut.Store(true)
+			<-ctx.Done()
+			synctest.Wait()
+			link.cut.Store(false)
+			require.NotEmpty(t, s.holder("x"))
+			return nil
+		}, one.Do)
+		require.ErrorIs(t, first.err, primitives.ErrLost)
+		require.Equal(t, jobDone, runJob(t.Context(), at, noWork, other.Do))
+	})
+}
+
+// TestPeriodicJobWithoutTheLockIsNotCompleted deletes the lock during the work, which returns nil.
+func TestPeriodicJobWithoutTheLockIsNotCompleted(t *testing.T) {
+	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
+		at := time.Now()
+		first := runJob(t.Context(), at, func(context.Context) error {
+			s.lose("x")
+			return nil // before a renewal finds that out
+		}, one.Do)
+		require.ErrorIs(t, first.err, primitives.ErrLost)
+		require.Equal(t, jobDone, runJob(t.Context(), at, noWork, other.Do))
+	})
+}
+
+// TestPeriodicJobThatPanicsRunsAgain lets the panic go on.
+func TestPeriodicJobThatPanicsRunsAgain(t *testing.T) {
+	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
+		at := time.Now()
+		require.PanicsWithValue(t, "work", func() {
+			runJob(t.Context(), at, func(context.Context) error { panic("work") }, one.Do)
+		})
+		require.Empty(t, s.holder("x"))
+		require.Equal(t, jobDone, runJob(t.Context(), at, noWork, other.TryDo))
+	})
+}
+
+// TestPeriodicJobIsCompletedAfterItsContext ends the context of Do during the work, as a shutdown does.
+func TestPeriodicJobIsCompletedAfterItsContext(t *testing.T) {
+	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
+		at := time.Now()
+		s.fault = func(string) fault { return fault{after: 500 * time.Millisecond} }
+		ctx, stop := context.WithCancel(t.Context())
+		require.Equal(t, jobDone, runJob(ctx, at, func(ctx context.Context) error {
+			stop()
+			<-ctx.Done()
+			return nil // It was about to end.
+		}, one.Do))
+		require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, other.Do))
+	})
+}
+
+// TestPeriodicJobWithoutARecord loses the request that records the period, or its answer.
+func TestPeriodicJobWithoutARecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault fault
+		is    error
+		next  jobRun
+	}{
+		"Unavailable":   {down, primitives.ErrUnavailable, jobDone},
+		"Indeterminate": {fault{after: time.Millisecond, broken: true}, primitives.ErrIndeterminate, jobCompleted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
+				at := time.Now()
+				s.fault = func(script string) fault {
+					if script == "periodic_complete" {
+						return c.fault
+					}
+					return fault{}
+				}
+				first := runJob(t.Context(), at, noWork, one.Do)
+				require.ErrorIs(t, first.err, c.is)
+				require.True(t, first.ran)
+				s.fault = func(string) fault { return fault{} }
+				require.Equal(t, c.next, runJob(t.Context(), at, noWork, other.Do))
+			})
+		})
+	}
+}
+
+// TestPeriodicJobStopped ends the context of a call that has not run the job: the caller can tell that from a failure.
+func TestPeriodicJobStopped(t *testing.T) {
+	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
+		at := time.Now()
+		stopped := func(after time.Duration, do func(context.Context, time.Time,
+			func(context.Context, *primitives.Lease) error) (bool, error),
+		) error {
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			defer cancel()
+			r := runJob(ctx, at, noWork, do)
+			require.False(t, r.ran || r.worked)
+			require.ErrorIs(t, r.err, primitives.ErrNotRun)
+			require.ErrorIs(t, r.err, context.DeadlineExceeded)
+			return r.err
+		}
+		require.Equal(t, jobDone, runJob(t.Context(), at, func(context.Context) error {
+			require.ErrorIs(t, stopped(time.Minute, other.Do), primitives.ErrNotAcquired)
+			require.ErrorIs(t, runJob(t.Context(), at, noWork, other.TryDo).err, primitives.ErrNotAcquired)
+			require.NotErrorIs(t, runJob(t.Context(), at, noWork, other.TryDo).err, primitives.ErrNotRun)
+			_ = stopped(0, other.Do)
+			_ = stopped(0, other.TryDo)
+			s.set(func() { s.fault = func(string) fault { return fault{after: time.Second} } })
+			require.ErrorIs(t, stopped(500*time.Millisecond, other.Do), primitives.ErrIndeterminate)
+			require.ErrorIs(t, stopped(500*time.Millisecond, other.TryDo), primitives.ErrIndeterminate)
+			s.set(func() { s.fault = func(string) fault { return down } })
+			require.ErrorIs(t, runJob(t.Context(), at, noWork, other.Do).err, primitives.ErrUnavailable)
+			require.NotErrorIs(t, runJob(t.Context(), at, noWork, other.Do).err, primitives.ErrNotRun)
+			s.set(func() { s.fault = func(string) fault { return fault{} } })
+			return nil
+		}, one.Do))
+		require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, other.Do))
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := runJob(ctx, at.Add(time.Hour), func(context.Context) error { cancel(); return ctx.Err() }, one.Do)
+		require.True(t, failed.ran)
+		require.NotErrorIs(t, failed.err, primitives.ErrNotRun, "it was interrupted")
+	})
+}
+
+// TestPeriodicJobDoneBefore loses the answer to the release of a replica that has only found the period completed.
+func TestPeriodicJobDoneBefore(t *testing.T) {
+	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
+		at := time.Now()
+		require.Equal(t, jobDone, runJob(t.Context(), at, noWork, one.Do))
+		s.fault = func(script string) fault {
+			return fault{after: time.Millisecond, broken: script == "lock_release"}
+		}
+		require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, other.Do))
+	})
+}
+
+// TestPeriodicJobTried asks while another replica runs the job, after it, and while a replica has the lock only to
+// find the period completed.
+func TestPeriodicJobTried(t *testing.T) {
+	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
+		at := time.Now()
+		require.Equal(t, jobDone, runJob(t.Context(), at, func(context.Context) error {
+			refused := runJob(t.Context(), at, noWork, other.TryDo)
+			require.ErrorIs(t, refused.err, primitives.ErrNotAcquired)
+			require.False(t, refused.ran || refused.worked)
+			return nil
+		}, one.TryDo))
+		require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, other.TryDo))
+		s.hold("x", another, time.Second)
+		require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, other.TryDo))
+		time.Sleep(time.Hour)
+		inner := runJob(t.Context(), time.Now(), func(context.Context) error { return primitives.ErrNotAcquired }, one.TryDo)
+		require.Equal(t, jobRun{ran: true, worked: true, err: inner.err}, inner, "the error is of the work")
+		require.ErrorIs(t, inner.err, primitives.ErrNotAcquired)
+	})
+}
+
+// TestPeriodicJobWithDifferentClocks has two replicas without a schedule, each of which asks every hour by its own
+// clock and rounds. Less than half a period apart, they mean the same period.
+func TestPeriodicJobWithDifferentClocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		one, other time.Duration // by how much the clocks are ahead of the server's
+		runs       int           // in three periods
+	}{
+		"Equal":          {0, 0, 3},
+		"OneBehind":      {-29 * time.Minute, 0, 3},
+		"OtherAhead":     {0, 29 * time.Minute, 3},
+		"NearlyAnHour":   {-29 * time.Minute, 29 * time.Minute, 3},
+		"PeriodsApart":   {-3 * time.Hour, 0, 3},
+		"ThreeHoursFast": {3 * time.Hour, 0, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withReplicas(t, func(t *testing.T, _ *server, _ *cutLink, one, other *primitives.PeriodicJob) {
+				first := time.Now()
+				var runs, refused int
+				ask := func(job *primitives.PeriodicJob, ahead time.Duration) {
+					r := runJob(t.Context(), time.Now().Add(ahead).Round(time.Hour), noWork, job.Do)
+					if errors.Is(r.err, primitives.ErrClockAhead) {
+						refused++
+					} else {
+						require.NoError(t, r.err)
+					}
+					if r.ran {
+						runs++
+					}
+				}
+				for hour := range 3 {
+					time.Sleep(time.Until(first.Add(time.Duration(hour) * time.Hour)))
+					ask(other, c.other)
+					ask(one, c.one)
+				}
+				require.Equal(t, c.runs, runs)
+				require.Equal(t, c.one > time.Hour, refused == 3)
+			})
+		})
+	}
+}
+
+// TestPeriodicJobAheadOfTheServer has clocks that would stop the job for a year or for one period more, a clock at the
+// limit, and one with which a caller that rounds still means the present period. More than that is logged.
+func TestPeriodicJobAheadOfTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.WarnLevel)
+		client := newServer(t).client(t, &primitives.Options{Logger: zap.New(core)})
+		for _, period := range []time.Duration{time.Second, 10 * time.Second, time.Hour} {
+			job := client.NewPeriodicJob(period.String(), period, nil)
+			for _, ahead := range []time.Duration{365 * 24 * time.Hour, period + time.Millisecond} {
+				r := runJob(t.Context(), time.Now().Add(ahead), noWork, job.Do)
+				require.ErrorIs(t, r.err, primitives.ErrClockAhead)
+				require.False(t, r.ran || r.worked)
+			}
+			require.Equal(t, jobDone, runJob(t.Context(), time.Now().Add(period/2), noWork, job.Do))
+			synctest.Wait()
+			require.Empty(t, logs.TakeAll())
+			require.Equal(t, jobDone, runJob(t.Context(), time.Now().Add(period), noWork, job.Do))
+			synctest.Wait()
+			early := logs.TakeAll()
+			require.Len(t, early, 1)
+			require.Equal(t, period, early[0].ContextMap()["ahead"])
+			require.Equal(t, jobCompleted, runJob(t.Context(), time.Now(), noWork, job.Do))
+			time.Sleep(2 * period)
+			require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, job.Do))
+		}
+	})
+}
+
+// TestPeriodicJobWithANewPeriod changes the period from hours to minutes and back, as a rollout does.
+func TestPeriodicJobWithANewPeriod(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newServer(t).client(t, nil)
+		hourly, often := client.NewPeriodicJob("x", time.Hour, nil), client.NewPeriodicJob("x", time.Minute, nil)
+		require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, hourly.Do))
+		time.Sleep(5*time.Minute + time.Second)
+		require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, often.Do))
+		require.Equal(t, jobCompleted, runJob(t.Context(), time.Now(), noWork, hourly.Do))
+		time.Sleep(time.Hour)
+		require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, hourly.Do))
+	})
+}
+
+// TestPeriodicJobRemembers looks at the record's start and TTL.
+func TestPeriodicJobRemembers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		var recorded [][]string
+		s.seen = func(script string, keys, args []string) {
+			if script == "periodic_complete" {
+				recorded = append(recorded, []string{keys[1], args[1], args[2]})
+			}
+		}
+		at := time.Date(2000, 1, 1, 0, 0, 59, 0, time.UTC)
+		for name, c := range map[string]struct{ period, ttl time.Duration }{
+			"minute": {time.Minute, 0}, "week": {7 * 24 * time.Hour, 0}, "option": {time.Minute, time.Hour},
+			"century": {200 * 365 * 24 * time.Hour, 0},
+		} {
+			job := client.NewPeriodicJob(name, c.period, &primitives.PeriodicJobOptions{TTL: c.ttl})
+			require.Equal(t, jobDone, runJob(t.Context(), at, noWork, job.Do))
+		}
+		before := time.Date(1960, 1, 1, 0, 0, 59, 0, time.UTC)
+		require.Equal(t, jobDone, runJob(t.Context(), before, noWork, client.NewPeriodicJob("before", time.Minute, nil).Do))
+		require.ElementsMatch(t, [][]string{
+			{"{minute}:completed", "946684800000", "86400000"},
+			{"{week}:completed", "946512000000", "1209600000"},
+			{"{option}:completed", "946684800000", "3600000"},
+			{"{century}:completed", "0", "9223372036854"},
+			{"{before}:completed", "-315619200000", "86400000"},
+		}, recorded)
+	})
+}
+
+func TestPeriodicJobIsInvalid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		now := time.Now()
+		for field, c := range map[string]struct {
+			job *primitives.PeriodicJob
+			at  time.Time
+		}{
+			"name":   {client.NewPeriodicJob("", time.Hour, nil), now},
+			"period": {client.NewPeriodicJob("x", time.Microsecond, nil), now},
+			"TTL":    {client.NewPeriodicJob("x", time.Hour, &primitives.PeriodicJobOptions{TTL: time.Minute}), now},
+			"at":     {client.NewPeriodicJob("x", time.Hour, nil), time.Time{}},
+		} {
+			r := runJob(t.Context(), c.at, noWork, c.job.Do)
+			var invalid *primitives.FieldError
+			require.ErrorAs(t, r.err, &invalid)
+			require.Equal(t, field, invalid.Field)
+			require.False(t, r.ran || r.worked)
+		}
+		require.Empty(t, s.calls)
+	})
+}

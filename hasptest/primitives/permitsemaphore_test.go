@@ -1,0 +1,240 @@
+package primitives_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// newPermits returns a server with a permit semaphore called x, of 3 permits.
+func newPermits(t *testing.T) *server {
+	t.Helper()
+	s := newServer(t)
+	s.do("SET", "x", "3")
+	return s
+}
+
+// crash makes a client whose scripts are lost from now on, as those of a process that is gone.
+func crash(t *testing.T, s *server) (c *primitives.Client, gone func()) {
+	t.Helper()
+	link := &deadLink{server: s}
+	c, err := primitives.New(link, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(t.Context()) }) // It has ended by then: Close waits for nothing.
+	return c, func() { link.dead.Store(true) }
+}
+
+// deadLink is a link that breaks for good.
+type deadLink struct {
+	*server
+	dead atomic.Bool
+}
+
+// Run implements backend.ScriptRunner.
+func (d *deadLink) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	if d.dead.Load() {
+		return backend.Reply{}, backend.ErrUnavailable
+	}
+	return d.server.Run(ctx, script, keys, args)
+}
+
+// TestPermitsOfACrashedHolderComeBack: when their leases end, and one who waits is woken then, without
+// asking in between.
+func TestPermitsOfACrashedHolderComeBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		dying, die := crash(t, s)
+		_, err := dying.NewPermitSemaphore("x", nil).Acquire(t.Context(), 3)
+		require.NoError(t, err)
+		die()
+		before, begin := s.called("permit_acquire"), time.Now()
+		waiting := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewPermitSemaphore("x", nil)
+		lease, err := waiting.Acquire(t.Context(), 2)
+		require.NoError(t, err)
+		require.InDelta(t, 30*time.Second, time.Since(begin), float64(2*time.Millisecond))
+		require.LessOrEqual(t, s.called("permit_acquire")-before, 4)
+		require.NoError(t, lease.Release(t.Context()))
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitWaiterIsWokenByARelease, not by the end of a lease (Redisson's 4349); a waiter for two is woken
+// by two releases of one (6664, 6687).
+func TestPermitWaiterIsWokenByARelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		holders := s.client(t, nil).NewPermitSemaphore("x", nil)
+		var leases []*primitives.Lease
+		for range 3 {
+			lease, err := holders.Acquire(t.Context(), 1)
+			require.NoError(t, err)
+			leases = append(leases, lease)
+		}
+		got := make(chan error, 1)
+		waiter := s.client(t, nil).NewPermitSemaphore("x", nil)
+		go func() {
+			_, err := waiter.Acquire(t.Context(), 2)
+			got <- err
+		}()
+		time.Sleep(time.Second)
+		for _, lease := range leases[:2] {
+			require.Empty(t, got)
+			require.NoError(t, lease.Release(t.Context()))
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.NoError(t, <-got)
+	})
+}
+
+// TestPermitWaiterForManyHoldsUpNoneForFew: of two who wait on one client the second gets what is too few for
+// the first.
+func TestPermitWaiterForManyHoldsUpNoneForFew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		holder := s.client(t, nil).NewPermitSemaphore("x", nil)
+		first, err := holder.Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		rest, err := holder.Acquire(t.Context(), 2)
+		require.NoError(t, err)
+		waiter := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewPermitSemaphore("x", nil)
+		many, few := make(chan *primitives.Lease, 1), make(chan *primitives.Lease, 1)
+		for n, got := range map[int]chan *primitives.Lease{3: many, 1: few} {
+			time.AfterFunc(time.Duration(4-n)*time.Second, func() {
+				lease, err := waiter.Acquire(t.Context(), n)
+				require.NoError(t, err)
+				got <- lease
+			})
+		}
+		time.Sleep(5 * time.Second)
+		require.NoError(t, first.Release(t.Context()))
+		time.Sleep(10 * time.Millisecond)
+		require.Len(t, few, 1)
+		require.Empty(t, many)
+		require.NoError(t, (<-few).Release(t.Context()))
+		require.NoError(t, rest.Release(t.Context()))
+		time.Sleep(10 * time.Millisecond)
+		require.NoError(t, (<-many).Release(t.Context()))
+	})
+}
+
+// TestPermitGrantRacesWithContext: a caller whose context ends in the instant of the grant holds nothing.
+func TestPermitGrantRacesWithContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		ctx := &endingContext{Context: t.Context()}
+		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
+		_, err := s.client(t, nil).NewPermitSemaphore("x", nil).Acquire(ctx, 2)
+		require.ErrorIs(t, err, context.Canceled)
+		time.Sleep(time.Second)
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitAnswerIsLost: what was taken for nobody comes back at once, and not with the lease.
+func TestPermitAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		s.fault = func(script string) fault { return fault{broken: script == "permit_acquire"} }
+		semaphore := s.client(t, nil).NewPermitSemaphore("x", nil)
+		for range 3 { // Many go together.
+			_, err := semaphore.TryAcquire(t.Context(), 1)
+			require.ErrorIs(t, err, primitives.ErrIndeterminate)
+		}
+		time.Sleep(time.Second)
+		require.Zero(t, s.takenPermits())
+		require.Positive(t, s.called("permit_release_all"))
+	})
+}
+
+// TestPermitsReenter: no more permits than a lease has share it; more are a hold of their own.
+func TestPermitsReenter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		semaphore := s.client(t, nil).NewPermitSemaphore("x", nil)
+		outer, err := semaphore.Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		inside := outer.Reenter(t.Context())
+		same, err := semaphore.TryAcquire(inside, 1)
+		require.NoError(t, err)
+		require.Equal(t, primitives.PermitIDs(outer), primitives.PermitIDs(same))
+		more, err := semaphore.TryAcquire(inside, 2)
+		require.NoError(t, err)
+		require.Equal(t, 3, s.takenPermits())
+		for _, lease := range []*primitives.Lease{outer, more, same} {
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitIsPassedOn: who forgets its lease leaves the permit to whom it gave the id, until its end.
+func TestPermitIsPassedOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		c, err := primitives.New(s, nil)
+		require.NoError(t, err)
+		lease, err := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Lease: time.Minute}).
+			Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		id := primitives.PermitIDs(lease)[0]
+		lease.Forget()
+		require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
+		require.NoError(t, c.Close(t.Context()))
+		require.Equal(t, 1, s.takenPermits())
+		require.NoError(t, s.client(t, nil).NewPermitSemaphore("x", nil).Release(t.Context(), id))
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitsWaitForReplicas: a grant that no replica has is undone (Redisson's 4977, 4097).
+func TestPermitsWaitForReplicas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		s.acks = noneAcks
+		semaphore := s.client(t, nil).NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Replicas: 1})
+		_, err := semaphore.TryAcquire(t.Context(), 2)
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.Zero(t, s.takenPermits())
+		s.set(func() { s.acks = allAck })
+		lease, err := semaphore.TryAcquire(t.Context(), 2)
+		require.NoError(t, err)
+		require.Equal(t, 2, s.takenPermits())
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+func TestPermitIDsAreTexts(t *testing.T) {
+	t.Parallel()
+	id := primitives.PermitID{0: 0x86, 1: 0xb1, 15: 0x91}
+	require.Equal(t, "86b10000000000000000000000000091", id.String())
+	parsed, err := primitives.ParsePermitID(id.String())
+	require.NoError(t, err)
+	require.Equal(t, id, parsed)
+	text, err := json.Marshal(id)
+	require.NoError(t, err)
+	var read primitives.PermitID
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.Equal(t, id, read)
+	for _, bad := range []string{"", "86", "86b1000000000000000000000000009x", id.String() + "00"} {
+		_, err := primitives.ParsePermitID(bad)
+		require.ErrorAs(t, err, new(*primitives.FieldError), bad)
+	}
+}

@@ -1,0 +1,246 @@
+package primitives_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// acquireRate has callers of a client acquire, each so many permits as its number says, and returns how long
+// each took, in the order of their grants.
+func acquireRate(ctx context.Context, c *primitives.Client, needs ...int) <-chan time.Duration {
+	begin, took := time.Now(), make(chan time.Duration, len(needs))
+	for _, n := range needs {
+		go func() {
+			if c.NewRateLimiter("x", nil).Acquire(ctx, n) == nil {
+				took <- time.Since(begin)
+			}
+		}()
+	}
+	return took
+}
+
+// ones are so many callers who need one permit.
+func ones(n int) []int {
+	needs := make([]int, n)
+	for i := range needs {
+		needs[i] = 1
+	}
+	return needs
+}
+
+// TestRateLimiterServesAll: of 100 callers at one permit a second all are served, each in its second, and
+// none asks without need. Redisson's issues 1524, 1659 and 6959: callers blocked for ever.
+func TestRateLimiterServesAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		l := s.limit("x", 1, time.Second)
+		took := acquireRate(t.Context(), s.client(t, nil), ones(100)...)
+		time.Sleep(500 * time.Millisecond) // All have looked, and wait.
+		before := s.called("rate_acquire")
+		for i := range 100 {
+			ideal, got := time.Duration(i)*time.Second, <-took
+			require.GreaterOrEqual(t, got, ideal)
+			// A millisecond is the loop's own for each grant.
+			require.LessOrEqual(t, got, ideal+time.Duration(2*i)*time.Millisecond)
+		}
+		require.Equal(t, 1, l.most())
+		require.LessOrEqual(t, s.called("rate_acquire")-before, 99+20, "one for each grant, and some polls")
+	})
+}
+
+// TestRateLimiterWakesFewAtOnce: of many waiters as many go on as there are permits, by not many more tries.
+func TestRateLimiterWakesFewAtOnce(t *testing.T) {
+	t.Parallel()
+	for clients, tries := range map[int]int{1: 2, 10: 4} {
+		t.Run(fmt.Sprint(clients), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const waiters, rounds = 500, 5
+				s := newServer(t)
+				s.fault = func(string) fault { return fault{after: 2 * time.Millisecond} } // They overlap.
+				l := s.limit("x", waiters/rounds, time.Minute)
+				var took []<-chan time.Duration
+				for range clients {
+					took = append(took, acquireRate(t.Context(), s.client(t, nil), ones(waiters/clients)...))
+				}
+				time.Sleep(time.Second) // The first are in, the others wait.
+				before := s.called("rate_acquire")
+				for i := range waiters {
+					require.Less(t, <-took[i%clients], rounds*time.Minute)
+				}
+				require.Equal(t, waiters/rounds, l.most())
+				again := s.called("rate_acquire") - before
+				polls := clients * rounds * 15
+				t.Logf("%d waiters of %d clients: %d tries again", waiters, clients, again)
+				require.LessOrEqual(t, again, tries*waiters+polls)
+			})
+		})
+	}
+}
+
+// TestRateLimiterServesMixedNeeds: one who needs many permits holds up none who needs few, and gets them
+// once nobody else takes any.
+func TestRateLimiterServesMixedNeeds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		l := s.limit("x", 10, time.Second)
+		c := s.client(t, &primitives.Options{PollInterval: time.Hour})
+		limiter := c.NewRateLimiter("x", nil)
+		for range 10 { // One permit is free again each 100 ms.
+			require.NoError(t, limiter.Acquire(t.Context(), 1))
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.NoError(t, limiter.Acquire(t.Context(), 1)) // What is free now.
+		many := acquireRate(t.Context(), c, 10)
+		time.Sleep(time.Millisecond)
+		few := acquireRate(t.Context(), c, 1, 2)
+		require.InDelta(t, 100*time.Millisecond, <-few, float64(10*time.Millisecond))
+		require.InDelta(t, 300*time.Millisecond, <-few, float64(10*time.Millisecond))
+		require.InDelta(t, 1300*time.Millisecond, <-many, float64(10*time.Millisecond))
+		require.Equal(t, 10, l.most())
+	})
+}
+
+// TestRateLimiterReleaseWakes: permits that come back early are heard of by a message.
+func TestRateLimiterReleaseWakes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.limit("x", 3, time.Hour)
+		c := s.client(t, &primitives.Options{PollInterval: time.Hour})
+		limiter := s.client(t, nil).NewRateLimiter("x", nil)
+		require.NoError(t, limiter.Acquire(t.Context(), 3))
+		took := acquireRate(t.Context(), c, 1, 1, 1)
+		time.Sleep(time.Minute)
+		for i := range 3 {
+			require.Empty(t, took)
+			require.NoError(t, limiter.Release(t.Context(), 1))
+			require.Less(t, <-took, time.Minute+time.Duration(i+1)*time.Second)
+		}
+	})
+}
+
+// TestRateLimiterTellsWhen: a refusal says how long it takes until there are enough.
+func TestRateLimiterTellsWhen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.limit("x", 3, time.Second)
+		limiter := s.client(t, nil).NewRateLimiter("x", nil)
+		require.NoError(t, limiter.TryAcquire(t.Context(), 1))
+		time.Sleep(300 * time.Millisecond)
+		require.NoError(t, limiter.TryAcquire(t.Context(), 2))
+		for n, want := range map[int]time.Duration{1: 700 * time.Millisecond, 2: time.Second, 3: time.Second} {
+			err := limiter.TryAcquire(t.Context(), n)
+			var limited *primitives.RateLimitError
+			require.ErrorAs(t, err, &limited)
+			require.ErrorIs(t, err, primitives.ErrNotAcquired)
+			require.ErrorContains(t, err, `acquire rate limiter "x": too few permits for another `+want.String())
+			require.Equal(t, want, limited.RetryIn)
+		}
+	})
+}
+
+// TestRateLimiterReportsItsState: a grant says what is free, and when as much is free again.
+func TestRateLimiterReportsItsState(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.limit("x", 5, time.Second)
+		limiter := s.client(t, nil).NewRateLimiter("x", nil)
+		for _, want := range []primitives.RateState{{Free: 3}, {Free: 1, RetryIn: 900 * time.Millisecond}} {
+			state, err := limiter.TryAcquireState(t.Context(), 2)
+			require.NoError(t, err)
+			require.Equal(t, want, state)
+			time.Sleep(100 * time.Millisecond)
+		}
+		state, err := limiter.TryAcquireState(t.Context(), 2)
+		var limited *primitives.RateLimitError
+		require.ErrorAs(t, err, &limited)
+		require.Equal(t, 800*time.Millisecond, limited.RetryIn)
+		require.Zero(t, state)
+	})
+}
+
+// TestRateLimiterWaiterLeaves: one who gives up while it asks passes its turn on. What it was granted in that
+// instant is used up for one interval.
+func TestRateLimiterWaiterLeaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.limit("x", 1, time.Second)
+		c := s.client(t, &primitives.Options{PollInterval: time.Hour})
+		limiter := c.NewRateLimiter("x", nil)
+		require.NoError(t, limiter.Acquire(t.Context(), 1))
+		ctx, cancel := context.WithTimeout(t.Context(), 1005*time.Millisecond)
+		defer cancel()
+		left := make(chan error, 1)
+		go func() { left <- limiter.Acquire(ctx, 1) }()
+		time.Sleep(10 * time.Millisecond)
+		stays := acquireRate(t.Context(), c, 1)
+		time.Sleep(10 * time.Millisecond)
+		s.set(func() { s.fault = func(string) fault { return fault{before: 20 * time.Millisecond} } })
+		err := <-left
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.Less(t, <-stays, 2200*time.Millisecond)
+	})
+}
+
+// TestRateLimiterWaitsInVain: one whose context ends was refused.
+func TestRateLimiterWaitsInVain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.limit("x", 1, time.Hour)
+		limiter := s.client(t, nil).NewRateLimiter("x", nil)
+		require.NoError(t, limiter.Acquire(t.Context(), 1))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := limiter.Acquire(ctx, 1)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.NotErrorIs(t, err, backend.ErrIndeterminate)
+	})
+}
+
+// TestRateLimiterErrors: what scripts report as codes has errors of its own. One who waits returns them, too.
+func TestRateLimiterErrors(t *testing.T) {
+	t.Parallel()
+	for code, is := range map[string]error{
+		"NORATE": primitives.ErrNoRate, "TOOMANY": primitives.ErrAboveRate, "NOTANUMBER": primitives.ErrConflict,
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				s.limit("x", 1, time.Second)
+				limiter := s.client(t, nil).NewRateLimiter("x", nil)
+				require.NoError(t, limiter.Acquire(t.Context(), 1))
+				refused := make(chan error, 3)
+				for range 3 {
+					go func() { refused <- limiter.Acquire(t.Context(), 1) }()
+				}
+				time.Sleep(100 * time.Millisecond)
+				s.set(func() {
+					s.fault = func(string) fault { return fault{err: &backend.ServerError{Code: code, Message: code + " x"}} }
+				})
+				for range 3 {
+					require.ErrorIs(t, <-refused, is)
+				}
+				require.ErrorIs(t, limiter.TryAcquire(t.Context(), 1), is)
+				require.ErrorIs(t, limiter.Release(t.Context(), 1), is)
+			})
+		})
+	}
+}

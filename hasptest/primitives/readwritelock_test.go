@@ -1,0 +1,145 @@
+package primitives_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+func TestReadWriteLockIsOneScriptEach(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, nil).NewReadWriteLock("x", nil)
+		require.Equal(t, "x", lock.Name())
+		for range 2 {
+			writer, err := lock.WriteLock().Lock(t.Context())
+			require.NoError(t, err)
+			_, err = lock.ReadLock().TryLock(t.Context())
+			require.ErrorIs(t, err, primitives.ErrNotAcquired)
+			require.ErrorContains(t, err, `acquire read lock "x"`)
+			require.NoError(t, writer.Release(t.Context()))
+			one, err := lock.ReadLock().Lock(t.Context())
+			require.NoError(t, err)
+			two, err := lock.ReadLock().Lock(t.Context())
+			require.NoError(t, err)
+			require.NotEqual(t, one.Owner(), two.Owner())
+			require.Equal(t, writer.Token(), two.Token())
+			require.NoError(t, one.Release(t.Context()))
+			require.NoError(t, two.Release(t.Context()))
+		}
+		require.Equal(t, map[string]int{
+			"read_acquire": 6, "read_release": 4, "write_acquire": 2, "write_release": 2,
+		}, s.calls)
+	})
+}
+
+// TestReadWriteLockNames are Redisson's.
+func TestReadWriteLockNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][4]string{
+		"x":    {"p:x", "{p:x}", "redisson_lock_token:{p:x}", "redisson_rwlock:{p:x}"},
+		"{a}b": {"p:{a}b", "p:{a}b", "redisson_lock_token:p:{a}b", "redisson_rwlock:p:{a}b"},
+	} {
+		s := newServer(t)
+		var got [4]string
+		s.seen = func(script string, keys, args []string) {
+			copy(got[:3], keys)
+			if script == "read_release" {
+				got[2], got[3] = want[2], args[2]
+			}
+		}
+		client, err := primitives.New(s, &primitives.Options{KeyPrefix: "p:"})
+		require.NoError(t, err)
+		lease, err := client.NewReadWriteLock(name, nil).ReadLock().TryLock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want[:3], got[:3])
+		require.NoError(t, lease.Release(t.Context()))
+		require.Equal(t, want, got)
+		require.NoError(t, client.Close(t.Context()))
+	}
+}
+
+// TestReadWriteLockWakesItsWaiters counts the tries: a message wakes the readers before the first writer,
+// or that writer alone.
+func TestReadWriteLockWakesItsWaiters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		lock := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewReadWriteLock("x", nil)
+		holder, err := lock.WriteLock().Lock(t.Context())
+		require.NoError(t, err)
+		entered := make(chan *primitives.Lease, 10)
+		wait := func(lock func(context.Context) (*primitives.Lease, error)) {
+			go func() {
+				lease, err := lock(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				entered <- lease
+			}()
+			time.Sleep(time.Second) // The order is that of coming.
+		}
+		wait(lock.WriteLock().Lock)
+		for range 3 {
+			wait(lock.ReadLock().Lock)
+		}
+		wait(lock.WriteLock().Lock)
+		reads, writes := s.called("read_acquire"), s.called("write_acquire")
+
+		require.NoError(t, holder.Release(t.Context()))
+		writer := <-entered
+		time.Sleep(time.Second)
+		require.Empty(t, entered)
+		require.Equal(t, reads, s.called("read_acquire"), "the writer alone has tried")
+		require.Equal(t, writes+1, s.called("write_acquire"))
+
+		require.NoError(t, writer.Release(t.Context()))
+		time.Sleep(time.Second)
+		require.Len(t, entered, 3)
+		require.Equal(t, reads+3, s.called("read_acquire"))
+		require.Equal(t, writes+1, s.called("write_acquire"), "the readers alone have tried")
+		for range 3 {
+			require.NoError(t, (<-entered).Release(t.Context()))
+		}
+		require.NoError(t, (<-entered).Release(t.Context()))
+		require.Equal(t, writes+2, s.called("write_acquire"))
+	})
+}
+
+// TestReadWriteLockManyWritersComeAtOnce while a reader is in: each tries about once.
+func TestReadWriteLockManyWritersComeAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const writers = 50
+		s := newServer(t)
+		lock := s.client(t, nil).NewReadWriteLock("x", nil)
+		reader, err := lock.ReadLock().Lock(t.Context())
+		require.NoError(t, err)
+		rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // A test's schedule.
+		some := func() time.Duration { return time.Duration(rng.Int64N(int64(time.Millisecond))) }
+		s.set(func() { s.fault = func(string) fault { return fault{before: some(), after: some()} } })
+		entered := make(chan error, writers)
+		for range writers {
+			go func() {
+				lease, err := lock.WriteLock().Lock(t.Context())
+				if err == nil {
+					err = lease.Release(t.Context())
+				}
+				entered <- err
+			}()
+		}
+		time.Sleep(time.Second)
+		require.Less(t, s.called("write_acquire"), 3*writers)
+		require.NoError(t, reader.Release(t.Context()))
+		for range writers {
+			require.NoError(t, <-entered)
+		}
+	})
+}

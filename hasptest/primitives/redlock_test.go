@@ -1,0 +1,282 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// nodes are the servers of a red lock.
+type nodes []*server
+
+func newNodes(t *testing.T, n int) (all nodes) {
+	t.Helper()
+	for range n {
+		all = append(all, newServer(t))
+	}
+	return all
+}
+
+// clients returns a client of each node.
+func (all nodes) clients(t *testing.T, opts *primitives.Options) (clients []*primitives.Client) {
+	t.Helper()
+	for _, s := range all {
+		clients = append(clients, s.client(t, opts))
+	}
+	return clients
+}
+
+// fault gives some nodes a fault.
+func (all nodes) fault(f fault) {
+	for _, s := range all {
+		s.set(func() { s.fault = func(string) fault { return f } })
+	}
+}
+
+// held counts the nodes on which a lock is held.
+func (all nodes) held(key string) (n int) {
+	for _, s := range all {
+		if s.holder(key) != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestRedLockNeedsAMajority(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newNodes(t, 5)
+		mine, yours := all.clients(t, nil), all.clients(t, nil)
+		all[3:].fault(fault{err: backend.ErrUnavailable})
+		lease, err := primitives.NewRedLock(mine, "x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 3, all.held("x"))
+		require.Nil(t, lease.Parts()[4])
+		_, err = primitives.NewRedLock(yours, "x", nil).TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.EqualError(t, err, `acquire red lock "x": held by another owner`)
+		require.NoError(t, lease.Release(t.Context()))
+		require.Zero(t, all.held("x"))
+
+		all[2:3].fault(fault{err: backend.ErrUnavailable})
+		_, err = primitives.NewRedLock(mine, "x", nil).Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		require.ErrorContains(t, err, "2 of 5 nodes answered, 3 are needed")
+		time.Sleep(time.Second)
+		require.Zero(t, all.held("x"))
+		all.fault(fault{})
+	})
+}
+
+// TestRedLockIsBoundedPerNode has two nodes that say nothing: a lock costs no more than one NodeTimeout,
+// and the requests to them are found and released when they run after all.
+func TestRedLockIsBoundedPerNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newNodes(t, 5)
+		clients := all.clients(t, nil)
+		all[:2].fault(fault{before: 3 * time.Second, after: time.Second})
+		all[2:].fault(fault{before: time.Millisecond})
+		start := time.Now()
+		lock := primitives.NewRedLock(clients, "x", &primitives.RedLockOptions{
+			NodeTimeout: 100 * time.Millisecond, Lease: 20 * time.Second,
+		})
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		require.Less(t, time.Since(start), 20*time.Millisecond, "a majority waits for the slow ones")
+		require.NoError(t, lease.Release(t.Context()))
+		time.Sleep(10 * time.Second)
+		require.Zero(t, all.held("x"))
+
+		all[2:3].fault(fault{before: 3 * time.Second, after: time.Second})
+		start = time.Now()
+		_, err = lock.TryLock(t.Context())
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.LessOrEqual(t, time.Since(start), 200*time.Millisecond)
+		time.Sleep(10 * time.Second)
+		require.Zero(t, all.held("x"))
+		all.fault(fault{})
+	})
+}
+
+// TestRedLockIsRepaired loses two nodes of five, gets them back, and then loses two others.
+func TestRedLockIsRepaired(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newNodes(t, 5)
+		lease, err := primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		work := lease.Context(t.Context())
+		for _, lost := range []nodes{all[:2], all[2:4], all[3:]} {
+			for _, s := range lost {
+				s.lose("x")
+			}
+			require.Equal(t, 3, all.held("x"))
+			time.Sleep(time.Minute)
+			require.NoError(t, work.Err())
+			require.Equal(t, 5, all.held("x"))
+		}
+		require.NotContains(t, lease.Parts(), (*primitives.Lease)(nil))
+		require.NoError(t, lease.Release(t.Context()))
+		time.Sleep(time.Hour)
+		require.Zero(t, all.held("x"))
+	})
+}
+
+// TestRedLockIsLostWithItsMajority by the clock, also if no answer comes, and releases what is left.
+func TestRedLockIsLostWithItsMajority(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newNodes(t, 5)
+		lease, err := primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		all[:2].fault(fault{lost: true})
+		time.Sleep(time.Hour)
+		require.NoError(t, lease.Err())
+		all[2:3].fault(fault{lost: true})
+		time.Sleep(15 * time.Second)
+		require.LessOrEqual(t, lease.Remaining(), 12*time.Second, "two parts are renewed, and no majority")
+		require.Positive(t, lease.Remaining())
+		awaitEnd(t, lease.Done())
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrLost)
+		time.Sleep(time.Second)
+		require.Zero(t, all[3:].held("x"))
+		all.fault(fault{})
+	})
+}
+
+// TestRedLockValidity is that of the part that completes a majority, with what the requests took and the
+// drift subtracted.
+func TestRedLockValidity(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newNodes(t, 3)
+		all.fault(fault{before: 200 * time.Millisecond, after: 200 * time.Millisecond})
+		lock := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{Lease: 10 * time.Second})
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 9*time.Second-400*time.Millisecond, lease.Remaining())
+		all[0].lose("x")
+		time.Sleep(9 * time.Second)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+		all.fault(fault{before: 6 * time.Second})
+		slow := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{
+			Lease: 5 * time.Second, NodeTimeout: 20 * time.Second,
+		})
+		_, err = slow.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrLost, "it was granted too late")
+		all.fault(fault{})
+	})
+}
+
+// TestRedLockExcludes many callers, whose nodes come and go one at a time.
+func TestRedLockExcludes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all, inside, most, grants := newNodes(t, 5), 0, 0, 0
+		all.fault(fault{before: time.Millisecond, after: 2 * time.Millisecond})
+		var callers sync.WaitGroup
+		for range 5 {
+			lock := primitives.NewRedLock(all.clients(t, nil), "x", nil)
+			callers.Go(func() {
+				for range 8 {
+					lease, err := lock.Lock(t.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					all[0].set(func() { grants++; inside++; most = max(most, inside) })
+					time.Sleep(20 * time.Millisecond)
+					all[0].set(func() { inside-- })
+					if err := lease.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for i := range 10 {
+			time.Sleep(50 * time.Millisecond)
+			all[i%5 : i%5+1].fault(fault{broken: true, before: time.Millisecond})
+			time.Sleep(50 * time.Millisecond)
+			all.fault(fault{before: time.Millisecond, after: 2 * time.Millisecond})
+		}
+		callers.Wait()
+		require.Equal(t, 1, most)
+		require.Equal(t, 40, grants)
+		time.Sleep(time.Hour)
+		require.Zero(t, all.held("x"))
+	})
+}
+
+// TestRedLockWaitsOn through an outage after it was refused, until ctx ends.
+func TestRedLockWaitsOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newNodes(t, 3)
+		lock := primitives.NewRedLock(all.clients(t, nil), "x", nil)
+		held, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		_, err = lock.TryLock(held.Reenter(t.Context()))
+		require.NoError(t, err, "it re-enters")
+		time.AfterFunc(time.Second, func() { all.fault(fault{err: backend.ErrUnavailable}) })
+		time.AfterFunc(5*time.Minute, func() { all.fault(fault{}) })
+		start := time.Now()
+		lease, err := primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		require.InDelta(t, 5*time.Minute, time.Since(start), float64(time.Minute))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("no time"))
+		defer cancel()
+		_, err = primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(ctx)
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "no time")
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestRedLockWaitsForItsMajority has two of five nodes fail at once: the others have their time all the same.
+func TestRedLockWaitsForItsMajority(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newNodes(t, 5)
+		clients := all.clients(t, nil)
+		all[:2].fault(fault{err: backend.ErrUnavailable})
+		all[2:].fault(fault{before: 50 * time.Millisecond})
+		lease, err := primitives.NewRedLock(clients, "x", nil).TryLock(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(t.Context()))
+		all.fault(fault{})
+	})
+}
+
+// TestRedLockUnlockIsBoundedPerNode has two nodes that say nothing for 3 s: Release waits for a NodeTimeout, and they are
+// released in the background.
+func TestRedLockUnlockIsBoundedPerNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newNodes(t, 5)
+		lock := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{
+			NodeTimeout: 100 * time.Millisecond, Lease: 20 * time.Second,
+		})
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		all[:2].fault(fault{before: 3 * time.Second})
+		start := time.Now()
+		require.NoError(t, lease.Release(t.Context()))
+		require.LessOrEqual(t, time.Since(start), 200*time.Millisecond)
+		time.Sleep(10 * time.Second)
+		require.Zero(t, all.held("x"))
+		all.fault(fault{})
+	})
+}

@@ -1,0 +1,432 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// locker is a lock of any kind.
+type locker interface {
+	Lock(ctx context.Context) (*primitives.Lease, error)
+	TryLock(ctx context.Context) (*primitives.Lease, error)
+}
+
+// lockers make a lock of each kind, called x, that waits for so many replicas for so long.
+var lockers = map[string]func(c *primitives.Client, n int, timeout time.Duration) locker{
+	"Lock": func(c *primitives.Client, n int, timeout time.Duration) locker {
+		return c.NewLock("x", &primitives.LockOptions{Replicas: n, ReplicaTimeout: timeout})
+	},
+	"FencedLock": func(c *primitives.Client, n int, timeout time.Duration) locker {
+		return c.NewFencedLock("x", &primitives.LockOptions{Replicas: n, ReplicaTimeout: timeout})
+	},
+	"SpinLock": func(c *primitives.Client, n int, timeout time.Duration) locker {
+		return c.NewSpinLock("x", &primitives.SpinLockOptions{Replicas: n, ReplicaTimeout: timeout})
+	},
+	"FairLock": func(c *primitives.Client, n int, timeout time.Duration) locker {
+		return c.NewFairLock("x", &primitives.FairLockOptions{Replicas: n, ReplicaTimeout: timeout})
+	},
+	"ReadLock": func(c *primitives.Client, n int, timeout time.Duration) locker {
+		return c.NewReadWriteLock("x",
+			&primitives.ReadWriteLockOptions{Replicas: n, ReplicaTimeout: timeout}).ReadLock()
+	},
+	"WriteLock": func(c *primitives.Client, n int, timeout time.Duration) locker {
+		return c.NewReadWriteLock("x",
+			&primitives.ReadWriteLockOptions{Replicas: n, ReplicaTimeout: timeout}).WriteLock()
+	},
+}
+
+// eachLocker runs test with a lock of each kind, which waits for one replica, on a server of its own.
+func eachLocker(t *testing.T, test func(t *testing.T, s *server, c *primitives.Client, l locker)) {
+	t.Helper()
+	for kind, newLocker := range lockers {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				c := s.client(t, nil)
+				test(t, s, c, newLocker(c, 1, 0))
+			})
+		})
+	}
+}
+
+// requireFree requires that nobody holds x nor waits for it, whatever kind of lock it is.
+func (s *server) requireFree(t *testing.T) {
+	t.Helper()
+	require.Empty(t, s.holder("x"))
+	require.Empty(t, s.waiting())
+}
+
+func TestReplicasAcknowledge(t *testing.T) {
+	t.Parallel()
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+		s.acks = func(replicas int, timeout time.Duration) acks {
+			require.Equal(t, 1, replicas)
+			require.Equal(t, time.Second, timeout)
+			return acks{n: 5}
+		}
+		for i, lock := range []func(context.Context) (*primitives.Lease, error){l.Lock, l.TryLock} {
+			lease, err := lock(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, i+1, s.called("WAIT"))
+
+			inner, err := l.Lock(lease.Reenter(t.Context()))
+			require.NoError(t, err)
+			require.NoError(t, inner.Release(t.Context()))
+			require.NoError(t, lease.Release(t.Context()))
+			require.Equal(t, i+1, s.called("WAIT"), "re-entry sends nothing, and no release is waited for")
+			s.requireFree(t)
+		}
+	})
+}
+
+func TestTryLockWithTooFewReplicas(t *testing.T) {
+	t.Parallel()
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+		s.acks = noneAcks
+		start := time.Now()
+		_, err := l.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.NotErrorIs(t, err, primitives.ErrNotAcquired)
+		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
+		require.Regexp(t, `^acquire ([a-z]+ )?lock "x": .*: 0 of 1 acknowledged within 1s$`, err.Error())
+		require.Equal(t, time.Second, time.Since(start))
+		s.requireFree(t)
+
+		s.set(func() { s.acks = allAck })
+		_, err = l.TryLock(t.Context())
+		require.NoError(t, err)
+	})
+}
+
+// TestLockWithTooFewReplicas tries again and again, with pauses, until its context ends.
+func TestLockWithTooFewReplicas(t *testing.T) {
+	t.Parallel()
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+		s.acks = func(int, time.Duration) acks { return acks{} } // At once: only pauses take time.
+		s.fault = func(string) fault { return fault{before: time.Millisecond} }
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := l.Lock(ctx)
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, primitives.ErrNotAcquired)
+		require.ErrorContains(t, err, "0 of 1 acknowledged")
+		require.Equal(t, time.Minute, time.Since(start))
+		time.Sleep(time.Second) // A try may have been under way.
+		s.requireFree(t)
+		// Pauses of 50, 100, 200 ... ms come first, and later ones are between half a second and one.
+		require.Greater(t, s.called("WAIT"), 60)
+		require.Less(t, s.called("WAIT"), 130)
+	})
+}
+
+// TestShortDeadlineLeavesTimeForReplicas has a context that ends before the timeout of replicas.
+func TestShortDeadlineLeavesTimeForReplicas(t *testing.T) {
+	t.Parallel()
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+		s.acks = noneAcks
+		s.fault = func(string) fault { return fault{before: 10 * time.Millisecond} }
+		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+		defer cancel()
+		_, err := l.TryLock(ctx)
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
+		require.NoError(t, ctx.Err())
+		s.requireFree(t)
+
+		ctx, cancel = context.WithTimeout(t.Context(), 400*time.Millisecond)
+		defer cancel()
+		_, err = l.Lock(ctx)
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(time.Second) // A second try may have been under way.
+		s.requireFree(t)
+	})
+}
+
+// TestReplicaComesBack: a Lock that had to give up its first grants gets the next one, as another owner.
+func TestReplicaComesBack(t *testing.T) {
+	t.Parallel()
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+		waits := 0
+		s.acks = func(int, time.Duration) acks {
+			waits++
+			return acks{n: waits / 4}
+		}
+		owners := map[string]int{}
+		s.seen = func(script string, _, args []string) {
+			if script == "lock_acquire" || script == "fair_acquire" {
+				owners[args[0]]++
+			}
+		}
+		lease, err := l.Lock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 4, waits)
+		for owner, tries := range owners {
+			require.Equal(t, 1, tries, owner)
+		}
+		require.NoError(t, lease.Release(t.Context()))
+		s.requireFree(t)
+	})
+}
+
+// TestWaitFails has a WAIT that gets an error: nothing stays held, and it is tried again where that may
+// help.
+func TestWaitFails(t *testing.T) {
+	t.Parallel()
+	unknown := fmt.Errorf("%w: %w", backend.ErrNotSupported, &backend.ServerError{Code: "ERR"})
+	for name, c := range map[string]struct {
+		err   error
+		again bool
+	}{
+		"ConnectionBroke": {errors.New("EOF"), true},
+		"Demoted":         {&backend.ServerError{Code: "ERR", Message: "cannot be used with replica instances"}, true},
+		"NotExecuted":     {&backend.ServerError{Code: "READONLY"}, true},
+		"Unavailable":     {backend.ErrUnavailable, true},
+		"Unknown":         {unknown, false},
+		"Denied":          {&backend.ServerError{Code: "NOPERM"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+				fail := func(int, time.Duration) acks {
+					s.acks = allAck
+					return acks{err: c.err}
+				}
+				s.acks = fail
+				_, err := l.TryLock(t.Context())
+				require.ErrorIs(t, err, primitives.ErrReplicas)
+				require.ErrorIs(t, err, c.err)
+				s.requireFree(t)
+
+				s.set(func() { s.acks = fail })
+				_, err = l.Lock(t.Context())
+				if c.again {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorIs(t, err, primitives.ErrReplicas)
+				require.Equal(t, 2, s.called("WAIT"))
+				s.requireFree(t)
+			})
+		})
+	}
+}
+
+// TestCancelledWhileReplicasAreWaitedFor leaves at once. What was granted is released once, when WAIT has
+// ended.
+func TestCancelledWhileReplicasAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l locker) {
+		s.acks = func(_ int, timeout time.Duration) acks { return acks{n: 1, after: timeout / 2} }
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		start := time.Now()
+		_, err := l.Lock(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, primitives.ErrIndeterminate)
+		require.Equal(t, 100*time.Millisecond, time.Since(start))
+		time.Sleep(401 * time.Millisecond)
+		s.requireFree(t)
+		require.NoError(t, c.Close(t.Context()))
+		require.Len(t, s.calls, 3, "one acquire, one WAIT, one release: %v", s.calls)
+	})
+}
+
+// TestCancelledAfterAShortage says what had kept the lock before the last try, whose outcome is unknown.
+func TestCancelledAfterAShortage(t *testing.T) {
+	t.Parallel()
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+		s.acks = noneAcks
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(1500*time.Millisecond, cancel) // After a second the first has failed.
+		_, err := l.Lock(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, primitives.ErrIndeterminate)
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		time.Sleep(time.Second)
+		s.requireFree(t)
+	})
+}
+
+// TestLockWaitsOnAfterAShortage: an outage that follows does not end the waiting, as after a refusal.
+func TestLockWaitsOnAfterAShortage(t *testing.T) {
+	t.Parallel()
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+		s.acks = func(int, time.Duration) acks {
+			s.fault = func(string) fault { return down }
+			s.acks = allAck
+			return acks{err: errors.New("EOF")}
+		}
+		time.AfterFunc(time.Minute, func() { s.set(func() { s.fault = func(string) fault { return fault{} } }) })
+		start := time.Now()
+		_, err := l.Lock(t.Context())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, time.Since(start), time.Minute)
+		require.Less(t, time.Since(start), time.Minute+2*time.Second)
+	})
+}
+
+// TestUndoneGrantIsSearchedFor: for a moment, amid a failover, releases go to another server than the one
+// that has granted the lock.
+func TestUndoneGrantIsSearchedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.acks = func(int, time.Duration) acks {
+			owner := s.holder("x")
+			s.lose("x")
+			time.AfterFunc(200*time.Millisecond, func() { s.hold("x", owner, 30*time.Second) })
+			return acks{}
+		}
+		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Replicas: 1})
+		_, err := lock.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		require.NotEmpty(t, s.holder("x"))
+		time.Sleep(time.Second)
+		require.Empty(t, s.holder("x"))
+		releases := s.called("lock_release")
+		time.Sleep(time.Hour)
+		require.Equal(t, releases, s.called("lock_release"))
+	})
+}
+
+// TestReplicasTakeOfTheLease: the time of WAIT counts. A lease that the watchdog renews is renewed
+// meanwhile.
+func TestReplicasTakeOfTheLease(t *testing.T) {
+	t.Parallel()
+	for _, fixed := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t)
+			s.acks = func(_ int, timeout time.Duration) acks { return acks{n: 1, after: timeout} }
+			o := &primitives.LockOptions{Replicas: 1, ReplicaTimeout: 950 * time.Millisecond}
+			if fixed {
+				o.Lease = time.Second
+			}
+			c := s.client(t, &primitives.Options{WatchdogLease: time.Second})
+			lease, err := c.NewLock("x", o).Lock(t.Context())
+			if !fixed {
+				require.NoError(t, err)
+				require.NoError(t, lease.Err())
+				return
+			}
+			require.ErrorIs(t, err, primitives.ErrLost)
+			time.Sleep(time.Millisecond)
+			require.Empty(t, s.holder("x"))
+		})
+	}
+}
+
+// TestReplicasAreNotWaitedForByOthers has a lock whose replicas lag, beside others of the same client.
+func TestReplicasAreNotWaitedForByOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.acks = noneAcks
+		c := s.client(t, nil)
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				_, err := c.NewLock(fmt.Sprint(i), &primitives.LockOptions{Replicas: 1}).TryLock(t.Context())
+				require.ErrorIs(t, err, primitives.ErrReplicas)
+			})
+		}
+		synctest.Wait()
+		require.Equal(t, 8, s.called("WAIT"), "more would take all connections of a pool")
+		start := time.Now()
+		_, err := c.NewLock("other", nil).TryLock(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, time.Since(start))
+		all.Wait()
+		require.Equal(t, 3*time.Second, time.Since(start))
+	})
+}
+
+// TestFairLockWithTooFewReplicas: who has to give up its turn goes to the end of the queue.
+func TestFairLockWithTooFewReplicas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		holder, err := c.NewFairLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		var served []int
+		var all sync.WaitGroup
+		for i, replicas := range []int{1, 0, 1} {
+			all.Go(func() {
+				lease, err := c.NewFairLock("x", &primitives.FairLockOptions{Replicas: replicas}).Lock(t.Context())
+				require.NoError(t, err)
+				served = append(served, i) // One has the lock at a time.
+				time.Sleep(time.Second)
+				require.NoError(t, lease.Release(t.Context()))
+			})
+			time.Sleep(time.Second)
+		}
+		short := true
+		s.set(func() {
+			s.acks = func(n int, _ time.Duration) acks {
+				defer func() { short = false }()
+				if short {
+					n = 0
+				}
+				return acks{n: n}
+			}
+		})
+		require.NoError(t, holder.Release(t.Context()))
+		all.Wait()
+		require.Equal(t, []int{1, 2, 0}, served)
+		s.requireFree(t)
+	})
+}
+
+// TestCloseWhileReplicasAreWaitedFor leaves nothing.
+func TestCloseWhileReplicasAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l locker) {
+		s.acks = func(_ int, timeout time.Duration) acks { return acks{n: 1, after: timeout} }
+		time.AfterFunc(100*time.Millisecond, func() { require.NoError(t, c.Close(context.Background())) })
+		_, err := l.Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrClosed)
+		time.Sleep(time.Second)
+		s.requireFree(t)
+	})
+}
+
+// TestMultiLockWithTooFewReplicas has a part whose replicas lag at first.
+func TestMultiLockWithTooFewReplicas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		waits := 0
+		s.acks = func(int, time.Duration) acks {
+			waits++
+			return acks{n: waits / 3}
+		}
+		both := primitives.NewMultiLock(
+			c.NewLock("x", &primitives.LockOptions{Replicas: 1}), c.NewLock("y", nil))
+		_, err := both.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		time.Sleep(time.Second)
+		require.Empty(t, s.holder("x"))
+		require.Empty(t, s.holder("y"))
+		lease, err := both.Lock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 3, waits)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}

@@ -1,0 +1,97 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestSemaphoreGrantRacesWithContext: a caller whose context ends in the instant of the grant gets
+// an error that says that permits may have been taken, and they are released.
+func TestSemaphoreGrantRacesWithContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.do("SET", "x", "3")
+		ctx := &endingContext{Context: t.Context()}
+		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
+		semaphore := s.client(t, nil).NewSemaphore("x", nil)
+		err := semaphore.Acquire(ctx, 2)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		time.Sleep(time.Minute)
+		s.set(func() { require.Equal(t, "3", s.permits("x")) })
+		require.Equal(t, 1, s.called("semaphore_add"))
+	})
+}
+
+// TestSemaphoreContextEndsAfterGrant: a caller whose context ends only after the grant was seen has
+// the permits, and gets no error.
+func TestSemaphoreContextEndsAfterGrant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.do("SET", "x", "3")
+		ctx := &endingContext{Context: t.Context()}
+		ctx.looks.Store(1)
+		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
+		require.NoError(t, s.client(t, nil).NewSemaphore("x", nil).Acquire(ctx, 2))
+		s.set(func() { require.Equal(t, "1", s.permits("x")) })
+	})
+}
+
+// TestSemaphoreWarnsOfLostPermits: no caller is left to return an error to, so that the logger gets
+// it, after five seconds at most. A request that was surely not sent has taken nothing.
+func TestSemaphoreWarnsOfLostPermits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault    fault
+		warnings int
+	}{
+		"NotSent":   {fault{before: time.Second, err: errors.New("no connection")}, 0},
+		"Broken":    {fault{before: time.Second, broken: true}, 1},
+		"Delivered": {fault{before: time.Second}, 0},
+		"Silent":    {fault{lost: true}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				s.do("SET", "x", "3")
+				core, logs := observer.New(zap.WarnLevel)
+				semaphore := s.client(t, &primitives.Options{Logger: zap.New(core)}).NewSemaphore("x", nil)
+				s.fault = func(string) fault { return c.fault }
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				require.ErrorIs(t, semaphore.Acquire(ctx, 2), backend.ErrIndeterminate)
+				time.Sleep(6 * time.Second)
+				require.Equal(t, c.warnings, logs.Len())
+			})
+		})
+	}
+}
+
+// endingContext ends after so many more calls of Err, but its Done is never closed.
+type endingContext struct {
+	context.Context //nolint:containedctx // It is one.
+
+	ending atomic.Bool
+	looks  atomic.Int64
+}
+
+func (c *endingContext) Err() error {
+	if c.ending.Load() && c.looks.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package primitives_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
+)
+
+// acknowledging is a server whose replicas acknowledge at once.
+type acknowledging struct{ *embedded.Backend }
+
+func newServer() backend.Backend {
+	b, err := embedded.New(embedded.NewServer(), nil)
+	if err != nil {
+		panic(err)
+	}
+	return acknowledging{b}
+}
+
+func (a acknowledging) RunThenWait(
+	ctx context.Context, call backend.Call, replicas int, timeout time.Duration,
+) (backend.Reply, int, error) {
+	reply, _, err := a.Backend.RunThenWait(ctx, call, replicas, timeout)
+	return reply, replicas, err
+}

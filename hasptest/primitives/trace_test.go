@@ -1,0 +1,251 @@
+package primitives_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
+)
+
+// recorder is a tracer that keeps all that it gets.
+type recorder struct {
+	mu         sync.Mutex
+	starts     []trace.AcquireStart
+	ends       []trace.AcquireEnd
+	leases     []trace.LeaseEnd
+	renewals   []trace.Renewal
+	gaps       []trace.SubscriptionGap
+	mismatches []trace.Mismatch
+	strangers  int // ends without the context of their start
+}
+
+type tracedKey struct{}
+
+func (r *recorder) TraceAcquireStart(ctx context.Context, data trace.AcquireStart) context.Context {
+	record(r, &r.starts, data)
+	return context.WithValue(ctx, tracedKey{}, data.Object)
+}
+
+func (r *recorder) TraceAcquireEnd(ctx context.Context, data trace.AcquireEnd) {
+	record(r, &r.ends, data)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx.Value(tracedKey{}) != data.Object {
+		r.strangers++
+	}
+}
+
+func (r *recorder) TraceLeaseEnd(data trace.LeaseEnd) { record(r, &r.leases, data) }
+
+func (r *recorder) TraceRenewal(data trace.Renewal) { record(r, &r.renewals, data) }
+
+func (r *recorder) TraceSubscriptionGap(data trace.SubscriptionGap) {
+	record(r, &r.gaps, data)
+}
+
+func (r *recorder) TraceMismatch(data trace.Mismatch) { record(r, &r.mismatches, data) }
+
+func record[T any](r *recorder, to *[]T, data T) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*to = append(*to, data)
+}
+
+// taken returns what was recorded, and forgets it.
+func taken[T any](r *recorder, from *[]T) []T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := *from
+	*from = nil
+	return all
+}
+
+// oneEnd returns the end of the only acquire since the last call.
+func (r *recorder) oneEnd(t *testing.T) trace.AcquireEnd {
+	t.Helper()
+	starts, ends := taken(r, &r.starts), taken(r, &r.ends)
+	require.Len(t, ends, 1)
+	require.Equal(t, []trace.AcquireStart{{Object: ends[0].Object, Try: ends[0].Try}}, starts)
+	require.Zero(t, r.strangers)
+	return ends[0]
+}
+
+// traced calls test in virtual time, with a server that takes 10 ms for a round trip, and a client that is traced.
+func traced(t *testing.T, test func(t *testing.T, s *server, c *primitives.Client, r *recorder)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newServer(t), &recorder{}
+		s.fault = func(string) fault { return fault{before: 4 * time.Millisecond, after: 6 * time.Millisecond} }
+		test(t, s, s.client(t, &primitives.Options{Tracer: r}), r)
+	})
+}
+
+const roundTrip = 10 * time.Millisecond
+
+// theLock is the object of most of these tests.
+var theLock = trace.Object{Kind: "lock", Name: "x"}
+
+// TestTracerOfFreeLock: one attempt, and no waiting but the round trip.
+func TestTracerOfFreeLock(t *testing.T) {
+	t.Parallel()
+	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
+		lock := c.NewLock("x", nil)
+		for _, try := range []bool{false, true} {
+			acquire := lock.Lock
+			if try {
+				acquire = lock.TryLock
+			}
+			lease, err := acquire(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, trace.AcquireEnd{
+				Object: theLock, Try: try, Waited: roundTrip, Attempts: 1,
+			}, r.oneEnd(t))
+			require.NoError(t, lease.Release(t.Context()))
+		}
+	})
+}
+
+// TestTracerOfWaiter waits for a holder.
+func TestTracerOfWaiter(t *testing.T) {
+	t.Parallel()
+	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
+		lock := c.NewLock("x", nil)
+		held, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		r.oneEnd(t)
+		time.AfterFunc(time.Second, func() { _ = held.Release(context.Background()) })
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		end := r.oneEnd(t)
+		require.True(t, end.Contended)
+		require.GreaterOrEqual(t, end.Attempts, 2)
+		require.GreaterOrEqual(t, end.Waited, time.Second)
+		require.Less(t, end.Waited, 2*time.Second)
+		require.NoError(t, end.Err)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestTracerOfRefusal gives up: at once, and when its context ends.
+func TestTracerOfRefusal(t *testing.T) {
+	t.Parallel()
+	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
+		lock := c.NewLock("x", nil)
+		_, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		r.oneEnd(t)
+
+		_, err = lock.TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		end := r.oneEnd(t)
+		require.ErrorIs(t, end.Err, primitives.ErrNotAcquired)
+		end.Err = nil
+		require.Equal(t, trace.AcquireEnd{
+			Object: theLock, Try: true, Waited: roundTrip, Attempts: 1, Contended: true,
+		}, end)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = lock.Lock(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		end = r.oneEnd(t)
+		require.ErrorIs(t, end.Err, context.DeadlineExceeded)
+		require.ErrorIs(t, end.Err, primitives.ErrNotAcquired)
+		require.True(t, end.Contended)
+		require.Equal(t, time.Second, end.Waited)
+	})
+}
+
+// TestTracerOfReentry: the server is not asked.
+func TestTracerOfReentry(t *testing.T) {
+	t.Parallel()
+	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
+		lock := c.NewLock("x", nil)
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		r.oneEnd(t)
+		inner, err := lock.Lock(lease.Reenter(t.Context()))
+		require.NoError(t, err)
+		require.Equal(t, trace.AcquireEnd{Object: theLock}, r.oneEnd(t))
+
+		_, err = lock.Lock(lease.Context(t.Context()))
+		require.ErrorIs(t, err, primitives.ErrSelfDeadlock)
+		end := r.oneEnd(t)
+		require.ErrorIs(t, end.Err, primitives.ErrSelfDeadlock)
+		require.Zero(t, end.Attempts)
+
+		require.NoError(t, lease.Release(t.Context()))
+		require.Empty(t, taken(r, &r.leases), "the inner lease holds the lock")
+		require.NoError(t, inner.Release(t.Context()))
+		require.Len(t, taken(r, &r.leases), 1)
+	})
+}
+
+// TestTracerOfNothing: calls that begin nothing are not reported.
+func TestTracerOfNothing(t *testing.T) {
+	t.Parallel()
+	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
+		_, err := c.NewLock("", nil).Lock(t.Context())
+		require.Error(t, err)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = c.NewLock("x", nil).Lock(ended)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NoError(t, c.Close(t.Context()))
+		_, err = c.NewLock("x", nil).Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrClosed)
+		require.Empty(t, taken(r, &r.starts))
+		require.Empty(t, taken(r, &r.ends))
+	})
+}
+
+// TestTracerOfOtherKind: the error matches that of the call, without a question of the tracer's own.
+func TestTracerOfOtherKind(t *testing.T) {
+	t.Parallel()
+	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
+		s.do("RPUSH", "x", "1")
+		_, err := c.NewLock("x", nil).Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrConflict)
+		require.ErrorIs(t, r.oneEnd(t).Err, primitives.ErrConflict)
+		require.Equal(t, 1, s.called("object_kind"))
+	})
+}
+
+// TestTracerWithoutLeases: semaphores and rate limiters.
+func TestTracerWithoutLeases(t *testing.T) {
+	t.Parallel()
+	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
+		s.do("SET", "s", "1")
+		s.limit("l", 1, time.Minute)
+		semaphore, limiter := c.NewSemaphore("s", nil), c.NewRateLimiter("l", nil)
+		for name, o := range map[string]struct {
+			object  trace.Object
+			acquire func(context.Context, int) error
+			try     func(context.Context, int) error
+		}{
+			"Semaphore":   {trace.Object{Kind: "semaphore", Name: "s"}, semaphore.Acquire, semaphore.TryAcquire},
+			"RateLimiter": {trace.Object{Kind: "rate limiter", Name: "l"}, limiter.Acquire, limiter.TryAcquire},
+		} {
+			require.NoError(t, o.acquire(t.Context(), 1), name)
+			require.Equal(t, trace.AcquireEnd{Object: o.object, Waited: roundTrip, Attempts: 1}, r.oneEnd(t))
+
+			err := o.try(t.Context(), 1)
+			require.ErrorIs(t, err, primitives.ErrNotAcquired, name)
+			end := r.oneEnd(t)
+			require.ErrorIs(t, end.Err, primitives.ErrNotAcquired, name)
+			require.True(t, end.Try && end.Contended && end.Attempts == 1, name)
+
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			require.ErrorIs(t, o.acquire(ctx, 1), context.DeadlineExceeded, name)
+			end = r.oneEnd(t)
+			require.True(t, !end.Try && end.Contended && end.Waited == time.Second, name)
+		}
+	})
+}
