@@ -91,7 +91,7 @@ waiting:
 	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownprimitive
 	$(PROVE) -race -p 2 $(patsubst %,./%/...,$(filter backend/% integration/%,$(filter-out $(RACED),$(MODULES))))
 planted:
-	cd conformance && $(PROVE)
+	cd conformance/planted && $(PROVE)
 busy: $(LINT)
 	$(PROVE) -p 1 $(BUSY:%=./conformance/matrix/%)
 	go vet -vettool=$(LINT) $(HEAVY:%=./%/...)

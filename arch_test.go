@@ -114,6 +114,7 @@ var rules = []rule{
 		},
 		testing: true,
 	},
+	{dir: "conformance/planted", tests: []string{"backend"}},
 	{
 		dir: "conformance",
 		imports: []string{

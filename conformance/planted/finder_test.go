@@ -1,4 +1,4 @@
-package conformance_test
+package planted_test
 
 import (
 	"context"
@@ -20,6 +20,17 @@ import (
 type finder struct {
 	dir, test string
 	runs      int // how often it is run to find something, at most; 0: once
+}
+
+// virtual is where the suite runs on the embedded server, in virtual time.
+const virtual = "conformance/matrix/virtual"
+
+// inRealTime returns 1 for a test of the suite on the embedded server in real time, and 0 for others.
+func (f finder) inRealTime() int {
+	if strings.HasPrefix(f.test, "TestEmbedded/") && !strings.HasPrefix(f.test, "TestEmbedded/Together/") {
+		return 1
+	}
+	return 0
 }
 
 // Random walks: few without a bug, more to find a bug by the first run, and many by those that follow.
@@ -55,7 +66,7 @@ func (f finder) search(ctx context.Context, binary, bug string, seed uint64) (ou
 func (f finder) run(ctx context.Context, r run) (string, error) {
 	cmd := exec.CommandContext(ctx, r.binary, f.args(r.walks)...) //nolint:gosec // Ours.
 	cmd.Env = append(os.Environ(), plantedVariable+"="+r.bug, seedVariable+"="+strconv.FormatUint(r.seed, 10))
-	cmd.Dir = filepath.Join("..", f.dir)
+	cmd.Dir = filepath.Join(root, f.dir)
 	text, err := cmd.CombinedOutput()
 	out := string(text)
 	if err == nil && !regexp.MustCompile("--- PASS: "+f.test+" ").MatchString(out) &&
@@ -120,7 +131,7 @@ func (b *builds) of(folder string) (binary string, err error) {
 func (b *builds) compile(folder, binary string) error {
 	//nolint:gosec,noctx // Ours; all tests wait for it.
 	cmd := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay="+b.overlay, "-o", binary, ".")
-	cmd.Dir = filepath.Join("..", folder)
+	cmd.Dir = filepath.Join(root, folder)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s with all bugs: %w\n%s", folder, err, out)
 	}

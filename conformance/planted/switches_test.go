@@ -1,4 +1,4 @@
-package conformance_test
+package planted_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package conformance_test
+package planted_test
 
 import (
 	"fmt"
@@ -119,7 +119,7 @@ func (h *hunt) judge(t *testing.T, s seed) {
 // again returns the command that repeats a test of ours.
 func (h *hunt) again(t *testing.T) string {
 	t.Helper()
-	return fmt.Sprintf("cd conformance && %s=%d go test -run '^%s$' .", seedVariable, h.seed,
+	return fmt.Sprintf("cd conformance/planted && %s=%d go test -run '^%s$' .", seedVariable, h.seed,
 		strings.ReplaceAll(t.Name(), "/", "$/^"))
 }
 
