@@ -18,8 +18,7 @@
 //
 // With vet luagen only checks: it writes nothing, needs no module and no Go files, and leaves out what
 // matters for the names of Go files. With doc it writes a reference of the scripts in Markdown: their
-// keys, arguments, results and errors, whether they may be run again, and how many commands they send
-// at most, by their loops, or by a paragraph of the prose that begins with "Complexity:".
+// keys, arguments, results and errors, and whether they may be run again.
 //
 // With -strict luagen also finds what is wrong only for users who may not call every command.
 //

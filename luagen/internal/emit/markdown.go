@@ -28,9 +28,7 @@ func (r *Reference) printf(text string, args ...any) { fmt.Fprintf(&r.b, text, a
 func (r *Reference) Add(s *parse.Script) {
 	r.printf("\n## %s\n", s.Name)
 	for _, paragraph := range paragraphs(s.Header.Prose) {
-		if !strings.HasPrefix(paragraph, complexityMark) {
-			r.printf("\n%s\n", wrap(paragraph))
-		}
+		r.printf("\n%s\n", wrap(paragraph))
 	}
 	r.table("key", "kind", s.Header.Keys())
 	r.table("argument", "type", s.Header.Args())
@@ -41,8 +39,7 @@ func (r *Reference) Add(s *parse.Script) {
 	for _, e := range s.Header.Errors {
 		r.row("`"+e.Code+"`", e.Text)
 	}
-	r.printf("\n- In Go: `%s`\n- Retry: %s. %s\n- Complexity: %s\n", FuncName(s), retryName(s.Header),
-		classText(s), complexity(s))
+	r.printf("\n- In Go: `%s`\n- Retry: %s. %s\n", FuncName(s), retryName(s.Header), classText(s))
 	if len(s.Header.Since) > 0 {
 		r.printf("- Servers: %s\n", servers(s.Header.Since))
 	}
