@@ -20,6 +20,7 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 	"github.com/valkey-io/valkey-go/valkeylock"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/bench/internal/drivers"
 	"github.com/hasp-go/hasp/bench/internal/measure"
 )
@@ -72,16 +73,31 @@ func Of(driver string) []Peer {
 //go:embed compare_and_delete.lua
 var compareAndDelete string
 
-func setNX(s *measure.Scope, send drivers.Send) func(name string) Lock {
+// loadSetNX loads the script that deletes, and returns its hash, and the milliseconds of a lease.
+func loadSetNX(s *measure.Scope, send drivers.Send) (sha, ms string) {
 	s.Must(send(context.Background(), "SCRIPT", "LOAD", compareAndDelete))
 	sum := sha1.Sum([]byte(compareAndDelete)) //nolint:gosec // As above.
-	sha, ms := hex.EncodeToString(sum[:]), strconv.FormatInt(lease.Milliseconds(), 10)
+	return hex.EncodeToString(sum[:]), strconv.FormatInt(lease.Milliseconds(), 10)
+}
+
+func setNX(s *measure.Scope, send drivers.Send) func(name string) Lock {
+	sha, ms := loadSetNX(s, send)
 	return func(name string) Lock {
 		return func(ctx context.Context) (func(context.Context) error, error) {
 			value := rand.Text()
 			return func(ctx context.Context) error { return send(ctx, "EVALSHA", sha, "1", name, value) },
 				send(ctx, "SET", name, value, "NX", "PX", ms)
 		}
+	}
+}
+
+// SetNX returns the acquire and the release of the simplest lock, as calls of scripts.
+func SetNX(s *measure.Scope, send drivers.Send, name string) []backend.Call {
+	sha, ms := loadSetNX(s, send)
+	keys, value := []string{name}, rand.Text()
+	return []backend.Call{
+		{Script: &backend.Script{Command: "SET"}, Keys: keys, Args: []string{value, "NX", "PX", ms}},
+		{Script: &backend.Script{SHA1: sha}, Keys: keys, Args: []string{value}},
 	}
 }
 

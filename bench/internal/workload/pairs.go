@@ -236,13 +236,15 @@ func (r *recorder) Run(ctx context.Context, script *backend.Script, keys, args [
 	return r.Backend.Run(ctx, script, keys, args)
 }
 
-// record returns the scripts that a use of an object comes to, whose name has recorded in it.
+// record returns the scripts that a use of an object comes to, whose name has recorded in it. It is the second use:
+// the first acquire of a client asks for the rights of the release, too.
 func (s *Setup) record(driver *drivers.Client, object maker, name string) []backend.Call {
 	r := &recorder{Backend: driver.Backend}
 	client, err := primitives.New(r, nil)
 	s.Must(err)
 	call, err := object(context.Background(), client, name)
 	s.Must(err)
+	s.Must(call(context.Background()))
 	r.mu.Lock()
 	r.calls = nil
 	r.mu.Unlock()

@@ -2,19 +2,20 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/bench/internal/drivers"
 	"github.com/hasp-go/hasp/bench/internal/measure"
+	"github.com/hasp-go/hasp/bench/internal/peers"
 )
 
-// scripts returns the workload that sends each script of each pair alone, one call after the other: the
-// microseconds that it takes the server. SET NX PX, the least that a lock takes, is measured with them.
+// scripts returns the workload that sends each script of each pair alone, for many objects at once: the processor
+// time that it takes the server's main thread. The simplest lock, SET NX and a script, is measured with them.
 func scripts() Workload {
 	return Workload{
-		Name: "scripts", Sizes: []int{1}, Unit: "connections", Short: 1, Weight: 3, Remote: true, Unlinked: true,
+		Name: "scripts", Sizes: []int{1}, Unit: "connections", Short: 1, Weight: 1, Remote: true, Unlinked: true,
 		Subjects: eachScript,
 	}
 }
@@ -22,14 +23,14 @@ func scripts() Workload {
 // objectsPerTurn is on how many objects each script runs in a turn.
 const objectsPerTurn = 500
 
+// sides are the units of the first and the second script of a pair.
+var sides = []string{"acquire-us", "release-us"}
+
 func eachScript(s *Setup) []measure.Subject {
 	driver := drivers.Open(s.Scope, s.Driver, s.Place, false)
 	client := s.clientOn(driver.Backend)
 	ctx := context.Background()
-	all := []measure.Subject{{Name: "setnx", Turn: s.commands(driver, []backend.Call{
-		{Script: &backend.Script{Name: "set_nx", Command: "SET"}, Keys: []string{recorded}, Args: []string{"x", "NX", "PX", "30000"}},
-		{Script: &backend.Script{Name: "del", Command: "DEL"}, Keys: []string{recorded}},
-	})}}
+	all := []measure.Subject{{Name: "setnx", Turn: s.commands(driver, peers.SetNX(s.Scope, driver.Send, recorded))}}
 	for _, p := range pairMakers() {
 		if p.with == nobody {
 			continue
@@ -44,38 +45,40 @@ func eachScript(s *Setup) []measure.Subject {
 	return all
 }
 
-// commands is a turn that sends each call for many objects, one call after the other.
+// commands is a turn that sends each call for many objects. A driver that can sends them together, so that little of
+// the server's time is the network's.
 func (s *Setup) commands(driver *drivers.Client, sends []backend.Call) measure.Turn {
 	return func(ctx context.Context) (measure.Outcome, error) {
 		o := measure.Outcome{Ops: objectsPerTurn, Other: map[string]float64{}}
-		for _, send := range sends {
-			before, err := s.serverTime(send.Script)
-			if err != nil {
-				return o, err
-			}
-			for i := range objectsPerTurn {
+		for side, send := range sends {
+			uses := make([]use, objectsPerTurn)
+			for i := range uses {
 				name := strconv.Itoa(i)
-				call := bareCall(driver, send.Script, renamed(send.Keys, name), renamed(send.Args, name))
-				if err := call(ctx); err != nil {
-					return o, err
-				}
+				uses[i] = bareCall(driver, send.Script, renamed(send.Keys, name), renamed(send.Args, name))
 			}
-			after, err := s.serverTime(send.Script)
+			before, err := s.mainThread()
 			if err != nil {
 				return o, err
 			}
-			o.Other[send.Script.Name+"-us"] = (after - before) / objectsPerTurn
+			if _, err = sideBySide(ctx, uses, func(ctx context.Context, _ int, call use) (int, error) {
+				return 1, call(ctx)
+			}); err != nil {
+				return o, err
+			}
+			after, err := s.mainThread()
+			if err != nil {
+				return o, err
+			}
+			o.Other[sides[side]] = (after - before) * 1e6 / objectsPerTurn
 		}
 		return o, nil
 	}
 }
 
-// serverTime returns how many microseconds the server has spent on the command that a script is sent by.
-func (s *Setup) serverTime(script *backend.Script) (float64, error) {
-	info, err := s.Server.Info("commandstats")
-	command := strings.ToLower(script.Command)
-	if command == "" {
-		command = "evalsha"
-	}
-	return measure.Field(info["cmdstat_"+command], "usec"), err
+// mainThread returns the processor time of the server's main thread, in seconds.
+func (s *Setup) mainThread() (float64, error) {
+	info, err := s.Server.Info("cpu")
+	user, errs := strconv.ParseFloat(info["used_cpu_user_main_thread"], 64)
+	system, more := strconv.ParseFloat(info["used_cpu_sys_main_thread"], 64)
+	return user + system, errors.Join(err, errs, more)
 }
