@@ -11,7 +11,7 @@
 ---@return bool released      false: owner does not hold the lock
 ---@error SIDEKIND the hold has ended, but another key is of another kind
 ---@include fair_free.lua
-if redis.call('hexists', lock, owner) == 1 and redis.call('exists', queue) == 0 then -- The usual case.
+if redis.call('exists', queue) == 0 and redis.call('hexists', lock, owner) == 1 then -- The usual case.
   redis.call('del', lock)
   return 1
 end

@@ -17,15 +17,15 @@
 ---@arg asks bool         ask for the rights of the release, too
 ---@return string answer    the token; if refused, the rest of the hold in milliseconds, a space, and owner's number in the queue: -1 if the holder's key has no end, -2 if the mutex has no holder yet; 0 if owner has no number
 ---@include mutex.lua
-if redis.call('exists', holder, queue) == 0 and not asks then -- The usual case.
+local held = redis.call('get', holder)
+if not held and not asks and redis.call('exists', queue) == 0 then -- The usual case.
   may('set', holder)
   may(publish, granted .. ':' .. string.match(owner, '^(.*):'))
-  local grant = next_token(token, tokenttl)
+  local grant = token_at(redis.call('time'), token, tokenttl)
   redis.call('set', holder, owner, 'px', lease)
   return grant
 end
 local time = redis.call('time')
-local held = redis.call('get', holder)
 if held == owner then
   ask_token(token)
   raise(holder, tonumber(lease))
@@ -42,6 +42,7 @@ if not held then
   ask_token(token)
   may('zrem', queue)
   may('hmget', signs)
+  may('exists', queue)
   local before = first and first.owner ~= owner and not (number and number + 0 > 0 and number + 0 < first.number)
   if before or more then
     may('pttl', holder)

@@ -12,7 +12,7 @@
 ---@return int outcome      1: owner held it; 0: not. 2 more: there is no holder yet, although there may be waiters that have not expired, and the release must be repeated
 ---@error SIDEKIND the hold has ended, but another key is of another kind
 ---@include mutex_free.lua
-if redis.call('get', holder) == owner and redis.call('exists', queue) == 0 then -- The usual case.
+if redis.call('exists', queue) == 0 and redis.call('get', holder) == owner then -- The usual case.
   redis.call('del', holder)
   return 1
 end
