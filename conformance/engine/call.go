@@ -25,6 +25,7 @@ type call[S, I, O comparable] struct {
 
 	began, ended time.Time
 	refused      time.Time       // when it began, or was last refused
+	saw          time.Time       // when the script ran that was last refused
 	ctx          context.Context //nolint:containedctx // It is what the call is about.
 	cancel       context.CancelFunc
 	awaits       I         // what it waits for: in, or what follows from its grant

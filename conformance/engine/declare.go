@@ -64,8 +64,8 @@ type Primitive[S, I, O comparable] struct {
 	Queue  *Queue[S, I]
 	Passes *Passes[I]
 
-	// Channel is where an object's messages go. Nil: it has none. Who waits then tries again by itself,
-	// after Retry at the latest.
+	// Channel is where an object's messages go. Nil: it has none. Who waits then tries again by itself, after Retry
+	// at the latest, and at the time that a refusal says, unless another call has changed the object since.
 	Channel func(can backend.Capabilities, key string) string
 	Retry   time.Duration
 

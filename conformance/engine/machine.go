@@ -28,6 +28,7 @@ type machine[S, I, O comparable] struct {
 type object[S comparable] struct {
 	name, channel string
 	state         State[S]
+	since         time.Time // when something other than time changed it
 	misled        bool      // its waiters may believe in another end of its life
 	meddled       time.Time // when it was last changed behind the back of all clients
 	lines         map[string]*line
@@ -201,7 +202,7 @@ func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 		o.added += m.of.Takes.Count(c.Next) - m.of.Takes.Count(before)
 	}
 	m.forgotten(before, c.Next)
-	o.misled, o.meddled = c.Message == "", time.Now()
+	o.misled, o.meddled, o.since = c.Message == "", time.Now(), time.Now()
 	o.state = c.Next
 	m.changed(o, time.Now(), c.Message != "")
 }
@@ -254,7 +255,7 @@ func (m *machine[S, I, O]) happened(o *object[S], at time.Time, in I, out O) (be
 	o.misled = o.misled || after.Ends.Before(before.Ends) && !after.Ends.IsZero()
 	m.posts(o, message)
 	if after != before {
-		o.state = after
+		o.state, o.since = after, time.Now()
 		m.changed(o, time.Now(), message != "")
 	}
 	return before
@@ -279,7 +280,7 @@ func (m *machine[S, I, O]) changed(o *object[S], when time.Time, known bool) {
 			c.there, c.told = time.Time{}, time.Time{}
 		default:
 			c.came, c.there = true, cmp.Or(c.there, when)
-			if known {
+			if known && (m.Capabilities.PubSub || !c.saw.Before(o.since)) {
 				c.told = cmp.Or(c.told, when)
 			}
 			if c.snap == whenThere {

@@ -153,7 +153,7 @@ func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 		}
 	}
 	allowed, from := time.Duration(looks)*m.trip(p)+5*time.Millisecond, c.told
-	if c.told.IsZero() || !m.Capabilities.PubSub {
+	if c.told.IsZero() {
 		allowed, from = allowed+m.retry(c), c.there
 	}
 	age := now.Sub(latest(from, c.began, since, p.heard))

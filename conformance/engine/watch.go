@@ -156,7 +156,7 @@ func (m *machine[S, I, O]) answeredCall(r *scriptRun, c *call[S, I, O]) {
 	out := must.Get(m.of.Answers(r.script()))[0]
 	c.last.got = m.granted(c, out)
 	if !c.last.got {
-		c.refused = r.answered
+		c.refused, c.saw = r.answered, r.ran
 		c.barred = c.waits()
 	}
 	if m.of.CallerView != nil {
