@@ -3,11 +3,12 @@
 # The list of modules. go.work has the same; modules_test.go holds the two together.
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers conformance \
 	conformance/matrix examples examples/fencing examples/gocron examples/ownbackend examples/ownprimitive \
-	examples/programs hasptest integration/gocron integration/httplimit integration/otel integration/prometheus luagen
+	examples/programs hasptest hasptest/propertytest integration/gocron integration/httplimit integration/otel \
+	integration/prometheus luagen
 
 # Those that users import or run, and that a release therefore tags.
-PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest integration/gocron \
-	integration/httplimit integration/otel integration/prometheus luagen
+PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest \
+	hasptest/propertytest integration/gocron integration/httplimit integration/otel integration/prometheus luagen
 
 # Modules without tests whose imports (etcd, gRPC) take a minute to compile: "make prove" lints them.
 HEAVY := bench/peers
@@ -58,7 +59,7 @@ demo: ## 8 workers share a lock, a semaphore, a latch and a counter; needs Go al
 
 # The race detector is where our own goroutines are; "make prove" has it everywhere: with it, each driver takes minutes to
 # compile. Both halves run at once, and the longest of each come first, since most tests wait. "make verify" vets.
-RACED := . backend/embedded hasptest
+RACED := . backend/embedded hasptest hasptest/propertytest
 LONGEST := conformance/matrix examples/ownbackend conformance
 test: servers ## every module's tests on real servers, which are installed if missing
 	@$(MAKE) --no-print-directory --jobs=2 raced plain

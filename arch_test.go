@@ -68,6 +68,12 @@ var rules = []rule{
 		dir:   "hasptest/primitives",
 		tests: []string{"backend", "backend/embedded", "primitives", "primitives/extend", "primitives/trace", zap},
 	},
+	{
+		dir:     "hasptest/propertytest",
+		imports: []string{"hasptest", rapid},
+		tests:   []string{"primitives"},
+		testing: true,
+	},
 	{dir: "primitives/trace"},
 	{dir: "primitives/internal/script", imports: []string{"backend"}},
 	{dir: "primitives/internal/dispatch", imports: []string{"backend"}},

@@ -28,7 +28,7 @@ var pages = []struct {
 	{"docs/migration.md", "examples/recipes", 1},
 	{"docs/observability.md", "examples", 2},
 	{"docs/recipes.md", "examples/recipes", 12},
-	{"docs/testing-your-code.md", "hasptest", 7},
+	{"docs/testing-your-code.md", "hasptest", 8},
 }
 
 // codeBlock is a code block of a page that names the file that it is from.

@@ -59,6 +59,7 @@ func TestUsersModulesRequire(t *testing.T) {
 	// It comes with miniredis in any case.
 	want["backend/embedded"] = append(want["backend/embedded"], "github.com/yuin/gopher-lua")
 	want["hasptest"] = []string{"github.com/stretchr/testify", module, module + "/backend/embedded", "go.uber.org/zap"}
+	want["hasptest/propertytest"] = append(want["hasptest"], module+"/hasptest", "pgregory.net/rapid")
 	want["integration/otel"] = append(want["hasptest"], module+"/hasptest", "go.opentelemetry.io/otel",
 		"go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
 		"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric") // In its tests.

@@ -6,7 +6,7 @@
 //
 // The test then calls one of these, while the code under test holds a lock or before it asks for one:
 //
-//   - [Server.Lose]: the holder of a lock loses it;
+//   - [Server.Lose], [Server.TryLose]: the holder of a lock loses it;
 //   - [Server.FailAcquires]: the next request to acquire is not sent;
 //   - [Server.LoseAnswers]: the next request to acquire is executed, and its answer is lost;
 //   - [Server.Away]: for some time no server can be reached.

@@ -3,7 +3,6 @@ package hasptest
 import (
 	"context"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/hasp-go/hasp/backend/embedded"
@@ -17,10 +16,19 @@ const mutexKey = "hasp_mutex"
 // closeTimeout bounds the releases at the end of a test: a test may end while its server loses answers.
 const closeTimeout = 5 * time.Second
 
+// TB is what a [Server] needs of a test: a *testing.T, *testing.B or *rapid.T.
+type TB interface {
+	Helper()
+	Cleanup(end func())
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // Server is a server inside the process, with the faults between it and its clients. All methods are
 // safe for concurrent use.
 type Server struct {
-	tb       testing.TB
+	tb       TB
 	embedded *embedded.Server
 
 	mu       sync.Mutex
@@ -33,7 +41,7 @@ type Server struct {
 
 // New returns an empty server without faults. It needs no closing. At the end of the test all its
 // clients and backends are closed, and with them what they still hold is released.
-func New(tb testing.TB) *Server {
+func New(tb TB) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, embedded: embedded.NewServer(), backends: map[*Backend]struct{}{}}
 	tb.Cleanup(s.endOutage) // for its timer
@@ -99,12 +107,19 @@ func (s *Server) Client(opts *primitives.Options) *primitives.Client {
 // [Server.Embedded]; to have waiters woken, call ForceUnlock of the lock.
 func (s *Server) Lose(name string) {
 	s.tb.Helper()
-	reply, err := s.embedded.Do("DEL", name, extend.SideName(mutexKey, name))
-	if err != nil {
-		s.tb.Errorf("hasptest: lose %q: %v", name, err)
-		return
-	}
-	if deleted, _ := reply.Int(); deleted == 0 {
+	if !s.TryLose(name) {
 		s.tb.Errorf("hasptest: lose %q: nobody holds it", name)
 	}
+}
+
+// TryLose is [Server.Lose] for a test that cannot know whether somebody holds the lock, as one that draws what it does:
+// it reports whether there was such a key.
+func (s *Server) TryLose(name string) bool {
+	s.tb.Helper()
+	reply, err := s.embedded.Do("DEL", name, extend.SideName(mutexKey, name))
+	if err != nil {
+		s.tb.Fatalf("hasptest: lose %q: %v", name, err)
+	}
+	deleted, _ := reply.Int()
+	return deleted > 0
 }
