@@ -19,7 +19,7 @@
 //
 // # The house
 //
-//	conformance        the door: Run and its parts, the report, the list of primitives
+//	conformance        the door: Run with its parts, the report, the list of primitives
 //	|
 //	|-- contract       cases for each clause of package backend
 //	|

@@ -55,40 +55,57 @@ func (r Report) and(other Report) Report {
 	return r
 }
 
-// Run judges the backends of h by everything in the suite: every case, and each primitive under
-// faults, by its histories, and with [Harness.Bubble] by its properties. It returns when all are done, and
-// prints a summary. With -short it leaves out histories in real time, which the report does not name, and of
-// the cases that judge what primitives share, such as the watchdog, all but one.
-func Run(t *testing.T, h *Harness) Report {
-	t.Helper()
-	report := run(t, h, slices.Concat(Cases(), FaultCases()))
-	return report.and(RunProperties(t, h)).and(RunHistories(t, h))
+// Part is a part of the suite.
+type Part int
+
+// The parts of the suite. PartRunner judges backends as script runners, by clauses R, B and W; PartSubscriber as
+// subscribers, by clauses S. PartPrimitives judges the primitives over them, case by case. PartFaults makes each fault
+// that the harness can make while workers use a lock, a fair lock and a read-write lock, and checks that the model
+// explains what they saw, that work goes on within the bound of the fault, and that no lease is lost that need not be.
+//
+// PartProperties drives each primitive by one action after the other, and compares all that can be seen with an exact
+// model of it: what the server stores and answers, what callers get, what the holders of leases believe, where permits
+// are, and which callers wait for something that is there. It draws as many machines as -rapid.checks says, and makes a
+// failing one smaller. All times are virtual: without [Harness.Bubble] it runs nothing.
+//
+// PartHistories draws schedules for each primitive, runs them on several clients at once, and checks that the model of
+// the primitive explains what they saw, and that nobody waited for something that was there. With [Harness.Bubble] that
+// is in virtual time, as often as -rapid.checks says, over links with trouble, and a failing one is made smaller.
+// Without it [Harness.Rounds] of them run in real time, but none with -short.
+const (
+	PartRunner Part = iota
+	PartSubscriber
+	PartPrimitives
+	PartFaults
+	PartProperties
+	PartHistories
+)
+
+// orAll returns some parts; if there are none, all.
+func orAll(some []Part) []Part {
+	if len(some) > 0 {
+		return some
+	}
+	return []Part{PartRunner, PartSubscriber, PartPrimitives, PartFaults, PartProperties, PartHistories}
 }
 
-// RunRunner judges the backends of h as script runners: clauses R, B and W.
-func RunRunner(t *testing.T, h *Harness) Report {
+// Run judges the backends of h by some parts of the suite, or by all if none is given, and prints a summary. With
+// -short it leaves out histories in real time, which the report does not name, and of the cases that judge what
+// primitives share, such as the watchdog, all but one.
+func Run(t *testing.T, h *Harness, some ...Part) (report Report) {
 	t.Helper()
-	return run(t, h, contract.RunnerCases())
-}
-
-// RunSubscriber judges the backends of h as subscribers: clauses S.
-func RunSubscriber(t *testing.T, h *Harness) Report {
-	t.Helper()
-	return run(t, h, contract.SubscriberCases())
-}
-
-// RunPrimitives judges the primitives over the backends of h.
-func RunPrimitives(t *testing.T, h *Harness) Report {
-	t.Helper()
-	return run(t, h, primitiveCases())
-}
-
-// RunFaults makes each fault that h can make while workers use a lock, a fair lock and a read-write lock, and
-// checks that the model explains what they saw, that work goes on within the bound of the fault, and that no
-// lease is lost that need not be.
-func RunFaults(t *testing.T, h *Harness) Report {
-	t.Helper()
-	return run(t, h, FaultCases())
+	some = orAll(some)
+	if cases := Cases(some...); len(cases) > 0 {
+		report = run(t, h, cases)
+	}
+	if slices.Contains(some, PartProperties) && h.Bubble != nil {
+		report = report.and(runEach(t, h, "Properties", Primitives(), engine.Subject.Properties))
+		report = report.and(runOne(t, h, "AdderProperties", adder.Properties))
+	}
+	if slices.Contains(some, PartHistories) {
+		report = report.and(runEach(t, h, "Histories", Primitives(), engine.Subject.Histories))
+	}
+	return report
 }
 
 // RunPrimitive judges somebody's own primitive over the backends of h, by all that follows from its declaration.
@@ -105,23 +122,26 @@ func RunPrimitive(t *testing.T, h *Harness, p engine.Subject) Report {
 	return report.and(runEach(t, h, "Histories", own, engine.Subject.Histories))
 }
 
-// Cases returns all cases of the suite but those of faults.
-func Cases() []Case {
-	return slices.Concat(contract.RunnerCases(), contract.SubscriberCases(), primitiveCases())
-}
-
-// primitiveCases returns the cases of all primitives, those of faults excepted.
-func primitiveCases() (cases []Case) {
-	for _, p := range Primitives() {
-		cases = append(cases, p.Cases()...)
+// Cases returns the cases of some parts of the suite, or of all if none is given; properties and histories are none. Of
+// faults there is one for each way in which primitives wait: all race, they queue up, or there are two kinds of them.
+func Cases(some ...Part) (cases []Case) {
+	for _, part := range orAll(some) {
+		switch part {
+		case PartRunner:
+			cases = append(cases, contract.RunnerCases()...)
+		case PartSubscriber:
+			cases = append(cases, contract.SubscriberCases()...)
+		case PartPrimitives:
+			for _, p := range Primitives() {
+				cases = append(cases, p.Cases()...)
+			}
+			cases = append(cases, adder.Cases()...)
+		case PartFaults:
+			cases = slices.Concat(cases, exclusive.Lock.FaultCases(), fairlock.Primitive.FaultCases(), readwrite.Primitive.FaultCases())
+		case PartProperties, PartHistories:
+		}
 	}
-	return append(cases, adder.Cases()...)
-}
-
-// FaultCases returns a case for each fault, for each of the three ways in which primitives wait: all waiters of
-// an object race, they queue up, or there are two kinds of them.
-func FaultCases() []Case {
-	return slices.Concat(exclusive.Lock.FaultCases(), fairlock.Primitive.FaultCases(), readwrite.Primitive.FaultCases())
+	return cases
 }
 
 // run runs cases: first those that may share the server, side by side, then the others.
@@ -203,4 +223,46 @@ func (r Report) log(t *testing.T) {
 		t.Logf("  skipped, %s: %s", reason,
 			strings.Join(slices.Sorted(slices.Values(byReason[reason])), " "))
 	}
+}
+
+// runEach runs one kind of test for each of some primitives.
+func runEach(
+	t *testing.T, h *Harness, kind string, subjects []engine.Subject,
+	test func(engine.Subject, *testing.T, *Harness, *engine.Coverage),
+) Report {
+	t.Helper()
+	report := Report{Skipped: map[string]string{}}
+	for _, p := range subjects {
+		name := p.String() + kind
+		var reached engine.Coverage
+		one := runOne(t, h, name, func(t *testing.T, h *Harness) { test(p, t, h, &reached) })
+		report = report.and(one)
+		maps.Copy(report.Skipped, one.Skipped)
+		if text := reached.String(); text != "" { // Else -run has left it out.
+			t.Logf("%s: %s", name, text)
+		}
+	}
+	return report
+}
+
+// runOne runs a test that draws what it does. In real time -short leaves it out.
+func runOne(t *testing.T, h *Harness, name string, test func(*testing.T, *Harness)) Report {
+	t.Helper()
+	if err := h.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	short := h.Bubble == nil && testing.Short()
+	ok := t.Run(name, func(t *testing.T) {
+		if short {
+			t.Skip(harness.SkipRandom)
+		}
+		test(t, h)
+	})
+	switch {
+	case short:
+		return Report{Skipped: map[string]string{name: harness.SkipRandom}}
+	case ok:
+		return Report{Passed: []string{name}}
+	}
+	return Report{Failed: []string{name}}
 }

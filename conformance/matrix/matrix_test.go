@@ -5,7 +5,6 @@ package matrix
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -100,20 +99,14 @@ func judge(t *testing.T, c cells.Cell, h *conformance.Harness) conformance.Repor
 	if !testing.Short() || c.Name() != bare {
 		return conformance.Run(t, h)
 	}
-	runner, subscriber := conformance.RunRunner(t, h), conformance.RunSubscriber(t, h)
-	maps.Copy(subscriber.Skipped, runner.Skipped)
-	return conformance.Report{
-		Passed: slices.Concat(runner.Passed, subscriber.Passed), Failed: slices.Concat(runner.Failed, subscriber.Failed),
-		Skipped: subscriber.Skipped,
-	}
+	return conformance.Run(t, h, conformance.PartRunner, conformance.PartSubscriber)
 }
 
 // requireSkips compares the reasons of a report's skips with those why cases cannot run on a server of
 // any topology, unless -run has left cases out.
 func requireSkips(t *testing.T, report conformance.Report, h *conformance.Harness) {
 	t.Helper()
-	all := len(conformance.Cases()) + len(conformance.FaultCases())
-	if len(report.Passed)+len(report.Failed)+len(report.Skipped) < all {
+	if len(report.Passed)+len(report.Failed)+len(report.Skipped) < len(conformance.Cases()) {
 		return
 	}
 	cluster, failsOver := h.Capabilities.Cluster, h.FailOver != nil
@@ -163,8 +156,7 @@ func judgeVariant(t *testing.T, h *conformance.Harness) {
 		requireSkips(t, conformance.Run(t, h), h)
 		return
 	}
-	t.Run("Runner", func(t *testing.T) { conformance.RunRunner(t, h) })
-	t.Run("Subscriber", func(t *testing.T) { conformance.RunSubscriber(t, h) })
+	conformance.Run(t, h, conformance.PartRunner, conformance.PartSubscriber)
 }
 
 // TestPartMeetsEverything: each adapter meets each required server and a cluster, and each topology

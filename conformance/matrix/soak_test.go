@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/matrix/virtual"
 )
@@ -23,15 +24,15 @@ func TestSoak(t *testing.T) {
 	t.Parallel()
 	label := t.Name()
 	pprof.Do(t.Context(), pprof.Labels("test", label), func(context.Context) {
-		conformance.RunSoak(t, soakCells(), soakOptions(t))
+		engine.RunSoak(t, conformance.Primitives(), soakCells(), soakOptions(t))
 	})
 	noGoroutine(t, label)
 }
 
 // soakOptions reads the environment: HASP_SOAK_ONLY has names of primitives.
-func soakOptions(t *testing.T) *conformance.SoakOptions {
+func soakOptions(t *testing.T) *engine.SoakOptions {
 	t.Helper()
-	o := &conformance.SoakOptions{}
+	o := &engine.SoakOptions{}
 	for name, read := range map[string]func(text string) error{
 		"HASP_SOAK": func(text string) (err error) {
 			o.Duration, err = time.ParseDuration(text)
@@ -53,14 +54,14 @@ func soakOptions(t *testing.T) *conformance.SoakOptions {
 
 // soakCells are all cells of the matrix, and the embedded backend for every fourth turn: virtual time
 // shows what takes long, and real servers what their drivers make of it.
-func soakCells() (all []conformance.SoakCell) {
+func soakCells() (all []engine.SoakCell) {
 	for i, c := range cells.All() {
-		all = append(all, conformance.SoakCell{
+		all = append(all, engine.SoakCell{
 			Name:    c.Name(),
 			Harness: func(t *testing.T) *conformance.Harness { t.Helper(); return c.Harness(t) },
 		})
 		if i%3 == 0 {
-			all = append(all, conformance.SoakCell{
+			all = append(all, engine.SoakCell{
 				Name:    "Embedded",
 				Harness: func(*testing.T) *conformance.Harness { return virtual.Harness() },
 			})

@@ -1,12 +1,14 @@
 package cells
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
@@ -31,18 +33,31 @@ func (s Server) Clients(tb testing.TB, n int, o *primitives.Options) []*primitiv
 	return all
 }
 
-// Number sends a command, and returns the number that it replies.
-func (s Server) Number(tb testing.TB, words ...string) int {
+// Doer is a server, within the process or not.
+type Doer interface {
+	Do(words ...string) (backend.Reply, error)
+}
+
+// Text sends a command, and returns the text or number that the server replies.
+func Text(tb testing.TB, s Doer, words ...string) string {
 	tb.Helper()
 	reply, err := s.Do(words...)
 	require.NoError(tb, err)
-	n, err := reply.Int()
+	text, err := reply.Text()
 	require.NoError(tb, err)
-	return int(n)
+	return text
 }
 
-// Texts sends a command, and returns the texts that it replies.
-func (s Server) Texts(tb testing.TB, words ...string) (all []string) {
+// Number sends a command, and returns the number that the server replies.
+func Number(tb testing.TB, s Doer, words ...string) int {
+	tb.Helper()
+	n, err := strconv.Atoi(Text(tb, s, words...))
+	require.NoError(tb, err)
+	return n
+}
+
+// Texts sends a command, and returns the texts that the server replies.
+func Texts(tb testing.TB, s Doer, words ...string) (all []string) {
 	tb.Helper()
 	reply, err := s.Do(words...)
 	require.NoError(tb, err)
@@ -63,6 +78,18 @@ func (s Server) Commands(tb testing.TB) int {
 	require.NoError(tb, err)
 	n, err := strconv.Atoi(info["total_commands_processed"])
 	require.NoError(tb, err)
+	return n
+}
+
+// Calls returns how often the server has run a command, such as evalsha.
+func (s Server) Calls(tb testing.TB, command string) (n int) {
+	tb.Helper()
+	info, err := s.Info("commandstats")
+	require.NoError(tb, err)
+	if said := info["cmdstat_"+command]; said != "" {
+		_, err = fmt.Sscanf(said, "calls=%d", &n)
+		require.NoError(tb, err)
+	}
 	return n
 }
 

@@ -5,7 +5,6 @@ package counting
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"testing"
 
@@ -45,19 +44,9 @@ func (s server) settled(t *testing.T, scripts int) int {
 	s.Await(t, "nobody tries", func() bool {
 		before := last
 		last = s.Commands(t)
-		return last-before <= 2 && s.scripts(t) >= scripts
+		return last-before <= 2 && s.Calls(t, "evalsha") >= scripts
 	})
 	return last
-}
-
-// scripts returns how many scripts have run.
-func (s server) scripts(t *testing.T) (n int) {
-	t.Helper()
-	info, err := s.Info("commandstats")
-	require.NoError(t, err)
-	_, err = fmt.Sscanf(info["cmdstat_evalsha"], "calls=%d", &n)
-	require.NoError(t, err)
-	return n
 }
 
 // grant is what became of a waiter.
@@ -91,7 +80,7 @@ func (s server) wait(
 		if o.Order == primitives.ByArrival {
 			s.Await(t, "it is in the queue", func() bool {
 				require.Empty(t, c.granted)
-				return s.Number(t, "ZCARD", queue) == i+1
+				return cells.Number(t, s, "ZCARD", queue) == i+1
 			})
 		}
 	}
@@ -126,5 +115,5 @@ func hold(
 // awaitNothingLeft waits until nobody holds the semaphore or waits for it.
 func (s server) awaitNothingLeft(t *testing.T) {
 	t.Helper()
-	s.Await(t, "nothing is left", func() bool { return s.Number(t, "EXISTS", name, queue) == 0 })
+	s.Await(t, "nothing is left", func() bool { return cells.Number(t, s, "EXISTS", name, queue) == 0 })
 }

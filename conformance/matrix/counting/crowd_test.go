@@ -37,7 +37,7 @@ func TestServedInOrderOfArrival(t *testing.T) {
 	for i := 1; i < waiters; i += 4 {
 		c.cancel[i]()
 	}
-	s.Await(t, "they have left", func() bool { return s.Number(t, "ZCARD", queue) == waiters*3/4 })
+	s.Await(t, "they have left", func() bool { return cells.Number(t, s, "ZCARD", queue) == waiters*3/4 })
 	var order []int
 	for range waiters * 3 / 4 {
 		require.NoError(t, held[0].Release(t.Context()))

@@ -5,8 +5,6 @@ package crowds
 import (
 	"context"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -51,27 +49,6 @@ func awaitListeners(t *testing.T, s *servers.Server, channel string) {
 		reply, err := s.Do("PUBSUB", "NUMSUB", channel)
 		return err == nil && harness.Same(all, reply)
 	}, conformance.Patience, 20*time.Millisecond)
-}
-
-// commandsRun returns how many commands the server has run, those of scripts included.
-func commandsRun(t *testing.T, s *servers.Server) int {
-	t.Helper()
-	return number(t, s, "stats", "total_commands_processed", "")
-}
-
-// number returns the number that follows after in a field of what INFO says; 0 if there is none.
-func number(t *testing.T, s *servers.Server, section, field, after string) int {
-	t.Helper()
-	info, err := s.Info(section)
-	require.NoError(t, err)
-	_, rest, found := strings.Cut(info[field], after)
-	if !found {
-		return 0
-	}
-	text, _, _ := strings.Cut(rest, ",")
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err)
-	return n
 }
 
 // TestLatchReleasesACrowd lets waiters of 20 clients wait for one latch. The last count-down
@@ -121,9 +98,9 @@ func releaseCrowd(
 	require.Eventually(t, func() bool { return looked.Load() == int64(crowd) },
 		conformance.Patience, time.Millisecond)
 	require.Zero(t, released.Load(), "nobody goes on early")
-	before := commandsRun(t, s)
+	before := cells.Server{Server: s}.Commands(t)
 	open(t, s, latch)
 	all.Wait()
 	require.EqualValues(t, crowd, released.Load())
-	t.Logf("%d waiters of %d clients: %d commands", crowd, crowdClients, commandsRun(t, s)-before)
+	t.Logf("%d waiters of %d clients: %d commands", crowd, crowdClients, cells.Server{Server: s}.Commands(t)-before)
 }

@@ -52,13 +52,13 @@ func costOfAGrant(t *testing.T, waiters int) float64 {
 		})
 	}
 	awaitQuiet(t, s)
-	before := commandsRun(t, s)
+	before := cells.Server{Server: s}.Commands(t)
 	for range grants {
 		require.NoError(t, held.Release(ctx))
 		held = cells.Within(t, conformance.Patience, "a grant", granted)
 		again <- struct{}{}
 	}
-	cost := float64(commandsRun(t, s)-before) / grants
+	cost := float64(cells.Server{Server: s}.Commands(t)-before) / grants
 	stop()
 	all.Wait()
 	require.NoError(t, held.Release(ctx))
@@ -86,9 +86,9 @@ func takeTurns(
 // awaitQuiet waits until all have been refused, and nobody looks any more: what is left are pings.
 func awaitQuiet(t *testing.T, s *servers.Server) {
 	t.Helper()
-	last := commandsRun(t, s)
+	last := cells.Server{Server: s}.Commands(t)
 	require.Eventually(t, func() bool {
-		now := commandsRun(t, s)
+		now := cells.Server{Server: s}.Commands(t)
 		quiet := now < last+5*crowdClients
 		last = now
 		return quiet

@@ -27,7 +27,7 @@ func TestWatchdogBatches(t *testing.T) {
 
 	_, err := s.Do("CONFIG", "RESETSTAT")
 	require.NoError(t, err)
-	calls := func(command string) int { return number(t, s, "commandstats", "cmdstat_"+command, "calls=") }
+	calls := func(command string) int { return cells.Server{Server: s}.Calls(t, command) }
 	require.Eventually(t, func() bool { return calls("pexpire") >= 2*locks },
 		time.Minute, 100*time.Millisecond)
 	renewals, scripts := calls("pexpire"), calls("evalsha")

@@ -62,7 +62,7 @@ func TestCrowdIsServedInOrder(t *testing.T) {
 	// That is twenty seconds; a busy machine has as long again for its hand-overs. If each of the dead
 	// cost a timeout, it would be 150 s, and by Redisson's scores 50 minutes.
 	require.Less(t, took, 3*crowded.WaiterTimeout)
-	s.Await(t, "nobody waits", func() bool { return s.number(t, "EXISTS", key, queue, timeouts, deadlines) == 0 })
+	s.Await(t, "nobody waits", func() bool { return cells.Number(t, s, "EXISTS", key, queue, timeouts, deadlines) == 0 })
 }
 
 // gather lets all waiters of the crowd come, and returns the victims among their clients.

@@ -32,10 +32,10 @@ func TestWaitersOfADeadClientArePassedTogether(t *testing.T) {
 	p.Refuse()
 	require.NoError(t, holder.Release(t.Context()))
 	require.Equal(t, []int{0}, before.serve(t, 1))
-	scripts := s.scripts(t)
+	scripts := s.Calls(t, "evalsha")
 	require.Equal(t, []int{0, 1}, behind.serve(t, 2))
 	// Two waiters try every five seconds: after one timeout, and not after Redisson's five minutes.
-	require.Less(t, s.scripts(t)-scripts, 30)
+	require.Less(t, s.Calls(t, "evalsha")-scripts, 30)
 	s.requireNothingLeft(t)
 }
 
@@ -48,9 +48,9 @@ func TestDeadWaitersOfOthers(t *testing.T) {
 	s.enqueue(t, "ours", now+300000, now+1000)
 	s.enqueue(t, "theirs", now+302500, 0)
 	c := s.waitInTurn(t, 2, clients, nil)
-	s.Await(t, "ours is dropped", func() bool { return s.number(t, "LLEN", queue) == 3 })
+	s.Await(t, "ours is dropped", func() bool { return cells.Number(t, s, "LLEN", queue) == 3 })
 	// It had 299 s left, which those behind it do not have to wait for any more.
-	require.Less(t, s.number(t, "ZSCORE", timeouts, "theirs"), float64(now+100000))
+	require.Less(t, s.score(t, "theirs"), float64(now+100000))
 	require.Equal(t, []int{0, 1}, c.serve(t, 2))
 	s.requireNothingLeft(t)
 }
@@ -70,7 +70,7 @@ func TestNoBusyLoopBehindADeadHead(t *testing.T) {
 	s.requireNothingLeft(t)
 	// A first try, one when it listens, one or two polls, one when the dead is dropped, the grant, and
 	// the release. On a busy machine subscriptions take longer, and meanwhile there are more polls.
-	require.Less(t, s.scripts(t), 10*20)
+	require.Less(t, s.Calls(t, "evalsha"), 10*20)
 }
 
 // TestReleaseOfWhatHasExpiredWakesTheFirst lets the lease of a holder expire that cannot reach the server:
@@ -92,7 +92,7 @@ func TestReleaseOfWhatHasExpiredWakesTheFirst(t *testing.T) {
 	require.True(t, ok)
 	p.Refuse()
 	cells.Within(t, conformance.Patience, "the end of the lease", lease.Done())
-	s.Await(t, "it expires on the server", func() bool { return s.number(t, "EXISTS", key) == 0 })
+	s.Await(t, "it expires on the server", func() bool { return cells.Number(t, s, "EXISTS", key) == 0 })
 	require.Empty(t, c.granted)
 	p.Restore()
 	require.Equal(t, []int{0}, c.serve(t, 1))
@@ -107,11 +107,11 @@ func TestTryThatPassesTheDeadWakesTheFirst(t *testing.T) {
 	clients := s.Clients(t, 2, noPoll)
 	_, err := clients[1].NewFairLock("warm", nil).TryLock(t.Context())
 	require.NoError(t, err)
-	now, scripts := s.now(t), s.scripts(t)
+	now, scripts := s.now(t), s.Calls(t, "evalsha")
 	s.enqueue(t, "ours", now+300000, now+time.Hour.Milliseconds())
 	c := s.waitInTurn(t, 1, clients[1:], patient)
 	// A waiter that had still to try since it listens would itself find the dead.
-	s.Await(t, "it sleeps", func() bool { return s.scripts(t) == scripts+2 })
+	s.Await(t, "it sleeps", func() bool { return s.Calls(t, "evalsha") == scripts+2 })
 	s.do(t, "HSET", deadlines, "ours", strconv.FormatInt(now-1, 10)+" 36000000")
 	require.Empty(t, c.granted)
 	_, err = clients[0].NewFairLock(key, nil).TryLock(t.Context())
@@ -175,10 +175,10 @@ func TestQueueHeals(t *testing.T) {
 			clients := s.Clients(t, 3, &primitives.Options{PollInterval: 300 * time.Millisecond})
 			holder := hold(t, clients[0])
 			c := s.waitInTurn(t, 2, clients[1:], nil)
-			waiting := s.Texts(t, "LRANGE", queue, "0", "-1")
+			waiting := cells.Texts(t, s, "LRANGE", queue, "0", "-1")
 			harm(t, s, waiting[0], waiting[1])
 			s.Await(t, "they agree", func() bool { return agree(t, s, 2) })
-			require.ElementsMatch(t, waiting, s.Texts(t, "LRANGE", queue, "0", "-1"))
+			require.ElementsMatch(t, waiting, cells.Texts(t, s, "LRANGE", queue, "0", "-1"))
 			require.NoError(t, holder.Release(t.Context()))
 			require.ElementsMatch(t, []int{0, 1}, c.serve(t, 2))
 			s.requireNothingLeft(t)
@@ -189,14 +189,14 @@ func TestQueueHeals(t *testing.T) {
 // agree reports whether the list and the zsets have the same n waiters.
 func agree(t *testing.T, s server, n int) bool {
 	t.Helper()
-	listed := s.Texts(t, "LRANGE", queue, "0", "-1")
+	listed := cells.Texts(t, s, "LRANGE", queue, "0", "-1")
 	for _, owner := range listed {
 		if s.do(t, "ZSCORE", timeouts, owner).IsNil() || s.do(t, "HGET", deadlines, owner).IsNil() {
 			return false
 		}
 	}
-	return len(listed) == n && int(s.number(t, "ZCARD", timeouts)) == n &&
-		int(s.number(t, "HLEN", deadlines)) == n
+	return len(listed) == n && cells.Number(t, s, "ZCARD", timeouts) == n &&
+		cells.Number(t, s, "HLEN", deadlines) == n
 }
 
 // TestHandOverCommandsStayConstant counts the commands of ten hand-overs while ten wait, and while 300
@@ -221,13 +221,13 @@ func handOverCommands(t *testing.T, waiters int) int {
 		Lease: time.Hour, WaiterTimeout: 10 * time.Hour,
 	})
 	s.awaitListening(t, waiters)
-	settled := s.commands(t)
+	settled := s.Commands(t)
 	s.Await(t, "the tries at subscribing are over", func() bool {
 		before := settled
-		settled = s.commands(t)
+		settled = s.Commands(t)
 		return settled-before <= 2 // INFO itself, and a ping
 	})
-	before := s.commands(t)
+	before := s.Commands(t)
 	require.NoError(t, holder.Release(t.Context()))
 	for i := range 10 {
 		g := c.next(t)
@@ -235,7 +235,7 @@ func handOverCommands(t *testing.T, waiters int) int {
 		require.NoError(t, g.lease.Release(t.Context()))
 	}
 	last := c.next(t)
-	taken := s.commands(t) - before
+	taken := s.Commands(t) - before
 	for _, cancel := range c.cancel[last.waiter+1:] {
 		cancel()
 	}
@@ -269,7 +269,7 @@ func TestScoresFallByOneCommandPerThousand(t *testing.T) {
 	lease := c.next(t).lease
 	require.Equal(t, 3, calls()-before)
 	for i := range 2500 {
-		require.Equal(t, float64(base+int64(i)-300000), s.number(t, "ZSCORE", timeouts, "other:"+strconv.Itoa(i)))
+		require.Equal(t, float64(base+int64(i)-300000), s.score(t, "other:"+strconv.Itoa(i)))
 	}
 	require.NoError(t, lease.Release(t.Context()))
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -53,26 +52,18 @@ func (s server) do(t *testing.T, words ...string) backend.Reply {
 	return reply
 }
 
-// number sends a command whose reply is a number, or a text of one.
-func (s server) number(t *testing.T, words ...string) float64 {
+// score returns when a waiter's turn is, as the lock's timeouts have it.
+func (s server) score(t *testing.T, waiter string) float64 {
 	t.Helper()
-	reply := s.do(t, words...)
-	if reply.Kind() == backend.KindInteger {
-		n, err := reply.Int()
-		require.NoError(t, err)
-		return float64(n)
-	}
-	text, err := reply.Text()
+	score, err := strconv.ParseFloat(cells.Text(t, s, "ZSCORE", timeouts, waiter), 64)
 	require.NoError(t, err)
-	n, err := strconv.ParseFloat(text, 64)
-	require.NoError(t, err)
-	return n
+	return score
 }
 
 // now returns the server's time in milliseconds.
 func (s server) now(t *testing.T) int64 {
 	t.Helper()
-	parts := s.Texts(t, "TIME")
+	parts := cells.Texts(t, s, "TIME")
 	seconds, err := strconv.ParseInt(parts[0], 10, 64)
 	require.NoError(t, err)
 	micros, err := strconv.ParseInt(parts[1], 10, 64)
@@ -93,14 +84,14 @@ func (s server) enqueue(t *testing.T, owner string, score, deadline int64) {
 // awaitQueue waits until so many wait.
 func (s server) awaitQueue(t *testing.T, n int) {
 	t.Helper()
-	s.Await(t, "so many wait: "+strconv.Itoa(n), func() bool { return int(s.number(t, "LLEN", queue)) == n })
+	s.Await(t, "so many wait: "+strconv.Itoa(n), func() bool { return cells.Number(t, s, "LLEN", queue) == n })
 }
 
 // awaitListening waits until n waiters are subscribed.
 func (s server) awaitListening(t *testing.T, n int) {
 	t.Helper()
 	s.Await(t, "waiters listen", func() bool {
-		return len(s.Texts(t, "PUBSUB", "CHANNELS", channel+":*")) == n
+		return len(cells.Texts(t, s, "PUBSUB", "CHANNELS", channel+":*")) == n
 	})
 }
 
@@ -108,40 +99,9 @@ func (s server) awaitListening(t *testing.T, n int) {
 func (s server) requireNothingLeft(t *testing.T) {
 	t.Helper()
 	s.Await(t, "nothing is left", func() bool {
-		return s.number(t, "EXISTS", key, queue, timeouts, deadlines) == 0
+		return cells.Number(t, s, "EXISTS", key, queue, timeouts, deadlines) == 0
 	})
 	s.awaitListening(t, 0)
-}
-
-// commands returns how many commands the server has run, those of scripts included.
-func (s server) commands(t *testing.T) (n int) {
-	t.Helper()
-	info, err := s.Info("stats")
-	require.NoError(t, err)
-	n, err = strconv.Atoi(info["total_commands_processed"])
-	require.NoError(t, err)
-	return n
-}
-
-// scripts returns how many scripts the server has run.
-func (s server) scripts(t *testing.T) int {
-	t.Helper()
-	return s.calls(t, "evalsha")
-}
-
-// calls returns how often the server has run a command.
-func (s server) calls(t *testing.T, command string) int {
-	t.Helper()
-	info, err := s.Info("commandstats")
-	require.NoError(t, err)
-	_, rest, found := strings.Cut(info["cmdstat_"+command], "calls=")
-	if !found {
-		return 0
-	}
-	text, _, _ := strings.Cut(rest, ",")
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err)
-	return n
 }
 
 // grant is what became of a waiter.
@@ -179,7 +139,7 @@ func (s server) waitInTurn(
 // comeInTurn begins n waiters, each when those before it are in the queue.
 func (s server) comeInTurn(t *testing.T, n int, begin func(i int)) {
 	t.Helper()
-	before := int(s.number(t, "LLEN", queue))
+	before := cells.Number(t, s, "LLEN", queue)
 	for i := range n {
 		begin(i)
 		s.awaitQueue(t, before+i+1)

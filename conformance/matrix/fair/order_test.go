@@ -76,13 +76,13 @@ func TestTryLockNeitherQueuesNorPasses(t *testing.T) {
 	holder := hold(t, clients[1])
 	_, err := lock.TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
-	require.Zero(t, s.number(t, "EXISTS", queue, timeouts, deadlines))
+	require.Zero(t, cells.Number(t, s, "EXISTS", queue, timeouts, deadlines))
 
 	require.NoError(t, holder.Release(t.Context()))
 	s.enqueue(t, "waiting", s.now(t)+600000, 0)
 	_, err = lock.TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
-	require.Equal(t, []string{"waiting"}, s.Texts(t, "LRANGE", queue, "0", "-1"))
+	require.Equal(t, []string{"waiting"}, cells.Texts(t, s, "LRANGE", queue, "0", "-1"))
 	s.do(t, "DEL", queue) // Its score goes with the next grant.
 
 	lease, err := lock.TryLock(t.Context())
@@ -118,7 +118,7 @@ func TestConflictNamesTheKey(t *testing.T) {
 		_, err := lock.Lock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrConflict)
 		require.ErrorContains(t, err, says)
-		require.Equal(t, 1.0, s.number(t, "EXISTS", key, queue, timeouts, deadlines, "redisson_lock_token:{fair}"))
+		require.Equal(t, 1, cells.Number(t, s, "EXISTS", key, queue, timeouts, deadlines, "redisson_lock_token:{fair}"))
 		s.do(t, "DEL", name)
 	}
 }
@@ -144,18 +144,18 @@ func TestWaiterOutlivesItsTimeout(t *testing.T) {
 	clients := s.Clients(t, 3, nil)
 	holder := hold(t, clients[0])
 	c := s.waitInTurn(t, 3, clients, &primitives.FairLockOptions{WaiterTimeout: 4 * time.Second})
-	first := s.Texts(t, "LRANGE", queue, "0", "-1")
+	first := cells.Texts(t, s, "LRANGE", queue, "0", "-1")
 	for _, owner := range first { // As if they had waited for so long.
 		s.do(t, "ZINCRBY", timeouts, "-330000", owner)
 	}
 	s.Await(t, "the scores rise", func() bool {
-		return s.number(t, "ZSCORE", timeouts, first[0]) > float64(s.now(t)+250000)
+		return s.score(t, first[0]) > float64(s.now(t)+250000)
 	})
-	gap := s.number(t, "ZSCORE", timeouts, first[1]) - s.number(t, "ZSCORE", timeouts, first[0])
+	gap := s.score(t, first[1]) - s.score(t, first[0])
 	require.InDelta(t, 300000, gap, 1, "all scores rise together")
-	scripts := s.scripts(t)
-	s.Await(t, "they have tried many times", func() bool { return s.scripts(t) > scripts+30 })
-	require.Equal(t, first, s.Texts(t, "LRANGE", queue, "0", "-1"))
+	scripts := s.Calls(t, "evalsha")
+	s.Await(t, "they have tried many times", func() bool { return s.Calls(t, "evalsha") > scripts+30 })
+	require.Equal(t, first, cells.Texts(t, s, "LRANGE", queue, "0", "-1"))
 	require.NoError(t, holder.Release(t.Context()))
 	require.Equal(t, []int{0, 1, 2}, c.serve(t, 3))
 	s.requireNothingLeft(t)

@@ -25,10 +25,10 @@ func TestDeadArePassedByTheThousand(t *testing.T) {
 	client := s.Clients(t, 1, noPoll)[0]
 	_, err := client.NewFairLock("warm", nil).TryLock(t.Context())
 	require.NoError(t, err)
-	scripts := s.scripts(t)
+	scripts := s.Calls(t, "evalsha")
 	lease, err := client.NewFairLock(key, patient).TryLock(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 3, s.scripts(t)-scripts)
+	require.Equal(t, 3, s.Calls(t, "evalsha")-scripts)
 	require.NoError(t, lease.Release(t.Context()))
 	s.requireNothingLeft(t)
 }
@@ -45,13 +45,13 @@ func TestManyLeaveTogether(t *testing.T) {
 	}
 	s.awaitQueue(t, 300)
 	c := s.waitInTurn(t, 1, clients[2:], patient)
-	s.Await(t, "all have tried since they listen", func() bool { return s.calls(t, "zcard") >= 1+2*301 })
-	behind := s.Texts(t, "LRANGE", queue, "-1", "-1")[0]
-	score, scripts, reads := s.number(t, "ZSCORE", timeouts, behind), s.scripts(t), s.calls(t, "zrange")
+	s.Await(t, "all have tried since they listen", func() bool { return s.Calls(t, "zcard") >= 1+2*301 })
+	behind := cells.Texts(t, s, "LRANGE", queue, "-1", "-1")[0]
+	score, scripts, reads := s.score(t, behind), s.Calls(t, "evalsha"), s.Calls(t, "zrange")
 	require.NoError(t, clients[1].Close(t.Context()))
 	s.awaitQueue(t, 1)
-	require.LessOrEqual(t, s.calls(t, "zrange")-reads, s.scripts(t)-scripts)
-	require.Equal(t, score-300*300000, s.number(t, "ZSCORE", timeouts, behind)) // For each as long as Redisson waits.
+	require.LessOrEqual(t, s.Calls(t, "zrange")-reads, s.Calls(t, "evalsha")-scripts)
+	require.Equal(t, score-300*300000, s.score(t, behind)) // For each as long as Redisson waits.
 	require.NoError(t, holder.Release(t.Context()))
 	require.Equal(t, []int{0}, c.serve(t, 1))
 	s.requireNothingLeft(t)
@@ -66,8 +66,8 @@ func TestDeadLowerNoScoreByWhatHasPassed(t *testing.T) {
 	s.enqueue(t, peer+"1", score, 0)
 	_, err := s.Clients(t, 1, noPoll)[0].NewFairLock(key, nil).TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
-	require.Equal(t, []string{peer + "1"}, s.Texts(t, "LRANGE", queue, "0", "-1"))
-	require.Equal(t, float64(score), s.number(t, "ZSCORE", timeouts, peer+"1"))
+	require.Equal(t, []string{peer + "1"}, cells.Texts(t, s, "LRANGE", queue, "0", "-1"))
+	require.Equal(t, float64(score), s.score(t, peer+"1"))
 }
 
 // TestHealingKeepsTheFirstPlace has a peer in the queue twice.
@@ -80,7 +80,7 @@ func TestHealingKeepsTheFirstPlace(t *testing.T) {
 	s.enqueue(t, peer, score, 0)
 	_, err := s.Clients(t, 1, noPoll)[0].NewFairLock(key, nil).TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
-	require.Equal(t, []string{peer, peer + "1"}, s.Texts(t, "LRANGE", queue, "0", "-1"))
+	require.Equal(t, []string{peer, peer + "1"}, cells.Texts(t, s, "LRANGE", queue, "0", "-1"))
 }
 
 // TestClockSetBack sets the server's clock back by an hour while two crashed waiters are the first: they lose their

@@ -32,19 +32,19 @@ func TestPeerIsServedInOrder(t *testing.T) {
 
 	holder := hold(t, clients[0])
 	ahead := s.waitInTurn(t, 1, clients[1:2], patient)
-	last := s.Texts(t, "LRANGE", queue, "-1", "-1")[0]
-	score := int64(s.number(t, "ZSCORE", timeouts, last))
+	last := cells.Texts(t, s, "LRANGE", queue, "-1", "-1")[0]
+	score := int64(s.score(t, last))
 	require.InDelta(t, s.now(t)+30000+300000, score, 60000, "the holder's lease, and Redisson's default")
 	s.enqueue(t, peer, score+300000, 0)
 	behind := s.waitInTurn(t, 1, clients[2:], patient)
-	last = s.Texts(t, "LRANGE", queue, "-1", "-1")[0]
-	require.Equal(t, float64(score+600000), s.number(t, "ZSCORE", timeouts, last))
+	last = cells.Texts(t, s, "LRANGE", queue, "-1", "-1")[0]
+	require.Equal(t, float64(score+600000), s.score(t, last))
 	s.awaitListening(t, 3)
 
 	require.NoError(t, holder.Release(t.Context()))
 	lease := ahead.next(t).lease
-	require.Equal(t, float64(score), s.number(t, "ZSCORE", timeouts, peer), "lowered by what the first had added")
-	require.Equal(t, float64(score+300000), s.number(t, "ZSCORE", timeouts, last))
+	require.Equal(t, float64(score), s.score(t, peer), "lowered by what the first had added")
+	require.Equal(t, float64(score+300000), s.score(t, last))
 	require.Empty(t, woken)
 	require.NoError(t, lease.Release(t.Context()))
 	require.Equal(t, "0", cells.Within(t, conformance.Patience, "the peer's message", woken))

@@ -53,9 +53,9 @@ func newHarness(t *testing.T, begin func(s *hasptest.Server)) *conformance.Harne
 func TestContract(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, func(*hasptest.Server) {})
-	runner, subscriber := conformance.RunRunner(t, h), conformance.RunSubscriber(t, h)
-	require.Empty(t, append(runner.Failed, subscriber.Failed...))
-	require.Greater(t, len(runner.Passed), len(runner.Skipped))
+	report := conformance.Run(t, h, conformance.PartRunner, conformance.PartSubscriber)
+	require.Empty(t, report.Failed)
+	require.Greater(t, len(report.Passed), len(report.Skipped))
 }
 
 // TestHistories has many clients work in virtual time while the server has faults: the models explain what

@@ -185,7 +185,7 @@ func TestManyGrantsAreNotAllRead(t *testing.T) {
 			t.Run(fmt.Sprint(name, each), func(t *testing.T) {
 				l := c.NewRateLimiter(fmt.Sprint(name, each), nil)
 				require.NoError(t, l.SetRate(t.Context(), rate))
-				s.Number(t, "EVAL", `for i = 1, tonumber(ARGV[1]) do
+				cells.Number(t, s, "EVAL", `for i = 1, tonumber(ARGV[1]) do
 					redis.call('zadd', KEYS[1], i, string.format('%c%016d%c', 16, i, ARGV[2]) .. '\0\0\0')
 				end
 				redis.call('set', KEYS[2], 0)

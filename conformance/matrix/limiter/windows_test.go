@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -68,7 +65,7 @@ func TestWindowsOfManyClients(t *testing.T) {
 	cells.Proof(t)
 	t.Parallel()
 	const clients, callers, permits, interval = 16, 20, 40, 300 * time.Millisecond
-	s := servers.Start(t, servers.Redis, nil)
+	s := cells.StartServer(t)
 	var grants spans
 	var limiters []*primitives.RateLimiter
 	for i := range clients {
@@ -130,7 +127,7 @@ func TestWaitersCostTheSame(t *testing.T) {
 func scriptsPerGrant(t *testing.T, waiters int) float64 {
 	t.Helper()
 	const permits, interval = 100, 500 * time.Millisecond
-	s := servers.Start(t, servers.Redis, nil)
+	s := cells.StartServer(t)
 	var limiters []*primitives.RateLimiter
 	for i := range crowdClients {
 		a := cells.Adapters()[i%len(cells.Adapters())]
@@ -154,34 +151,22 @@ func scriptsPerGrant(t *testing.T, waiters int) float64 {
 		return err == nil && n == listeners
 	}, conformance.Patience, 20*time.Millisecond)
 	settled(t, s, int(listeners)+waiters)
-	before := scripts(t, s)
+	before := s.Calls(t, "evalsha")
 	require.NoError(t, limiters[0].SetRate(ctx, primitives.Rate{Permits: permits, Interval: interval}))
 	for range waiters {
 		require.NoError(t, <-granted)
 	}
-	return float64(scripts(t, s)-before) / float64(waiters)
+	return float64(s.Calls(t, "evalsha")-before) / float64(waiters)
 }
 
 // settled returns when so many scripts have run at least, and no more come: all wait.
-func settled(t *testing.T, s *servers.Server, least int) {
+func settled(t *testing.T, s cells.Server, least int) {
 	t.Helper()
 	last := 0
 	require.Eventually(t, func() bool {
-		now := scripts(t, s)
+		now := s.Calls(t, "evalsha")
 		same := now == last && now >= least
 		last = now
 		return same
 	}, conformance.Patience, 200*time.Millisecond)
-}
-
-// scripts returns how many the server has run.
-func scripts(t *testing.T, s *servers.Server) int {
-	t.Helper()
-	info, err := s.Info("commandstats")
-	require.NoError(t, err)
-	_, rest, _ := strings.Cut(info["cmdstat_evalsha"], "calls=")
-	text, _, _ := strings.Cut(rest, ",")
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err)
-	return n
 }

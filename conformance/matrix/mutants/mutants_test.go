@@ -163,12 +163,9 @@ func TestWithoutPubSub(t *testing.T) {
 	cells.Proof(t)
 	t.Parallel()
 	h := noPubSub.good(t)
-	t.Run("Subscriber", func(t *testing.T) {
-		report := conformance.RunSubscriber(t, h)
-		require.Contains(t, report.Passed, "SubscribeWithoutPubSubIsRefused")
-	})
-	t.Run("Primitives", func(t *testing.T) { conformance.RunPrimitives(t, h) })
+	parts := []conformance.Part{conformance.PartSubscriber, conformance.PartPrimitives}
 	if cells.Whole() {
-		t.Run("Faults", func(t *testing.T) { conformance.RunFaults(t, h) })
+		parts = append(parts, conformance.PartFaults)
 	}
+	require.Contains(t, conformance.Run(t, h, parts...).Passed, "SubscribeWithoutPubSubIsRefused")
 }

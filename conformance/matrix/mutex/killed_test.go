@@ -50,7 +50,7 @@ func (s server) killHolder(t *testing.T, clients []*primitives.Client, name stri
 	key := "hasp_mutex:{" + name + "}"
 	child := cells.StartChild(t, os.Args[0], "TestHolder", cells.Adapters()[0].Name, s.Addr(), name, strconv.Itoa(dead))
 	require.Equal(t, "in", child.Next(t))
-	s.Await(t, "its own wait", func() bool { return s.Number(t, "ZCARD", key+":queue") == dead })
+	s.Await(t, "its own wait", func() bool { return cells.Number(t, s, "ZCARD", key+":queue") == dead })
 	in := make(chan time.Time, len(clients))
 	var all sync.WaitGroup
 	t.Cleanup(all.Wait) // Also if the test fails: its context has ended then.
@@ -63,18 +63,18 @@ func (s server) killHolder(t *testing.T, clients []*primitives.Client, name stri
 			}
 		})
 		if (i+1)%10 == 0 { // No more dial at once: a driver gives each a few seconds.
-			s.Await(t, "they wait", func() bool { return s.Number(t, "ZCARD", key+":queue") == dead+i+1 })
+			s.Await(t, "they wait", func() bool { return cells.Number(t, s, "ZCARD", key+":queue") == dead+i+1 })
 		}
 	}
 	child.Kill(t)
-	end := time.UnixMilli(int64(s.Number(t, "PEXPIRETIME", key)))
+	end := time.UnixMilli(int64(cells.Number(t, s, "PEXPIRETIME", key)))
 	time.Sleep(time.Until(end))
 	timer := time.Since(end)
 	first := <-in
 	for range len(clients) - 1 {
 		first = earlier(first, cells.Within(t, time.Minute, "the next one", in))
 	}
-	s.Await(t, "nothing is left", func() bool { return s.Number(t, "EXISTS", key, key+":queue", key+":signs") == 0 })
+	s.Await(t, "nothing is left", func() bool { return cells.Number(t, s, "EXISTS", key, key+":queue", key+":signs") == 0 })
 	require.False(t, first.Before(end), "the next is in %v before the end of the lease", end.Sub(first))
 	return first.Sub(end) - timer
 }

@@ -60,7 +60,7 @@ func TestHandOverCostsTheSame(t *testing.T) {
 			require.NoError(t, client.Close(t.Context()))
 		}
 	}
-	s.Await(t, "nothing is left", func() bool { return s.Number(t, "EXISTS", key, queue, signs) == 0 })
+	s.Await(t, "nothing is left", func() bool { return cells.Number(t, s, "EXISTS", key, queue, signs) == 0 })
 }
 
 // contestants use one mutex by turns.
@@ -103,7 +103,7 @@ func (c *contestants) run(t *testing.T, s server, handOvers int) {
 			}
 		})
 	}
-	s.Await(t, "all wait", func() bool { return s.Number(t, "ZCARD", queue) == len(c.clients) })
+	s.Await(t, "all wait", func() bool { return cells.Number(t, s, "ZCARD", queue) == len(c.clients) })
 	begin := time.Now()
 	require.NoError(t, held.Release(t.Context()))
 	all.Wait()

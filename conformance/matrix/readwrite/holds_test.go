@@ -85,10 +85,10 @@ func TestLastReadersAllCrash(t *testing.T) {
 			taken(t.Context(), t, leased(crashing, "x", lease).ReadLock())
 		}
 		crash()
-		do(t, s, "PEXPIRE", "x", "3600000") // as if it had been left longer
+		cells.Text(t, s, "PEXPIRE", "x", "3600000") // as if it had been left longer
 		unlock(t, in(t, waiting(t, c.NewReadWriteLock("x", nil).WriteLock())))
 		require.InDelta(t, 7, time.Since(began).Seconds(), 0.2)
-		require.Zero(t, number(t, s, "EXISTS", "x"))
+		require.Zero(t, cells.Number(t, s, "EXISTS", "x"))
 	})
 }
 
@@ -110,7 +110,7 @@ func TestRenewalTouchesItsOwn(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		require.Greater(t, left(t, s, "x"), 15*time.Second, "it is lengthened")
 		unlock(t, renewed)
-		require.Zero(t, number(t, s, "EXISTS", "x"), "none of the others is left")
+		require.Zero(t, cells.Number(t, s, "EXISTS", "x"), "none of the others is left")
 	})
 }
 
@@ -135,7 +135,7 @@ func TestRenewalReportsALostReader(t *testing.T) {
 		c, _ := inside(t, s)
 		lock := c.NewReadWriteLock("x", nil)
 		lost, other := taken(t.Context(), t, lock.ReadLock()), taken(t.Context(), t, lock.ReadLock())
-		do(t, s, "DEL", sideKey("x", lost))
+		cells.Text(t, s, "DEL", sideKey("x", lost))
 		time.Sleep(10*time.Second + time.Millisecond)
 		require.ErrorIs(t, lost.Err(), primitives.ErrLost)
 		unlock(t, other)
@@ -149,7 +149,7 @@ func TestOtherKinds(t *testing.T) {
 		c := client(t, s)
 		plain, err := c.NewLock("x", nil).TryLock(t.Context())
 		require.NoError(t, err)
-		do(t, s, "SET", "text", "1")
+		cells.Text(t, s, "SET", "text", "1")
 		lock, text := c.NewReadWriteLock("x", nil), c.NewReadWriteLock("text", nil)
 		for _, l := range []side{lock.ReadLock(), lock.WriteLock()} {
 			refused(t, l)
@@ -160,7 +160,7 @@ func TestOtherKinds(t *testing.T) {
 			require.ErrorContains(t, err, "holds a string")
 		}
 		unlock(t, plain)
-		require.Equal(t, "1", do(t, s, "GET", "text"))
+		require.Equal(t, "1", cells.Text(t, s, "GET", "text"))
 	})
 }
 
@@ -173,7 +173,7 @@ func TestWritersLeaveInTheBackground(t *testing.T) {
 		writer, other := taken(t.Context(), t, lock.WriteLock()), taken(t.Context(), t, c.NewReadWriteLock("y", nil).WriteLock())
 		reader := taken(writer.Reenter(t.Context()), t, lock.ReadLock())
 		leaveTogether(t, writer, other)
-		require.Equal(t, "0", do(t, s, "EXISTS", "y"))
+		require.Equal(t, "0", cells.Text(t, s, "EXISTS", "y"))
 		cells.Want(t, false)(lock.WriteLock().IsLocked(t.Context()))
 		cells.Want(t, true)(lock.ReadLock().IsLocked(t.Context()))
 		unlock(t, reader)

@@ -18,11 +18,11 @@ import (
 // peer is a thread of a Java process on the lock of a name: it does to keys what Redisson's scripts do,
 // by single commands, and expects what they expect. Nobody else may use the lock meanwhile.
 type peer struct {
-	server      doer
+	server      cells.Doer
 	name, owner string
 }
 
-func newPeer(s doer, name string) *peer {
+func newPeer(s cells.Doer, name string) *peer {
 	return &peer{server: s, name: name, owner: "11111111-2222-4333-8444-555555555555:28"}
 }
 
@@ -36,25 +36,25 @@ func (p *peer) sideKeyOf(owner string, n int) string {
 // mode returns the lock's; empty: it has none.
 func (p *peer) mode(t *testing.T) string {
 	t.Helper()
-	if do(t, p.server, "HEXISTS", p.name, "mode") == "0" {
+	if cells.Text(t, p.server, "HEXISTS", p.name, "mode") == "0" {
 		return ""
 	}
-	return do(t, p.server, "HGET", p.name, "mode")
+	return cells.Text(t, p.server, "HGET", p.name, "mode")
 }
 
 // readLock enters as a reader, and reports whether it may.
 func (p *peer) readLock(t *testing.T, lease time.Duration) bool {
 	t.Helper()
 	mode := p.mode(t)
-	if mode == "write" && do(t, p.server, "HEXISTS", p.name, p.owner+":write") == "0" {
+	if mode == "write" && cells.Text(t, p.server, "HEXISTS", p.name, p.owner+":write") == "0" {
 		return false
 	}
 	if mode == "" {
-		do(t, p.server, "HSET", p.name, "mode", "read")
+		cells.Text(t, p.server, "HSET", p.name, "mode", "read")
 	}
-	n := int(number(t, p.server, "HINCRBY", p.name, p.owner, "1"))
-	do(t, p.server, "SET", p.sideKey(n), "1", "PX", milliseconds(lease))
-	do(t, p.server, "PEXPIRE", p.name, milliseconds(max(lease, left(t, p.server, p.name))))
+	n := cells.Number(t, p.server, "HINCRBY", p.name, p.owner, "1")
+	cells.Text(t, p.server, "SET", p.sideKey(n), "1", "PX", milliseconds(lease))
+	cells.Text(t, p.server, "PEXPIRE", p.name, milliseconds(max(lease, left(t, p.server, p.name))))
 	return true
 }
 
@@ -62,26 +62,26 @@ func (p *peer) readLock(t *testing.T, lease time.Duration) bool {
 // is deleted, with a message, if there is none.
 func (p *peer) readUnlock(t *testing.T) {
 	t.Helper()
-	n := number(t, p.server, "HGET", p.name, p.owner)
-	do(t, p.server, "DEL", p.sideKey(int(n)))
+	n := cells.Number(t, p.server, "HGET", p.name, p.owner)
+	cells.Text(t, p.server, "DEL", p.sideKey(n))
 	if n--; n == 0 {
-		do(t, p.server, "HDEL", p.name, p.owner)
+		cells.Text(t, p.server, "HDEL", p.name, p.owner)
 	} else {
-		do(t, p.server, "HSET", p.name, p.owner, strconv.FormatInt(n, 10))
+		cells.Text(t, p.server, "HSET", p.name, p.owner, strconv.Itoa(n))
 	}
 	if longest := p.longest(t); longest > 0 {
-		do(t, p.server, "PEXPIRE", p.name, milliseconds(longest))
+		cells.Text(t, p.server, "PEXPIRE", p.name, milliseconds(longest))
 	} else if p.mode(t) != "write" {
-		do(t, p.server, "DEL", p.name)
-		do(t, p.server, "PUBLISH", "redisson_rwlock:{"+p.name+"}", "0")
+		cells.Text(t, p.server, "DEL", p.name)
+		cells.Text(t, p.server, "PUBLISH", "redisson_rwlock:{"+p.name+"}", "0")
 	}
 }
 
 // longest is the longest expiry of all side keys.
 func (p *peer) longest(t *testing.T) (longest time.Duration) {
 	t.Helper()
-	for _, field := range texts(t, p.server, "HKEYS", p.name) {
-		count, err := strconv.Atoi(do(t, p.server, "HGET", p.name, field))
+	for _, field := range cells.Texts(t, p.server, "HKEYS", p.name) {
+		count, err := strconv.Atoi(cells.Text(t, p.server, "HGET", p.name, field))
 		for n := 1; err == nil && n <= count; n++ {
 			longest = max(longest, left(t, p.server, p.sideKeyOf(field, n)))
 		}
@@ -95,39 +95,24 @@ func (p *peer) writeLock(t *testing.T, lease time.Duration) bool {
 	if p.mode(t) != "" {
 		return false
 	}
-	do(t, p.server, "HSET", p.name, "mode", "write", p.owner+":write", "1")
-	do(t, p.server, "PEXPIRE", p.name, milliseconds(lease))
+	cells.Text(t, p.server, "HSET", p.name, "mode", "write", p.owner+":write", "1")
+	cells.Text(t, p.server, "PEXPIRE", p.name, milliseconds(lease))
 	return true
 }
 
 // writeUnlock leaves as a writer: its readers, if it has any, stay, without a message.
 func (p *peer) writeUnlock(t *testing.T) {
 	t.Helper()
-	do(t, p.server, "HDEL", p.name, p.owner+":write")
-	if do(t, p.server, "HLEN", p.name) != "1" {
-		do(t, p.server, "HSET", p.name, "mode", "read")
+	cells.Text(t, p.server, "HDEL", p.name, p.owner+":write")
+	if cells.Text(t, p.server, "HLEN", p.name) != "1" {
+		cells.Text(t, p.server, "HSET", p.name, "mode", "read")
 		return
 	}
-	do(t, p.server, "DEL", p.name)
-	do(t, p.server, "PUBLISH", "redisson_rwlock:{"+p.name+"}", "1")
+	cells.Text(t, p.server, "DEL", p.name)
+	cells.Text(t, p.server, "PUBLISH", "redisson_rwlock:{"+p.name+"}", "1")
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
-
-// texts runs a command on a server, and returns the texts of its reply.
-func texts(t *testing.T, s doer, words ...string) (all []string) {
-	t.Helper()
-	reply, err := s.Do(words...)
-	require.NoError(t, err)
-	items, err := reply.Items()
-	require.NoError(t, err)
-	for _, item := range items {
-		text, err := item.Text()
-		require.NoError(t, err)
-		all = append(all, text)
-	}
-	return all
-}
 
 // messages collects what is published to the lock x.
 func messages(t *testing.T, s *servers.Server) func() []string {
@@ -160,12 +145,12 @@ func TestJavaReaderBesideOurs(t *testing.T) {
 		java.readUnlock(t)
 		require.Greater(t, left(t, s, "x"), 5*time.Second)
 		require.LessOrEqual(t, left(t, s, "x"), 30*time.Second)
-		require.Equal(t, "1", do(t, s, "HGET", "x", ours.Owner()))
+		require.Equal(t, "1", cells.Text(t, s, "HGET", "x", ours.Owner()))
 
 		require.True(t, java.readLock(t, time.Minute))
 		require.True(t, java.readLock(t, 2*time.Minute))
 		unlock(t, ours)
-		require.Equal(t, "2", do(t, s, "HGET", "x", java.owner))
+		require.Equal(t, "2", cells.Text(t, s, "HGET", "x", java.owner))
 		require.Greater(t, left(t, s, "x"), time.Minute)
 		refused(t, lock.WriteLock())
 		cells.Want(t, int64(2))(lock.ReadLock().HoldCount(t.Context(), java.owner))
@@ -234,11 +219,11 @@ func TestJavaReaderWithoutALease(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *servers.Server) {
 		lock, java := client(t, s).NewReadWriteLock("x", nil), newPeer(s, "x")
 		require.True(t, java.readLock(t, time.Minute))
-		do(t, s, "HSET", "x", "naive:1", "1")
+		cells.Text(t, s, "HSET", "x", "naive:1", "1")
 		refused(t, lock.WriteLock())
-		do(t, s, "DEL", java.sideKey(1))
+		cells.Text(t, s, "DEL", java.sideKey(1))
 		writer := taken(t.Context(), t, lock.WriteLock())
-		require.ElementsMatch(t, []string{"mode", writer.Owner() + ":write"}, texts(t, s, "HKEYS", "x"))
+		require.ElementsMatch(t, []string{"mode", writer.Owner() + ":write"}, cells.Texts(t, s, "HKEYS", "x"))
 		unlock(t, writer)
 	})
 }

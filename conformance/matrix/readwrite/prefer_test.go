@@ -29,11 +29,11 @@ func TestPreferWriters(t *testing.T) {
 		lock, other := preferring(client(t, s)), preferring(client(t, s))
 		first := taken(t.Context(), t, lock.ReadLock())
 		refused(t, other.WriteLock())
-		require.Equal(t, "0", do(t, s, "EXISTS", mark), "TryLock does not wait")
+		require.Equal(t, "0", cells.Text(t, s, "EXISTS", mark), "TryLock does not wait")
 		unlock(t, taken(t.Context(), t, lock.ReadLock()))
 
 		writer := waiting(t, other.WriteLock())
-		require.Eventually(t, func() bool { return do(t, s, "EXISTS", mark) == "1" },
+		require.Eventually(t, func() bool { return cells.Text(t, s, "EXISTS", mark) == "1" },
 			time.Minute, time.Millisecond)
 		refused(t, lock.ReadLock())
 		unlock(t, taken(first.Reenter(t.Context()), t, lock.ReadLock()))
@@ -45,7 +45,7 @@ func TestPreferWriters(t *testing.T) {
 			select {
 			case o := <-writer:
 				require.NoError(t, o.err)
-				require.Equal(t, "0", do(t, s, "EXISTS", mark))
+				require.Equal(t, "0", cells.Text(t, s, "EXISTS", mark))
 				unlock(t, o.lease)
 			case o := <-reader:
 				require.NoError(t, o.err)
@@ -115,7 +115,7 @@ func TestPreferWritersAfterAWriterLeft(t *testing.T) {
 				require.Error(t, <-left)
 				unlock(t, in(t, joining), reader)
 				require.Less(t, time.Since(began), 10*time.Millisecond)
-				require.Equal(t, "0", do(t, s, "EXISTS", mark))
+				require.Equal(t, "0", cells.Text(t, s, "EXISTS", mark))
 			})
 		})
 	}

@@ -5,7 +5,6 @@ package readwrite
 import (
 	"context"
 	"os"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,11 +21,6 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
-
-// doer is a server, within the process or not.
-type doer interface {
-	Do(words ...string) (backend.Reply, error)
-}
 
 // onBoth runs a test on a Redis and a Valkey server, side by side.
 func onBoth(t *testing.T, test func(t *testing.T, s *servers.Server)) {
@@ -137,28 +131,10 @@ func listeners(t *testing.T, s *servers.Server, n int64) {
 	}, time.Minute, time.Millisecond)
 }
 
-// do runs a command on a server, and returns the text of its reply.
-func do(t *testing.T, s doer, words ...string) string {
-	t.Helper()
-	reply, err := s.Do(words...)
-	require.NoError(t, err)
-	text, err := reply.Text()
-	require.NoError(t, err)
-	return text
-}
-
-// number runs a command on a server, and returns the number that it replies.
-func number(t *testing.T, s doer, words ...string) int64 {
-	t.Helper()
-	n, err := strconv.ParseInt(do(t, s, words...), 10, 64)
-	require.NoError(t, err)
-	return n
-}
-
 // left returns how long a key still has, by the server.
-func left(t *testing.T, s doer, key string) time.Duration {
+func left(t *testing.T, s cells.Doer, key string) time.Duration {
 	t.Helper()
-	return time.Duration(number(t, s, "PTTL", key)) * time.Millisecond
+	return time.Duration(cells.Number(t, s, "PTTL", key)) * time.Millisecond
 }
 
 // sideKey is the one of a reader of ours.

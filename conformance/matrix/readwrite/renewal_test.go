@@ -27,7 +27,7 @@ func Test1604ManyReadersAreRenewed(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		unlock(t, readers...)
-		require.Zero(t, number(t, s, "EXISTS", "x"))
+		require.Zero(t, cells.Number(t, s, "EXISTS", "x"))
 	})
 }
 

@@ -138,7 +138,7 @@ func Test343ReaderWithinAWriter(t *testing.T) {
 		require.Equal(t, 55*time.Second, left(t, s, "x"))
 		refused(t, c.NewReadWriteLock("x", nil).ReadLock())
 		unlock(t, writer)
-		require.Zero(t, number(t, s, "EXISTS", "x"))
+		require.Zero(t, cells.Number(t, s, "EXISTS", "x"))
 	})
 }
 

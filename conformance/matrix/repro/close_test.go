@@ -54,7 +54,7 @@ func closeAfterTheDriver(t *testing.T, s *servers.Server, a cells.Adapter) {
 		errs := incrEachWay(t, in.Backend)
 		return !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, backend.ErrClosed) })
 	}, 10*time.Second, time.Millisecond)
-	ran := do(t, s, "GET", "n")
+	ran := cells.Text(t, s, "GET", "n")
 	began := time.Now()
 	for range 3 {
 		for _, err := range incrEachWay(t, in.Backend) {
@@ -62,7 +62,7 @@ func closeAfterTheDriver(t *testing.T, s *servers.Server, a cells.Adapter) {
 		}
 	}
 	require.Less(t, time.Since(began), 2*time.Second, "it was tried again")
-	require.Equal(t, ran, do(t, s, "GET", "n"))
+	require.Equal(t, ran, cells.Text(t, s, "GET", "n"))
 	require.NoError(t, in.Backend.Close())
 }
 
@@ -118,7 +118,7 @@ func TestCloseOfTheDriverInFlight(t *testing.T) {
 				unsent++
 			}
 		}
-		ran := int(number(t, s, "GET", "n")) - 1
+		ran := cells.Number(t, s, "GET", "n") - 1
 		t.Logf("%d of %d calls ran; %d unknown, %d not sent", ran, calls, unknown, unsent)
 		require.LessOrEqual(t, ran, calls-unsent, "a call that was not sent ran")
 		require.Positive(t, unknown+ran, "no call was in flight")
@@ -149,7 +149,7 @@ func TestSecondCloseDoesNotWait(t *testing.T) {
 		defer cancel()
 		require.ErrorIs(t, c.Close(impatient), context.DeadlineExceeded)
 		require.NoError(t, c.Close(context.Background()))
-		require.Equal(t, "0", do(t, server, "EXISTS", "x"),
+		require.Equal(t, "0", cells.Text(t, server, "EXISTS", "x"),
 			"Close returned nil before what was held was released")
 		require.NoError(t, <-first)
 		require.Equal(t, int64(1), releases.Load())

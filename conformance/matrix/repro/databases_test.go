@@ -39,7 +39,7 @@ func TestAddersInTwoDatabases(t *testing.T) {
 			adders[2].Increment()
 			requireSums(ctx, t, adders, 1, 0)
 			for database := range 3 {
-				require.Empty(t, do(t, s, "EVAL",
+				require.Empty(t, cells.Text(t, s, "EVAL",
 					"redis.call('select', ARGV[1]) return table.concat(redis.call('keys', '*'), ' ')", "0", strconv.Itoa(database)))
 			}
 		})

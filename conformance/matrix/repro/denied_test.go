@@ -23,7 +23,7 @@ import (
 // stayed for their leases.
 func TestNoChannels(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *servers.Server) {
-		do(t, s, "ACL", "SETUSER", "app", "on", ">pw", "~*", "resetchannels", "+@all")
+		cells.Text(t, s, "ACL", "SETUSER", "app", "on", ">pw", "~*", "resetchannels", "+@all")
 		at := cells.At(s.Addr())
 		at.User, at.Password = "app", "pw"
 		c := cells.Named("Rueidis").Primitives(t, at, nil)
@@ -35,7 +35,7 @@ func TestNoChannels(t *testing.T) {
 		}
 		_, err := c.NewCountDownLatch("latch").InitCount(t.Context(), 1)
 		require.ErrorIs(t, err, primitives.ErrNoPermission)
-		require.Equal(t, "0", do(t, s, "DBSIZE"))
+		require.Equal(t, "0", cells.Text(t, s, "DBSIZE"))
 		require.ErrorContains(t, acquires(c)["lock"](t.Context()), "&redisson_lock__channel:*")
 	})
 }
@@ -149,7 +149,7 @@ func waitWithout(t *testing.T, s *servers.Server, allowed *primitives.Client, de
 // restricted returns a client of a user who may do everything but call one command.
 func restricted(t *testing.T, s *servers.Server, denied string) *primitives.Client {
 	t.Helper()
-	do(t, s, "ACL", "SETUSER", denied, "on", ">pw", "~*", "&*", "+@all", "-"+denied)
+	cells.Text(t, s, "ACL", "SETUSER", denied, "on", ">pw", "~*", "&*", "+@all", "-"+denied)
 	c := cells.At(s.Addr())
 	c.User, c.Password, c.RESP2 = denied, "pw", true
 	return cells.Named("Rueidis").Primitives(t, c, nil)
@@ -161,11 +161,11 @@ func TestAcquireWithoutMemory(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *servers.Server) {
 		c := client(t, s.Addr())
 		limiter := c.NewRateLimiter("rate", &primitives.RateLimiterOptions{Rate: primitives.Rate{Permits: 1, Interval: time.Hour}})
-		do(t, s, "CONFIG", "SET", "maxmemory", "1")
+		cells.Text(t, s, "CONFIG", "SET", "maxmemory", "1")
 		_, err := c.NewLock("x", nil).TryLock(t.Context())
 		require.ErrorContains(t, err, "OOM")
 		require.ErrorContains(t, limiter.Acquire(t.Context(), 1), "OOM")
-		require.Equal(t, "0", do(t, s, "DBSIZE"))
+		require.Equal(t, "0", cells.Text(t, s, "DBSIZE"))
 	})
 }
 
@@ -181,7 +181,7 @@ func TestRenewalsWithoutMemory(t *testing.T) {
 			require.NoError(t, err, kind)
 			leases[kind] = lease
 		}
-		do(t, s, "CONFIG", "SET", "maxmemory", "1")
+		cells.Text(t, s, "CONFIG", "SET", "maxmemory", "1")
 		for kind, lease := range leases {
 			ends[kind] = end(lease)
 		}
@@ -214,9 +214,9 @@ func TestReleasesWithoutMemory(t *testing.T) {
 			lease, _ := other.NewMutex("Mutex", nil).Lock(t.Context())
 			got <- lease
 		}()
-		require.Eventually(t, func() bool { return do(t, s, "ZCARD", "hasp_mutex:{Mutex}:queue") == "1" },
+		require.Eventually(t, func() bool { return cells.Text(t, s, "ZCARD", "hasp_mutex:{Mutex}:queue") == "1" },
 			30*time.Second, time.Millisecond)
-		do(t, s, "CONFIG", "SET", "maxmemory", "1")
+		cells.Text(t, s, "CONFIG", "SET", "maxmemory", "1")
 		for kind, lease := range leases {
 			require.NoError(t, lease.Release(t.Context()), kind)
 		}
@@ -226,7 +226,7 @@ func TestReleasesWithoutMemory(t *testing.T) {
 		require.NoError(t, next.Release(t.Context()))
 		require.NoError(t, sem.Release(t.Context(), 2))
 		cells.Want(t, int64(1))(latch.CountDown(t.Context()))
-		require.Equal(t, "0", do(t, s, "EXISTS", "hasp_mutex:{Mutex}", "hasp_mutex:{Mutex}:queue", "hasp_mutex:{Mutex}:signs"))
+		require.Equal(t, "0", cells.Text(t, s, "EXISTS", "hasp_mutex:{Mutex}", "hasp_mutex:{Mutex}:queue", "hasp_mutex:{Mutex}:signs"))
 	})
 }
 
@@ -305,7 +305,7 @@ func TestReleasesDeniedForOneKeyKeepOneLock(t *testing.T) {
 func TestRenewalsDeniedByServers(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *servers.Server) {
 		allow := func(keys string) { // To the user u, everything with such keys, and no others.
-			do(t, s, "ACL", "SETUSER", "u", "on", "nopass", "+@all", "&*", "resetkeys", keys)
+			cells.Text(t, s, "ACL", "SETUSER", "u", "on", "nopass", "+@all", "&*", "resetkeys", keys)
 		}
 		allow("~*")
 		c := cells.Named("Rueidis").Primitives(t,
@@ -335,17 +335,17 @@ func TestTokenKeyOfAnotherKindIsNamed(t *testing.T) {
 	for _, command := range [][]string{
 		{"HSET", token, "a", "b"}, {"SET", token, strings.Repeat("a", 20)}, {"SET", token, "9223372036854775807"},
 	} {
-		do(t, server, "DEL", token)
-		do(t, server, command...)
+		cells.Text(t, server, "DEL", token)
+		cells.Text(t, server, command...)
 		_, err := c.NewLock("x", nil).TryLock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrConflict)
 		require.ErrorContains(t, err, `the token key "redisson_lock_token:{x}" of this lock holds a`)
 		cells.Want(t, false)(c.NewLock("x", nil).IsLocked(t.Context()))
 		if command[0] == "SET" {
-			require.Equal(t, command[2], do(t, server, "GET", token))
+			require.Equal(t, command[2], cells.Text(t, server, "GET", token))
 		}
 	}
-	do(t, server, "SET", token, "0") // A reader has the token of the writer before it.
+	cells.Text(t, server, "SET", token, "0") // A reader has the token of the writer before it.
 	lease, err := c.NewReadWriteLock("x", nil).ReadLock().Lock(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, lease.Token())

@@ -196,7 +196,7 @@ func TestBlockingCommandsCostTheLease(t *testing.T) {
 	require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 	require.ErrorIs(t, context.Cause(ctx), primitives.ErrLost)
 	<-lease.Done()
-	require.Equal(t, "0", do(t, s, "EXISTS", "x"))
+	require.Equal(t, "0", cells.Text(t, s, "EXISTS", "x"))
 }
 
 // What package goredisbackend says to set keeps the lease.

@@ -64,8 +64,8 @@ func TestForeignHashIsAConflict(t *testing.T) {
 			for _, fields := range [][]string{
 				{"name", "bob"}, {"name", "bob", "visits", "9000000000000"}, {"mode", "dark"}, {"type", "0"},
 			} {
-				do(t, s, "DEL", "x")
-				do(t, s, append([]string{"HSET", "x"}, fields...)...)
+				cells.Text(t, s, "DEL", "x")
+				cells.Text(t, s, append([]string{"HSET", "x"}, fields...)...)
 				for kind, calls := range all {
 					for name, call := range calls {
 						_, err := call(t.Context())
@@ -73,9 +73,9 @@ func TestForeignHashIsAConflict(t *testing.T) {
 						require.ErrorContains(t, err, "holds a hash", "%s: %s", kind, name)
 					}
 				}
-				require.Equal(t, fields[1], do(t, s, "HGET", "x", fields[0]))
-				require.Equal(t, strconv.Itoa(len(fields)/2), do(t, s, "HLEN", "x"))
-				require.Equal(t, "1", do(t, s, "DBSIZE"))
+				require.Equal(t, fields[1], cells.Text(t, s, "HGET", "x", fields[0]))
+				require.Equal(t, strconv.Itoa(len(fields)/2), cells.Text(t, s, "HLEN", "x"))
+				require.Equal(t, "1", cells.Text(t, s, "DBSIZE"))
 			}
 		})
 	}

@@ -16,15 +16,15 @@ import (
 )
 
 // farMilliseconds are what a Duration says of an expiry at most: 292 years.
-const farMilliseconds = math.MaxInt64 / int64(time.Millisecond)
+const farMilliseconds = math.MaxInt64 / int(time.Millisecond)
 
 // lockedForLong returns a server on which another holds the lock x for 317 years, and this lock.
 func lockedForLong(t *testing.T) (*servers.Server, *primitives.Lock) {
 	t.Helper()
 	s := servers.Start(t, servers.Redis, nil)
-	do(t, s, "HSET", "x", "5f0c2a9e-0000-4000-8000-00000000000a:1", "1")
-	do(t, s, "PEXPIRE", "x", "10000000000000")
-	require.Greater(t, number(t, s, "PTTL", "x"), farMilliseconds)
+	cells.Text(t, s, "HSET", "x", "5f0c2a9e-0000-4000-8000-00000000000a:1", "1")
+	cells.Text(t, s, "PEXPIRE", "x", "10000000000000")
+	require.Greater(t, cells.Number(t, s, "PTTL", "x"), farMilliseconds)
 	return s, client(t, s.Addr()).NewLock("x", nil)
 }
 
@@ -35,7 +35,7 @@ func TestVeryLongLease(t *testing.T) {
 	_, err := lock.TryLock(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
 	cells.Want(t, primitives.NoExpiry-1)(lock.Remaining(t.Context()))
-	do(t, s, "PERSIST", "x")
+	cells.Text(t, s, "PERSIST", "x")
 	cells.Want(t, primitives.NoExpiry)(lock.Remaining(t.Context()))
 }
 
@@ -54,7 +54,7 @@ func TestWaitForAVeryLongLease(t *testing.T) {
 		return err == nil && len(channels) == 1 || len(waiter) == 1
 	}, 10*time.Second, time.Millisecond)
 	require.Empty(t, waiter, "it does not wait")
-	require.Greater(t, number(t, s, "PTTL", "x"), farMilliseconds)
+	require.Greater(t, cells.Number(t, s, "PTTL", "x"), farMilliseconds)
 	cells.Want(t, true)(client(t, s.Addr()).NewLock("x", nil).ForceUnlock(ctx))
 	require.NoError(t, <-waiter)
 }
@@ -66,7 +66,7 @@ func TestLifeUntil9999(t *testing.T) {
 	n := client(t, s.Addr()).NewAtomicLong("n")
 	require.NoError(t, n.Store(t.Context(), 1))
 	cells.Want(t, true)(n.ExpireAt(t.Context(), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)))
-	require.Greater(t, number(t, s, "PTTL", "n"), farMilliseconds)
+	require.Greater(t, cells.Number(t, s, "PTTL", "n"), farMilliseconds)
 	cells.Want(t, primitives.NoExpiry-1)(n.TTL(t.Context()))
 }
 
@@ -78,10 +78,10 @@ func TestManyNames(t *testing.T) {
 		for i := range names {
 			useOnce(t, c, fmt.Sprint("order:", i))
 		}
-		require.EqualValues(t, names, number(t, server, "DBSIZE"))
-		require.Equal(t, "3600000", do(t, server, "PTTL", "redisson_lock_token:{order:0}"))
+		require.EqualValues(t, names, cells.Number(t, server, "DBSIZE"))
+		require.Equal(t, "3600000", cells.Text(t, server, "PTTL", "redisson_lock_token:{order:0}"))
 		server.Advance(time.Hour)
-		require.Equal(t, "0", do(t, server, "DBSIZE"))
+		require.Equal(t, "0", cells.Text(t, server, "DBSIZE"))
 	})
 }
 
@@ -100,9 +100,9 @@ func TestTokenOutlivesAClockSetBack(t *testing.T) {
 		const key, back = "redisson_lock_token:{x}", 5 * time.Hour
 		server, c := inProcess(t, &primitives.Options{TokenTTL: time.Minute})
 		before := time.Now().Add(back).UnixMicro()
-		do(t, server, "SET", key, fmt.Sprint(before))
+		cells.Text(t, server, "SET", key, fmt.Sprint(before))
 		require.Equal(t, before+1, useOnce(t, c, "x"))
-		left := number(t, server, "PTTL", key)
+		left := cells.Number(t, server, "PTTL", key)
 		require.InDelta(t, (back + time.Minute).Milliseconds(), left, 1)
 		server.Advance(back + time.Minute - time.Millisecond)
 		require.Greater(t, useOnce(t, c, "x"), before+1)
@@ -119,7 +119,7 @@ func TestTokenIsOneMoreThanAnyLastToken(t *testing.T) {
 		8000000000000000, 8999999999999999, 9999999999999999, 99999999999999999, 9007199254740993, 1234567890123456789,
 		1999999999999999999, 9223372036854775806,
 	} {
-		do(t, server, "SET", "redisson_lock_token:{x}", fmt.Sprint(last))
+		cells.Text(t, server, "SET", "redisson_lock_token:{x}", fmt.Sprint(last))
 		lease, err := lock.Lock(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, last+1, lease.Token())
@@ -160,8 +160,8 @@ func TestNumbersOverwriteOtherKinds(t *testing.T) {
 			t.Parallel()
 			server, c := inProcess(t, nil)
 			for name, call := range numberCalls(t.Context(), c) {
-				do(t, server, "DEL", "x")
-				do(t, server, put...)
+				cells.Text(t, server, "DEL", "x")
+				cells.Text(t, server, put...)
 				before := stored(t, server, kind)
 				require.ErrorIs(t, call(), primitives.ErrConflict, name)
 				require.Equal(t, before, stored(t, server, kind), name)
@@ -185,17 +185,17 @@ func TestCountDownAtZero(t *testing.T) {
 	t.Parallel()
 	server, c := inProcess(t, nil)
 	for _, count := range []string{"0", "-1", "-9223372036854775808"} {
-		do(t, server, "SET", "latch", count)
+		cells.Text(t, server, "SET", "latch", count)
 		cells.Want(t, int64(0))(c.NewCountDownLatch("latch").CountDown(t.Context()))
-		require.Equal(t, "none", do(t, server, "TYPE", "latch"))
+		require.Equal(t, "none", cells.Text(t, server, "TYPE", "latch"))
 	}
 }
 
 // stored returns what the key x holds, which is to be of a kind.
 func stored(t *testing.T, server *embedded.Server, kind string) string {
 	t.Helper()
-	require.Equal(t, kind, do(t, server, "TYPE", "x"))
-	return do(t, server, map[string][]string{
+	require.Equal(t, kind, cells.Text(t, server, "TYPE", "x"))
+	return cells.Text(t, server, map[string][]string{
 		"hash": {"HGET", "x", "f"}, "list": {"LINDEX", "x", "0"}, "set": {"SRANDMEMBER", "x"},
 		"zset": {"ZSCORE", "x", "1"}, "string": {"GET", "x"},
 	}[kind]...)

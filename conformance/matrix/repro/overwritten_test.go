@@ -63,16 +63,16 @@ func eachLeased(
 func TestOverwrittenKeyIsLostAtTheNextRenewal(t *testing.T) {
 	eachLeased(t, func(*cells.Runner) {}, func(t *testing.T, server *embedded.Server, lease *primitives.Lease) {
 		key := "x"
-		if do(t, server, "EXISTS", key) == "0" {
+		if cells.Text(t, server, "EXISTS", key) == "0" {
 			key = "hasp_mutex:{x}"
 		}
-		require.Equal(t, int64(1), number(t, server, "DEL", key))
-		require.Equal(t, int64(1), number(t, server, "RPUSH", key, "not ours"))
+		require.Equal(t, 1, cells.Number(t, server, "DEL", key))
+		require.Equal(t, 1, cells.Number(t, server, "RPUSH", key, "not ours"))
 		time.Sleep(time.Second + 10*time.Millisecond)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
 		time.Sleep(10 * time.Second)
-		require.Equal(t, int64(1), number(t, server, "LLEN", key))
+		require.Equal(t, 1, cells.Number(t, server, "LLEN", key))
 	})
 }
 
@@ -184,17 +184,17 @@ func TestReleaseWithAnOverwrittenQueueFrees(t *testing.T) {
 				require.NoError(t, err)
 				go func() { _, _ = leased(c, "x")[kind](t.Context()) }()
 				synctest.Wait()
-				do(t, server, "DEL", key)
-				require.Equal(t, int64(1), number(t, server, "HSET", key, "not", "ours"), kind)
+				cells.Text(t, server, "DEL", key)
+				require.Equal(t, 1, cells.Number(t, server, "HSET", key, "not", "ours"), kind)
 				err = held.Release(t.Context())
 				require.ErrorIs(t, err, primitives.ErrConflict)
 				require.ErrorContains(t, err, key)
 				require.NotErrorIs(t, err, primitives.ErrNotHeld)
 				require.NotErrorIs(t, err, primitives.ErrLost)
 				if kind == "ByArrival" {
-					require.Zero(t, number(t, server, "ZCOUNT", "x", "0", "+inf"))
+					require.Zero(t, cells.Number(t, server, "ZCOUNT", "x", "0", "+inf"))
 				} else {
-					require.Equal(t, "0", do(t, server, "EXISTS", "x", "hasp_mutex:{x}"), kind)
+					require.Equal(t, "0", cells.Text(t, server, "EXISTS", "x", "hasp_mutex:{x}"), kind)
 				}
 			})
 		}

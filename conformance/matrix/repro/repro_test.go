@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -73,29 +72,6 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, test)
-}
-
-// do runs a command on a server, and returns the text of its reply.
-func do(t *testing.T, server doer, words ...string) string {
-	t.Helper()
-	reply, err := server.Do(words...)
-	require.NoError(t, err)
-	text, err := reply.Text()
-	require.NoError(t, err)
-	return text
-}
-
-// doer is a server, within the process or not.
-type doer interface {
-	Do(words ...string) (backend.Reply, error)
-}
-
-// number runs a command on a server, and returns the number that it replies.
-func number(t *testing.T, server doer, words ...string) int64 {
-	t.Helper()
-	n, err := strconv.ParseInt(do(t, server, words...), 10, 64)
-	require.NoError(t, err)
-	return n
 }
 
 // lock takes a lock.

@@ -107,7 +107,7 @@ func followsTheSentinel(t *testing.T, a cells.Adapter, silent bool) {
 	events := make(chan backend.Event, 100)
 	_, err := b.Subscribe(t.Context(), "news", func(e backend.Event) { events <- e })
 	require.NoError(t, err)
-	do(t, one, "PUBLISH", "news", "before")
+	cells.Text(t, one, "PUBLISH", "news", "before")
 	require.Equal(t, backend.Event{Payload: "before"}, <-events)
 
 	s.promote(two.Addr())
@@ -119,8 +119,8 @@ func followsTheSentinel(t *testing.T, a cells.Adapter, silent bool) {
 		require.NoError(t, err)
 		t.Fatal("neither a message nor a gap was reported; the old primary's listeners:", listeners)
 	}
-	require.Equal(t, "PONG", do(t, one, "PING"), "the old primary was to live on")
-	do(t, two, "PUBLISH", "news", "after")
+	require.Equal(t, "PONG", cells.Text(t, one, "PING"), "the old primary was to live on")
+	cells.Text(t, two, "PUBLISH", "news", "after")
 	require.Equal(t, backend.Event{Payload: "after"}, <-events)
 
 	// What the client sends goes to the same server.

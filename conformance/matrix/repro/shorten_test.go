@@ -107,16 +107,16 @@ func endsOf(t *testing.T, server *embedded.Server, owner string) map[string]int6
 	t.Helper()
 	ends := map[string]int64{}
 	owner = owner[:min(len(owner), 16)] // Of permits the first.
-	for _, key := range texts(t, server, "KEYS", "*") {
+	for _, key := range cells.Texts(t, server, "KEYS", "*") {
 		named := strings.Contains(key, owner)
-		switch do(t, server, "TYPE", key) {
+		switch cells.Text(t, server, "TYPE", key) {
 		case "string":
-			named = named || strings.HasPrefix(do(t, server, "GET", key), owner)
+			named = named || strings.HasPrefix(cells.Text(t, server, "GET", key), owner)
 		case "hash":
-			fields := strings.Join(texts(t, server, "HKEYS", key), " ")
+			fields := strings.Join(cells.Texts(t, server, "HKEYS", key), " ")
 			named = named || strings.Contains(fields, owner)
 		case "zset":
-			members := texts(t, server, "ZRANGE", key, "0", "-1", "WITHSCORES")
+			members := cells.Texts(t, server, "ZRANGE", key, "0", "-1", "WITHSCORES")
 			for i := 0; i < len(members); i += 2 {
 				if named = strings.HasPrefix(members[i], owner); named {
 					score, err := strconv.ParseFloat(members[i+1], 64)
@@ -127,25 +127,10 @@ func endsOf(t *testing.T, server *embedded.Server, owner string) map[string]int6
 			}
 		}
 		if named {
-			if ends[key] = number(t, server, "PEXPIRETIME", key); ends[key] < 0 {
+			if ends[key] = int64(cells.Number(t, server, "PEXPIRETIME", key)); ends[key] < 0 {
 				ends[key] = math.MaxInt64
 			}
 		}
 	}
 	return ends
-}
-
-// texts runs a command on a server, and returns the texts that it replies.
-func texts(t *testing.T, server doer, words ...string) (all []string) {
-	t.Helper()
-	reply, err := server.Do(words...)
-	require.NoError(t, err)
-	items, err := reply.Items()
-	require.NoError(t, err)
-	for _, item := range items {
-		text, err := item.Text()
-		require.NoError(t, err)
-		all = append(all, text)
-	}
-	return all
 }
