@@ -64,7 +64,7 @@ type Part int
 // explains what they saw, that work goes on within the bound of the fault, and that no lease is lost that need not be.
 //
 // PartProperties drives each primitive by one action after the other, and compares all that can be seen with an exact
-// model of it: what the server stores and answers, what callers get, what the holders of leases believe, where permits
+// model of it: what the server stores and answers, what callers get, what the holders of leases assume, where permits
 // are, and which callers wait for something that is there. It draws as many machines as -rapid.checks says, and makes a
 // failing one smaller. All times are virtual: without [Harness.Bubble] it runs nothing.
 //

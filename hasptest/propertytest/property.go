@@ -15,7 +15,7 @@ import (
 // rest is how long what a property has left behind may go on, in virtual time.
 const rest = 24 * time.Hour
 
-// Property draws what happens to a server, and fails by methods of r. The context is that of all that it starts.
+// Property draws what happens to a server, and fails by methods of r. It gives ctx to all that it starts.
 type Property func(ctx context.Context, r *rapid.T, s *hasptest.Server)
 
 // Check checks a property as often as -rapid.checks says, each time in a testing/synctest bubble, thus in virtual time,
