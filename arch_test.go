@@ -77,7 +77,9 @@ var rules = []rule{
 	{dir: "primitives/trace"},
 	{dir: "primitives/internal/script", imports: []string{"backend"}},
 	{dir: "primitives/internal/dispatch", imports: []string{"backend"}},
-	{dir: "primitives/internal/renew", imports: []string{"backend", zap}},
+	{dir: "primitives/internal/batch"},
+	{dir: "primitives/internal/renew", imports: []string{"backend", "primitives/internal/batch", zap}},
+	{dir: "primitives/internal/orphan", imports: []string{"backend", "primitives/internal/batch"}},
 	{dir: "primitives/internal/listen/...", imports: []string{"backend", zap}},
 	// The two ways to wait do not know each other.
 	waiting("primitives/internal/wait"),

@@ -14,6 +14,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/line"
 	"github.com/hasp-go/hasp/primitives/internal/listen"
+	"github.com/hasp-go/hasp/primitives/internal/orphan"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 	"github.com/hasp-go/hasp/primitives/trace"
@@ -34,7 +35,7 @@ type Core struct {
 	lines           *line.Lines
 	keeper          *renew.Keeper
 	bySlot          atomic.Bool // one script's keys must share a slot
-	orphans         orphans
+	orphans         *orphan.Orphans
 	leaseTracer     trace.LeaseTracer // nil: there is none
 	mismatches      mismatches
 	rights          sync.Map // the *Rights of objects that [Object.NoteRights] has noted
@@ -74,7 +75,7 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	c.waiters, c.lines = wait.NewWaiters(c.listen), line.New(c.listen)
 	c.bySlot.Store(can.Cluster)
 	c.keeper = renew.NewKeeper(c.backgroundCalls, &c.bySlot, o.Logger)
-	c.orphans.core = c
+	c.orphans = orphan.New(ctx, c.backgroundCalls, &c.bySlot)
 	c.trace()
 	return c, nil
 }
@@ -128,9 +129,9 @@ func (c *Core) Close(ctx context.Context) error {
 			return fmt.Errorf("close client: %w", ctx.Err())
 		}
 	}
+	c.orphans.Hurry()
 	c.listen.Close()
 	c.calls.BeginClose()
-	c.orphans.hurry()
 	for _, h := range c.keeper.Close() {
 		h.OnLost.(*hold).close() //nolint:forcetypeassert // Holds are this package's.
 	}
@@ -139,10 +140,10 @@ func (c *Core) Close(ctx context.Context) error {
 		c.keeper.AwaitEnd()
 	})
 	c.leave()
-	err := c.orphans.explain(c.awaitIdle(ctx))
+	err := c.orphans.Explain(c.awaitIdle(ctx))
 	c.cancel()
 	c.calls.Close()
-	c.orphans.drop()
+	c.orphans.Drop(errClosed)
 	if c.opts.ClosesBackend {
 		err = Join(err, c.backend.Close())
 	}

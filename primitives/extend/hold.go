@@ -33,11 +33,6 @@ type hold struct {
 	traced   bool  // a tracer has its end; guarded by mu
 }
 
-// mayLast returns how long a hold or a place of the owner may last on the server.
-func (h *hold) mayLast() time.Duration {
-	return max(h.object.core.keeper.MayLast(&h.Entry), h.source.place)
-}
-
 // try tries once to acquire. The watchdog watches the hold from before the request is sent until it
 // is refused or released. After an error the caller may use h again only if the request was
 // certainly not executed: otherwise its owner may hold the object.

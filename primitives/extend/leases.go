@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/batch"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 )
 
@@ -52,14 +53,14 @@ type LeasableKind interface {
 }
 
 // Status is the result of a renewal or release for one owner.
-type Status = renew.Status
+type Status = batch.Status
 
 // The statuses of an owner after [LeasableKind.Renew] and [LeasableKind.ReleaseAll].
 const (
-	Failed    Status = renew.Failed    // the server has no result for it; the client repeats the request
-	NotHeld   Status = renew.NotHeld   // it holds nothing
-	OtherKind Status = renew.OtherKind // it holds nothing, and its key is of another kind
-	Done      Status = renew.Renewed   // it has a whole lease again, or it was released
+	Failed    Status = batch.Failed    // the server has no result for it; the client repeats the request
+	NotHeld   Status = batch.NotHeld   // it holds nothing
+	OtherKind Status = batch.OtherKind // it holds nothing, and its key is of another kind
+	Done      Status = batch.Done      // it has a whole lease again, or it was released
 )
 
 // LeaseConfig configures the leases of an object.

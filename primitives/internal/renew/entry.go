@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/batch"
 )
 
 // Terms are shared by the leases of one object.
@@ -42,25 +43,8 @@ type Renewer interface {
 	// a status for each. In a cluster the keys are in one slot.
 	Renew(
 		ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
-	) ([]Status, error)
+	) ([]batch.Status, error)
 }
-
-// Status is the server's answer for one entry.
-type Status int64
-
-const (
-	// Failed means that the server has no result for the entry.
-	Failed Status = -1
-	// NotHeld means that the owner does not hold the key.
-	NotHeld Status = 0
-	// Renewed means that the owner has a whole lease again.
-	Renewed Status = 1
-	// OtherKind means that the owner does not hold the key, which is of another kind.
-	OtherKind Status = 2
-)
-
-// Lost reports whether the owner does not hold the key.
-func (s Status) Lost() bool { return s == NotHeld || s == OtherKind }
 
 // LossHandler handles the loss of a lease.
 type LossHandler interface {

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/batch"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 )
 
@@ -149,8 +150,8 @@ func TestKeeperFixedLeaseIsNotRenewed(t *testing.T) {
 func TestKeeperLosesOnlyWhatIsNotHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{statuses: map[string]renew.Status{
-			"gone": renew.NotHeld, "other": renew.OtherKind, "wrong": renew.Failed,
+		s := &server{statuses: map[string]batch.Status{
+			"gone": batch.NotHeld, "other": batch.OtherKind, "wrong": batch.Failed,
 		}}
 		k := s.keeper(t)
 		good, gone, wrong := s.acquire(t, k, "good"), s.acquire(t, k, "gone"), s.acquire(t, k, "wrong")
@@ -216,7 +217,7 @@ func TestKeeperLogMayBlock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{
-			forbidden: map[string]bool{"denied": true}, statuses: map[string]renew.Status{},
+			forbidden: map[string]bool{"denied": true}, statuses: map[string]batch.Status{},
 		}
 		unblock := make(chan struct{})
 		defer close(unblock)
@@ -230,7 +231,7 @@ func TestKeeperLogMayBlock(t *testing.T) {
 		good, denied, gone := s.acquire(t, k, "good"), s.acquire(t, k, "denied"), s.acquire(t, k, "gone")
 		time.Sleep(11 * time.Second)
 		require.Positive(t, blocked.Load())
-		s.set(func() { s.statuses["gone"] = renew.NotHeld })
+		s.set(func() { s.statuses["gone"] = batch.NotHeld })
 		<-gone.lost
 		<-denied.lost
 		time.Sleep(2 * lease)
@@ -322,7 +323,7 @@ type server struct {
 	err            error
 	forbidden      map[string]bool // keys for which the server refuses a whole script
 	log            *zap.Logger
-	statuses       map[string]renew.Status
+	statuses       map[string]batch.Status
 	sent           [][]string
 	underWay       int
 	goroutines     int // renewals under way at once, at most
@@ -380,13 +381,13 @@ func (s *server) acquire(t *testing.T, k *renew.Keeper, key string) *testEntry {
 // Renew implements renew.Renewer.
 func (s *server) Renew(
 	ctx context.Context, _ backend.ScriptRunner, keys, _ []string, _ time.Duration,
-) ([]renew.Status, error) {
-	statuses := make([]renew.Status, len(keys))
+) ([]batch.Status, error) {
+	statuses := make([]batch.Status, len(keys))
 	s.set(func() {
 		s.underWay++
 		s.goroutines = max(s.goroutines, s.underWay)
 		for i, key := range keys {
-			statuses[i] = renew.Renewed
+			statuses[i] = batch.Done
 			if status, ok := s.statuses[key]; ok {
 				statuses[i] = status
 			}

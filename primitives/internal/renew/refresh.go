@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/batch"
 )
 
 // extension is what the keeper knows of the requests that set the length of one entry's lease. The
@@ -19,7 +20,7 @@ type extension struct {
 // Refresh renews the held entry e now, to a whole lease: see Extend.
 func (k *Keeper) Refresh(
 	ctx context.Context, r backend.ScriptRunner, by Renewer, e *Entry,
-) (Status, error) {
+) (batch.Status, error) {
 	return k.Extend(ctx, r, by, e, e.Lease, e.ClockDrift)
 }
 
@@ -30,12 +31,12 @@ func (k *Keeper) Refresh(
 // or if the answer comes too late, e is lost, and Extend calls its OnLost before it returns.
 func (k *Keeper) Extend(
 	ctx context.Context, r backend.ScriptRunner, by Renewer, e *Entry, length, drift time.Duration,
-) (Status, error) {
+) (batch.Status, error) {
 	sent := k.beginExtension(e, span{length, drift})
 	statuses, err := by.Renew(ctx, r, []string{e.Key}, []string{e.Owner}, length)
-	if err != nil || len(statuses) != 1 || statuses[0] == Failed {
+	if err != nil || len(statuses) != 1 || statuses[0] == batch.Failed {
 		k.failExtension(e, err)
-		return Failed, err
+		return batch.Failed, err
 	}
 	if k.settleRefresh(e, statuses[0], sent) {
 		e.OnLost.HandleLoss()
@@ -76,7 +77,7 @@ func (k *Keeper) failExtension(e *Entry, err error) {
 
 // settleRefresh reports whether e is lost. Its grant was confirmed before the request was sent,
 // even if a coarse clock shows the same time for both.
-func (k *Keeper) settleRefresh(e *Entry, status Status, sent instant) bool {
+func (k *Keeper) settleRefresh(e *Entry, status batch.Status, sent instant) bool {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,7 +89,7 @@ func (k *Keeper) settleRefresh(e *Entry, status Status, sent instant) bool {
 	switch {
 	case lost:
 		k.remove(e, stateLost)
-	case e.state == stateHeld && status == Renewed && e.validFrom == sent:
+	case e.state == stateHeld && status == batch.Done && e.validFrom == sent:
 		e.first = e.extension.shortest
 		k.plan(e, now)
 	}

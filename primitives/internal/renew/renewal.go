@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/batch"
 )
 
 // groupKey is equal for entries that one script can renew together.
@@ -113,7 +114,7 @@ func (k *Keeper) split(entries []*Entry) bool {
 // settle notes the outcome of a renewal that was sent at sent. It returns the lost entries, and how
 // many watched entries were not renewed.
 func (k *Keeper) settle(
-	entries []*Entry, sent instant, statuses []Status, err error,
+	entries []*Entry, sent instant, statuses []batch.Status, err error,
 ) (lost []*Entry, failed int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -123,12 +124,9 @@ func (k *Keeper) settle(
 		entries[0].deniedUntil = now.at + entries[0].present().length/3
 	}
 	for i, e := range entries {
-		status := Failed
-		if err == nil && i < len(statuses) {
-			status = statuses[i]
-		}
+		status := batch.At(i, statuses, err)
 		e.renewing = false
-		if status == Failed && (e.state == statePending || e.state == stateHeld) {
+		if status == batch.Failed && (e.state == statePending || e.state == stateHeld) {
 			failed++
 		}
 		if k.settleOne(e, status, sent, now) {
@@ -140,7 +138,7 @@ func (k *Keeper) settle(
 
 // settleOne reports whether e is lost. A reply that comes after the lease expired does not renew it.
 // A loss counts only from a renewal that was sent after the grant was confirmed.
-func (k *Keeper) settleOne(e *Entry, status Status, sent, now instant) bool {
+func (k *Keeper) settleOne(e *Entry, status batch.Status, sent, now instant) bool {
 	if e.state != stateHeld && e.state != statePending {
 		return false
 	}
@@ -150,7 +148,7 @@ func (k *Keeper) settleOne(e *Entry, status Status, sent, now instant) bool {
 		return true
 	}
 	e.renewAt = now.at + e.present().length/10
-	if status == Renewed && sent.at >= e.validFrom.at {
+	if status == batch.Done && sent.at >= e.validFrom.at {
 		e.validFrom, e.first = sent, span{}
 		e.renewAt = sent.at + e.Lease/3
 	}

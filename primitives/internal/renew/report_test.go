@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/batch"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 )
 
@@ -61,7 +62,7 @@ func TestKeeperReportsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, r := &server{
 			forbidden: map[string]bool{"key0": true},
-			statuses:  map[string]renew.Status{"key1": renew.Failed, "key2": renew.NotHeld},
+			statuses:  map[string]batch.Status{"key1": batch.Failed, "key2": batch.NotHeld},
 		}, &renewals{}
 		k := s.keeper(t)
 		k.OnRenewal = r.add

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/batch"
 )
 
 // TestKeeperChecksWhatIsDue holds a hundred thousand leases of 30 s beside three of 100 ms, and counts what ticks check:
@@ -107,7 +108,7 @@ type unanswered struct{}
 
 func (unanswered) Renew(
 	ctx context.Context, _ backend.ScriptRunner, _, _ []string, _ time.Duration,
-) ([]Status, error) {
+) ([]batch.Status, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

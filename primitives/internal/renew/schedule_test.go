@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/batch"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 )
 
@@ -202,9 +203,9 @@ func (e *expectation) HandleLoss() {
 // Renew implements renew.Renewer.
 func (w *randomWorld) Renew(
 	ctx context.Context, _ backend.ScriptRunner, keys, _ []string, _ time.Duration,
-) ([]renew.Status, error) {
+) ([]batch.Status, error) {
 	began := time.Now()
-	replies := make(chan []renew.Status, 1)
+	replies := make(chan []batch.Status, 1)
 	w.mu.Lock()
 	for _, key := range keys {
 		w.leases[key].due(began)
@@ -219,7 +220,7 @@ func (w *randomWorld) Renew(
 			replies <- statuses
 		}
 	}()
-	var statuses []renew.Status
+	var statuses []batch.Status
 	var err error
 	select {
 	case statuses = <-replies:
@@ -229,20 +230,20 @@ func (w *randomWorld) Renew(
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, key := range keys {
-		w.leases[key].answered(began, err == nil && statuses[i] == renew.Renewed,
-			err == nil && statuses[i] == renew.NotHeld)
+		w.leases[key].answered(began, err == nil && statuses[i] == batch.Done,
+			err == nil && statuses[i] == batch.NotHeld)
 	}
 	return statuses, err
 }
 
 // renew is what the server does.
-func (w *randomWorld) renew(keys []string) []renew.Status {
+func (w *randomWorld) renew(keys []string) []batch.Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	statuses := make([]renew.Status, len(keys))
+	statuses := make([]batch.Status, len(keys))
 	for i, key := range keys {
 		if e := w.leases[key]; time.Now().Before(e.server) {
-			e.server, statuses[i] = time.Now().Add(lease), renew.Renewed
+			e.server, statuses[i] = time.Now().Add(lease), batch.Done
 		}
 	}
 	return statuses
