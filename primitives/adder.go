@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,26 +12,13 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/adders"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
 const (
 	longAdderKind   = "long adder"
 	doubleAdderKind = "double adder"
-
-	// adderSum and adderReset begin a request to adders.
-	adderSum   = "1"
-	adderReset = "0"
-
-	// adderElsewhere begins the message that a group publishes instead of an answer, if it hears a
-	// request of another logical database. The id of the request and the name of the group follow.
-	// Redisson's adders ignore the message.
-	adderElsewhere = "2"
-
-	// madeKeys begins the ids of our requests. The keys of such a request exist before any adder
-	// hears of it: an adder that does not find the keys is in another logical database. It is
-	// "hasp" and two zeros, in hex. Redisson's ids are random.
-	madeKeys = "686173700000"
 
 	// adderKeyTTL is the time after which the keys of a request expire if the answers are not
 	// taken. It is far longer than any caller waits: Redisson's sum gives up after a minute.
@@ -74,22 +58,6 @@ func (e *UnansweredError) Error() string {
 // errAdderClosed is the [ErrClosed] of an adder.
 var errAdderClosed = extend.Worded("adder or client closed", ErrClosed)
 
-// counted is a sum that adders have counted: of whole numbers, or of float64s. The field that is
-// not used is 0.
-type counted struct {
-	long   int64
-	double float64
-}
-
-// plus returns the sum of c and other, or [ErrOverflow].
-func (c counted) plus(other counted) (counted, error) {
-	sum := counted{c.long + other.long, c.double + other.double}
-	if (sum.long > c.long) != (other.long > 0) || math.IsInf(sum.double, 0) {
-		return counted{}, ErrOverflow
-	}
-	return sum, nil
-}
-
 // adder has the parts that a [LongAdder] and a [DoubleAdder] share.
 type adder struct {
 	object
@@ -100,7 +68,7 @@ type adder struct {
 	// Redisson's, which adds the prefix to names that already have it.
 	begins []string
 	double bool
-	group  *adderGroup
+	group  *adders.Group
 
 	long    atomic.Int64
 	doubles atomic.Uint64 // the bits of a float64
@@ -149,10 +117,15 @@ func adderSupport(can backend.Capabilities) error {
 // join adds a to the group of its name, and to its client's adders. It returns when the server has
 // acknowledged the group's subscription.
 func (a *adder) join(ctx context.Context) error {
-	if err := adderGroups.join(a); err != nil {
-		return err
+	var err error
+	a.group, err = adders.Join(a.base.Core().Backend(), a.topic, a.double, (*adderMember)(a))
+	if errors.Is(err, adders.ErrOtherKind) {
+		err = fmt.Errorf("%w: %w", ErrConflict, err)
 	}
-	err := errAdderClosed // Until it is open, also after a panic of the driver.
+	if err != nil {
+		return err //nolint:wrapcheck // Ours.
+	}
+	err = errAdderClosed // Until it is open, also after a panic of the driver.
 	defer func() {
 		if err != nil {
 			_ = a.Close()
@@ -163,7 +136,7 @@ func (a *adder) join(ctx context.Context) error {
 	}
 	ctx, leave := a.within(ctx)
 	defer leave()
-	err = a.orClosed(a.group.subscribe(ctx, a.base.Core().Backend()))
+	err = a.orClosed(a.group.Subscribe(ctx))
 	return err
 }
 
@@ -174,7 +147,7 @@ func (a *adder) join(ctx context.Context) error {
 func (a *adder) Close() error {
 	a.end()
 	a.client.adders.remove(a)
-	a.group.leave(a)
+	a.group.Leave((*adderMember)(a))
 	return nil
 }
 
@@ -203,28 +176,20 @@ func (a *adder) addDouble(x float64) {
 	}
 }
 
-// count returns the adder's count.
-func (a *adder) count() counted {
-	return counted{a.long.Load(), math.Float64frombits(a.doubles.Load())}
-}
-
-// forget sets the count to 0.
-func (a *adder) forget() {
-	a.long.Store(0)
-	a.doubles.Store(0)
-}
+// sum asks all adders of the name for the sum of their counts.
+func (a *adder) sum(ctx context.Context) (adders.Count, error) { return a.ask(ctx, "sum", adders.Sum) }
 
 // Reset sets the count of each adder of this name to 0, on all clients. Nil means that all adders
 // have done so: earlier additions are in no later sum. After an error some adders may have done so,
 // and others not, or not yet. Reset waits and fails like Sum.
 func (a *adder) Reset(ctx context.Context) error {
-	_, err := a.ask(ctx, "reset", adderReset)
+	_, err := a.ask(ctx, "reset", adders.Reset)
 	return err
 }
 
 // ask sends a request to all adders of the name, and returns the sum of their answers.
-func (a *adder) ask(ctx context.Context, operation, what string) (counted, error) {
-	return extend.Call(ctx, &a.base, a.orClosed(a.life.Err()), operation, func() (counted, error) {
+func (a *adder) ask(ctx context.Context, operation, what string) (adders.Count, error) {
+	return extend.Call(ctx, &a.base, a.orClosed(a.life.Err()), operation, func() (adders.Count, error) {
 		ctx, leave := a.within(ctx)
 		defer leave()
 		sum, err := a.askUntilAnswered(ctx, what)
@@ -234,12 +199,12 @@ func (a *adder) ask(ctx context.Context, operation, what string) (counted, error
 
 // askUntilAnswered sends one request after the other, because a process may end before it answers,
 // or its answer may be lost. The error describes the request with the most answers.
-func (a *adder) askUntilAnswered(ctx context.Context, what string) (counted, error) {
+func (a *adder) askUntilAnswered(ctx context.Context, what string) (adders.Count, error) {
 	var best UnansweredError
 	for patience := firstPatience; ; patience = min(2*patience, maxPatience) {
 		q := a.newRequest(what)
 		sum, err := q.run(ctx, patience)
-		if what == adderSum {
+		if what == adders.Sum {
 			err = queryError(ctx, err)
 		}
 		if !q.unanswered {
@@ -250,9 +215,9 @@ func (a *adder) askUntilAnswered(ctx context.Context, what string) (counted, err
 		}
 		switch {
 		case ctx.Err() != nil:
-			return counted{}, fmt.Errorf("%w: %w", &best, err)
+			return adders.Count{}, fmt.Errorf("%w: %w", &best, err)
 		case patience == maxPatience:
-			return counted{}, fmt.Errorf("%w within a minute", &best)
+			return adders.Count{}, fmt.Errorf("%w within a minute", &best)
 		}
 	}
 }
@@ -278,9 +243,9 @@ type adderRequest struct {
 	sum        string
 }
 
-// newRequest returns a request, with an id that was never used before. The form is Redisson's.
+// newRequest returns a new request.
 func (a *adder) newRequest(what string) *adderRequest {
-	q := &adderRequest{adder: a, what: what, id: madeKeys + randomHex(10), look: firstLook}
+	q := &adderRequest{adder: a, what: what, id: adders.NewID(), look: firstLook}
 	for _, begin := range a.begins {
 		counter, semaphore := keysOf(begin, q.id)
 		q.keys = append(q.keys, counter, semaphore)
@@ -291,21 +256,21 @@ func (a *adder) newRequest(what string) *adderRequest {
 // run sends the request, waits for all answers, but no longer than patience, and returns the sum.
 // If the caller's own group did not get the request, because its link is being restored, run adds
 // the group's part.
-func (q *adderRequest) run(ctx context.Context, patience time.Duration) (sum counted, err error) {
-	q.group.expect(q.id)
-	defer q.group.forget(q.id)
+func (q *adderRequest) run(ctx context.Context, patience time.Duration) (sum adders.Count, err error) {
+	q.group.Expect(q.id)
+	defer q.group.Forget(q.id)
 	q.asked, err = script.AdderAsk(ctx, q.base.Runner(),
 		q.keys, q.what+":"+q.id, adderKeyTTL, q.publish(), q.topic)
 	if err == nil {
 		err = q.await(ctx, patience)
 	}
 	if err == nil {
-		sum, err = q.parse()
+		sum, err = adders.Parse(q.sum, q.double)
 	}
-	if err != nil || q.group.heard(q.id) {
+	if err != nil || q.group.Heard(q.id) {
 		return sum, err
 	}
-	return sum.plus(q.group.serve(q.what))
+	return sum.Plus(q.group.Serve(q.what))
 }
 
 // await returns nil when all answers have come, and Try has taken the sum.
@@ -315,7 +280,7 @@ func (q *adderRequest) await(ctx context.Context, patience time.Duration) error 
 	heard := q.asked
 	for {
 		fewer, stop := context.WithCancel(ctx)
-		q.asked = heard - q.group.elsewhere(q.id, stop)
+		q.asked = heard - q.group.Elsewhere(q.id, stop)
 		err := q.base.Wait(fewer, extend.WaitSpec{
 			Channel: answersChannel(q.keys[1]), Private: true, FreeUnits: q.note, Need: int(q.asked),
 		}, q)
@@ -349,63 +314,6 @@ func (q *adderRequest) Try(ctx context.Context) (extend.Answer, error) {
 		q.look *= 2
 	}
 	return answer, err
-}
-
-// parse reads the sum: one number or, if that would have been out of range, several numbers to add.
-func (q *adderRequest) parse() (sum counted, err error) {
-	texts := strings.Fields(q.sum)
-	if q.double {
-		sum.double, err = sumOfDoubles(texts)
-	} else {
-		sum.long, err = sumOfLongs(texts)
-	}
-	switch {
-	case errors.Is(err, strconv.ErrRange), slices.Contains(texts, "overflow"):
-		return counted{}, ErrOverflow
-	case err != nil:
-		return counted{}, fmt.Errorf("%w: %w", backend.ErrNotANumber, err)
-	}
-	return sum, nil
-}
-
-// sumOfLongs adds whole numbers. Their order does not matter. The error wraps [strconv.ErrRange] if
-// the sum is out of range.
-func sumOfLongs(texts []string) (int64, error) {
-	var sum big.Int
-	for _, text := range texts {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return 0, err //nolint:wrapcheck // Its caller wraps it.
-		}
-		sum.Add(&sum, big.NewInt(n))
-	}
-	if !sum.IsInt64() {
-		return 0, strconv.ErrRange
-	}
-	return sum.Int64(), nil
-}
-
-// exact is a precision at which a sum of doubles loses no digit.
-const exact = 2200
-
-// sumOfDoubles is sumOfLongs for doubles. An infinite number, or NaN, is out of range.
-func sumOfDoubles(texts []string) (float64, error) {
-	sum := new(big.Float).SetPrec(exact)
-	for _, text := range texts {
-		x, err := strconv.ParseFloat(text, 64)
-		switch {
-		case err != nil:
-			return 0, err //nolint:wrapcheck // Its caller wraps it.
-		case x-x != 0:
-			return 0, strconv.ErrRange
-		}
-		sum.Add(sum, big.NewFloat(x))
-	}
-	x, _ := sum.Float64()
-	if math.IsInf(x, 0) {
-		return 0, strconv.ErrRange
-	}
-	return x, nil
 }
 
 // openAdders are the open adders of a client. Client.Close closes them.

@@ -33,6 +33,6 @@ func (a *DoubleAdder) Decrement() { a.Add(-1) }
 // Sum asks all adders of the name, and returns the sum of their answers. It waits and fails like
 // [LongAdder.Sum].
 func (a *DoubleAdder) Sum(ctx context.Context) (float64, error) {
-	sum, err := a.ask(ctx, "sum", adderSum)
-	return sum.double, err
+	sum, err := a.sum(ctx)
+	return sum.Double, err
 }

@@ -78,6 +78,6 @@ func (a *LongAdder) Decrement() { a.Add(-1) }
 // If an answer is missing, the error wraps an [*UnansweredError]. Sum changes nothing: after any
 // error it may be called again.
 func (a *LongAdder) Sum(ctx context.Context) (int64, error) {
-	sum, err := a.ask(ctx, "sum", adderSum)
-	return sum.long, err
+	sum, err := a.sum(ctx)
+	return sum.Long, err
 }
