@@ -11,7 +11,8 @@ local function give_back(permits, leases, owner, whole, now, free, tell)
   if whole and held < #ids then
     return 0
   end
-  local after = free + held + ended(leases, now)
+  local back = ended(leases, now)
+  local after = free + held + back
   if after > free then
     may('zrem', leases)
     store(permits, leases, now, free, after, tell)

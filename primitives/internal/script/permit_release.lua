@@ -20,4 +20,5 @@ end
 local function tell(n)
   redis.call(publish, released, n)
 end
-return give_back(permits, leases, owner, whole, clock(), free, tell)
+local now = clock()
+return give_back(permits, leases, owner, whole, now, free, tell)
