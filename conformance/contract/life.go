@@ -183,7 +183,7 @@ func runAfterCloseIsRefused(ctx context.Context, e *harness.Env) {
 	wantDefinite(run(ctx, b, script, key), backend.ErrClosed)
 	if closes := in.Close; closes != nil { // the client
 		in.Close = nil
-		closes()
+		_ = harness.Promptly(harness.Patience/4, "Instance.Close", func() error { closes(); return nil })
 		wantDefinite(run(ctx, in.Backend, script, key), backend.ErrClosed)
 	}
 	e.WantCount(ctx, key, 1)

@@ -174,6 +174,8 @@ func lifeMutants() []mutant {
 			onError(instead(backend.ErrClosed, nil))},
 		{"has another error for a closed client", oneServer, "RunAfterCloseIsRefused",
 			onError(instead(rueidis.ErrClosing, backend.ErrUnavailable))},
+		{"does not return from the close of its client", embedded, "RunAfterCloseIsRefused",
+			func(b *broken) { b.instance.Close = func() { select {} } }},
 		{"cannot be closed twice", embedded, "RunAfterCloseIsRefused", func(b *broken) {
 			var closed atomic.Bool
 			b.close = func() error {
