@@ -107,7 +107,7 @@ lint: $(LINT) ## go vet, staticcheck and others: .ci/lint has the list
 # docs/scripts.md is generated from the scripts' comments.
 prose: ## the English of pages and comments, by the rules in styles/Hasp
 	.ci/prose README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/scripts.md,$(wildcard docs/*.md)) \
-		$$(find primitives backend hasptest integration luagen bench examples -name '*.go' \
+		$$(find primitives backend hasptest integration luagen bench examples conformance -name '*.go' \
 			-not -name '*_test.go' -not -name '*.lua.go' -not -path '*/testdata/*')
 
 generate: ## run all generators

@@ -122,12 +122,12 @@ func (m *machine) end(ctx context.Context) {
 type bounds struct {
 	name      int
 	low, high map[*tally]int64
-	disturbed bool // one who was asked has been closed, and may not have answered
+	disturbed bool // a client that was asked has been closed, and may not have answered
 	giveUp    context.CancelFunc
 	done      chan error
 }
 
-// disturb says that t is closed. Who waits for its answer does so a little longer.
+// disturb says that t is closed. A caller that waits for its answer waits a little longer.
 func (b *bounds) disturb(t *tally) {
 	b.low[t], b.disturbed = 0, true
 	time.AfterFunc(time.Second, b.giveUp)

@@ -51,7 +51,7 @@ var request = regexp.MustCompile(`^([01]):([0-9a-f]{32})$`)
 func (p *peer) answers(ctx context.Context, kind string, ask func()) {
 	box, sub := p.Listen(ctx, p.Backend(ctx), p.topic())
 	p.AwaitSubscribers(ctx, p.topic(), 2)
-	asker := must.Beside(ask)
+	asker := must.Start(ask)
 	harness.NotYet("the asker", asker)
 	var counter, semaphore, channel string
 	for seen, done := 0, false; !done; {

@@ -207,7 +207,7 @@ func claimed(ctx context.Context, b backend.Batcher, calls []backend.Call) <-cha
 	return outcome
 }
 
-// withdrawnCallIsNotSentAgain withdraws a call that the server refuses, alone and beside another. Its
+// withdrawnCallIsNotSentAgain withdraws a call that the server refuses, alone and with another. Its
 // claim is returned between two tries.
 func withdrawnCallIsNotSentAgain(ctx context.Context, e *harness.Env) {
 	b := as[backend.Batcher](e.Open(ctx))

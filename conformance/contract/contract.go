@@ -27,7 +27,7 @@ func of(clause, name string, run func(context.Context, *harness.Env), needs ...h
 	return harness.Case{Name: name, Clause: clause, Text: Clause(clause), Needs: needs, Run: run}
 }
 
-// alone returns c as a case beside which nothing else may run.
+// alone returns c as a case during which nothing else may run.
 func alone(c harness.Case) harness.Case {
 	c.Alone = true
 	return c

@@ -126,7 +126,7 @@ func (o order) goesOnWithoutItsCounter(ctx context.Context, e *harness.Env) {
 	var all []<-chan error
 	came := make(chan int, 3)
 	for i, c := range clients[1:] {
-		all = append(all, must.Beside(func() {
+		all = append(all, must.Start(func() {
 			lease := must.Get(o.of(c, name, lasting(1)).Acquire(ctx))
 			came <- i
 			must.Do(lease.Release(ctx))

@@ -13,7 +13,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// state is that of one counting semaphore.
+// state is the state of one counting semaphore.
 type state = engine.State[Held]
 
 // order is the difference between the two declarations.
@@ -34,7 +34,7 @@ func (o order) declare(name string) *engine.Primitive[Held, lock.In, lock.Out] {
 	p.Some = byPeerUntil(time.UnixMilli(farOff))
 	p.Step, p.Ready, p.Published, p.Stored = o.step, o.ready, o.published, o.stored
 	p.Keep, p.Ages, p.Peer = keep, ages, o.byPeer
-	p.Asks, p.Answers, p.CallerView = asks, answers, told
+	p.Asks, p.Answers, p.CallerView = asks, answers, answered
 	p.Hold.Until = byPeerUntil
 	refuses := []lock.In{{Op: lock.Acquire}, lock.Short}
 	if o.queues() {
@@ -100,8 +100,8 @@ func answers(s *engine.Script) (outs []lock.Out, err error) {
 	return outs, err
 }
 
-// told returns the part of an answer that a caller gets.
-func told(out lock.Out) lock.Out {
+// answered returns the part of an answer that a caller gets.
+func answered(out lock.Out) lock.Out {
 	if out.Token > 0 {
 		out.Count = 0
 	}

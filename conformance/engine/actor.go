@@ -117,7 +117,7 @@ func (p *Primitive[S, I, O]) wake(ctx context.Context, waiter, waker Named) erro
 		free := p.occupy(ctx, waker)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		got := must.Beside(func() { p.waitAndLeave(ctx, waiter) })
+		got := must.Start(func() { p.waitAndLeave(ctx, waiter) })
 		time.Sleep(50 * time.Millisecond) // It has a moment to begin to wait.
 		free()
 		must.Do(<-got)
@@ -304,15 +304,15 @@ type holding[S, I, O comparable] struct {
 func (h *holding[S, I, O]) keep(d time.Duration) {
 	pause := min(d/8, 20*time.Millisecond)
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(pause) {
-		if !h.believe() {
+		if !h.trusted() {
 			return
 		}
 	}
-	h.believe()
+	h.trusted()
 }
 
-// believe records that the lease says that it is held.
-func (h *holding[S, I, O]) believe() bool {
+// trusted records that the lease reports that it is held.
+func (h *holding[S, I, O]) trusted() bool {
 	call := h.process.Call(event[I]{what: believed, owner: h.lease.Owner()})
 	if h.lease.Err() != nil {
 		call.Drop()
@@ -323,7 +323,7 @@ func (h *holding[S, I, O]) believe() bool {
 	return true
 }
 
-// release ends the lease. A hold that was lost ended at some time after it was last believed in.
+// release ends the lease. A hold that was lost ended at some time after it last said that it was held.
 func (h *holding[S, I, O]) release(ctx context.Context) {
 	owner := h.lease.Owner()
 	call := h.process.Call(event[I]{in: h.of.Hold.Release(owner)})

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Belief is what a holder may believe of one lease, by its own clock: that it is held for so long
+// Belief is what a holder may assume of one lease, by its own clock: that it is held until some time
 // after the request was sent that granted or last renewed it. Its methods take what was seen, and
 // return an error if that cannot be. It serves all primitives that have leases. It is not safe for
 // concurrent use.
@@ -16,7 +16,7 @@ type Belief struct {
 	lost           bool
 }
 
-// NewBelief returns the belief in a lease that a request asks for which is sent at the given time.
+// NewBelief returns a Belief of a lease that a request asks for which is sent at the given time.
 func NewBelief(lease, drift time.Duration, sent time.Time) *Belief {
 	return &Belief{lease: lease, drift: drift, whole: lease, trusted: drift, since: sent}
 }
@@ -33,7 +33,7 @@ func (b *Belief) Granted(answered time.Time) (late bool) {
 	return b.Over(answered)
 }
 
-// trust is for how long the holder believes in the lease.
+// trust is for how long the holder trusts the lease.
 func (b *Belief) trust() time.Duration { return b.lease - b.drift }
 
 // Ends is when the lease ends unless it is renewed.

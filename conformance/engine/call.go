@@ -218,8 +218,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// handOver frees an object that somebody has just begun to wait for, perhaps one who is not
-// subscribed yet, or does not get the message.
+// handOver frees an object that somebody has just begun to wait for, perhaps a waiter that is
+// not subscribed yet, or does not get the message.
 func (m *machine[S, I, O]) handOver(ctx context.Context, a act) {
 	m.lateOrDeaf(a)
 	if in, ok := m.of.Blocks(m.present(m.objects[a.Object])); ok {

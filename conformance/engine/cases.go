@@ -244,7 +244,7 @@ func (p *Primitive[S, I, O]) wakes(ctx context.Context, e *harness.Env) {
 	for _, name := range []string{e.Key("object"), e.Tag + "-plain"} {
 		for range 5 {
 			free := p.occupy(ctx, Named{clients[0], name})
-			waits := must.Beside(func() { p.waitAndLeave(ctx, Named{clients[1], name}) })
+			waits := must.Start(func() { p.waitAndLeave(ctx, Named{clients[1], name}) })
 			must.In("after Blocks a caller must wait", func() { p.awaitWaiter(ctx, e, name) })
 			harness.NotYet("the waiter, after Blocks", waits)
 			free()

@@ -78,7 +78,7 @@ func (r *running) sees(c backend.Call, err error) {
 func (r *running) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	struck := must.Beside(func() { r.besiege(ctx) })
+	struck := must.Start(func() { r.besiege(ctx) })
 	err := must.Catch(func() { must.Together(len(r.trials), func(i int) { r.try(ctx, i) }) })
 	cancel()
 	must.Do(errors.Join(err, <-struck))
@@ -108,7 +108,7 @@ func (r *running) scene(t *trial, links []harness.Link) *scene {
 	return &scene{Harness: r.h, key: t.work.keyOf(t.object), links: links, reach: r.reached.add}
 }
 
-// suffers takes into account that a fault begins. It may take holds from the crowd that their holders believe in if
+// suffers takes into account that a fault begins. It may take holds from the crowd that their holders trust if
 // the server forgets, or if a step of its clock ends leases that are shorter than the fault is for.
 func (r *running) suffers(f fault) {
 	for _, t := range r.trials {

@@ -12,7 +12,7 @@ import (
 // Primitive declares a primitive: all that the suite has to know of it. S is what an object is, I what happens to it,
 // and O the answer. Scripts and calls are brought into the same form, so that one Step judges both.
 type Primitive[S, I, O comparable] struct {
-	// Name is that of the primitive, such as "Lock".
+	// Name is the name of the primitive, such as "Lock".
 	Name string
 
 	// Promises are what the primitive promises, by the part of it, such as "Waiting".
@@ -59,12 +59,12 @@ type Primitive[S, I, O comparable] struct {
 	// with an end of their own (Key.Ends) may be there in some states only, in any order.
 	Stored func(name string, s State[S]) []Key
 
-	// Queue is the queue of those who wait. Nil: there is none on the server. Passes says that scripts grant the
-	// object to the first in it. Nil: those who wait try again.
+	// Queue is the queue of the waiters. Nil: there is none on the server. Passes says that scripts grant the
+	// object to the first in it. Nil: the waiters try again.
 	Queue  *Queue[S, I]
 	Passes *Passes[I]
 
-	// Channel is where an object's messages go. Nil: it has none. Who waits then tries again by itself, after Retry
+	// Channel is where an object's messages go. Nil: it has none. A waiter then tries again by itself, after Retry
 	// at the latest, and at the time that a refusal says, unless another call has changed the object since.
 	Channel func(can backend.Capabilities, key string) string
 	Retry   time.Duration
@@ -123,10 +123,10 @@ type Change[S comparable] struct {
 
 // Op is an operation of a primitive.
 type Op[S, I, O comparable] struct {
-	// Name is that of the method.
+	// Name is the name of the method.
 	Name string
 
-	// Weight is how often it is drawn, beside others.
+	// Weight is how often it is drawn, among others.
 	Weight int
 
 	// Generate returns the input.
@@ -242,7 +242,7 @@ type Takes[S, I, O comparable] struct {
 // object's, with a colon and the owner behind it. What Published and Change.Message name is the owner that
 // is woken. Ready is asked for what the last script of a call asks, with its owner.
 type Queue[S, I comparable] struct {
-	// Key is that of the list of owners, the next one first, or of the sorted set of them.
+	// Key is the key of the list of owners, the next one first, or of the sorted set of them.
 	Key func(key string) string
 
 	// Waiting are the owners that others wait behind.

@@ -1,4 +1,4 @@
-// Package engine judges a primitive by its declaration, a [Primitive]. The packages beside it declare
+// Package engine judges a primitive by its declaration, a [Primitive]. The packages next to it declare
 // ours; docs/adding-a-primitive.md shows how to declare another.
 //
 // # What it derives
@@ -25,11 +25,11 @@
 // end:
 //
 //   - calls: what a caller asked, the scripts that were sent for it, and what it returned;
-//   - claims: what an owner has asked for, and until when its holder may believe in it;
+//   - claims: what an owner has asked for, and until when its holder may trust it;
 //   - leases: what callers were given, and must give back;
 //   - takes: what was taken that has no owner, such as permits.
 //
-// The way of a script, and who sees it:
+// The way of a script, and what sees it:
 //
 //	a call of an operation           the caller; in the end judged by its last script's answer
 //	   |                ^

@@ -15,7 +15,7 @@ type fault struct {
 	alone bool // it affects the whole server
 	needs []harness.Need
 
-	// lease is that of the actors, renewed: longer than their time, where the end of a lease must not
+	// lease is the lease of the actors, renewed: longer than their time, where the end of a lease must not
 	// be what lets them go on. Zero: longLease.
 	lease time.Duration
 	lasts time.Duration
@@ -150,7 +150,7 @@ func serverFaults() []fault {
 		{name: "SlotMigration", needs: []harness.Need{harness.Migrate}, lasts: briefly, inject: migrate},
 		// As much as a lease's drift.
 		{name: "ClockStep", needs: advances, calm: true, steps: true, inject: advance(longLease / 10)},
-		{ // No message is sent when a key expires: the waiters wait for what they believe remains.
+		{ // No message is sent when a key expires: the waiters wait for what remained when they looked.
 			name: "ClockLeap", needs: advances, lease: workLease, forgets: true, steps: true,
 			inject: advance(2 * workLease),
 		},

@@ -19,7 +19,7 @@ type claim[S, I, O comparable] struct {
 	belief    *Belief
 	granted   bool           // the client knows
 	ran       time.Time      // when the server granted it
-	over      time.Time      // since when nobody believes in it; zero: somebody may
+	over      time.Time      // since when nobody trusts it; zero: somebody may
 	run       *scriptRun     // the last that asked
 	unlock    *call[S, I, O] // the Release that releases it
 	forgotten bool           // the server may have lost it
@@ -79,7 +79,7 @@ func (m *machine[S, I, O]) renews(r *scriptRun, owner string) {
 	must.Not(m.of.Hold.Fixed(c.call.in) > 0 && !m.lengthens(c), "owner %s is renewed, whose lease is fixed", owner)
 }
 
-// releases checks that nobody believes in what is released, from before the release is sent.
+// releases checks that nobody trusts what is released, from before the release is sent.
 func (m *machine[S, I, O]) releases(owner string) {
 	c := m.claims[owner]
 	must.Not(c == nil, "owner %s is released, who has nothing", owner)
@@ -90,7 +90,7 @@ func (m *machine[S, I, O]) releases(owner string) {
 	c.ends(time.Now())
 }
 
-// ends notes that nobody believes in a claim any more.
+// ends notes that nobody trusts a claim any more.
 func (c *claim[S, I, O]) ends(at time.Time) {
 	if c.over.IsZero() {
 		c.over = at
@@ -246,7 +246,7 @@ func (m *machine[S, I, O]) mayHaveLapsed(c *claim[S, I, O], began time.Time) boo
 	return c != nil && !now.Equal(began) && !c.belief.Good(now)
 }
 
-// lookAtClaim compares what a client believes with what the server knows.
+// lookAtClaim compares what a client assumes with what the server knows.
 func (m *machine[S, I, O]) lookAtClaim(c *claim[S, I, O]) {
 	now := time.Now()
 	if c.granted && c.belief.Over(now) {
@@ -270,7 +270,7 @@ func (m *machine[S, I, O]) has(c *claim[S, I, O]) bool {
 	return slices.Contains(m.of.Hold.Holders(c.call.object.state), c.owner)
 }
 
-// lookAtBelief checks that what is believed is held, and renewed in time.
+// lookAtBelief checks that what a holder trusts is held, and renewed in time.
 func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
 	lease, drift := c.belief.lease, c.belief.drift
@@ -289,8 +289,8 @@ func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 // releasePatience is how long one try to give back may hang, and releasePause the time between two rounds of tries.
 const releasePatience, releasePause = time.Second, 2 * time.Millisecond
 
-// lookAtOrphan checks that what nobody believes in any more is given back, and the places of those who
-// have left.
+// lookAtOrphan checks that what nobody trusts any more is given back, and the places of waiters
+// that have left.
 func (m *machine[S, I, O]) lookAtOrphan(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
 	since, sound := m.soundSince(p)
@@ -323,10 +323,10 @@ func (m *machine[S, I, O]) forsaken(c *claim[S, I, O], now time.Time) bool {
 	return m.parties[c.call.party].good.Sub(c.over) > lasts/2 && now.Sub(c.over) > lasts
 }
 
-// heldUp is how late a request may be granted to nobody: a closed client looks for it for so long.
+// heldUp is how late a request may be granted to nobody: a closed client looks for it until then.
 const heldUp = time.Second
 
-// closed implements watcher: what a closed client held is released, and nobody believes in it. A
+// closed implements watcher: what a closed client held is released, and nobody trusts it. A
 // request that was held up on its way may be granted when nobody looks for it any more.
 func (m *machine[S, I, O]) closed(party int, began time.Time, sound bool) {
 	if m.of.Takes != nil && sound {
@@ -344,7 +344,7 @@ func (m *machine[S, I, O]) closed(party int, began time.Time, sound bool) {
 	}
 }
 
-// disbelieve ends the belief in what a client held that is closed.
+// disbelieve ends the trust in what a closed client held.
 func (m *machine[S, I, O]) disbelieve(party int, began time.Time) {
 	for _, c := range m.claims {
 		if c.call.party == party {

@@ -28,7 +28,7 @@ func healing(hit func(harness.Link)) injection {
 func repeatedly(once func(ctx context.Context, s *scene)) injection {
 	return func(ctx context.Context, s *scene) func(context.Context) {
 		stop := make(chan struct{})
-		stopped := must.Beside(func() {
+		stopped := must.Start(func() {
 			for !isClosed(stop) {
 				once(ctx, s)
 				time.Sleep(2 * time.Millisecond)

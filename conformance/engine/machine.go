@@ -13,7 +13,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// machine drives the objects of a primitive by one action after the other, beside an exact model.
+// machine drives the objects of a primitive by one action after the other, next to an exact model.
 type machine[S, I, O comparable] struct {
 	*world
 	of      *Primitive[S, I, O]
@@ -29,7 +29,7 @@ type object[S comparable] struct {
 	name, channel string
 	state         State[S]
 	since         time.Time // when something other than time changed it
-	misled        bool      // its waiters may believe in another end of its life
+	misled        bool      // its waiters may assume another end of its life
 	meddled       time.Time // when it was last changed behind the back of all clients
 	lines         map[string]*line
 	listen        func(channel string) *harness.Inbox // nil: there are no messages
@@ -271,7 +271,7 @@ func (m *machine[S, I, O]) misjudged(before State[S], in I, out O) bool {
 	return act == Asks && m.of.Ready(before, in) != m.of.Granted(out)
 }
 
-// changed notes for all who wait since when there is what they need. Known says that they can know.
+// changed notes for all waiters since when there is what they need. Known says that they can know.
 func (m *machine[S, I, O]) changed(o *object[S], when time.Time, known bool) {
 	for _, c := range m.calls {
 		switch {

@@ -14,7 +14,7 @@ import (
 func (p *Primitive[S, I, O]) hasLeases() bool { return p.Hold != nil && p.Hold.Awaits == nil }
 
 // arrived takes the grant of a hold that its call keeps while it waits. If the grant ends other holds,
-// or does not even make this one, as that of the last member of a barrier, their calls go on.
+// or does not even make this one, as the grant of the last member of a barrier, their calls go on.
 func (m *machine[S, I, O]) arrived(c *claim[S, I, O], out O, before State[S]) {
 	for _, owner := range append(m.of.Hold.Holders(before), c.owner) {
 		if other := m.claims[owner]; other != nil && !m.has(other) {
@@ -49,7 +49,7 @@ func (m *machine[S, I, O]) judgeMember(c *call[S, I, O]) {
 	}
 }
 
-// endHolds ends the belief in what a call holds, and returns what may have ended a hold: what the call
+// endHolds ends the trust in what a call holds, and returns what may have ended a hold: what the call
 // waits for (spent), or a loss by the server (gone).
 func (m *machine[S, I, O]) endHolds(c *call[S, I, O]) (spent, gone bool) {
 	gone = !c.object.meddled.Before(c.began)

@@ -17,7 +17,7 @@ type event[I comparable] struct {
 	owner string // of a hold
 }
 
-// What happens to holds in a history, beside what calls ask for.
+// What happens to holds in a history, besides what calls ask for.
 const (
 	believed = "believed in"         // a lease that says that it is held
 	unseen   = "end that nobody saw" // of a hold: its lease ran out

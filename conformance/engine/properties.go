@@ -115,7 +115,7 @@ func (p *Primitive[S, I, O]) Properties(t *testing.T, h *harness.Harness, reache
 	})
 }
 
-// mustReach are the situations that machines get into in so many actions.
+// mustReach are the situations that machines get into within a number of actions.
 func (p *Primitive[S, I, O]) mustReach(actions int) []string {
 	const enough = 3000
 	if actions < enough {

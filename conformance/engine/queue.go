@@ -153,7 +153,7 @@ func (m *machine[S, I, O]) stays(c *claim[S, I, O]) bool {
 		m.parties[c.call.party].closing.IsZero()
 }
 
-// lookAtPlace checks that one who waits is not taken for dead.
+// lookAtPlace checks that no active waiter is taken for crashed.
 func (m *machine[S, I, O]) lookAtPlace(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
 	since, sound := m.soundSince(p)

@@ -57,7 +57,7 @@ func (r *runner) leave(one *running) {
 }
 
 // strike makes a fault among all crowds, at links of one of them, which choose chooses. It returns when the fault has
-// ended, also if ctx ends before. Without a crowd it does nothing.
+// ended, even if ctx ends before. Without a crowd it does nothing.
 func (r *runner) strike(ctx context.Context, f fault, choose func(crowds []*running) *scene) {
 	r.gate.Lock()
 	defer r.gate.Unlock()

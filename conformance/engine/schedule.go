@@ -75,7 +75,7 @@ func drawStep(ops []string) *rapid.Generator[Step] {
 			Flag:  rapid.Bool().Draw(t, "flag"),
 		}
 		switch rapid.IntRange(0, 7).Draw(t, "kind") {
-		case 0: // beyond a lease that nobody renews, or what one who lost it may believe
+		case 0: // beyond a lease that nobody renews, or what a holder may assume that has lost it
 			s.Hold += 2 * rapid.SampledFrom([]time.Duration{fixedLease, workLease}).Draw(t, "lease")
 		case 1, 2: // often given up
 			s.Patience = time.Millisecond + drawDuration(t, "patience", 60*time.Millisecond)

@@ -64,7 +64,7 @@ func (w *workload) siege(where string, keeper int, hold time.Duration) siege {
 	return s
 }
 
-// besiege runs the sieges of a fault, one after the other. It fails also if a lease was lost that need not be.
+// besiege runs the sieges of a fault, one after the other. It also fails if a lease was lost that need not be.
 func (f fault) besiege(ctx context.Context, h *harness.Harness, w *workload) {
 	for i, s := range f.sieges(w) {
 		r := &runner{h: h, reached: new(Coverage)}

@@ -25,10 +25,10 @@ import (
 
 // SoakCell is one thing that a soak runs on, such as an adapter on a server.
 type SoakCell struct {
-	// Name is that of the subtest.
+	// Name is the name of the subtest.
 	Name string
 
-	// Harness starts the cell, anew for each turn. What it starts ends with t.
+	// Harness starts the cell, again for each turn. What it starts ends with t.
 	Harness func(t *testing.T) *harness.Harness
 }
 
@@ -179,8 +179,8 @@ func (s *soak) run(t *testing.T, h *harness.Harness, until time.Time) {
 }
 
 // ground returns a server. It gets faults that only the end of a lease can undo only if leases are
-// short, and faults in which a server forgets, or its clock is stepped, only if all primitives have leases: what has
-// none is not told by its model from what the server forgot.
+// short, and faults in which a server forgets, or its clock is stepped, only if all primitives have leases: the model of
+// one without leases cannot say what the server forgot.
 func (s *soak) ground(h *harness.Harness, forgets, short bool) *ground {
 	g := &ground{
 		soak: s, runner: &runner{h: h, reached: &s.reached, soaks: true}, works: s.works, short: short,

@@ -22,7 +22,7 @@ type Subject interface {
 	// itself. The other methods need one that does not.
 	Validate() error
 
-	// Properties drives the primitive by one action after the other, beside an exact model.
+	// Properties drives the primitive by one action after the other, next to an exact model.
 	Properties(t *testing.T, h *harness.Harness, reached *Coverage)
 
 	// Histories draws schedules, runs them on several clients at once, and checks that the model of the

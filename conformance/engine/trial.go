@@ -37,7 +37,7 @@ func newTrial(r *running, s schedule, number int, object string) *trial {
 	}
 }
 
-// run lets the actors act, and checks what was recorded, also of those who did not come to their ends.
+// run lets the actors act, and checks what was recorded, also of actors that did not come to their ends.
 func (t *trial) run(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -62,7 +62,7 @@ type watcher interface {
 // scriptRun is one script on its way.
 type scriptRun struct {
 	party      int
-	ctx        context.Context //nolint:containedctx // It tells whether the script was given up.
+	ctx        context.Context //nolint:containedctx // It says whether the script was given up.
 	call       any             // whose script it is; nil: nobody's
 	name       string
 	writes     bool
@@ -227,8 +227,8 @@ func (w *world) settle() {
 	}
 }
 
-// setLink gives a client's link trouble, or none. Subscriptions are late by so much, and messages
-// are lost, and gaps noticed after so much.
+// setLink gives a client's link trouble, or none. Subscriptions are late by late, messages
+// are lost, and gaps are noticed after gap.
 func (w *world) setLink(p *party, usual trouble, late, gap time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package exclusive declares primitives.Lock, FencedLock and SpinLock for the suite. Their model is that of
-// package lock.
+// Package exclusive declares primitives.Lock, FencedLock and SpinLock for the suite. Their model is
+// in package lock.
 package exclusive
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// state is that of one lock.
+// state is the state of one lock.
 type state = engine.State[lock.Held]
 
 // Lock, Fenced and Spin declare a lock each.

@@ -16,7 +16,7 @@ type Fair struct {
 	Waiters engine.List[waiter]
 }
 
-// state is that of one fair lock.
+// state is the state of one fair lock.
 type state = engine.State[Fair]
 
 // share is the time that each waiter adds to the scores of the waiters behind it. All numbers of a queue are

@@ -89,7 +89,7 @@ func (e *Env) Close() {
 }
 
 // Script returns a script that no other case has, so that the server does not know it. Its first
-// line is that of source.
+// line is the first line of source.
 func (e *Env) Script(source string, keys int, retry backend.Retry) *backend.Script {
 	return backend.NewScript("conformance", source+"\n-- "+e.Tag, keys, retry)
 }
@@ -191,12 +191,12 @@ func Promptly(limit time.Duration, what string, call func() error) error {
 	}
 }
 
-// Finish waits for what runs beside the case, for far less than a poll would need, and fails with it.
+// Finish waits for what runs with the case, for far less than a poll would need, and fails with it.
 func Finish(what string, done <-chan error) {
 	must.In(what, func() { must.Do(Promptly(Patience/4, "it", func() error { return <-done })) })
 }
 
-// NotYet fails if what runs beside the case ends, for which it has a moment.
+// NotYet fails if what runs with the case ends, for which it has a moment.
 func NotYet(what string, done <-chan error) {
 	select {
 	case err := <-done:

@@ -27,7 +27,7 @@ type CheckOptions struct {
 	// Patience bounds the search. Zero means three minutes, since machines are shared.
 	Patience time.Duration
 
-	// Picture is the path of the HTML page that shows a history that failed: who called what when,
+	// Picture is the path of the HTML page that shows a history that failed: which client called what when,
 	// and how far the model follows. Empty means none.
 	Picture string
 

@@ -57,7 +57,7 @@ type IDs struct {
 	Size int64 // of blocks; 0: the key is not set
 }
 
-// state is that of one generator.
+// state is the state of one generator.
 type state = engine.State[IDs]
 
 // defaultSize is the size of blocks that a generator without Init has.

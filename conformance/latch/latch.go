@@ -55,7 +55,7 @@ type Out struct {
 	Refused bool  // of Count and IsSet: its waiter goes on waiting; a caller does not get it
 }
 
-// state is that of one latch: the count.
+// state is the state of one latch: the count.
 type state = engine.State[int64]
 
 // Primitive declares the latch.

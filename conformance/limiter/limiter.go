@@ -79,7 +79,7 @@ var Primitive engine.Subject = &engine.Primitive[Limit, In, Out]{
 	Verb:       func(in In) string { return in.Op },
 	Asks:       asks,
 	Answers:    answers,
-	CallerView: told,
+	CallerView: answered,
 	Granted:    func(out Out) bool { return out.Done },
 	Stored:     stored,
 	Channel:    func(_ backend.Capabilities, key string) string { return engine.SideName("hasp_rate_limiter:", key) },

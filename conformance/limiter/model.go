@@ -20,7 +20,7 @@ type Limit struct {
 	Kept   time.Time          // the end of the keys of the grants; zero: they have none
 }
 
-// state is that of one limiter.
+// state is the state of one limiter.
 type state = engine.State[Limit]
 
 // grant is a member of the sorted set: permits that were granted at a millisecond.
@@ -91,8 +91,8 @@ func (l Limit) used(at time.Time) state {
 	return s
 }
 
-// told is the part of an answer that a caller gets.
-func told(out Out) Out {
+// answered is the part of an answer that a caller gets.
+func answered(out Out) Out {
 	out.Count, out.Wait = 0, 0
 	return out
 }
@@ -106,7 +106,7 @@ func step(s state, at time.Time, in In, out Out) (state, bool) {
 		return s, false
 	}
 	next, want := after(s, cmp.Or(at, farAway), in)
-	return next, out == want || at.IsZero() && told(out) == told(want)
+	return next, out == want || at.IsZero() && answered(out) == answered(want)
 }
 
 // after returns the limiter after an input, and the answer.

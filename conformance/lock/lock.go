@@ -73,7 +73,7 @@ type Held struct {
 	Token int64 // the last one granted
 }
 
-// state is that of one lock.
+// state is the state of one lock.
 type state = engine.State[Held]
 
 const (

@@ -88,7 +88,7 @@ func Answers(s *engine.Script) ([]Out, error) {
 	return []Out{out}, nil
 }
 
-// ownerForm is that of Redisson's owners: a UUID and a number.
+// ownerForm is the form of Redisson's owners: a UUID and a number.
 var ownerForm = regexp.MustCompile(
 	`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:-?[0-9]+$`)
 

@@ -7,7 +7,7 @@
 //	})
 //
 // Its functions panic with what [Catch] takes. They must be called by the goroutine that called Catch;
-// [Beside] and [Together] are for others.
+// [Start] and [Together] are for others.
 package must
 
 import (
@@ -85,8 +85,8 @@ func Refuse[T any](call string, want ...error) func(T, error) {
 	return func(_ T, err error) { In(call, func() { Wrap(err, want...) }) }
 }
 
-// Beside calls f in another goroutine. The channel gets the error that Catch returns.
-func Beside(f func()) <-chan error {
+// Start calls f in another goroutine. The channel gets the error that Catch returns.
+func Start(f func()) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- Catch(f) }()
 	return done

@@ -36,5 +36,5 @@ func TestCatch(t *testing.T) {
 		require.False(t, went, name)
 	}
 	require.PanicsWithValue(t, "other", func() { _ = must.Catch(func() { panic("other") }) })
-	require.ErrorIs(t, <-must.Beside(func() { must.Do(io.EOF) }), io.EOF)
+	require.ErrorIs(t, <-must.Start(func() { must.Do(io.EOF) }), io.EOF)
 }

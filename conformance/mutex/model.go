@@ -21,7 +21,7 @@ type Held struct {
 	Ends, Shown time.Time           // of the keys of the queue and of the signs of life; zero: there is none
 }
 
-// state is that of one mutex.
+// state is the state of one mutex.
 type state = engine.State[Held]
 
 // waiter is one in the queue.
@@ -30,7 +30,7 @@ type waiter struct {
 	number int64 // its place, in microseconds
 	sign   int64 // when its last sign of life came, in milliseconds; zero: none since it came itself
 	stamp  int64 // of that sign
-	dead   bool  // whether it counts as dead, at the time that is looked at
+	dead   bool  // whether it counts as crashed, at the time that is looked at
 }
 
 // keep is what of a mutex outlives its key.
@@ -74,7 +74,7 @@ func (h Held) without(owner string) Held {
 	return h.with(h.Waiters.Without(func(w waiter) bool { return w.owner == owner }).All())
 }
 
-// next returns the first waiter that lives, if there is one, and h without the dead before it.
+// next returns the first active waiter, if there is one, and h without the crashed ones before it.
 func (h Held) next() (first waiter, left Held) {
 	all := h.Waiters.All()
 	i := slices.IndexFunc(all, func(w waiter) bool { return !w.dead })
@@ -89,7 +89,7 @@ func (h Held) place(owner string) int {
 	return slices.IndexFunc(h.Waiters.All(), func(w waiter) bool { return w.owner == owner })
 }
 
-// living are the owners of the waiters that are not dead.
+// living are the owners of the active waiters.
 func (h Held) living() (owners []string) {
 	for _, w := range h.Waiters.Without(func(w waiter) bool { return w.dead }).All() {
 		owners = append(owners, w.owner)
@@ -108,7 +108,7 @@ func (w waiter) age(at time.Time) int64 {
 	return max(0, at.UnixMilli()-cmp.Or(w.sign, w.number/1000))
 }
 
-// ages says who is dead, and lets the keys of the queue end. Signs end no later than the queue.
+// ages says which waiters count as crashed, and lets the keys of the queue end. Signs end no later than the queue.
 func ages(h Held, at time.Time) Held {
 	if !at.Before(h.Ends) {
 		return h.with(nil)
@@ -195,7 +195,7 @@ func refused(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	return s, ok && out.Count == place
 }
 
-// raised makes a hold last for so long, unless it lasts longer.
+// raised makes a hold last for the lease, unless it lasts longer.
 func raised(s state, at time.Time, lease time.Duration) state {
 	if ends := at.Add(lease); s.Ends.Before(ends) {
 		return s.Until(ends)

@@ -1,4 +1,4 @@
-// Package mutex declares primitives.Mutex for the suite. What it has in common with other locks is that of package
+// Package mutex declares primitives.Mutex for the suite. What it has in common with other locks is in package
 // lock. Its model is in model.go.
 package mutex
 

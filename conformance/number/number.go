@@ -56,7 +56,7 @@ type Out struct {
 	Overflow bool // of Add
 }
 
-// state is that of one number. One that does not exist is 0.
+// state is the state of one number. One that does not exist is 0.
 type state = engine.State[int64]
 
 // Long declares the atomic long.
@@ -67,7 +67,7 @@ var Long engine.Subject = kind[int64]{
 }.declare()
 
 // Double declares the atomic double. Its values are whole eighths, whose sums are exact on every
-// server: the model is that of a long which counts the eighths.
+// server: the model is a long that counts the eighths.
 var Double engine.Subject = kind[float64]{
 	name: "AtomicDouble", values: []int64{0, 1, -1, 3, -8, 1 << 40, -1 << 45}, most: 1 << 45, parts: 8,
 	open:    func(c *primitives.Client, name string) atomic[float64] { return c.NewAtomicDouble(name) },

@@ -20,7 +20,7 @@ import (
 // Op is what happens to a permit semaphore. What happens to a lease has the name that it has for a lock.
 type Op = lock.Op
 
-// The operations beside those of a lock.
+// The operations besides those of a lock.
 const (
 	Return Op = "release by ids"
 	Update Op = "update lease"
@@ -53,7 +53,7 @@ type Out struct {
 	Other    bool          // the key is no count
 }
 
-// state is that of one permit semaphore.
+// state is the state of one permit semaphore.
 type state = engine.State[Permits]
 
 const (
@@ -237,7 +237,7 @@ func size(holds engine.List[hold]) (n int64) {
 	return n
 }
 
-// with returns p with a hold of that owner, in place of an earlier one.
+// with returns p with a hold of that owner, instead of an earlier one.
 func (p Permits) with(owner string, ends int64) Permits {
 	all := append(p.without(owner).Held.All(), hold{owner, ends})
 	slices.SortFunc(all, func(a, b hold) int { return cmp.Or(cmp.Compare(a.ends, b.ends), cmp.Compare(a.owner, b.owner)) })
@@ -289,7 +289,7 @@ func step(s state, at time.Time, in In, out Out) (state, bool) {
 	return next, out == want
 }
 
-// after returns the next state, and the answer. The owner is that of a grant.
+// after returns the next state, and the answer. The owner is the owner of a grant.
 func after(s state, at time.Time, in In, owner string) (_ state, out Out) {
 	if in.Op == lock.Acquire && s.Kind == engine.Absent && in.Of > 0 {
 		s = s.Is(Permits{Free: in.Of})

@@ -14,7 +14,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// state is that of one read-write lock.
+// state is the state of one read-write lock.
 type state = engine.State[Held]
 
 // Primitive declares the read-write lock.
@@ -123,7 +123,7 @@ func stays(ctx context.Context, e *harness.Env) {
 	as := func(i int, s lock.Side) side { return sideOf(clients[i], e.Key("object"), lock.In{Side: s}) }
 	writes := must.Get(as(0, lock.Write).TryLock(ctx))
 	reads := must.Get(as(0, lock.Read).TryLock(writes.Reenter(ctx)))
-	joins := must.Beside(func() { must.Do(must.Get(as(1, lock.Read).Lock(ctx)).Release(ctx)) })
+	joins := must.Start(func() { must.Do(must.Get(as(1, lock.Read).Lock(ctx)).Release(ctx)) })
 	harness.NotYet("another reader", joins)
 	must.Do(writes.Release(ctx))
 	harness.Finish("another reader", joins)

@@ -32,7 +32,7 @@ func isMadeByTheFirst(ctx context.Context, e *harness.Env) {
 	s := clients[1].NewSemaphore(e.Key("permits"), &primitives.SemaphoreOptions{Permits: 3, TTL: time.Hour})
 	must.Do(s.Release(ctx, 1))
 	must.Return("Exists", false)(s.Exists(ctx))
-	waiting := must.Beside(func() { must.Do(clients[0].NewSemaphore(s.Name(), nil).Acquire(ctx, 1)) })
+	waiting := must.Start(func() { must.Do(clients[0].NewSemaphore(s.Name(), nil).Acquire(ctx, 1)) })
 	e.AwaitSubscribers(ctx, "redisson_sc:"+s.Name(), 1)
 	must.Do(s.Acquire(ctx, 1))
 	harness.Finish("the waiter", waiting)
@@ -62,7 +62,7 @@ func pollFindsItGone(ctx context.Context, e *harness.Env) {
 	var waiting []<-chan error
 	for _, o := range []*primitives.SemaphoreOptions{nil, {Permits: 1}} {
 		looks := counted.Ended.Load() + 3 // Of both: the first ones, and polls.
-		waiting = append(waiting, must.Beside(func() { must.Do(c.NewSemaphore(name, o).Acquire(ctx, 1)) }))
+		waiting = append(waiting, must.Start(func() { must.Do(c.NewSemaphore(name, o).Acquire(ctx, 1)) }))
 		harness.Eventually(ctx, "it to have looked", func() bool { return counted.Ended.Load() >= looks })
 	}
 	e.Command(ctx, "DEL", name)

@@ -34,7 +34,7 @@ const (
 type In struct {
 	Op   Op
 	N    int64 // how many permits
-	Make bool  // of Add: also where there is no semaphore
+	Make bool  // of Add: even if there is no semaphore
 	Of   int64 // of Acquire: the permits of a semaphore that it makes; 0: it makes none
 }
 
@@ -52,7 +52,7 @@ type Permits struct {
 	Doubts engine.List[doubt] // in an order of their own
 }
 
-// state is that of one semaphore.
+// state is the state of one semaphore.
 type state = engine.State[Permits]
 
 // permits is the number of permits that a semaphore has at first.

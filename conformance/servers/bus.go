@@ -32,7 +32,7 @@ type busLink struct {
 	client, server net.Conn
 }
 
-// open returns a listener in place of the bus port of a node that is still to be started.
+// open returns a listener instead of the bus port of a node that is still to be started.
 func (b *bus) open() (net.Listener, error) {
 	listener, err := net.Listen("tcp", loopback.Addr(0))
 	if err == nil {

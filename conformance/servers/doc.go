@@ -1,10 +1,10 @@
 // Package servers starts real redis-server, valkey-server and redict-server processes for tests:
-// alone, with TLS, replicated, watched by Sentinel, or as a cluster. Package proxy beside it makes
+// alone, with TLS, replicated, watched by Sentinel, or as a cluster. Package proxy next to it makes
 // the faults of a network before them. Both are for authors of backends and primitives, and need no
 // client library; package redisson has a Java one share their data. [Harness] is all that an author needs to have a backend judged on one server.
 //
 // All servers listen on loopback, on free ports, in temporary folders of their own, and persist
-// nothing unless asked to. They end with the test, and on Linux also when the test's process dies.
+// nothing unless asked to. They end with the test, and on Linux with the test's process, however that ends.
 //
 // Faults of servers that need no method of their own are commands and settings:
 //

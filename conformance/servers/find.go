@@ -20,7 +20,7 @@ const (
 	Redis Kind = iota
 	Valkey
 	Redict
-	Redis8  // a binary redis-server-8: any version beside that of redis-server
+	Redis8  // a binary redis-server-8: any version besides that of redis-server
 	Valkey9 // a binary valkey-server-9, likewise
 )
 

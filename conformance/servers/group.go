@@ -72,7 +72,7 @@ func without(all []*Server, one *Server) []*Server {
 	return slices.DeleteFunc(slices.Clone(all), func(s *Server) bool { return s == one })
 }
 
-// replace has promote make one of replicas the primary in place of old. They have what old had
+// replace has promote make one of replicas the primary instead of old. They have what old had
 // written before the call, and not what unseen writes, if it is not nil.
 func replace(old *Server, replicas []*Server, unseen, promote func() error) error {
 	if err := caughtUp(old, replicas...); err != nil {

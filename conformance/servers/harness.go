@@ -51,7 +51,7 @@ func Harness(tb TB, kind Kind, open Open) *harness.Harness {
 }
 
 // InProcess returns what the suite needs to judge the backends that open makes for a server within the process, such
-// as that of package backend/embedded. Start makes a server; in a bubble its time is virtual.
+// as the server of package backend/embedded. Start makes a server; in a bubble its time is virtual.
 func InProcess[S interface {
 	Do(args ...string) (backend.Reply, error)
 	Advance(d time.Duration)

@@ -13,7 +13,7 @@ type process struct {
 }
 
 // startProcess starts a process in folder dir whose output goes to log, and which the kernel kills
-// when this process dies, where the kernel can.
+// when this process ends, where the kernel can.
 //
 // Linux ties that to the thread that started the child, not to the process: the child would be killed when the runtime
 // ends that thread. So one goroutine starts it, waits for it, and keeps its thread meanwhile.

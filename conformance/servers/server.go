@@ -24,7 +24,7 @@ const (
 	shownLog = 8 << 10
 )
 
-// ErrNotRunning means that the server was killed, has died, or ended with its test.
+// ErrNotRunning means that the server was killed, has crashed, or ended with its test.
 var ErrNotRunning = errors.New("server not running")
 
 var errPortTaken = errors.New("port taken by another process")

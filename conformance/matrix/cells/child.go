@@ -16,7 +16,7 @@ import (
 	"github.com/hasp-go/hasp/conformance"
 )
 
-// Poll is how soon a waiter looks again whom nobody has told anything: the default of primitives.Options,
+// Poll is how soon a waiter looks again that got no message: the default of primitives.Options,
 // give or take a tenth.
 const Poll = 5500 * time.Millisecond
 

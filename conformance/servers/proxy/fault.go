@@ -118,7 +118,7 @@ type fault struct {
 	hit    chan struct{}
 }
 
-// CutReply lets the next request for which match is true reach its server, and breaks the connection in place of the
+// CutReply lets the next request for which match is true reach its server, and breaks the connection instead of the
 // reply: one request in all, on whichever connection, those made later included. match gets the request word by word,
 // is called by one goroutine at a time, and must not call the proxy. Later replies on the connection are lost as well.
 // The channel is closed when the reply was lost.

@@ -186,25 +186,25 @@ func (l *link) pair(f resp.Frame) *fault {
 	if f.Kind == '>' {
 		l.resp3 = true
 	}
-	told := l.told(f)
+	word := l.word(f)
 	if len(l.pending) == 0 {
 		return nil
 	}
 	first := &l.pending[0]
-	if told != "" && told != first.confirm {
+	if word != "" && word != first.confirm {
 		return nil
 	}
 	fault := first.fault
 	first.fault = nil
-	if first.left--; told == "" || first.left <= 0 {
+	if first.left--; word == "" || first.left <= 0 {
 		l.pending = l.pending[1:]
 	}
 	return fault
 }
 
-// told returns the first word of what a server sends unasked or to confirm a subscription, such as
+// word returns the first word of what a server sends unasked or to confirm a subscription, such as
 // "message" or "subscribe"; "" if f is a plain reply. RESP3 marks these, RESP2 does not.
-func (l *link) told(f resp.Frame) string {
+func (l *link) word(f resp.Frame) string {
 	if len(f.Items) == 0 {
 		return ""
 	}

@@ -81,7 +81,7 @@ func New(config *tls.Config) *Proxy {
 }
 
 // Start starts a proxy before target, an address, that ends with the test; config is as in [New]. It
-// fails the test if it cannot, and also if it met bytes that are not RESP.
+// fails the test if it cannot, and if it met bytes that are not RESP.
 func Start(tb TB, target string, config *tls.Config) *Proxy {
 	tb.Helper()
 	p := New(config)

@@ -9,7 +9,7 @@ import (
 
 // Contest is what threads in the JVM do: each locks and unlocks for a while.
 type Contest struct {
-	// Name is that of the lock, or with Own, of each thread's lock, before the thread's number.
+	// Name is the name of the lock, or with Own, of each thread's lock, before the thread's number.
 	Name string
 
 	// Threads is how many there are.

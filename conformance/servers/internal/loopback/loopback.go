@@ -24,7 +24,7 @@ const (
 )
 
 // blockSize is how many ports a process claims at once. It listens on the first for as long as it lives,
-// which keeps other processes off the others, also while nothing listens there: a server that is down for
+// which keeps other processes off the others, even while nothing listens there: a server that is down for
 // a while gets its port again.
 const blockSize = 100
 

@@ -132,7 +132,7 @@ func (r *reader) sized(f Frame) (Frame, error) {
 	return f, nil
 }
 
-// Words returns the strings of an array, as those of a request.
+// Words returns the strings of an array, as a request has them.
 func (f Frame) Words() []string {
 	words := make([]string, len(f.Items))
 	for i, item := range f.Items {
