@@ -174,6 +174,20 @@ func TestBatchWithdrawnWhileLoading(t *testing.T) {
 	require.Equal(t, [][]string{{"a", "b"}}, p.sent)
 }
 
+// TestCallWithdrawnWhileLoading is that for a call by itself.
+func TestCallWithdrawnWhileLoading(t *testing.T) {
+	t.Parallel()
+	p := &pipeline{fake: &fake{steps: fails(serverError("NOSCRIPT x"))}}
+	c := call(write, "a")
+	c.Claim = new(backend.Claim)
+	require.True(t, c.Claim.Begin())
+	p.loading = func() { require.True(t, c.Claim.Cancel()) }
+	outcome := runBatch(t.Context(), p, false, c)[0]
+	require.ErrorIs(t, outcome.Err, context.Canceled)
+	require.False(t, backend.MayHaveRun(outcome.Err))
+	require.Equal(t, []string{"EVALSHA", "load write a"}, p.asked())
+}
+
 func TestBatchOutcomesAreTheirOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -119,7 +119,7 @@ func newBuilds(dir string) (*builds, error) {
 
 // of returns the test binary of a folder.
 func (b *builds) of(folder string) (binary string, err error) {
-	binary = filepath.Join(b.dir, filepath.Base(folder)+".test")
+	binary = filepath.Join(b.dir, strings.ReplaceAll(folder, "/", "-")+".test")
 	once, _ := b.made.LoadOrStore(folder, sync.OnceValue(func() error {
 		b.turn.Lock()
 		defer b.turn.Unlock()
