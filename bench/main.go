@@ -46,7 +46,7 @@ func run(stdout, stderr io.Writer, args []string) int {
 	flags.StringVar(&o.workloads, "workloads", "all", "of "+strings.Join(names(), ", "))
 	flags.StringVar(&o.peers, "peers", strings.Join(peerNames, ","), "which libraries take part")
 	flags.StringVar(&o.links, "links", "0", "delays of the link in each direction, such as 0,1ms,10ms")
-	flags.StringVar(&o.sizes, "sizes", "short", "short or all of each workload, or some `numbers`")
+	flags.StringVar(&o.sizes, "sizes", shortSizes, "short or all of each workload, or some `numbers`")
 	flags.IntVar(&o.rounds, "rounds", 12, "turns of each subject")
 	flags.DurationVar(&o.turn, "turn", 100*time.Millisecond, "how long a turn lasts; some workloads take several")
 	flags.StringVar(&o.format, "format", report.Table, "of "+strings.Join(report.Formats, ", "))

@@ -112,6 +112,7 @@ func TestFlags(t *testing.T) {
 	for flag, told := range map[string]string{
 		"-backends": "there are rueidis", "-servers": "there are redis", "-workloads": "there are lock_pair",
 		"-peers": "there are setnx", "-links": "invalid duration", "-format": "there are table",
+		"-sizes": "there are 1, 2",
 	} {
 		var errs bytes.Buffer
 		require.Equal(t, 1, run(&bytes.Buffer{}, &errs, []string{flag, "nothing"}))

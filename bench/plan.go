@@ -72,13 +72,16 @@ type wanted struct {
 
 // wants reads the flags.
 func (o *options) wants() (w wanted, err error) {
-	errs := make([]error, 6)
+	errs := make([]error, 7)
 	w.backends, errs[0] = listed("backend", o.backends, drivers.Names)
 	w.kinds, errs[1] = kindsOf(o.servers)
 	w.workloads, errs[2] = workloadsOf(o.workloads)
 	w.peers, errs[3] = listed("peer", o.peers, peerNames)
 	w.links, errs[4] = linksOf(o.links)
 	_, errs[5] = listed("format", o.format, report.Formats)
+	if o.sizes != shortSizes && o.sizes != allSizes {
+		_, errs[6] = listed("size", o.sizes, sizesOfAny(w.workloads))
+	}
 	return w, errors.Join(errs...)
 }
 
@@ -125,12 +128,31 @@ func (s step) possible(firstKind bool) bool {
 	return s.backend != drivers.Embedded || s.link == 0 && firstKind && !s.workload.Remote
 }
 
+// What -sizes takes besides numbers.
+const (
+	shortSizes = "short"
+	allSizes   = "all"
+)
+
+// sizesOfAny returns the sizes that one of some workloads has.
+func sizesOfAny(of []workload.Workload) (texts []string) {
+	var all []int
+	for _, w := range of {
+		all = append(all, w.Sizes...)
+	}
+	slices.Sort(all)
+	for _, size := range slices.Compact(all) {
+		texts = append(texts, strconv.Itoa(size))
+	}
+	return texts
+}
+
 // sizesOf returns the sizes of a workload that are wanted.
 func (o *options) sizesOf(w workload.Workload) []int {
 	switch o.sizes {
-	case "short":
+	case shortSizes:
 		return w.Sizes[:w.Short]
-	case "all":
+	case allSizes:
 		return slices.Sorted(slices.Values(w.Sizes))
 	}
 	wanted := strings.Split(o.sizes, ",")
