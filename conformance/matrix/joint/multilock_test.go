@@ -1,7 +1,6 @@
 package joint
 
 import (
-	"context"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
@@ -65,42 +63,4 @@ func TestMultiLockOfSeveralServers(t *testing.T) {
 	callers.Wait()
 	require.Zero(t, twice.Load())
 	require.EqualValues(t, 60, grants.Load())
-}
-
-// TestMultiLockGoesInBatches counts the round trips of five locks in one slot.
-func TestMultiLockGoesInBatches(t *testing.T) {
-	cells.Proof(t)
-	t.Parallel()
-	server := servers.Start(t, servers.Redis, nil)
-	for _, a := range cells.Adapters() {
-		b := &counter{Backend: a.Backend(t, cells.At(server.Addr()))}
-		c := cells.Over(t, b, nil)
-		var locks []primitives.Locker
-		for _, name := range []string{"{x}1", "{x}2", "{x}3", "{x}4", "{x}5"} {
-			locks = append(locks, c.NewLock(name, nil))
-		}
-		for range 100 {
-			lease, err := primitives.NewMultiLock(locks...).Lock(t.Context())
-			require.NoError(t, err)
-			require.NoError(t, lease.Release(t.Context()))
-		}
-		t.Logf("%s: %d batches of %d calls", a.Name, b.batches.Load(), b.calls.Load())
-		require.EqualValues(t, 1000, b.calls.Load())
-		require.Less(t, b.batches.Load(), int64(750), "they go one by one")
-	}
-}
-
-// counter counts batches.
-type counter struct {
-	backend.Backend
-	batches, calls atomic.Int64
-}
-
-// RunBatch implements backend.Batcher.
-func (c *counter) RunBatch(
-	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
-) {
-	c.batches.Add(1)
-	c.calls.Add(int64(len(calls)))
-	c.Backend.(backend.Batcher).RunBatch(ctx, calls, report)
 }
