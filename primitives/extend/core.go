@@ -133,7 +133,7 @@ func (c *Core) Close(ctx context.Context) error {
 	c.listen.Close()
 	c.calls.BeginClose()
 	for _, h := range c.keeper.Close() {
-		h.OnLost.(*hold).close() //nolint:forcetypeassert // Holds are this package's.
+		_ = h.OnLost.(*hold).end(ctx, byClose, releaseWait{}) //nolint:forcetypeassert // Holds are this package's.
 	}
 	c.background(func(context.Context) {
 		c.listen.AwaitEnd()

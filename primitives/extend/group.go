@@ -97,17 +97,19 @@ func (g *leaseGroup) remove(l *leaseState) {
 	*at = l.next
 }
 
-// endAll ends all leases.
-func (g *leaseGroup) endAll(cause error) {
+// endAll ends all leases that have not ended, and reports whether there were any.
+func (g *leaseGroup) endAll(cause error) bool {
 	g.mu.Lock()
-	g.cause = cause
 	var cancels []func()
 	for l := g.leases; l != nil; l = l.next {
 		cancels = append(cancels, l.end(cause))
 	}
-	g.leases = nil
+	if cancels != nil {
+		g.cause, g.leases = cause, nil
+	}
 	g.mu.Unlock()
 	for _, cancel := range cancels {
 		cancel()
 	}
+	return cancels != nil
 }

@@ -165,23 +165,51 @@ func (h *hold) releaseLease(ctx context.Context, l *leaseState, wait releaseWait
 		return fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	defer h.object.core.leave()
-	last, err := h.endLease(l)
-	if err != nil || !last {
+	if last, err := h.endLease(l); err != nil || !last {
 		return err
 	}
-	held := h.heldFor()
-	err = h.releaseHeld(ctx, wait)
-	h.traceEnd(held, ErrReleased, withCause(ctx, err))
-	return err
+	return h.end(ctx, byRelease, wait)
 }
 
-// releaseHeld stops the renewals and releases the object, if it is still held.
-func (h *hold) releaseHeld(ctx context.Context, wait releaseWait) error {
-	if !h.object.core.keeper.End(&h.Entry) {
+// ending is a way in which a hold ends.
+type ending struct {
+	cause     error // of its leases' end
+	waits     bool  // its caller waits for the release; otherwise that is sent in the background
+	unsent    bool  // no release is sent
+	unreached bool  // no acquire has returned a lease: a tracer does not get the end
+}
+
+// The ways in which a hold ends.
+var (
+	byRelease = ending{cause: ErrReleased, waits: true}
+	byForget  = ending{cause: ErrReleased, unsent: true}
+	byLeaving = ending{cause: ErrReleased, unreached: true} // The context of the acquire ended before the grant came.
+	byLoss    = ending{cause: ErrLost}
+	byClose   = ending{cause: errClosed}
+)
+
+// end ends h, first in the watchdog: no renewal may follow the release. Its leases end before its owner is
+// released: no holder may go on when the server grants the object to another owner. The tracer gets the
+// error of the release, which end returns.
+func (h *hold) end(ctx context.Context, how ending, wait releaseWait) (err error) {
+	core, lasted := h.object.core, h.heldFor()
+	held := core.keeper.End(&h.Entry) // False if the watchdog has ended it before.
+	h.endAll(how.cause)
+	switch {
+	case how.unsent:
+		h.leaveLine()
+	case how.waits && held:
+		err = h.release(ctx, wait)
+	case how.waits:
+		err = fmt.Errorf("%w: %w", ErrNotHeld, core.lossCause())
+		fallthrough
+	default:
 		h.releaseInBackground(true)
-		return fmt.Errorf("%w: %w", ErrNotHeld, h.object.core.lossCause())
 	}
-	return h.release(ctx, wait)
+	if !how.unreached {
+		h.traceEnd(lasted, how.cause, withCause(ctx, err))
+	}
+	return err
 }
 
 // release releases the object on the server. It sends the request even if ctx has ended. If the
@@ -233,37 +261,18 @@ func (r *lateRelease) HandleLate(runner backend.ScriptRunner) {
 
 // HandleLoss implements [renew.LossHandler].
 func (h *hold) HandleLoss() {
-	h.endAll(ErrLost)
-	h.releaseInBackground(true)
-	h.traceEnd(h.heldFor(), ErrLost, nil)
+	_ = h.end(context.Background(), byLoss, releaseWait{})
 	if entry := h.object.core.opts.Logger.Check(zap.WarnLevel, "lease lost"); entry != nil {
 		// The caller watches other leases too, and the logger may block.
 		h.object.core.background(func(context.Context) { entry.Write(h.object.fields()...) })
 	}
 }
 
-// close ends and releases h when the client closes.
-func (h *hold) close() {
-	h.endAll(errClosed)
-	h.releaseInBackground(true)
-	h.traceEnd(h.heldFor(), errClosed, nil)
-}
-
-// abandon ends and releases h, whose grant came after its caller's context had ended.
-func (h *hold) abandon() {
-	h.object.core.keeper.End(&h.Entry)
-	h.endAll(ErrReleased)
-	h.releaseInBackground(true)
-}
-
 // forget implements [target].
 func (h *hold) forget() {
-	held := h.heldFor()
-	if h.object.core.keeper.End(&h.Entry) {
-		h.traceEnd(held, ErrReleased, nil)
+	if _, lost := h.remaining(); lost == nil {
+		_ = h.end(context.Background(), byForget, releaseWait{})
 	}
-	h.endAll(ErrReleased)
-	h.leaveLine()
 }
 
 // remaining implements [target].

@@ -62,9 +62,7 @@ type joint struct {
 	leaseGroup
 	config JointConfig
 
-	// Guarded by group.mu.
-	all   []*Lease // the parts
-	ended error    // the reason of the end; nil: it has not ended
+	all []*Lease // the parts; guarded by the group's mutex
 }
 
 // remaining implements [target]: the time until too few parts are held.
@@ -85,9 +83,8 @@ func (j *joint) remaining() (time.Duration, error) {
 // lose ends the joint lease after a loss, and releases the remaining parts in the background. It
 // returns the reason of the end.
 func (j *joint) lose() error {
-	cause, first := j.end(j.lossCause())
-	if first {
-		j.endAll(cause)
+	cause := j.lossCause()
+	if j.endAll(cause) {
 		go func() { _ = j.releaseParts(context.Background(), releaseWait{}) }()
 	}
 	return cause
@@ -101,17 +98,6 @@ func (j *joint) lossCause() error {
 		}
 	}
 	return ErrLost
-}
-
-// end notes the end of the lease and its cause, unless it had ended before. It returns the cause of
-// the first end.
-func (j *joint) end(cause error) (known error, first bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if first = j.ended == nil; first {
-		j.ended = cause
-	}
-	return j.ended, first
 }
 
 // watch waits for the end of a part. Then it checks the joint lease, and regains that part.
@@ -128,10 +114,11 @@ func (j *joint) watch(part int, l *Lease) {
 func (j *joint) set(part int, l *Lease) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.ended == nil {
-		j.all[part] = l
+	if j.leases == nil {
+		return false
 	}
-	return j.ended == nil
+	j.all[part] = l
+	return true
 }
 
 // regain tries to get a part that is not held, until the joint lease ends.
@@ -173,7 +160,6 @@ func (j *joint) releaseLease(ctx context.Context, l *leaseState, wait releaseWai
 	if _, err := j.endLease(l); err != nil {
 		return err
 	}
-	j.end(ErrReleased)
 	return j.releaseParts(ctx, wait)
 }
 
@@ -240,8 +226,9 @@ func (j *joint) extendParts(ctx context.Context, d time.Duration) error {
 
 // forget implements [target].
 func (j *joint) forget() {
-	j.end(ErrReleased)
-	j.endAll(ErrReleased)
+	if !j.endAll(ErrReleased) {
+		return
+	}
 	for _, part := range j.parts() {
 		if part != nil {
 			part.Forget()

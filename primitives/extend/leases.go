@@ -289,7 +289,7 @@ func (a *attempt) lease(ctx context.Context, err error) (*Lease, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		// The grant raced with the end of ctx: a caller that gave up does not expect to hold.
-		a.hold.abandon()
+		_ = a.hold.end(ctx, byLeaving, releaseWait{})
 		return nil, err
 	}
 	return &a.hold.first, nil
