@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"net"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -12,23 +11,22 @@ import (
 	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
-// Dialer connects to the node at addr, as [net.Dialer.DialContext] does.
-type Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// Open makes a backend over a client of its own for the server at addr, to which the client connects
-// by dial alone. It fills all of the instance but Link.
-type Open func(ctx context.Context, addr string, dial Dialer) (*harness.Instance, error)
+// Open makes a backend over a client of its own for the server at addr. It fills all of the instance but Link.
+type Open func(ctx context.Context, addr string) (*harness.Instance, error)
 
 // Harness starts a server of that kind, for the test alone, and returns what the suite needs to judge
-// the backends that open makes: everything that one server can show. The caller sets what its
-// backends can do beyond pub/sub, such as Batches.
+// the backends that open makes: everything that one server can show. Each is behind a proxy of its own, at the address
+// that open gets. The caller sets what its backends can do beyond pub/sub, such as Batches.
 func Harness(tb TB, kind Kind, open Open) *harness.Harness {
 	tb.Helper()
 	server := Start(tb, kind, nil)
 	h := &harness.Harness{
 		New: func(ctx context.Context) (*harness.Instance, error) {
-			return Behind(nil, func(dial Dialer) (*harness.Instance, error) {
-				return open(ctx, server.Addr(), dial)
+			return Behind(nil, func(p *proxy.Proxy) (*harness.Instance, error) {
+				if err := p.Lead(server.Addr()); err != nil {
+					return nil, err
+				}
+				return open(ctx, p.Addr())
 			})
 		},
 		Do: func(_ context.Context, _ string, args ...string) (backend.Reply, error) {
@@ -96,11 +94,12 @@ func Skips(h *harness.Harness) []string {
 	return reasons
 }
 
-// Behind has open make an instance that connects by dial alone: through a proxy of its own, where the
-// suite makes the faults of a network. config is as in [proxy.New].
-func Behind(config *tls.Config, open func(dial Dialer) (*harness.Instance, error)) (*harness.Instance, error) {
+// Behind has open make an instance that connects through a proxy of its own, where the suite makes the faults of a
+// network: to an address that leads to the server ([proxy.Proxy.Lead]), or in a cluster by [proxy.Proxy.DialContext].
+// config is as in [proxy.New].
+func Behind(config *tls.Config, open func(p *proxy.Proxy) (*harness.Instance, error)) (*harness.Instance, error) {
 	p := proxy.New(config)
-	in, err := open(p.DialContext)
+	in, err := open(p)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}

@@ -23,10 +23,10 @@ func TestConformance(t *testing.T) {
 	require.Subset(t, servers.Skips(h), conformance.Run(t, h).Reasons(), "reasons of skips")
 }
 
-// open makes a backend over a pool of its own, whose connections dial makes.
-func open(_ context.Context, addr string, dial servers.Dialer) (*conformance.Instance, error) {
+// open makes a backend over a pool of its own, for the server at addr.
+func open(_ context.Context, addr string) (*conformance.Instance, error) {
 	return instance(&redis.Pool{MaxIdle: 16, DialContext: func(ctx context.Context) (redis.Conn, error) {
-		return redis.DialContext(ctx, "tcp", addr, redis.DialContextFunc(dial))
+		return redis.DialContext(ctx, "tcp", addr)
 	}})
 }
 

@@ -20,15 +20,13 @@ func TestAwkwardPool(t *testing.T) {
 		t.Skip("make prove runs it: -short leaves it out")
 	}
 	t.Parallel()
-	h := servers.Harness(t, servers.Redis, func(
-		_ context.Context, addr string, dial servers.Dialer,
-	) (*conformance.Instance, error) {
+	h := servers.Harness(t, servers.Redis, func(_ context.Context, addr string) (*conformance.Instance, error) {
 		return instance(&redis.Pool{
 			MaxIdle:   4,
 			MaxActive: 64,
 			Wait:      true,
 			Dial: func() (redis.Conn, error) { // It waits for a reply, too.
-				return redis.Dial("tcp", addr, redis.DialContextFunc(dial), redis.DialClientName("pool"))
+				return redis.Dial("tcp", addr, redis.DialClientName("pool"))
 			},
 			TestOnBorrow: func(c redis.Conn, _ time.Time) error {
 				_, err := c.Do("PING")

@@ -31,10 +31,8 @@ func TestDeclaredInRealTime(t *testing.T) {
 // TestDeclaredOnServer is [TestDeclared] on a real server.
 func TestDeclaredOnServer(t *testing.T) {
 	t.Parallel()
-	h := servers.Harness(t, servers.Redis, func(
-		_ context.Context, addr string, dial servers.Dialer,
-	) (*conformance.Instance, error) {
-		client := redis.NewClient(&redis.Options{Addr: addr, Dialer: dial})
+	h := servers.Harness(t, servers.Redis, func(_ context.Context, addr string) (*conformance.Instance, error) {
+		client := redis.NewClient(&redis.Options{Addr: addr})
 		b, err := goredisbackend.New(client, nil)
 		return &conformance.Instance{
 			Backend: b,

@@ -18,7 +18,6 @@ import (
 	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
 	"github.com/hasp-go/hasp/conformance"
-	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -41,7 +40,7 @@ type Client struct {
 	RESP2          bool
 	Multiplex      int // PipelineMultiplex of rueidis and valkey-go: -1 is one connection for all scripts
 	Sharded        backend.Sharding
-	Dial           servers.Dialer
+	Dial           func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // At returns what a client of one server without more has to know.

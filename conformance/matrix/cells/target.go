@@ -8,6 +8,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 // Target is what runs of one topology, and a client can be made for.
@@ -53,9 +54,9 @@ func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
 	c.RESP2, c.Sharded = v.RESP2, v.Sharded
 	h := &conformance.Harness{
 		New: func(ctx context.Context) (*conformance.Instance, error) {
-			return servers.Behind(c.TLS, func(dial servers.Dialer) (*conformance.Instance, error) {
+			return servers.Behind(c.TLS, func(p *proxy.Proxy) (*conformance.Instance, error) {
 				c := c
-				c.Dial = dial
+				c.Dial = p.DialContext
 				return a.Open(ctx, c)
 			})
 		},
