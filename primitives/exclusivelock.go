@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
@@ -36,7 +35,7 @@ func (l *exclusiveLock) configure(
 	}
 	l.ownedLock.init(c, kind, name, tokenTTL)
 	l.channel = extend.SideName(lockChannel, l.base.Key())
-	var leasable extend.Leasable = (*leasableLock)(l)
+	var leasable extend.Leasable = (*leasableLock)(&l.ownedLock)
 	scripts := lockScripts
 	if o.Metadata != "" {
 		leasable, scripts = l.described(o.Metadata), describedScripts
@@ -115,33 +114,6 @@ func (l *exclusiveLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.LockForceRelease(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.channel)
 	})
-}
-
-// leasableLock is a lock, for its owners' leases.
-type leasableLock exclusiveLock
-
-// Acquire implements [extend.Leasable].
-func (l *leasableLock) Acquire(
-	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
-) (int64, extend.Answer, error) {
-	return l.acquire(ctx, r, owner, lease)
-}
-
-// Release implements [extend.Leasable].
-func (l *leasableLock) Release(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (bool, error) {
-	released, err := script.LockRelease(ctx, r, l.base.Key(), owner, l.publish(), l.channel)
-	return (*exclusiveLock)(l).noteRelease(released, err)
-}
-
-// noteRelease reads the answer of a script that releases.
-func (l *exclusiveLock) noteRelease(released int64, err error) (bool, error) {
-	if err != nil || released == 0 {
-		return false, err
-	}
-	l.base.Core().NoteCrowd(l.channel, released-1)
-	return true, nil
 }
 
 // lockFreeUnits reads a message on a lock's channel. "0" means that one waiter may try. "1", which

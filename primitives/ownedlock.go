@@ -26,8 +26,11 @@ func (l *ownedLock) init(c *Client, kind, name string, tokenTTL *time.Duration) 
 	l.base = l.base.WithSideKey("token key", l.tokenKey)
 }
 
-// acquire tries once to make owner the holder, which succeeds if the lock is free.
-func (l *ownedLock) acquire(
+// leasableLock is a lock, for its owners' leases. A release publishes a message.
+type leasableLock ownedLock
+
+// Acquire implements [extend.Leasable]. It succeeds if the lock is free.
+func (l *leasableLock) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
 	asks := l.base.AsksRights()
@@ -37,6 +40,23 @@ func (l *ownedLock) acquire(
 	})
 	l.base.NoteRights(asks && err == nil && answer > 0)
 	return lockAnswer(answer, err)
+}
+
+// Release implements [extend.Leasable].
+func (l *leasableLock) Release(
+	ctx context.Context, r backend.ScriptRunner, owner string,
+) (bool, error) {
+	released, err := script.LockRelease(ctx, r, l.base.Key(), owner, l.publish(), l.channel)
+	return (*ownedLock)(l).noteRelease(released, err)
+}
+
+// noteRelease reads the answer of a script that releases.
+func (l *ownedLock) noteRelease(released int64, err error) (bool, error) {
+	if err != nil || released == 0 {
+		return false, err
+	}
+	l.base.Core().NoteCrowd(l.channel, released-1)
+	return true, nil
 }
 
 // lockAnswer reads the answer of a script that acquires.

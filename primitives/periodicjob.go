@@ -239,7 +239,7 @@ func (j *dueJob) Acquire(
 
 // Release implements [extend.Leasable].
 func (j *dueJob) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
-	return (*leasableLock)(&j.lock).Release(ctx, r, owner)
+	return (*leasableLock)(&j.lock.ownedLock).Release(ctx, r, owner)
 }
 
 // logAhead logs that a job begins early. The logger may block.

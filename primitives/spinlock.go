@@ -63,7 +63,7 @@ func (c *Client) NewSpinLock(name string, opts *SpinLockOptions) *SpinLock {
 	l.reject(extend.AtLeast("FirstDelay", delay.First, time.Millisecond))
 	l.reject(extend.AtLeast("MaxDelay", delay.Most, delay.First))
 	leases, err := l.base.NewLeases(extend.LeaseConfig{
-		Leasable: (*leasableSpinLock)(l), Kind: c.leaseKind(spinScripts), Lease: o.Lease,
+		Leasable: leasableSpinLock{(*leasableLock)(&l.ownedLock)}, Kind: c.leaseKind(spinScripts), Lease: o.Lease,
 		ExcludedBy: &l.base,
 		Replicas:   o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Backoff: delay, Refusal: ErrNotAcquired},
@@ -126,17 +126,10 @@ func (l *SpinLock) ForceUnlock(ctx context.Context) (bool, error) {
 }
 
 // leasableSpinLock is a spin lock, for its owners' leases.
-type leasableSpinLock SpinLock
-
-// Acquire implements [extend.Leasable].
-func (l *leasableSpinLock) Acquire(
-	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
-) (int64, extend.Answer, error) {
-	return l.acquire(ctx, r, owner, lease)
-}
+type leasableSpinLock struct{ *leasableLock }
 
 // Release implements [extend.Leasable].
-func (l *leasableSpinLock) Release(
+func (l leasableSpinLock) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
 	return script.SpinRelease(ctx, r, l.base.Key(), owner)

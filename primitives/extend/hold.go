@@ -33,19 +33,29 @@ type hold struct {
 	traced   bool  // a tracer has its end; guarded by mu
 }
 
-// try tries once to acquire. The watchdog watches the hold from before the request is sent until it
+// Try implements [Attempt]. The watchdog watches the hold from before the request is sent until it
 // is refused or released. After an error the caller may use h again only if the request was
-// certainly not executed: otherwise its owner may hold the object.
-func (h *hold) try(ctx context.Context) (Answer, error) {
+// certainly not executed: otherwise its owner may hold the object, and the client releases that in the
+// background.
+func (h *hold) Try(ctx context.Context) (Answer, error) {
 	keeper := h.object.core.keeper
 	keeper.Begin(&h.Entry)
-	held := false
+	held, panicked := false, true
 	defer func() {
+		if panicked {
+			h.releaseInBackground(false)
+		}
 		if !held {
-			keeper.End(&h.Entry) // Even if the driver has panicked.
+			keeper.End(&h.Entry)
 		}
 	}()
-	token, answer, shortage, err := h.acquire(ctx)
+	q := newRequest(h.object, (*lateAcquire)(h))
+	if r := h.source.replicas; r.count > 0 {
+		q.call.Replicas, q.call.ReplicaTimeout = r.count, r.timeoutUnder(ctx)
+	}
+	token, answer, err := h.leasable.Acquire(ctx, q, h.Owner, h.Lease)
+	panicked = false
+	shortage := h.settle(q, answer, err)
 	if err != nil || !answer.Granted {
 		return answer, err
 	}
@@ -65,30 +75,9 @@ func (h *hold) try(ctx context.Context) (Answer, error) {
 	return answer, nil
 }
 
-// undo releases a new grant. If the release fails, it is repeated in the background. The same
-// happens if it finds no hold: during a failover the acquire, on a connection of its own, may have
-// reached another server.
-func (h *hold) undo(ctx context.Context) {
-	if err := h.release(ctx, releaseWait{}); errors.Is(err, ErrNotHeld) {
-		h.releaseInBackground(false)
-	}
-}
-
-// acquire sends the request. If it fails, acquire releases a possible grant in the background.
-// shortage is an error if too few replicas have the grant.
-func (h *hold) acquire(ctx context.Context) (token int64, answer Answer, shortage, err error) {
-	q := newRequest(h.object, (*lateAcquire)(h))
-	if r := h.source.replicas; r.count > 0 {
-		q.call.Replicas, q.call.ReplicaTimeout = r.count, r.timeoutUnder(ctx)
-	}
-	panicked := true
-	defer func() {
-		if panicked {
-			h.releaseInBackground(false)
-		}
-	}()
-	token, answer, err = h.leasable.Acquire(ctx, q, h.Owner, h.Lease)
-	panicked = false
+// settle frees the request of an acquire, and notes whether the owner is in a queue. If the request failed,
+// settle releases a possible grant in the background. shortage is an error if too few replicas have the grant.
+func (h *hold) settle(q *Request, answer Answer, err error) (shortage error) {
 	h.left = q.left
 	shortage = q.free()
 	switch {
@@ -98,7 +87,16 @@ func (h *hold) acquire(ctx context.Context) (token int64, answer Answer, shortag
 		h.releaseUnwanted(false, err)
 		h.queued = h.queued && !backend.MayHaveRun(err)
 	}
-	return token, answer, shortage, err
+	return shortage
+}
+
+// undo releases a new grant. If the release fails, it is repeated in the background. The same
+// happens if it finds no hold: during a failover the acquire, on a connection of its own, may have
+// reached another server.
+func (h *hold) undo(ctx context.Context) {
+	if err := h.release(ctx, releaseWait{}); errors.Is(err, ErrNotHeld) {
+		h.releaseInBackground(false)
+	}
 }
 
 // leaveQueue releases the owner if it waits in a queue. If the last request's caller has left,

@@ -3,9 +3,7 @@ package extend
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -198,7 +196,9 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 // expired, the error is [ErrLost]. If too few replicas acknowledged the last grant, the error wraps
 // [backend.ErrReplicas]. The client releases such a grant before Acquire tries again, as another
 // owner, or returns. Use Acquire within [Call].
-func (s *Leases) Acquire(ctx context.Context) (*Lease, error) { return s.AcquireUnits(ctx, 0) }
+func (s *Leases) Acquire(ctx context.Context) (*Lease, error) {
+	return s.acquire(ctx, s.leasable, 0, false)
+}
 
 // AcquireUnits is Acquire for an owner that needs the given number of units, as in [WaitSpec.Need]: one
 // lease has all of them. 0 means the Need of the configuration. If ctx re-enters a lease of fewer
@@ -219,7 +219,9 @@ func (s *Leases) checkSelfDeadlock(ctx context.Context) error {
 // TryAcquire is Acquire without waiting: if it is refused, it returns the Refusal of
 // [LeaseConfig.Wait], by default [ErrNotAcquired], and if too few replicas acknowledge the grant,
 // [backend.ErrReplicas].
-func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) { return s.TryAcquireUnits(ctx, 0) }
+func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) {
+	return s.acquire(ctx, s.tryLeasable, 0, true)
+}
 
 // TryAcquireUnits is [Leases.AcquireUnits] without waiting, like TryAcquire.
 func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*Lease, error) {
@@ -229,107 +231,32 @@ func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*Lease, error)
 // acquire is AcquireUnits, or TryAcquireUnits if try is true. It reports to the client's tracer.
 func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try bool) (*Lease, error) {
 	ctx, q := s.object.beginAcquire(ctx, try)
-	lease, t, err := s.take(ctx, leasable, units, try)
-	q.end(ctx, t, err)
-	return lease, err
-}
-
-// take returns a new lease, or another lease of the hold that ctx re-enters.
-func (s *Leases) take(
-	ctx context.Context, leasable Leasable, units int, try bool,
-) (*Lease, tries, error) {
 	if outer := reentered(ctx, s.object); outer != nil && units <= int(outer.units) {
 		if lease, err := outer.reenter(s); lease != nil || err != nil {
-			return lease, tries{}, err
+			q.end(ctx, tries{}, err)
+			return lease, err
 		}
 	}
-	a := attempts.Get().(*attempt) //nolint:forcetypeassert // It has nothing else.
-	*a = attempt{leases: s, leasable: leasable, units: units}
-	t, err := s.run(ctx, a, try)
-	lease, err := a.lease(ctx, err)
-	if s.line == nil { // In a line, a message may still find the attempt.
-		*a = attempt{}
-		attempts.Put(a)
+	w := newWaiter(waiter{leases: s, leasable: leasable, units: units, owns: true})
+	var err error
+	if !try {
+		err = s.checkSelfDeadlock(ctx)
 	}
-	return lease, t, err
-}
-
-// run tries a: once if try is true, otherwise until it is granted.
-func (s *Leases) run(ctx context.Context, a *attempt, try bool) (tries, error) {
-	if try {
-		return tryOnce(ctx, cmp.Or(s.want.Refusal, ErrNotAcquired), a)
+	switch {
+	case err != nil: // It would wait for itself.
+	case try:
+		w.tries, err = tryOnce(ctx, cmp.Or(s.want.Refusal, ErrNotAcquired), w.current())
+	case s.line != nil:
+		err = s.waitInLine(ctx, w)
+	default:
+		err = s.object.wait(ctx, w.want(), w)
 	}
-	if err := s.checkSelfDeadlock(ctx); err != nil {
-		return tries{}, err
+	lease, err := w.lease(ctx, err)
+	q.end(ctx, w.tries, err)
+	if s.line == nil { // In a line, a message may still find the waiter.
+		w.free()
 	}
-	if s.line != nil {
-		return s.waitInLine(ctx, a)
-	}
-	return s.object.waitAs(ctx, a)
-}
-
-// attempt is one caller's [Attempt] to get a lease. It takes a new owner whenever the old owner may
-// hold the object.
-type attempt struct {
-	leases   *Leases
-	leasable Leasable
-	units    int
-	place    int64 // in a line
-	hold     *hold // nil: the next try has a new owner
-}
-
-// attempts has unused attempts.
-var attempts = sync.Pool{New: func() any { return new(attempt) }}
-
-// lease returns the lease of an attempt that has ended with err.
-func (a *attempt) lease(ctx context.Context, err error) (*Lease, error) {
-	if err != nil {
-		a.leave()
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		// The grant raced with the end of ctx: a caller that gave up does not expect to hold.
-		_ = a.hold.end(ctx, byLeaving, releaseWait{})
-		return nil, err
-	}
-	return &a.hold.first, nil
-}
-
-// current returns the hold of the owner that tries next.
-func (a *attempt) current() *hold {
-	if a.hold == nil {
-		a.hold = a.leases.init(&hold{}, a.leasable, a.units)
-	}
-	return a.hold
-}
-
-// Try implements [Attempt].
-func (a *attempt) Try(ctx context.Context) (Answer, error) {
-	h := a.current()
-	answer, err := h.try(ctx)
-	used := errors.Is(err, backend.ErrReplicas) || !errors.Is(err, backend.ErrUnavailable)
-	a.place = answer.Place
-	if err != nil && used {
-		a.hold = nil
-		h.leaveQueue()
-	}
-	return answer, err
-}
-
-// leave removes the owner from the queue into which its last refusal has put it.
-func (a *attempt) leave() {
-	if a.hold != nil {
-		a.hold.leaveQueue()
-	}
-}
-
-// want returns the attempt's WaitSpec.
-func (a *attempt) want() WaitSpec {
-	want := a.leases.want
-	if a.units > 0 {
-		want.Need = a.units
-	}
-	return want
+	return lease, err
 }
 
 // init makes h the hold of a new owner.

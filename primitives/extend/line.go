@@ -45,74 +45,64 @@ const (
 	Holds   BeatStatus = line.Holds // for as long as a sign of life counts, from the beat's sending on
 )
 
-// waitInLine waits until a is granted, by its own try or by the release of another owner.
-func (s *Leases) waitInLine(ctx context.Context, a *attempt) (tries, error) {
-	t := ticket{attempt: a, loop: loopAttempt{attempt: a, owned: a, owns: true}}
+// waitInLine waits until w is granted, by its own try or by the release of another owner.
+func (s *Leases) waitInLine(ctx context.Context, w *waiter) error {
 	err := s.object.core.lines.Wait(ctx, line.Line{
 		Key: s.object.key, Channel: s.line.Channel, Wait: s.line.Wait, Beater: (*beater)(s),
-	}, &t)
-	if err != nil {
-		err = t.loop.explain(ctx, err, s.want.Refusal)
-	}
-	return t.loop.tries, err
-}
-
-// ticket is an attempt that waits in a line.
-type ticket struct {
-	*attempt
-	loop loopAttempt
+	}, w)
+	return w.explain(ctx, err, s.want.Refusal)
 }
 
 // Owner implements [line.Ticket].
-func (t *ticket) Owner() string { return t.current().Owner }
+func (w *waiter) Owner() string { return w.current().Owner }
 
 // Enqueue implements [line.Ticket].
-func (t *ticket) Enqueue(ctx context.Context, place, stamp int64) (line.Enqueued, error) {
-	h := t.current()
-	if h.leasable = t.leasable; place > 0 {
-		h.leasable = t.leases.line.At(place, stamp)
+func (w *waiter) Enqueue(ctx context.Context, place, stamp int64) (line.Enqueued, error) {
+	h := w.current()
+	if h.leasable = w.leasable; place > 0 {
+		h.leasable = w.leases.line.At(place, stamp)
 	}
 	h.inLine = true
-	answer, err := t.loop.Try(ctx)
-	if answer.Granted && !t.lengthen(ctx) {
+	answer, err := w.Try(ctx)
+	if answer.Granted && !w.lengthen(ctx) {
 		answer.Granted, answer.Outage = false, true
 	}
 	return line.Enqueued{
-		Granted: answer.Granted, Outage: answer.Outage, Place: t.place, HeldFor: answer.RetryIn,
+		Granted: answer.Granted, Outage: answer.Outage, Place: w.place, HeldFor: answer.RetryIn,
 	}, err
 }
 
 // Granted implements [line.Ticket].
-func (t *ticket) Granted(
+func (w *waiter) Granted(
 	ctx context.Context, token int64, started time.Time, lasts time.Duration,
 ) bool {
-	h := t.hold
+	h := w.hold
 	core := h.object.core
 	if !core.keeper.Adopt(&h.Entry, started, lasts, core.opts.driftFor(lasts)) {
 		return false
 	}
 	h.token, h.queued = token, false
-	return t.lengthen(ctx)
+	return w.lengthen(ctx)
 }
 
 // lengthen renews a hold of a fixed length to its whole lease, if much of it had passed before the
 // grant reached its owner. After a failure, or without an answer for half of the rest, the hold
 // keeps the rest. If the hold is lost, lengthen reports false, and another owner tries next.
-func (t *ticket) lengthen(ctx context.Context) bool {
-	h := t.hold
+func (w *waiter) lengthen(ctx context.Context) bool {
+	h := w.hold
 	left, lost := h.remaining()
-	if lost == nil && t.leases.fixed() && left < (h.Lease-h.ClockDrift)*9/10 {
+	if lost == nil && w.leases.fixed() && left < (h.Lease-h.ClockDrift)*9/10 {
 		h.setTraced(true) // A tracer gets the ends of leases that an acquire has returned.
 		ctx, cancel := context.WithTimeout(ctx, left/2)
 		core := h.object.core
-		_, _ = core.keeper.Refresh(ctx, core.calls, t.leases.kind, &h.Entry)
+		_, _ = core.keeper.Refresh(ctx, core.calls, w.leases.kind, &h.Entry)
 		cancel()
 		if _, lost = h.remaining(); lost == nil {
 			h.setTraced(false)
 		}
 	}
 	if lost != nil {
-		t.hold = nil
+		w.hold = nil
 	}
 	return lost == nil
 }

@@ -3,11 +3,8 @@ package extend
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
@@ -112,16 +109,19 @@ type Backoff = wait.Backoff
 // attempt if that got no answer. After Wait has returned, it does not use a any more. If a did not
 // use a wake-up, the next waiter gets it. Use Wait within [Call].
 func (o *Object) Wait(ctx context.Context, want WaitSpec, a Attempt) error {
-	_, err := o.wait(ctx, want, loopAttempt{attempt: a})
-	return err
+	w := newWaiter(waiter{attempt: a})
+	defer w.free()
+	return o.wait(ctx, want, w)
 }
 
 // Acquire is [Object.Wait] for an attempt that acquires units of o without a lease. It reports the
 // acquire to the client's tracer, [Options.Tracer], as [Leases.Acquire] does. Use Acquire within [Call].
 func (o *Object) Acquire(ctx context.Context, want WaitSpec, a Attempt) error {
 	ctx, q := o.beginAcquire(ctx, false)
-	t, err := o.wait(ctx, want, loopAttempt{attempt: a})
-	q.end(ctx, t, err)
+	w := newWaiter(waiter{attempt: a})
+	defer w.free()
+	err := o.wait(ctx, want, w)
+	q.end(ctx, w.tries, err)
 	return err
 }
 
@@ -139,16 +139,8 @@ func (o *Object) Pause(ctx context.Context, length time.Duration) error {
 	return o.core.listen.Pause(ctx, length)
 }
 
-// waitAs is Wait for an attempt that has owners: after an unknown outcome it continues, with
-// another owner.
-func (o *Object) waitAs(ctx context.Context, a *attempt) (tries, error) {
-	return o.wait(ctx, a.want(), loopAttempt{attempt: a, owned: a, owns: true})
-}
-
-// wait is Wait, for an attempt whose tries it notes.
-func (o *Object) wait(ctx context.Context, want WaitSpec, noted loopAttempt) (tries, error) {
-	w := attemptPool.Get().(*loopAttempt) //nolint:forcetypeassert // It has nothing else.
-	*w = noted
+// wait is Wait of w.
+func (o *Object) wait(ctx context.Context, want WaitSpec, w *waiter) error {
 	err := wait.ErrMoved
 	for errors.Is(err, wait.ErrMoved) {
 		channel, private := w.channel(want)
@@ -157,24 +149,15 @@ func (o *Object) wait(ctx context.Context, want WaitSpec, noted loopAttempt) (tr
 			Private: private, Backoff: want.Backoff, Returns: want.Returns,
 		}, w)
 	}
-	if err != nil {
-		err = w.explain(ctx, err, want.Refusal)
-	}
-	t := w.tries
-	*w = loopAttempt{}
-	attemptPool.Put(w)
-	return t, err
+	return w.explain(ctx, err, want.Refusal)
 }
 
 // Repeat is [Object.Wait] for an attempt that belongs to several clients, and so to no single
 // object: it waits only by pauses. After an error the attempt must hold nothing: once it was
 // refused, Repeat also continues after an unknown outcome.
 func Repeat(ctx context.Context, pauses Backoff, refusal error, a Attempt) error {
-	w := loopAttempt{attempt: a, owns: true}
-	if err := wait.Repeat(ctx, pauses, &w); err != nil {
-		return withCause(ctx, w.explain(ctx, err, refusal))
-	}
-	return nil
+	w := waiter{attempt: a, owns: true}
+	return withCause(ctx, w.explain(ctx, wait.Repeat(ctx, pauses, &w), refusal))
 }
 
 // TryOnce makes one attempt, and returns the refusal if it is refused. If the script must run again
@@ -195,80 +178,4 @@ func tryOnce(ctx context.Context, refusal error, a Attempt) (tries, error) {
 			return tries{count: count, refused: errors.Is(err, ErrNotAcquired)}, err
 		}
 	}
-}
-
-// attemptPool has unused values, so that a call that does not have to wait needs no allocation.
-var attemptPool = sync.Pool{New: func() any { return new(loopAttempt) }}
-
-// loopAttempt is an [Attempt] as the waiting loop tries it. It notes how the last try ended.
-type loopAttempt struct {
-	attempt Attempt
-	owned   *attempt // the same, if it belongs to Leases
-	owns    bool     // a possible grant of a try without an answer is released by its owner
-	refused bool     // the server's last answer was a refusal, or a grant that was undone
-	undone  int      // grants in a row that were undone, for lack of replicas
-	outage  error    // of the last try, if it got no answer, or a grant that was undone
-	tries   tries
-}
-
-// channel returns the channel on which the next try's waiter listens, and whether it is the only
-// listener.
-func (w *loopAttempt) channel(want WaitSpec) (channel string, private bool) {
-	if w.owned != nil && w.owned.leases.ownChannel != nil {
-		return w.owned.leases.ownChannel(w.owned.current().Owner), true
-	}
-	return want.Channel, want.Private
-}
-
-// Try implements [wait.Attempt]. Once a waiter has been refused, it keeps waiting through outages:
-// while no server can be reached, or none that accepts writes. If it has owners, it also continues
-// after an unknown outcome, and after a grant that came too late. A grant that was undone for lack
-// of replicas counts as a refusal. A new owner may have another channel.
-func (w *loopAttempt) Try(ctx context.Context) (wait.Answer, error) {
-	answer, err := w.attempt.Try(ctx)
-	w.tries.count++
-	switch {
-	case err == nil:
-		w.tries.refused = w.tries.refused || !answer.Granted
-		w.refused, w.undone, w.outage = !answer.Granted, 0, nil
-	case w.owns && errors.Is(err, backend.ErrReplicas) && shortageMayPass(err):
-		w.refused, w.undone, w.outage = true, w.undone+1, err
-		return wait.Answer{Undone: w.undone, RetryIn: -1, Moved: w.moved()}, nil
-	case w.refused && ctx.Err() == nil && w.retryable(err):
-		w.undone, w.outage = 0, err
-		return wait.Answer{Outage: true, RetryIn: -1, Moved: w.moved()}, nil
-	}
-	if answer.RetryIn <= 0 {
-		answer.RetryIn = -1
-	}
-	return wait.Answer{Granted: answer.Granted, RetryIn: answer.RetryIn, Free: answer.Free}, err
-}
-
-// moved reports whether the next try has another owner, with a channel of its own.
-func (w *loopAttempt) moved() bool {
-	return w.owned != nil && w.owned.leases.ownChannel != nil && w.owned.hold == nil
-}
-
-// retryable reports whether the waiter may try again after err: the server may take the next try, or the next
-// grant may come in time.
-func (w *loopAttempt) retryable(err error) bool {
-	var server *backend.ServerError
-	return errors.Is(err, backend.ErrUnavailable) ||
-		errors.As(err, &server) && backend.RefusesWrites(server.Code) ||
-		w.owns && (errors.Is(err, backend.ErrIndeterminate) || errors.Is(err, ErrLost))
-}
-
-// explain adds the reason to an error if the end of ctx has ended the waiting: that no server
-// answered, the refusal, or the lack of replicas. It adds the lack of replicas even if the last
-// outcome is unknown.
-func (w *loopAttempt) explain(ctx context.Context, err, refusal error) error {
-	ended := ctx.Err() != nil && errors.Is(err, ctx.Err())
-	unknown := errors.Is(err, backend.ErrIndeterminate)
-	switch {
-	case ended && w.outage != nil && (w.undone > 0 || !unknown):
-		return fmt.Errorf("%w: %w", err, w.outage)
-	case ended && !unknown && w.refused && refusal != nil && !errors.Is(err, refusal):
-		return fmt.Errorf("%w: %w", refusal, err)
-	}
-	return err
 }

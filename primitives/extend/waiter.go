@@ -1,0 +1,155 @@
+package extend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/wait"
+)
+
+// waiter is one caller that waits, or tries once. It tries an [Attempt], or makes owners try, and notes how
+// the last try ended.
+type waiter struct {
+	attempt Attempt // nil: the owners of leases try
+
+	leases   *Leases
+	leasable Leasable
+	units    int
+	place    int64 // in a line
+	hold     *hold // nil: the next try has a new owner
+
+	owns    bool  // a possible grant of a try without an answer is released by its owner
+	refused bool  // the server's last answer was a refusal, or a grant that was undone
+	undone  int   // grants in a row that were undone, for lack of replicas
+	outage  error // of the last try, if it got no answer, or a grant that was undone
+	tries   tries
+}
+
+// waiters has unused waiters, so that a call that does not have to wait needs no allocation.
+var waiters = sync.Pool{New: func() any { return new(waiter) }}
+
+// newWaiter returns a waiter that is equal to w.
+func newWaiter(w waiter) *waiter {
+	unused := waiters.Get().(*waiter) //nolint:forcetypeassert // It has nothing else.
+	*unused = w
+	return unused
+}
+
+// free returns w to the waiters that are not used.
+func (w *waiter) free() {
+	*w = waiter{}
+	waiters.Put(w)
+}
+
+// lease returns the lease of an owner whose waiting has ended with err.
+func (w *waiter) lease(ctx context.Context, err error) (*Lease, error) {
+	if err != nil {
+		if w.hold != nil {
+			w.hold.leaveQueue()
+		}
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		// The grant raced with the end of ctx: a caller that gave up does not expect to hold.
+		_ = w.hold.end(ctx, byLeaving, releaseWait{})
+		return nil, err
+	}
+	return &w.hold.first, nil
+}
+
+// current returns the hold of the owner that tries next.
+func (w *waiter) current() *hold {
+	if w.hold == nil {
+		w.hold = w.leases.init(&hold{}, w.leasable, w.units)
+	}
+	return w.hold
+}
+
+// want returns the WaitSpec of owners.
+func (w *waiter) want() WaitSpec {
+	want := w.leases.want
+	if w.units > 0 {
+		want.Need = w.units
+	}
+	return want
+}
+
+// channel returns the channel on which w listens until the next try, and whether it is the only
+// listener.
+func (w *waiter) channel(want WaitSpec) (channel string, private bool) {
+	if w.leases != nil && w.leases.ownChannel != nil {
+		return w.leases.ownChannel(w.current().Owner), true
+	}
+	return want.Channel, want.Private
+}
+
+// Try implements [wait.Attempt]. Once a waiter has been refused, it keeps waiting through outages:
+// while no server can be reached, or none that accepts writes. If it has owners, it also continues
+// after an unknown outcome, and after a grant that came too late. A grant that was undone for lack
+// of replicas counts as a refusal. A new owner may have another channel.
+func (w *waiter) Try(ctx context.Context) (wait.Answer, error) {
+	a := w.attempt
+	if w.leases != nil {
+		a = w.current()
+	}
+	answer, err := a.Try(ctx)
+	w.note(answer, err)
+	switch {
+	case err == nil:
+		w.refused, w.undone, w.outage = !answer.Granted, 0, nil
+	case w.owns && errors.Is(err, backend.ErrReplicas) && shortageMayPass(err):
+		w.refused, w.undone, w.outage = true, w.undone+1, err
+		return wait.Answer{Undone: w.undone, RetryIn: -1, Moved: w.moved()}, nil
+	case w.refused && ctx.Err() == nil && w.retryable(err):
+		w.undone, w.outage = 0, err
+		return wait.Answer{Outage: true, RetryIn: -1, Moved: w.moved()}, nil
+	}
+	if answer.RetryIn <= 0 {
+		answer.RetryIn = -1
+	}
+	return wait.Answer{Granted: answer.Granted, RetryIn: answer.RetryIn, Free: answer.Free}, err
+}
+
+// note counts a try. It takes a new owner for the next try if the old owner may hold the object.
+func (w *waiter) note(answer Answer, err error) {
+	w.tries.count++
+	w.tries.refused = w.tries.refused || err == nil && !answer.Granted
+	w.place = answer.Place
+	used := errors.Is(err, backend.ErrReplicas) || !errors.Is(err, backend.ErrUnavailable)
+	if h := w.hold; h != nil && err != nil && used {
+		w.hold = nil
+		h.leaveQueue()
+	}
+}
+
+// moved reports whether the next try has another owner, with a channel of its own.
+func (w *waiter) moved() bool {
+	return w.leases != nil && w.leases.ownChannel != nil && w.hold == nil
+}
+
+// retryable reports whether the waiter may try again after err: the server may take the next try, or the next
+// grant may come in time.
+func (w *waiter) retryable(err error) bool {
+	var server *backend.ServerError
+	return errors.Is(err, backend.ErrUnavailable) ||
+		errors.As(err, &server) && backend.RefusesWrites(server.Code) ||
+		w.owns && (errors.Is(err, backend.ErrIndeterminate) || errors.Is(err, ErrLost))
+}
+
+// explain adds the reason to an error if the end of ctx has ended the waiting: that no server
+// answered, the refusal, or the lack of replicas. It adds the lack of replicas even if the last
+// outcome is unknown.
+func (w *waiter) explain(ctx context.Context, err, refusal error) error {
+	ended := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
+	unknown := errors.Is(err, backend.ErrIndeterminate)
+	switch {
+	case ended && w.outage != nil && (w.undone > 0 || !unknown):
+		return fmt.Errorf("%w: %w", err, w.outage)
+	case ended && !unknown && w.refused && refusal != nil && !errors.Is(err, refusal):
+		return fmt.Errorf("%w: %w", refusal, err)
+	}
+	return err
+}
