@@ -80,9 +80,16 @@ func TestSubscribeReturnsAfterTheAcknowledgement(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
 		n.delay = time.Second
 		var got log
-		start := time.Now()
+		start, second := time.Now(), make(chan time.Duration)
+		time.AfterFunc(1500*time.Millisecond, func() { // SUBSCRIBE is under way.
+			if _, err := hub.Subscribe(t.Context(), "x", func(backend.Event) {}); err != nil {
+				t.Error(err)
+			}
+			second <- time.Since(start)
+		})
 		subscribe(t, hub, "x", got.handle)
 		require.Equal(t, 2*time.Second, time.Since(start))
+		require.Equal(t, 2*time.Second, <-second)
 		for range 100 {
 			n.publish("x")
 		}
