@@ -13,7 +13,7 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "004856a427493b083601737356b81fa6ad9a7265",
+	SHA1: "bb571ac156c9a31797a1110b13e780e982362f38",
 	Source: "\n" + `local counter = KEYS[1]
 local counts = KEYS[2]
 local delta = ARGV[1]
@@ -32,6 +32,7 @@ redis.call('hset', counts, 'ends', ends, 'text', '' .. ends, 'n', tostring(n))
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('hset', counts, 'now', now, 'text', 'at ' .. now)
+redis.call('hset', counts, 'most', 99999999999999 .. '')
 redis.call('hset', counts, 'us', string.format('%.0f', time[1] * 1000000 + time[2]))
 return redis.call('get', counter)
 `,
