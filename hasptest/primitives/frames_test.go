@@ -13,7 +13,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestLockReachesTheBackendInFewFrames: whoever reads how a free lock is acquired reads each of them.
+// TestLockReachesTheBackendInFewFrames: a reader who asks how a free lock is acquired reads each of them.
 func TestLockReachesTheBackendInFewFrames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
